@@ -1,0 +1,113 @@
+package hal_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+)
+
+func openHost(tb testing.TB, discrete, ordinal int) *hal.Device {
+	tb.Helper()
+	d, err := hal.OpenWith(context.Background(), host.New(host.Options{Discrete: discrete}), ordinal)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
+	return d
+}
+
+func newStream(tb testing.TB, d *hal.Device) *hal.Stream {
+	tb.Helper()
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
+	return s
+}
+
+func newMemory(tb testing.TB, d *hal.Device, n uint64) *hal.Memory {
+	tb.Helper()
+	m, err := d.Alloc(hal.KindDevice, n, 0)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, m.Close()) })
+	return m
+}
+
+func BenchmarkCopyIn4Bytes(b *testing.B) {
+	d := openHost(b, 1, 1)
+	s, m := newStream(b, d), newMemory(b, d, 4096)
+	src := make([]byte, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.CopyIn(m.Region(0, 4), src); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, s.Sync(context.Background()))
+}
+
+func BenchmarkCopy4Bytes(b *testing.B) {
+	d := openHost(b, 1, 1)
+	s, m := newStream(b, d), newMemory(b, d, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Copy(m.Region(0, 4), m.Region(64, 4)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, s.Sync(context.Background()))
+}
+
+func BenchmarkRecord(b *testing.B) {
+	d := openHost(b, 1, 1)
+	s := newStream(b, d)
+	e, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(b, err)
+	defer e.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Record(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWait(b *testing.B) {
+	d := openHost(b, 1, 1)
+	s, other := newStream(b, d), newStream(b, d)
+	e, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(b, err)
+	defer e.Close()
+	require.NoError(b, other.Record(e))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Wait(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkMark(b *testing.B) {
+	s := newStream(b, openHost(b, 1, 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := s.Mark()
+		if err != nil {
+			b.Fatal(err)
+		}
+		m.Release()
+	}
+}
+
+func BenchmarkAllocClose(b *testing.B) {
+	d := openHost(b, 1, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := d.Alloc(hal.KindDevice, 4096, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = m.Close()
+	}
+}

@@ -1,0 +1,428 @@
+package hal
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Device is an open device. Handles on the same hardware are independent of each other.
+type Device struct {
+	s       *deviceState
+	cleanup runtime.Cleanup
+}
+
+// deviceState is what children refer to, so that a Device nobody holds is noticed.
+type deviceState struct {
+	handle
+	drv  driver.Device
+	info Info
+	lost atomic.Pointer[Error]
+
+	held  atomic.Uint64 // bytes
+	peak  atomic.Uint64
+	total atomic.Uint64 // allocations made
+
+	mu         sync.Mutex
+	children   child // list head
+	spareMarks []*Mark
+	marks      int  // handed out
+	abandoned  bool // leaked while in use
+
+	copyStreams [2]atomic.Pointer[Stream] // in, out
+
+	reaper reaper
+}
+
+// child is an open object in its device's list.
+type child struct {
+	prev, next *child
+	describe   func() string
+}
+
+func newDevice(b driver.Backend, drv driver.Device) *Device {
+	s := &deviceState{drv: drv, info: drv.Info()}
+	if s.info.Backend == "" {
+		s.info.Backend = b.Name()
+	}
+	s.children.prev, s.children.next = &s.children, &s.children
+	s.reaper.init()
+	d := &Device{s: s}
+	d.cleanup = runtime.AddCleanup(d, (*deviceState).leaked, s)
+	return d
+}
+
+// Info describes the device.
+func (d *Device) Info() Info { return d.s.info }
+
+// Name is the name that opens the device again: "host:0".
+func (d *Device) Name() string { return Name(d.s.info) }
+
+// Caps are the device's capabilities.
+func (d *Device) Caps() Caps { return d.s.info.Caps }
+
+// Unified reports whether the device works on host memory in place.
+func (d *Device) Unified() bool { return d.s.info.Unified }
+
+// MemInfo returns the free and total memory of the device in bytes. It is of kind
+// ErrUnsupported where the platform cannot tell. Other processes change the
+// figure at any time; treat it as a hint.
+func (d *Device) MemInfo() (free, total uint64, err error) {
+	const op = "memory information"
+	if err := d.s.begin(op); err != nil {
+		return 0, 0, err
+	}
+	defer d.s.end()
+	if !d.s.info.Caps.Has(CapMemInfo) {
+		return 0, 0, d.s.failure(op, ErrUnsupported, "the platform does not tell")
+	}
+	free, total, err = d.s.drv.MemInfo()
+	return free, total, d.s.check(err)
+}
+
+// Usage is what a device handle has allocated.
+type Usage struct {
+	Held        uint64 // bytes held now, memory waiting to be given back included
+	Peak        uint64 // the most bytes held at once
+	Allocations uint64 // allocations made since the device was opened
+	Pending     int    // closed objects that wait for work under way
+}
+
+// Usage returns what this handle holds.
+func (d *Device) Usage() Usage {
+	return Usage{
+		Held: d.s.held.Load(), Peak: d.s.peak.Load(), Allocations: d.s.total.Load(),
+		Pending: d.s.reaper.pending(),
+	}
+}
+
+// Reaches reports whether a stream of d can copy to and from memory of other directly.
+func (d *Device) Reaches(other *Device) bool {
+	return d == other || other != nil && d.s.links(other.s, driver.LinkCopy)
+}
+
+// Alloc returns size bytes of the given kind, aligned to align bytes (a power of two;
+// 0 for the device's own alignment). The contents are unspecified. When the device is
+// out of memory, memory whose last use has just finished is given back and the call
+// tried once more; the error then is of kind ErrOutOfMemory and carries a Shortage.
+func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
+	const op = "alloc"
+	s := d.s
+	if err := s.begin(op); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	info := &s.info
+	switch {
+	case kind != KindDevice && kind != KindHost && kind != KindShared:
+		return nil, s.failure(op, ErrInvalidArgument, "%v is no kind of memory", kind)
+	case size == 0:
+		return nil, s.failure(op, ErrInvalidArgument, "size 0")
+	case align&(align-1) != 0:
+		return nil, s.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
+	case info.MaxAlign != 0 && align > info.MaxAlign:
+		return nil, s.failure(op, ErrMisaligned, "alignment %d; the device offers up to %d", align, info.MaxAlign)
+	case kind == KindShared && !info.Caps.Has(CapShared):
+		return nil, s.failure(op, ErrUnsupported, "the device has no shared memory")
+	case info.MaxAlloc != 0 && size > info.MaxAlloc:
+		return nil, s.shortage(op, kind, size, fmt.Sprintf("one allocation is at most %d bytes", info.MaxAlloc), nil)
+	}
+	drv, err := s.drv.Alloc(kind, size, align)
+	if err != nil && isKind(err, ErrOutOfMemory) && s.reaper.sweep() > 0 {
+		drv, err = s.drv.Alloc(kind, size, align)
+	}
+	if err != nil {
+		if isKind(err, ErrOutOfMemory) {
+			return nil, s.shortage(op, kind, size, "", err)
+		}
+		return nil, s.check(err)
+	}
+	return newMemory(d, drv, kind, size, true), nil
+}
+
+// Register makes existing host memory page-locked and usable by the device, as memory
+// of KindHost. The slice must not be empty, and must stay reachable until the Memory is
+// closed. A range that overlaps one already registered is of kind ErrBusy, a device
+// that cannot do it of kind ErrUnsupported.
+func (d *Device) Register(b []byte) (*Memory, error) {
+	const op = "register"
+	if err := d.s.begin(op); err != nil {
+		return nil, err
+	}
+	defer d.s.end()
+	r, ok := d.s.drv.(driver.Registerer)
+	if !ok || !d.s.info.Caps.Has(CapRegister) {
+		return nil, d.s.failure(op, ErrUnsupported, "the device cannot use existing host memory")
+	}
+	if len(b) == 0 {
+		return nil, d.s.failure(op, ErrInvalidArgument, "no bytes")
+	}
+	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
+	if err != nil {
+		return nil, d.s.check(err)
+	}
+	m := newMemory(d, drv, KindHost, uint64(len(b)), false)
+	m.s.keep = b
+	return m, nil
+}
+
+// NewStream returns a new stream. Priorities beyond what the device has are clamped.
+func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
+	if err := d.s.begin("new stream"); err != nil {
+		return nil, err
+	}
+	defer d.s.end()
+	info := &d.s.info
+	o.Priority = max(min(o.Priority, max(info.LowPriority, info.HighPriority)), min(info.LowPriority, info.HighPriority))
+	drv, err := d.s.drv.NewStream(o)
+	if err != nil {
+		return nil, d.s.check(err)
+	}
+	return newStream(d, drv, true), nil
+}
+
+// NewEvent returns a new event, which stands for nothing until it is recorded. Timing
+// needs CapTiming.
+func (d *Device) NewEvent(o EventOptions) (*Event, error) {
+	const op = "new event"
+	if err := d.s.begin(op); err != nil {
+		return nil, err
+	}
+	defer d.s.end()
+	if o.Timing && !d.s.info.Caps.Has(CapTiming) {
+		return nil, d.s.failure(op, ErrUnsupported, "the device does not time events")
+	}
+	drv, err := d.s.drv.NewEvent(o)
+	if err != nil {
+		return nil, d.s.check(err)
+	}
+	return newEvent(d, drv, o), nil
+}
+
+// Write copies src to dst and returns when that is done; src is free to change again.
+// It is ordered with nothing else: the caller knows that no other work uses dst.
+func (d *Device) Write(ctx context.Context, dst Region, src []byte) error {
+	s, err := d.CopyStream(false)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return interrupted("write", ctx)
+	}
+	if err := s.CopyIn(dst, src); err != nil {
+		return err
+	}
+	return s.Sync(ctx)
+}
+
+// Read copies src to dst and returns when that is done. Like Write, it is ordered with
+// nothing else. If ctx ends first, dst may still be written to until the device is idle.
+func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
+	s, err := d.CopyStream(true)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return interrupted("read", ctx)
+	}
+	if err := s.CopyOut(dst, src); err != nil {
+		return err
+	}
+	return s.Sync(ctx)
+}
+
+// Close closes the device. While memory, streams, events or gates of it are open it
+// fails with ErrBusy and names them. It waits for work under way on objects that
+// have been closed already.
+func (d *Device) Close() error {
+	s := d.s
+	s.mu.Lock()
+	if s.closed() {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.inUse() {
+		err := s.failure("close", ErrBusy, "still open: %s", s.listChildren())
+		s.mu.Unlock()
+		return err
+	}
+	_, finish := s.handle.close()
+	s.mu.Unlock()
+	d.cleanup.Stop()
+	for i := range s.copyStreams {
+		if t := s.copyStreams[i].Load(); t != nil {
+			_ = t.Close()
+		}
+	}
+	s.reaper.drain()
+	if finish {
+		return s.finish()
+	}
+	return nil
+}
+
+// inUse reports whether anything of the device is open; s.mu is held.
+func (s *deviceState) inUse() bool { return s.children.next != &s.children || s.marks > 0 }
+
+func (s *deviceState) listChildren() string {
+	const most = 5
+	var names []string
+	n := 0
+	for c := s.children.next; c != &s.children; c = c.next {
+		if n++; n <= most {
+			names = append(names, c.describe())
+		}
+	}
+	if n > most {
+		names = append(names, fmt.Sprintf("and %d more", n-most))
+	}
+	if s.marks > 0 {
+		names = append(names, fmt.Sprintf("%d marks", s.marks))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s *deviceState) finish() error {
+	s.mu.Lock()
+	spare := s.spareMarks
+	s.spareMarks = nil
+	s.mu.Unlock()
+	for _, m := range spare {
+		_ = m.drv.Close()
+	}
+	return s.drv.Close()
+}
+
+func (s *deviceState) begin(op string) error {
+	if !s.enter() {
+		return s.failure(op, ErrClosed, "the device is closed")
+	}
+	if lost := s.lost.Load(); lost != nil {
+		s.end()
+		return lost
+	}
+	return nil
+}
+
+func (s *deviceState) end() {
+	if s.leave() {
+		s.reaper.drain()
+		_ = s.finish()
+	}
+}
+
+// check passes an error of the driver on and remembers the loss of the device.
+func (s *deviceState) check(err error) error {
+	if err != nil && isKind(err, ErrDeviceLost) {
+		lost := &Error{Op: "use", Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrDeviceLost, Err: err}
+		s.lost.CompareAndSwap(nil, lost)
+	}
+	return err
+}
+
+func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string, cause error) error {
+	e := &Error{Op: op, Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
+	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.held.Load()}
+	if s.info.Caps.Has(CapMemInfo) {
+		if free, total, err := s.drv.MemInfo(); err == nil {
+			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
+		}
+	}
+	if v, ok := cause.(*Error); ok {
+		e.Vendor = v.Vendor
+		if e.Detail == "" {
+			e.Detail = v.Detail
+		}
+	} else {
+		e.Err = cause
+	}
+	return e
+}
+
+func (s *deviceState) links(other *deviceState, want driver.Link) bool {
+	if s == other {
+		return true
+	}
+	l, ok := s.drv.(driver.Linker)
+	return ok && s.info.Backend == other.info.Backend && l.Link(other.drv)&want == want
+}
+
+func (s *deviceState) adopt(c *child, describe func() string) {
+	c.describe = describe
+	s.mu.Lock()
+	c.prev, c.next = s.children.prev, &s.children
+	c.prev.next, s.children.prev = c, c
+	s.mu.Unlock()
+}
+
+func (s *deviceState) disown(c *child) {
+	s.mu.Lock()
+	if c.next != nil {
+		c.prev.next, c.next.prev = c.next, c.prev
+		c.prev, c.next = nil, nil
+	}
+	last := s.abandoned && !s.inUse()
+	s.mu.Unlock()
+	if last {
+		go s.abandon()
+	}
+}
+
+func (s *deviceState) grew(n uint64) {
+	held := s.held.Add(n)
+	for {
+		peak := s.peak.Load()
+		if held <= peak || s.peak.CompareAndSwap(peak, held) {
+			break
+		}
+	}
+	s.total.Add(1)
+}
+
+func isKind(err, kind error) bool {
+	e, ok := err.(*Error)
+	return ok && e.Kind == kind
+}
+
+// CopyStream returns one of two streams that belong to the device itself and close with it: one
+// for copies to the device and one for copies from it. Anyone may use them; what is enqueued
+// there runs in order with what others enqueue.
+func (d *Device) CopyStream(out bool) (*Stream, error) {
+	i := 0
+	if out {
+		i = 1
+	}
+	if s := d.s.copyStreams[i].Load(); s != nil {
+		if d.s.closed() {
+			return nil, d.s.failure("copy stream", ErrClosed, "the device is closed")
+		}
+		return s, nil
+	}
+	if err := d.s.begin("copy stream"); err != nil {
+		return nil, err
+	}
+	defer d.s.end()
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	if s := d.s.copyStreams[i].Load(); s != nil {
+		return s, nil
+	}
+	drv, err := d.s.drv.NewStream(StreamOptions{})
+	if err != nil {
+		return nil, d.s.check(err)
+	}
+	// The device refers to its streams, and so they must not refer to the handle: it
+	// would never be found leaked.
+	s := newStream(&Device{s: d.s}, drv, false)
+	d.s.copyStreams[i].Store(s)
+	return s, nil
+}
+
+// Same reports whether both are the same handle.
+func (d *Device) Same(other *Device) bool { return other != nil && d.s == other.s }

@@ -1,0 +1,107 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of error. Every error of a backend and of package hal matches exactly
+// one of them with errors.Is.
+var (
+	ErrUnavailable     = errors.New("backend unavailable")
+	ErrNotBuilt        = errors.New("backend not built in")
+	ErrUnsupported     = errors.New("not supported")
+	ErrOutOfMemory     = errors.New("out of memory")
+	ErrInvalidArgument = errors.New("invalid argument")
+	ErrOutOfRange      = errors.New("out of range")
+	ErrOverlap         = errors.New("source and destination overlap")
+	ErrMisaligned      = errors.New("misaligned")
+	ErrClosed          = errors.New("already closed")
+	ErrBusy            = errors.New("busy")
+	ErrNotReady        = errors.New("not ready")
+	ErrWrongDevice     = errors.New("wrong device")
+	ErrDeviceLost      = errors.New("device lost")
+	ErrInternal        = errors.New("internal driver error")
+)
+
+// Kinds lists every kind of error once, in the order of their definition.
+func Kinds() []error {
+	return []error{ErrUnavailable, ErrNotBuilt, ErrUnsupported, ErrOutOfMemory,
+		ErrInvalidArgument, ErrOutOfRange, ErrOverlap, ErrMisaligned, ErrClosed, ErrBusy,
+		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrInternal}
+}
+
+// Vendor is a status of the vendor's interface, kept as it came.
+type Vendor struct {
+	API  string // the call that failed: "cuMemAlloc_v2"
+	Name string // the vendor's name of the code: "CUDA_ERROR_OUT_OF_MEMORY"
+	Code int64
+}
+
+// Shortage describes what was asked for when memory ran out. Values that are not
+// known are zero.
+type Shortage struct {
+	Request uint64 // bytes asked for
+	Kind    Kind
+	Free    uint64 // bytes free on the device, if FreeKnown
+	Total   uint64
+	Held    uint64 // bytes this process holds through this device handle
+
+	FreeKnown bool
+}
+
+// Error is the one error type of backends and of package hal.
+type Error struct {
+	Op       string // what was being done: "alloc", "copy"
+	Backend  string // "" when no backend is concerned
+	Device   int    // ordinal, -1 when no device is concerned
+	Kind     error  // one of the Err variables
+	Detail   string // what was wrong, with the values
+	Vendor   Vendor
+	Shortage *Shortage // only with ErrOutOfMemory
+	Err      error     // a cause, or nil
+}
+
+// Error formats all that is known, in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Backend != "" {
+		b.WriteString(e.Backend)
+		if e.Device >= 0 {
+			fmt.Fprintf(&b, ":%d", e.Device)
+		}
+		b.WriteString(": ")
+	}
+	if e.Op != "" {
+		b.WriteString(e.Op + ": ")
+	}
+	if e.Kind != nil {
+		b.WriteString(e.Kind.Error())
+	} else {
+		b.WriteString("error")
+	}
+	if e.Detail != "" {
+		b.WriteString(": " + e.Detail)
+	}
+	if s := e.Shortage; s != nil {
+		fmt.Fprintf(&b, " (asked for %d bytes of %s memory, holding %d", s.Request, s.Kind, s.Held)
+		if s.FreeKnown {
+			fmt.Fprintf(&b, ", %d of %d free", s.Free, s.Total)
+		}
+		b.WriteString(")")
+	}
+	if e.Vendor.API != "" {
+		fmt.Fprintf(&b, " [%s: %s (%d)]", e.Vendor.API, e.Vendor.Name, e.Vendor.Code)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Is reports whether target is the error's kind.
+func (e *Error) Is(target error) bool { return e.Kind == target }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,45 @@
+package hal
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Gate holds a stream shut until it is opened. An open gate is of no further use; one that is
+// still shut keeps its device from closing.
+type Gate struct {
+	s       *gateState
+	cleanup runtime.Cleanup
+}
+
+type gateState struct {
+	child
+	dev  *deviceState
+	once sync.Once
+	drv  driver.Gate
+	err  error
+}
+
+func newGate(d *Device, drv driver.Gate) *Gate {
+	s := &gateState{dev: d.s, drv: drv}
+	d.s.adopt(&s.child, func() string { return "gate that is shut" })
+	g := &Gate{s: s}
+	g.cleanup = runtime.AddCleanup(g, (*gateState).leaked, s)
+	return g
+}
+
+// Open lets the stream go on. It does not wait, and may be called more than once.
+func (g *Gate) Open() error {
+	g.cleanup.Stop()
+	return g.s.open()
+}
+
+func (s *gateState) open() error {
+	s.once.Do(func() {
+		s.err = s.dev.check(s.drv.Open())
+		s.dev.disown(&s.child)
+	})
+	return s.err
+}

@@ -1,0 +1,43 @@
+package hal
+
+import "sync/atomic"
+
+const closedBit = int64(1) << 62
+
+// handle counts the calls under way on an object and remembers that it was closed.
+// When it is closed and the last call has left, finish must run, exactly once.
+type handle struct {
+	state    atomic.Int64
+	finished atomic.Bool
+}
+
+// enter begins a call; it reports false, and nothing needs to be undone, if the
+// handle is closed.
+func (h *handle) enter() bool {
+	if h.state.Add(1)&closedBit == 0 {
+		return true
+	}
+	h.state.Add(-1)
+	return false
+}
+
+// leave ends a call and reports whether the caller must finish the object.
+func (h *handle) leave() (finish bool) {
+	return h.state.Add(-1) == closedBit && h.finished.CompareAndSwap(false, true)
+}
+
+// close marks the handle closed. first is false if it was closed before; finish is
+// as for leave.
+func (h *handle) close() (first, finish bool) {
+	for {
+		s := h.state.Load()
+		if s&closedBit != 0 {
+			return false, false
+		}
+		if h.state.CompareAndSwap(s, s|closedBit) {
+			return true, s == 0 && h.finished.CompareAndSwap(false, true)
+		}
+	}
+}
+
+func (h *handle) closed() bool { return h.state.Load()&closedBit != 0 }

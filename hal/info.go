@@ -1,0 +1,59 @@
+package hal
+
+import "github.com/go-halyard/halyard/hal/driver"
+
+// Types that hal shares with its drivers.
+type (
+	Info    = driver.Info    // what is known about a device
+	Kind    = driver.Kind    // device, host or shared memory
+	Caps    = driver.Caps    // what a device can do
+	UUID    = driver.UUID    // identity of a piece of hardware
+	PCI     = driver.PCI     // address on the bus
+	Pattern = driver.Pattern // what a fill repeats
+
+	StreamOptions = driver.StreamOptions
+	EventOptions  = driver.EventOptions
+)
+
+// The kinds of memory.
+const (
+	KindDevice = driver.KindDevice // memory of the device, reached by copies
+	KindHost   = driver.KindHost   // page-locked host memory that the device can use
+	KindShared = driver.KindShared // one address for both sides
+)
+
+// The capabilities; see package driver for what each one promises.
+const (
+	CapAsyncCopy    = driver.CapAsyncCopy
+	CapTiming       = driver.CapTiming
+	CapGate         = driver.CapGate
+	CapHostCallback = driver.CapHostCallback
+	CapRegister     = driver.CapRegister
+	CapPeerCopy     = driver.CapPeerCopy
+	CapStreamAlloc  = driver.CapStreamAlloc
+	CapPrefetch     = driver.CapPrefetch
+	CapMap          = driver.CapMap
+	CapIPC          = driver.CapIPC
+	CapShared       = driver.CapShared
+	CapMemInfo      = driver.CapMemInfo
+	CapPriority     = driver.CapPriority
+	CapAddress      = driver.CapAddress
+	CapConcurrent   = driver.CapConcurrent
+
+	CapPageableOrder = driver.CapPageableOrder
+)
+
+// Zero is the pattern that clears memory.
+var Zero = Pattern{Width: 1}
+
+// Pattern8 repeats one byte.
+func Pattern8(v uint8) Pattern { return Pattern{Bits: uint64(v), Width: 1} }
+
+// Pattern16 repeats two bytes, little-endian.
+func Pattern16(v uint16) Pattern { return Pattern{Bits: uint64(v), Width: 2} }
+
+// Pattern32 repeats four bytes, little-endian.
+func Pattern32(v uint32) Pattern { return Pattern{Bits: uint64(v), Width: 4} }
+
+// Pattern64 repeats eight bytes, little-endian.
+func Pattern64(v uint64) Pattern { return Pattern{Bits: v, Width: 8} }

@@ -1,0 +1,86 @@
+package hal
+
+import (
+	"log/slog"
+	"sync/atomic"
+)
+
+// Leak describes an object that became unreachable without having been closed. It has been given
+// back all the same, as soon as the work that used it was done.
+type Leak struct {
+	Object string // "device memory of 4096 bytes", "stream", ...
+	Device string // "cuda:0"
+}
+
+var leakHandler atomic.Pointer[func(Leak)]
+
+// SetLeakHandler sets what is told of leaks, and returns what was set before. The default, nil,
+// logs a warning through log/slog. The handler is called by the runtime's cleanup goroutine
+// and must not block.
+func SetLeakHandler(fn func(Leak)) (previous func(Leak)) {
+	var old *func(Leak)
+	if fn == nil {
+		old = leakHandler.Swap(nil)
+	} else {
+		old = leakHandler.Swap(&fn)
+	}
+	if old == nil {
+		return nil
+	}
+	return *old
+}
+
+func (s *deviceState) reportLeak(object string) {
+	l := Leak{Object: object, Device: Name(s.info)}
+	if fn := leakHandler.Load(); fn != nil {
+		(*fn)(l)
+		return
+	}
+	slog.Warn("halyard: never closed", "object", l.Object, "device", l.Device)
+}
+
+// The leaked methods run on the runtime's cleanup goroutine: the vendor's calls are left to
+// the reaper, where they hold nothing up.
+
+func (s *memoryState) leaked() {
+	s.dev.reportLeak(s.describe())
+	s.dev.disown(&s.child)
+	if first, finish := s.handle.close(); first && finish {
+		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
+	}
+}
+
+func (st *streamState) leaked() {
+	st.dev.reportLeak("stream")
+	st.dev.disown(&st.child)
+	if first, finish := st.handle.close(); first && finish {
+		st.dev.reaper.add(func() bool { return true }, func() { _ = st.finish() })
+	}
+}
+
+func (s *eventState) leaked() {
+	s.dev.reportLeak("event")
+	s.dev.disown(&s.child)
+	if first, finish := s.handle.close(); first && finish {
+		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
+	}
+}
+
+func (s *gateState) leaked() {
+	s.dev.reportLeak("gate that is shut")
+	_ = s.open()
+}
+
+func (s *deviceState) leaked() {
+	s.mu.Lock()
+	s.abandoned = true
+	open := s.inUse()
+	s.mu.Unlock()
+	s.reportLeak("device")
+	if !open {
+		go s.abandon()
+	}
+}
+
+// abandon closes a device that nobody holds, after the last of its children.
+func (s *deviceState) abandon() { _ = (&Device{s: s}).Close() }

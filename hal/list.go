@@ -1,0 +1,265 @@
+package hal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// DevicesVariable is the environment variable that restricts and orders what [Devices],
+// [OpenAll] and [Default] see: names separated by commas, each a device ("cuda:1")
+// or a backend ("host", all its devices).
+const DevicesVariable = "HALYARD_DEVICES"
+
+// known are the backends of this module with the build tag that links each; host needs none.
+var known = map[string]string{"cuda": "cuda", "hip": "hip", "host": "", "opencl": "opencl"}
+
+// Report says what became of one backend.
+type Report struct {
+	Backend string
+	Built   bool   // linked into this program
+	Devices []Info // what it sees
+	Err     error  // why it sees none: kind ErrNotBuilt, ErrUnavailable or another
+}
+
+// List asks every backend, linked or not, sorted by name, and never fails as a whole.
+// It honours ctx: a backend that does not answer in time is reported with an error.
+// DevicesVariable is not looked at.
+func List(ctx context.Context) []Report {
+	linked := driver.Backends()
+	reports := make([]Report, len(linked))
+	done := make(chan int, len(linked))
+	for i, b := range linked {
+		reports[i] = Report{Backend: b.Name(), Built: true}
+		go func() {
+			reports[i].Devices, reports[i].Err = devicesOf(ctx, b)
+			done <- i
+		}()
+	}
+	for range linked {
+		<-done
+	}
+	for name := range known {
+		if !slices.ContainsFunc(linked, func(b driver.Backend) bool { return b.Name() == name }) {
+			reports = append(reports, Report{Backend: name, Err: notBuilt(name)})
+		}
+	}
+	slices.SortFunc(reports, func(a, b Report) int { return strings.Compare(a.Backend, b.Backend) })
+	return reports
+}
+
+// Devices lists the devices of all linked backends in the order of their names, or
+// those that DevicesVariable selects, in its order. Backends that are unavailable
+// contribute nothing; [List] says why. A selection that names a device which is not
+// there is an error.
+func Devices(ctx context.Context) ([]Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, interrupted("devices", ctx)
+	}
+	selection := os.Getenv(DevicesVariable)
+	if strings.TrimSpace(selection) == "" {
+		var all []Info
+		for _, r := range List(ctx) {
+			all = append(all, r.Devices...)
+		}
+		return all, nil
+	}
+	var chosen []Info
+	for _, name := range strings.Split(selection, ",") {
+		name = strings.TrimSpace(name)
+		b, ordinal, err := resolve(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", DevicesVariable, err)
+		}
+		infos, err := devicesOf(ctx, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", DevicesVariable, err)
+		}
+		if ordinal >= 0 {
+			if ordinal >= len(infos) {
+				return nil, fmt.Errorf("%s: %w", DevicesVariable, noSuchOrdinal(b.Name(), ordinal, len(infos)))
+			}
+			infos = infos[ordinal : ordinal+1]
+		}
+		for _, info := range infos {
+			if !slices.ContainsFunc(chosen, func(c Info) bool { return c.Backend == info.Backend && c.Ordinal == info.Ordinal }) {
+				chosen = append(chosen, info)
+			}
+		}
+	}
+	return chosen, nil
+}
+
+// Name is the name under which [Open] finds a device: "cuda:0".
+func Name(info Info) string { return info.Backend + ":" + strconv.Itoa(info.Ordinal) }
+
+// Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
+// its first device. Each call returns a handle of its own. The error is of kind
+// ErrInvalidArgument if no such backend is known, ErrNotBuilt if it is not linked,
+// ErrUnavailable if its driver is not there, ErrOutOfRange if the number is too large.
+// DevicesVariable does not restrict Open.
+func Open(ctx context.Context, name string) (*Device, error) {
+	if ctx.Err() != nil {
+		return nil, interrupted("open "+strconv.Quote(name), ctx)
+	}
+	b, ordinal, err := resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, b, max(ordinal, 0))
+}
+
+// OpenWith opens a device of a backend that need not be registered, which is how
+// tests reach backends of their own making.
+func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
+	if b == nil {
+		return nil, failure("open", ErrInvalidArgument, "nil backend")
+	}
+	if ctx.Err() != nil {
+		return nil, interrupted("open "+b.Name(), ctx)
+	}
+	if ordinal < 0 {
+		return nil, failure("open", ErrOutOfRange, "%s:%d: a device number is not negative", b.Name(), ordinal)
+	}
+	return open(ctx, b, ordinal)
+}
+
+// OpenAll opens everything that [Devices] lists. On error nothing stays open.
+func OpenAll(ctx context.Context) ([]*Device, error) {
+	infos, err := Devices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var devs []*Device
+	for _, info := range infos {
+		d, err := Open(ctx, Name(info))
+		if err != nil {
+			for _, d := range devs {
+				_ = d.Close() // nothing was made on it yet
+			}
+			return nil, err
+		}
+		devs = append(devs, d)
+	}
+	return devs, nil
+}
+
+// Default opens the first device that [Devices] lists which is not the host, or the
+// host if there is no other.
+func Default(ctx context.Context) (*Device, error) {
+	infos, err := Devices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(infos) == 0 {
+		return nil, failure("open the default device", ErrUnavailable, "no device; is package backends imported?")
+	}
+	i := slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" })
+	return Open(ctx, Name(infos[max(i, 0)]))
+}
+
+func resolve(name string) (b driver.Backend, ordinal int, err error) {
+	backend, number, numbered := strings.Cut(name, ":")
+	ordinal = -1
+	if numbered {
+		n, err := strconv.ParseUint(number, 10, 31)
+		if err != nil {
+			return nil, 0, failure("open", ErrInvalidArgument, "%q: the part after the colon is not a device number", name)
+		}
+		ordinal = int(n)
+	}
+	linked := driver.Backends()
+	names := make([]string, 0, len(linked)+len(known))
+	for _, b := range linked {
+		if b.Name() == backend {
+			return b, ordinal, nil
+		}
+		names = append(names, b.Name())
+	}
+	if _, ok := known[backend]; ok {
+		return nil, 0, notBuilt(backend)
+	}
+	for n := range known {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return nil, 0, failure("open", ErrInvalidArgument, "%q: no such backend; known are %s", name, strings.Join(names, ", "))
+}
+
+func notBuilt(name string) error {
+	detail := fmt.Sprintf("build with -tags %s and import the package backends", known[name])
+	if known[name] == "" {
+		detail = "import the package backends"
+	}
+	return &Error{Op: "open", Backend: name, Device: -1, Kind: ErrNotBuilt, Detail: detail}
+}
+
+func noSuchOrdinal(backend string, ordinal, count int) error {
+	return &Error{Op: "open", Backend: backend, Device: ordinal, Kind: ErrOutOfRange,
+		Detail: fmt.Sprintf("%d devices, numbered from 0", count)}
+}
+
+// devicesOf enumerates one backend and gives up when ctx ends, even if the
+// backend does not.
+func devicesOf(ctx context.Context, b driver.Backend) ([]Info, error) {
+	return within(ctx, "list the devices of "+b.Name(), func() ([]Info, error) { return b.Devices(ctx) }, nil)
+}
+
+func open(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
+	infos, err := devicesOf(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if ordinal >= len(infos) {
+		return nil, noSuchOrdinal(b.Name(), ordinal, len(infos))
+	}
+	abandon := func(d driver.Device) { _ = d.Close() }
+	drv, err := within(ctx, "open "+b.Name(), func() (driver.Device, error) { return b.Open(ctx, ordinal) }, abandon)
+	if err != nil {
+		return nil, err
+	}
+	return newDevice(b, drv), nil
+}
+
+// within runs fn and returns its result, or an error when ctx ends first; a result
+// that comes too late is given to abandon.
+func within[R any](ctx context.Context, op string, fn func() (R, error), abandon func(R)) (R, error) {
+	if ctx.Done() == nil {
+		return fn()
+	}
+	type result struct {
+		value R
+		err   error
+	}
+	ch := make(chan result, 1)
+	go func() {
+		v, err := fn()
+		ch <- result{v, err}
+	}()
+	select {
+	case r := <-ch:
+		return r.value, r.err
+	case <-ctx.Done():
+		if abandon != nil {
+			go func() {
+				if r := <-ch; r.err == nil {
+					abandon(r.value)
+				}
+			}()
+		}
+		var none R
+		err := interrupted(op, ctx)
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			err.(*Error).Detail = "no answer before the deadline"
+		}
+		return none, err
+	}
+}

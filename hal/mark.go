@@ -1,0 +1,177 @@
+package hal
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Mark is a point in a stream: an event that is recorded once, counted by its users and
+// then used again by its device. It is what coherent buffers are built from; programs
+// that order a few streams by hand are better served by [Event].
+//
+// A mark begins with one reference. The holder of a reference may call every method;
+// after the last Release the mark must not be used.
+type Mark struct {
+	dev    *deviceState
+	stream *streamState
+	drv    driver.Event
+	done   atomic.Bool
+
+	// users counts references in its low half; the high half counts what goes on behind
+	// the holders' backs, and keeps the mark from being used again without
+	// counting as open.
+	users atomic.Int64
+}
+
+const pin = int64(1) << 32
+
+// Mark records the work that the stream has been given so far.
+func (s *Stream) Mark() (*Mark, error) {
+	if err := s.s.begin("mark"); err != nil {
+		return nil, err
+	}
+	m, err := s.s.mark()
+	s.s.end()
+	return m, err
+}
+
+func (s *streamState) mark() (*Mark, error) {
+	m, err := s.dev.takeMark()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.drv.Record(m.drv); err != nil {
+		m.dev.putMark(m, true)
+		return nil, s.dev.check(err)
+	}
+	m.stream = s
+	return m, nil
+}
+
+// On reports whether the mark lies on s, so that work of s needs no wait for it.
+func (m *Mark) On(s *Stream) bool { return m.stream == s.s }
+
+// Retain adds a reference.
+func (m *Mark) Retain() { m.users.Add(1) }
+
+// Release drops a reference.
+func (m *Mark) Release() {
+	left := m.users.Add(-1)
+	if left&(pin-1) == 0 {
+		m.dev.putMark(m, left == 0)
+	}
+}
+
+// pin keeps the mark and its device until unpin.
+func (m *Mark) pin() {
+	m.users.Add(pin)
+	m.dev.enter()
+}
+
+func (m *Mark) unpin() {
+	if m.users.Add(-pin) == 0 {
+		m.dev.recycle(m)
+	}
+	m.dev.end()
+}
+
+// Done reports whether the marked work has finished, and its error if it failed.
+func (m *Mark) Done() (bool, error) {
+	if m.done.Load() {
+		return true, nil
+	}
+	done, err := m.drv.Query()
+	if done && err == nil {
+		m.done.Store(true)
+	}
+	return done, m.dev.check(err)
+}
+
+// Sync waits until the marked work has finished, and returns its error if it failed.
+func (m *Mark) Sync(ctx context.Context) error {
+	if m.done.Load() {
+		return nil
+	}
+	if ctx.Done() == nil {
+		return m.wait()
+	}
+	m.pin()
+	return await(ctx, "wait for a mark", m.Done, m.wait, m.unpin)
+}
+
+func (m *Mark) wait() error {
+	err := m.drv.Sync()
+	if err == nil {
+		m.done.Store(true)
+	}
+	return m.dev.check(err)
+}
+
+// WaitMark makes later work of s wait for the mark. It does not block. Waiting for a mark
+// of the stream itself, or one that has been passed, costs nothing.
+func (s *Stream) WaitMark(m *Mark) error {
+	const op = "wait"
+	if err := s.s.begin(op); err != nil {
+		return err
+	}
+	defer s.s.end()
+	if m.stream == s.s || m.done.Load() {
+		return nil
+	}
+	if s.s.dev.links(m.dev, driver.LinkWait) {
+		return s.s.dev.check(s.s.drv.Wait(m.drv))
+	}
+	if done, _ := m.Done(); done {
+		return nil
+	}
+	g, err := s.s.gate()
+	if err != nil {
+		return err
+	}
+	m.pin()
+	s.s.bridge(g, m.drv, m.unpin)
+	return nil
+}
+
+func (s *deviceState) takeMark() (*Mark, error) {
+	s.mu.Lock()
+	if n := len(s.spareMarks); n > 0 {
+		m := s.spareMarks[n-1]
+		s.spareMarks = s.spareMarks[:n-1]
+		s.marks++
+		s.mu.Unlock()
+		m.users.Store(1)
+		m.done.Store(false)
+		return m, nil
+	}
+	s.marks++
+	s.mu.Unlock()
+	drv, err := s.drv.NewEvent(EventOptions{})
+	if err != nil {
+		s.mu.Lock()
+		s.marks--
+		s.mu.Unlock()
+		return nil, s.check(err)
+	}
+	m := &Mark{dev: s, drv: drv}
+	m.users.Store(1)
+	return m, nil
+}
+
+// putMark takes a mark back from its last holder.
+func (s *deviceState) putMark(m *Mark, recycle bool) {
+	s.mu.Lock()
+	s.marks--
+	if recycle {
+		s.spareMarks = append(s.spareMarks, m)
+	}
+	s.mu.Unlock()
+}
+
+func (s *deviceState) recycle(m *Mark) {
+	s.mu.Lock()
+	s.spareMarks = append(s.spareMarks, m)
+	s.mu.Unlock()
+}

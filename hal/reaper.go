@@ -1,0 +1,104 @@
+package hal
+
+import (
+	"sync"
+	"time"
+)
+
+// reaper gives back what was closed while work still used it. It asks instead of waiting, so
+// that one stream that is held shut keeps back nothing but its own, and runs a goroutine
+// only while there is something to give back.
+type reaper struct {
+	mu      sync.Mutex
+	idle    sync.Cond
+	items   []reaped
+	running bool
+
+	sweeping int
+}
+
+type reaped struct {
+	ready  func() bool
+	finish func()
+}
+
+const (
+	reaperSoonest = 20 * time.Microsecond
+	reaperLatest  = 2 * time.Millisecond
+)
+
+func (r *reaper) init() { r.idle.L = &r.mu }
+
+func (r *reaper) add(ready func() bool, finish func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items = append(r.items, reaped{ready, finish})
+	if !r.running {
+		r.running = true
+		go r.run()
+	}
+}
+
+func (r *reaper) run() {
+	pause := reaperSoonest
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		<-timer.C
+		n := r.sweep()
+		r.mu.Lock()
+		if len(r.items) == 0 && r.sweeping == 0 {
+			r.running = false
+			r.idle.Broadcast()
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+		if n > 0 {
+			pause = reaperSoonest
+		} else {
+			pause = min(2*pause, reaperLatest)
+		}
+		timer.Reset(pause)
+	}
+}
+
+// sweep finishes what is ready and returns how many that were.
+func (r *reaper) sweep() int {
+	r.mu.Lock()
+	items := r.items
+	r.items = nil
+	r.sweeping++
+	r.mu.Unlock()
+	n := 0
+	kept := items[:0]
+	for _, it := range items {
+		if it.ready() {
+			it.finish()
+			n++
+		} else {
+			kept = append(kept, it)
+		}
+	}
+	clear(items[len(kept):])
+	r.mu.Lock()
+	r.items = append(kept, r.items...)
+	r.sweeping--
+	r.mu.Unlock()
+	return n
+}
+
+func (r *reaper) pending() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.items)
+}
+
+// drain waits until everything has been given back.
+func (r *reaper) drain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.items) > 0 || r.running {
+		r.idle.Wait()
+	}
+}

@@ -1,0 +1,39 @@
+package hal
+
+import "github.com/go-halyard/halyard/hal/driver"
+
+// Region is a range of bytes of one memory: an argument, cheap to copy, checked when it is used.
+type Region struct {
+	Mem *Memory
+	Off uint64 // bytes from the start of the memory
+	Len uint64 // bytes
+}
+
+// Region is len bytes from off on. Whether they exist is checked where the region is used.
+func (m *Memory) Region(off, n uint64) Region { return Region{Mem: m, Off: off, Len: n} }
+
+// All is the whole memory.
+func (m *Memory) All() Region { return Region{Mem: m, Len: m.s.size} }
+
+// Sub is n bytes of r from off on, counted from the start of r. It is of kind
+// ErrOutOfRange if r does not have them.
+func (r Region) Sub(off, n uint64) (Region, error) {
+	if off > r.Len || n > r.Len-off {
+		return Region{}, failure("region", ErrOutOfRange, "[%d, %d+%d) of a region of %d bytes", off, off, n, r.Len)
+	}
+	return Region{Mem: r.Mem, Off: r.Off + off, Len: n}, nil
+}
+
+// inside reports whether the region lies within its memory.
+func (r *Region) inside() bool {
+	size := r.Mem.s.size
+	return r.Off <= size && r.Len <= size-r.Off
+}
+
+func (r *Region) raw() driver.Region {
+	return driver.Region{Mem: r.Mem.s.drv, Off: r.Off, Len: r.Len}
+}
+
+func (r *Region) outside(op string) error {
+	return r.Mem.s.dev.failure(op, ErrOutOfRange, "[%d, %d+%d) of a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.size)
+}

@@ -1,0 +1,549 @@
+package hal
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Stream is an in-order queue of work on one device.
+type Stream struct {
+	s       *streamState
+	dev     *Device
+	cleanup runtime.Cleanup
+}
+
+type streamState struct {
+	handle
+	child
+	dev  *deviceState
+	drv  driver.Stream
+	gone atomic.Bool // closed and drained
+	held holds
+}
+
+func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
+	s := &streamState{dev: d.s, drv: drv}
+	st := &Stream{s: s, dev: d}
+	if counted {
+		d.s.adopt(&s.child, func() string { return "stream" })
+		st.cleanup = runtime.AddCleanup(st, (*streamState).leaked, s)
+	}
+	return st
+}
+
+// Device is the device that the stream belongs to.
+func (s *Stream) Device() *Device { return s.dev }
+
+// Handle is the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
+// a cl_command_queue; 0 on the host, and once the stream is closed.
+func (s *Stream) Handle() uintptr {
+	if s.s.closed() {
+		return 0
+	}
+	return s.s.drv.Handle()
+}
+
+// Copy copies src to dst. They have the same length, may lie in the same memory if they do
+// not overlap, and belong to devices that the stream's device reaches
+// ([Device.Reaches]); [CopyAcross] copies across everything else.
+func (s *Stream) Copy(dst, src Region) error {
+	const op = "copy"
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.copy(op, dst, src)
+	st.end()
+	return err
+}
+
+func (st *streamState) copy(op string, dst, src Region) error {
+	if err := st.use(op, dst.Mem); err != nil {
+		return err
+	}
+	defer dst.Mem.s.leave()
+	if err := st.use(op, src.Mem); err != nil {
+		return err
+	}
+	defer src.Mem.s.leave()
+	switch {
+	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.LinkCopy):
+		return st.foreign(op, dst.Mem)
+	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.LinkCopy):
+		return st.foreign(op, src.Mem)
+	case !dst.inside():
+		return dst.outside(op)
+	case !src.inside():
+		return src.outside(op)
+	case dst.Len != src.Len:
+		return st.dev.failure(op, ErrInvalidArgument, "from %d bytes to %d bytes", src.Len, dst.Len)
+	case dst.Len == 0:
+		return nil
+	case dst.Mem.s == src.Mem.s && dst.Off < src.Off+src.Len && src.Off < dst.Off+dst.Len:
+		return st.dev.failure(op, ErrOverlap, "[%d, %d) and [%d, %d) of one memory", src.Off, src.Off+src.Len, dst.Off, dst.Off+dst.Len)
+	}
+	dst.Mem.s.note(st)
+	src.Mem.s.note(st)
+	return st.dev.check(st.drv.Copy(dst.raw(), src.raw()))
+}
+
+// CopyIn copies src to dst, which is as long. It does not wait: src must not change until
+// the stream has passed the copy, but need not be kept reachable by the caller.
+func (s *Stream) CopyIn(dst Region, src []byte) error {
+	const op = "copy in"
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.copyHost(op, dst, src, true)
+	st.end()
+	return err
+}
+
+// CopyOut copies src to dst, which is as long. It does not wait: dst must not be touched
+// until the stream has passed the copy, but need not be kept reachable by the caller.
+func (s *Stream) CopyOut(dst []byte, src Region) error {
+	const op = "copy out"
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.copyHost(op, src, dst, false)
+	st.end()
+	return err
+}
+
+func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
+	if err := st.use(op, r.Mem); err != nil {
+		return err
+	}
+	defer r.Mem.s.leave()
+	switch {
+	case r.Mem.s.dev != st.dev:
+		return st.foreign(op, r.Mem)
+	case !r.inside():
+		return r.outside(op)
+	case r.Len != uint64(len(b)):
+		return st.dev.failure(op, ErrInvalidArgument, "%d bytes of host memory for %d bytes", len(b), r.Len)
+	case r.Len == 0:
+		return nil
+	}
+	r.Mem.s.note(st)
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	st.held.add(st, p, r.Len)
+	if in {
+		return st.dev.check(st.drv.CopyIn(r.raw(), p))
+	}
+	return st.dev.check(st.drv.CopyOut(p, r.raw()))
+}
+
+// Fill repeats the pattern over dst, whose offset and length are multiples of the
+// pattern's width of 1, 2, 4 or 8 bytes.
+func (s *Stream) Fill(dst Region, p Pattern) error {
+	const op = "fill"
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.fill(op, dst, p)
+	st.end()
+	return err
+}
+
+func (st *streamState) fill(op string, dst Region, p Pattern) error {
+	if err := st.use(op, dst.Mem); err != nil {
+		return err
+	}
+	defer dst.Mem.s.leave()
+	w := uint64(p.Width)
+	switch {
+	case dst.Mem.s.dev != st.dev:
+		return st.foreign(op, dst.Mem)
+	case w != 1 && w != 2 && w != 4 && w != 8:
+		return st.dev.failure(op, ErrInvalidArgument, "a pattern is 1, 2, 4 or 8 bytes wide, not %d", p.Width)
+	case dst.Off%w != 0 || dst.Len%w != 0:
+		return st.dev.failure(op, ErrMisaligned, "offset %d and length %d are not multiples of the pattern's %d bytes", dst.Off, dst.Len, w)
+	case !dst.inside():
+		return dst.outside(op)
+	case dst.Len == 0:
+		return nil
+	}
+	dst.Mem.s.note(st)
+	return st.dev.check(st.drv.Fill(dst.raw(), p))
+}
+
+// Map hands the whole memory to the host, which may touch it once the stream has passed
+// this point and until Unmap. Memory that does not need it is left alone.
+func (s *Stream) Map(m *Memory, write bool) error {
+	return s.mapping("map", m, func(d driver.Mapper) error { return d.Map(m.s.drv, write) }, true)
+}
+
+// Unmap hands the memory back to the device.
+func (s *Stream) Unmap(m *Memory) error {
+	return s.mapping("unmap", m, func(d driver.Mapper) error { return d.Unmap(m.s.drv) }, false)
+}
+
+func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, mapped bool) error {
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	defer st.end()
+	if err := st.use(op, m); err != nil {
+		return err
+	}
+	defer m.s.leave()
+	if m.s.dev != st.dev {
+		return st.foreign(op, m)
+	}
+	d, ok := st.drv.(driver.Mapper)
+	if !m.s.needs {
+		return nil
+	}
+	if !ok {
+		return st.dev.failure(op, ErrUnsupported, "the stream cannot map memory")
+	}
+	if !m.s.mapped.CompareAndSwap(!mapped, mapped) {
+		return st.dev.failure(op, ErrBusy, "the memory is mapped: %t", mapped)
+	}
+	m.s.note(st)
+	if err := act(d); err != nil {
+		m.s.mapped.Store(!mapped)
+		return st.dev.check(err)
+	}
+	return nil
+}
+
+// Use tells the library that work which the program itself enqueued on the stream's handle
+// uses the memory, so that closing the memory waits for it.
+func (s *Stream) Use(m *Memory) error {
+	const op = "use"
+	if err := s.s.begin(op); err != nil {
+		return err
+	}
+	defer s.s.end()
+	if err := s.s.use(op, m); err != nil {
+		return err
+	}
+	m.s.note(s.s)
+	m.s.leave()
+	return nil
+}
+
+// Query reports whether all work enqueued so far has finished, and an error found in it.
+func (s *Stream) Query() (bool, error) {
+	if err := s.s.begin("query"); err != nil {
+		return false, err
+	}
+	defer s.s.end()
+	return s.s.query()
+}
+
+func (st *streamState) query() (bool, error) {
+	upTo := st.held.mark()
+	done, err := st.drv.Query()
+	if done {
+		st.held.drop(upTo)
+	}
+	return done, st.dev.check(err)
+}
+
+// Sync waits until all work enqueued before the call has finished, and returns an error
+// found in it. When ctx ends first the error is of kind ErrNotReady, wraps the
+// context's, and the stream goes on.
+func (s *Stream) Sync(ctx context.Context) error {
+	const op = "sync"
+	if err := s.s.begin(op); err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		err := s.s.sync()
+		s.s.end()
+		return err
+	}
+	return await(ctx, op, s.s.query, s.s.sync, s.s.end)
+}
+
+func (st *streamState) sync() error {
+	upTo := st.held.mark()
+	err := st.drv.Sync()
+	st.held.drop(upTo)
+	return st.dev.check(err)
+}
+
+// Gate holds the stream shut: work enqueued after it does not start before the gate is
+// opened. It needs CapGate.
+func (s *Stream) Gate() (*Gate, error) {
+	if err := s.s.begin("gate"); err != nil {
+		return nil, err
+	}
+	defer s.s.end()
+	drv, err := s.s.gate()
+	if err != nil {
+		return nil, err
+	}
+	return newGate(s.dev, drv), nil
+}
+
+func (st *streamState) gate() (driver.Gate, error) {
+	g, ok := st.drv.(driver.Gater)
+	if !ok || !st.dev.info.Caps.Has(CapGate) {
+		return nil, st.dev.failure("gate", ErrUnsupported, "the device cannot hold a stream shut")
+	}
+	drv, err := g.Gate()
+	return drv, st.dev.check(err)
+}
+
+// Call runs fn on a goroutine of its own after the work enqueued so far. Later work of
+// the stream does not wait for fn, which may block and may use the library. It needs
+// CapHostCallback.
+func (s *Stream) Call(fn func()) error {
+	const op = "host callback"
+	if err := s.s.begin(op); err != nil {
+		return err
+	}
+	defer s.s.end()
+	c, ok := s.s.drv.(driver.Caller)
+	if !ok || !s.s.dev.info.Caps.Has(CapHostCallback) {
+		return s.s.dev.failure(op, ErrUnsupported, "the device does not call back")
+	}
+	if fn == nil {
+		return s.s.dev.failure(op, ErrInvalidArgument, "nil function")
+	}
+	return s.s.dev.check(c.Call(fn))
+}
+
+// Prefetch moves shared memory to the stream's device, or to the host, ahead of its use. It
+// changes no contents, and needs CapPrefetch and memory of KindShared.
+func (s *Stream) Prefetch(r Region, toHost bool) error {
+	const op = "prefetch"
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	defer st.end()
+	if err := st.use(op, r.Mem); err != nil {
+		return err
+	}
+	defer r.Mem.s.leave()
+	p, ok := st.drv.(driver.Prefetcher)
+	switch {
+	case r.Mem.s.dev != st.dev:
+		return st.foreign(op, r.Mem)
+	case !ok || !st.dev.info.Caps.Has(CapPrefetch) || r.Mem.s.kind != KindShared:
+		return st.dev.failure(op, ErrUnsupported, "%s memory does not move", r.Mem.s.kind)
+	case !r.inside():
+		return r.outside(op)
+	case r.Len == 0:
+		return nil
+	}
+	r.Mem.s.note(st)
+	return st.dev.check(p.Prefetch(r.raw(), toHost))
+}
+
+// AllocAsync returns device memory in stream order: work of this stream may use it at once,
+// other work after an event recorded here. It needs CapStreamAlloc. The memory is closed
+// like any other.
+func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
+	const op = "stream-ordered alloc"
+	st := s.s
+	if err := st.begin(op); err != nil {
+		return nil, err
+	}
+	defer st.end()
+	a, ok := st.drv.(driver.StreamAllocator)
+	info := &st.dev.info
+	switch {
+	case !ok || !info.Caps.Has(CapStreamAlloc):
+		return nil, st.dev.failure(op, ErrUnsupported, "the device allocates in no stream's order")
+	case size == 0:
+		return nil, st.dev.failure(op, ErrInvalidArgument, "size 0")
+	case align&(align-1) != 0:
+		return nil, st.dev.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
+	case info.MaxAlign != 0 && align > info.MaxAlign:
+		return nil, st.dev.failure(op, ErrMisaligned, "alignment %d; the device offers up to %d", align, info.MaxAlign)
+	case info.MaxAlloc != 0 && size > info.MaxAlloc:
+		return nil, st.dev.shortage(op, KindDevice, size, "larger than any single allocation", nil)
+	}
+	drv, err := a.AllocAsync(size, align)
+	if err != nil {
+		if isKind(err, ErrOutOfMemory) {
+			return nil, st.dev.shortage(op, KindDevice, size, "", err)
+		}
+		return nil, st.dev.check(err)
+	}
+	m := newMemory(s.dev, drv, KindDevice, size, true)
+	m.s.note(st)
+	return m, nil
+}
+
+// Close closes the stream. Work under way goes on, and the vendor's stream is given back
+// when it has finished.
+func (s *Stream) Close() error {
+	first, finish := s.s.handle.close()
+	if !first {
+		return nil
+	}
+	s.cleanup.Stop()
+	s.s.dev.disown(&s.s.child)
+	if finish {
+		return s.s.finish()
+	}
+	return nil
+}
+
+func (st *streamState) begin(op string) error {
+	if !st.enter() {
+		return st.dev.failure(op, ErrClosed, "the stream is closed")
+	}
+	if lost := st.dev.lost.Load(); lost != nil {
+		st.end()
+		return lost
+	}
+	return nil
+}
+
+func (st *streamState) end() {
+	if st.leave() {
+		_ = st.finish()
+	}
+}
+
+// finish closes the vendor's stream now if it is idle, or hands it to the reaper.
+func (st *streamState) finish() error {
+	done, err := st.drv.Query()
+	if done || err != nil {
+		return st.release()
+	}
+	st.dev.reaper.add(func() bool {
+		done, err := st.drv.Query()
+		return done || err != nil
+	}, func() { _ = st.release() })
+	return nil
+}
+
+func (st *streamState) release() error {
+	err := st.drv.Close()
+	st.gone.Store(true)
+	st.held.drop(st.held.mark())
+	return st.dev.check(err)
+}
+
+// pendingWork returns nil if the stream has none, or a function that reports whether the work
+// enqueued so far has finished.
+func (st *streamState) pendingWork() func() bool {
+	if !st.enter() {
+		if st.gone.Load() {
+			return nil
+		}
+		return st.gone.Load
+	}
+	defer st.end()
+	if done, err := st.drv.Query(); done || err != nil {
+		return nil
+	}
+	ev, err := st.dev.drv.NewEvent(EventOptions{})
+	if err == nil {
+		if err = st.drv.Record(ev); err == nil {
+			return func() bool {
+				done, err := ev.Query()
+				if done || err != nil {
+					_ = ev.Close()
+					return true
+				}
+				return false
+			}
+		}
+		_ = ev.Close()
+	}
+	// Without an event, wait for the stream as a whole.
+	return func() bool {
+		if !st.enter() {
+			return st.gone.Load()
+		}
+		defer st.end()
+		done, err := st.drv.Query()
+		return done || err != nil
+	}
+}
+
+// use enters a memory that is to be used on the stream.
+func (st *streamState) use(op string, m *Memory) error {
+	if m == nil {
+		return st.dev.failure(op, ErrInvalidArgument, "nil memory")
+	}
+	if !m.s.enter() {
+		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
+	}
+	return nil
+}
+
+func (st *streamState) foreign(op string, m *Memory) error {
+	return st.dev.failure(op, ErrWrongDevice, "memory of %s", Name(m.s.dev.info))
+}
+
+// bridge opens the gate, which shuts the stream, when an event fires that the stream's own driver
+// cannot wait for; then it runs release.
+func (st *streamState) bridge(g driver.Gate, ev driver.Event, release func()) {
+	st.enter()
+	go func() {
+		_ = ev.Sync() // a failure is reported where the failed work is asked for
+		_ = g.Open()
+		release()
+		st.end()
+	}()
+}
+
+// holds keeps host memory reachable until the copies that use it have finished.
+type holds struct {
+	mu    sync.Mutex
+	seq   uint64 // of the next pointer
+	ptrs  []unsafe.Pointer
+	bytes uint64
+	asked int // pointers held when the stream was last asked whether it is idle
+}
+
+const (
+	holdsMany = 64
+	holdsHeld = 1 << 20 // bytes
+)
+
+func (h *holds) add(st *streamState, p unsafe.Pointer, n uint64) {
+	h.mu.Lock()
+	if len(h.ptrs)-h.asked >= holdsMany || h.bytes >= holdsHeld {
+		h.asked = len(h.ptrs)
+		h.bytes = 0
+		if done, err := st.drv.Query(); done || err != nil {
+			clear(h.ptrs)
+			h.ptrs, h.asked = h.ptrs[:0], 0
+		}
+	}
+	h.ptrs = append(h.ptrs, p)
+	h.bytes += n
+	h.seq++
+	h.mu.Unlock()
+}
+
+func (h *holds) mark() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seq
+}
+
+// drop forgets the pointers added before the mark.
+func (h *holds) drop(mark uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := h.seq - uint64(len(h.ptrs))
+	if mark <= first {
+		return
+	}
+	n := copy(h.ptrs, h.ptrs[mark-first:])
+	clear(h.ptrs[n:])
+	h.ptrs, h.asked, h.bytes = h.ptrs[:n], 0, 0
+}
