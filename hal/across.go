@@ -24,7 +24,7 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 	if src.Mem.s.dev != s.dev {
 		return s.foreign(op, src.Mem)
 	}
-	if dstStream.dev.Reaches(srcStream.dev) {
+	if dstStream.Device().Reaches(srcStream.Device()) {
 		if err := dstStream.follow(srcStream); err != nil {
 			return err
 		}
@@ -98,10 +98,10 @@ func (h *half) prepare(src, dst *Stream, n uint64) error {
 func (h *half) allocate(src, dst *Stream, n uint64) {
 	const worthLocking = 64 << 10
 	for _, s := range []*Stream{src, dst} {
-		if n < worthLocking || s.dev.Unified() {
+		if n < worthLocking || s.Device().Unified() {
 			continue
 		}
-		m, err := s.dev.Alloc(KindHost, n, 0)
+		m, err := s.Device().Alloc(KindHost, n, 0)
 		if err != nil {
 			continue
 		}

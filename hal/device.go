@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -23,6 +24,7 @@ type deviceState struct {
 	handle
 	drv  driver.Device
 	info Info
+	self weak.Pointer[Device] // the handle that the program was given
 	lost atomic.Pointer[Error]
 
 	held  atomic.Uint64 // bytes
@@ -54,6 +56,7 @@ func newDevice(b driver.Backend, drv driver.Device) *Device {
 	s.children.prev, s.children.next = &s.children, &s.children
 	s.reaper.init()
 	d := &Device{s: s}
+	s.self = weak.Make(d)
 	d.cleanup = runtime.AddCleanup(d, (*deviceState).leaked, s)
 	return d
 }
@@ -417,9 +420,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	// The device refers to its streams, and so they must not refer to the handle: it
-	// would never be found leaked.
-	s := newStream(&Device{s: d.s}, drv, false)
+	s := newStream(d, drv, false)
 	d.s.copyStreams[i].Store(s)
 	return s, nil
 }

@@ -242,7 +242,8 @@ func TestRegionsAreCheckedInOrder(t *testing.T) {
 
 func TestLeaksAreReportedAndGivenBack(t *testing.T) {
 	leaks := make(chan hal.Leak, 16)
-	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { leaks <- l }))
+	previous := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
+	defer func() { hal.SetLeakHandler(previous) }()
 	d := openHost(t, 1, 1)
 	func() {
 		m, err := d.Alloc(hal.KindDevice, 12345, 0)

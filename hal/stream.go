@@ -13,7 +13,7 @@ import (
 // Stream is an in-order queue of work on one device.
 type Stream struct {
 	s       *streamState
-	dev     *Device
+	dev     *Device // nil in a stream of the device's own, which must not keep the handle from being found leaked
 	cleanup runtime.Cleanup
 }
 
@@ -28,8 +28,9 @@ type streamState struct {
 
 func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
 	s := &streamState{dev: d.s, drv: drv}
-	st := &Stream{s: s, dev: d}
+	st := &Stream{s: s}
 	if counted {
+		st.dev = d
 		d.s.adopt(&s.child, func() string { return "stream" })
 		st.cleanup = runtime.AddCleanup(st, (*streamState).leaked, s)
 	}
@@ -37,7 +38,15 @@ func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
 }
 
 // Device is the device that the stream belongs to.
-func (s *Stream) Device() *Device { return s.dev }
+func (s *Stream) Device() *Device {
+	if s.dev != nil {
+		return s.dev
+	}
+	if d := s.s.dev.self.Value(); d != nil {
+		return d
+	}
+	return &Device{s: s.s.dev}
+}
 
 // Handle is the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
 // a cl_command_queue; 0 on the host, and once the stream is closed.
@@ -287,7 +296,7 @@ func (s *Stream) Gate() (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGate(s.dev, drv), nil
+	return newGate(s.Device(), drv), nil
 }
 
 func (st *streamState) gate() (driver.Gate, error) {
@@ -377,7 +386,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 		}
 		return nil, st.dev.check(err)
 	}
-	m := newMemory(s.dev, drv, KindDevice, size, true)
+	m := newMemory(s.Device(), drv, KindDevice, size, true)
 	m.s.note(st)
 	return m, nil
 }

@@ -1,0 +1,11 @@
+// Package backends links backends into a program, for the side effect of importing it:
+//
+//	import _ "github.com/go-halyard/halyard/backends"
+//
+// The host backend is always linked. The build tags cuda, opencl and hip add one each, and
+// add up; no tag needs a vendor's headers or libraries, which are looked for when the
+// program runs. With the tag linked as well, and cgo, the CUDA and OpenCL backends use
+// gorgonia.org/cu and github.com/go-gl/cl, and then need both.
+package backends
+
+import _ "github.com/go-halyard/halyard/backends/host" // always there

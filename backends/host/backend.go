@@ -1,0 +1,151 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
+)
+
+// DevicesVariable is the environment variable with the number of discrete devices of
+// the registered backend. It is read by each call of Devices and Open.
+const DevicesVariable = "HALYARD_HOST_DEVICES"
+
+// MaxDiscrete is the largest number of discrete devices: with the host and the unified
+// device there are 64 places.
+const MaxDiscrete = 62
+
+func init() { driver.Register(New(Options{Variable: DevicesVariable})) }
+
+// Options describe a backend. The zero value is a backend "host" with one unified device.
+type Options struct {
+	// Name is the backend's name; "" means "host".
+	Name string
+
+	// Discrete is the number of discrete devices beside the unified one, at most
+	// MaxDiscrete.
+	Discrete int
+
+	// Variable, if not "", names an environment variable whose value, if it is set
+	// and not empty, is taken in place of Discrete.
+	Variable string
+
+	// MemoryLimit is the memory of each discrete device in bytes, for memory of
+	// KindDevice and KindShared of all its handles together; 0 means as much as
+	// the machine has.
+	MemoryLimit uint64
+
+	// MaxAlloc is the largest single allocation in bytes; 0 means as much as the
+	// device has.
+	MaxAlloc uint64
+}
+
+// Backend is a family of devices on host memory. It implements driver.Backend.
+type Backend struct {
+	opts Options
+
+	mu    sync.Mutex
+	parts map[int]*hardware // by ordinal, what the handles on one device share
+}
+
+// New returns a backend, which is not registered. Options that are out of bounds
+// are reported by Devices and Open, with ErrInvalidArgument.
+func New(opts Options) *Backend {
+	if opts.Name == "" {
+		opts.Name = "host"
+	}
+	return &Backend{opts: opts, parts: map[int]*hardware{}}
+}
+
+// Calibration tells how large copies are done in this process: for each class of sizes,
+// the length of the pieces and the number of goroutines that were measured to be the
+// fastest, or that none has been measured yet. The first copies of a class are the
+// measurement.
+func Calibration() []CopyClass { return memcopy.Calibration() }
+
+// CopyClass is one class of sizes in [Calibration]: the smallest size, From; the Plan
+// with the length of a Piece in bytes and the number of Workers; whether it is Settled;
+// and the rates in bytes per second, of the plan and of one built-in copy, Whole.
+type CopyClass = memcopy.Class
+
+// Name implements driver.Backend.
+func (b *Backend) Name() string { return b.opts.Name }
+
+// Devices implements driver.Backend.
+func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+	if ctx.Err() != nil {
+		return nil, b.interrupted("devices", ctx)
+	}
+	n, err := b.discrete("devices")
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]driver.Info, n+1)
+	for i := range infos {
+		infos[i] = b.info(i)
+	}
+	return infos, nil
+}
+
+// Open implements driver.Backend. An ordinal that Devices would not list is
+// ErrOutOfRange.
+func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	if ctx.Err() != nil {
+		return nil, b.interrupted("open", ctx)
+	}
+	n, err := b.discrete("open")
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal > n {
+		return nil, b.failure("open", driver.ErrOutOfRange, "no device %d, there are 0 to %d", ordinal, n)
+	}
+	return &device{backend: b, info: b.info(ordinal), hardware: b.part(ordinal)}, nil
+}
+
+// discrete returns the number of discrete devices as of now.
+func (b *Backend) discrete(op string) (int, error) {
+	n, source := b.opts.Discrete, "Options.Discrete"
+	if b.opts.Variable != "" {
+		if v := strings.TrimSpace(os.Getenv(b.opts.Variable)); v != "" {
+			var err error
+			if n, err = strconv.Atoi(v); err != nil {
+				return 0, b.failure(op, driver.ErrInvalidArgument, "%s=%q is not a number", b.opts.Variable, v)
+			}
+			source = b.opts.Variable
+		}
+	}
+	if n < 0 || n > MaxDiscrete {
+		return 0, b.failure(op, driver.ErrInvalidArgument, "%s is %d, but must be 0 to %d", source, n, MaxDiscrete)
+	}
+	return n, nil
+}
+
+// part returns what the handles on one device share.
+func (b *Backend) part(ordinal int) *hardware {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.parts[ordinal]
+	if h == nil {
+		h = &hardware{}
+		if ordinal > 0 {
+			h.limit = b.info(ordinal).TotalMemory
+		}
+		b.parts[ordinal] = h
+	}
+	return h
+}
+
+func (b *Backend) failure(op string, kind error, format string, args ...any) error {
+	return &driver.Error{Op: op, Backend: b.opts.Name, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// interrupted reports that ctx had ended before op began.
+func (b *Backend) interrupted(op string, ctx context.Context) error {
+	return &driver.Error{Op: op, Backend: b.opts.Name, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
+}

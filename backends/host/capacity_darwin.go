@@ -1,0 +1,32 @@
+package host
+
+import (
+	"encoding/binary"
+	"syscall"
+)
+
+func adviseHuge([]byte) {}
+
+// lockLimit is not known.
+func lockLimit() (uint64, bool) { return 0, false }
+
+// memoryNow returns the total bytes of memory; how much is free is not known.
+func memoryNow() (free, total uint64, ok bool) {
+	value, err := syscall.Sysctl("hw.memsize")
+	if err != nil || len(value) > 8 {
+		return 0, 0, false
+	}
+	// Sysctl takes the number for a string and drops the zero at its end.
+	var word [8]byte
+	copy(word[:], value)
+	return 0, binary.LittleEndian.Uint64(word[:]), false
+}
+
+// processorName is what the kernel calls the processor, "" if it does not.
+func processorName() string {
+	name, err := syscall.Sysctl("machdep.cpu.brand_string")
+	if err != nil {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,80 @@
+package host
+
+import (
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// hardware is what all handles on one device share.
+type hardware struct {
+	limit uint64        // bytes of device memory, 0 for no limit but the machine's
+	used  atomic.Uint64 // bytes of it in use
+
+	registered ranges
+}
+
+// take claims size bytes of device memory, if there are as many.
+func (h *hardware) take(size uint64) bool {
+	for {
+		used := h.used.Load()
+		if h.limit > 0 && size > h.limit-min(used, h.limit) {
+			return false
+		}
+		if h.used.CompareAndSwap(used, used+size) {
+			return true
+		}
+	}
+}
+
+func (h *hardware) giveBack(size uint64) { h.used.Add(-size) }
+
+// device is one handle on a device.
+type device struct {
+	backend  *Backend
+	info     driver.Info
+	hardware *hardware
+	held     atomic.Uint64 // bytes allocated through this handle
+}
+
+var (
+	_ driver.Device     = (*device)(nil)
+	_ driver.Linker     = (*device)(nil)
+	_ driver.Registerer = (*device)(nil)
+)
+
+// Info implements driver.Device.
+func (d *device) Info() driver.Info { return d.info }
+
+// MemInfo implements driver.Device. A discrete device tells what is left of its own
+// memory, whatever the machine has; the unified one what the machine has available.
+func (d *device) MemInfo() (free, total uint64, err error) {
+	if d.hardware.limit > 0 {
+		total = d.hardware.limit
+		return total - min(total, d.hardware.used.Load()), total, nil
+	}
+	free, total, ok := memoryNow()
+	if !ok {
+		return 0, 0, d.failure("memory info", driver.ErrUnsupported, "this system does not tell how much memory is free")
+	}
+	return min(free, total), total, nil
+}
+
+// NewStream implements driver.Device.
+func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) { return newStream(d), nil }
+
+// NewEvent implements driver.Device.
+func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
+	return &event{dev: d, timing: o.Timing}, nil
+}
+
+// Link implements driver.Linker: all memory of this package is memory of one process.
+func (d *device) Link(other driver.Device) driver.Link {
+	if _, ok := other.(*device); ok {
+		return driver.LinkWait | driver.LinkCopy
+	}
+	return 0
+}
+
+// Close implements driver.Device.
+func (d *device) Close() error { return nil }

@@ -1,0 +1,31 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+func (d *device) failure(op string, kind error, format string, args ...any) error {
+	return &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: kind,
+		Detail: fmt.Sprintf(format, args...)}
+}
+
+// foreign reports an object that this package did not make.
+func (d *device) foreign(op string, object any) error {
+	return d.failure(op, driver.ErrWrongDevice, "%T is not of the host backend", object)
+}
+
+// shortage reports that there was too little memory; cause is nil, or the system's.
+func (d *device) shortage(op string, kind driver.Kind, size uint64, cause error, format string, args ...any) error {
+	s := &driver.Shortage{Request: size, Kind: kind, Held: d.held.Load()}
+	if free, total, err := d.MemInfo(); err == nil {
+		s.Free, s.Total, s.FreeKnown = free, total, true
+	}
+	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrOutOfMemory,
+		Detail: fmt.Sprintf(format, args...), Shortage: s, Err: cause}
+	if cause != nil {
+		e.Vendor = vendorOf(cause)
+	}
+	return e
+}

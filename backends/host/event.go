@@ -1,0 +1,116 @@
+package host
+
+import (
+	"sync"
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// event stands for the first operations of a stream.
+type event struct {
+	dev    *device
+	timing bool
+
+	mu       sync.Mutex
+	stream   *stream       // nil if never recorded, or known to be done
+	done     uint64        // how many operations of stream it stands for
+	recorded uint64        // how many times it was recorded
+	stamped  bool          // stamp belongs to the last record
+	stamp    time.Duration // since epoch
+}
+
+var (
+	_ driver.Event = (*event)(nil)
+	_ driver.Timer = (*event)(nil)
+)
+
+// epoch is what time stamps count from, so that they are short and monotonic.
+var epoch = time.Now()
+
+// record makes e stand for the first done operations of s and returns how many times
+// it has been recorded.
+func (e *event) record(s *stream, done uint64) uint64 {
+	if s.done.Load() >= done {
+		s = nil
+	}
+	e.mu.Lock()
+	e.stream, e.done = s, done
+	e.recorded++
+	e.stamped = false
+	n := e.recorded
+	e.mu.Unlock()
+	return n
+}
+
+// stampNow sets the time of the n-th record, unless a later one has replaced it.
+func (e *event) stampNow(n uint64) {
+	now := time.Since(epoch)
+	e.mu.Lock()
+	if e.recorded == n {
+		e.stamp, e.stamped = now, true
+	}
+	e.mu.Unlock()
+}
+
+// pending returns the stream and the number of operations that e still waits for, or
+// nil if it is done.
+func (e *event) pending() (*stream, uint64) {
+	e.mu.Lock()
+	if e.stream != nil && e.stream.done.Load() >= e.done {
+		e.stream = nil
+	}
+	s, done := e.stream, e.done
+	e.mu.Unlock()
+	return s, done
+}
+
+// Query implements driver.Event.
+func (e *event) Query() (bool, error) {
+	s, _ := e.pending()
+	return s == nil, nil
+}
+
+// Sync implements driver.Event.
+func (e *event) Sync() error {
+	if s, done := e.pending(); s != nil {
+		s.await(done)
+	}
+	return nil
+}
+
+// Elapsed implements driver.Timer. Events without Timing or never recorded are
+// ErrInvalidArgument.
+func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
+	start, ok := since.(*event)
+	if !ok {
+		return 0, e.dev.foreign("elapsed", since)
+	}
+	from, err := start.time()
+	if err != nil {
+		return 0, err
+	}
+	to, err := e.time()
+	if err != nil {
+		return 0, err
+	}
+	return to - from, nil
+}
+
+// time returns the time stamp of the last record.
+func (e *event) time() (time.Duration, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case !e.timing:
+		return 0, e.dev.failure("elapsed", driver.ErrInvalidArgument, "the event was made without timing")
+	case e.recorded == 0:
+		return 0, e.dev.failure("elapsed", driver.ErrInvalidArgument, "the event was never recorded")
+	case !e.stamped:
+		return 0, e.dev.failure("elapsed", driver.ErrNotReady, "the event is not done")
+	}
+	return e.stamp, nil
+}
+
+// Close implements driver.Event.
+func (e *event) Close() error { return nil }

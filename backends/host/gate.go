@@ -1,0 +1,47 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// gate holds one stream up until it is opened.
+type gate struct {
+	mu     sync.Mutex
+	open   bool
+	waiter *stream // has come to the gate
+}
+
+// Gate implements driver.Gater.
+func (s *stream) Gate() (driver.Gate, error) {
+	g := &gate{}
+	s.mu.Lock()
+	s.enqueue(op{kind: opGate, obj: g})
+	s.mu.Unlock()
+	return g, nil
+}
+
+// Open implements driver.Gate.
+func (g *gate) Open() error {
+	g.mu.Lock()
+	g.open = true
+	w := g.waiter
+	g.waiter = nil
+	g.mu.Unlock()
+	if w != nil {
+		go w.work()
+	}
+	return nil
+}
+
+// holdUp takes over the right to run s if the gate is shut.
+func (g *gate) holdUp(s *stream) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open {
+		return false
+	}
+	g.waiter = s
+	return true
+}

@@ -1,0 +1,175 @@
+package host
+
+import (
+	"os"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
+)
+
+const (
+	mapFrom   = 256 << 10 // bytes from which on memory is mapped, not taken from the Go heap
+	hugeFrom  = 4 << 20   // bytes from which on huge pages are asked for
+	hugePage  = 2 << 20   // bytes
+	checkFrom = 16 << 20  // bytes from which on the system is asked what it has
+
+	// poison is what new memory holds.
+	poison = 0xA5
+
+	// Larger memory of the unified device is poisoned at both ends only, so
+	// that pages which are never used cost nothing.
+	poisonWhole = 8 << 20 // bytes
+	poisonEnd   = 1 << 20 // bytes
+)
+
+// memory is one allocation, or registered memory of the program.
+type memory struct {
+	dev     *device
+	kind    driver.Kind
+	base    unsafe.Pointer
+	size    uint64
+	visible bool // the host may use base
+	locked  bool // all its pages are locked
+
+	heap       []byte // keeps base alive, for memory of the Go heap
+	mapping    []byte // what to give back to the system
+	registered bool
+}
+
+var _ driver.Memory = (*memory)(nil)
+
+// Alloc implements driver.Device.
+func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
+	m, err := d.alloc("alloc", kind, size, align)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory, error) {
+	if align == 0 {
+		align = defaultAlign
+	}
+	switch {
+	case kind != driver.KindDevice && kind != driver.KindHost && kind != driver.KindShared:
+		return nil, d.failure(op, driver.ErrInvalidArgument, "no kind of memory: %s", kind)
+	case size == 0:
+		return nil, d.failure(op, driver.ErrInvalidArgument, "size 0")
+	case align&(align-1) != 0 || align > maxAlign:
+		return nil, d.failure(op, driver.ErrMisaligned, "alignment %d is not a power of two up to %d", align, uint64(maxAlign))
+	case size > d.info.MaxAlloc:
+		return nil, d.shortage(op, kind, size, nil, "more than the largest allocation, %d bytes", d.info.MaxAlloc)
+	}
+	m := &memory{dev: d, kind: kind, size: size, visible: d.info.Unified || kind != driver.KindDevice}
+	if m.counted() && !d.hardware.take(size) {
+		return nil, d.shortage(op, kind, size, nil, "the device has no more")
+	}
+	if err := m.obtain(op, align); err != nil {
+		if m.counted() {
+			d.hardware.giveBack(size)
+		}
+		return nil, err
+	}
+	d.held.Add(size)
+	m.spoil()
+	return m, nil
+}
+
+// counted reports whether m is device memory, which the device may have a limit for.
+func (m *memory) counted() bool { return m.kind != driver.KindHost && !m.registered }
+
+// obtain gives m its bytes.
+func (m *memory) obtain(op string, align uint64) error {
+	if m.size < mapFrom && m.kind != driver.KindHost {
+		m.heap = make([]byte, m.size+align)
+		m.base = unsafe.Pointer(&m.heap[0])
+		m.base = unsafe.Pointer(&m.heap[padding(m.base, align)])
+		return nil
+	}
+	if m.size >= checkFrom {
+		// A sixteenth stays for the rest of the program.
+		if free, _, ok := memoryNow(); ok && m.size > free-free/16 {
+			return m.dev.shortage(op, m.kind, m.size, nil, "the system has %d bytes available", free)
+		}
+	}
+	if m.size >= hugeFrom {
+		align = max(align, hugePage)
+	}
+	length := m.size
+	if align > uint64(os.Getpagesize()) {
+		length += align
+	}
+	mapping, err := mapPages(length)
+	if err != nil {
+		return m.dev.shortage(op, m.kind, m.size, err, "the system gave no pages")
+	}
+	m.mapping = mapping
+	at := padding(unsafe.Pointer(&mapping[0]), align)
+	m.base = unsafe.Pointer(&mapping[at])
+	if m.size >= hugeFrom {
+		adviseHuge(mapping[at : at+m.size])
+	}
+	if m.kind == driver.KindHost {
+		m.locked = locks.lock(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
+	}
+	return nil
+}
+
+// padding is the number of bytes from p to the next multiple of align.
+func padding(p unsafe.Pointer, align uint64) uint64 { return -uint64(uintptr(p)) & (align - 1) }
+
+// spoil fills fresh memory with what nobody takes for zeros.
+func (m *memory) spoil() {
+	if m.size <= poisonWhole || !m.dev.info.Unified {
+		memcopy.Fill(m.base, m.size, poison, 1)
+		return
+	}
+	memcopy.Fill(m.base, poisonEnd, poison, 1)
+	memcopy.Fill(unsafe.Add(m.base, m.size-poisonEnd), poisonEnd, poison, 1)
+}
+
+// Size implements driver.Memory.
+func (m *memory) Size() uint64 { return m.size }
+
+// Handle implements driver.Memory: the address, also where the host may not use it.
+func (m *memory) Handle() uintptr { return uintptr(m.base) }
+
+// HostPointer implements driver.Memory.
+func (m *memory) HostPointer() unsafe.Pointer {
+	if !m.visible {
+		return nil
+	}
+	return m.base
+}
+
+// PageLocked reports whether the memory cannot be swapped out, which is so for KindHost
+// and registered memory within the limits of the system.
+func (m *memory) PageLocked() bool { return m.locked }
+
+// Free implements driver.Memory.
+func (m *memory) Free() error {
+	if m.locked {
+		locks.unlock(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
+	}
+	if m.registered {
+		m.dev.hardware.registered.remove(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
+		m.base = nil
+		return nil
+	}
+	mapping := m.mapping
+	m.base, m.heap, m.mapping = nil, nil, nil
+	if m.counted() {
+		m.dev.hardware.giveBack(m.size)
+	}
+	m.dev.held.Add(-m.size)
+	if mapping == nil {
+		return nil
+	}
+	if err := unmapPages(mapping); err != nil {
+		return &driver.Error{Op: "free", Backend: m.dev.info.Backend, Device: m.dev.info.Ordinal,
+			Kind: driver.ErrInternal, Detail: "the system did not take pages back", Vendor: vendorOf(err), Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+func TestKindsOfMemory(t *testing.T) {
+	for _, row := range []struct {
+		ordinal int
+		kind    driver.Kind
+		size    uint64
+		visible bool
+	}{
+		{0, driver.KindDevice, 5, true},
+		{0, driver.KindHost, 5, true},
+		{0, driver.KindShared, 5, true},
+		{0, driver.KindDevice, 9 << 20, true},
+		{1, driver.KindDevice, 5, false},
+		{1, driver.KindHost, 5, true},
+		{1, driver.KindShared, 5, true},
+		{1, driver.KindDevice, 9 << 20, false},
+		{1, driver.KindShared, 300 << 10, true},
+	} {
+		t.Run(fmt.Sprintf("host%d/%s/%d", row.ordinal, row.kind, row.size), func(t *testing.T) {
+			d := open(t, host.Options{Discrete: 1}, row.ordinal)
+			m := alloc(t, d, row.kind, row.size)
+			want(t, "size", m.Size(), row.size)
+			want(t, "visible", m.HostPointer() != nil, row.visible)
+			if row.visible {
+				want(t, "address", uintptr(m.HostPointer()), m.Handle())
+			}
+			// Fresh memory must not look like zeros, which nobody promised.
+			b := contents(t, d, m)
+			want(t, "first byte", b[0], 0xA5)
+			want(t, "last byte", b[len(b)-1], 0xA5)
+			if row.ordinal > 0 || len(b) < 1<<20 {
+				want(t, "middle byte", b[len(b)/2], 0xA5)
+			}
+			b = put(t, d, m, 7)
+			wantBytes(t, "round trip", contents(t, d, m), b)
+		})
+	}
+}
+
+func TestAlignment(t *testing.T) {
+	d := open(t, host.Options{Discrete: 1}, 1)
+	for align := uint64(1); align <= d.Info().MaxAlign; align *= 2 {
+		for _, kind := range []driver.Kind{driver.KindDevice, driver.KindHost} {
+			for _, size := range []uint64{1, 4097, 300 << 10} {
+				m, err := d.Alloc(kind, size, align)
+				check(t, err)
+				if uint64(m.Handle())%align != 0 {
+					t.Errorf("%d bytes of %s memory at %#x, alignment %d", size, kind, m.Handle(), align)
+				}
+				check(t, m.Free())
+			}
+		}
+	}
+	m := alloc(t, d, driver.KindDevice, 3)
+	want(t, "default alignment", uint64(m.Handle())%d.Info().Alignment, 0)
+}
+
+func TestBadAllocations(t *testing.T) {
+	d := open(t, host.Options{}, 0)
+	for _, row := range []struct {
+		kind        driver.Kind
+		size, align uint64
+		err         error
+	}{
+		{0, 1, 0, driver.ErrInvalidArgument},
+		{driver.KindShared + 1, 1, 0, driver.ErrInvalidArgument},
+		{driver.KindDevice, 0, 0, driver.ErrInvalidArgument},
+		{driver.KindDevice, 1, 3, driver.ErrMisaligned},
+		{driver.KindDevice, 1, d.Info().MaxAlign * 2, driver.ErrMisaligned},
+		{driver.KindDevice, d.Info().MaxAlloc + 1, 0, driver.ErrOutOfMemory},
+		{driver.KindHost, math.MaxUint64, 0, driver.ErrOutOfMemory},
+	} {
+		m, err := d.Alloc(row.kind, row.size, row.align)
+		e := wantKind(t, err, row.err)
+		if m != nil {
+			t.Errorf("%+v: memory beside an error", row)
+		}
+		want(t, "a shortage is told", e.Shortage != nil, row.err == driver.ErrOutOfMemory)
+	}
+}
+
+func TestLargestAllocation(t *testing.T) {
+	for ordinal := range 2 {
+		d := open(t, host.Options{Discrete: 1, MaxAlloc: 1000}, ordinal)
+		alloc(t, d, driver.KindDevice, 1000)
+		_, err := d.Alloc(driver.KindHost, 1001, 0)
+		wantKind(t, err, driver.ErrOutOfMemory)
+	}
+}
+
+// All of the machine's memory is more than is available, and is refused, not fatal.
+func TestHugeAllocationIsRefused(t *testing.T) {
+	for ordinal := range 2 {
+		d := open(t, host.Options{Discrete: 1}, ordinal)
+		if !d.Info().Caps.Has(driver.CapMemInfo) || runtime.GOOS != "linux" && runtime.GOOS != "windows" {
+			t.Skip("this system does not tell how much memory is available")
+		}
+		for _, kind := range []driver.Kind{driver.KindDevice, driver.KindHost, driver.KindShared} {
+			_, err := d.Alloc(kind, d.Info().MaxAlloc, 0)
+			e := wantKind(t, err, driver.ErrOutOfMemory)
+			if e.Vendor.API != "" {
+				t.Errorf("the system was asked for all its memory: %v", e)
+			}
+			if s := e.Shortage; s == nil || s.Request != d.Info().MaxAlloc || s.Kind != kind || !s.FreeKnown || s.Total == 0 {
+				t.Errorf("%s: shortage %+v", kind, e.Shortage)
+			}
+		}
+		alloc(t, d, driver.KindDevice, 1)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	const limit = 1 << 20
+	b := host.New(host.Options{Discrete: 2, MemoryLimit: limit})
+	var devices [2]driver.Device // two handles on one device
+	for i := range devices {
+		var err error
+		devices[i], err = b.Open(context.Background(), 1)
+		check(t, err)
+	}
+	free := func(d driver.Device) uint64 {
+		t.Helper()
+		free, total, err := d.MemInfo()
+		check(t, err)
+		want(t, "total", total, limit)
+		return free
+	}
+	first, err := devices[0].Alloc(driver.KindDevice, 700<<10, 0)
+	check(t, err)
+	want(t, "free", free(devices[1]), limit-700<<10)
+
+	_, err = devices[1].Alloc(driver.KindShared, 400<<10, 0)
+	s := wantKind(t, err, driver.ErrOutOfMemory).Shortage
+	if s == nil {
+		t.Fatalf("%v tells no shortage", err)
+	}
+	want(t, "shortage", *s, driver.Shortage{Request: 400 << 10, Kind: driver.KindShared,
+		Free: limit - 700<<10, Total: limit, Held: 0, FreeKnown: true})
+	_, err = devices[0].Alloc(driver.KindDevice, 400<<10, 0)
+	want(t, "held", wantKind(t, err, driver.ErrOutOfMemory).Shortage.Held, 700<<10)
+
+	pinned, err := devices[1].Alloc(driver.KindHost, 900<<10, 0)
+	check(t, err)
+	check(t, pinned.Free())
+	other, err := b.Open(context.Background(), 2)
+	check(t, err)
+	want(t, "free of another device", free(other), limit)
+
+	check(t, first.Free())
+	_, err = devices[0].Alloc(driver.KindDevice, limit+1, 0)
+	want(t, "held after Free", wantKind(t, err, driver.ErrOutOfMemory).Shortage.Held, 0)
+	want(t, "free at the end", free(devices[0]), limit)
+	whole, err := devices[1].Alloc(driver.KindDevice, limit, 0)
+	check(t, err)
+	check(t, whole.Free())
+}
+
+func TestRegister(t *testing.T) {
+	b := host.New(host.Options{Discrete: 1})
+	one, err := b.Open(context.Background(), 0)
+	check(t, err)
+	other, err := b.Open(context.Background(), 1)
+	check(t, err)
+	mem := make([]byte, 64<<10)
+	register := func(d driver.Device, from, to int) (driver.Memory, error) {
+		return d.(driver.Registerer).Register(unsafe.Pointer(&mem[from]), uint64(to-from))
+	}
+	first, err := register(one, 1000, 30_000)
+	check(t, err)
+	want(t, "size", first.Size(), 29_000)
+	want(t, "address", first.HostPointer(), unsafe.Pointer(&mem[1000]))
+	for _, r := range [][2]int{{1000, 30_000}, {0, 1001}, {29_999, 40_000}, {2000, 2001}, {0, 60_000}} {
+		_, err := register(one, r[0], r[1])
+		wantKind(t, err, driver.ErrBusy)
+	}
+	before, err := register(one, 0, 1000)
+	check(t, err)
+	after, err := register(one, 30_000, 40_000)
+	check(t, err)
+	elsewhere, err := register(other, 0, 60_000)
+	check(t, err)
+
+	s := newStream(t, other)
+	m := alloc(t, other, driver.KindDevice, 29_000)
+	data := put(t, other, m, 3)
+	check(t, s.Copy(all(first), all(m)))
+	check(t, s.Sync())
+	wantBytes(t, "registered memory", mem[1000:30_000], data)
+
+	for _, m := range []driver.Memory{first, before, after, elsewhere} {
+		check(t, m.Free())
+	}
+	wantBytes(t, "after unregistering", mem[1000:30_000], data)
+	again, err := register(one, 0, 60_000)
+	check(t, err)
+	check(t, again.Free())
+
+	_, err = one.(driver.Registerer).Register(nil, 1)
+	wantKind(t, err, driver.ErrInvalidArgument)
+	_, err = one.(driver.Registerer).Register(pointer(mem), 0)
+	wantKind(t, err, driver.ErrInvalidArgument)
+	_, err = one.(driver.Registerer).Register(pointer(mem), math.MaxUint64)
+	wantKind(t, err, driver.ErrOutOfRange)
+}
+
+func TestStreamOrderedMemory(t *testing.T) {
+	const limit = 1 << 20
+	d := open(t, host.Options{Discrete: 1, MemoryLimit: limit}, 1)
+	s := newStream(t, d)
+	a := s.(driver.StreamAllocator)
+	m, err := a.AllocAsync(limit, 0)
+	check(t, err)
+	if m.HostPointer() != nil {
+		t.Error("device memory is visible")
+	}
+	openGate := shut(t, s)
+	b := make([]byte, limit)
+	check(t, s.Fill(all(m), driver.Pattern{Bits: 0x1234, Width: 2}))
+	check(t, s.CopyOut(pointer(b), all(m)))
+	check(t, a.FreeAsync(m))
+	_, err = a.AllocAsync(1, 0)
+	wantKind(t, err, driver.ErrOutOfMemory)
+	openGate()
+	check(t, s.Sync())
+	want(t, "bytes", [2]byte(b[limit-2:]), [2]byte{0x34, 0x12})
+	m, err = a.AllocAsync(limit, 0)
+	check(t, err)
+	check(t, a.FreeAsync(m))
+	free, _, err := d.MemInfo()
+	check(t, err)
+	want(t, "free after a free on an idle stream", free, limit)
+}
+
+// Copies between any two devices need no host memory in between.
+func TestPeerCopy(t *testing.T) {
+	b := host.New(host.Options{Discrete: 2})
+	var devices []driver.Device
+	for i := range 3 {
+		d, err := b.Open(context.Background(), i)
+		check(t, err)
+		devices = append(devices, d)
+	}
+	for i, from := range devices {
+		for j, to := range devices {
+			want(t, "link", from.(driver.Linker).Link(to), driver.LinkWait|driver.LinkCopy)
+			for _, size := range []uint64{9, 100 << 10, 3<<20 + 1} {
+				src, dst := alloc(t, from, driver.KindDevice, size), alloc(t, to, driver.KindDevice, size)
+				data := put(t, from, src, byte(10*i+j))
+				s := newStream(t, from)
+				check(t, s.Copy(all(dst), all(src)))
+				check(t, s.Sync())
+				wantBytes(t, "copy", contents(t, to, dst), data)
+			}
+		}
+	}
+	var none driver.Device
+	want(t, "link to nothing", devices[0].(driver.Linker).Link(none), 0)
+}

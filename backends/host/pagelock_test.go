@@ -1,0 +1,98 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Memory that cannot be page-locked works, and says that it is not.
+func TestPageLockingDegrades(t *testing.T) {
+	refusal := error(nil)
+	var asked []span
+	real := locks.system
+	defer func() { locks.system = real }()
+	locks.system = func(s span) error {
+		asked = append(asked, s)
+		return refusal
+	}
+	d, err := New(Options{}).Open(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := make([]byte, 10_000)
+	for _, refusal = range []error{nil, errors.New("over the limit")} {
+		pinned, err := d.Alloc(driver.KindHost, 10_000, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := d.(driver.Registerer).Register(unsafe.Pointer(&mem[0]), 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := d.Alloc(driver.KindShared, 10_000, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []struct {
+			m      driver.Memory
+			locked bool
+		}{{pinned, refusal == nil}, {known, refusal == nil}, {plain, false}} {
+			if got := row.m.(interface{ PageLocked() bool }).PageLocked(); got != row.locked {
+				t.Errorf("refusal %v: page-locked %v, want %v", refusal, got, row.locked)
+			}
+			from := uintptr(row.m.HostPointer())
+			if row.locked && !slices.Contains(locks.spans, pages(from, from+10_000)) {
+				t.Errorf("%#x is not in the list of locks", from)
+			}
+			*(*byte)(row.m.HostPointer()) = 1
+			if err := row.m.Free(); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(locks.spans) != 0 {
+			t.Errorf("locks %v stay", locks.spans)
+		}
+	}
+	if len(asked) != 4 {
+		t.Errorf("%d ranges were to be locked, want 4", len(asked))
+	}
+}
+
+func TestReleaseLeavesOthersPages(t *testing.T) {
+	for name, row := range map[string]struct {
+		held  []span
+		s     span
+		loose []span
+	}{
+		"alone":          {nil, span{10, 20}, []span{{10, 20}}},
+		"beside":         {[]span{{0, 10}, {20, 30}}, span{10, 20}, []span{{10, 20}}},
+		"the same":       {[]span{{10, 20}}, span{10, 20}, nil},
+		"inside another": {[]span{{0, 30}}, span{10, 20}, nil},
+		"front":          {[]span{{0, 15}}, span{10, 20}, []span{{15, 20}}},
+		"back":           {[]span{{15, 30}}, span{10, 20}, []span{{10, 15}}},
+		"middle":         {[]span{{12, 14}}, span{10, 20}, []span{{10, 12}, {14, 20}}},
+		"several":        {[]span{{12, 14}, {16, 18}, {13, 17}, {0, 11}}, span{10, 20}, []span{{11, 12}, {18, 20}}},
+	} {
+		l := pageLocks{spans: row.held}
+		if got := l.loose(row.s); !slices.Equal(got, row.loose) {
+			t.Errorf("%s: %v, want %v", name, got, row.loose)
+		}
+	}
+}
+
+func TestPages(t *testing.T) {
+	p := uintptr(os.Getpagesize())
+	for _, row := range []struct{ from, to, first, end uintptr }{
+		{0, 1, 0, p}, {p, 2 * p, p, 2 * p}, {p - 1, p + 1, 0, 2 * p}, {p + 1, p + 2, p, 2 * p},
+	} {
+		if got := pages(row.from, row.to); got != (span{row.first, row.end}) {
+			t.Errorf("%#x to %#x: %v", row.from, row.to, got)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+//go:build !linux && !darwin && !windows
+
+package host
+
+import (
+	"errors"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// mapPages takes memory from the Go heap, for want of a better way.
+func mapPages(n uint64) ([]byte, error) {
+	if n > fallbackTotal+maxAlign {
+		return nil, errNoPages
+	}
+	return make([]byte, n), nil
+}
+
+var errNoPages = errors.New("more than is known to be there")
+
+func unmapPages([]byte) error   { return nil }
+func adviseHuge([]byte)         {}
+func lockPages(span) error      { return errors.ErrUnsupported }
+func unlockPages(span) error    { return nil }
+func lockLimit() (uint64, bool) { return 0, false }
+
+// memoryNow returns the free and the total bytes of memory; ok tells that free is known.
+func memoryNow() (free, total uint64, ok bool) { return 0, 0, false }
+
+func processorName() string { return "" }
+
+func vendorOf(error) driver.Vendor { return driver.Vendor{} }

@@ -1,0 +1,46 @@
+//go:build linux || darwin
+
+package host
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// mapPages returns n bytes of fresh zero pages.
+func mapPages(n uint64) ([]byte, error) {
+	if n > uint64(^uint(0)>>1) {
+		return nil, syscall.ENOMEM
+	}
+	return syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+}
+
+// unmapPages gives back what mapPages returned.
+func unmapPages(mapping []byte) error { return syscall.Munmap(mapping) }
+
+// lockPages and unlockPages hand over plain numbers: a slice of whole pages could reach
+// into neighbours on the Go heap, where no valid pointer leads.
+func lockPages(s span) error   { return onPages(syscall.SYS_MLOCK, s) }
+func unlockPages(s span) error { return onPages(syscall.SYS_MUNLOCK, s) }
+
+func onPages(call uintptr, s span) error {
+	if _, _, errno := syscall.Syscall(call, s.from, s.to-s.from, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// vendorOf describes a failed call of the system.
+func vendorOf(err error) driver.Vendor {
+	v := driver.Vendor{API: "mmap", Name: err.Error()}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		v.Code = int64(errno)
+		if errno == syscall.ENOMEM {
+			v.Name = "ENOMEM"
+		}
+	}
+	return v
+}

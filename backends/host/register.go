@@ -1,0 +1,67 @@
+package host
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Register implements driver.Registerer. The memory is page-locked if the system allows
+// it, see PageLocked, and works the same if not. Handles on one device share their
+// registrations; other devices have their own.
+func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
+	from := uintptr(ptr)
+	switch {
+	case ptr == nil || size == 0:
+		return nil, d.failure("register", driver.ErrInvalidArgument, "%d bytes at %#x", size, from)
+	case size > uint64(^uintptr(0)-from):
+		return nil, d.failure("register", driver.ErrOutOfRange, "%d bytes at %#x are past the end of all memory", size, from)
+	}
+	to := from + uintptr(size)
+	if !d.hardware.registered.add(from, to) {
+		return nil, d.failure("register", driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, from)
+	}
+	return &memory{dev: d, kind: driver.KindHost, base: ptr, size: size, visible: true, registered: true,
+		locked: locks.lock(from, to)}, nil
+}
+
+// span is the addresses from up to but not including to.
+type span struct{ from, to uintptr }
+
+// ranges is a set of spans that do not overlap.
+type ranges struct {
+	mu    sync.Mutex
+	spans []span
+}
+
+// add puts a span in, unless it overlaps one that is there.
+func (r *ranges) add(from, to uintptr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.spans {
+		if from < s.to && s.from < to {
+			return false
+		}
+	}
+	r.spans = append(r.spans, span{from, to})
+	return true
+}
+
+func (r *ranges) remove(from, to uintptr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spans = without(r.spans, span{from, to})
+}
+
+// without removes one element s.
+func without(spans []span, s span) []span {
+	for i := range spans {
+		if spans[i] == s {
+			last := len(spans) - 1
+			spans[i] = spans[last]
+			return spans[:last]
+		}
+	}
+	return spans
+}

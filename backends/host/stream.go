@@ -1,0 +1,338 @@
+package host
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
+)
+
+// inlineSize is the size in bytes up to which a copy or fill on an idle stream is done
+// by the caller: about what waking a goroutine costs.
+const inlineSize = 32 << 10
+
+// stream is a queue of operations. Whoever works on it holds the right to run it: a
+// goroutine, or the gate or stream that it is held up by, which starts a goroutine
+// when it lets it go. Without operations nobody holds the right.
+type stream struct {
+	dev  *device
+	work func() // run, kept so that starting it does not allocate
+
+	// The operations enqueued and done so far. Both change only under mu.
+	issued, done atomic.Uint64
+
+	mu      sync.Mutex
+	queue   queue
+	running bool // somebody holds the right to run
+	waiters []waiter
+	wakeAt  uint64    // the smallest count of done operations that anybody waits for
+	awake   sync.Cond // at wakeAt
+	fault   error     // of an operation, not reported yet
+	faulty  atomic.Bool
+}
+
+// waiter is a stream that goes on when another one has done so many operations.
+type waiter struct {
+	done   uint64
+	stream *stream
+}
+
+var (
+	_ driver.Stream          = (*stream)(nil)
+	_ driver.Gater           = (*stream)(nil)
+	_ driver.Caller          = (*stream)(nil)
+	_ driver.StreamAllocator = (*stream)(nil)
+)
+
+func newStream(d *device) *stream {
+	s := &stream{dev: d, wakeAt: math.MaxUint64}
+	s.work = s.run
+	s.awake.L = &s.mu
+	return s
+}
+
+// idle reports whether nothing is enqueued or running; mu is held.
+func (s *stream) idle() bool { return s.done.Load() == s.issued.Load() }
+
+// enqueue adds o and sees to it that somebody works on it; mu is held.
+func (s *stream) enqueue(o op) {
+	s.queue.push(o)
+	s.issued.Add(1)
+	if !s.running {
+		s.running = true
+		go s.work()
+	}
+}
+
+// run works through the queue until it is empty or held up. The caller has the right
+// to run.
+func (s *stream) run() {
+	s.mu.Lock()
+	for s.queue.n > 0 {
+		// The operation stays in the queue while it runs, but the ring may move.
+		o := *s.queue.first()
+		s.mu.Unlock()
+		var err error
+		switch o.kind {
+		case opCopy:
+			copyBytes(o.dst, o.src, o.n)
+		case opFill:
+			memcopy.Fill(o.dst, o.n, o.bits, o.width)
+		case opWait:
+			if o.obj.(*stream).holdUp(s, o.n) {
+				return
+			}
+		case opGate:
+			if o.obj.(*gate).holdUp(s) {
+				return
+			}
+		case opStamp:
+			o.obj.(*event).stampNow(o.n)
+		case opCall:
+			go o.obj.(func())()
+		case opFree:
+			err = o.obj.(*memory).Free()
+		}
+		s.mu.Lock()
+		s.queue.drop()
+		if err != nil && s.fault == nil {
+			s.fault = err
+			s.faulty.Store(true)
+		}
+		if done := s.done.Add(1); done >= s.wakeAt {
+			s.wake(done)
+		}
+	}
+	s.running = false
+	s.mu.Unlock()
+}
+
+// holdUp takes over the right to run w if s has not done so many operations yet.
+func (s *stream) holdUp(w *stream, done uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done.Load() >= done {
+		return false
+	}
+	s.waiters = append(s.waiters, waiter{done, w})
+	s.wakeAt = min(s.wakeAt, done)
+	return true
+}
+
+// wake lets everybody go on who waited for no more than so many operations; mu is held.
+func (s *stream) wake(done uint64) {
+	s.wakeAt = math.MaxUint64
+	left := s.waiters[:0]
+	for _, w := range s.waiters {
+		if w.done <= done {
+			go w.stream.work()
+			continue
+		}
+		s.wakeAt = min(s.wakeAt, w.done)
+		left = append(left, w)
+	}
+	clear(s.waiters[len(left):])
+	s.waiters = left
+	// Goroutines that wait for more set wakeAt again.
+	s.awake.Broadcast()
+}
+
+// await blocks until s has done so many operations.
+func (s *stream) await(done uint64) {
+	if s.done.Load() >= done {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.done.Load() < done {
+		s.wakeAt = min(s.wakeAt, done)
+		s.awake.Wait()
+	}
+}
+
+// Copy implements driver.Stream.
+func (s *stream) Copy(dst, src driver.Region) error {
+	d, ok := dst.Mem.(*memory)
+	if !ok {
+		return s.dev.foreign("copy", dst.Mem)
+	}
+	from, ok := src.Mem.(*memory)
+	if !ok {
+		return s.dev.foreign("copy", src.Mem)
+	}
+	s.copy(unsafe.Add(d.base, dst.Off), unsafe.Add(from.base, src.Off), dst.Len)
+	return nil
+}
+
+// CopyIn implements driver.Stream.
+func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
+	d, ok := dst.Mem.(*memory)
+	if !ok {
+		return s.dev.foreign("copy in", dst.Mem)
+	}
+	s.copy(unsafe.Add(d.base, dst.Off), src, dst.Len)
+	return nil
+}
+
+// CopyOut implements driver.Stream.
+func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
+	from, ok := src.Mem.(*memory)
+	if !ok {
+		return s.dev.foreign("copy out", src.Mem)
+	}
+	s.copy(dst, unsafe.Add(from.base, src.Off), src.Len)
+	return nil
+}
+
+func (s *stream) copy(dst, src unsafe.Pointer, n uint64) {
+	s.mu.Lock()
+	if n <= inlineSize && s.idle() {
+		copyBytes(dst, src, n)
+	} else {
+		s.enqueue(op{kind: opCopy, dst: dst, src: src, n: n})
+	}
+	s.mu.Unlock()
+}
+
+// copyBytes copies also where the ranges overlap: two objects may stand for the same
+// host memory.
+func copyBytes(dst, src unsafe.Pointer, n uint64) {
+	d, s := uintptr(dst), uintptr(src)
+	if n <= inlineSize || (d < s+uintptr(n) && s < d+uintptr(n)) {
+		copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+		return
+	}
+	memcopy.Copy(dst, src, n)
+}
+
+// Fill implements driver.Stream.
+func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
+	d, ok := dst.Mem.(*memory)
+	if !ok {
+		return s.dev.foreign("fill", dst.Mem)
+	}
+	at := unsafe.Add(d.base, dst.Off)
+	s.mu.Lock()
+	if dst.Len <= inlineSize && s.idle() {
+		memcopy.Fill(at, dst.Len, p.Bits, p.Width)
+	} else {
+		s.enqueue(op{kind: opFill, dst: at, n: dst.Len, bits: p.Bits, width: p.Width})
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+// Record implements driver.Stream.
+func (s *stream) Record(e driver.Event) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return s.dev.foreign("record", e)
+	}
+	if !ev.timing {
+		ev.record(s, s.issued.Load())
+		return nil
+	}
+	s.mu.Lock()
+	if s.idle() {
+		ev.stampNow(ev.record(s, s.issued.Load()))
+	} else {
+		s.enqueue(op{kind: opStamp, obj: ev, n: ev.record(s, s.issued.Load()+1)})
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+// Wait implements driver.Stream. It enqueues nothing if the event is done or of the
+// same stream.
+func (s *stream) Wait(e driver.Event) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return s.dev.foreign("wait", e)
+	}
+	other, done := ev.pending()
+	if other == nil || other == s {
+		return nil
+	}
+	s.mu.Lock()
+	s.enqueue(op{kind: opWait, obj: other, n: done})
+	s.mu.Unlock()
+	return nil
+}
+
+// Query implements driver.Stream.
+func (s *stream) Query() (bool, error) {
+	if s.done.Load() < s.issued.Load() {
+		return false, nil
+	}
+	return true, s.takeFault()
+}
+
+// Sync implements driver.Stream.
+func (s *stream) Sync() error {
+	s.await(s.issued.Load())
+	return s.takeFault()
+}
+
+// takeFault returns the error of an earlier operation, once.
+func (s *stream) takeFault() error {
+	if !s.faulty.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.fault
+	s.fault = nil
+	s.faulty.Store(false)
+	return err
+}
+
+// Call implements driver.Caller.
+func (s *stream) Call(fn func()) error {
+	if fn == nil {
+		return s.dev.failure("call", driver.ErrInvalidArgument, "nil function")
+	}
+	s.mu.Lock()
+	if s.idle() {
+		go fn()
+	} else {
+		s.enqueue(op{kind: opCall, obj: fn})
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+// AllocAsync implements driver.StreamAllocator. The memory is there at once.
+func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
+	m, err := s.dev.alloc("alloc on stream", driver.KindDevice, size, align)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// FreeAsync implements driver.StreamAllocator.
+func (s *stream) FreeAsync(m driver.Memory) error {
+	own, ok := m.(*memory)
+	if !ok {
+		return s.dev.foreign("free on stream", m)
+	}
+	s.mu.Lock()
+	idle := s.idle()
+	if !idle {
+		s.enqueue(op{kind: opFree, obj: own})
+	}
+	s.mu.Unlock()
+	if idle {
+		return own.Free()
+	}
+	return nil
+}
+
+// Handle implements driver.Stream: there is none.
+func (s *stream) Handle() uintptr { return 0 }
+
+// Close implements driver.Stream.
+func (s *stream) Close() error { return nil }

@@ -1,0 +1,5 @@
+//go:build hip
+
+package backends
+
+import _ "github.com/go-halyard/halyard/backends/hip" // selected by its tag

@@ -1,0 +1,5 @@
+//go:build opencl
+
+package backends
+
+import _ "github.com/go-halyard/halyard/backends/opencl" // selected by its tag

@@ -1,0 +1,134 @@
+package buffer
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/callsite"
+)
+
+// packagePath tells the frames of this package from its callers'.
+const packagePath = "github.com/go-halyard/halyard/buffer"
+
+// recordSites makes readers record where they stand, too.
+var recordSites = strings.Contains(os.Getenv("HALYARD_DEBUG"), "sites")
+
+// access is one lease or host function under way.
+type access struct {
+	lo, hi uint64 // bytes
+	action coherence.Action
+	open   bool
+	gen    uint32
+	place  coherence.Place
+	stream *hal.Stream // nil on the host
+	mem    *hal.Memory // that the lease gave out
+	site   callsite.Site
+}
+
+// accesses are the slots of one storage; a slot is used again under another generation.
+type accesses struct {
+	slots []access
+	free  []uint32
+	open  int
+}
+
+func (a *accesses) begin(lo, hi uint64, action coherence.Action, p coherence.Place, s *hal.Stream) (slot, gen uint32) {
+	if n := len(a.free); n > 0 {
+		slot = a.free[n-1]
+		a.free = a.free[:n-1]
+	} else {
+		slot = uint32(len(a.slots))
+		a.slots = append(a.slots, access{})
+	}
+	x := &a.slots[slot]
+	x.lo, x.hi, x.action, x.place, x.stream = lo, hi, action, p, s
+	x.open = true
+	x.gen++
+	a.open++
+	return slot, x.gen
+}
+
+func (a *accesses) end(slot uint32) {
+	x := &a.slots[slot]
+	x.open = false
+	x.stream, x.mem = nil, nil
+	x.site = callsite.Site{}
+	a.free = append(a.free, slot)
+	a.open--
+}
+
+// get returns the access that a lease stands for, nil if the lease is stale.
+func (a *accesses) get(slot, gen uint32) *access {
+	if int(slot) >= len(a.slots) {
+		return nil
+	}
+	if x := &a.slots[slot]; x.open && x.gen == gen {
+		return x
+	}
+	return nil
+}
+
+// conflict returns an open access that excludes action on [lo, hi), or nil.
+func (a *accesses) conflict(lo, hi uint64, writes bool) *access {
+	if a.open == 0 {
+		return nil
+	}
+	for i := range a.slots {
+		x := &a.slots[i]
+		if x.open && x.lo < hi && lo < x.hi && (writes || x.action != coherence.Read) {
+			return x
+		}
+	}
+	return nil
+}
+
+// conflictError describes the access that x excludes.
+func (s *storage) conflictError(op string, action coherence.Action, place string, lo, hi uint64, x *access) *ConflictError {
+	var here callsite.Site
+	callsite.Here(&here)
+	return &ConflictError{
+		Op:   op,
+		Mine: Party{Action: action, Place: place, Lo: int(lo / s.elem), Hi: int(hi / s.elem), Site: here.Outside(packagePath)},
+		Theirs: Party{Action: x.action, Place: s.placeName(x.place, x.stream), Lo: int(x.lo / s.elem), Hi: int(x.hi / s.elem),
+			Site: x.site.Outside(packagePath)},
+	}
+}
+
+// settle waits, with s.mu held, until nothing excludes action on [lo, hi). The lock is given
+// up in between.
+func (s *storage) settle(ctx context.Context, op string, action coherence.Action, place string, lo, hi uint64) error {
+	for {
+		if s.closed {
+			return s.closedError(op)
+		}
+		x := s.accesses.conflict(lo, hi, action != coherence.Read)
+		if x == nil {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return interrupted(op, ctx, s.conflictError(op, action, place, lo, hi, x))
+		}
+		if s.changed == nil {
+			s.changed = make(chan struct{})
+		}
+		ch := s.changed
+		s.mu.Unlock()
+		select {
+		case <-ch:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+	}
+}
+
+// ended closes an access and wakes those who wait for it; s.mu is held.
+func (s *storage) ended(slot uint32) {
+	s.accesses.end(slot)
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}

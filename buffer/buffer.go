@@ -1,0 +1,130 @@
+package buffer
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Buffer is a sequence of numbers that is coherent over the host and all devices that use it, or a
+// slice of one. It is closed by Close; its slices are not closed on their own.
+type Buffer[T Element] struct {
+	s      *storage
+	lo, hi uint64 // bytes
+	slice  bool
+}
+
+// Option is an option of [New] and [From].
+type Option func(*storage)
+
+// HostMemory makes the buffer's host replica page-locked memory of the device, which then copies from
+// and to it without holding up the caller, and uses it in place if it is unified. Without
+// this option the replica is ordinary memory, page-locked for a device when that is worth its price.
+func HostMemory(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
+
+// New returns a buffer of n elements, n > 0, that reads as zeros. No memory is taken before a place
+// is used.
+func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
+	const op = "new buffer"
+	var zero T
+	elem := uint64(unsafe.Sizeof(zero))
+	switch {
+	case n <= 0:
+		return nil, failure(op, hal.ErrInvalidArgument, "%d elements", n)
+	case uint64(n) > (1<<62)/elem:
+		return nil, failure(op, hal.ErrOutOfRange, "%d elements of %d bytes", n, elem)
+	}
+	size := uint64(n) * elem
+	return &Buffer[T]{s: newStorage(elem, size, opts), hi: size}, nil
+}
+
+// From returns a buffer with a copy of data, which must not be empty, as its host replica.
+func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
+	b, err := New[T](len(data), opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Overwrite(context.Background(), func(s []T) error { copy(s, data); return nil }); err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Len is the number of elements.
+func (b *Buffer[T]) Len() int { return int((b.hi - b.lo) / b.s.elem) }
+
+// Size is the number of bytes.
+func (b *Buffer[T]) Size() uint64 { return b.hi - b.lo }
+
+// View runs fn on the elements, for reading. It waits for the work that they depend on, and for
+// accesses that write to them; other readers share. The slice must not be changed, nor kept
+// after fn returns. The error is fn's own, or tells why fn was not run.
+func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
+	return b.access(ctx, "View", coherence.Read, fn)
+}
+
+// Update runs fn on the elements, for reading and writing. It waits for the work that they depend on
+// and for all other accesses to them. When fn returns, with or without an error, every other replica
+// of the elements is old.
+//
+// An access to the same elements from within fn waits for fn, and so for its context to end.
+func (b *Buffer[T]) Update(ctx context.Context, fn func([]T) error) error {
+	return b.access(ctx, "Update", coherence.ReadWrite, fn)
+}
+
+// Overwrite is Update for an fn that writes every element and reads none: nothing is copied to the
+// host first, and elements that fn leaves out have unspecified contents.
+func (b *Buffer[T]) Overwrite(ctx context.Context, fn func([]T) error) error {
+	return b.access(ctx, "Overwrite", coherence.Overwrite, fn)
+}
+
+func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, fn func([]T) error) error {
+	if fn == nil {
+		return failure(op, hal.ErrInvalidArgument, "nil function")
+	}
+	slot, err := b.s.enter(ctx, op, a, b.lo, b.hi)
+	if err != nil {
+		return err
+	}
+	defer b.s.leave(slot)
+	return fn(unsafe.Slice((*T)(b.s.hostSlice(b.lo)), b.Len()))
+}
+
+// Acquire makes the elements current on the stream's device, for the program's own work on that
+// stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
+// writes every element and reads none. What is needed is enqueued on the stream; Acquire does
+// not wait. Elements that are in use in a way that excludes the access give a [ConflictError].
+func (b *Buffer[T]) Acquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
+	slot, gen, err := b.s.acquire(context.Background(), false, "Acquire", stream, mode, b.lo, b.hi)
+	return Lease{b.s, slot, gen}, err
+}
+
+// AcquireContext is Acquire, but waits for accesses that exclude it, until ctx ends.
+func (b *Buffer[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
+	slot, gen, err := b.s.acquire(ctx, true, "AcquireContext", stream, mode, b.lo, b.hi)
+	return Lease{b.s, slot, gen}, err
+}
+
+// Slice is the elements [i, j) as a buffer of their own over the same storage; i < j. It takes no
+// memory, and is closed with the buffer that it is a part of.
+func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
+	n := b.Len()
+	if i < 0 || j > n || i >= j {
+		return nil, failure("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
+	}
+	lo := b.lo + uint64(i)*b.s.elem
+	return &Buffer[T]{s: b.s, lo: lo, hi: lo + uint64(j-i)*b.s.elem, slice: true}, nil
+}
+
+// Close gives all replicas back, each when the work that uses it has finished; it does not wait. While
+// leases or host functions are under way it fails with a [ConflictError]. Closing again does nothing;
+// a slice cannot be closed, which gives an error of kind ErrInvalidArgument.
+func (b *Buffer[T]) Close() error {
+	if b.slice {
+		return failure("close", hal.ErrInvalidArgument, "a slice is closed with its buffer")
+	}
+	return b.s.close()
+}

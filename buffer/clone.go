@@ -1,0 +1,116 @@
+package buffer
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// span is a range of bytes and a place where it is current.
+type span struct {
+	lo, hi uint64
+	place  coherence.Place
+}
+
+// Clone returns a new buffer with a copy of the elements. They are copied where they are: on the
+// host if they are current there, else within a device that has them. It waits for accesses that
+// write to them and, for what is on the host, for work under way, until ctx ends.
+func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
+	const op = "Clone"
+	s := b.s
+	c := &Buffer[T]{s: newStorage(s.elem, b.hi-b.lo, nil), hi: b.hi - b.lo}
+	if err := s.cloneInto(ctx, op, c.s, b.lo, b.hi); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.open(op, false); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return interrupted(op, ctx, nil)
+	}
+	if err := s.settle(ctx, op, coherence.Read, "the clone", lo, hi); err != nil {
+		return err
+	}
+	if err := s.lostIn(op, lo, hi); err != nil {
+		return err
+	}
+	slot, _ := s.accesses.begin(lo, hi, coherence.Read, coherence.Host, nil)
+	defer s.ended(slot)
+	var onHost, onDevice []span
+	s.m.Runs(lo, hi, func(lo, hi uint64, valid coherence.Set) bool {
+		switch {
+		case valid.Has(coherence.Host):
+			onHost = append(onHost, span{lo, hi, coherence.Host})
+		case valid != 0:
+			onDevice = append(onDevice, span{lo, hi, valid.First()})
+		}
+		return true
+	})
+	dst.mu.Lock()
+	defer dst.mu.Unlock()
+	for _, x := range onDevice {
+		if err := s.cloneOnDevice(dst, x, lo); err != nil {
+			return err
+		}
+	}
+	if len(onHost) == 0 {
+		return nil
+	}
+	if err := s.mapForHost(false); err != nil {
+		return err
+	}
+	pending := s.host.hazards.pending(lo, hi, false, nil)
+	s.mu.Unlock()
+	err := waitAll(ctx, pending)
+	s.mu.Lock()
+	if err != nil {
+		return interrupted(op, ctx, nil)
+	}
+	if err := s.sweep(op, &s.host.replica, lo, hi); err != nil {
+		return err
+	}
+	if err := dst.hold(); err != nil {
+		return err
+	}
+	for _, x := range onHost {
+		copy(dst.host.slice(x.lo-lo, x.hi-lo), s.host.slice(x.lo, x.hi))
+		dst.host.clean = false
+		dst.wrote(coherence.Overwrite, coherence.Host, x.lo-lo, x.hi-lo)
+	}
+	return nil
+}
+
+func (s *storage) cloneOnDevice(dst *storage, x span, base uint64) error {
+	src := s.replica(x.place)
+	r, mem, err := dst.at(src.dev)
+	if err != nil {
+		return err
+	}
+	stream, err := src.dev.CopyStream(false)
+	if err != nil {
+		return err
+	}
+	if err := src.hazards.order(stream, x.lo, x.hi, false); err != nil {
+		return err
+	}
+	lo, hi := x.lo-base, x.hi-base
+	if err := r.hazards.order(stream, lo, hi, true); err != nil {
+		return err
+	}
+	err = stream.Copy(hal.Region{Mem: mem, Off: lo, Len: hi - lo}, src.region(x.lo, x.hi))
+	s.record(src, stream, x.lo, x.hi, false, false)
+	dst.record(r, stream, lo, hi, true, true)
+	if err != nil {
+		return err
+	}
+	dst.wrote(coherence.Overwrite, r.place, lo, hi)
+	return nil
+}

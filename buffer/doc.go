@@ -1,0 +1,49 @@
+// Package buffer gives a program coherent typed buffers: one slice of numbers that the host and
+// any number of devices read and write, each in its own memory where it must be, and that nobody
+// ever sees stale.
+//
+// A [Buffer] keeps up to one replica per place: the host and each device that has used it. It knows,
+// for every range of elements, which replicas are current. An access names what it is going to do;
+// the buffer then moves the bytes that are missing at that place, and only those, ordered on streams
+// by events, and afterwards the replicas that the access made old are known to be old.
+//
+//	x, err := buffer.From(data)
+//	err = x.Update(ctx, func(s []float32) error { ... })   // on the host
+//	lease, err := x.Acquire(stream, coherence.ReadWrite)   // on a device; does not wait
+//	launch(kernel, lease.Pointer(), stream.Handle())
+//	err = lease.Release()
+//	err = x.View(ctx, func(s []float32) error { ... })     // waits, copies back, reads
+//
+// # Access on the host
+//
+// [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice that is the
+// buffer's host replica. The slice must not be kept. They wait for the work that they depend on and
+// for conflicting accesses, and honour their context.
+//
+// # Access on a device
+//
+// [Buffer.Acquire] makes the elements current on the stream's device and returns a [Lease], through
+// which the program reaches the memory. It enqueues and does not wait. [Lease.Release] marks the end
+// of the program's own work on the stream. Between the two, other accesses share with a reading lease,
+// and a writing one excludes them.
+//
+// # Ranges
+//
+// A [Buffer.Slice] is a view of part of a buffer. Everything that can be done with a buffer can be done
+// with a slice, and concerns the slice's elements alone: they are what is copied and what becomes
+// old elsewhere. Accesses to ranges that do not overlap do not exclude each other.
+//
+// # Contents
+//
+// A new buffer reads as zeros, everywhere. What a lease or an Overwrite was taken to write, and then
+// did not, has unspecified contents.
+//
+// # Unified devices
+//
+// A device that works on host memory in place ([hal.Device.Unified]) shares the host's replica, and
+// nothing is copied between them.
+//
+// # Concurrency
+//
+// All methods of all types are safe for concurrent use.
+package buffer

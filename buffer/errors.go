@@ -1,0 +1,60 @@
+package buffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// ErrFrozen is the kind of error that a write to a frozen buffer gives.
+var ErrFrozen = errors.New("the buffer is frozen")
+
+func failure(op string, kind error, format string, args ...any) error {
+	return &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+func interrupted(op string, ctx context.Context, holder *ConflictError) error {
+	e := &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
+	if holder != nil {
+		e.Detail = holder.Error()
+		e.Err = errors.Join(context.Cause(ctx), holder)
+	}
+	return e
+}
+
+// Party is one of the two accesses of a conflict.
+type Party struct {
+	Action coherence.Action
+	Place  string // "host" or a device's name
+	Lo, Hi int    // elements of the whole buffer
+	Site   string // file:line of the call, "" where it was not recorded
+}
+
+func (p Party) String() string {
+	s := fmt.Sprintf("%v of [%d, %d) at %s", p.Action, p.Lo, p.Hi, p.Place)
+	if p.Site != "" {
+		s += " (" + p.Site + ")"
+	}
+	return s
+}
+
+// ConflictError reports two accesses to the same elements of which one writes. It matches
+// coherence.ErrConflict and hal.ErrBusy. The site of a reader is recorded when HALYARD_DEBUG contains
+// "sites"; those of writers always are.
+type ConflictError struct {
+	Op     string
+	Mine   Party // what was refused
+	Theirs Party // what is under way
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s: %v excluded by %v", e.Op, e.Mine, e.Theirs)
+}
+
+// Is reports whether target is coherence.ErrConflict or hal.ErrBusy.
+func (e *ConflictError) Is(target error) bool {
+	return target == coherence.ErrConflict || target == hal.ErrBusy
+}

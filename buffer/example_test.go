@@ -1,0 +1,93 @@
+package buffer_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// A device whose memory the host cannot see: what the buffer does not copy, it does not have.
+func Example() {
+	ctx := context.Background()
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	stream, err := dev.NewStream(hal.StreamOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stream.Close()
+
+	x, err := buffer.From([]int32{1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	lease, err := x.Acquire(stream, coherence.ReadWrite)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// In place of a kernel: the second half becomes 7.
+	half, err := lease.Region().Sub(8, 8)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := stream.Fill(half, hal.Pattern32(7)); err != nil {
+		log.Fatal(err)
+	}
+	if err := lease.Release(); err != nil {
+		log.Fatal(err)
+	}
+
+	fmt.Println(x.State().Name)
+	if err := x.View(ctx, func(s []int32) error {
+		fmt.Println(s)
+		return nil
+	}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(x.State().Name, x.Stats().BytesCopied, "bytes copied")
+	// Output:
+	// DEVICE_DIRTY
+	// [1 2 7 7]
+	// SYNCHRONIZED 32 bytes copied
+}
+
+func ExampleBuffer_Slice() {
+	ctx := context.Background()
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	x, err := buffer.From(make([]float64, 1000))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+	if err := x.SyncTo(ctx, dev); err != nil {
+		log.Fatal(err)
+	}
+	part, err := x.Slice(10, 20)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := part.Update(ctx, func(s []float64) error { s[0] = 1; return nil }); err != nil {
+		log.Fatal(err)
+	}
+	before := x.Stats().BytesCopied
+	if err := x.SyncTo(ctx, dev); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(x.Stats().BytesCopied-before, "bytes copied for the 80 that changed")
+	// Output: 80 bytes copied for the 80 that changed
+}

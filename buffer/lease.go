@@ -1,0 +1,66 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Lease is the right to use elements of a buffer on one stream, from Acquire to Release. It is a small
+// value that may be copied; after Release every copy of it is stale, and says so.
+type Lease struct {
+	s         *storage
+	slot, gen uint32
+}
+
+// Region is the leased range of the device's memory, for copies and fills on the lease's stream; the
+// zero Region if the lease is stale.
+func (l Lease) Region() hal.Region {
+	if l.s == nil {
+		return hal.Region{}
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	x := l.s.accesses.get(l.slot, l.gen)
+	if x == nil {
+		return hal.Region{}
+	}
+	return x.mem.Region(x.lo, x.hi-x.lo)
+}
+
+// Pointer is what a kernel takes: the address of the first leased element on devices that have addresses
+// ([hal.CapAddress]), else the handle of the whole memory (a cl_mem), into which
+// Region().Off leads. It is 0 if the lease is stale.
+func (l Lease) Pointer() uintptr {
+	r := l.Region()
+	if r.Mem == nil {
+		return 0
+	}
+	p := r.Mem.Handle()
+	if r.Mem.Device().Caps().Has(hal.CapAddress) {
+		p += uintptr(r.Off)
+	}
+	return p
+}
+
+// Action is what the lease was acquired for.
+func (l Lease) Action() coherence.Action {
+	if l.s == nil {
+		return coherence.Read
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if x := l.s.accesses.get(l.slot, l.gen); x != nil {
+		return x.action
+	}
+	return coherence.Read
+}
+
+// Release ends the lease. The work that the stream has been given since Acquire is what later
+// accesses wait for. Releasing a stale lease is an error of kind ErrClosed and changes nothing. If the
+// stream has failed, or was closed, the lease ends all the same, and the error says so.
+func (l Lease) Release() error {
+	if l.s == nil {
+		return failure("release", hal.ErrClosed, "not a lease")
+	}
+	return l.s.release(l.slot, l.gen)
+}

@@ -1,0 +1,59 @@
+package buffer
+
+import "github.com/go-halyard/halyard/hal"
+
+// mapForHost makes the host's replica touchable for the host, where host and a device take
+// turns. The work that this takes is a hazard of the replica, to be waited for like any other.
+func (s *storage) mapForHost(write bool) error {
+	h := &s.host
+	want := turnHostReads
+	if write {
+		want = turnHostWrites
+	}
+	if h.mapper == nil || h.mapped >= want {
+		return nil
+	}
+	stream, err := h.mapper.Device().CopyStream(false)
+	if err != nil {
+		return err
+	}
+	if err := h.hazards.order(stream, 0, s.size, true); err != nil {
+		return err
+	}
+	if h.mapped == turnHostReads {
+		if err := stream.Unmap(h.mapper); err != nil {
+			return err
+		}
+		h.mapped = turnDevice
+	}
+	err = stream.Map(h.mapper, write)
+	if err == nil {
+		h.mapped = want
+		h.ptr = h.mapper.HostPointer()
+	}
+	s.record(&h.replica, stream, 0, s.size, true, false)
+	return err
+}
+
+// unmapForDevice gives the host's replica back to the device that takes turns with the host,
+// before work on the stream. It fails with the access that is in the way.
+func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
+	h := &s.host
+	if h.mapper == nil || h.mapper != mem || h.mapped == turnDevice || h.mapped == turnHostReads && !write {
+		return nil, nil
+	}
+	for i := range s.accesses.slots {
+		if x := &s.accesses.slots[i]; x.open && x.stream == nil {
+			return x, nil
+		}
+	}
+	if err := h.hazards.order(stream, 0, s.size, true); err != nil {
+		return nil, err
+	}
+	if err := stream.Unmap(h.mapper); err != nil {
+		return nil, err
+	}
+	h.mapped = turnDevice
+	s.record(&h.replica, stream, 0, s.size, true, false)
+	return nil, nil
+}

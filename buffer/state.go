@@ -1,0 +1,71 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// State describes where elements are current.
+type State struct {
+	// Name is the classic name of the state, by what holds for all of the elements.
+	Name coherence.Name
+	// Coherence has the places that are allocated, and those where all of the elements are current.
+	Coherence coherence.State
+	// Intervals is how many ranges of the whole buffer have a state of their own.
+	Intervals int
+	// Version counts the writes to the whole buffer.
+	Version int64
+	// Places are the host, first, and the devices that have or had a replica.
+	Places []PlaceState
+}
+
+// PlaceState describes one place.
+type PlaceState struct {
+	Place     coherence.Place
+	Device    *hal.Device // nil for the host
+	Allocated bool
+	Valid     bool // all of the elements are current
+}
+
+// State describes where the elements are current.
+func (b *Buffer[T]) State() State {
+	s := b.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.m.State(b.lo, b.hi)
+	st := State{Name: c.Name(), Coherence: c, Intervals: s.m.Len(), Version: s.version}
+	st.Places = append(st.Places, PlaceState{Allocated: c.Allocated.Has(coherence.Host), Valid: c.Valid.Has(coherence.Host)})
+	for _, r := range s.devs {
+		st.Places = append(st.Places, PlaceState{r.place, r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
+	}
+	return st
+}
+
+// Version is the number of writes to the whole buffer if all of the elements are current on the device, or
+// on the host for nil; -1 if they are not.
+func (b *Buffer[T]) Version(dev *hal.Device) int64 {
+	s := b.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.find(dev)
+	if r == nil {
+		return -1
+	}
+	return s.m.State(b.lo, b.hi).Version(r.place, s.version)
+}
+
+// Stats counts what a buffer has moved since it was made.
+type Stats struct {
+	Copies       uint64 // copies between places
+	BytesCopied  uint64
+	Fills        uint64 // ranges cleared because they were read before they were written
+	BytesFilled  uint64
+	BytesAvoided uint64 // bytes that were asked for where they were current
+}
+
+// Stats returns the counters of the whole buffer.
+func (b *Buffer[T]) Stats() Stats {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	return b.s.stats
+}

@@ -1,0 +1,46 @@
+package coherence
+
+import "strconv"
+
+// Action is what is done to a range of bytes at a place.
+type Action uint8
+
+const (
+	// Read makes the bytes readable at the place.
+	Read Action = iota
+	// ReadWrite makes the bytes readable at the place, where they are then changed.
+	ReadWrite
+	// Overwrite announces that every byte of the range will be written at the place, so that what
+	// the range held is not needed.
+	Overwrite
+	// Modified reports that the bytes have been changed at the place, which held them valid.
+	Modified
+	// Evict takes the replica away from the place.
+	Evict
+	// Discard forgets the contents, which then read as zeros. It concerns no place.
+	Discard
+
+	numActions = iota
+)
+
+var actionNames = [numActions]string{"Read", "ReadWrite", "Overwrite", "Modified", "Evict", "Discard"}
+
+// Actions lists every action in the order of their definition.
+func Actions() []Action {
+	return []Action{Read, ReadWrite, Overwrite, Modified, Evict, Discard}
+}
+
+// String returns the name of the action as Go code writes it.
+func (a Action) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return "Action(" + strconv.Itoa(int(a)) + ")"
+}
+
+// Writes reports whether the action gives the range new contents at a place.
+func (a Action) Writes() bool { return a == ReadWrite || a == Overwrite || a == Modified }
+
+// Placed reports whether the action is done at a place; Discard alone is not, and ignores the
+// place that it is given.
+func (a Action) Placed() bool { return a != Discard }

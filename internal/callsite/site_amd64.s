@@ -1,0 +1,19 @@
+#include "textflag.h"
+
+// func Here(s *Site)
+TEXT ·Here(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ s+0(FP), DI
+	MOVQ BP, AX
+	XORQ CX, CX
+walk:
+	XORQ DX, DX
+	TESTQ AX, AX
+	JZ store
+	MOVQ 8(AX), DX
+	MOVQ (AX), AX
+store:
+	MOVQ DX, (DI)(CX*8)
+	INCQ CX
+	CMPQ CX, $6
+	JLT walk
+	RET

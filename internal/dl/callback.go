@@ -1,0 +1,133 @@
+package dl
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// CallbackArgs are the integer arguments with which C called back, in order; those
+// past the entry's own number are zero.
+type CallbackArgs [4]uintptr
+
+// Callbacks lets C call Go functions through one static entry. A process can have
+// only some two thousand entries and never gets one back, so there is one
+// Callbacks for each purpose, kept for the life of the program; the functions
+// behind it are told apart by the id that C passes as user data.
+//
+// An id is good for one call. An id that was used or removed finds nothing when it
+// comes again, even after its slot went to another function.
+type Callbacks struct {
+	entry uintptr
+	data  int
+
+	mu    sync.Mutex
+	slots []slot
+	free  []uint
+}
+
+type slot struct {
+	generation uint
+	fn         func(CallbackArgs)
+}
+
+const halfWord = bits.UintSize / 2
+
+// NewCallbacks makes an entry that takes args integer arguments (1 to 4), of which
+// the one at index data is the user data. It panics if the numbers make no sense,
+// since they are constants of the program.
+func NewCallbacks(args, data int) *Callbacks {
+	c := &Callbacks{data: data}
+	if data < 0 || data >= args {
+		args = 0
+	}
+	switch args {
+	case 1:
+		c.entry = purego.NewCallback(func(a uintptr) uintptr {
+			return c.dispatch(CallbackArgs{a})
+		})
+	case 2:
+		c.entry = purego.NewCallback(func(a, b uintptr) uintptr {
+			return c.dispatch(CallbackArgs{a, b})
+		})
+	case 3:
+		c.entry = purego.NewCallback(func(a, b, d uintptr) uintptr {
+			return c.dispatch(CallbackArgs{a, b, d})
+		})
+	case 4:
+		c.entry = purego.NewCallback(func(a, b, d, e uintptr) uintptr {
+			return c.dispatch(CallbackArgs{a, b, d, e})
+		})
+	default:
+		panic(fmt.Sprintf("dl: a callback with data at %d of its arguments", data))
+	}
+	return c
+}
+
+// Entry is the C function pointer to register with the vendor.
+func (c *Callbacks) Entry() uintptr { return c.entry }
+
+// Add returns the id to pass as user data: the next call of the entry with that id
+// runs fn once. fn runs on the thread that called back, possibly inside the very
+// call that registered it: it must not block, must not call the vendor and must
+// not take a lock that is held around vendor calls. The error is of kind
+// [driver.ErrOutOfMemory] when all ids are taken.
+func (c *Callbacks) Add(fn func(CallbackArgs)) (id uintptr, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var i uint
+	if n := len(c.free); n > 0 {
+		i, c.free = c.free[n-1], c.free[:n-1]
+	} else {
+		i = uint(len(c.slots))
+		if i >= 1<<halfWord {
+			return 0, &driver.Error{Op: "callback", Device: -1, Kind: driver.ErrOutOfMemory,
+				Detail: fmt.Sprintf("%d callbacks are outstanding", i)}
+		}
+		c.slots = append(c.slots, slot{})
+	}
+	s := &c.slots[i]
+	// Generation 0 is left out so that no id is zero.
+	s.generation = max(1, (s.generation+1)&(1<<halfWord-1))
+	s.fn = fn
+	return uintptr(s.generation<<halfWord | i), nil
+}
+
+// Remove forgets an id, because its registration failed or its call no longer
+// matters. It reports whether the function had not been called and now never will.
+func (c *Callbacks) Remove(id uintptr) bool { return c.take(id) != nil }
+
+// Outstanding is the number of ids that wait for their call.
+func (c *Callbacks) Outstanding() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.slots) - len(c.free)
+}
+
+func (c *Callbacks) take(id uintptr) func(CallbackArgs) {
+	i, generation := uint(id)&(1<<halfWord-1), uint(id)>>halfWord
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i >= uint(len(c.slots)) {
+		return nil
+	}
+	s := &c.slots[i]
+	if s.fn == nil || s.generation != generation {
+		return nil
+	}
+	fn := s.fn
+	s.fn = nil
+	c.free = append(c.free, i)
+	return fn
+}
+
+func (c *Callbacks) dispatch(args CallbackArgs) uintptr {
+	if fn := c.take(args[c.data]); fn != nil {
+		fn(args)
+	}
+	return 0
+}

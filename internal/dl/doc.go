@@ -1,0 +1,37 @@
+// Package dl calls functions of shared libraries that are found while the
+// program runs, with and without cgo.
+//
+// A backend opens its vendor's library with [Open], describes the calls it needs
+// as a struct of [Proc] fields and has [Library.Fill] look each symbol up once. A
+// call then goes through a cached address:
+//
+//	var table struct {
+//		GetPlatformIDs dl.Proc `sym:"clGetPlatformIDs"`
+//		SVMAlloc       dl.Proc `sym:"clSVMAlloc,optional"`
+//	}
+//	missing, err := lib.Fill(&table)
+//	...
+//	status := int32(table.GetPlatformIDs.Call3(0, 0, uintptr(unsafe.Pointer(&n))))
+//
+// # Pointers in arguments
+//
+// Arguments are integers. A pointer is converted in the argument list itself,
+// uintptr(unsafe.Pointer(&x)), never before it. Each CallN is marked so that the
+// compiler then moves x to the heap, where it keeps its address and stays alive
+// until the call returns, even when a callback grows the goroutine's stack under
+// way. The price is that a local variable passed so costs one allocation; a hot
+// path takes its out parameters from [GetWords] instead.
+//
+// Memory that C keeps after the call returns must be kept alive by the caller for
+// as long as C uses it, and must not be on a stack: its address is taken with [Address].
+//
+// # Limits
+//
+// Arguments and results are integers and pointers: no floating point, no structs
+// by value. A result narrower than a word carries rubbish above its own width and
+// is cut down by the caller, as in int32(p.Call1(x)). A thread-local error number
+// is not reported.
+//
+// Libraries are never closed: vendor libraries start threads and register exit
+// handlers, and unloading one crashes the program later.
+package dl

@@ -1,0 +1,156 @@
+package dl
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Library is a shared library that stays loaded for the rest of the program. It is
+// safe for concurrent use.
+type Library struct {
+	name   string
+	handle uintptr
+}
+
+// Attempt is one library name that was tried, and why it did not load.
+type Attempt struct {
+	Name   string
+	Reason string
+}
+
+// LoadError says that no library could be loaded. It is of kind
+// [driver.ErrUnavailable].
+type LoadError struct {
+	Env   string    // the environment variable that names the library
+	Tried []Attempt // in the order they were tried
+}
+
+// Error lists every name with its reason, in one line.
+func (e *LoadError) Error() string {
+	if len(e.Tried) == 0 {
+		return "no library name to try"
+	}
+	var b strings.Builder
+	b.WriteString("no library could be loaded (")
+	for i, a := range e.Tried {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(a.Name + ": " + strings.TrimPrefix(a.Reason, a.Name+": "))
+	}
+	b.WriteString(")")
+	if e.Env != "" {
+		b.WriteString("; set " + e.Env + " to the library's path to override the names")
+	}
+	return b.String()
+}
+
+// Is reports whether target is driver.ErrUnavailable.
+func (e *LoadError) Is(target error) bool { return target == driver.ErrUnavailable }
+
+// MissingError says that a library lacks symbols that its user cannot do without.
+// It is of kind [driver.ErrUnavailable].
+type MissingError struct {
+	Library string
+	Symbols []string
+}
+
+// Error names the library and every missing symbol, in one line.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s lacks %s", e.Library, strings.Join(e.Symbols, ", "))
+}
+
+// Is reports whether target is driver.ErrUnavailable.
+func (e *MissingError) Is(target error) bool { return target == driver.ErrUnavailable }
+
+// Open loads the first of the named libraries that can be loaded. If the
+// environment variable env is set and not empty, its value alone is tried instead.
+// env may be empty. When nothing loads the error is a *[LoadError].
+//
+// Opening the same library twice is cheap and gives two handles on one image.
+func Open(env string, names ...string) (*Library, error) {
+	if env != "" {
+		if name := os.Getenv(env); name != "" {
+			names = []string{name}
+		}
+	}
+	failed := &LoadError{Env: env}
+	for _, name := range names {
+		handle, err := open(name)
+		if err == nil {
+			return &Library{name: name, handle: handle}, nil
+		}
+		reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " ")
+		failed.Tried = append(failed.Tried, Attempt{Name: name, Reason: reason})
+	}
+	return nil, failed
+}
+
+// Name is the name under which the library was found.
+func (l *Library) Name() string { return l.name }
+
+// Proc looks a symbol up. The result is not [Proc.Valid] if the library has none.
+func (l *Library) Proc(symbol string) Proc { return Proc(lookup(l.handle, symbol)) }
+
+// Fill looks up the symbols of a function table: a pointer to a struct, whose
+// fields of type [Proc] name their symbol in a tag.
+//
+//	Alloc dl.Proc `sym:"cuMemAlloc_v2,cuMemAlloc"` // the first one found
+//	Prefetch dl.Proc `sym:"cuMemPrefetchAsync,optional"`
+//
+// A field without the tag, and a field that is already valid, is left alone.
+// Structs inside the table are filled the same way.
+//
+// missing names, by the first name in its tag, each symbol that was not found,
+// needed or not. If one of them is not optional the error is a *[MissingError]
+// that names those; the fields that were found are filled all the same.
+func (l *Library) Fill(table any) (missing []string, err error) {
+	v := reflect.ValueOf(table)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, &driver.Error{Op: "fill", Device: -1, Kind: driver.ErrInvalidArgument,
+			Detail: fmt.Sprintf("a function table is a pointer to a struct, not %T", table)}
+	}
+	lack := &MissingError{Library: l.name}
+	l.fill(v.Elem(), &missing, lack)
+	if len(lack.Symbols) > 0 {
+		return missing, lack
+	}
+	return missing, nil
+}
+
+var procType = reflect.TypeFor[Proc]()
+
+func (l *Library) fill(v reflect.Value, missing *[]string, lack *MissingError) {
+	for i := range v.NumField() {
+		field, t := v.Field(i), v.Type().Field(i)
+		if t.Type.Kind() == reflect.Struct && t.IsExported() {
+			l.fill(field, missing, lack)
+			continue
+		}
+		tag, ok := t.Tag.Lookup("sym")
+		if t.Type != procType || !ok || !field.CanSet() || field.Uint() != 0 {
+			continue
+		}
+		names := strings.Split(tag, ",")
+		optional := t.Tag.Get("opt") == "true"
+		if last := len(names) - 1; last > 0 && names[last] == "optional" {
+			names, optional = names[:last], true
+		}
+		for _, name := range names {
+			if p := l.Proc(name); p.Valid() {
+				field.SetUint(uint64(p))
+				break
+			}
+		}
+		if field.Uint() == 0 {
+			*missing = append(*missing, names[0])
+			if !optional {
+				lack.Symbols = append(lack.Symbols, names[0])
+			}
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package dl
+
+import (
+	"sync"
+
+	"github.com/ebitengine/purego"
+)
+
+// Proc is the address of a C function. The zero Proc is no function, and calling
+// it panics.
+//
+// The Call methods pass integer and pointer arguments and return the integer
+// result, whose upper bits mean nothing if C's result is narrower than a word.
+// They do not allocate, and they let other goroutines run while C blocks. They may
+// be used from any goroutine; which thread runs the call is not defined unless the
+// goroutine is locked to one. Read the package comment before you pass a pointer.
+type Proc uintptr
+
+// ProcAt returns the function at an address that a library handed out, such as the
+// result of clGetExtensionFunctionAddressForPlatform.
+func ProcAt(addr uintptr) Proc { return Proc(addr) }
+
+// Valid reports whether there is a function to call.
+func (p Proc) Valid() bool { return p != 0 }
+
+// MaxArgs is the largest number of arguments of a call.
+const MaxArgs = 12
+
+// Passing a slice of its own to a variadic function that lets its arguments escape
+// costs an allocation for each call; one from this pool does not.
+var arguments = sync.Pool{New: func() any { return new([MaxArgs]uintptr) }}
+
+func (p Proc) call(a *[MaxArgs]uintptr, n int) uintptr {
+	r, _, _ := purego.SyscallN(uintptr(p), a[:n]...)
+	arguments.Put(a)
+	return r
+}
+
+// Call0 calls the function with no arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call0() uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	return p.call(a, 0)
+}
+
+// Call1 calls the function with one argument.
+//
+//go:uintptrescapes
+func (p Proc) Call1(a0 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0] = a0
+	return p.call(a, 1)
+}
+
+// Call2 calls the function with two arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call2(a0, a1 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1] = a0, a1
+	return p.call(a, 2)
+}
+
+// Call3 calls the function with three arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call3(a0, a1, a2 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2] = a0, a1, a2
+	return p.call(a, 3)
+}
+
+// Call4 calls the function with four arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call4(a0, a1, a2, a3 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3] = a0, a1, a2, a3
+	return p.call(a, 4)
+}
+
+// Call5 calls the function with five arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call5(a0, a1, a2, a3, a4 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4] = a0, a1, a2, a3, a4
+	return p.call(a, 5)
+}
+
+// Call6 calls the function with six arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call6(a0, a1, a2, a3, a4, a5 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5] = a0, a1, a2, a3, a4, a5
+	return p.call(a, 6)
+}
+
+// Call7 calls the function with seven arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call7(a0, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6] = a0, a1, a2, a3, a4, a5, a6
+	return p.call(a, 7)
+}
+
+// Call8 calls the function with eight arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call8(a0, a1, a2, a3, a4, a5, a6, a7 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] = a0, a1, a2, a3, a4, a5, a6, a7
+	return p.call(a, 8)
+}
+
+// Call9 calls the function with nine arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call9(a0, a1, a2, a3, a4, a5, a6, a7, a8 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8] = a0, a1, a2, a3, a4, a5, a6, a7, a8
+	return p.call(a, 9)
+}
+
+// Call10 calls the function with ten arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call10(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9
+	return p.call(a, 10)
+}
+
+// Call11 calls the function with eleven arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call11(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10
+	return p.call(a, 11)
+}
+
+// Call12 calls the function with twelve arguments.
+//
+//go:uintptrescapes
+func (p Proc) Call12(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11 uintptr) uintptr {
+	a := arguments.Get().(*[MaxArgs]uintptr)
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11
+	return p.call(a, 12)
+}

@@ -1,0 +1,28 @@
+package dl
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Words is a block of heap memory for the out parameters of a call, from a pool, so
+// that a hot path does not allocate one for each call. Element i is passed with
+// [Words.At].
+type Words [8]uint64
+
+var words = sync.Pool{New: func() any { return new(Words) }}
+
+// GetWords returns a zeroed block.
+func GetWords() *Words {
+	w := words.Get().(*Words)
+	*w = Words{}
+	return w
+}
+
+// At is the address of element i. It stays good for as long as the block is not
+// put back; the block must not be dropped before the call returns.
+func (w *Words) At(i int) uintptr { return uintptr(unsafe.Pointer(&w[i])) }
+
+// Put gives the block back. Neither it nor an address inside it may be used
+// afterwards.
+func (w *Words) Put() { words.Put(w) }

@@ -1,0 +1,199 @@
+package memcopy
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// Plan is a way to copy a large range.
+type Plan struct {
+	Piece   uint64 // bytes that one built-in copy moves at a time
+	Workers int    // goroutines that share a range, the caller's included
+}
+
+// Class is what is known about copies of one class of sizes.
+type Class struct {
+	From uint64 // bytes, the smallest size of the class, a power of two
+	Plan Plan   // what copies of the class follow
+
+	// Settled says that every plan was tried often enough. Before that Plan is a
+	// guess and the rates, in bytes per second, are zero.
+	Settled bool
+	Rate    float64 // the best of Plan
+	Whole   float64 // the best of one built-in copy
+}
+
+// String describes the class in one line.
+func (c Class) String() string {
+	piece := fmt.Sprintf("pieces of %d KiB", c.Plan.Piece>>10)
+	if c.Plan == one {
+		piece = "one built-in copy"
+	}
+	if !c.Settled {
+		return fmt.Sprintf("from %d MiB: %s on %d goroutines, not measured yet", c.From>>20, piece, c.Plan.Workers)
+	}
+	return fmt.Sprintf("from %d MiB: %s on %d goroutines, %.1f GB/s (one built-in copy: %.1f)",
+		c.From>>20, piece, c.Plan.Workers, c.Rate/1e9, c.Whole/1e9)
+}
+
+const (
+	least      = 1 << 20 // bytes; shorter ranges are one built-in copy
+	classCount = 7       // from 1, 2, 4 ... and 64 MiB
+
+	// trialSize is the part of a range of the last class that tries one plan.
+	trialSize = 16 << 20
+
+	trialsPerPlan = 3
+	mostWorkers   = 16
+)
+
+// one is the plan that copies the whole range at once.
+var one = Plan{Piece: math.MaxUint64, Workers: 1}
+
+// classes of sizes: each from its size to below the next one's, the last without an end.
+var classes = newClasses()
+
+func newClasses() *[classCount]class {
+	var all [classCount]class
+	for i := range all {
+		all[i].from = least << i
+	}
+	all[classCount-1].open = true
+	return &all
+}
+
+// classOf returns the class of n, which is at least least.
+func classOf(n uint64) *class { return &classes[min(bits.Len64(n/least), classCount)-1] }
+
+// Calibration tells what is known about each class of sizes, smallest first.
+func Calibration() []Class {
+	known := make([]Class, classCount)
+	for i := range classes {
+		c := &classes[i]
+		known[i] = Class{From: c.from, Plan: c.plan()}
+		if s := c.settled.Load(); s != nil {
+			known[i].Settled, known[i].Plan, known[i].Rate, known[i].Whole = true, s.plan, s.rate, s.whole
+		}
+	}
+	return known
+}
+
+// class finds the best plan for one class of sizes by trying all on real copies.
+type class struct {
+	from    uint64 // the smallest size
+	open    bool   // there is no largest size
+	settled atomic.Pointer[choice]
+
+	trying sync.Mutex // held by the copy that is trying plans
+	plans  []Plan
+	rates  []float64 // the best of each plan so far
+	tried  int
+}
+
+// choice is the outcome of all trials.
+type choice struct {
+	plan        Plan
+	rate, whole float64
+}
+
+// plan returns what to do without a trial.
+func (c *class) plan() Plan {
+	if s := c.settled.Load(); s != nil {
+		return s.plan
+	}
+	return Plan{Piece: 256 << 10, Workers: 2}
+}
+
+// copy copies, and tries plans on the way as long as none is chosen. A copy that comes
+// while another one is trying follows the guess.
+func (c *class) copy(t task) {
+	if c.settled.Load() != nil || !c.trying.TryLock() {
+		c.plan().run(t)
+		return
+	}
+	for t.n > 0 && c.settled.Load() == nil {
+		n := t.n
+		if c.open && n >= 2*trialSize {
+			n = trialSize
+		}
+		c.try(task{dst: t.dst, src: t.src, n: n})
+		t.dst, t.src, t.n = advance(t.dst, n, t.n), advance(t.src, n, t.n), t.n-n
+	}
+	c.trying.Unlock()
+	if t.n > 0 {
+		c.plan().run(t)
+	}
+}
+
+// advance moves p on by n of the left bytes, but not past the end of its allocation,
+// which would keep another one alive.
+func advance(p unsafe.Pointer, n, left uint64) unsafe.Pointer {
+	if n == left {
+		return p
+	}
+	return unsafe.Add(p, n)
+}
+
+// try copies t by the plan whose turn it is and settles the class after the last one.
+func (c *class) try(t task) {
+	if c.plans == nil {
+		c.plans = candidates(c.from, runtime.GOMAXPROCS(0))
+		c.rates = make([]float64, len(c.plans))
+	}
+	touch(t)
+	i := c.tried % len(c.plans)
+	start := time.Now()
+	c.plans[i].run(t)
+	took := max(time.Since(start), 1)
+	c.rates[i] = max(c.rates[i], float64(t.n)/took.Seconds())
+	if c.tried++; c.tried == len(c.plans)*trialsPerPlan {
+		i := best(c.plans, c.rates)
+		c.settled.Store(&choice{plan: c.plans[i], rate: c.rates[i], whole: c.rates[0]})
+	}
+}
+
+// candidates lists the plans worth trying for copies of size bytes on so many
+// processors: the built-in copy first, then in the order of their goroutines.
+func candidates(size uint64, processors int) []Plan {
+	plans := []Plan{one, {Piece: 256 << 10, Workers: 1}}
+	for workers := 2; workers <= min(processors, mostWorkers); workers *= 2 {
+		for _, piece := range []uint64{256 << 10, 512 << 10, 1 << 20, 4 << 20} {
+			if piece*uint64(workers) <= min(size, trialSize) {
+				plans = append(plans, Plan{Piece: piece, Workers: workers})
+			}
+		}
+	}
+	return plans
+}
+
+// best returns the index of the fastest plan, but a plan with fewer goroutines if it
+// is nearly as fast: each has to earn what it takes from the rest of the program.
+func best(plans []Plan, rates []float64) int {
+	fastest := 0
+	for i := range plans {
+		needed := rates[fastest]
+		if plans[i].Workers > plans[fastest].Workers {
+			needed *= 1.05
+		}
+		if rates[i] > needed {
+			fastest = i
+		}
+	}
+	return fastest
+}
+
+// touch makes all pages of t present, so that no trial pays for the first use of fresh
+// memory. It writes only what the copy will write.
+func touch(t task) {
+	dst, src := unsafe.Slice((*byte)(t.dst), t.n), unsafe.Slice((*byte)(t.src), t.n)
+	for i := 0; i < len(dst); i += 4096 {
+		dst[i] = src[i]
+	}
+	dst[len(dst)-1] = src[len(src)-1]
+}

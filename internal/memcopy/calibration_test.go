@@ -1,0 +1,94 @@
+package memcopy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+func TestClassOf(t *testing.T) {
+	for _, row := range []struct{ size, from uint64 }{
+		{1 << 20, 1 << 20}, {2<<20 - 1, 1 << 20}, {2 << 20, 2 << 20}, {33 << 20, 32 << 20},
+		{64<<20 - 1, 32 << 20}, {64 << 20, 64 << 20}, {1 << 40, 64 << 20},
+	} {
+		if got := classOf(row.size).from; got != row.from {
+			t.Errorf("%d bytes are of the class from %d, want %d", row.size, got, row.from)
+		}
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	for _, row := range []struct {
+		size       uint64
+		processors int
+		most       int // goroutines
+	}{
+		{1 << 20, 1, 1}, {1 << 20, 2, 2}, {1 << 20, 64, 4}, {64 << 20, 1, 1}, {64 << 20, 2, 2},
+		{64 << 20, 12, 8}, {64 << 20, 500, mostWorkers},
+	} {
+		plans := candidates(row.size, row.processors)
+		if plans[0] != one {
+			t.Errorf("%+v: the built-in copy is not the first candidate", row)
+		}
+		most := 0
+		for i, p := range plans {
+			most = max(most, p.Workers)
+			if p.Piece == 0 || p.Piece%4096 != 0 && p != one || slices.Contains(plans[:i], p) {
+				t.Errorf("%+v: candidate %+v", row, p)
+			}
+			if p.Workers > 1 && p.Piece*uint64(p.Workers) > row.size {
+				t.Errorf("%+v: %+v has goroutines without work", row, p)
+			}
+		}
+		if most != row.most {
+			t.Errorf("%+v: up to %d goroutines, want %d", row, most, row.most)
+		}
+	}
+}
+
+func TestBest(t *testing.T) {
+	plans := []Plan{one, {Piece: 1, Workers: 1}, {Piece: 1, Workers: 2}, {Piece: 2, Workers: 2}, {Piece: 1, Workers: 4}}
+	for _, row := range []struct {
+		rates []float64
+		want  int
+	}{
+		{[]float64{5, 4, 4, 4, 4}, 0},
+		{[]float64{3, 5, 4, 4, 4}, 1},
+		{[]float64{3, 5, 8, 10, 9}, 3},
+		{[]float64{3, 5, 5.1, 5.2, 5.2}, 1}, // not worth a second goroutine
+		{[]float64{3, 5, 8, 8.1, 8.2}, 3},   // nor four
+		{[]float64{3, 5, 8, 8.1, 16}, 4},
+	} {
+		if got := best(plans, row.rates); got != row.want {
+			t.Errorf("rates %v: plan %d, want %d", row.rates, got, row.want)
+		}
+	}
+}
+
+// A class is settled by its copies, says so, and then follows what was the fastest.
+func TestCalibrationSettles(t *testing.T) {
+	size := uint64(4 << 20)
+	src, dst := make([]byte, size), make([]byte, size)
+	for range 100 {
+		Copy(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), size)
+	}
+	all := Calibration()
+	i := slices.IndexFunc(all, func(c Class) bool { return c.From == size })
+	if i < 0 {
+		t.Fatal("no class for 4 MiB")
+	}
+	c := all[i]
+	if !c.Settled || c.Rate <= 0 || c.Whole <= 0 || c.Rate < c.Whole {
+		t.Errorf("after 100 copies: %+v", c)
+	}
+	if got := classOf(size).plan(); got != c.Plan {
+		t.Errorf("copies follow %+v, not %+v", got, c.Plan)
+	}
+	if s := c.String(); !strings.Contains(s, "from 4 MiB") || !strings.Contains(s, "GB/s") {
+		t.Errorf("%q says too little", s)
+	}
+	if s := (Class{From: 1 << 20, Plan: Plan{Piece: 1 << 18, Workers: 2}}).String(); !strings.Contains(s, "not measured") {
+		t.Errorf("%q claims a measurement", s)
+	}
+}

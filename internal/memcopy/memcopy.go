@@ -1,0 +1,68 @@
+package memcopy
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// fillBlock is how much of a pattern is laid out before it is repeated by whole
+// copies: small enough for the first-level cache.
+const fillBlock = 8 << 10
+
+// Copy copies n bytes from src to dst. The two ranges do not overlap. It returns when
+// the copy is done. The memory must be readable and writable for the whole time, and
+// may be of the Go heap or not.
+func Copy(dst, src unsafe.Pointer, n uint64) {
+	if n < least {
+		move(dst, src, n)
+		return
+	}
+	classOf(n).copy(task{dst: dst, src: src, n: n})
+}
+
+// Fill repeats the low width bytes of bits, least significant byte first, over n bytes
+// at dst. The width is 1, 2, 4 or 8; any other is taken as 8. If n is no multiple of
+// the width the last repetition is cut short. dst needs no alignment.
+func Fill(dst unsafe.Pointer, n, bits uint64, width uint8) {
+	word := repeat(bits, width)
+	if n < least {
+		fill(dst, n, word)
+		return
+	}
+	p := classOf(n).plan()
+	p.run(task{dst: dst, n: n, word: word})
+}
+
+// repeat fills 64 bits with the low width bytes of bits.
+func repeat(bits uint64, width uint8) uint64 {
+	switch width {
+	case 1:
+		return bits & 0xff * 0x0101010101010101
+	case 2:
+		return bits & 0xffff * 0x0001000100010001
+	case 4:
+		return bits & 0xffffffff * 0x0000000100000001
+	}
+	return bits
+}
+
+func move(dst, src unsafe.Pointer, n uint64) {
+	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+}
+
+func fill(dst unsafe.Pointer, n, word uint64) {
+	b := unsafe.Slice((*byte)(dst), n)
+	if word == 0 {
+		clear(b)
+		return
+	}
+	var seed [8]byte
+	binary.LittleEndian.PutUint64(seed[:], word)
+	laid := copy(b, seed[:])
+	for laid < len(b) && laid < fillBlock {
+		laid += copy(b[laid:], b[:laid])
+	}
+	for block := b[:laid]; laid < len(b); {
+		laid += copy(b[laid:], block)
+	}
+}
