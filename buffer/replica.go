@@ -119,11 +119,11 @@ func (s *storage) share(dev *hal.Device) *hal.Memory {
 		}
 	}
 	if !dev.Caps().Has(hal.CapRegister) {
-		return nil
+		return s.relocate(dev)
 	}
 	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
-		return nil
+		return s.relocate(dev)
 	}
 	if m.NeedsMap() {
 		if len(h.shares) > 0 {
@@ -134,6 +134,61 @@ func (s *storage) share(dev *hal.Device) *hal.Memory {
 		h.ptr = nil
 	}
 	h.shares = append(h.shares, m)
+	return m
+}
+
+// relocate moves the host's replica into memory of a unified device, so that both can work on it in place
+// from now on. It returns nil if somebody holds on to the replica where it is.
+func (s *storage) relocate(dev *hal.Device) *hal.Memory {
+	h := &s.host
+	if h.bytes == nil || len(h.shares) > 0 {
+		return nil
+	}
+	for i := range s.accesses.slots {
+		if x := &s.accesses.slots[i]; x.open && x.stream == nil {
+			return nil
+		}
+	}
+	stream, err := dev.CopyStream(false)
+	if err != nil {
+		return nil
+	}
+	m, err := dev.Alloc(hal.KindHost, s.size, 0)
+	if err != nil {
+		return nil
+	}
+	if h.hazards.order(stream, 0, s.size, true) != nil {
+		_ = m.Close()
+		return nil
+	}
+	moved := uint64(0)
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
+		if valid.Has(coherence.Host) {
+			if err = stream.CopyIn(m.Region(lo, hi-lo), h.slice(lo, hi)); err != nil {
+				return false
+			}
+			moved += hi - lo
+		}
+		return true
+	})
+	if err != nil {
+		_ = m.Close()
+		return nil
+	}
+	for _, l := range h.locks {
+		if l.mem != nil {
+			_ = l.mem.Close()
+		}
+	}
+	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
+	h.home, h.shares = m, []*hal.Memory{m}
+	if m.NeedsMap() {
+		h.mapper, h.mapped = m, turnDevice
+	} else {
+		h.ptr = m.HostPointer()
+	}
+	s.stats.BytesRelocated += moved
+	s.record(&h.replica, stream, 0, s.size, true, false)
 	return m
 }
 

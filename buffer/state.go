@@ -56,11 +56,14 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 
 // Stats counts what a buffer has moved since it was made.
 type Stats struct {
-	Copies       uint64 // copies between places
-	BytesCopied  uint64
-	Fills        uint64 // ranges cleared because they were read before they were written
-	BytesFilled  uint64
-	BytesAvoided uint64 // bytes that were asked for where they were current
+	Copies      uint64 // copies between places
+	BytesCopied uint64
+	Fills       uint64 // ranges cleared because they were read before they were written
+	BytesFilled uint64
+	// BytesRelocated are those of the host's replica that were moved, once, into memory that a unified
+	// device can use in place.
+	BytesRelocated uint64
+	BytesAvoided   uint64 // bytes that were asked for where they were current
 }
 
 // Stats returns the counters of the whole buffer.

@@ -38,7 +38,7 @@ func differ(got, want []byte) error {
 	return nil
 }
 
-var sizes = []int{1, 3, 8, 63, 4097, 100_001, least - 1, least, least + 1, 3*least - 5, 9*least + 4097}
+var sizes = []int{1, 3, 8, 63, 4097, 100_001, least - 1, least, least + 1, 3*least - 5, 5*least + 4097}
 
 // Each size several times, so that every plan of the trials and the one that is chosen
 // have their turn; the bytes beside the range stay.
