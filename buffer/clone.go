@@ -20,7 +20,20 @@ func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 	const op = "Clone"
 	s := b.s
 	c := &Buffer[T]{s: newStorage(s.elem, b.hi-b.lo, nil), hi: b.hi - b.lo}
-	if err := s.cloneInto(ctx, op, c.s, b.lo, b.hi); err != nil {
+	err := s.cloneInto(ctx, op, c.s, b.lo, b.hi)
+	for range attempts {
+		p, full := err.(*pressure)
+		if !full {
+			break
+		}
+		if err = p.relieve(ctx, op, c.s.size); err == nil {
+			err = s.cloneInto(ctx, op, c.s, b.lo, b.hi)
+		}
+	}
+	if p, full := err.(*pressure); full {
+		err = p.exhausted(residencyOf(p.dev), op, c.s.size)
+	}
+	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}

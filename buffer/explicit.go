@@ -16,14 +16,16 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(op, false); err != nil {
+	return s.unpressed(context.Background(), op, func() error {
+		if err := s.open(op, false); err != nil {
+			return err
+		}
+		if x := s.accesses.conflict(b.lo, b.hi, false); x != nil {
+			return s.conflictError(op, coherence.Read, stream.Device().Name(), b.lo, b.hi, x)
+		}
+		_, _, err := s.bring(op, stream, coherence.Read, b.lo, b.hi)
 		return err
-	}
-	if x := s.accesses.conflict(b.lo, b.hi, false); x != nil {
-		return s.conflictError(op, coherence.Read, stream.Device().Name(), b.lo, b.hi, x)
-	}
-	_, _, err := s.bring(op, stream, coherence.Read, b.lo, b.hi)
-	return err
+	})
 }
 
 // SyncTo makes the elements current on a device, or on the host for nil, and waits until they are.
@@ -214,9 +216,7 @@ func (s *storage) evict(op string, dev *hal.Device) error {
 	if r.place == coherence.Host {
 		s.dropHost(keep)
 	} else {
-		r.hazards.clear()
-		keep(r.mem.Close())
-		r.mem = nil
+		keep(r.free())
 	}
 	return first
 }

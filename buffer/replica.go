@@ -1,6 +1,8 @@
 package buffer
 
 import (
+	"errors"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -9,10 +11,16 @@ import (
 
 // replica is the storage's copy at one place.
 type replica struct {
+	owner   *storage
 	place   coherence.Place
 	dev     *hal.Device // nil for the host
 	mem     *hal.Memory // nil for the host, and for a device that was evicted
 	hazards hazards
+
+	// For the residency: when the replica was last used, and whether it holds bytes that nobody else does.
+	res  *residency
+	used atomic.Uint64
+	sole atomic.Bool
 }
 
 // region is the range [lo, hi) of the replica's memory.
@@ -213,7 +221,7 @@ func (s *storage) at(dev *hal.Device) (*replica, *hal.Memory, error) {
 	if int(place) >= coherence.MaxPlaces {
 		return nil, nil, failure("use "+dev.Name(), hal.ErrUnsupported, "a buffer has at most %d places", coherence.MaxPlaces)
 	}
-	r := &replica{place: place, dev: dev}
+	r := &replica{owner: s, place: place, dev: dev, res: residencyOf(dev)}
 	if err := s.allocate(r); err != nil {
 		return nil, nil, err
 	}
@@ -222,11 +230,19 @@ func (s *storage) at(dev *hal.Device) (*replica, *hal.Memory, error) {
 }
 
 func (s *storage) allocate(r *replica) error {
+	if !r.res.take(r) {
+		return &pressure{dev: r.dev}
+	}
 	m, err := r.dev.Alloc(hal.KindDevice, s.size, 0)
 	if err != nil {
+		r.res.give(r)
+		if errors.Is(err, hal.ErrOutOfMemory) {
+			return &pressure{dev: r.dev, cause: err}
+		}
 		return err
 	}
 	r.mem = m
+	r.sole.Store(false)
 	s.m.Allocate(r.place)
 	return nil
 }
@@ -247,6 +263,15 @@ func (s *storage) find(dev *hal.Device) *replica {
 		}
 	}
 	return nil
+}
+
+// free gives a device's replica back when the work that uses it has finished.
+func (r *replica) free() error {
+	r.hazards.clear()
+	m := r.mem
+	r.mem = nil
+	r.res.give(r)
+	return m.Close()
 }
 
 func (s *storage) replica(p coherence.Place) *replica {

@@ -220,6 +220,9 @@ func (s *storage) leave(slot uint32) {
 func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
 	s.m.Commit(a, p, lo, hi)
 	s.version++
+	if a != coherence.Discard && p != coherence.Host {
+		s.replica(p).sole.Store(true)
+	}
 	if len(s.lost) > 0 {
 		s.found(lo, hi)
 	}
@@ -255,15 +258,39 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 			return 0, 0, err
 		}
 	}
+	if err := s.leaseOn(op, stream, action, lo, hi, &slot, &gen); err != nil {
+		if _, full := err.(*pressure); !full {
+			return 0, 0, err
+		}
+		// Room is made with the buffer unlocked, and everything looked at anew.
+		err = s.unpressed(ctx, op, func() error {
+			if err := s.open(op, writes); err != nil {
+				return err
+			}
+			if x := s.accesses.conflict(lo, hi, writes); x != nil {
+				return s.conflictError(op, action, dev.Name(), lo, hi, x)
+			}
+			return s.leaseOn(op, stream, action, lo, hi, &slot, &gen)
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return slot, gen, nil
+}
+
+// leaseOn is acquire, once nothing excludes it.
+func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, slot, gen *uint32) error {
+	writes := action != coherence.Read
 	r, mem, err := s.bring(op, stream, action, lo, hi)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	if err := r.hazards.order(stream, lo, hi, writes); err != nil {
-		return 0, 0, err
+		return err
 	}
-	slot, gen = s.accesses.begin(lo, hi, action, r.place, stream)
-	x := &s.accesses.slots[slot]
+	*slot, *gen = s.accesses.begin(lo, hi, action, r.place, stream)
+	x := &s.accesses.slots[*slot]
 	x.mem = mem
 	if writes || recordSites {
 		callsite.Here(&x.site)
@@ -274,7 +301,7 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 			s.host.clean = false
 		}
 	}
-	return slot, gen, nil
+	return nil
 }
 
 // bring makes the replica of the stream's device good for the action on [lo, hi), in stream order.
@@ -282,6 +309,9 @@ func (s *storage) bring(op string, stream *hal.Stream, action coherence.Action, 
 	r, mem, err := s.at(stream.Device())
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.place != coherence.Host {
+		r.res.touch(r)
 	}
 	if action != coherence.Overwrite {
 		if len(s.lost) > 0 {
@@ -367,10 +397,8 @@ func (s *storage) close() error {
 		}
 	}
 	for _, r := range s.devs {
-		r.hazards.clear()
 		if r.mem != nil {
-			keep(r.mem.Close())
-			r.mem = nil
+			keep(r.free())
 		}
 	}
 	s.dropHost(keep)

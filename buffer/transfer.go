@@ -49,6 +49,9 @@ func (s *storage) move(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory
 	}
 	s.account(t, cause)
 	s.m.Apply(t)
+	if t.From != coherence.NoPlace {
+		s.classify(s.replica(t.From))
+	}
 	return nil
 }
 

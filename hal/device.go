@@ -38,6 +38,7 @@ type deviceState struct {
 	abandoned  bool // leaked while in use
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
+	values      sync.Map
 
 	reaper reaper
 }
@@ -427,3 +428,28 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 
 // Same reports whether both are the same handle.
 func (d *Device) Same(other *Device) bool { return other != nil && d.s == other.s }
+
+// Value returns what was stored with the device handle under key, and stores what init returns if that is
+// nothing yet. Libraries above keep what they know of a device there, so that it goes when the device
+// does; key is of a type of their own, as for context.Context.
+func (d *Device) Value(key any, init func() any) any {
+	if v, ok := d.s.values.Load(key); ok {
+		return v
+	}
+	v, _ := d.s.values.LoadOrStore(key, init())
+	return v
+}
+
+// Reclaim waits until everything that was closed has been given back, which it is when the work that
+// uses it has finished, or until ctx ends.
+func (d *Device) Reclaim(ctx context.Context) error {
+	const op = "reclaim"
+	if err := d.s.begin(op); err != nil {
+		return err
+	}
+	idle := func() (bool, error) {
+		d.s.reaper.sweep()
+		return d.s.reaper.pending() == 0, nil
+	}
+	return await(ctx, op, idle, func() error { d.s.reaper.drain(); return nil }, d.s.end)
+}

@@ -1,0 +1,165 @@
+package buffer_test
+
+import (
+	"container/list"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// lru simulates a device with room for a number of equal blocks, and counts the blocks that it moves.
+type lru struct {
+	room       int
+	order      *list.List // most recent first
+	at         map[int]*list.Element
+	dirty      map[int]bool
+	in, out    int
+	everLoaded map[int]bool
+}
+
+func (l *lru) use(k int, write bool) {
+	if e, ok := l.at[k]; ok {
+		l.order.MoveToFront(e)
+	} else {
+		if l.order.Len() == l.room {
+			// Blocks that are current elsewhere go first.
+			victim := l.order.Back()
+			for e := l.order.Back(); e != nil; e = e.Prev() {
+				if !l.dirty[e.Value.(int)] {
+					victim = e
+					break
+				}
+			}
+			v := l.order.Remove(victim).(int)
+			delete(l.at, v)
+			if l.dirty[v] {
+				l.out++
+				delete(l.dirty, v)
+			}
+		}
+		l.at[k] = l.order.PushFront(k)
+		l.in++
+	}
+	if write {
+		l.dirty[k] = true
+	}
+}
+
+func TestWorkingSetEightTimesTheBudgetFinishes(t *testing.T) {
+	const blocks, room, elems = 64, 8, 512
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	buffer.SetBudget(d, room*elems*4)
+	var bs []*buffer.Buffer[uint32]
+	want := make([]uint32, blocks)
+	for i := range blocks {
+		data := make([]uint32, elems)
+		for j := range data {
+			data[j] = uint32(i)
+		}
+		want[i] = uint32(i)
+		bs = append(bs, newBuffer(t, data))
+	}
+	sim := &lru{room: room, order: list.New(), at: map[int]*list.Element{}, dirty: map[int]bool{}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	moved := func() (n uint64) {
+		for _, b := range bs {
+			n += b.Stats().BytesCopied
+		}
+		return n
+	}
+	base := moved()
+	for step := range 2000 {
+		// A skewed trace: half of the accesses go to an eighth of the blocks.
+		k := rng.IntN(blocks)
+		if rng.IntN(2) == 0 {
+			k = rng.IntN(blocks / 8)
+		}
+		write := rng.IntN(3) == 0
+		sim.use(k, write)
+		mode := coherence.Read
+		if write {
+			mode = coherence.ReadWrite
+		}
+		l, err := bs[k].Acquire(s, mode)
+		require.NoError(t, err, "step %d", step)
+		if write {
+			want[k] = uint32(1000 + step)
+			require.NoError(t, s.Fill(l.Region(), hal.Pattern32(want[k])))
+		}
+		require.NoError(t, l.Release())
+		require.LessOrEqual(t, buffer.ResidencyOf(d).Used, uint64(room*elems*4))
+	}
+	simulated := uint64(sim.in+sim.out) * elems * 4
+	got := moved() - base
+	require.InEpsilon(t, simulated, got, 0.10, "bytes moved, and moved by the simulation")
+	for i, b := range bs {
+		for _, v := range contents(t, b) {
+			require.Equal(t, want[i], v, "block %d", i)
+		}
+	}
+	require.NotZero(t, buffer.ResidencyOf(d).Written)
+}
+
+func TestLeasesBeyondTheBudgetAreAClearError(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	buffer.SetBudget(d, 1000)
+	a, b := newBuffer(t, make([]uint8, 600)), newBuffer(t, make([]uint8, 600))
+	l, err := a.Acquire(s, coherence.Read)
+	require.NoError(t, err)
+	_, err = b.Acquire(s, coherence.Read)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	require.ErrorContains(t, err, "budget of 1000")
+	require.ErrorIs(t, b.Prefetch(s), hal.ErrOutOfMemory)
+	require.ErrorIs(t, b.SyncTo(ctx, d), hal.ErrOutOfMemory)
+	require.Equal(t, coherence.HostOnly, b.State().Name)
+	require.NoError(t, l.Release())
+	l, err = b.Acquire(s, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	require.Equal(t, coherence.HostOnly, a.State().Name, "it was evicted")
+	require.Equal(t, uint64(600), buffer.ResidencyOf(d).Used)
+	// Lowered below what is used, and then lifted.
+	buffer.SetBudget(d, 10)
+	require.ErrorIs(t, a.SyncTo(ctx, d), hal.ErrOutOfMemory)
+	buffer.SetBudget(d, 0)
+	require.NoError(t, a.SyncTo(ctx, d))
+}
+
+func TestDeviceOutOfMemoryMakesRoom(t *testing.T) {
+	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "small", Discrete: 1, MemoryLimit: 1 << 20}), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	s := newStream(t, d)
+	var bs []*buffer.Buffer[uint8]
+	for i := range 8 {
+		b := newBuffer(t, make([]uint8, 300<<10))
+		bs = append(bs, b)
+		l, err := b.Acquire(s, coherence.Overwrite)
+		require.NoError(t, err)
+		require.NoError(t, s.Fill(l.Region(), hal.Pattern8(uint8(i+1))))
+		require.NoError(t, l.Release())
+	}
+	c, err := bs[7].Clone(ctx)
+	require.NoError(t, err)
+	defer c.Close()
+	for i, b := range append(bs, c) {
+		require.Equal(t, uint8(min(i+1, 8)), contents(t, b)[12345])
+	}
+	before := buffer.ResidencyOf(d)
+	huge := newBuffer(t, make([]uint8, 2<<20))
+	_, err = huge.Acquire(s, coherence.Read)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	var e *hal.Error
+	require.ErrorAs(t, err, &e)
+	require.NotNil(t, e.Shortage)
+	require.Equal(t, uint64(2<<20), e.Shortage.Request)
+	require.Equal(t, before, buffer.ResidencyOf(d), "nothing was evicted for what cannot fit")
+}
