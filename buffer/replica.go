@@ -244,6 +244,7 @@ func (s *storage) allocate(r *replica) error {
 	r.mem = m
 	r.sole.Store(false)
 	s.m.Allocate(r.place)
+	s.noteReplica(EventAlloc, r.dev.Name())
 	return nil
 }
 
@@ -271,6 +272,7 @@ func (r *replica) free() error {
 	m := r.mem
 	r.mem = nil
 	r.res.give(r)
+	r.owner.noteReplica(EventFree, r.dev.Name())
 	return m.Close()
 }
 

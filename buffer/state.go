@@ -1,6 +1,8 @@
 package buffer
 
 import (
+	"sync/atomic"
+
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -71,4 +73,24 @@ func (b *Buffer[T]) Stats() Stats {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	return b.s.stats
+}
+
+var totals struct{ copies, bytesCopied, fills, bytesFilled atomic.Uint64 }
+
+// Totals are the counters of all buffers together, since the program began. What a part of a program has
+// moved is the difference of two. BytesRelocated and BytesAvoided are counted per buffer alone, and are 0.
+func Totals() Stats {
+	return Stats{
+		Copies: totals.copies.Load(), BytesCopied: totals.bytesCopied.Load(),
+		Fills: totals.fills.Load(), BytesFilled: totals.bytesFilled.Load(),
+	}
+}
+
+// Sub returns the difference of two counts: what was moved since earlier.
+func (s Stats) Sub(earlier Stats) Stats {
+	return Stats{
+		Copies: s.Copies - earlier.Copies, BytesCopied: s.BytesCopied - earlier.BytesCopied,
+		Fills: s.Fills - earlier.Fills, BytesFilled: s.BytesFilled - earlier.BytesFilled,
+		BytesRelocated: s.BytesRelocated - earlier.BytesRelocated, BytesAvoided: s.BytesAvoided - earlier.BytesAvoided,
+	}
 }

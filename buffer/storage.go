@@ -135,7 +135,7 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 		pending := s.pending
 		s.pending = nil // another may need scratch while the lock is open
 		s.mu.Unlock()
-		err := waitAll(ctx, pending)
+		err := s.await(ctx, op, lo, hi, pending)
 		s.mu.Lock()
 		clear(pending)
 		s.pending = pending[:0]
@@ -184,7 +184,7 @@ func (s *storage) clearHost(lo, hi uint64, cause string) {
 	for _, t := range plan {
 		if t.From == coherence.NoPlace {
 			clear(s.host.slice(t.Lo, t.Hi))
-			s.account(t, cause)
+			s.account(t, nil, cause)
 			s.m.Apply(t)
 		}
 	}

@@ -2,33 +2,10 @@ package buffer
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
-
-// Transfer is one movement of bytes that a buffer has enqueued, as an observer sees it.
-type Transfer struct {
-	Buffer  uint64        // number of the buffer, counted from 1 in the order of creation
-	From    string        // "host", a device's name, or "zeros"
-	To      string        // "host" or a device's name
-	Lo, Hi  uint64        // bytes of the buffer
-	Cause   string        // what made it necessary: "Acquire(Read)", "View", "Evict", ...
-	Sources coherence.Set // the places that had the bytes
-	At      time.Time     // when it was enqueued
-}
-
-var observer atomic.Pointer[func(Transfer)]
-
-// Observe makes fn see every transfer of every buffer, after it was enqueued, until stop is called.
-// There is one observer at a time; Observe replaces it. fn is called with the buffer locked: it must
-// not use the buffer.
-func Observe(fn func(Transfer)) (stop func()) {
-	observer.Store(&fn)
-	return func() { observer.CompareAndSwap(&fn, nil) }
-}
 
 // move enqueues one transfer of a plan and makes it part of the state. A transfer to a device is
 // enqueued on the given stream of that device; one to the host, on a stream of its source.
@@ -38,7 +15,7 @@ func (s *storage) move(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory
 	case t.From == coherence.NoPlace:
 		err = s.zero(t, stream, mem)
 	case t.To == coherence.Host:
-		err = s.moveOut(t)
+		stream, err = s.moveOut(t)
 	case t.From == coherence.Host:
 		err = s.moveIn(t, stream)
 	default:
@@ -47,7 +24,7 @@ func (s *storage) move(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory
 	if err != nil {
 		return err
 	}
-	s.account(t, cause)
+	s.account(t, stream, cause)
 	s.m.Apply(t)
 	if t.From != coherence.NoPlace {
 		s.classify(s.replica(t.From))
@@ -56,23 +33,30 @@ func (s *storage) move(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory
 }
 
 // account counts a transfer and shows it to the observer, before it becomes part of the state.
-func (s *storage) account(t coherence.Transfer, cause string) {
+func (s *storage) account(t coherence.Transfer, stream *hal.Stream, cause string) {
 	n := t.Hi - t.Lo
+	e := Event{Kind: EventFill, Buffer: s.id, Lo: t.Lo, Hi: t.Hi, Cause: cause, Stream: stream}
 	if t.From == coherence.NoPlace {
 		s.stats.Fills++
 		s.stats.BytesFilled += n
+		totals.fills.Add(1)
+		totals.bytesFilled.Add(n)
 	} else {
 		s.stats.Copies++
 		s.stats.BytesCopied += n
+		totals.copies.Add(1)
+		totals.bytesCopied.Add(n)
+		e.Kind = EventCopy
 	}
-	if fn := observer.Load(); fn != nil {
-		x := Transfer{Buffer: s.id, From: "zeros", To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: cause, At: time.Now()}
-		if t.From != coherence.NoPlace {
-			x.From = s.placeName(t.From, nil)
-			x.Sources = s.m.State(t.Lo, t.Hi).Valid
-		}
-		(*fn)(x)
+	if !observed() {
+		return
 	}
+	e.To = s.placeName(t.To, nil)
+	if e.Kind == EventCopy {
+		e.From = s.placeName(t.From, nil)
+		e.Sources = s.m.State(t.Lo, t.Hi).Valid
+	}
+	notify(e)
 }
 
 // record notes the work that was just enqueued on the stream as a hazard of the replica. That
@@ -114,26 +98,26 @@ func (s *storage) zero(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory
 }
 
 // moveOut copies from a device to the host.
-func (s *storage) moveOut(t coherence.Transfer) error {
+func (s *storage) moveOut(t coherence.Transfer) (*hal.Stream, error) {
 	src := s.replica(t.From)
 	stream, err := src.dev.CopyStream(true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.mapForHost(true); err != nil {
-		return err
+		return nil, err
 	}
 	if err := src.hazards.order(stream, t.Lo, t.Hi, false); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.host.hazards.order(stream, t.Lo, t.Hi, true); err != nil {
-		return err
+		return nil, err
 	}
 	s.host.clean = false
 	s.lock(stream)
 	err = stream.CopyOut(s.host.slice(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
 	s.recordBoth(&s.host.replica, src, stream, t.Lo, t.Hi)
-	return err
+	return stream, err
 }
 
 // moveIn copies from the host to the stream's device.
