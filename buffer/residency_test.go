@@ -15,12 +15,11 @@ import (
 
 // lru simulates a device with room for a number of equal blocks, and counts the blocks that it moves.
 type lru struct {
-	room       int
-	order      *list.List // most recent first
-	at         map[int]*list.Element
-	dirty      map[int]bool
-	in, out    int
-	everLoaded map[int]bool
+	room    int
+	order   *list.List // most recent first
+	at      map[int]*list.Element
+	dirty   map[int]bool
+	in, out int
 }
 
 func (l *lru) use(k int, write bool) {
