@@ -46,13 +46,10 @@ func (m *Map) PlanCoalesced(a Action, p Place, lo, hi uint64, cost Cost, gap uin
 	before := len(dst)
 	var err error
 	m.walk(lo, hi, filter{p, work}, func(lo, hi uint64, valid Set) bool {
-		move, need, refusal := cells[situation(valid, p)].move(State{m.allocated, valid}, p, cost)
+		move, _, refusal := cells[situation(valid, p)].move(State{m.allocated, valid}, p, cost)
 		if refusal != nil {
 			err = m.conflict(refusal, a, p, lo, hi, valid)
 			return false
-		}
-		if !need {
-			return true
 		}
 		if len(dst) > before {
 			last := &dst[len(dst)-1]

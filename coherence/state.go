@@ -96,7 +96,7 @@ func (c *cell) move(s State, p Place, cost Cost) (m Move, need bool, refusal err
 	case c.refuse != nil:
 		return Move{}, false, c.refuse
 	case c.supply == SupplyCopy:
-		return Move{From: source(s.Valid.Without(p), p, cost), To: p}, true, nil
+		return Move{From: source(s.Valid, p, cost), To: p}, true, nil
 	case c.supply == SupplyZeros:
 		return Move{From: NoPlace, To: p}, true, nil
 	case c.supply == SupplyRescue:

@@ -25,10 +25,10 @@ type tree struct {
 // node is a leaf, whose entries are intervals, or a branch, whose entries are children.
 type node struct {
 	n     int
+	kids  *kids // nil in a leaf
 	sum   summary
 	start [width]uint64
 	all   [width]Set // of a leaf's interval the valid places, of a child the intersection
-	kids  *kids      // nil in a leaf
 }
 
 type kids struct {

@@ -1,0 +1,162 @@
+package coherence_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/coherence"
+)
+
+const (
+	host = coherence.Host
+	gpu  = coherence.Place(1)
+	gpu2 = coherence.Place(2)
+)
+
+// A write on the host, a kernel that changes the bytes on a device, and a read on the host.
+func ExampleState_Plan() {
+	var s coherence.State
+	for _, step := range []struct {
+		action coherence.Action
+		place  coherence.Place
+	}{
+		{coherence.Overwrite, host},
+		{coherence.ReadWrite, gpu},
+		{coherence.Read, host},
+		{coherence.Evict, gpu},
+	} {
+		next, move, need, err := s.Plan(step.action, step.place, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		transfer := "nothing moves"
+		if need {
+			transfer = move.String()
+		}
+		fmt.Printf("%v at %v: %s, then %v\n", step.action, step.place, transfer, next.Name())
+		s = next
+	}
+	// Output:
+	// Overwrite at host: nothing moves, then HOST_ONLY
+	// ReadWrite at device 1: host → device 1, then DEVICE_DIRTY
+	// Read at host: device 1 → host, then SYNCHRONIZED
+	// Evict at device 1: nothing moves, then HOST_ONLY
+}
+
+// A stale replica that was changed is a mistake that is found at once.
+func ExampleState_Plan_conflict() {
+	s := coherence.State{Allocated: coherence.Of(host, gpu), Valid: coherence.Of(gpu)}
+	_, _, _, err := s.Plan(coherence.Modified, host, nil)
+	fmt.Println(errors.Is(err, coherence.ErrConflict))
+	fmt.Println(err)
+	// Output:
+	// true
+	// coherence: Modified at host: conflicting access: valid at {1}, allocated at {host, 1}
+}
+
+// A link between devices that is faster than the way through the host.
+func ExampleCost() {
+	direct := func(from, to coherence.Place) int {
+		if from == host || to == host {
+			return 4
+		}
+		return 1
+	}
+	s := coherence.State{Allocated: coherence.Of(host, gpu), Valid: coherence.Of(host, gpu)}
+	_, move, _, _ := s.Plan(coherence.Read, gpu2, direct)
+	fmt.Println(move)
+	// Output: device 1 → device 2
+}
+
+// Plan, apply each transfer as it is submitted, commit: one kibibyte of a gibibyte moves.
+func ExampleMap() {
+	m := coherence.NewMap(1 << 30)
+	do := func(a coherence.Action, p coherence.Place, lo, hi uint64) {
+		transfers, err := m.Plan(a, p, lo, hi, nil, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, t := range transfers {
+			fmt.Printf("%v at %v: %v, %d bytes\n", a, p, t.Move, t.Len())
+			if err := m.Apply(t); err != nil {
+				fmt.Println(err)
+				return
+			}
+		}
+		if err := m.Commit(a, p, lo, hi); err != nil {
+			fmt.Println(err)
+		}
+	}
+	do(coherence.Overwrite, host, 0, m.Size())
+	do(coherence.Read, gpu, 0, m.Size())
+	do(coherence.Overwrite, host, 4096, 5120)
+	do(coherence.Read, gpu, 0, m.Size())
+	fmt.Println(m.Len(), "interval,", m.State(0, m.Size()).Name())
+	// Output:
+	// Read at device 1: host → device 1, 1073741824 bytes
+	// Read at device 1: host → device 1, 1024 bytes
+	// 1 interval, SYNCHRONIZED
+}
+
+func ExampleMap_Runs() {
+	m := coherence.NewMap(100)
+	_ = m.Commit(coherence.Overwrite, host, 0, 60)
+	_ = m.Commit(coherence.Read, gpu, 20, 40)
+	m.Runs(10, 100, func(lo, hi uint64, valid coherence.Set) bool {
+		fmt.Printf("[%d, %d) valid at %v\n", lo, hi, valid)
+		return true
+	})
+	// Output:
+	// [10, 20) valid at {host}
+	// [20, 40) valid at {host, 1}
+	// [40, 60) valid at {host}
+	// [60, 100) valid at {}
+}
+
+// Every second 64 bytes are stale on the device. One copy of all is cheaper than eight.
+func ExampleMap_PlanCoalesced() {
+	m := coherence.NewMap(1024)
+	_ = m.Commit(coherence.Overwrite, host, 0, 1024)
+	_ = m.Commit(coherence.Read, gpu, 0, 1024)
+	for lo := uint64(0); lo < 1024; lo += 128 {
+		_ = m.Commit(coherence.ReadWrite, host, lo, lo+64)
+	}
+	exact, _ := m.Plan(coherence.Read, gpu, 0, 1024, nil, nil)
+	merged, _ := m.PlanCoalesced(coherence.Read, gpu, 0, 1024, nil, 64, nil)
+	fmt.Println(len(exact), "copies of", exact[0].Len(), "bytes, or", len(merged), "of", merged[0].Len())
+	// Output: 8 copies of 64 bytes, or 1 of 960
+}
+
+// The state is kept when the copy failed: the source still has the bytes.
+func ExampleMap_Invalidate() {
+	m := coherence.NewMap(16)
+	_ = m.Commit(coherence.Overwrite, host, 0, 16)
+	_ = m.Commit(coherence.Read, gpu, 0, 16)
+	fmt.Println(m.Invalidate(gpu, 0, 16), "bytes lost,", m.State(0, 16).Name())
+
+	_ = m.Commit(coherence.ReadWrite, gpu, 0, 8)
+	fmt.Println(m.Invalidate(gpu, 0, 16), "bytes lost")
+	// Output:
+	// 0 bytes lost, HOST_DIRTY
+	// 8 bytes lost
+}
+
+func ExampleState_Version() {
+	const lastWrite = 7
+	s := coherence.State{Allocated: coherence.Of(host, gpu), Valid: coherence.Of(gpu)}
+	fmt.Println(s.Version(host, lastWrite), s.Version(gpu, lastWrite))
+	// Output: -1 7
+}
+
+func ExampleTable() {
+	for _, r := range coherence.Table() {
+		if r.Action == coherence.Evict {
+			fmt.Printf("%v when %v: %s\n", r.Action, r.When, r.Doc)
+		}
+	}
+	// Output:
+	// Evict when sole: The only valid replica is copied elsewhere before its memory is given up.
+	// Evict when shared or stale or unwritten: A replica that is stale, or valid elsewhere too, is dropped.
+}

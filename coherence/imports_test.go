@@ -1,0 +1,21 @@
+package coherence
+
+import (
+	"go/build"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestOnlyTheStandardLibraryIsImported(t *testing.T) {
+	pkg, err := build.ImportDir(".", 0)
+	require.NoError(t, err)
+	require.NotEmpty(t, pkg.Imports)
+	for _, path := range pkg.Imports {
+		first, _, _ := strings.Cut(path, "/")
+		assert.NotContains(t, first, ".", "%s is not in the standard library", path)
+		assert.NotEqual(t, "C", path)
+	}
+}
