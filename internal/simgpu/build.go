@@ -1,0 +1,206 @@
+package simgpu
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed src/*.c src/*.h
+var sources embed.FS
+
+// ErrNoCompiler means that there is no C compiler: neither $CC nor cc, gcc or
+// clang.
+var ErrNoCompiler = errors.New("simgpu: no C compiler to build the simulated drivers with")
+
+// ErrNotLinux means that the simulation does not exist for this system.
+var ErrNotLinux = errors.New("simgpu: the simulated drivers need Linux")
+
+// BuildError is a failure of the C compiler or linker.
+type BuildError struct {
+	Command string // what was run
+	Output  string // what it printed
+	Err     error
+}
+
+// Error returns what was run, how it ended, and what it printed.
+func (e *BuildError) Error() string {
+	return fmt.Sprintf("simgpu: %s: %v\n%s", e.Command, e.Err, e.Output)
+}
+
+// Unwrap returns how the command ended.
+func (e *BuildError) Unwrap() error { return e.Err }
+
+const (
+	cudaName = "libcuda.so.1"
+	hipName  = "libamdhip64.so.6"
+)
+
+var compileFlags = []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-pthread"}
+
+// Build makes the two simulated libraries in a folder below dir whose name tells
+// their content, unless they are there already, and returns their paths, which are
+// absolute. Beside libcuda.so.1 lies a link libcuda.so for linkers. Symbols named
+// in without are left out of both libraries, as older drivers lack them.
+//
+// Any number of processes may build in the same dir at once. Errors: ErrNotLinux,
+// ErrNoCompiler, *BuildError, or one of the file system.
+func Build(dir string, without ...string) (cudaLib, hipLib string, err error) {
+	if runtime.GOOS != "linux" {
+		return "", "", ErrNotLinux
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", "", err
+	}
+	cc, err := compiler()
+	if err != nil {
+		return "", "", err
+	}
+	without = slices.Clone(without)
+	slices.Sort(without)
+	key, err := contentKey(cc, without)
+	if err != nil {
+		return "", "", err
+	}
+	final := filepath.Join(dir, key)
+	cudaLib, hipLib = filepath.Join(final, cudaName), filepath.Join(final, hipName)
+	if _, err := os.Stat(hipLib); err == nil {
+		return cudaLib, hipLib, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", "", err
+	}
+	tmp, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(tmp)
+	out := filepath.Join(tmp, "out")
+	if err := compile(cc, tmp, out, without); err != nil {
+		return "", "", err
+	}
+	if err := os.Rename(out, final); err != nil {
+		// Another process may have been faster; its libraries are the same.
+		if _, statErr := os.Stat(hipLib); statErr != nil {
+			return "", "", err
+		}
+	}
+	return cudaLib, hipLib, nil
+}
+
+func compiler() (string, error) {
+	names := []string{"cc", "gcc", "clang"}
+	if cc := os.Getenv("CC"); cc != "" {
+		names = slices.Insert(names, 0, cc)
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNoCompiler
+}
+
+func contentKey(cc string, without []string) (string, error) {
+	h := sha256.New()
+	version, err := exec.Command(cc, "--version").Output()
+	if err != nil {
+		return "", &BuildError{Command: cc + " --version", Err: err}
+	}
+	fmt.Fprintf(h, "%s\n%s\n%s %s\n%q\n%q\n", cc, version, runtime.GOARCH, cudaName+hipName, compileFlags, without)
+	err = fs.WalkDir(sources, "src", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := sources.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n%s\n", path, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+func run(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &BuildError{Command: name + " " + strings.Join(args, " "), Output: string(out), Err: err}
+	}
+	return nil
+}
+
+// compile builds in tmp and leaves the libraries in out.
+func compile(cc, tmp, out string, without []string) error {
+	src := filepath.Join(tmp, "src")
+	if err := os.CopyFS(tmp, sources); err != nil {
+		return err
+	}
+	if err := os.Mkdir(out, 0o777); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(src, "*.c"))
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(files))
+	slots := make(chan struct{}, runtime.NumCPU())
+	var wg sync.WaitGroup
+	for i, file := range files {
+		wg.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer wg.Done()
+			errs[i] = run(src, cc, append(slices.Clone(compileFlags), "-c", filepath.Base(file))...)
+			<-slots
+		}()
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var shared, cuda []string
+	for _, file := range files {
+		object := strings.TrimSuffix(filepath.Base(file), ".c") + ".o"
+		switch {
+		case strings.HasPrefix(object, "cuda"):
+			cuda = append(cuda, object)
+		case object != "hip.o":
+			shared = append(shared, object)
+		}
+	}
+	// Only the vendor's names and the control interface are seen from outside, so
+	// that two engines in one process keep apart.
+	var script strings.Builder
+	script.WriteString("{ global: cu*; hip*; halyard_sim_*; local: ")
+	for _, name := range without {
+		script.WriteString(name + "; ")
+	}
+	script.WriteString("*; };\n")
+	if err := os.WriteFile(filepath.Join(src, "exports"), []byte(script.String()), 0o666); err != nil {
+		return err
+	}
+	link := func(name string, objects []string) error {
+		args := []string{"-shared", "-pthread", "-Wl,-soname," + name, "-Wl,--version-script=exports",
+			"-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-Bsymbolic", "-o", filepath.Join(out, name)}
+		return run(src, cc, append(append(args, objects...), shared...)...)
+	}
+	if err := link(cudaName, cuda); err != nil {
+		return err
+	}
+	if err := link(hipName, []string{"hip.o"}); err != nil {
+		return err
+	}
+	return os.Symlink(cudaName, filepath.Join(out, "libcuda.so"))
+}

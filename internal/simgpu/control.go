@@ -1,0 +1,212 @@
+package simgpu
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// textSize is HALYARD_SIM_TEXT of src/sim.h.
+const textSize = 256 << 10
+
+// Control is a handle on the control interface of one simulated library, which
+// src/sim.h describes. All methods are safe for concurrent use; none may be called
+// from a host callback of the simulated driver.
+type Control struct{ fn functions }
+
+type functions struct {
+	Version    dl.Proc `sym:"halyard_sim_version"`
+	Name       dl.Proc `sym:"halyard_sim_name"`
+	Reset      dl.Proc `sym:"halyard_sim_reset"`
+	Set        dl.Proc `sym:"halyard_sim_set"`
+	FailCall   dl.Proc `sym:"halyard_sim_fail_call"`
+	FailAlloc  dl.Proc `sym:"halyard_sim_fail_alloc"`
+	Sticky     dl.Proc `sym:"halyard_sim_sticky"`
+	Lose       dl.Proc `sym:"halyard_sim_lose"`
+	Link       dl.Proc `sym:"halyard_sim_link"`
+	CallCount  dl.Proc `sym:"halyard_sim_call_count"`
+	Calls      dl.Proc `sym:"halyard_sim_calls"`
+	Bytes      dl.Proc `sym:"halyard_sim_bytes"`
+	Violations dl.Proc `sym:"halyard_sim_violations"`
+	Clear      dl.Proc `sym:"halyard_sim_clear"`
+	Leaks      dl.Proc `sym:"halyard_sim_leaks"`
+	HostAccess dl.Proc `sym:"halyard_sim_host_access"`
+	Step       dl.Proc `sym:"halyard_sim_step"`
+	Hold       dl.Proc `sym:"halyard_sim_hold"`
+}
+
+// Attach returns the control of the simulated library at path: the same path, or
+// file, that the program under test loads or links. The library is loaded if it is
+// not yet. An error says that it cannot be loaded or is not a simulation.
+func Attach(path string) (*Control, error) {
+	lib, err := dl.Open("", path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Control{}
+	if _, err := lib.Fill(&c.fn); err != nil {
+		return nil, fmt.Errorf("simgpu: not a simulated driver: %w", err)
+	}
+	return c, nil
+}
+
+// Version is the version of the control interface.
+func (c *Control) Version() int { return int(int32(c.fn.Version.Call0())) }
+
+// Name is the name of the simulation: "simulated CUDA driver".
+func (c *Control) Name() string { return dl.GoString(c.fn.Name.Call0()) }
+
+// Reset forgets everything and starts the scheduler from the seed, after settings
+// made by Set took effect. Handles made before are refused from now on; threads
+// that wait inside the driver return with CUDA's or HIP's "deinitialised". It fails
+// if a host callback does not end.
+func (c *Control) Reset(seed uint64) error {
+	if int32(c.fn.Reset.Call1(uintptr(seed))) != 0 {
+		return fmt.Errorf("simgpu: the simulated driver could not be reset: a host callback is running, or memory is short")
+	}
+	return nil
+}
+
+// Setting is the name of a setting of Set.
+type Setting string
+
+// The settings. The first four take effect at the next Reset, the others at once.
+const (
+	Devices    Setting = "devices"     // number of devices, 0 to 16
+	Memory     Setting = "memory"      // bytes of each device
+	HostMemory Setting = "host_memory" // bytes of page-locked and managed memory
+	Without    Setting = "without"     // abilities that devices lack: a sum of Lack
+	Free       Setting = "free"        // 1: work costs nothing and moves no bytes
+	Validate   Setting = "validate"    // 0: no race detection
+	LinkRate   Setting = "link"        // as Link
+)
+
+// Lack is an ability that simulated devices do not have, for the setting Without.
+type Lack uint64
+
+// The abilities that a device may lack.
+const (
+	LackPeer Lack = 1 << iota
+	LackPools
+	LackWaitValue
+	LackManaged
+	LackConcurrentManaged
+	LackHostRegister
+	LackRegisteredPointer // registered memory has another address on the device
+	LackPriorities
+	LackHostFunc
+	LackIPC
+	LackPrefetch
+	LackMemInfo
+)
+
+// Set changes a setting. The error names a setting or value that does not exist.
+func (c *Control) Set(s Setting, value uint64) error {
+	name := dl.CString(string(s))
+	if int32(c.fn.Set.Call2(uintptr(unsafe.Pointer(&name[0])), uintptr(value))) != 0 {
+		return fmt.Errorf("simgpu: no setting %q of %d", s, value)
+	}
+	return nil
+}
+
+// FailCall makes the n-th driver call from now on (1 is the next) fail with the
+// code, once. It has no effect then, except that a call that releases something
+// releases it and reports the code. 0 takes the plan back.
+func (c *Control) FailCall(n uint64, code int) { c.fn.FailCall.Call2(uintptr(n), uintptr(code)) }
+
+// FailAlloc makes the n-th allocation or registration from now on find no memory,
+// once. 0 takes the plan back.
+func (c *Control) FailAlloc(n uint64) { c.fn.FailAlloc.Call1(uintptr(n)) }
+
+// Sticky puts all devices that have a context into the error: work under way is
+// dropped, and every later call fails with the code until the context goes.
+func (c *Control) Sticky(code int) { c.fn.Sticky.Call2(^uintptr(0), uintptr(code)) }
+
+// StickyOn is Sticky for one device.
+func (c *Control) StickyOn(device, code int) error {
+	if int32(c.fn.Sticky.Call2(uintptr(device), uintptr(code))) != 0 || device < 0 {
+		return fmt.Errorf("simgpu: no simulated device %d", device)
+	}
+	return nil
+}
+
+// Lost takes a device away until the next Reset: every call that concerns it
+// fails with 719, launch failed.
+func (c *Control) Lost(device int) error {
+	if int32(c.fn.Lose.Call1(uintptr(device))) != 0 {
+		return fmt.Errorf("simgpu: no simulated device %d", device)
+	}
+	return nil
+}
+
+// Link makes copies between the host and devices, and between devices, take a
+// millisecond for every so many bytes; 0 is without limit.
+func (c *Control) Link(bytesPerMilli uint64) { c.fn.Link.Call1(uintptr(bytesPerMilli)) }
+
+// CallCount is the number of driver calls since the last Reset that FailCall
+// counts: all but those that only name errors or find symbols.
+func (c *Control) CallCount() uint64 { return uint64(c.fn.CallCount.Call0()) }
+
+// Calls is the number of driver calls since the last Reset, by name.
+func (c *Control) Calls() map[string]int {
+	calls := make(map[string]int)
+	for _, line := range c.lines(c.fn.Calls) {
+		name, count, _ := strings.Cut(line, " ")
+		calls[name], _ = strconv.Atoi(count)
+	}
+	return calls
+}
+
+// Bytes is the number of bytes that copies and fills have moved since the last
+// Reset.
+func (c *Control) Bytes() uint64 { return uint64(c.fn.Bytes.Call0()) }
+
+// Violations lists, each once, what the program did since the last Reset or Clear
+// that a driver forbids and may forgive: no current context or the wrong one,
+// foreign, freed and destroyed things, ranges out of bounds, uses of the same bytes
+// that nothing orders, memory freed under way, driver calls in host callbacks.
+func (c *Control) Violations() []string { return c.lines(c.fn.Violations) }
+
+// Clear forgets the violations.
+func (c *Control) Clear() { c.fn.Clear.Call0() }
+
+// Leaks lists the handles that are alive: memory, registered ranges, streams,
+// events, contexts.
+func (c *Control) Leaks() []string { return c.lines(c.fn.Leaks) }
+
+// HostAccess tells the validator that the host now reads, or writes, n bytes at
+// ptr, and returns how many violations that is.
+func (c *Control) HostAccess(ptr unsafe.Pointer, n uint64, write bool) int {
+	var w uintptr
+	if write {
+		w = 1
+	}
+	return int(int32(c.fn.HostAccess.Call3(uintptr(ptr), uintptr(n), w)))
+}
+
+// Step runs at most n steps of the work that streams and events allow, in the
+// scheduler's order, and returns how many it took.
+func (c *Control) Step(n uint64) uint64 { return uint64(c.fn.Step.Call1(uintptr(n))) }
+
+// Hold stops, or lets go on, the background thread that gets work done without a
+// waiting host. Reset lets it go on.
+func (c *Control) Hold(on bool) {
+	var v uintptr
+	if on {
+		v = 1
+	}
+	c.fn.Hold.Call1(v)
+}
+
+func (c *Control) lines(fn dl.Proc) []string {
+	buf := make([]byte, textSize)
+	n := fn.Call2(uintptr(unsafe.Pointer(&buf[0])), textSize)
+	if n == 0 {
+		return nil
+	}
+	text, _, _ := strings.Cut(string(buf), "\x00")
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}

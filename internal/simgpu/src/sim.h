@@ -1,0 +1,147 @@
+/*
+ * Control interface of Halyard's simulated vendor GPU drivers.
+ *
+ * Each simulated library (libcuda.so.1, libamdhip64.so.6) exports, beside the
+ * vendor's own calls, the functions below. A program that finds
+ * halyard_sim_version knows that it runs on a simulation. Every library holds an
+ * engine of its own: nothing here is shared between two libraries, nor between
+ * two copies of one library loaded under different paths.
+ *
+ * Environment, read once at the first call of any kind:
+ *
+ *   HALYARD_SIM_DEVICES       number of devices, 0 to 16 (2)
+ *   HALYARD_SIM_MEMORY        bytes of memory of each device (256 MiB)
+ *   HALYARD_SIM_HOST_MEMORY   bytes of page-locked and managed memory (1 GiB)
+ *   HALYARD_SIM_SEED          seed of the scheduler; 0 is plain and in order (0)
+ *   HALYARD_SIM_FREE          1: work costs nothing and moves no bytes (0)
+ *   HALYARD_SIM_VALIDATE      0: no race detection (1)
+ *   HALYARD_SIM_LINK          bytes per millisecond between host and devices (0: no limit)
+ *   HALYARD_SIM_WITHOUT       comma-separated abilities that the devices lack:
+ *                             peer pools wait-value managed concurrent-managed
+ *                             host-register registered-pointer priorities
+ *                             host-func ipc prefetch mem-info
+ *   HALYARD_SIM_FAIL_CALL     n:code, the n-th call fails with that code
+ *   HALYARD_SIM_FAIL_ALLOC    n, the n-th allocation finds no memory
+ *   HALYARD_SIM_STICKY        n:code, that sticky error appears before the n-th call
+ *   HALYARD_SIM_LOST          n:device, that device is lost before the n-th call
+ *
+ * All functions may be called from any thread, but not from a host callback of
+ * the simulated driver.
+ */
+#ifndef HALYARD_SIM_H
+#define HALYARD_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface. */
+#define HALYARD_SIM_VERSION 1
+
+/* A buffer of this size holds the longest text that any call here returns. */
+#define HALYARD_SIM_TEXT (256 * 1024)
+
+int halyard_sim_version(void);
+
+/* Name of the simulation: "simulated CUDA driver" or "simulated HIP driver". */
+const char *halyard_sim_name(void);
+
+/*
+ * Forget everything: handles, memory, contexts, violations, counters and planned
+ * faults; settings made by halyard_sim_set take effect and the scheduler starts
+ * from the seed. Handles made before are refused from now on. Other threads
+ * waiting inside the driver return with error 4. Returns 0, or -1 if a host
+ * callback would not end within ten seconds (nothing is forgotten then).
+ */
+int halyard_sim_reset(uint64_t seed);
+
+/*
+ * Settings: "devices", "memory", "host_memory" and "without" (a mask of
+ * HALYARD_SIM_WITHOUT_*) take effect at the next reset; "free", "validate" and
+ * "link" at once. Returns 0, or -1 for an unknown name or a bad value.
+ */
+int halyard_sim_set(const char *name, uint64_t value);
+
+/* Bits of the setting "without", in the order of HALYARD_SIM_WITHOUT above. */
+enum {
+    HALYARD_SIM_WITHOUT_PEER = 1 << 0,
+    HALYARD_SIM_WITHOUT_POOLS = 1 << 1,
+    HALYARD_SIM_WITHOUT_WAIT_VALUE = 1 << 2,
+    HALYARD_SIM_WITHOUT_MANAGED = 1 << 3,
+    HALYARD_SIM_WITHOUT_CONCURRENT_MANAGED = 1 << 4,
+    HALYARD_SIM_WITHOUT_HOST_REGISTER = 1 << 5,
+    HALYARD_SIM_WITHOUT_REGISTERED_POINTER = 1 << 6,
+    HALYARD_SIM_WITHOUT_PRIORITIES = 1 << 7,
+    HALYARD_SIM_WITHOUT_HOST_FUNC = 1 << 8,
+    HALYARD_SIM_WITHOUT_IPC = 1 << 9,
+    HALYARD_SIM_WITHOUT_PREFETCH = 1 << 10,
+    HALYARD_SIM_WITHOUT_MEM_INFO = 1 << 11
+};
+
+/*
+ * Faults. A call counts if a real driver could fail it: all but error names,
+ * hipGetLastError, hipPeekAtLastError and cuGetProcAddress. Numbers start at 1
+ * for the next call; 0 takes a plan back. A call that fails by plan has no
+ * effect, except that destroying, freeing, unregistering, closing, releasing and
+ * disabling do their work and then report the error, as a real driver does when
+ * such a call returns the error of earlier work.
+ */
+void halyard_sim_fail_call(uint64_t n, int code);
+void halyard_sim_fail_alloc(uint64_t n);
+
+/*
+ * A sticky error of one device (-1: all): work under way there is dropped, and
+ * every later call that concerns the device returns the code, until its context
+ * goes (last release of the primary context, its reset, hipDeviceReset).
+ * Returns 0, or -1 for a device that does not exist.
+ */
+int halyard_sim_sticky(int device, int code);
+
+/* The device is gone until the next reset: as a sticky 719 that no context change clears. */
+int halyard_sim_lose(int device);
+
+/* Copies between host and devices, or two devices, take 1 ms for every so many bytes; 0: no limit. */
+void halyard_sim_link(uint64_t bytes_per_ms);
+
+/* Calls that count, since the last reset. */
+uint64_t halyard_sim_call_count(void);
+
+/* Lines "name count" of every driver call made since the last reset, by name.
+   Returns the number of lines. Text is cut at len, and ends with a NUL. */
+size_t halyard_sim_calls(char *buf, size_t len);
+
+/* Bytes that copies and fills have moved since the last reset. */
+uint64_t halyard_sim_bytes(void);
+
+/* One line for each violation of the driver's rules since the last reset or
+   clear, repeated ones once. Returns the number of lines. */
+size_t halyard_sim_violations(char *buf, size_t len);
+void halyard_sim_clear(void);
+
+/* One line for each handle that is alive: memory, registered ranges, streams,
+   events, contexts. Returns the number of lines. */
+size_t halyard_sim_leaks(char *buf, size_t len);
+
+/*
+ * Tell the validator that the host reads (write = 0) or writes now. Memory that
+ * a stream may still be using is a violation. Returns the number of violations
+ * that this access made.
+ */
+int halyard_sim_host_access(const void *ptr, size_t len, int write);
+
+/* Run work that streams and events allow, at most so many steps, now, in the
+   scheduler's order; returns the number of steps taken. */
+uint64_t halyard_sim_step(uint64_t steps);
+
+/* Stop (1) or resume (0) the background thread that makes streams progress
+   without a waiting host. While it is stopped only calls that wait, and
+   halyard_sim_step, run work: then a single-threaded program is repeatable. */
+void halyard_sim_hold(int hold);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
