@@ -1,0 +1,44 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/gpu"
+)
+
+func init() { driver.Register(New()) }
+
+// New returns a backend of its own, which shares no loaded library with the registered one.
+func New() driver.Backend { return gpu.NewBackend(vendor(nil)) }
+
+// vendor describes CUDA. wrap, unless it is nil, is put around the driver's calls.
+func vendor(wrap func(gpu.API) gpu.API) *gpu.Vendor {
+	return &gpu.Vendor{
+		Name:      "cuda",
+		Label:     "NVIDIA",
+		Env:       "HALYARD_CUDA_LIBRARY",
+		Libraries: libraries(),
+		Binding:   binding,
+		Bind: func(lib *dl.Library) (gpu.API, error) {
+			api, err := bind(lib)
+			if err == nil && wrap != nil {
+				api = wrap(api)
+			}
+			return api, err
+		},
+		Codes:      codes,
+		Attributes: attributes,
+		Version:    version,
+
+		// Since the Volta generation; earlier ones have fewer.
+		LowPriority: 0, HighPriority: -5,
+	}
+}
+
+// version formats what cuDriverGetVersion returns: 1000 times the major version and ten
+// times the minor.
+func version(v int) string { return fmt.Sprintf("CUDA %d.%d", v/1000, v%1000/10) }

@@ -1,0 +1,35 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/gpu/gputest"
+)
+
+func harness(t testing.TB) *gputest.Harness {
+	t.Helper()
+	cuda, _ := gputest.Libraries(t, "cuda")
+	return &gputest.Harness{Library: cuda, Env: "HALYARD_CUDA_LIBRARY", New: New, Binding: binding,
+		Retain: "cuDevicePrimaryCtxRetain"}
+}
+
+func TestConformance(t *testing.T) { gputest.Conformance(t, harness(t), codes) }
+
+func TestSimulated(t *testing.T) { gputest.Run(t, harness(t)) }
+
+// BenchmarkOverhead compares calls of the backend with the driver's own calls through the same
+// binding.
+func BenchmarkOverhead(b *testing.B) {
+	h := harness(b)
+	gputest.Overhead(b, h, raw(b, h.Library))
+}
+
+func TestPlantedBugs(t *testing.T) {
+	gputest.PlantedBugs(t, harness(t), codes, func(plant func(gpu.API) gpu.API) driver.Backend {
+		return gpu.NewBackend(vendor(plant))
+	})
+}

@@ -1,0 +1,48 @@
+//go:build hip
+
+package hip
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/gpu"
+)
+
+func init() { driver.Register(New()) }
+
+// New returns a backend of its own, which shares no loaded library with the registered one.
+func New() driver.Backend { return gpu.NewBackend(vendor(nil)) }
+
+// vendor describes HIP. wrap, unless it is nil, is put around the runtime's calls.
+func vendor(wrap func(gpu.API) gpu.API) *gpu.Vendor {
+	return &gpu.Vendor{
+		Name:      "hip",
+		Label:     "AMD",
+		Env:       "HALYARD_HIP_LIBRARY",
+		Libraries: libraries(),
+		Binding:   binding,
+		Bind: func(lib *dl.Library) (gpu.API, error) {
+			api, err := bind(lib)
+			if err == nil && wrap != nil {
+				return wrap(api), nil
+			}
+			return api, err
+		},
+		Codes:      codes,
+		Attributes: attributes,
+		Version:    version,
+
+		LowPriority: 1, HighPriority: -1,
+	}
+}
+
+// release is the major version in what hipRuntimeGetVersion returns: ten million times the
+// major version, a hundred thousand times the minor, and the patch.
+func release(v int) int { return v / 10_000_000 }
+
+// version formats what hipRuntimeGetVersion returns.
+func version(v int) string {
+	return fmt.Sprintf("HIP %d.%d.%d", release(v), v/100_000%100, v%100_000)
+}

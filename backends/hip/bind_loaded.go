@@ -1,0 +1,84 @@
+//go:build hip
+
+package hip
+
+import (
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/gpu"
+)
+
+const binding = "loaded"
+
+const (
+	copyDefault  = 4 // hipMemcpyDefault
+	signalMemory = 2 // hipMallocSignalMemory
+	signalSize   = 8 // bytes, the one size that signal memory has
+	wholeWord    = 1<<32 - 1
+	atLeast      = 0 // hipStreamWaitValueGte
+)
+
+// api is the runtime's calls: those of a table, and the ones whose arguments differ.
+type api struct {
+	*gpu.Table
+	calls *dl.Callbacks
+}
+
+func bind(lib *dl.Library) (gpu.API, error) {
+	names := symbols
+	calls := entry()
+	if !lib.Proc(names[gpu.CallHostCall].Name).Valid() {
+		names[gpu.CallHostCall].Name, calls = callback, oldEntry()
+	}
+	t, err := gpu.NewTable(lib, &names, calls)
+	if err != nil {
+		return nil, err
+	}
+	return &api{t, calls}, nil
+}
+
+// Init implements gpu.API. The flag that tells another process's memory to be mapped on first
+// use changed its number in ROCm 6, and is the only one allowed.
+func (a *api) Init() gpu.Code {
+	code := a.Table.Init()
+	if code != gpu.Success {
+		return code
+	}
+	if v, code := a.Version(); code == gpu.Success && release(v) < 6 {
+		a.SetIPCFlags(0)
+	}
+	return gpu.Success
+}
+
+// Retain implements gpu.API: a device's number is what is made current.
+func (a *api) Retain(dev int32) (gpu.Context, gpu.Code) { return gpu.Context(dev), gpu.Success }
+
+// Release implements gpu.API.
+func (a *api) Release(int32) gpu.Code { return gpu.Success }
+
+// CopyAny implements gpu.API.
+func (a *api) CopyAny(ctx gpu.Context, dst, src, n, stream uintptr) gpu.Code {
+	return a.Call(gpu.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
+}
+
+// SignalAlloc implements gpu.API. Streams wait only for signal memory, of which there is
+// one word at a time.
+func (a *api) SignalAlloc(ctx gpu.Context) (gpu.Signals, gpu.Call, gpu.Code) {
+	if !a.Has(gpu.CallSignalAlloc) {
+		return a.Table.SignalAlloc(ctx)
+	}
+	word, code := a.Make(gpu.CallSignalAlloc, ctx, signalSize, signalMemory, 0)
+	return gpu.Signals{Host: word, Addr: word, N: 1}, gpu.CallSignalAlloc, code
+}
+
+// SignalFree implements gpu.API.
+func (a *api) SignalFree(ctx gpu.Context, host uintptr) gpu.Code {
+	if !a.Has(gpu.CallSignalAlloc) {
+		return a.Table.SignalFree(ctx, host)
+	}
+	return a.MemFree(ctx, host)
+}
+
+// WaitValue implements gpu.API.
+func (a *api) WaitValue(ctx gpu.Context, stream, addr uintptr, value uint32) gpu.Code {
+	return a.Call(gpu.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
+}

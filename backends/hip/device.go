@@ -1,0 +1,33 @@
+//go:build hip
+
+package hip
+
+import (
+	"runtime"
+
+	"github.com/go-halyard/halyard/internal/gpu"
+)
+
+// attributes are the numbers of hipDeviceAttribute_t, which ROCm 5.2, 5.7, 6.2 and 7
+// agree on. That existing memory can be page-locked, and that streams have priorities, is
+// not asked for: releases differ in whether they answer.
+var attributes = [gpu.NumAttributes][]int32{
+	gpu.AttrIntegrated:        {16},
+	gpu.AttrMapHost:           {3},
+	gpu.AttrManaged:           {24},
+	gpu.AttrConcurrentManaged: {9},
+	gpu.AttrPools:             {88},
+	gpu.AttrWaitValue:         {10013},
+}
+
+// libraries are the names of the runtime's library, newest first.
+func libraries() []string {
+	if runtime.GOOS == "windows" {
+		return []string{"amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"}
+	}
+	names := []string{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}
+	for _, n := range names[:len(names):len(names)] {
+		names = append(names, "/opt/rocm/lib/"+n)
+	}
+	return names
+}

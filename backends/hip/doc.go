@@ -1,0 +1,26 @@
+// Package hip is the backend for AMD devices, over the HIP runtime.
+//
+// It is selected by the build tag hip and registers itself under the name "hip". No
+// ROCm installation is needed to build it. The runtime's library, libamdhip64.so of ROCm 5,
+// 6 or 7, is looked for when the program first asks for devices; the environment variable
+// HALYARD_HIP_LIBRARY names another one to use in its place. Without a library, or with one
+// that finds no usable device, the backend is unavailable and says why. It asks once.
+//
+// Only calls that all three releases agree on are used: devices are described attribute by
+// attribute, since the properties structure changed its layout, and memory is told apart
+// by what was allocated, since the numbers of memory types changed.
+//
+// # Devices
+//
+// The current device belongs to the OS thread; every call sets it. A device has one context,
+// which the whole program shares and which nothing has to hold. Memory.Handle is a
+// device pointer and Stream.Handle a hipStream_t.
+//
+// Memory of KindHost is page-locked for all devices and mapped. Memory of KindShared is
+// managed; on a device without CapConcurrent the host must not touch any of it while a
+// kernel runs. MemInfo is a hint: some parts report more free memory than there is.
+//
+// A gate is hipStreamWaitValue32 on a word of signal memory. On devices that lack it a
+// gate is a host function that blocks; the runtime runs host functions one at a time, so
+// a shut gate then delays those of other streams.
+package hip

@@ -1,0 +1,264 @@
+package gputest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/go-halyard/halyard/conformance"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/gpu"
+)
+
+// A mutant is a backend with one bug, planted between it and its driver.
+type mutant struct {
+	name  string
+	plant func(gpu.API) gpu.API
+}
+
+var mutants = []mutant{
+	{"forgets to make the device current", func(a gpu.API) gpu.API { return &staleContext{API: a} }},
+	{"does not wait for events", func(a gpu.API) gpu.API { return noWait{a} }},
+	{"copies in on another stream", func(a gpu.API) gpu.API { return copyInElsewhere{a} }},
+	{"copies out on another stream", func(a gpu.API) gpu.API { return copyOutElsewhere{a} }},
+	{"fills on another stream", func(a gpu.API) gpu.API { return fillElsewhere{a} }},
+	{"records on another stream", func(a gpu.API) gpu.API { return recordElsewhere{a} }},
+	{"copies in the wrong direction", func(a gpu.API) gpu.API { return swapped{a} }},
+	{"copies one byte too few", func(a gpu.API) gpu.API { return shortCopy{a} }},
+	{"loses the offset of a copy", func(a gpu.API) gpu.API { return noOffset{a} }},
+	{"counts bytes where elements belong", func(a gpu.API) gpu.API { return byteCount{a} }},
+	{"drops half of a pattern", func(a gpu.API) gpu.API { return halfPattern{a} }},
+	{"says that a busy stream is idle", func(a gpu.API) gpu.API { return neverBusy{a} }},
+	{"does not wait for a stream", func(a gpu.API) gpu.API { return noStreamSync{a} }},
+	{"says that an event has happened", func(a gpu.API) gpu.API { return eventDone{a} }},
+	{"does not wait for an event on the host", func(a gpu.API) gpu.API { return noEventSync{a} }},
+	{"frees memory at once", func(a gpu.API) gpu.API { return freed{a} }},
+	{"never frees memory", func(a gpu.API) gpu.API { return neverFree{a} }},
+	{"gates let work through", func(a gpu.API) gpu.API { return openGate{a} }},
+	{"calls back at once", func(a gpu.API) gpu.API { return callNow{a} }},
+	{"hides that a copy failed", func(a gpu.API) gpu.API { return hidden{a} }},
+	{"calls a shortage an invalid argument", func(a gpu.API) gpu.API { return noShortage{a} }},
+	{"times backwards", func(a gpu.API) gpu.API { return backwards{a} }},
+	{"copies to the wrong peer", func(a gpu.API) gpu.API { return wrongPeer{a} }},
+	{"keeps its context", func(a gpu.API) gpu.API { return noRelease{a} }},
+	{"swaps free and total memory", func(a gpu.API) gpu.API { return swappedInfo{a} }},
+	{"never closes streams", func(a gpu.API) gpu.API { return noStreamDestroy{a} }},
+}
+
+// defaultStream is the stream that every context has.
+const defaultStream = 0
+
+type staleContext struct {
+	gpu.API
+	once  sync.Once
+	first gpu.Context
+}
+
+func (m *staleContext) Fill8(ctx gpu.Context, dst uintptr, v uint8, n, s uintptr) gpu.Code {
+	m.once.Do(func() { m.first, _ = m.Retain(1); _ = m.Release(1) })
+	return m.API.Fill8(m.first, dst, v, n, s)
+}
+
+type noWait struct{ gpu.API }
+
+func (noWait) StreamWait(gpu.Context, uintptr, uintptr) gpu.Code { return gpu.Success }
+
+type copyInElsewhere struct{ gpu.API }
+
+func (m copyInElsewhere) CopyIn(ctx gpu.Context, dst, host, n, _ uintptr) gpu.Code {
+	return m.API.CopyIn(ctx, dst, host, n, defaultStream)
+}
+
+type copyOutElsewhere struct{ gpu.API }
+
+func (m copyOutElsewhere) CopyOut(ctx gpu.Context, host, src, n, _ uintptr) gpu.Code {
+	return m.API.CopyOut(ctx, host, src, n, defaultStream)
+}
+
+type fillElsewhere struct{ gpu.API }
+
+func (m fillElsewhere) Fill8(ctx gpu.Context, dst uintptr, v uint8, n, _ uintptr) gpu.Code {
+	return m.API.Fill8(ctx, dst, v, n, defaultStream)
+}
+
+type recordElsewhere struct{ gpu.API }
+
+func (m recordElsewhere) EventRecord(ctx gpu.Context, event, _ uintptr) gpu.Code {
+	return m.API.EventRecord(ctx, event, defaultStream)
+}
+
+type swapped struct{ gpu.API }
+
+func (m swapped) CopyDevice(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
+	return m.API.CopyDevice(ctx, src, dst, n, s)
+}
+
+type shortCopy struct{ gpu.API }
+
+func (m shortCopy) CopyOut(ctx gpu.Context, host, src, n, s uintptr) gpu.Code {
+	if n == 1 {
+		return m.API.CopyOut(ctx, host, src, n, s)
+	}
+	return m.API.CopyOut(ctx, host, src, n-1, s)
+}
+
+type noOffset struct{ gpu.API }
+
+func (m noOffset) CopyIn(ctx gpu.Context, dst, host, n, s uintptr) gpu.Code {
+	return m.API.CopyIn(ctx, dst&^255, host, n, s)
+}
+
+type byteCount struct{ gpu.API }
+
+func (m byteCount) Fill32(ctx gpu.Context, dst uintptr, v uint32, n, s uintptr) gpu.Code {
+	return m.API.Fill32(ctx, dst, v, 4*n, s)
+}
+
+type halfPattern struct{ gpu.API }
+
+func (m halfPattern) Fill16(ctx gpu.Context, dst uintptr, v uint16, n, s uintptr) gpu.Code {
+	return m.API.Fill16(ctx, dst, v&0xff, n, s)
+}
+
+type neverBusy struct{ gpu.API }
+
+func (neverBusy) StreamQuery(gpu.Context, uintptr) gpu.Code { return gpu.Success }
+
+type noStreamSync struct{ gpu.API }
+
+func (noStreamSync) StreamSync(gpu.Context, uintptr) gpu.Code { return gpu.Success }
+
+type eventDone struct{ gpu.API }
+
+func (eventDone) EventQuery(gpu.Context, uintptr) gpu.Code { return gpu.Success }
+
+type noEventSync struct{ gpu.API }
+
+func (noEventSync) EventSync(gpu.Context, uintptr) gpu.Code { return gpu.Success }
+
+type freed struct{ gpu.API }
+
+func (m freed) MemAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
+	addr, code := m.API.MemAlloc(ctx, size)
+	if code == gpu.Success {
+		code = m.API.MemFree(ctx, addr)
+	}
+	return addr, code
+}
+
+type neverFree struct{ gpu.API }
+
+func (neverFree) MemFree(gpu.Context, uintptr) gpu.Code { return gpu.Success }
+
+type openGate struct{ gpu.API }
+
+func (openGate) WaitValue(gpu.Context, uintptr, uintptr, uint32) gpu.Code { return gpu.Success }
+
+type callNow struct{ gpu.API }
+
+func (callNow) HostCall(_ gpu.Context, _ uintptr, fn func()) (uintptr, gpu.Code) {
+	fn()
+	return 1, gpu.Success
+}
+
+func (callNow) HostCancel(uintptr) bool { return true }
+
+type hidden struct{ gpu.API }
+
+func (m hidden) CopyIn(ctx gpu.Context, dst, host, n, s uintptr) gpu.Code {
+	m.API.CopyIn(ctx, dst, host, n, s)
+	return gpu.Success
+}
+
+type noShortage struct{ gpu.API }
+
+func (m noShortage) MemAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
+	addr, code := m.API.MemAlloc(ctx, size)
+	if code == gpu.CodeOutOfMemory {
+		code = gpu.CodeInvalidValue
+	}
+	return addr, code
+}
+
+type backwards struct{ gpu.API }
+
+func (m backwards) EventElapsed(ctx gpu.Context, from, to uintptr) (float32, gpu.Code) {
+	ms, code := m.API.EventElapsed(ctx, from, to)
+	return -1 - ms, code
+}
+
+type wrongPeer struct{ gpu.API }
+
+func (m wrongPeer) CopyPeer(ctx gpu.Context, dst uintptr, dstCtx gpu.Context, src uintptr, srcCtx gpu.Context, n, s uintptr) gpu.Code {
+	return m.API.CopyPeer(ctx, dst, srcCtx, src, dstCtx, n, s)
+}
+
+type noRelease struct{ gpu.API }
+
+func (noRelease) Release(int32) gpu.Code { return gpu.Success }
+
+type swappedInfo struct{ gpu.API }
+
+func (m swappedInfo) MemInfo(ctx gpu.Context) (free, total uint64, code gpu.Code) {
+	free, total, code = m.API.MemInfo(ctx)
+	return total, free, code
+}
+
+type noStreamDestroy struct{ gpu.API }
+
+func (noStreamDestroy) StreamDestroy(gpu.Context, uintptr) gpu.Code { return gpu.Success }
+
+// PlantedBugs runs the shared suite on backends with one bug each. The suite, or the simulated driver
+// that watches it, must find every one. plant returns a backend with something around its driver's
+// calls.
+func PlantedBugs(t *testing.T, h *Harness, codes gpu.Codes, plant func(func(gpu.API) gpu.API) driver.Backend) {
+	h.start(t)
+	t.Cleanup(func() { h.calm(t, 0) })
+	sound := h.backend
+	defer func() { h.backend = sound }()
+	for i, m := range mutants {
+		if h.Retain == "" && m.name == "keeps its context" {
+			continue // there is none to keep
+		}
+		t.Run(m.name, func(t *testing.T) {
+			h.calm(t, uint64(i)+1)
+			h.backend = plant(m.plant)
+			suite := h.Suite(codes)
+			suite.Short = true
+			found := h.finds(t, suite)
+			if found == "" {
+				t.Error("nothing finds the bug")
+			} else {
+				t.Log("found by ", found)
+			}
+		})
+	}
+}
+
+// finds runs the suite until something is wrong, and returns what.
+func (h *Harness) finds(t *testing.T, suite conformance.Harness) (found string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := conformance.Execute(ctx, suite, func(r conformance.Result) {
+		if found != "" {
+			return
+		}
+		switch v := h.sim.Violations(); {
+		case r.Outcome == conformance.Failed:
+			found = r.Check.FullName()
+		case len(v) > 0:
+			found = fmt.Sprintf("the driver in %s: %s", r.Check.FullName(), v[0])
+		default:
+			return
+		}
+		cancel()
+	})
+	if err != nil && found == "" {
+		t.Fatal(err)
+	}
+	if l := h.sim.Leaks(); found == "" && len(l) > 0 {
+		found = "the driver afterwards: still alive: " + l[0]
+	}
+	return found
+}

@@ -1,0 +1,95 @@
+package gputest
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/simgpu"
+)
+
+func callsDoNotAllocate(h *Harness, t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
+	h.reset(t, 0)
+	d := h.open(t, 0)
+	s := newStream(t, d)
+	m, locked := alloc(t, d, driver.KindDevice, 4096), alloc(t, d, driver.KindHost, 4096)
+	ev := newEvent(t, d, false)
+	dst, src := whole(m), whole(locked)
+	for name, call := range map[string]func() error{
+		"copy":     func() error { return s.Copy(dst, src) },
+		"copy in":  func() error { return s.CopyIn(dst, locked.HostPointer()) },
+		"copy out": func() error { return s.CopyOut(locked.HostPointer(), dst) },
+		"fill":     func() error { return s.Fill(dst, driver.Pattern{Bits: 5, Width: 4}) },
+		"record":   func() error { return s.Record(ev) },
+		"wait":     func() error { return s.Wait(ev) },
+		"query":    func() error { _, err := s.Query(); return err },
+		"sync":     s.Sync,
+	} {
+		if n := testing.AllocsPerRun(100, func() { ok(t, call()) }); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+	ok(t, s.Sync())
+}
+
+// Raw are the vendor's own calls through the binding of the backend, on a thread whose context
+// has been made current once.
+type Raw struct {
+	Current func() // makes the context of device 0 current
+
+	CopyIn func(dst, host, n, stream uintptr)
+	Fill   func(dst uintptr, v uint8, n, stream uintptr)
+	Record func(event, stream uintptr)
+	Query  func(stream uintptr)
+}
+
+// Overhead measures calls of the driver interface and, beside each, the vendor's call that it
+// makes. The driver's work is made free.
+func Overhead(b *testing.B, h *Harness, raw Raw) {
+	h.start(b)
+	ok(b, h.sim.Set(simgpu.Free, 1))
+	b.Cleanup(func() { ok(b, h.sim.Set(simgpu.Free, 0)) })
+	h.calm(b, 0)
+	d := h.open(b, 0)
+	s := newStream(b, d)
+	m, locked := alloc(b, d, driver.KindDevice, 4096), alloc(b, d, driver.KindHost, 4096)
+	ev := newEvent(b, d, false)
+	dst, p := whole(m), locked.HostPointer()
+	event := gpu.EventHandle(ev)
+	for _, c := range []struct {
+		name    string
+		raw     func()
+		wrapped func()
+	}{
+		{"copy-in", func() { raw.CopyIn(m.Handle(), uintptr(p), 4096, s.Handle()) },
+			func() { _ = s.CopyIn(dst, p) }},
+		{"fill", func() { raw.Fill(m.Handle(), 5, 4096, s.Handle()) },
+			func() { _ = s.Fill(dst, driver.Pattern{Bits: 5, Width: 1}) }},
+		{"record", func() { raw.Record(event, s.Handle()) },
+			func() { _ = s.Record(ev) }},
+		{"query", func() { raw.Query(s.Handle()) },
+			func() { _, _ = s.Query() }},
+	} {
+		b.Run(c.name+"/raw", func(b *testing.B) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			raw.Current()
+			b.ReportAllocs()
+			for b.Loop() {
+				c.raw()
+			}
+		})
+		ok(b, s.Sync())
+		b.Run(c.name+"/driver", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.wrapped()
+			}
+		})
+		ok(b, s.Sync())
+	}
+}

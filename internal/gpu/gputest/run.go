@@ -1,0 +1,111 @@
+package gputest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// where says on what a test can run.
+type where bool
+
+const (
+	onlySim  where = false // it tells the simulated driver what to do, or counts on its sizes
+	anywhere where = true
+)
+
+var tests = []struct {
+	name  string
+	where where
+	test  func(*Harness, *testing.T)
+}{
+	{"Devices/AreListedWithoutAContext", onlySim, devicesAreListed},
+	{"Devices/OrdinalOutOfRange", anywhere, ordinalOutOfRange},
+	{"Devices/NoneIsNoError", onlySim, noDevices},
+	{"Devices/CancelledContext", onlySim, cancelledContext},
+	{"Devices/HandlesAreIndependent", anywhere, handlesAreIndependent},
+	{"Devices/LackingAbilities", onlySim, lackingAbilities},
+	{"Memory/KindsAndAlignments", anywhere, kindsAndAlignments},
+	{"Memory/OutOfMemory", onlySim, outOfMemory},
+	{"Memory/Register", anywhere, registerMemory},
+	{"Copy/EveryPairOfKinds", anywhere, copyEveryPair},
+	{"Copy/OffsetsAndLengths", anywhere, copyOffsets},
+	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
+	{"Copy/Peers", anywhere, copyPeers},
+	{"Copy/NoPeers", onlySim, noPeers},
+	{"Fill/EveryWidth", anywhere, fillEveryWidth},
+	{"Fill/UnalignedRegisteredMemory", anywhere, fillUnaligned},
+	{"Stream/WaitsForEvents", anywhere, streamWaits},
+	{"Stream/AllocatesInOrder", anywhere, streamAllocates},
+	{"Stream/Prefetches", anywhere, streamPrefetches},
+	{"Stream/CallsBack", anywhere, streamCallsBack},
+	{"Gate/OpensInAnyOrder", anywhere, gatesInAnyOrder},
+	{"Gate/HoldsNobodyElse", anywhere, gateHoldsNobodyElse},
+	{"Gate/HostFunctions", onlySim, gatesOfHostFunctions},
+	{"Event/Times", anywhere, eventTimes},
+	{"Event/WrongDevice", anywhere, eventWrongDevice},
+	{"Threads/OneDeviceFromHundredsOfGoroutines", anywhere, manyGoroutines},
+	{"Threads/TwoDevicesInTurn", anywhere, twoDevicesInTurn},
+	{"Threads/BlockedSyncHoldsUpNobody", anywhere, blockedSync},
+	{"Errors/LostDevice", onlySim, lostDevice},
+	{"Errors/EveryNthCallFails", onlySim, everyNthCallFails},
+	{"Share/BetweenProcesses", onlySim, shareBetweenProcesses},
+	{"Share/BadTokens", onlySim, badTokens},
+	{"Calls/DoNotAllocate", anywhere, callsDoNotAllocate},
+}
+
+// Run runs all tests on the simulated driver.
+func Run(t *testing.T, h *Harness) {
+	h.start(t)
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) { c.test(h, t) })
+	}
+}
+
+// RunHardware runs on real devices the tests that need no simulated driver. Without a device it is
+// skipped, unless HALYARD_REQUIRE has the name.
+func RunHardware(t *testing.T, b driver.Backend, require string) {
+	h := &Harness{backend: b}
+	h.count = len(Hardware(t, b, require))
+	for _, c := range tests {
+		if c.where == anywhere {
+			t.Run(c.name, func(t *testing.T) { c.test(h, t) })
+		}
+	}
+}
+
+// Hardware returns the devices of a backend that are not simulated. It skips the test if there are
+// none, unless HALYARD_REQUIRE has the name.
+func Hardware(t testing.TB, b driver.Backend, require string) []driver.Info {
+	t.Helper()
+	infos, err := b.Devices(context.Background())
+	why := ""
+	switch {
+	case errors.Is(err, driver.ErrUnavailable):
+		why = err.Error()
+	case err != nil:
+		t.Fatal(err)
+	case len(infos) == 0:
+		why = "the driver sees no device"
+	case infos[0].Simulated:
+		why = infos[0].Name + " is no hardware"
+	default:
+		return infos
+	}
+	if Required(require) {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+	return nil
+}
+
+// start loads the simulated library.
+func (h *Harness) start(t testing.TB) {
+	t.Helper()
+	t.Setenv(h.Env, h.Library)
+	h.sim = attach(t, h.Library)
+	h.backend = h.New()
+	h.count = 2
+}

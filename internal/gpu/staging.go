@@ -1,0 +1,141 @@
+package gpu
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Pageable memory is copied in pieces between these sizes, in bytes.
+const (
+	stagingLeast = 64 << 10
+	stagingSize  = 4 << 20
+)
+
+// staging is page-locked memory through which a busy stream copies pageable memory. The
+// stream is in order, so each piece uses the same memory after the one before it.
+type staging struct {
+	mu    sync.Mutex
+	block *stagingBlock
+	small []*stagingBlock // replaced by a larger one, and in use until the stream is closed
+}
+
+type stagingBlock struct {
+	base uintptr
+	size uintptr
+}
+
+// mustStage reports whether the vendor's own copy would make the caller wait for the stream:
+// the host memory is pageable and the stream is busy.
+func (s *Stream) mustStage(op string, host, n uintptr) (bool, error) {
+	if s.dev.lib.hosts.contains(host, n) || !s.dev.info.Caps.Has(driver.CapHostCallback) {
+		return false, nil
+	}
+	switch code := s.api.StreamQuery(s.ctx, s.handle); code {
+	case Success:
+		return false, nil
+	case CodeNotReady:
+		return true, nil
+	default:
+		return false, s.dev.fail(op, CallStreamQuery, code)
+	}
+}
+
+// take returns page-locked memory for pieces of a copy of n bytes: as much as that and stagingSize
+// allow, or what is to be had. Its caller holds g.mu until the copy has been enqueued, so that
+// the pieces of two copies do not mix.
+func (g *staging) take(op string, d *Device, n uintptr) (*stagingBlock, error) {
+	want := uintptr(stagingLeast)
+	for want < n && want < stagingSize {
+		want *= 2
+	}
+	if g.block != nil && g.block.size >= want {
+		return g.block, nil
+	}
+	base, code := d.api.HostAlloc(d.ctx, uint64(want))
+	switch {
+	case code != Success && g.block != nil:
+		return g.block, nil
+	case code != Success && want > stagingLeast:
+		want = stagingLeast
+		base, code = d.api.HostAlloc(d.ctx, uint64(want))
+	}
+	if code != Success {
+		return nil, d.short(op, CallHostAlloc, code, driver.KindHost, uint64(want))
+	}
+	if g.block != nil {
+		g.small = append(g.small, g.block)
+	}
+	g.block = &stagingBlock{base, want}
+	return g.block, nil
+}
+
+func (g *staging) close(d *Device) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.block != nil {
+		g.small = append(g.small, g.block)
+	}
+	for _, b := range g.small {
+		_ = d.give(CallHostFree, API.HostFree, b.base)
+	}
+	g.block, g.small = nil, nil
+}
+
+// stageIn copies pageable memory to the device, in pieces that the stream fetches itself.
+func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr) error {
+	const op = "copy in"
+	s.staging.mu.Lock()
+	defer s.staging.mu.Unlock()
+	b, err := s.staging.take(op, s.dev, n)
+	if err != nil {
+		return err
+	}
+	for off := uintptr(0); off < n; off += b.size {
+		from := unsafe.Add(src, off)
+		c := min(b.size, n-off)
+		move := func() { moveHost(hostPointer(b.base), from, c) }
+		if code := s.dev.calls.enqueue(s, move, nil); code != Success {
+			return s.dev.fail(op, CallHostCall, code)
+		}
+		if call, code := s.copyIn(m, addr+off, b.base, c); code != Success {
+			return s.dev.fail(op, call, code)
+		}
+	}
+	return nil
+}
+
+// stageOut is stageIn the other way.
+func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error {
+	const op = "copy out"
+	s.staging.mu.Lock()
+	defer s.staging.mu.Unlock()
+	b, err := s.staging.take(op, s.dev, n)
+	if err != nil {
+		return err
+	}
+	for off := uintptr(0); off < n; off += b.size {
+		to := unsafe.Add(dst, off)
+		c := min(b.size, n-off)
+		if call, code := s.copyOut(b.base, m, addr+off, c); code != Success {
+			return s.dev.fail(op, call, code)
+		}
+		move := func() { moveHost(to, hostPointer(b.base), c) }
+		if code := s.dev.calls.enqueue(s, move, nil); code != Success {
+			return s.dev.fail(op, CallHostCall, code)
+		}
+	}
+	return nil
+}
+
+// moveHost copies n bytes. Pieces of this size stay clear of the slower stores that one large
+// copy is made with.
+func moveHost(dst, src unsafe.Pointer, n uintptr) {
+	const piece = 256 << 10
+	to, from := unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n)
+	for len(from) > 0 {
+		c := copy(to[:min(piece, len(to))], from)
+		to, from = to[c:], from[c:]
+	}
+}

@@ -1,0 +1,228 @@
+package gpu
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Stream implements driver.Stream, driver.Gater, driver.Caller, driver.StreamAllocator and
+// driver.Prefetcher.
+type Stream struct {
+	dev    *Device
+	api    API
+	ctx    Context
+	handle uintptr
+
+	gates   gates
+	staging staging
+}
+
+// Handle implements driver.Stream.
+func (s *Stream) Handle() uintptr { return s.handle }
+
+// memory returns the memory of a region, and the address of its first byte.
+func (s *Stream) memory(op string, r driver.Region) (*Memory, uintptr, error) {
+	m, ok := r.Mem.(*Memory)
+	if !ok || m.dev.lib != s.dev.lib {
+		return nil, 0, s.dev.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
+	}
+	return m, m.addr + uintptr(r.Off), nil
+}
+
+// onDevice reports whether the memory is certain to lie on its device.
+func (m *Memory) onDevice() bool {
+	return m.origin == fromDevice || m.origin == fromStream || m.origin == fromIPC
+}
+
+// Copy implements driver.Stream.
+func (s *Stream) Copy(dst, src driver.Region) error {
+	const op = "copy"
+	to, dstAddr, err := s.memory(op, dst)
+	if err != nil {
+		return err
+	}
+	from, srcAddr, err := s.memory(op, src)
+	if err != nil {
+		return err
+	}
+	n := uintptr(dst.Len)
+	var code Code
+	call := CallCopyAny
+	switch {
+	case !to.onDevice() || !from.onDevice():
+		code = s.api.CopyAny(s.ctx, dstAddr, srcAddr, n, s.handle)
+	case to.dev.dev == from.dev.dev && to.dev.dev == s.dev.dev:
+		call = CallCopyDevice
+		code = s.api.CopyDevice(s.ctx, dstAddr, srcAddr, n, s.handle)
+	default:
+		call = CallCopyPeer
+		code = s.api.CopyPeer(s.ctx, dstAddr, to.dev.ctx, srcAddr, from.dev.ctx, n, s.handle)
+	}
+	if code != Success {
+		return s.dev.fail(op, call, code)
+	}
+	return nil
+}
+
+// CopyIn implements driver.Stream.
+func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
+	const op = "copy in"
+	m, addr, err := s.memory(op, dst)
+	if err != nil {
+		return err
+	}
+	n := uintptr(dst.Len)
+	switch stage, err := s.mustStage(op, uintptr(src), n); {
+	case err != nil:
+		return err
+	case stage:
+		return s.stageIn(m, addr, src, n)
+	}
+	call, code := s.copyIn(m, addr, uintptr(src), n)
+	runtime.KeepAlive(src)
+	if code != Success {
+		return s.dev.fail(op, call, code)
+	}
+	return nil
+}
+
+func (s *Stream) copyIn(m *Memory, addr, host, n uintptr) (Call, Code) {
+	if m.onDevice() {
+		return CallCopyIn, s.api.CopyIn(s.ctx, addr, host, n, s.handle)
+	}
+	return CallCopyAny, s.api.CopyAny(s.ctx, addr, host, n, s.handle)
+}
+
+// CopyOut implements driver.Stream.
+func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
+	const op = "copy out"
+	m, addr, err := s.memory(op, src)
+	if err != nil {
+		return err
+	}
+	n := uintptr(src.Len)
+	switch stage, err := s.mustStage(op, uintptr(dst), n); {
+	case err != nil:
+		return err
+	case stage:
+		return s.stageOut(dst, m, addr, n)
+	}
+	call, code := s.copyOut(uintptr(dst), m, addr, n)
+	runtime.KeepAlive(dst)
+	if code != Success {
+		return s.dev.fail(op, call, code)
+	}
+	return nil
+}
+
+func (s *Stream) copyOut(host uintptr, m *Memory, addr, n uintptr) (Call, Code) {
+	if m.onDevice() {
+		return CallCopyOut, s.api.CopyOut(s.ctx, host, addr, n, s.handle)
+	}
+	return CallCopyAny, s.api.CopyAny(s.ctx, host, addr, n, s.handle)
+}
+
+// Record implements driver.Stream.
+func (s *Stream) Record(event driver.Event) error {
+	const op = "record"
+	e, ok := event.(*Event)
+	if !ok || e.dev.lib != s.dev.lib || e.dev.ctx != s.ctx {
+		return s.dev.refuse(op, driver.ErrWrongDevice, "the event belongs to another device")
+	}
+	if code := s.api.EventRecord(s.ctx, e.handle, s.handle); code != Success {
+		return s.dev.fail(op, CallEventRecord, code)
+	}
+	return nil
+}
+
+// Wait implements driver.Stream. The event may belong to any device of the library.
+func (s *Stream) Wait(event driver.Event) error {
+	const op = "wait"
+	e, ok := event.(*Event)
+	if !ok || e.dev.lib != s.dev.lib {
+		return s.dev.refuse(op, driver.ErrWrongDevice, "the event belongs to another backend")
+	}
+	if code := s.api.StreamWait(s.ctx, s.handle, e.handle); code != Success {
+		return s.dev.fail(op, CallStreamWait, code)
+	}
+	return nil
+}
+
+// Query implements driver.Stream.
+func (s *Stream) Query() (bool, error) {
+	return s.dev.finished("query stream", CallStreamQuery, s.api.StreamQuery(s.ctx, s.handle))
+}
+
+// Sync implements driver.Stream.
+func (s *Stream) Sync() error {
+	code := s.api.StreamSync(s.ctx, s.handle)
+	s.dev.calls.observe()
+	return s.dev.check("sync stream", CallStreamSync, code)
+}
+
+// AllocAsync implements driver.StreamAllocator.
+func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
+	const op = "stream-ordered alloc"
+	d := s.dev
+	if !d.info.Caps.Has(driver.CapStreamAlloc) {
+		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not allocate in stream order")
+	}
+	total, err := d.padded(op, size, align)
+	if err != nil {
+		return nil, err
+	}
+	base, code := s.api.AllocAsync(s.ctx, total, s.handle)
+	if code != Success {
+		return nil, d.short(op, CallAllocAsync, code, driver.KindDevice, size)
+	}
+	d.held.Add(total)
+	return &Memory{dev: d, addr: up(base, align), base: base, size: size, bytes: total, origin: fromStream}, nil
+}
+
+// FreeAsync implements driver.StreamAllocator. As with every release, the memory is gone even if
+// an error is reported.
+func (s *Stream) FreeAsync(mem driver.Memory) error {
+	const op = "stream-ordered free"
+	m, ok := mem.(*Memory)
+	if !ok || m.dev.lib != s.dev.lib || m.origin != fromStream {
+		return s.dev.refuse(op, driver.ErrInvalidArgument, "the memory was not allocated in stream order")
+	}
+	m.dev.held.Add(-m.bytes)
+	code := s.api.FreeAsync(s.ctx, m.base, s.handle)
+	if code.Unbound() {
+		code = s.api.FreeAsync(s.ctx, m.base, s.handle)
+	}
+	return s.dev.check(op, CallFreeAsync, code)
+}
+
+// Prefetch implements driver.Prefetcher.
+func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
+	const op = "prefetch"
+	m, addr, err := s.memory(op, r)
+	switch {
+	case err != nil:
+		return err
+	case m.origin != fromManaged || !s.dev.info.Caps.Has(driver.CapPrefetch):
+		return s.dev.refuse(op, driver.ErrUnsupported, "the memory does not move")
+	}
+	to := s.dev.dev
+	if toHost {
+		to = HostCPU
+	}
+	if code := s.api.Prefetch(s.ctx, addr, uintptr(r.Len), to, s.handle); code != Success {
+		return s.dev.fail(op, CallPrefetch, code)
+	}
+	return nil
+}
+
+// Close implements driver.Stream.
+func (s *Stream) Close() error {
+	d := s.dev
+	d.calls.abandon(s)
+	s.gates.close(d)
+	err := d.give(CallStreamDestroy, API.StreamDestroy, s.handle)
+	s.staging.close(d)
+	return err
+}
