@@ -1,0 +1,117 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+const backendName = "opencl"
+
+// enumerationLimit is how long platforms have to list their devices, if the context gives
+// them longer or for ever.
+const enumerationLimit = 5 * time.Second
+
+// Backend is the OpenCL backend. Programs reach it through package hal, and use the type itself
+// only for what that package does not know: [Backend.Problems], [Backend.VendorCodes].
+// It is safe for concurrent use.
+type Backend struct {
+	bind  func() (*table, error)
+	limit time.Duration
+
+	mu        sync.Mutex
+	libraries map[string]*library // by the value of libraryEnv
+}
+
+func newBackend(bind func() (*table, error)) *Backend {
+	return &Backend{bind: bind, limit: enumerationLimit, libraries: map[string]*library{}}
+}
+
+// Name returns "opencl".
+func (b *Backend) Name() string { return backendName }
+
+// library loads the OpenCL library that the environment selects. One that does not load is tried again
+// at the next call.
+func (b *Backend) library(op string) (*library, error) {
+	key := os.Getenv(libraryEnv)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l := b.libraries[key]; l != nil {
+		return l, nil
+	}
+	t, err := b.bind()
+	if err != nil {
+		return nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrUnavailable, Err: err}
+	}
+	l := newLibrary(t, b.limit)
+	b.libraries[key] = l
+	return l, nil
+}
+
+// Devices lists the devices of every platform that answers in time, platform by platform in the
+// library's order. The error is of kind ErrUnavailable when there is no OpenCL library, when
+// no driver is registered with it or loads, and when no platform answers; it is of kind
+// ErrInvalidArgument when the environment forces a tier that does not exist.
+func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+	const op = "list devices"
+	prefer, err := preferredTiers()
+	if err != nil {
+		return nil, err
+	}
+	l, err := b.library(op)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := l.enumerate(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]driver.Info, len(found))
+	for i, h := range found {
+		infos[i] = h.info(l.t, i, prefer)
+	}
+	return infos, nil
+}
+
+// Problems says, one sentence each, what keeps devices out of the list that might be in it: a
+// driver that is registered and does not load, a platform that has no devices or does not
+// answer, a device that is too old. It returns nothing when all is well.
+func (b *Backend) Problems(ctx context.Context) []string {
+	const op = "list devices"
+	l, err := b.library(op)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	_, problems, err := l.enumerate(ctx, op)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return problems
+}
+
+// Open opens a device by its place in the list. The error is of kind ErrUnsupported when the
+// environment forces a tier of memory that the device lacks.
+func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	const op = "open"
+	prefer, err := preferredTiers()
+	if err != nil {
+		return nil, err
+	}
+	l, err := b.library(op)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := l.enumerate(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(found) {
+		return nil, refusal(op, ordinal, driver.ErrInvalidArgument, "there are %d devices", len(found))
+	}
+	return openDevice(l, found[ordinal], ordinal, prefer)
+}

@@ -1,0 +1,431 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// fakePlatform is a platform that a test makes up.
+type fakePlatform struct {
+	name    string
+	hang    chan struct{} // device lists wait until it is closed, if not nil
+	status  status
+	devices []fakeDevice
+}
+
+type fakeDevice map[uint32]any // by parameter
+
+func gpu(name string, more fakeDevice) fakeDevice {
+	d := fakeDevice{
+		deviceName: name, deviceVendor: "Acme", driverVersion: "7", deviceVersion: "OpenCL 3.0 fake",
+		deviceType: uint64(1 << 2), deviceAvailable: uint32(1), deviceGlobalMemSize: uint64(8 << 30),
+		deviceMaxAlloc: uint64(2 << 30), deviceBaseAddrAlign: uint32(1024), deviceHostUnified: uint32(0),
+		deviceExtensions: "", deviceSVMCaps: uint64(0),
+	}
+	for k, v := range more {
+		d[k] = v
+	}
+	return d
+}
+
+func answer(v any, value []byte) (uint64, status) {
+	var b []byte
+	switch v := v.(type) {
+	case nil:
+		return 0, -30
+	case string:
+		b = append([]byte(v), 0)
+	case uint32:
+		b = binary.NativeEndian.AppendUint32(nil, v)
+	case uint64:
+		b = binary.NativeEndian.AppendUint64(nil, v)
+	case []byte:
+		b = v
+	}
+	if value != nil && len(value) < len(b) {
+		return uint64(len(b)), -30
+	}
+	copy(value, b)
+	return uint64(len(b)), success
+}
+
+// fake is a table of made-up platforms, whose devices cannot do anything.
+func fake(platforms ...*fakePlatform) *table {
+	device := func(id uintptr) fakeDevice { return platforms[id/100-1].devices[id%100] }
+	return &table{
+		binding: "fake", library: "libfake",
+		getPlatformIDs: func() ([]uintptr, status) {
+			var ids []uintptr
+			for i := range platforms {
+				ids = append(ids, uintptr(i+1))
+			}
+			if len(ids) == 0 {
+				return nil, noPlatform
+			}
+			return ids, success
+		},
+		getPlatformInfo: func(id uintptr, param uint32, value []byte) (uint64, status) {
+			return answer(platforms[id-1].name, value)
+		},
+		getDeviceIDs: func(id uintptr, _ uint64) ([]uintptr, status) {
+			p := platforms[id-1]
+			if p.hang != nil {
+				<-p.hang
+			}
+			var ids []uintptr
+			for i := range p.devices {
+				ids = append(ids, id*100+uintptr(i))
+			}
+			return ids, p.status
+		},
+		getDeviceInfo: func(id uintptr, param uint32, value []byte) (uint64, status) {
+			return answer(device(id)[param], value)
+		},
+		usm:            func(uintptr) *usmTable { return &usmTable{} },
+		svmAlloc:       func(uintptr, uint64, uint64, uint64) uintptr { return 0 },
+		svmMigrate:     func(uintptr, uintptr, uint64, uint64) (uintptr, status) { return 0, -59 },
+		createContext:  func(uintptr, uintptr) (uintptr, status) { return 1, success },
+		releaseContext: func(uintptr) status { return success },
+		createBuffer:   func(uintptr, uint64, uint64, uintptr) (uintptr, status) { return 0, -4 },
+	}
+}
+
+func fakeBackend(platforms ...*fakePlatform) *Backend {
+	return newBackend(func() (*table, error) { return fake(platforms...), nil })
+}
+
+func names(infos []driver.Info) string {
+	var all []string
+	for _, i := range infos {
+		all = append(all, i.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func wantDevices(t testing.TB, b *Backend, ctx context.Context, want string) {
+	t.Helper()
+	infos, err := b.Devices(ctx)
+	ok(t, err)
+	if names(infos) != want {
+		t.Fatalf("devices %q, want %q", names(infos), want)
+	}
+	for i, info := range infos {
+		if info.Ordinal != i || info.Backend != "opencl" {
+			t.Errorf("device %d says it is %s:%d", i, info.Backend, info.Ordinal)
+		}
+	}
+}
+
+func wantProblem(t testing.TB, b *Backend, words ...string) {
+	t.Helper()
+	all := strings.Join(b.Problems(context.Background()), "\n")
+	for _, w := range words {
+		if !strings.Contains(all, w) {
+			t.Errorf("the problems do not mention %q:\n%s", w, all)
+		}
+	}
+}
+
+func TestDevicesOfSeveralPlatforms(t *testing.T) {
+	b := fakeBackend(
+		&fakePlatform{name: "One", devices: []fakeDevice{gpu("a", nil), gpu("b", nil)}},
+		&fakePlatform{name: "Empty", status: deviceNotFound},
+		&fakePlatform{name: "Broken", status: -6},
+		&fakePlatform{name: "Two", devices: []fakeDevice{
+			gpu("old", fakeDevice{deviceVersion: "OpenCL 1.1 old"}),
+			gpu("c", nil),
+			gpu("away", fakeDevice{deviceAvailable: uint32(0)}),
+			gpu("odd", fakeDevice{deviceVersion: "CL"}),
+		}},
+		&fakePlatform{name: "Ancient", devices: []fakeDevice{gpu("older", fakeDevice{deviceVersion: "OpenCL 1.0"})}},
+	)
+	for range 3 {
+		wantDevices(t, b, t.Context(), "a b c")
+	}
+	wantProblem(t, b, "platform 1 (Empty) has no devices", "platform 2 (Broken)", "CL_OUT_OF_HOST_MEMORY",
+		`old offers "OpenCL 1.1 old"`, "away is not available", `odd offers "CL"`, "platform 4 (Ancient) has no device that can be used")
+	_, err := b.Open(t.Context(), 3)
+	wantKind(t, err, driver.ErrInvalidArgument)
+	_, err = b.Open(t.Context(), -1)
+	wantKind(t, err, driver.ErrInvalidArgument)
+}
+
+// A platform that hangs costs the deadline and nothing else, and when it answers after all its
+// devices come last, so that no ordinal changes its meaning.
+func TestPlatformThatHangs(t *testing.T) {
+	hang := make(chan struct{})
+	b := fakeBackend(
+		&fakePlatform{name: "Stuck", hang: hang, devices: []fakeDevice{gpu("late", nil)}},
+		&fakePlatform{name: "Good", devices: []fakeDevice{gpu("a", nil)}},
+	)
+	b.limit = 20 * time.Millisecond
+	wantDevices(t, b, t.Context(), "a")
+	wantProblem(t, b, "platform 0 (Stuck) did not list its devices in time")
+	d, err := b.Open(t.Context(), 0)
+	ok(t, err)
+	ok(t, d.Close())
+
+	// The caller's own deadline counts too, and its cancellation.
+	b.limit = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	wantDevices(t, b, ctx, "a")
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	_, err = b.Devices(ctx)
+	wantKind(t, err, driver.ErrNotReady)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v does not wrap the context's", err)
+	}
+
+	close(hang)
+	wantDevices(t, b, t.Context(), "a late")
+	if p := b.Problems(t.Context()); strings.Contains(strings.Join(p, ""), "in time") {
+		t.Errorf("problems after the answer: %q", p)
+	}
+}
+
+func TestEveryPlatformHangs(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	b := fakeBackend(&fakePlatform{name: "Stuck", hang: hang})
+	b.limit = 20 * time.Millisecond
+	_, err := b.Devices(t.Context())
+	wantKind(t, err, driver.ErrUnavailable)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "platform 0 (Stuck)") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLibraryThatHangs(t *testing.T) {
+	hang := make(chan struct{})
+	tab := fake(&fakePlatform{name: "Good", devices: []fakeDevice{gpu("a", nil)}})
+	list := tab.getPlatformIDs
+	calls := 0
+	tab.getPlatformIDs = func() ([]uintptr, status) { calls++; <-hang; return list() }
+	b := newBackend(func() (*table, error) { return tab, nil })
+	b.limit = 10 * time.Millisecond
+	for range 3 {
+		_, err := b.Devices(t.Context())
+		wantKind(t, err, driver.ErrUnavailable)
+	}
+	close(hang)
+	b.limit = time.Hour
+	for _, l := range b.libraries {
+		l.limit = time.Hour
+	}
+	wantDevices(t, b, t.Context(), "a")
+	if calls != 1 {
+		t.Errorf("the library was asked %d times", calls)
+	}
+}
+
+func TestNoPlatform(t *testing.T) {
+	b := fakeBackend()
+	for range 2 {
+		_, err := b.Devices(t.Context())
+		wantKind(t, err, driver.ErrUnavailable)
+		for _, want := range []string{"libfake", "CL_PLATFORM_NOT_FOUND_KHR", "/etc/OpenCL/vendors", "OCL_ICD_VENDORS"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("error %q does not mention %s", err, want)
+			}
+		}
+	}
+}
+
+func TestPlatformsWithoutDevices(t *testing.T) {
+	b := fakeBackend(&fakePlatform{name: "Empty", status: deviceNotFound})
+	wantDevices(t, b, t.Context(), "")
+	wantProblem(t, b, "platform 0 (Empty) has no devices")
+}
+
+func TestTierFollowsTheEnvironment(t *testing.T) {
+	usm := fakeDevice{deviceExtensions: "cl_intel_unified_shared_memory", deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1)}
+	b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{
+		gpu("plain", nil),
+		gpu("coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}),
+		gpu("fine", fakeDevice{deviceSVMCaps: uint64(svmCoarse | svmFine)}),
+		gpu("usm", usm),
+		gpu("old", fakeDevice{deviceVersion: "OpenCL 1.2", deviceSVMCaps: uint64(svmCoarse | svmFine)}),
+		gpu("hollow", fakeDevice{deviceExtensions: "cl_intel_unified_shared_memory"}),
+	}})
+	for _, row := range []struct{ force, want string }{
+		{"", "buffer svm-coarse svm usm buffer buffer"},
+		{"usm", "- - - usm - -"},
+		{"svm", "- svm-coarse svm - - -"},
+		{"svm-coarse", "- svm-coarse svm-coarse - - -"},
+		{"buffer", "buffer buffer buffer buffer buffer buffer"},
+	} {
+		t.Setenv(memoryEnv, row.force)
+		infos, err := b.Devices(t.Context())
+		ok(t, err)
+		for i, want := range strings.Fields(row.want) {
+			info := infos[i]
+			if want == "-" {
+				_, err := b.Open(t.Context(), i)
+				wantKind(t, err, driver.ErrUnsupported)
+				if info.Tier != "" || info.Caps != 0 || !strings.Contains(info.Driver, memoryEnv+" is "+row.force) ||
+					!strings.Contains(err.Error(), "the device has ") {
+					t.Errorf("forced %q: %s is listed as %+v and refused with %v", row.force, info.Name, info, err)
+				}
+				continue
+			}
+			if info.Tier != want {
+				t.Errorf("forced %q: %s has tier %q, want %q", row.force, info.Name, info.Tier, want)
+			}
+		}
+	}
+	for _, bad := range []string{"USM", "fast", "usm,svm", " "} {
+		t.Setenv(memoryEnv, bad)
+		_, err := b.Devices(t.Context())
+		wantKind(t, err, driver.ErrInvalidArgument)
+		_, err = b.Open(t.Context(), 0)
+		wantKind(t, err, driver.ErrInvalidArgument)
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	const always = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy
+	const usm = "cl_intel_unified_shared_memory"
+	for _, row := range []struct {
+		name string
+		more fakeDevice
+		want driver.Caps
+	}{
+		{"plain", nil, driver.CapMap},
+		{"plain unified", fakeDevice{deviceHostUnified: uint32(1)}, driver.CapMap | driver.CapRegister},
+		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapMap | driver.CapRegister},
+		{"coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}, driver.CapMap | driver.CapAddress},
+		{"fine", fakeDevice{deviceSVMCaps: uint64(svmFine)}, driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapPrefetch},
+		{"fine 2.0", fakeDevice{deviceSVMCaps: uint64(svmFine), deviceVersion: "OpenCL 2.0 x"}, driver.CapAddress | driver.CapShared | driver.CapConcurrent},
+		{"system", fakeDevice{deviceSVMCaps: uint64(svmFine | svmFineSystem), deviceVersion: "OpenCL 2.0", deviceHostUnified: uint32(1)},
+			driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapRegister},
+		{"usm", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1)}, driver.CapAddress},
+		{"usm shared", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceUSMShared: uint64(1)},
+			driver.CapAddress | driver.CapShared},
+		{"usm all", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceUSMShared: uint64(15),
+			deviceUSMSystem: uint64(1), deviceHostUnified: uint32(1)},
+			driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapRegister},
+		{"amd", fakeDevice{deviceExtensions: "cl_amd_device_attribute_query"}, driver.CapMap | driver.CapMemInfo},
+	} {
+		b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{gpu(row.name, row.more)}})
+		infos, err := b.Devices(t.Context())
+		ok(t, err)
+		if got := infos[0].Caps; got != row.want|always {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want|always)
+		}
+	}
+}
+
+func TestInfoIsComplete(t *testing.T) {
+	uuid := []byte("0123456789abcdef")
+	b := fakeBackend(&fakePlatform{name: "Acme\n OpenCL ", devices: []fakeDevice{
+		gpu("  GPU\t9000 ", fakeDevice{
+			deviceExtensions: "cl_khr_device_uuid cl_khr_pci_bus_info cl_khr_unified_svm",
+			deviceUUID:       uuid, devicePCIBusInfo: binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint64(
+				binary.NativeEndian.AppendUint32(nil, 1), 3<<32|2), 4),
+		}),
+		gpu("FPGA Emulation Device", nil),
+	}})
+	infos, err := b.Devices(t.Context())
+	ok(t, err)
+	info := infos[0]
+	if info.Name != "GPU 9000" || info.Vendor != "Acme" || info.TotalMemory != 8<<30 || info.MaxAlloc != 2<<30 ||
+		info.Alignment != 128 || info.UUID != driver.UUID(uuid) || info.Unified || info.Simulated {
+		t.Errorf("%+v", info)
+	}
+	if want := (driver.PCI{Known: true, Domain: 1, Bus: 2, Dev: 3, Fun: 4}); info.PCI != want {
+		t.Errorf("PCI %v, want %v", info.PCI, want)
+	}
+	for _, want := range []string{"Acme OpenCL 7", "OpenCL 3.0", "fake libfake", "cl_khr_unified_svm"} {
+		if !strings.Contains(info.Driver, want) {
+			t.Errorf("driver %q does not mention %q", info.Driver, want)
+		}
+	}
+	if !infos[1].Simulated {
+		t.Error("an emulated device does not say so")
+	}
+}
+
+func TestMemoryInformation(t *testing.T) {
+	b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{
+		gpu("amd", fakeDevice{
+			deviceExtensions:    "cl_amd_device_attribute_query",
+			deviceFreeMemoryAMD: binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 5<<20), 1<<20),
+		}),
+		gpu("other", nil),
+	}})
+	d, err := b.Open(t.Context(), 0)
+	ok(t, err)
+	free, total, err := d.MemInfo()
+	ok(t, err)
+	if free != 5<<30 || total != 8<<30 {
+		t.Errorf("%d of %d free", free, total)
+	}
+	_, err = d.Alloc(driver.KindDevice, 1<<20, 0)
+	wantKind(t, err, driver.ErrOutOfMemory)
+	e := err.(*driver.Error)
+	if s := e.Shortage; s == nil || *s != (driver.Shortage{Request: 1 << 20, Kind: driver.KindDevice, Free: 5 << 30, Total: 8 << 30, FreeKnown: true}) {
+		t.Errorf("shortage %+v", s)
+	}
+	if e.Vendor.Name != "CL_MEM_OBJECT_ALLOCATION_FAILURE" || e.Vendor.Code != -4 || e.Vendor.API != "clCreateBuffer" {
+		t.Errorf("vendor %+v", e.Vendor)
+	}
+	ok(t, d.Close())
+	d, err = b.Open(t.Context(), 1)
+	ok(t, err)
+	_, _, err = d.MemInfo()
+	wantKind(t, err, driver.ErrUnsupported)
+	ok(t, d.Close())
+}
+
+func TestLibraryThatIsMissing(t *testing.T) {
+	t.Setenv(libraryEnv, "libhalyard-absent.so.1")
+	b := newBackend(loadTable)
+	_, err := b.Devices(t.Context())
+	wantKind(t, err, driver.ErrUnavailable)
+	for _, want := range []string{"libhalyard-absent.so.1", libraryEnv} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not mention %s", err, want)
+		}
+	}
+	_, err = b.Open(t.Context(), 0)
+	wantKind(t, err, driver.ErrUnavailable)
+	if p := b.Problems(t.Context()); len(p) != 1 || !strings.Contains(p[0], "libhalyard-absent.so.1") {
+		t.Errorf("problems %q", p)
+	}
+	// A library that is not OpenCL names what it lacks.
+	t.Setenv(libraryEnv, "libc.so.6")
+	if _, err = b.Devices(t.Context()); !errors.Is(err, driver.ErrUnavailable) || !strings.Contains(err.Error(), "clGetPlatformIDs") {
+		t.Errorf("with the C library: %v", err)
+	}
+}
+
+func TestDevicesDescribeThemselves(t *testing.T) {
+	p := anywhere(t)
+	first, err := p.backend.Devices(t.Context())
+	ok(t, err)
+	again, err := p.backend.Devices(t.Context())
+	ok(t, err)
+	for i, info := range first {
+		if info != again[i] {
+			t.Errorf("listed as %+v and then as %+v", info, again[i])
+		}
+		if info.Name == "" || info.Vendor == "" || info.Driver == "" || info.TotalMemory == 0 || info.MaxAlloc == 0 ||
+			info.MaxAlloc > info.TotalMemory || info.Alignment == 0 || info.MaxAlign < info.Alignment || info.Tier == "" {
+			t.Errorf("incomplete: %+v", info)
+		}
+		t.Logf("%d %s, %s, tier %s, unified %t: %s", i, info.Name, info.Driver, info.Tier, info.Unified, info.Caps)
+	}
+	if p.info != first[0] {
+		t.Errorf("open it is %+v", p.info)
+	}
+}

@@ -1,0 +1,201 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// inEachTier runs a benchmark or a test on each device, in each tier it has, through each binding, with the
+// tables as they are.
+func inEachTier(tb testing.TB, run func(name string, p place)) {
+	ran := 0
+	for _, binding := range slices.Sorted(maps(bindings())) {
+		for tr := tierUSM; tr <= tierBuffer; tr++ {
+			tb.Setenv(memoryEnv, tr.String())
+			b := newBackend(bindings()[binding])
+			infos, err := b.Devices(tb.Context())
+			if err != nil {
+				absent(tb, err.Error())
+			}
+			for i, info := range infos {
+				if info.Tier != tr.String() {
+					continue
+				}
+				d, err := b.Open(tb.Context(), i)
+				ok(tb, err)
+				ran++
+				run(fmt.Sprintf("%s/%s/%s", strings.Fields(info.Driver)[0], tr, binding), place{d.(*device), b, i, binding})
+				ok(tb, d.Close())
+			}
+		}
+	}
+	if ran == 0 {
+		absent(tb, "no platform has a device")
+	}
+}
+
+// sideBySide times two ways to do the same thing, turn by turn, so that both meet the same machine, and
+// reports the median of each and their ratio.
+func sideBySide(b *testing.B, raw, ours func()) {
+	b.ReportAllocs()
+	var a, c []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		raw()
+		middle := time.Now()
+		ours()
+		a, c = append(a, middle.Sub(start)), append(c, time.Since(middle))
+	}
+	slices.Sort(a)
+	slices.Sort(c)
+	r, o := a[len(a)/2], c[len(c)/2]
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(r), "raw-ns")
+	b.ReportMetric(float64(o), "driver-ns")
+	b.ReportMetric(float64(o)/float64(r), "ratio")
+}
+
+// rawCopyIn is the vendor's enqueue of a copy from the host.
+func rawCopyIn(p place, queue uintptr, m *memory, src unsafe.Pointer, n uint64) (uintptr, status) {
+	switch p.tier {
+	case tierBuffer:
+		return p.t.writeBuffer(queue, m.mem, 0, n, uintptr(src))
+	case tierUSM:
+		return p.hw.usm.memcpy(queue, m.addr, uintptr(src), n)
+	}
+	return p.t.svmMemcpy(queue, m.addr, uintptr(src), n)
+}
+
+// The raw way enqueues, waits for the event and releases it, with the same binding.
+func BenchmarkCopyAndWait(b *testing.B) {
+	inEachTier(b, func(name string, p place) {
+		for _, n := range []uint64{4, 4 << 10, 64 << 20} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.SetBytes(int64(n))
+				s, m := newStream(b, p), alloc(b, p, driver.KindDevice, n)
+				src := make([]byte, n)
+				host := unsafe.Pointer(&src[0])
+				queue, st := p.t.createQueue(p.ctx.cl, p.hw.id, queueProfilingEnable)
+				ok(b, p.check("test", "clCreateCommandQueue", st))
+				write(b, s, whole(m), src)
+				sideBySide(b, func() {
+					ev, _ := rawCopyIn(p, queue, m, host, n)
+					p.t.waitForEvent(ev)
+					p.t.releaseEvent(ev)
+				}, func() {
+					_ = s.CopyIn(driver.Region{Mem: m, Len: n}, host)
+					_ = s.Sync()
+				})
+				p.t.releaseQueue(queue)
+				closeAll(b, m, s)
+			})
+		}
+	})
+}
+
+func BenchmarkAllocAndFree(b *testing.B) {
+	inEachTier(b, func(name string, p place) {
+		const n = 1 << 20
+		b.Run(name, func(b *testing.B) {
+			sideBySide(b, func() {
+				switch p.tier {
+				case tierBuffer:
+					m, _ := p.t.createBuffer(p.ctx.cl, memReadWrite, n, 0)
+					p.t.releaseBuffer(m)
+				case tierUSM:
+					m, _ := p.hw.usm.deviceAlloc(p.ctx.cl, p.hw.id, n, vendorAlign)
+					p.hw.usm.free(p.ctx.cl, m)
+				default:
+					p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite, n, vendorAlign))
+				}
+			}, func() {
+				m, _ := p.Alloc(driver.KindDevice, n, 0)
+				_ = m.Free()
+			})
+		})
+	})
+}
+
+// Record on one stream and Wait on another, against a marker and a barrier.
+func BenchmarkRecordAndWait(b *testing.B) {
+	inEachTier(b, func(name string, p place) {
+		b.Run(name, func(b *testing.B) {
+			s, o, e, m := newStream(b, p), newStream(b, p), newEvent(b, p, false), alloc(b, p, driver.KindDevice, 4)
+			src := make([]byte, 4)
+			i := 0
+			step := func() {
+				if i++; i%256 == 0 {
+					_ = s.Sync()
+					_ = o.Sync()
+				}
+				_ = s.CopyIn(whole(m), unsafe.Pointer(&src[0]))
+			}
+			sideBySide(b, func() {
+				step()
+				ev, _ := p.t.marker(s.queue)
+				p.t.flush(s.queue)
+				w, _ := p.t.barrier(o.queue, ev)
+				p.t.releaseEvent(w)
+				p.t.releaseEvent(ev)
+			}, func() {
+				step()
+				_ = s.Record(e)
+				_ = o.Wait(e)
+			})
+			ok(b, s.Sync())
+			ok(b, o.Sync())
+			closeAll(b, e, m, s, o)
+		})
+	})
+}
+
+func TestCallsDoNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool drop blocks at random")
+	}
+	inEachTier(t, func(name string, p place) {
+		s, o, e := newStream(t, p), newStream(t, p), newEvent(t, p, false)
+		m, n := alloc(t, p, driver.KindDevice, 64), alloc(t, p, driver.KindHost, 64)
+		host := make([]byte, 64)
+		at := unsafe.Pointer(&host[0])
+		to, from := driver.Region{Mem: m, Len: 64}, driver.Region{Mem: n, Len: 64}
+		for what, call := range map[string]func() error{
+			"copy in":  func() error { return s.CopyIn(to, at) },
+			"copy out": func() error { return s.CopyOut(at, to) },
+			"copy":     func() error { return s.Copy(to, from) },
+			"fill":     func() error { return s.Fill(to, driver.Pattern{Width: 4}) },
+			"record":   func() error { return s.Record(e) },
+			"wait":     func() error { return o.Wait(e) },
+			"map":      func() error { _ = s.Map(n, true); return s.Unmap(n) },
+			"query":    func() error { _, err := s.Query(); return err },
+			"event":    func() error { _, err := e.Query(); return err },
+			"sync":     func() error { return s.Sync() },
+			"copy and sync": func() error {
+				_ = s.CopyIn(to, at)
+				return s.Sync()
+			},
+			"copy, record and wait": func() error {
+				_ = s.CopyIn(to, at)
+				_ = s.Record(e)
+				return o.Wait(e)
+			},
+		} {
+			ok(t, call())
+			if allocs := testing.AllocsPerRun(100, func() { _ = call() }); allocs >= 1 {
+				t.Errorf("%s: %s allocates %v times", name, what, allocs)
+			}
+			ok(t, s.Sync())
+		}
+		ok(t, s.Sync())
+		ok(t, o.Sync())
+		closeAll(t, e, m, n, s, o)
+	})
+}

@@ -1,0 +1,199 @@
+//go:build opencl && linked && cgo
+
+package opencl
+
+// The folder lib is where the linker finds -lCL, which go-gl/cl asks for: a script that names the
+// OpenCL library of the system.
+
+// #cgo linux LDFLAGS: -L${SRCDIR}/lib
+import "C"
+
+import (
+	"os"
+	"unsafe"
+
+	"github.com/go-gl/cl/v1.2/cl"
+
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// bindTable fills the table from go-gl/cl. That package knows OpenCL 1.2: what is newer, and extensions, and
+// callbacks, for which it leaves Go pointers with C, come from the loaded library. A library
+// that the environment names is not the linked one, and is loaded.
+func bindTable() (*table, error) {
+	t, err := loadTable()
+	if err != nil || os.Getenv(libraryEnv) != "" {
+		return t, err
+	}
+	link(t)
+	return t, nil
+}
+
+func clDevice(h uintptr) cl.DeviceId     { return cl.DeviceId(dl.Pointer(h)) }
+func clPlatform(h uintptr) cl.PlatformID { return cl.PlatformID(dl.Pointer(h)) }
+func clQueue(h uintptr) cl.CommandQueue  { return cl.CommandQueue(dl.Pointer(h)) }
+func clMem(h uintptr) cl.Mem             { return cl.Mem(dl.Pointer(h)) }
+
+// linkedContext has the layout of what cl.Context points to: the handle, a function and an interface.
+type linkedContext struct {
+	handle uintptr
+	_      [3]uintptr
+}
+
+func clContext(c *linkedContext) cl.Context { return cl.Context(unsafe.Pointer(c)) }
+
+// clEvent is a cl.Event: the handle and a slice, 32 bytes. As a list of events it is one long, for
+// the elements of such a list are handles.
+func clEvent(h uintptr) cl.Event {
+	words := [4]uintptr{h}
+	return *(*cl.Event)(unsafe.Pointer(&words))
+}
+
+// out and in are places for one event each.
+func out(w *dl.Words) *cl.Event { return (*cl.Event)(unsafe.Pointer(&w[0])) }
+func in(w *dl.Words) *cl.Event  { return (*cl.Event)(unsafe.Pointer(&w[4])) }
+
+// linkedEvent is the end of every enqueue.
+func linkedEvent(w *dl.Words, code cl.ErrorCode) (uintptr, status) {
+	return enqueued(w, uintptr(code))
+}
+
+func code(w *dl.Words) *cl.ErrorCode { return (*cl.ErrorCode)(unsafe.Pointer(&w[0])) }
+
+func link(t *table) {
+	t.binding = "linked"
+
+	t.getPlatformIDs = func() ([]uintptr, status) {
+		var n uint32
+		if st := status(cl.GetPlatformIDs(0, nil, &n)); st != success || n == 0 {
+			return nil, st
+		}
+		ids := make([]uintptr, n)
+		st := status(cl.GetPlatformIDs(n, (*cl.PlatformID)(unsafe.Pointer(&ids[0])), &n))
+		return ids[:min(int(n), len(ids))], st
+	}
+	t.getPlatformInfo = func(platform uintptr, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetPlatformInfo(clPlatform(platform), cl.PlatformInfo(param), uint64(len(value)),
+			unsafe.Pointer(unsafe.SliceData(value)), &n))
+		return n, st
+	}
+	t.getDeviceIDs = func(platform uintptr, kinds uint64) ([]uintptr, status) {
+		var n uint32
+		st := status(cl.GetDeviceIDs(clPlatform(platform), cl.DeviceType(kinds), 0, nil, &n))
+		if st != success || n == 0 {
+			return nil, st
+		}
+		ids := make([]uintptr, n)
+		st = status(cl.GetDeviceIDs(clPlatform(platform), cl.DeviceType(kinds), n, (*cl.DeviceId)(unsafe.Pointer(&ids[0])), &n))
+		return ids[:min(int(n), len(ids))], st
+	}
+	t.getDeviceInfo = func(device uintptr, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetDeviceInfo(clDevice(device), cl.DeviceInfo(param), uint64(len(value)),
+			unsafe.Pointer(unsafe.SliceData(value)), &n))
+		return n, st
+	}
+
+	t.createContext = func(platform, device uintptr) (uintptr, status) {
+		properties := [3]uintptr{contextPlatform, platform, 0}
+		var st cl.ErrorCode
+		c := cl.CreateContext((*cl.ContextProperties)(unsafe.Pointer(&properties)), 1,
+			(*cl.DeviceId)(unsafe.Pointer(&device)), nil, nil, &st)
+		return (*linkedContext)(unsafe.Pointer(c)).handle, status(st)
+	}
+	t.releaseContext = func(context uintptr) status {
+		c := linkedContext{handle: context}
+		return status(cl.ReleaseContext(clContext(&c)))
+	}
+	t.createQueue = func(context, device uintptr, properties uint64) (uintptr, status) {
+		c := linkedContext{handle: context}
+		var st cl.ErrorCode
+		q := cl.CreateCommandQueue(clContext(&c), clDevice(device), cl.CommandQueueProperties(properties), &st)
+		return uintptr(unsafe.Pointer(q)), status(st)
+	}
+	t.releaseQueue = func(queue uintptr) status {
+		cl.ReleaseCommandQueue(clQueue(queue))
+		return success
+	}
+	t.flush = func(queue uintptr) status { return status(cl.Flush(clQueue(queue))) }
+
+	t.createBuffer = func(context uintptr, flags, size uint64, host uintptr) (uintptr, status) {
+		c := linkedContext{handle: context}
+		w := dl.GetWords()
+		m := cl.CreateBuffer(clContext(&c), cl.MemFlags(flags), size, dl.Pointer(host), code(w))
+		return created(w, uintptr(unsafe.Pointer(m)))
+	}
+	t.releaseBuffer = func(mem uintptr) status { return status(cl.ReleaseMemObject(clMem(mem))) }
+
+	t.createUserEvent = func(context uintptr) (uintptr, status) {
+		c := linkedContext{handle: context}
+		w := dl.GetWords()
+		e := cl.CreateUserEvent(clContext(&c), code(w))
+		return created(w, *(*uintptr)(unsafe.Pointer(&e)))
+	}
+	t.setUserEvent = func(event uintptr, exec int32) status {
+		return status(cl.SetUserEventStatus(clEvent(event), exec))
+	}
+	t.retainEvent = func(event uintptr) status { return status(cl.RetainEvent(clEvent(event))) }
+	t.releaseEvent = func(event uintptr) status { return status(cl.ReleaseEvent(clEvent(event))) }
+	t.waitForEvent = func(event uintptr) status {
+		w := dl.GetWords()
+		w[4] = uint64(event)
+		st := status(cl.WaitForEvents(1, in(w)))
+		w.Put()
+		return st
+	}
+	t.eventStatus = func(event uintptr) (int32, status) {
+		w := dl.GetWords()
+		st := status(cl.GetEventInfo(clEvent(event), eventCommandExecutionStatus, 4, unsafe.Pointer(&w[0]), nil))
+		exec := int32(w[0])
+		w.Put()
+		return exec, st
+	}
+	t.eventProfile = func(event uintptr, param uint32) (uint64, status) {
+		w := dl.GetWords()
+		st := status(cl.GetEventProfilingInfo(clEvent(event), cl.ProfilingInfo(param), 8, unsafe.Pointer(&w[0]), nil))
+		ns := w[0]
+		w.Put()
+		return ns, st
+	}
+
+	t.marker = func(queue uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return linkedEvent(w, cl.EnqueueMarkerWithWaitList(clQueue(queue), 0, nil, out(w)))
+	}
+	t.barrier = func(queue, wait uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		w[4] = uint64(wait)
+		return linkedEvent(w, cl.EnqueueBarrierWithWaitList(clQueue(queue), 1, in(w), out(w)))
+	}
+	t.readBuffer = func(queue, mem uintptr, off, n uint64, dst uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return linkedEvent(w, cl.EnqueueReadBuffer(clQueue(queue), clMem(mem), cl.NON_BLOCKING, off, n, dl.Pointer(dst), 0, nil, out(w)))
+	}
+	t.writeBuffer = func(queue, mem uintptr, off, n uint64, src uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return linkedEvent(w, cl.EnqueueWriteBuffer(clQueue(queue), clMem(mem), cl.NON_BLOCKING, off, n, dl.Pointer(src), 0, nil, out(w)))
+	}
+	t.copyBuffer = func(queue, src, dst uintptr, srcOff, dstOff, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return linkedEvent(w, cl.EnqueueCopyBuffer(clQueue(queue), clMem(src), clMem(dst), srcOff, dstOff, n, 0, nil, out(w)))
+	}
+	t.fillBuffer = func(queue, mem uintptr, bits, width, off, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		w[4] = bits
+		return linkedEvent(w, cl.EnqueueFillBuffer(clQueue(queue), clMem(mem), unsafe.Pointer(&w[4]), width, off, n, 0, nil, out(w)))
+	}
+	t.mapBuffer = func(queue, mem uintptr, flags, off, n uint64) (uintptr, uintptr, status) {
+		w := dl.GetWords()
+		addr := cl.EnqueueMapBuffer(clQueue(queue), clMem(mem), cl.NON_BLOCKING, flags, off, n, 0, nil, out(w), (*int32)(unsafe.Pointer(&w[4])))
+		st := status(w[4])
+		ev, _ := linkedEvent(w, 0)
+		return uintptr(addr), ev, st
+	}
+	t.unmapBuffer = func(queue, mem, addr uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return linkedEvent(w, cl.EnqueueUnmapMemObject(clQueue(queue), clMem(mem), dl.Pointer(addr), 0, nil, out(w)))
+	}
+}

@@ -1,0 +1,307 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// libraryEnv names the OpenCL library to load instead of the usual ones.
+const libraryEnv = "HALYARD_OPENCL_LIBRARY"
+
+func libraryNames() []string {
+	switch runtime.GOOS {
+	case "windows":
+		return []string{"OpenCL.dll"}
+	case "darwin":
+		return []string{"/System/Library/Frameworks/OpenCL.framework/OpenCL"}
+	}
+	return []string{"libOpenCL.so.1", "libOpenCL.so"}
+}
+
+// procs is the library's functions, by symbol.
+type procs struct {
+	GetPlatformIDs  dl.Proc `sym:"clGetPlatformIDs"`
+	GetPlatformInfo dl.Proc `sym:"clGetPlatformInfo"`
+	GetDeviceIDs    dl.Proc `sym:"clGetDeviceIDs"`
+	GetDeviceInfo   dl.Proc `sym:"clGetDeviceInfo"`
+	Extension       dl.Proc `sym:"clGetExtensionFunctionAddressForPlatform"`
+	CreateContext   dl.Proc `sym:"clCreateContext"`
+	ReleaseContext  dl.Proc `sym:"clReleaseContext"`
+	CreateQueue     dl.Proc `sym:"clCreateCommandQueue"`
+	ReleaseQueue    dl.Proc `sym:"clReleaseCommandQueue"`
+	Flush           dl.Proc `sym:"clFlush"`
+	CreateBuffer    dl.Proc `sym:"clCreateBuffer"`
+	ReleaseMem      dl.Proc `sym:"clReleaseMemObject"`
+	CreateUserEvent dl.Proc `sym:"clCreateUserEvent"`
+	SetUserEvent    dl.Proc `sym:"clSetUserEventStatus"`
+	RetainEvent     dl.Proc `sym:"clRetainEvent"`
+	ReleaseEvent    dl.Proc `sym:"clReleaseEvent"`
+	WaitForEvents   dl.Proc `sym:"clWaitForEvents"`
+	GetEventInfo    dl.Proc `sym:"clGetEventInfo"`
+	GetProfiling    dl.Proc `sym:"clGetEventProfilingInfo"`
+	SetCallback     dl.Proc `sym:"clSetEventCallback"`
+	Marker          dl.Proc `sym:"clEnqueueMarkerWithWaitList"`
+	Barrier         dl.Proc `sym:"clEnqueueBarrierWithWaitList"`
+	ReadBuffer      dl.Proc `sym:"clEnqueueReadBuffer"`
+	WriteBuffer     dl.Proc `sym:"clEnqueueWriteBuffer"`
+	CopyBuffer      dl.Proc `sym:"clEnqueueCopyBuffer"`
+	FillBuffer      dl.Proc `sym:"clEnqueueFillBuffer"`
+	MapBuffer       dl.Proc `sym:"clEnqueueMapBuffer"`
+	UnmapMemObject  dl.Proc `sym:"clEnqueueUnmapMemObject"`
+
+	SVMAlloc   dl.Proc `sym:"clSVMAlloc,optional"`
+	SVMFree    dl.Proc `sym:"clSVMFree,optional"`
+	SVMMemcpy  dl.Proc `sym:"clEnqueueSVMMemcpy,optional"`
+	SVMMemFill dl.Proc `sym:"clEnqueueSVMMemFill,optional"`
+	SVMMap     dl.Proc `sym:"clEnqueueSVMMap,optional"`
+	SVMUnmap   dl.Proc `sym:"clEnqueueSVMUnmap,optional"`
+	SVMMigrate dl.Proc `sym:"clEnqueueSVMMigrateMem,optional"`
+}
+
+// loadTable loads the OpenCL library.
+func loadTable() (*table, error) {
+	lib, err := dl.Open(libraryEnv, libraryNames()...)
+	if err != nil {
+		return nil, err
+	}
+	var p procs
+	if _, err := lib.Fill(&p); err != nil {
+		return nil, err
+	}
+	return loadedTable(lib.Name(), &p), nil
+}
+
+// enqueued is the end of every enqueue whose event is the first word.
+func enqueued(w *dl.Words, r uintptr) (uintptr, status) {
+	ev := uintptr(w[0])
+	w.Put()
+	return ev, status(r)
+}
+
+// created is the end of every call that returns an object and its status in the first word.
+func created(w *dl.Words, r uintptr) (uintptr, status) {
+	st := status(w[0])
+	w.Put()
+	if st != success {
+		return 0, st
+	}
+	return r, success
+}
+
+func loadedTable(library string, p *procs) *table {
+	t := &table{binding: "loaded", library: library}
+
+	t.getPlatformIDs = func() ([]uintptr, status) {
+		var n uint32
+		if st := status(p.GetPlatformIDs.Call3(0, 0, uintptr(unsafe.Pointer(&n)))); st != success || n == 0 {
+			return nil, st
+		}
+		ids := make([]uintptr, n)
+		st := status(p.GetPlatformIDs.Call3(uintptr(n), uintptr(unsafe.Pointer(&ids[0])), uintptr(unsafe.Pointer(&n))))
+		return ids[:min(int(n), len(ids))], st
+	}
+	t.getPlatformInfo = func(platform uintptr, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.GetPlatformInfo.Call5(platform, uintptr(param), uintptr(len(value)),
+			uintptr(unsafe.Pointer(unsafe.SliceData(value))), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.getDeviceIDs = func(platform uintptr, kinds uint64) ([]uintptr, status) {
+		var n uint32
+		st := status(p.GetDeviceIDs.Call5(platform, uintptr(kinds), 0, 0, uintptr(unsafe.Pointer(&n))))
+		if st != success || n == 0 {
+			return nil, st
+		}
+		ids := make([]uintptr, n)
+		st = status(p.GetDeviceIDs.Call5(platform, uintptr(kinds), uintptr(n),
+			uintptr(unsafe.Pointer(&ids[0])), uintptr(unsafe.Pointer(&n))))
+		return ids[:min(int(n), len(ids))], st
+	}
+	t.getDeviceInfo = func(device uintptr, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.GetDeviceInfo.Call5(device, uintptr(param), uintptr(len(value)),
+			uintptr(unsafe.Pointer(unsafe.SliceData(value))), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.usm = func(platform uintptr) *usmTable {
+		return loadUSM(func(name string) dl.Proc {
+			s := dl.CString(name)
+			return dl.ProcAt(p.Extension.Call2(platform, uintptr(unsafe.Pointer(&s[0]))))
+		})
+	}
+
+	t.createContext = func(platform, device uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		properties := [3]uintptr{contextPlatform, platform, 0}
+		r := p.CreateContext.Call6(uintptr(unsafe.Pointer(&properties)), 1, uintptr(unsafe.Pointer(&device)), 0, 0, w.At(0))
+		return created(w, r)
+	}
+	t.releaseContext = func(context uintptr) status { return status(p.ReleaseContext.Call1(context)) }
+	t.createQueue = func(context, device uintptr, properties uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return created(w, p.CreateQueue.Call4(context, device, uintptr(properties), w.At(0)))
+	}
+	t.releaseQueue = func(queue uintptr) status { return status(p.ReleaseQueue.Call1(queue)) }
+	t.flush = func(queue uintptr) status { return status(p.Flush.Call1(queue)) }
+
+	t.createBuffer = func(context uintptr, flags, size uint64, host uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return created(w, p.CreateBuffer.Call5(context, uintptr(flags), uintptr(size), host, w.At(0)))
+	}
+	t.releaseBuffer = func(mem uintptr) status { return status(p.ReleaseMem.Call1(mem)) }
+
+	t.createUserEvent = func(context uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return created(w, p.CreateUserEvent.Call2(context, w.At(0)))
+	}
+	t.setUserEvent = func(event uintptr, exec int32) status {
+		return status(p.SetUserEvent.Call2(event, uintptr(exec)))
+	}
+	t.retainEvent = func(event uintptr) status { return status(p.RetainEvent.Call1(event)) }
+	t.releaseEvent = func(event uintptr) status { return status(p.ReleaseEvent.Call1(event)) }
+	t.waitForEvent = func(event uintptr) status {
+		w := dl.GetWords()
+		w[0] = uint64(event)
+		st := status(p.WaitForEvents.Call2(1, w.At(0)))
+		w.Put()
+		return st
+	}
+	t.eventStatus = func(event uintptr) (int32, status) {
+		w := dl.GetWords()
+		st := status(p.GetEventInfo.Call5(event, eventCommandExecutionStatus, 4, w.At(0), 0))
+		exec := int32(w[0])
+		w.Put()
+		return exec, st
+	}
+	t.eventProfile = func(event uintptr, param uint32) (uint64, status) {
+		w := dl.GetWords()
+		st := status(p.GetProfiling.Call5(event, uintptr(param), 8, w.At(0), 0))
+		ns := w[0]
+		w.Put()
+		return ns, st
+	}
+	t.setEventCallback = func(event, entry, data uintptr) status {
+		return status(p.SetCallback.Call4(event, execComplete, entry, data))
+	}
+
+	t.marker = func(queue uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.Marker.Call4(queue, 0, 0, w.At(0)))
+	}
+	t.barrier = func(queue, wait uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		w[1] = uint64(wait)
+		return enqueued(w, p.Barrier.Call4(queue, 1, w.At(1), w.At(0)))
+	}
+	t.readBuffer = func(queue, mem uintptr, off, n uint64, dst uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.ReadBuffer.Call9(queue, mem, 0, uintptr(off), uintptr(n), dst, 0, 0, w.At(0)))
+	}
+	t.writeBuffer = func(queue, mem uintptr, off, n uint64, src uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.WriteBuffer.Call9(queue, mem, 0, uintptr(off), uintptr(n), src, 0, 0, w.At(0)))
+	}
+	t.copyBuffer = func(queue, src, dst uintptr, srcOff, dstOff, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.CopyBuffer.Call9(queue, src, dst, uintptr(srcOff), uintptr(dstOff), uintptr(n), 0, 0, w.At(0)))
+	}
+	t.fillBuffer = func(queue, mem uintptr, bits, width, off, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		w[1] = bits
+		return enqueued(w, p.FillBuffer.Call9(queue, mem, w.At(1), uintptr(width), uintptr(off), uintptr(n), 0, 0, w.At(0)))
+	}
+	t.mapBuffer = func(queue, mem uintptr, flags, off, n uint64) (uintptr, uintptr, status) {
+		w := dl.GetWords()
+		addr := p.MapBuffer.Call10(queue, mem, 0, uintptr(flags), uintptr(off), uintptr(n), 0, 0, w.At(0), w.At(1))
+		st := status(w[1])
+		ev, _ := enqueued(w, 0)
+		return addr, ev, st
+	}
+	t.unmapBuffer = func(queue, mem, addr uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.UnmapMemObject.Call6(queue, mem, addr, 0, 0, w.At(0)))
+	}
+
+	if p.SVMAlloc.Valid() && p.SVMFree.Valid() && p.SVMMemcpy.Valid() && p.SVMMemFill.Valid() &&
+		p.SVMMap.Valid() && p.SVMUnmap.Valid() {
+		loadSVM(t, p)
+	}
+	return t
+}
+
+func loadSVM(t *table, p *procs) {
+	t.svmAlloc = func(context uintptr, flags, size, align uint64) uintptr {
+		return p.SVMAlloc.Call4(context, uintptr(flags), uintptr(size), uintptr(align))
+	}
+	t.svmFree = func(context, addr uintptr) { p.SVMFree.Call2(context, addr) }
+	t.svmMemcpy = func(queue, dst, src uintptr, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.SVMMemcpy.Call8(queue, 0, dst, src, uintptr(n), 0, 0, w.At(0)))
+	}
+	t.svmFill = func(queue, dst uintptr, bits, width, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		w[1] = bits
+		return enqueued(w, p.SVMMemFill.Call8(queue, dst, w.At(1), uintptr(width), uintptr(n), 0, 0, w.At(0)))
+	}
+	t.svmMap = func(queue uintptr, flags uint64, addr uintptr, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.SVMMap.Call8(queue, 0, uintptr(flags), addr, uintptr(n), 0, 0, w.At(0)))
+	}
+	t.svmUnmap = func(queue, addr uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, p.SVMUnmap.Call5(queue, addr, 0, 0, w.At(0)))
+	}
+	if p.SVMMigrate.Valid() {
+		t.svmMigrate = func(queue, addr uintptr, n, flags uint64) (uintptr, status) {
+			w := dl.GetWords()
+			w[1], w[2] = uint64(addr), n
+			return enqueued(w, p.SVMMigrate.Call8(queue, 1, w.At(1), w.At(2), uintptr(flags), 0, 0, w.At(0)))
+		}
+	}
+}
+
+// loadUSM looks up cl_intel_unified_shared_memory, whose functions belong to a platform. It returns
+// nil if the platform lacks one that is needed.
+func loadUSM(extension func(name string) dl.Proc) *usmTable {
+	var (
+		hostAlloc   = extension("clHostMemAllocINTEL")
+		deviceAlloc = extension("clDeviceMemAllocINTEL")
+		sharedAlloc = extension("clSharedMemAllocINTEL")
+		free        = extension("clMemFreeINTEL")
+		memcpy      = extension("clEnqueueMemcpyINTEL")
+		fill        = extension("clEnqueueMemFillINTEL")
+	)
+	for _, p := range []dl.Proc{hostAlloc, deviceAlloc, sharedAlloc, free, memcpy, fill} {
+		if !p.Valid() {
+			return nil
+		}
+	}
+	u := &usmTable{}
+	u.hostAlloc = func(context uintptr, size, align uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return created(w, hostAlloc.Call5(context, 0, uintptr(size), uintptr(align), w.At(0)))
+	}
+	u.deviceAlloc = func(context, device uintptr, size, align uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return created(w, deviceAlloc.Call6(context, device, 0, uintptr(size), uintptr(align), w.At(0)))
+	}
+	u.sharedAlloc = func(context, device uintptr, size, align uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return created(w, sharedAlloc.Call6(context, device, 0, uintptr(size), uintptr(align), w.At(0)))
+	}
+	u.free = func(context, addr uintptr) status { return status(free.Call2(context, addr)) }
+	u.memcpy = func(queue, dst, src uintptr, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		return enqueued(w, memcpy.Call8(queue, 0, dst, src, uintptr(n), 0, 0, w.At(0)))
+	}
+	u.fill = func(queue, dst uintptr, bits, width, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		w[1] = bits
+		return enqueued(w, fill.Call8(queue, dst, w.At(1), uintptr(width), uintptr(n), 0, 0, w.At(0)))
+	}
+	return u
+}

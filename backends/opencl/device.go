@@ -1,0 +1,162 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+type contextKey struct {
+	device uintptr
+	tier   tier
+}
+
+// sharedContext is the cl_context that all handles on a device in one tier share.
+type sharedContext struct {
+	lib  *library
+	key  contextKey
+	cl   uintptr
+	refs int           // guarded by lib.mu
+	held atomic.Uint64 // bytes that count against the device's memory
+
+	mu         sync.Mutex
+	registered []span // sorted
+}
+
+// span is a range of host memory.
+type span struct{ start, end uintptr }
+
+// device is one handle.
+type device struct {
+	t    *table
+	hw   *hardware
+	tier tier
+	ctx  *sharedContext
+	info driver.Info
+}
+
+func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*device, error) {
+	const op = "open"
+	chosen := prefer.choose(h.tiers)
+	if chosen == tierNone {
+		return nil, refusal(op, ordinal, driver.ErrUnsupported, "%s", h.lacking(prefer))
+	}
+	key := contextKey{h.id, chosen}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx := l.contexts[key]
+	if ctx == nil {
+		siglib.Enter()
+		cl, st := l.t.createContext(h.platform.id, h.id)
+		siglib.Leave()
+		if st != success {
+			return nil, failure(op, ordinal, "clCreateContext", st)
+		}
+		ctx = &sharedContext{lib: l, key: key, cl: cl}
+		l.contexts[key] = ctx
+	}
+	ctx.refs++
+	return &device{t: l.t, hw: h, tier: chosen, ctx: ctx, info: h.info(l.t, ordinal, prefer)}, nil
+}
+
+// Info describes the device.
+func (d *device) Info() driver.Info { return d.info }
+
+// MemInfo returns what cl_amd_device_attribute_query tells; no other platform tells.
+func (d *device) MemInfo() (free, total uint64, err error) {
+	const op = "memory information"
+	if !d.hw.freeMemory {
+		return 0, 0, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the platform does not tell its free memory")
+	}
+	// The total free memory and the largest free block, in KiB.
+	var value [16]byte
+	if _, st := d.t.getDeviceInfo(d.hw.id, deviceFreeMemoryAMD, value[:]); st != success {
+		return 0, 0, failure(op, d.info.Ordinal, "clGetDeviceInfo", st)
+	}
+	return binary.NativeEndian.Uint64(value[:]) << 10, d.info.TotalMemory, nil
+}
+
+// Close releases the handle.
+func (d *device) Close() error {
+	l := d.ctx.lib
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.ctx.refs--
+	if d.ctx.refs > 0 {
+		return nil
+	}
+	delete(l.contexts, d.ctx.key)
+	return d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl))
+}
+
+// Link allows everything between handles on one device in one tier.
+func (d *device) Link(other driver.Device) driver.Link {
+	if o, ok := other.(*device); ok && o.ctx == d.ctx {
+		return driver.LinkWait | driver.LinkCopy
+	}
+	return 0
+}
+
+// Register makes host memory usable in place. Memory that is reached by its address must
+// be aligned to 8 bytes, the widest pattern of a fill.
+func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
+	const op = "register"
+	if !d.info.Caps.Has(driver.CapRegister) {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the device cannot use existing host memory in place")
+	}
+	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
+	if d.tier != tierBuffer && s.start%8 != 0 {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "the memory is at %#x, and 8 bytes are needed", s.start)
+	}
+	if !d.ctx.claim(s) {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrBusy, "%d bytes at %#x overlap memory that is registered", size, s.start)
+	}
+	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, host: ptr, registered: true}
+	if d.tier == tierBuffer {
+		mem, st := d.t.createBuffer(d.ctx.cl, memReadWrite|memUseHostPtr, size, s.start)
+		if st != success {
+			d.ctx.yield(s)
+			return nil, failure(op, d.info.Ordinal, "clCreateBuffer", st)
+		}
+		m.mem = mem
+	}
+	return m, nil
+}
+
+// claim notes a range as registered, unless it overlaps one that is.
+func (c *sharedContext) claim(s span) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(c.registered, s, compareSpans)
+	if i > 0 && c.registered[i-1].end > s.start || i < len(c.registered) && c.registered[i].start < s.end {
+		return false
+	}
+	c.registered = slices.Insert(c.registered, i, s)
+	return true
+}
+
+func (c *sharedContext) yield(s span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i, ok := slices.BinarySearchFunc(c.registered, s, compareSpans); ok {
+		c.registered = slices.Delete(c.registered, i, i+1)
+	}
+}
+
+func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }
+
+// check is nil for success.
+func (d *device) check(op, api string, st status) error {
+	if st == success {
+		return nil
+	}
+	return failure(op, d.info.Ordinal, api, st)
+}

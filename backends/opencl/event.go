@@ -1,0 +1,123 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"sync"
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// event stands for a command of a stream.
+type event struct {
+	dev    *device
+	timing bool
+
+	mu     sync.Mutex
+	cl     uintptr // 0 if never recorded, or done and not needed any more
+	stream *stream // where it was recorded
+}
+
+// NewEvent returns an event. OpenCL makes the vendor's when a command is enqueued.
+func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
+	return &event{dev: d, timing: o.Timing}, nil
+}
+
+// set makes the event stand for a command, of whose event it takes over the reference.
+func (e *event) set(s *stream, cl uintptr) {
+	e.mu.Lock()
+	old := e.cl
+	e.cl, e.stream = cl, s
+	e.mu.Unlock()
+	if old != 0 {
+		e.dev.t.releaseEvent(old)
+	}
+}
+
+// poll reports whether the command is done. An event without timing then needs its vendor's no more,
+// unless it failed, which later calls report too. e.mu is locked.
+func (e *event) poll(op string) (bool, error) {
+	if e.cl == 0 {
+		return true, nil
+	}
+	exec, st := e.dev.t.eventStatus(e.cl)
+	if st != success {
+		return false, e.dev.check(op, "clGetEventInfo", st)
+	}
+	if exec > execComplete {
+		return false, nil
+	}
+	if exec == execComplete && !e.timing {
+		e.dev.t.releaseEvent(e.cl)
+		e.cl = 0
+	}
+	return true, e.dev.finished(op, exec)
+}
+
+// Query reports whether the work is done.
+func (e *event) Query() (bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.poll("query event")
+}
+
+// Sync waits for the work.
+func (e *event) Sync() error {
+	e.mu.Lock()
+	cl := e.cl
+	if cl == 0 {
+		e.mu.Unlock()
+		return nil
+	}
+	// Recording the event again meanwhile must not take the command's event away.
+	e.dev.t.retainEvent(cl)
+	e.mu.Unlock()
+	err := e.dev.await("sync event", cl)
+	e.dev.t.releaseEvent(cl)
+	return err
+}
+
+// Elapsed is the time between the completion of two commands.
+func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
+	start, err := since.(*event).stamp()
+	if err != nil {
+		return 0, err
+	}
+	end, err := e.stamp()
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(end - start), nil
+}
+
+// stamp is the device's time at which the command completed, in nanoseconds.
+func (e *event) stamp() (int64, error) {
+	const op = "elapsed time"
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cl == 0 {
+		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrInvalidArgument, "an event was not recorded with timing")
+	}
+	done, err := e.poll(op)
+	if err != nil {
+		return 0, err
+	}
+	if !done {
+		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrNotReady, "the work of an event is not done")
+	}
+	ns, st := e.dev.t.eventProfile(e.cl, profilingCommandEnd)
+	return int64(ns), e.dev.check(op, "clGetEventProfilingInfo", st)
+}
+
+// Close releases the event.
+func (e *event) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cl == 0 {
+		return nil
+	}
+	cl := e.cl
+	e.cl = 0
+	return e.dev.check("close event", "clReleaseEvent", e.dev.t.releaseEvent(cl))
+}

@@ -1,0 +1,214 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// facts reads what a platform or a device says of itself. What it does not say is zero.
+type facts struct {
+	get func(param uint32, value []byte) (uint64, status)
+}
+
+func (f facts) bytes(param uint32) []byte {
+	n, st := f.get(param, nil)
+	if st != success || n == 0 {
+		return nil
+	}
+	value := make([]byte, n)
+	if _, st := f.get(param, value); st != success {
+		return nil
+	}
+	return value
+}
+
+func (f facts) text(param uint32) string {
+	text, _, _ := strings.Cut(string(f.bytes(param)), "\x00")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// number reads an integer of 4 or 8 bytes.
+func (f facts) number(param uint32) uint64 {
+	var value [8]byte
+	if n, st := f.get(param, value[:]); st != success || n > 8 {
+		return 0
+	}
+	return binary.NativeEndian.Uint64(value[:])
+}
+
+// words reads n integers of 4 bytes.
+func (f facts) words(param uint32, n int) []uint32 {
+	b := f.bytes(param)
+	if len(b) < 4*n {
+		return nil
+	}
+	words := make([]uint32, n)
+	for i := range words {
+		words[i] = binary.NativeEndian.Uint32(b[4*i:])
+	}
+	return words
+}
+
+// hardware is what one device said of itself.
+type hardware struct {
+	platform *platform
+	id       uintptr
+	problem  string // with devices beside it that are not listed
+
+	name, vendor, driver, platformText string
+	major, minor                       int
+	uuid                               driver.UUID
+	pci                                driver.PCI
+	total, maxAlloc, align             uint64
+	unified, emulated                  bool
+	freeMemory                         bool // it tells its free memory
+	unifiedSVM                         bool // cl_khr_unified_svm
+
+	tiers      tiers
+	usm        *usmTable
+	usmShared  uint64 // capabilities of shared memory
+	usmSystem  uint64
+	svm        uint64
+	svmMigrate bool
+}
+
+// describe asks a device, and says why it cannot be used if so.
+func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardware, string) {
+	f := facts{func(param uint32, value []byte) (uint64, status) { return t.getDeviceInfo(id, param, value) }}
+	h := &hardware{
+		platform: p, id: id,
+		name: f.text(deviceName), vendor: f.text(deviceVendor), driver: f.text(driverVersion),
+		total: f.number(deviceGlobalMemSize), maxAlloc: f.number(deviceMaxAlloc),
+		align: f.number(deviceBaseAddrAlign) / 8,
+	}
+	if name := p.name.Load(); name != nil {
+		h.platformText = *name
+	}
+	version := f.text(deviceVersion)
+	if _, err := fmt.Sscanf(version, "OpenCL %d.%d", &h.major, &h.minor); err != nil || !h.atLeast(1, 2) {
+		return nil, fmt.Sprintf("%s offers %q, and 1.2 is needed", h.name, version)
+	}
+	if f.number(deviceAvailable) == 0 {
+		return nil, h.name + " is not available now"
+	}
+	if h.align == 0 || h.align&(h.align-1) != 0 {
+		h.align = 128 // the size of the largest type, long16
+	}
+	kind := f.number(deviceType)
+	h.unified = kind&deviceTypeCPU != 0 || f.number(deviceHostUnified) != 0
+	h.emulated = strings.Contains(strings.ToLower(h.name), "emulat") || strings.Contains(strings.ToLower(h.name), "simulat")
+
+	extensions := map[string]bool{}
+	for _, e := range strings.Fields(f.text(deviceExtensions)) {
+		extensions[e] = true
+	}
+	h.unifiedSVM = extensions["cl_khr_unified_svm"]
+	h.freeMemory = extensions["cl_amd_device_attribute_query"]
+	if extensions["cl_khr_device_uuid"] {
+		copy(h.uuid[:], f.bytes(deviceUUID))
+	}
+	if extensions["cl_khr_pci_bus_info"] {
+		if w := f.words(devicePCIBusInfo, 4); w != nil {
+			h.pci = driver.PCI{Known: true, Domain: w[0], Bus: w[1], Dev: w[2], Fun: w[3]}
+		}
+	}
+
+	h.tiers = 1 << tierBuffer
+	if t.svmAlloc != nil && h.atLeast(2, 0) {
+		h.svm = f.number(deviceSVMCaps)
+		h.svmMigrate = t.svmMigrate != nil && h.atLeast(2, 1)
+		if h.svm&svmCoarse != 0 {
+			h.tiers |= 1 << tierSVMCoarse
+		}
+		if h.svm&svmFine != 0 {
+			h.tiers |= 1 << tierSVM
+		}
+	}
+	if extensions["cl_intel_unified_shared_memory"] &&
+		f.number(deviceUSMDevice)&usmAccess != 0 && f.number(deviceUSMHost)&usmAccess != 0 {
+		if h.usm = usm(); h.usm != nil {
+			h.tiers |= 1 << tierUSM
+			h.usmShared = f.number(deviceUSMShared)
+			h.usmSystem = f.number(deviceUSMSystem)
+		}
+	}
+	return h, ""
+}
+
+func (h *hardware) atLeast(major, minor int) bool {
+	return h.major > major || h.major == major && h.minor >= minor
+}
+
+// info describes the device for the tier that is preferred.
+func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
+	chosen := prefer.choose(h.tiers)
+	about := []string{
+		fmt.Sprintf("%s %s", h.platformText, h.driver),
+		fmt.Sprintf("OpenCL %d.%d", h.major, h.minor),
+		fmt.Sprintf("%s %s", t.binding, t.library),
+	}
+	if h.unifiedSVM {
+		about = append(about, "cl_khr_unified_svm")
+	}
+	if chosen == tierNone {
+		about = append(about, h.lacking(prefer))
+	}
+	info := driver.Info{
+		Backend: backendName, Ordinal: ordinal,
+		Name: h.name, Vendor: h.vendor, Driver: strings.Join(about, ", "), Tier: chosen.String(),
+		UUID: h.uuid, PCI: h.pci,
+		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
+		Unified: h.unified, Simulated: h.emulated,
+		Caps: h.caps(chosen),
+	}
+	return info
+}
+
+func (h *hardware) lacking(prefer preference) string {
+	return fmt.Sprintf("%s is %s, and the device has %s", memoryEnv, prefer.forced, h.tiers)
+}
+
+// pageAlign is the largest alignment of memory that has an address: the backend sees to what
+// is beyond the vendor's own.
+const pageAlign = 4096
+
+func (h *hardware) maxAlign(chosen tier) uint64 {
+	if chosen == tierBuffer {
+		return h.align
+	}
+	return max(h.align, pageAlign)
+}
+
+func (h *hardware) caps(chosen tier) driver.Caps {
+	if chosen == tierNone {
+		return 0
+	}
+	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy
+	set := func(c driver.Caps, when bool) {
+		if when {
+			caps |= c
+		}
+	}
+	set(driver.CapMemInfo, h.freeMemory)
+	set(driver.CapAddress, chosen != tierBuffer)
+	set(driver.CapMap, chosen == tierBuffer || chosen == tierSVMCoarse)
+	switch chosen {
+	case tierUSM:
+		shared := h.usmShared&usmAccess != 0
+		set(driver.CapShared, shared)
+		set(driver.CapConcurrent, shared && h.usmShared&usmConcurrentAccess != 0)
+		set(driver.CapRegister, h.unified && h.usmSystem&usmAccess != 0)
+	case tierSVM:
+		set(driver.CapShared|driver.CapConcurrent, true)
+		set(driver.CapPrefetch, h.svmMigrate)
+		set(driver.CapRegister, h.unified && h.svm&svmFineSystem != 0)
+	case tierBuffer:
+		set(driver.CapRegister, h.unified)
+	}
+	return caps
+}

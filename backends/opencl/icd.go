@@ -1,0 +1,80 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// The OpenCL library on Linux and the BSDs only finds drivers: each is registered by a file that
+// holds the name of its library. The library passes over a driver that does not load and says nothing.
+
+// registry is the folder of those files, or the one file or library, that the
+// environment or the system gives.
+func driverRegistry() string {
+	for _, env := range []string{"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"} {
+		if v := os.Getenv(env); v != "" {
+			return v
+		}
+	}
+	return "/etc/OpenCL/vendors"
+}
+
+// driverProblems says what is wrong with the registered drivers, one sentence each. It loads
+// them, and so must come after the OpenCL library did.
+func driverProblems() []string {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return nil
+	}
+	where := driverRegistry()
+	var files []string
+	switch info, err := os.Stat(where); {
+	case err != nil:
+		return []string{fmt.Sprintf("no driver is registered: %v", err)}
+	case !info.IsDir():
+		files = []string{where}
+	default:
+		files, _ = filepath.Glob(filepath.Join(where, "*.icd"))
+		slices.Sort(files)
+		if len(files) == 0 {
+			return []string{fmt.Sprintf("no driver is registered: %s holds no .icd file", where)}
+		}
+	}
+	var problems []string
+	for _, file := range files {
+		if why := driverProblem(file); why != "" {
+			problems = append(problems, why)
+		}
+	}
+	return problems
+}
+
+// driverProblem says why the driver of one file does not load, or nothing.
+func driverProblem(file string) string {
+	name := file
+	if strings.HasSuffix(file, ".icd") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err.Error()
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		if name = strings.TrimSpace(first); name == "" {
+			return file + " names no library"
+		}
+	}
+	_, err := dl.Open("", name)
+	var load *dl.LoadError
+	if errors.As(err, &load) && len(load.Tried) > 0 {
+		return fmt.Sprintf("%s names %s, which does not load: %s", file, name,
+			strings.TrimPrefix(load.Tried[0].Reason, name+": "))
+	}
+	return ""
+}

@@ -1,0 +1,207 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// memory is one allocation: an address in the tiers that have them, a cl_mem in the buffer tier.
+type memory struct {
+	dev  *device
+	kind driver.Kind
+	size uint64
+
+	addr uintptr // what copies and kernels use
+	base uintptr // what the vendor gave, at or before addr
+	mem  uintptr // the cl_mem, or 0
+
+	host       unsafe.Pointer // where the host sees it, or nil
+	owned      []byte         // the host memory behind a cl_mem
+	charged    uint64         // bytes that count against the device's memory
+	registered bool
+}
+
+// vendorAlign is the largest alignment that clSVMAlloc and the USM calls take: the size of the
+// largest type, long16.
+const vendorAlign = 128
+
+// Alloc allocates memory.
+func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
+	const op = "alloc"
+	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier has no shared memory", d.tier)
+	}
+	m := &memory{dev: d, kind: kind, size: size}
+	if err := d.charge(m, op); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.tier == tierBuffer {
+		err = m.allocBuffer(op)
+	} else {
+		err = m.allocAddress(op, max(align, d.info.Alignment))
+	}
+	if err != nil {
+		d.ctx.held.Add(-m.charged)
+		return nil, err
+	}
+	return m, nil
+}
+
+// charge keeps what is allocated within the memory that the device says it has. CPU runtimes
+// would go on until the system kills the program, for they allocate lazily.
+func (d *device) charge(m *memory, op string) error {
+	if m.kind == driver.KindHost && !d.info.Unified || d.info.TotalMemory == 0 {
+		return nil
+	}
+	held := d.ctx.held.Add(m.size)
+	if held > d.info.TotalMemory || held < m.size {
+		d.ctx.held.Add(-m.size)
+		err := refusal(op, d.info.Ordinal, driver.ErrOutOfMemory, "the device has %d bytes", d.info.TotalMemory)
+		err.Shortage = d.shortage(m)
+		return err
+	}
+	m.charged = m.size
+	return nil
+}
+
+func (d *device) shortage(m *memory) *driver.Shortage {
+	s := &driver.Shortage{Request: m.size, Kind: m.kind, Held: d.ctx.held.Load() - m.charged, Total: d.info.TotalMemory}
+	if free, total, err := d.MemInfo(); err == nil {
+		s.Free, s.Total, s.FreeKnown = free, total, true
+	}
+	return s
+}
+
+// allocationFailure is the error of a vendor's allocation.
+func (m *memory) allocationFailure(op, api string, st status) error {
+	err := failure(op, m.dev.info.Ordinal, api, st)
+	if err.Kind == driver.ErrOutOfMemory {
+		err.Shortage = m.dev.shortage(m)
+	}
+	return err
+}
+
+func (m *memory) allocAddress(op string, align uint64) error {
+	d := m.dev
+	size := m.size
+	if align > vendorAlign {
+		size += align - 1
+	}
+	ask := min(align, vendorAlign)
+	var st status
+	var api string
+	switch {
+	case d.tier != tierUSM:
+		api = "clSVMAlloc"
+		flags := uint64(memReadWrite)
+		// Memory that only the device touches need not be fine-grained.
+		if d.tier == tierSVM && m.kind != driver.KindDevice {
+			flags |= memSVMFineGrained
+		}
+		if m.base = d.t.svmAlloc(d.ctx.cl, flags, size, ask); m.base == 0 {
+			err := refusal(op, d.info.Ordinal, driver.ErrOutOfMemory, "clSVMAlloc gave no memory")
+			err.Shortage = d.shortage(m)
+			return err
+		}
+	case m.kind == driver.KindHost:
+		api = "clHostMemAllocINTEL"
+		m.base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
+	case m.kind == driver.KindShared:
+		api = "clSharedMemAllocINTEL"
+		m.base, st = d.hw.usm.sharedAlloc(d.ctx.cl, d.hw.id, size, ask)
+	default:
+		api = "clDeviceMemAllocINTEL"
+		m.base, st = d.hw.usm.deviceAlloc(d.ctx.cl, d.hw.id, size, ask)
+	}
+	if st != success {
+		return m.allocationFailure(op, api, st)
+	}
+	m.addr = (m.base + uintptr(align-1)) &^ uintptr(align-1)
+	if m.kind != driver.KindDevice {
+		m.host = dl.Pointer(m.addr)
+	}
+	return nil
+}
+
+// allocBuffer makes a cl_mem. One of KindHost stands on the system's memory: with
+// CL_MEM_USE_HOST_PTR a mapping is always at the same address, and a device that shares the
+// host's memory works on it in place (OpenCL 1.2, section 5.2.1).
+func (m *memory) allocBuffer(op string) error {
+	d := m.dev
+	flags := uint64(memReadWrite)
+	if m.kind == driver.KindHost {
+		owned, err := mapHost(m.size)
+		if err != nil {
+			e := refusal(op, d.info.Ordinal, driver.ErrOutOfMemory, "the system gave no memory")
+			e.Err = err
+			e.Shortage = d.shortage(m)
+			return e
+		}
+		flags |= memUseHostPtr
+		m.owned = owned
+		m.host = unsafe.Pointer(unsafe.SliceData(owned))
+		m.addr = uintptr(m.host)
+	}
+	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, m.addr)
+	if st != success {
+		if m.owned != nil {
+			_ = unmapHost(m.owned)
+		}
+		return m.allocationFailure(op, "clCreateBuffer", st)
+	}
+	m.mem = mem
+	return nil
+}
+
+// Size is the size asked for.
+func (m *memory) Size() uint64 { return m.size }
+
+// Handle is an address, or the cl_mem in the buffer tier.
+func (m *memory) Handle() uintptr {
+	if m.mem != 0 {
+		return m.mem
+	}
+	return m.addr
+}
+
+// HostPointer is where the host sees the memory.
+func (m *memory) HostPointer() unsafe.Pointer { return m.host }
+
+// NeedsMap reports whether the host must map the memory first.
+func (m *memory) NeedsMap() bool {
+	return m.host != nil && (m.mem != 0 || m.dev.tier == tierSVMCoarse)
+}
+
+// Free gives the memory back.
+func (m *memory) Free() error {
+	const op = "free"
+	d := m.dev
+	var err error
+	switch {
+	case m.mem != 0:
+		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
+		if m.owned != nil && err == nil {
+			if e := unmapHost(m.owned); e != nil {
+				r := refusal(op, d.info.Ordinal, driver.ErrInternal, "the system did not take the memory back")
+				r.Err = e
+				err = r
+			}
+		}
+	case m.registered:
+	case d.tier == tierUSM:
+		err = d.check(op, "clMemFreeINTEL", d.hw.usm.free(d.ctx.cl, m.base))
+	default:
+		d.t.svmFree(d.ctx.cl, m.base)
+	}
+	if m.registered {
+		start := uintptr(m.host)
+		d.ctx.yield(span{start, start + uintptr(m.size)})
+	}
+	d.ctx.held.Add(-m.charged)
+	return err
+}

@@ -1,0 +1,321 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+func hostBytes(m *memory) []byte { return unsafe.Slice((*byte)(m.HostPointer()), m.Size()) }
+
+// onHost lets the host touch memory, through the map that it may need.
+func onHost(t testing.TB, s *stream, m *memory, touch func([]byte)) {
+	t.Helper()
+	ok(t, s.Map(m, true))
+	ok(t, s.Sync())
+	touch(hostBytes(m))
+	ok(t, s.Unmap(m))
+	ok(t, s.Sync())
+}
+
+func TestHostTouchesHostMemory(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s := newStream(t, p)
+		for _, kind := range kinds(p) {
+			m := alloc(t, p, kind, 5000)
+			if kind == driver.KindDevice {
+				if m.HostPointer() != nil {
+					t.Error("memory of the device has a host pointer")
+				}
+				closeAll(t, m)
+				continue
+			}
+			wantMap := p.info.Caps.Has(driver.CapMap)
+			if m.NeedsMap() != wantMap {
+				t.Errorf("%s memory needs map: %t, want %t", kind, m.NeedsMap(), wantMap)
+			}
+			want := ramp(5000, 11)
+			onHost(t, s, m, func(b []byte) { copy(b, want) })
+			same(t, "read by the device", read(t, s, whole(m)), want)
+			ok(t, s.Fill(part(m, 8, 16), driver.Pattern{Bits: 0xAA, Width: 1}))
+			onHost(t, s, m, func(b []byte) {
+				for i := range 16 {
+					want[8+i] = 0xAA
+				}
+				same(t, "read by the host", b, want)
+			})
+			closeAll(t, m)
+		}
+		closeAll(t, s)
+	})
+}
+
+// The map of one stream holds for work of another that waits for it.
+func TestMapIsOrdered(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		a, b, m := newStream(t, p), newStream(t, p), alloc(t, p, driver.KindHost, 64)
+		want := ramp(64, 1)
+		onHost(t, a, m, func(dst []byte) { copy(dst, want) })
+		g := gated(t, a)
+		ok(t, a.Map(m, false))
+		e := newEvent(t, p, false)
+		ok(t, a.Record(e))
+		wantDone(t, false, e.Query)
+		ok(t, g.Open())
+		ok(t, e.Sync())
+		same(t, "mapped", hostBytes(m), want)
+		ok(t, a.Unmap(m))
+		ok(t, a.Record(e))
+		ok(t, b.Wait(e))
+		ok(t, b.Fill(whole(m), driver.Pattern{Width: 1}))
+		same(t, "after the other stream's fill", read(t, b, whole(m)), make([]byte, 64))
+		closeAll(t, e, m, a, b)
+	})
+}
+
+func TestAlignment(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		for _, kind := range kinds(p) {
+			for align := uint64(1); align <= p.info.MaxAlign; align *= 2 {
+				for _, size := range []uint64{1, 100, 5000} {
+					m, err := p.Alloc(kind, size, align)
+					ok(t, err)
+					if p.info.Caps.Has(driver.CapAddress) && uint64(m.Handle())%max(align, p.info.Alignment) != 0 {
+						t.Errorf("%s memory aligned to %d is at %#x", kind, align, m.Handle())
+					}
+					if m.HostPointer() != nil && uint64(uintptr(m.HostPointer()))%align != 0 {
+						t.Errorf("%s memory aligned to %d is at %p on the host", kind, align, m.HostPointer())
+					}
+					if m.Size() != size {
+						t.Errorf("size %d, want %d", m.Size(), size)
+					}
+					closeAll(t, m)
+				}
+			}
+		}
+	})
+}
+
+func TestLiveMemoryIsDistinct(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s := newStream(t, p)
+		var all []*memory
+		for i := range 40 {
+			m := alloc(t, p, kinds(p)[i%len(kinds(p))], uint64(1+i*37))
+			ok(t, s.Fill(whole(m), driver.Pattern{Bits: uint64(i), Width: 1}))
+			all = append(all, m)
+		}
+		ok(t, s.Sync())
+		for i, m := range all {
+			for _, b := range read(t, s, whole(m)) {
+				if b != byte(i) {
+					t.Fatalf("memory %d holds %d", i, b)
+				}
+			}
+		}
+		var wg sync.WaitGroup
+		for _, m := range all {
+			wg.Go(func() {
+				if err := m.Free(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		closeAll(t, s)
+	})
+}
+
+func TestSharedMemoryWhereThereIsNone(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if p.info.Caps.Has(driver.CapShared) {
+			closeAll(t, alloc(t, p, driver.KindShared, 1))
+			return
+		}
+		_, err := p.Alloc(driver.KindShared, 1, 0)
+		wantKind(t, err, driver.ErrUnsupported)
+	})
+}
+
+func TestExhaustionIsOutOfMemory(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		for _, kind := range kinds(p) {
+			var all []driver.Memory
+			var err error
+			for range 1000 {
+				var m driver.Memory
+				if m, err = p.Alloc(kind, p.info.MaxAlloc, 0); err != nil {
+					break
+				}
+				all = append(all, m)
+			}
+			wantKind(t, err, driver.ErrOutOfMemory)
+			s := err.(*driver.Error).Shortage
+			if s == nil || s.Request != p.info.MaxAlloc || s.Kind != kind || s.Held != uint64(len(all))*p.info.MaxAlloc {
+				t.Errorf("%s: the error says %+v with %d allocations held", kind, s, len(all))
+			}
+			for _, m := range all {
+				closeAll(t, m)
+			}
+			// And again, after everything was given back.
+			closeAll(t, alloc(t, p, kind, 4096))
+			if held := p.ctx.held.Load(); held != 0 {
+				t.Errorf("%d bytes are still counted", held)
+			}
+		}
+	})
+}
+
+func TestRegisteredMemoryIsUsedInPlace(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if !p.info.Caps.Has(driver.CapRegister) {
+			_, err := p.Register(unsafe.Pointer(new(uint64)), 8)
+			wantKind(t, err, driver.ErrUnsupported)
+			return
+		}
+		s := newStream(t, p)
+		host := ramp(64<<10, 2)
+		for round := range 2 {
+			r, err := p.Register(unsafe.Pointer(&host[0]), uint64(len(host)))
+			ok(t, err)
+			m := r.(*memory)
+			if m.HostPointer() != unsafe.Pointer(&host[0]) || m.Size() != uint64(len(host)) {
+				t.Errorf("%d bytes at %p, registered %d at %p", m.Size(), m.HostPointer(), len(host), &host[0])
+			}
+			same(t, "read by the device", read(t, s, whole(m)), host)
+			ok(t, s.Fill(part(m, 64, 128), driver.Pattern{Bits: uint64(round), Width: 2}))
+			onHost(t, s, m, func(b []byte) {
+				for i := range 128 {
+					if host[64+i] != byte(round)*byte(1-i%2) {
+						t.Fatalf("round %d: byte %d is %d", round, 64+i, host[64+i])
+					}
+				}
+			})
+			for _, overlap := range [][2]int{{0, len(host)}, {4096, 8}, {len(host) - 8, 8}, {0, 8}} {
+				_, err := p.Register(unsafe.Pointer(&host[overlap[0]]), uint64(overlap[1]))
+				wantKind(t, err, driver.ErrBusy)
+			}
+			closeAll(t, m)
+		}
+		// Neighbours do not overlap.
+		var parts []driver.Memory
+		for _, off := range []int{32 << 10, 0, 16 << 10} {
+			m, err := p.Register(unsafe.Pointer(&host[off]), 16<<10)
+			ok(t, err)
+			parts = append(parts, m)
+		}
+		for _, m := range parts {
+			closeAll(t, m)
+		}
+		if p.tier != tierBuffer {
+			_, err := p.Register(unsafe.Pointer(&host[1]), 8)
+			wantKind(t, err, driver.ErrMisaligned)
+		}
+		closeAll(t, s)
+	})
+}
+
+// Memory that a unified device shares with the host is not copied: what the device writes is at
+// the host's address, through its handle and not through a copy to the host.
+func TestUnifiedMemoryIsOne(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if !p.info.Unified {
+			t.Skip("the device has memory of its own")
+		}
+		s, m := newStream(t, p), alloc(t, p, driver.KindHost, 1<<20)
+		if p.info.Caps.Has(driver.CapAddress) && m.HostPointer() != dl.Pointer(m.Handle()) {
+			t.Errorf("the host sees it at %p, the device at %#x", m.HostPointer(), m.Handle())
+		}
+		ok(t, s.Fill(whole(m), driver.Pattern{Bits: 0x11, Width: 1}))
+		onHost(t, s, m, func(b []byte) {
+			if b[0] != 0x11 || b[1<<20-1] != 0x11 {
+				t.Error("the host does not see what the device wrote")
+			}
+		})
+		closeAll(t, m, s)
+	})
+}
+
+func TestHandlesOnOneDeviceShare(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		q := p.again(t)
+		if got := p.Link(q.device); got != driver.LinkWait|driver.LinkCopy {
+			t.Errorf("two handles on a device link as %d", got)
+		}
+		a, b := newStream(t, p), newStream(t, q)
+		m, n := alloc(t, p, driver.KindDevice, 100), alloc(t, q, driver.KindDevice, 100)
+		want := ramp(100, 4)
+		g := gated(t, a)
+		ok(t, a.CopyIn(whole(m), unsafe.Pointer(&want[0])))
+		e := newEvent(t, p, false)
+		ok(t, a.Record(e))
+		ok(t, b.Wait(e))
+		ok(t, b.Copy(whole(n), whole(m)))
+		wantDone(t, false, b.Query)
+		ok(t, g.Open())
+		same(t, "copied to the other handle", read(t, b, whole(n)), want)
+
+		// Closing one leaves the other working.
+		closeAll(t, e, m, a)
+		r := p.again(t)
+		ok(t, r.device.Close())
+		same(t, "after a handle closed", read(t, b, whole(n)), want)
+		closeAll(t, n, b, q.device)
+	})
+}
+
+func TestTiersDoNotLink(t *testing.T) {
+	var open []*device
+	for _, tr := range []tier{tierUSM, tierSVM, tierBuffer} {
+		t.Setenv(memoryEnv, tr.String())
+		b := newBackend(bindTable)
+		infos, err := b.Devices(t.Context())
+		if err != nil {
+			absent(t, err.Error())
+		}
+		for i := range infos {
+			if infos[i].Tier == tr.String() {
+				d, err := b.Open(t.Context(), i)
+				ok(t, err)
+				open = append(open, d.(*device))
+			}
+		}
+	}
+	if len(open) == 0 {
+		absent(t, "no platform has a device")
+	}
+	for i, d := range open {
+		for k, o := range open {
+			if want := i == k; (d.Link(o) != 0) != want {
+				t.Errorf("%s %s and %s %s link: %t", d.info.Name, d.tier, o.info.Name, o.tier, !want)
+			}
+		}
+	}
+	for _, d := range open {
+		ok(t, d.Close())
+	}
+}
+
+func TestReopening(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		for range 5 {
+			q := p.again(t)
+			s, m := newStream(t, q), alloc(t, q, driver.KindHost, 100)
+			ok(t, s.Fill(whole(m), driver.Pattern{Bits: 3, Width: 1}))
+			same(t, "filled", read(t, s, part(m, 50, 2)), []byte{3, 3})
+			closeAll(t, m, s, q.device)
+		}
+	})
+}
+
+func ExampleBackend_VendorError() {
+	b := newBackend(loadTable)
+	fmt.Println(b.VendorError("clEnqueueCopyBuffer", -8))
+	// Output: opencl: vendor call: source and destination overlap [clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP (-8)]
+}

@@ -1,0 +1,479 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// stream is an in-order queue.
+type stream struct {
+	dev   *device
+	queue uintptr
+
+	// handedOut says that the program has the queue and may enqueue work of its own.
+	handedOut atomic.Bool
+
+	mu    sync.Mutex
+	last  uintptr // event of the latest command enqueued here, or 0 if it is known to be done
+	lent  uintptr // event that a Sync waits for and will release in the stream's place, or 0
+	dirty bool    // commands were enqueued since the last flush
+	probe uintptr // marker that a Query left behind, or 0
+}
+
+// NewStream creates a queue. OpenCL has no priorities without an extension.
+func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
+	// clCreateCommandQueue is as good as its successor and there in every version.
+	queue, st := d.t.createQueue(d.ctx.cl, d.hw.id, queueProfilingEnable)
+	if st != success {
+		return nil, failure("new stream", d.info.Ordinal, "clCreateCommandQueue", st)
+	}
+	return &stream{dev: d, queue: queue}, nil
+}
+
+// Handle is the cl_command_queue. What the program enqueues there itself counts as work of the
+// stream.
+func (s *stream) Handle() uintptr {
+	s.handedOut.Store(true)
+	return s.queue
+}
+
+// Close releases the queue.
+func (s *stream) Close() error {
+	t := s.dev.t
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(&s.last)
+	s.forget(&s.probe)
+	return s.dev.check("close", "clReleaseCommandQueue", t.releaseQueue(s.queue))
+}
+
+// forget releases an event that the stream holds. s.mu is locked.
+func (s *stream) forget(ev *uintptr) {
+	if *ev != 0 && *ev != s.lent {
+		s.dev.t.releaseEvent(*ev)
+	}
+	*ev = 0
+}
+
+// enqueued notes a command's event as the latest, or returns the error for its status. It is
+// called with s.mu locked, so that the latest event is that of the latest command, and unlocks it.
+func (s *stream) enqueued(op, api string, ev uintptr, st status) error {
+	if st != success {
+		s.mu.Unlock()
+		return s.dev.check(op, api, st)
+	}
+	old := s.last
+	if old == s.lent {
+		old = 0
+	}
+	s.last, s.dirty = ev, true
+	s.mu.Unlock()
+	if old != 0 {
+		s.dev.t.releaseEvent(old)
+	}
+	return nil
+}
+
+// Copy copies between two memories of the device.
+func (s *stream) Copy(dst, src driver.Region) error {
+	const op = "copy"
+	d := s.dev
+	to, from := dst.Mem.(*memory), src.Mem.(*memory)
+	s.mu.Lock()
+	if d.tier == tierBuffer {
+		ev, st := d.t.copyBuffer(s.queue, from.mem, to.mem, src.Off, dst.Off, dst.Len)
+		return s.enqueued(op, "clEnqueueCopyBuffer", ev, st)
+	}
+	return s.memcpy(op, to.addr+uintptr(dst.Off), from.addr+uintptr(src.Off), dst.Len)
+}
+
+// memcpy copies between addresses and unlocks the stream.
+func (s *stream) memcpy(op string, dst, src uintptr, n uint64) error {
+	d := s.dev
+	if d.tier == tierUSM {
+		ev, st := d.hw.usm.memcpy(s.queue, dst, src, n)
+		return s.enqueued(op, "clEnqueueMemcpyINTEL", ev, st)
+	}
+	ev, st := d.t.svmMemcpy(s.queue, dst, src, n)
+	return s.enqueued(op, "clEnqueueSVMMemcpy", ev, st)
+}
+
+// CopyIn copies from host memory.
+func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
+	const op = "copy in"
+	d := s.dev
+	to := dst.Mem.(*memory)
+	s.mu.Lock()
+	if d.tier == tierBuffer {
+		ev, st := d.t.writeBuffer(s.queue, to.mem, dst.Off, dst.Len, dl.Address(src))
+		return s.enqueued(op, "clEnqueueWriteBuffer", ev, st)
+	}
+	return s.memcpy(op, to.addr+uintptr(dst.Off), dl.Address(src), dst.Len)
+}
+
+// CopyOut copies to host memory.
+func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
+	const op = "copy out"
+	d := s.dev
+	from := src.Mem.(*memory)
+	s.mu.Lock()
+	if d.tier == tierBuffer {
+		ev, st := d.t.readBuffer(s.queue, from.mem, src.Off, src.Len, dl.Address(dst))
+		return s.enqueued(op, "clEnqueueReadBuffer", ev, st)
+	}
+	return s.memcpy(op, dl.Address(dst), from.addr+uintptr(src.Off), src.Len)
+}
+
+// Fill repeats a pattern.
+func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
+	const op = "fill"
+	d := s.dev
+	to := dst.Mem.(*memory)
+	s.mu.Lock()
+	switch d.tier {
+	case tierBuffer:
+		ev, st := d.t.fillBuffer(s.queue, to.mem, p.Bits, uint64(p.Width), dst.Off, dst.Len)
+		return s.enqueued(op, "clEnqueueFillBuffer", ev, st)
+	case tierUSM:
+		ev, st := d.hw.usm.fill(s.queue, to.addr+uintptr(dst.Off), p.Bits, uint64(p.Width), dst.Len)
+		return s.enqueued(op, "clEnqueueMemFillINTEL", ev, st)
+	}
+	ev, st := d.t.svmFill(s.queue, to.addr+uintptr(dst.Off), p.Bits, uint64(p.Width), dst.Len)
+	return s.enqueued(op, "clEnqueueSVMMemFill", ev, st)
+}
+
+// Map hands memory to the host.
+func (s *stream) Map(mem driver.Memory, write bool) error {
+	const op = "map"
+	m := mem.(*memory)
+	if !m.NeedsMap() {
+		return nil
+	}
+	flags := uint64(mapRead)
+	if write {
+		flags |= mapWrite
+	}
+	s.mu.Lock()
+	if m.mem == 0 {
+		ev, st := s.dev.t.svmMap(s.queue, flags, m.addr, m.size)
+		return s.enqueued(op, "clEnqueueSVMMap", ev, st)
+	}
+	addr, ev, st := s.dev.t.mapBuffer(s.queue, m.mem, flags, 0, m.size)
+	err := s.enqueued(op, "clEnqueueMapBuffer", ev, st)
+	if err == nil && addr != uintptr(m.host) {
+		// The host would read and write beside the memory.
+		_ = s.Unmap(m)
+		return refusal(op, s.dev.info.Ordinal, driver.ErrInternal,
+			"the memory was mapped at %#x instead of %#x, where it is", addr, uintptr(m.host))
+	}
+	return err
+}
+
+// Unmap hands memory back to the device.
+func (s *stream) Unmap(mem driver.Memory) error {
+	const op = "unmap"
+	m := mem.(*memory)
+	if !m.NeedsMap() {
+		return nil
+	}
+	s.mu.Lock()
+	if m.mem == 0 {
+		ev, st := s.dev.t.svmUnmap(s.queue, m.addr)
+		return s.enqueued(op, "clEnqueueSVMUnmap", ev, st)
+	}
+	ev, st := s.dev.t.unmapBuffer(s.queue, m.mem, uintptr(m.host))
+	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
+}
+
+// Prefetch moves shared memory of the svm tier. clEnqueueMigrateMemINTEL, its like in the usm
+// tier, cannot say that memory should go to the device: flags of zero are an invalid value.
+func (s *stream) Prefetch(r driver.Region, toHost bool) error {
+	const op = "prefetch"
+	d := s.dev
+	if !d.info.Caps.Has(driver.CapPrefetch) {
+		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier of the device does not move memory", d.tier)
+	}
+	var flags uint64
+	if toHost {
+		flags = migrateToHost
+	}
+	m := r.Mem.(*memory)
+	s.mu.Lock()
+	ev, st := d.t.svmMigrate(s.queue, m.addr+uintptr(r.Off), r.Len, flags)
+	return s.enqueued(op, "clEnqueueSVMMigrateMem", ev, st)
+}
+
+// mark enqueues a marker, whose event completes when all the work so far is done. The stream keeps one
+// reference to it and the caller gets another. s.mu is locked.
+func (s *stream) mark(op string) (uintptr, error) {
+	t := s.dev.t
+	ev, st := t.marker(s.queue)
+	if st != success {
+		return 0, s.dev.check(op, "clEnqueueMarkerWithWaitList", st)
+	}
+	s.forget(&s.last)
+	t.retainEvent(ev)
+	s.last, s.dirty = ev, true
+	return ev, nil
+}
+
+// tail returns an event that completes when all the work so far is done, and which the caller
+// releases; 0 if there is no such work.
+func (s *stream) tail(op string) (uintptr, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handedOut.Load() {
+		return s.mark(op)
+	}
+	if s.last != 0 {
+		s.dev.t.retainEvent(s.last)
+	}
+	return s.last, nil
+}
+
+// flush sends to the device what was enqueued.
+func (s *stream) flush(op string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushLocked(op)
+}
+
+func (s *stream) flushLocked(op string) error {
+	if !s.dirty && !s.handedOut.Load() {
+		return nil
+	}
+	s.dirty = false
+	return s.dev.check(op, "clFlush", s.dev.t.flush(s.queue))
+}
+
+// Record makes the event stand for the work so far.
+func (s *stream) Record(e driver.Event) error {
+	const op = "record"
+	ev := e.(*event)
+	var cl uintptr
+	var err error
+	if ev.timing {
+		s.mu.Lock()
+		cl, err = s.mark(op)
+		s.mu.Unlock()
+	} else {
+		cl, err = s.tail(op)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.flush(op); err != nil {
+		if cl != 0 {
+			s.dev.t.releaseEvent(cl)
+		}
+		return err
+	}
+	ev.set(s, cl)
+	return nil
+}
+
+// Wait makes later work wait for the event.
+func (s *stream) Wait(e driver.Event) error {
+	const op = "wait"
+	ev := e.(*event)
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	if ev.cl == 0 || ev.stream == s {
+		return nil
+	}
+	if done, err := ev.poll(op); done || err != nil {
+		return err
+	}
+	s.mu.Lock()
+	barrier, st := s.dev.t.barrier(s.queue, ev.cl)
+	return s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
+}
+
+// probeTime is how long a Query waits for a marker in a queue that may be idle: some ten times what
+// a marker takes to pass one.
+const probeTime = time.Millisecond
+
+// Query reports whether all work so far is done.
+func (s *stream) Query() (done bool, err error) {
+	const op = "query"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.flushLocked(op); err != nil {
+		return false, err
+	}
+	if !s.handedOut.Load() {
+		return s.passed(op, &s.last)
+	}
+	// Whether the program's own work is done can only be told by a marker behind it. A busy queue
+	// keeps the marker of an earlier Query; a queue that has passed that gets a new one, for
+	// there may be work between the two.
+	if done, err := s.passed(op, &s.probe); !done || err != nil {
+		return done, err
+	}
+	if s.probe, err = s.mark(op); err != nil {
+		return false, err
+	}
+	if err := s.flushLocked(op); err != nil {
+		return false, err
+	}
+	for start := time.Now(); ; runtime.Gosched() {
+		if done, err := s.passed(op, &s.probe); done || err != nil || time.Since(start) > probeTime {
+			return done, err
+		}
+	}
+}
+
+// passed reports whether the command of an event that the stream holds is done, and releases the event if
+// so. s.mu is locked.
+func (s *stream) passed(op string, ev *uintptr) (bool, error) {
+	if *ev == 0 {
+		return true, nil
+	}
+	exec, st := s.dev.t.eventStatus(*ev)
+	if st != success {
+		return false, s.dev.check(op, "clGetEventInfo", st)
+	}
+	if exec > execComplete {
+		return false, nil
+	}
+	s.forget(ev)
+	return true, s.dev.finished(op, exec)
+}
+
+// finished is the error of a command that ended with the given execution status.
+func (d *device) finished(op string, exec int32) error {
+	if exec >= execComplete {
+		return nil
+	}
+	err := failure(op, d.info.Ordinal, "the command", status(exec))
+	err.Detail = "work on the device failed"
+	return err
+}
+
+// Sync waits for all work so far.
+func (s *stream) Sync() error {
+	const op = "sync"
+	s.mu.Lock()
+	cl := s.last
+	if s.lent != 0 || s.handedOut.Load() {
+		s.mu.Unlock()
+		return s.syncTail(op)
+	}
+	if cl == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	// The stream lends its own reference instead of making another: two calls less.
+	s.lent = cl
+	s.mu.Unlock()
+	err := s.dev.await(op, cl)
+	s.mu.Lock()
+	s.lent = 0
+	if s.last == cl {
+		s.last, s.dirty = 0, false
+	}
+	s.mu.Unlock()
+	s.dev.t.releaseEvent(cl)
+	return err
+}
+
+// syncTail is Sync for a stream on which another goroutine syncs too, or which holds work of the
+// program's own.
+func (s *stream) syncTail(op string) error {
+	cl, err := s.tail(op)
+	if err != nil || cl == 0 {
+		return err
+	}
+	err = s.dev.await(op, cl)
+	s.mu.Lock()
+	if s.last == cl {
+		s.forget(&s.last)
+		s.dirty = false
+	}
+	s.mu.Unlock()
+	s.dev.t.releaseEvent(cl)
+	return err
+}
+
+// await waits for an event. clWaitForEvents flushes the queue of the event (OpenCL 1.2,
+// section 5.13).
+func (d *device) await(op string, cl uintptr) error {
+	st := d.t.waitForEvent(cl)
+	if st == failedWaitEvent {
+		if exec, st := d.t.eventStatus(cl); st == success {
+			return d.finished(op, exec)
+		}
+	}
+	return d.check(op, "clWaitForEvents", st)
+}
+
+// eventDone is what OpenCL calls when an event completes, with the event, its status and an id.
+var eventDone = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(3, 2) })
+
+// Call runs a function after the work so far. OpenCL may call back on a thread of the driver, or at
+// once on this one: the function gets a goroutine in either case.
+func (s *stream) Call(fn func()) error {
+	const op = "host callback"
+	cl, err := s.tail(op)
+	if err != nil {
+		return err
+	}
+	if cl == 0 {
+		go fn()
+		return nil
+	}
+	defer s.dev.t.releaseEvent(cl)
+	id, err := eventDone().Add(func(dl.CallbackArgs) { go fn() })
+	if err != nil {
+		return err
+	}
+	if st := s.dev.t.setEventCallback(cl, eventDone().Entry(), id); st != success {
+		eventDone().Remove(id)
+		return s.dev.check(op, "clSetEventCallback", st)
+	}
+	return s.flush(op)
+}
+
+// gate is a user event that a stream waits for.
+type gate struct {
+	dev *device
+	cl  uintptr
+}
+
+// Gate holds the stream shut.
+func (s *stream) Gate() (driver.Gate, error) {
+	const op = "gate"
+	d := s.dev
+	cl, st := d.t.createUserEvent(d.ctx.cl)
+	if st != success {
+		return nil, d.check(op, "clCreateUserEvent", st)
+	}
+	g := &gate{d, cl}
+	s.mu.Lock()
+	barrier, st := d.t.barrier(s.queue, cl)
+	err := s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
+	if err == nil {
+		err = s.flush(op)
+	}
+	if err != nil {
+		_ = g.Open()
+		return nil, err
+	}
+	return g, nil
+}
+
+// Open opens the gate. The event always completes: PoCL does not tell those who wait for a user event
+// that failed.
+func (g *gate) Open() error {
+	st := g.dev.t.setUserEvent(g.cl, execComplete)
+	g.dev.t.releaseEvent(g.cl)
+	return g.dev.check("open gate", "clSetUserEventStatus", st)
+}
