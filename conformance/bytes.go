@@ -1,0 +1,56 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// random returns n random bytes.
+func (t *T) random(n int) []byte {
+	b := make([]byte, n, n+8)
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(b[i:i+8], t.rng.Uint64())
+	}
+	return b
+}
+
+// large returns n bytes without a short period, faster than random.
+func (t *T) large(n int) []byte {
+	b := make([]byte, n)
+	seed := t.random(min(n, 1<<20+7))
+	for at := 0; at < n; {
+		at += copy(b[at:], seed)
+	}
+	return b
+}
+
+// repeated returns what a fill of n bytes with the pattern leaves.
+func repeated(p hal.Pattern, n int) []byte {
+	var one [8]byte
+	binary.LittleEndian.PutUint64(one[:], p.Bits)
+	return bytes.Repeat(one[:p.Width], n/int(p.Width))
+}
+
+// difference tells where got differs from want, "" if it does not.
+func difference(got, want []byte) string {
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d bytes, want %d", len(got), len(want))
+	}
+	if bytes.Equal(got, want) {
+		return ""
+	}
+	first, count := -1, 0
+	for i := range got {
+		if got[i] != want[i] {
+			if first < 0 {
+				first = i
+			}
+			count++
+		}
+	}
+	to := min(first+8, len(got))
+	return fmt.Sprintf("%d of %d bytes differ, first at %d: got % x, want % x", count, len(got), first, got[first:to], want[first:to])
+}

@@ -1,0 +1,57 @@
+package conformance
+
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Check is one rule and the way to find out whether a device keeps it.
+type Check struct {
+	Group string
+	Name  string // unique within the group
+	Rule  string // one sentence
+
+	Needs      hal.Caps // capabilities without which there is nothing to check
+	NeedsPeer  bool     // another device of the backend
+	NeedsOther bool     // a device of another backend
+
+	run func(*T)
+}
+
+// FullName is "Group/Name".
+func (c Check) FullName() string { return c.Group + "/" + c.Name }
+
+// Checks returns all checks, in the order in which they run. What later ones rely on is checked by earlier
+// ones.
+func Checks() []Check { return slices.Clone(checks) }
+
+// checks is set by init, since checks refer to the list themselves.
+var checks []Check
+
+func init() {
+	for _, g := range []struct {
+		name   string
+		checks []Check
+	}{
+		{"Enumeration", enumerationChecks},
+		{"Allocation", allocationChecks},
+		{"Copy", copyChecks},
+		{"Fill", fillChecks},
+		{"Bounds", boundsChecks},
+		{"StreamOrder", streamOrderChecks},
+		{"Events", eventChecks},
+		{"Lifetime", lifetimeChecks},
+		{"HostMemory", hostMemoryChecks},
+		{"Errors", errorChecks},
+		{"Concurrency", concurrencyChecks},
+		{"OutOfMemory", shortageChecks},
+		{"Capabilities", capabilityChecks},
+		{"Coherence", coherenceChecks},
+	} {
+		for _, c := range g.checks {
+			c.Group = g.name
+			checks = append(checks, c)
+		}
+	}
+}

@@ -1,0 +1,439 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+var errorChecks = []Check{
+	{Name: "EveryVendorCodeMapped", Rule: "Every status that the vendor defines has a name and maps to one kind of error.", run: everyVendorCodeMapped},
+	{Name: "IsAndAs", Rule: "An error matches exactly one kind, and errors.As finds the operation, the backend and the device.", run: isAndAs},
+	{Name: "VendorCodePreserved", Rule: "An error that the vendor gave keeps the call, the name and the code.", run: vendorCodePreserved},
+	{Name: "ErrorsNotSticky", Rule: "After a call has failed the next good one succeeds.", run: errorsNotSticky},
+	{Name: "DeviceLostIsSticky", Rule: "Once a device is lost every use of the handle says so, until it is closed.", run: deviceLostIsSticky},
+	{Name: "DoubleCloseNil", Rule: "Closing again does nothing and is no error.", run: doubleClose},
+	{Name: "EveryMethodAfterClose", Rule: "Every method of a closed object is refused as closed.", run: everyMethodAfterClose},
+	{Name: "NilEventRejected", Rule: "No event is an invalid argument.", run: nilEvent},
+	{Name: "ParentBusyNamesChildren", Rule: "A device with open objects does not close and names them.", run: parentBusy},
+	{Name: "BaselineMemoryRestored", Rule: "When everything is closed the device has as much free memory as before.", run: baselineRestored},
+	{Name: "UnclosedReported", Rule: "An object that becomes unreachable without having been closed is reported and given back.", run: unclosedReported},
+}
+
+func everyVendorCodeMapped(t *T) {
+	if t.p.VendorCodes == nil {
+		t.Skipf("the backend lists no vendor codes: Harness.VendorCodes is nil")
+	}
+	codes := t.p.VendorCodes()
+	t.want(len(codes) > 0, "the list of vendor codes is empty")
+	seen := map[int64]string{}
+	specific := 0
+	for _, c := range codes {
+		if c.Name == "" {
+			t.Errorf("code %d has no name", c.Code)
+		}
+		if other, twice := seen[c.Code]; twice {
+			t.Errorf("code %d is %s and %s", c.Code, other, c.Name)
+		}
+		seen[c.Code] = c.Name
+		known := 0
+		for _, k := range driver.Kinds() {
+			if c.Kind == k {
+				known++
+			}
+		}
+		if known != 1 {
+			t.Errorf("%s (%d) maps to %v, which is no kind of error", c.Name, c.Code, c.Kind)
+		}
+		if c.Kind != hal.ErrInternal {
+			specific++
+		}
+		if memory := strings.Contains(c.Name, "MEMORY") && strings.Contains(c.Name, "OUT_OF"); memory != (c.Kind == hal.ErrOutOfMemory) && memory {
+			t.Errorf("%s (%d) maps to %v", c.Name, c.Code, c.Kind)
+		}
+	}
+	t.want(specific > 0, "every code maps to %v", hal.ErrInternal)
+}
+
+// badCall is a call that is refused.
+type badCall struct {
+	kind error
+	what string
+	call func() error
+}
+
+// badCalls has one call, or more, for each kind of error that any device can give.
+func (t *T) badCalls() []badCall {
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, t.random(64))
+	gone := t.memory(t.dev, hal.KindDevice, 64)
+	t.must(gone.Close(), "close")
+	foreign := t.filled(t.Open(), t.random(64))
+	ended, cancel := context.WithCancel(t.ctx)
+	cancel()
+	alloc := func(size, align uint64) error { _, err := t.dev.Alloc(hal.KindDevice, size, align); return err }
+	return []badCall{
+		{hal.ErrInvalidArgument, "allocate nothing", func() error { return alloc(0, 0) }},
+		{hal.ErrInvalidArgument, "odd alignment", func() error { return alloc(64, 3) }},
+		{hal.ErrOutOfMemory, "allocate too much", func() error { return alloc(math.MaxUint64, 0) }},
+		{hal.ErrMisaligned, "misaligned fill", func() error { return s.Fill(m.Region(1, 8), hal.Pattern64(1)) }},
+		{hal.ErrOutOfRange, "fill past the end", func() error { return s.Fill(m.Region(60, 8), hal.Zero) }},
+		{hal.ErrOverlap, "overlapping copy", func() error { return s.Copy(m.Region(0, 8), m.Region(4, 8)) }},
+		{hal.ErrClosed, "fill closed memory", func() error { return s.Fill(gone.All(), hal.Zero) }},
+		{hal.ErrWrongDevice, "fill foreign memory", func() error { return s.Fill(foreign.All(), hal.Zero) }},
+		{hal.ErrNotReady, "sync with a context that has ended", func() error { return s.Sync(ended) }},
+		{hal.ErrBusy, "close with open objects", func() error { return t.dev.Close() }},
+	}
+}
+
+func isAndAs(t *T) {
+	for _, c := range t.badCalls() {
+		err := c.call()
+		t.wantKind(err, c.kind, "%s", c.what)
+		for _, wrapped := range []error{err, fmt.Errorf("wrapped: %w", err)} {
+			var kinds []error
+			for _, k := range driver.Kinds() {
+				if errors.Is(wrapped, k) {
+					kinds = append(kinds, k)
+				}
+			}
+			if len(kinds) != 1 {
+				t.Errorf("%s: %q matches %v", c.what, wrapped, kinds)
+			}
+			var e *hal.Error
+			if !errors.As(wrapped, &e) {
+				continue
+			}
+			i := t.dev.Info()
+			switch {
+			case e.Op == "":
+				t.Errorf("%s: %q names no operation", c.what, err)
+			case e.Backend == "" && e.Device == -1: // of no device
+			case e.Backend != i.Backend || e.Device != i.Ordinal:
+				t.Errorf("%s: %q is of %s:%d, not of %s", c.what, err, e.Backend, e.Device, t.dev.Name())
+			case !strings.Contains(err.Error(), t.dev.Name()):
+				t.Errorf("%s: %q does not name %s", c.what, err, t.dev.Name())
+			}
+		}
+	}
+}
+
+// faults is the harness's control over driver calls, reset at the end of the check.
+func (t *T) faults() FaultControl {
+	if t.p.Faults == nil {
+		t.Skipf("driver calls cannot be made to fail: Harness.Faults is nil")
+	}
+	f := t.p.Faults()
+	t.Cleanup(f.Reset)
+	f.Reset()
+	return f
+}
+
+// made closes what should not have been made, and passes the error on.
+func made(x interface{ Close() error }, err error) error {
+	if err == nil {
+		err = x.Close()
+	}
+	return err
+}
+
+func vendorCodePreserved(t *T) {
+	f := t.faults()
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, t.random(64))
+	for what, call := range map[string]func() error{
+		"alloc":      func() error { return made(t.dev.Alloc(hal.KindDevice, 64, 0)) },
+		"new stream": func() error { return made(t.dev.NewStream(hal.StreamOptions{})) },
+		"new event":  func() error { return made(t.dev.NewEvent(hal.EventOptions{})) },
+		"copy":       func() error { return s.Copy(region(m, 0, 8), region(m, 8, 8)) },
+		"copy in":    func() error { return s.CopyIn(region(m, 0, 8), make([]byte, 8)) },
+		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
+		"sync":       func() error { return s.Sync(context.Background()) },
+	} {
+		f.FailCall(1)
+		err := call()
+		f.Reset()
+		var e *hal.Error
+		switch {
+		case err == nil:
+			t.Errorf("%s: no error although the driver's call failed", what)
+		case !errors.As(err, &e):
+			t.Errorf("%s: errors.As finds no *hal.Error in %q", what, err)
+		case e.Vendor.API == "" || e.Vendor.Name == "" || e.Vendor.Code == 0:
+			t.Errorf("%s: %q has lost the vendor's status, %+v", what, err, e.Vendor)
+		case !strings.Contains(err.Error(), e.Vendor.Name):
+			t.Errorf("%s: %q does not show the vendor's %s", what, err, e.Vendor.Name)
+		}
+		kinds := 0
+		for _, k := range driver.Kinds() {
+			if errors.Is(err, k) {
+				kinds++
+			}
+		}
+		t.want(kinds == 1, "%s: %q matches %d kinds", what, err, kinds)
+		t.must(call(), "%s, once more", what)
+	}
+}
+
+func errorsNotSticky(t *T) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	for _, c := range t.badCalls() {
+		t.wantKind(c.call(), c.kind, "%s", c.what)
+		b := t.random(64)
+		t.must(s.CopyIn(m.All(), b), "copy in after %s", c.what)
+		t.sync(s)
+		t.idle(s, "after %s", c.what)
+		t.same(t.all(m), b, "after %s", c.what)
+		t.idle(t.event(t.dev, false), "a new event after %s", c.what)
+	}
+}
+
+func deviceLostIsSticky(t *T) {
+	f := t.faults()
+	l, ok := f.(LossControl)
+	if !ok {
+		t.Skipf("the device cannot be lost: Harness.Faults has no LossControl")
+	}
+	d := t.Open()
+	m, s, e := t.memory(d, hal.KindDevice, 64), t.stream(d), t.event(d, false)
+	l.LoseCall(1)
+	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrDeviceLost, "the call that loses the device")
+	f.Reset()
+	for what, call := range map[string]func() error{
+		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
+		"copy in":    func() error { return s.CopyIn(m.All(), make([]byte, 64)) },
+		"sync":       func() error { return s.Sync(t.ctx) },
+		"query":      func() error { _, err := s.Query(); return err },
+		"record":     func() error { return s.Record(e) },
+		"alloc":      func() error { return made(d.Alloc(hal.KindDevice, 64, 0)) },
+		"new stream": func() error { return made(d.NewStream(hal.StreamOptions{})) },
+		"new event":  func() error { return made(d.NewEvent(hal.EventOptions{})) },
+	} {
+		t.wantKind(call(), hal.ErrDeviceLost, "%s on a lost device", what)
+	}
+	_ = e.Close()
+	_ = s.Close()
+	_ = m.Close()
+	if err := d.Close(); errors.Is(err, hal.ErrBusy) {
+		t.Errorf("a lost device does not close: %v", err)
+	}
+	t.filled(t.Open(), t.random(64))
+}
+
+func doubleClose(t *T) {
+	d := t.Open()
+	m, s, e := t.memory(d, hal.KindDevice, 64), t.stream(d), t.event(d, false)
+	for range 3 {
+		t.must(e.Close(), "close event")
+		t.must(s.Close(), "close stream")
+		t.must(m.Close(), "close memory")
+		t.want(d.Usage().Held == 0, "%d bytes held", d.Usage().Held)
+	}
+	for range 3 {
+		t.must(d.Close(), "close device")
+	}
+}
+
+func everyMethodAfterClose(t *T) {
+	d := t.Open()
+	closedMemory, m := t.memory(d, hal.KindDevice, 64), t.memory(d, hal.KindDevice, 64)
+	closedStream, s := t.stream(d), t.stream(d)
+	closedEvent, e := t.event(d, false), t.event(d, false)
+	mark, err := s.Mark()
+	t.must(err, "mark")
+	b := make([]byte, 64)
+	t.must(closedMemory.Close(), "close memory")
+	t.must(closedStream.Close(), "close stream")
+	t.must(closedEvent.Close(), "close event")
+	closed := func(calls map[string]func() error) {
+		for what, call := range calls {
+			t.wantKind(call(), hal.ErrClosed, "%s", what)
+		}
+	}
+	closed(map[string]func() error{
+		"memory: host view":   func() error { _, err := closedMemory.Bytes(); return err },
+		"memory: copy to":     func() error { return s.Copy(closedMemory.All(), m.All()) },
+		"memory: copy from":   func() error { return s.Copy(m.All(), closedMemory.All()) },
+		"memory: copy in":     func() error { return s.CopyIn(closedMemory.All(), b) },
+		"memory: copy out":    func() error { return s.CopyOut(b, closedMemory.All()) },
+		"memory: fill":        func() error { return s.Fill(closedMemory.All(), hal.Zero) },
+		"memory: map":         func() error { return s.Map(closedMemory, true) },
+		"memory: unmap":       func() error { return s.Unmap(closedMemory) },
+		"memory: use":         func() error { return s.Use(closedMemory) },
+		"memory: prefetch":    func() error { return s.Prefetch(closedMemory.All(), true) },
+		"memory: write":       func() error { return d.Write(t.ctx, closedMemory.All(), b) },
+		"memory: read":        func() error { return d.Read(t.ctx, b, closedMemory.All()) },
+		"memory: copy across": func() error { return hal.CopyAcross(s, closedMemory.All(), s, m.All()) },
+	})
+	t.want(closedMemory.Handle() == 0, "closed memory has a handle")
+	t.want(closedMemory.HostPointer() == nil, "closed memory has a host pointer")
+	closed(map[string]func() error{
+		"stream: copy":        func() error { return closedStream.Copy(m.Region(0, 8), m.Region(8, 8)) },
+		"stream: copy in":     func() error { return closedStream.CopyIn(m.All(), b) },
+		"stream: copy out":    func() error { return closedStream.CopyOut(b, m.All()) },
+		"stream: fill":        func() error { return closedStream.Fill(m.All(), hal.Zero) },
+		"stream: record":      func() error { return closedStream.Record(e) },
+		"stream: wait":        func() error { return closedStream.Wait(e) },
+		"stream: mark":        func() error { _, err := closedStream.Mark(); return err },
+		"stream: wait mark":   func() error { return closedStream.WaitMark(mark) },
+		"stream: map":         func() error { return closedStream.Map(m, true) },
+		"stream: unmap":       func() error { return closedStream.Unmap(m) },
+		"stream: use":         func() error { return closedStream.Use(m) },
+		"stream: query":       func() error { _, err := closedStream.Query(); return err },
+		"stream: sync":        func() error { return closedStream.Sync(t.ctx) },
+		"stream: gate":        func() error { _, err := closedStream.Gate(); return err },
+		"stream: call":        func() error { return closedStream.Call(func() {}) },
+		"stream: prefetch":    func() error { return closedStream.Prefetch(m.All(), true) },
+		"stream: alloc":       func() error { _, err := closedStream.AllocAsync(64, 0); return err },
+		"stream: copy across": func() error { return hal.CopyAcross(closedStream, m.All(), closedStream, m.All()) },
+	})
+	t.want(closedStream.Handle() == 0, "a closed stream has a handle")
+	closed(map[string]func() error{
+		"event: query":         func() error { _, err := closedEvent.Query(); return err },
+		"event: sync":          func() error { return closedEvent.Sync(t.ctx) },
+		"event: elapsed":       func() error { _, err := closedEvent.Elapsed(e); return err },
+		"event: elapsed since": func() error { _, err := e.Elapsed(closedEvent); return err },
+		"event: record":        func() error { return s.Record(closedEvent) },
+		"event: wait":          func() error { return s.Wait(closedEvent) },
+	})
+	mark.Release()
+	t.must(e.Close(), "close event")
+	t.must(s.Close(), "close stream")
+	t.must(m.Close(), "close memory")
+	t.must(d.Close(), "close device")
+	closed(map[string]func() error{
+		"device: alloc":       func() error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
+		"device: register":    func() error { _, err := d.Register(b); return err },
+		"device: new stream":  func() error { _, err := d.NewStream(hal.StreamOptions{}); return err },
+		"device: new event":   func() error { _, err := d.NewEvent(hal.EventOptions{}); return err },
+		"device: memory info": func() error { _, _, err := d.MemInfo(); return err },
+		"device: copy stream": func() error { _, err := d.CopyStream(true); return err },
+		"device: write":       func() error { return d.Write(t.ctx, m.All(), b) },
+		"device: read":        func() error { return d.Read(t.ctx, b, m.All()) },
+	})
+	t.want(d.Info().Name == t.dev.Info().Name, "a closed device does not describe itself any more")
+}
+
+func nilEvent(t *T) {
+	s := t.stream(t.dev)
+	var none *hal.Event
+	for what, call := range map[string]func() error{
+		"record": func() error { return s.Record(nil) },
+		"wait":   func() error { return s.Wait(nil) },
+		"query":  func() error { _, err := none.Query(); return err },
+		"sync":   func() error { return none.Sync(t.ctx) },
+	} {
+		t.refuses(hal.ErrInvalidArgument, what, call)
+	}
+	t.idle(s, "the stream")
+}
+
+func parentBusy(t *T) {
+	d := t.Open()
+	busy := func(name string, close func() error) {
+		err := d.Close()
+		t.wantKind(err, hal.ErrBusy, "close with an open %s", name)
+		if err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("%q does not name the open %s", err, name)
+		}
+		still, err := d.NewEvent(hal.EventOptions{})
+		t.must(err, "new event on a device that did not close")
+		t.must(still.Close(), "close event")
+		t.must(close(), "close the %s", name)
+	}
+	busy("device memory of 12345 bytes", t.memory(d, hal.KindDevice, 12345).Close)
+	busy("stream", t.stream(d).Close)
+	busy("event", t.event(d, false).Close)
+	t.must(d.Close(), "close, with nothing open")
+}
+
+func baselineRestored(t *T) {
+	d := t.dev
+	work := func() {
+		n := t.Size(4<<20, 1<<20)
+		s, err := d.NewStream(hal.StreamOptions{})
+		t.must(err, "new stream")
+		for i := range 64 {
+			k := hal.KindDevice
+			if i%8 == 7 {
+				k = hal.KindHost
+			}
+			m, err := d.Alloc(k, uint64(min(n, int(d.Info().TotalMemory/16))), 0)
+			t.must(err, "allocate")
+			t.must(s.Fill(m.Region(0, 4096), hal.Zero), "fill")
+			e, err := d.NewEvent(hal.EventOptions{})
+			t.must(err, "new event")
+			t.must(s.Record(e), "record")
+			t.must(m.Close(), "close memory")
+			t.must(e.Close(), "close event")
+		}
+		t.sync(s)
+		t.must(s.Close(), "close stream")
+		t.eventually(func() bool { u := d.Usage(); return u.Held == 0 && u.Pending == 0 }, "everything is given back")
+	}
+	work()
+	if !d.Caps().Has(hal.CapMemInfo) || d.Unified() {
+		return // what is free of the host's memory changes all the time
+	}
+	// Others may use the device as well: what matters is what every one of several rounds takes.
+	const rounds = 3
+	var lost [rounds]int64
+	for i := range lost {
+		before, _, err := d.MemInfo()
+		t.must(err, "memory information")
+		work()
+		after, _, err := d.MemInfo()
+		t.must(err, "memory information")
+		if lost[i] = int64(before) - int64(after); lost[i] <= 8<<20 {
+			return
+		}
+	}
+	t.Errorf("rounds of allocating and closing took %v bytes of the device's free memory", lost)
+}
+
+func unclosedReported(t *T) {
+	leaks := make(chan hal.Leak, 64)
+	previous := hal.SetLeakHandler(func(l hal.Leak) {
+		select {
+		case leaks <- l:
+		default:
+		}
+	})
+	t.Cleanup(func() { hal.SetLeakHandler(previous) })
+	d := t.Open()
+	const size = 54321
+	abandon := func() {
+		m, err := d.Alloc(hal.KindDevice, size, 0)
+		t.must(err, "allocate")
+		s, err := d.NewStream(hal.StreamOptions{})
+		t.must(err, "new stream")
+		e, err := d.NewEvent(hal.EventOptions{})
+		t.must(err, "new event")
+		t.must(s.Fill(m.All(), hal.Zero), "fill")
+		t.must(s.Record(e), "record")
+	}
+	abandon()
+	missing := map[string]bool{fmt.Sprintf("device memory of %d bytes", size): true, "stream": true, "event": true}
+	t.eventually(func() bool {
+		runtime.GC()
+		for {
+			select {
+			case l := <-leaks:
+				if l.Device == d.Name() {
+					delete(missing, l.Object)
+				}
+				continue
+			default:
+			}
+			return len(missing) == 0
+		}
+	}, "reports of %v", missing)
+	t.eventually(func() bool { u := d.Usage(); return u.Held == 0 && u.Pending == 0 }, "what was abandoned is given back")
+}

@@ -1,0 +1,449 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+var copyChecks = []Check{
+	{Name: "HostToDevice", Rule: "CopyIn brings the host's bytes to the region, in every kind of memory.", run: hostToDevice},
+	{Name: "DeviceToHost", Rule: "CopyOut brings the region's bytes to the host and leaves the region as it was.", run: deviceToHost},
+	{Name: "DeviceToDevice", Rule: "Copy moves bytes between any two kinds of memory of the device.", run: deviceToDevice},
+	{Name: "SizeAlignmentMatrix", Rule: "Copies of every size work at every offset, to the byte.", run: sizeAlignmentMatrix},
+	{Name: "Large", Rule: "A copy of hundreds of megabytes is complete.", run: largeCopy},
+	{Name: "NeighboursUntouched", Rule: "A copy changes no byte beside its destination, on the device and on the host.", run: copyNeighbours},
+	{Name: "NilSlice", Rule: "A nil slice is as good as an empty one, and too short for anything else.", run: nilSlice},
+	{Name: "NilMemory", Rule: "A region of no memory is an invalid argument.", run: nilMemory},
+	{Name: "LengthMismatchRejected", Rule: "Source and destination have the same length.", run: lengthMismatch},
+	{Name: "SelfSame", Rule: "A region is not copied onto itself.", run: selfSame},
+	{Name: "SelfOverlapForward", Rule: "A copy to an overlapping region further on is refused.", run: selfOverlapForward},
+	{Name: "SelfOverlapBackward", Rule: "A copy to an overlapping region further back is refused.", run: selfOverlapBackward},
+	{Name: "SelfDisjoint", Rule: "Regions of one memory that do not overlap can be copied to each other.", run: selfDisjoint},
+	{Name: "Adjacent", Rule: "Regions that touch do not overlap.", run: adjacent},
+	{Name: "PeerDirect", Rule: "A stream copies to and from the memory of a device that it reaches.", NeedsPeer: true, run: peerDirect},
+	{Name: "PeerInOrder", Rule: "A copy to or from another device takes its turn in the stream.", Needs: hal.CapGate, NeedsPeer: true, run: peerInOrder},
+	{Name: "PeerStaged", Rule: "CopyAcross takes bytes between two devices of one backend, whether they reach each other or not.", NeedsPeer: true, run: peerStaged},
+	{Name: "CrossBackend", Rule: "CopyAcross takes bytes between devices of different backends.", NeedsOther: true, run: crossBackend},
+	{Name: "WrongDeviceRejected", Rule: "A stream refuses memory of a device that it does not reach.", run: wrongDevice},
+	{Name: "SourceReusableAfterWrite", Rule: "When Write returns, or the stream has passed a CopyIn, the source may change.", run: sourceReusable},
+	{Name: "ThroughHostInOrder", Rule: "Copies touch pageable host memory in stream order.", Needs: hal.CapPageableOrder | hal.CapGate, run: throughHostInOrder},
+	{Name: "ZeroLength", Rule: "A copy of no bytes is allowed anywhere within a memory, its end included, and does nothing.", run: zeroLength},
+	{Name: "ZeroLengthPastEndRejected", Rule: "A copy of no bytes beyond the end is out of range.", run: zeroLengthPastEnd},
+	{Name: "ZeroLengthOnClosedRejected", Rule: "A copy of no bytes of closed memory, or on a closed stream, is refused as closed.", run: zeroLengthOnClosed},
+}
+
+func hostToDevice(t *T) {
+	s := t.stream(t.dev)
+	for _, k := range kinds(t.dev) {
+		b := t.random(10_000)
+		m := t.memory(t.dev, k, len(b))
+		t.must(s.CopyIn(m.All(), b), "copy in")
+		t.sync(s)
+		t.same(t.all(m), b, "%v memory", k)
+	}
+}
+
+func deviceToHost(t *T) {
+	s := t.stream(t.dev)
+	for _, k := range kinds(t.dev) {
+		b := t.random(10_000)
+		m := t.memory(t.dev, k, len(b))
+		t.put(m, 0, b)
+		for range 2 {
+			out := make([]byte, len(b))
+			t.must(s.CopyOut(out, m.All()), "copy out")
+			t.sync(s)
+			t.same(out, b, "%v memory", k)
+		}
+	}
+}
+
+func deviceToDevice(t *T) {
+	s := t.stream(t.dev)
+	for _, from := range kinds(t.dev) {
+		for _, to := range kinds(t.dev) {
+			b, before := t.random(10_000), t.random(10_000)
+			src, dst := t.memory(t.dev, from, len(b)), t.memory(t.dev, to, len(b))
+			t.put(src, 0, b)
+			t.put(dst, 0, before)
+			t.must(s.Copy(dst.All(), src.All()), "copy from %v to %v memory", from, to)
+			t.sync(s)
+			t.same(t.all(dst), b, "destination, %v to %v memory", from, to)
+			t.same(t.all(src), b, "source, %v to %v memory", from, to)
+		}
+	}
+}
+
+func sizeAlignmentMatrix(t *T) {
+	sizes := []int{0, 1, 3, 63, 64, 65, 4095, 4096, 4097, t.Size(1<<20+1, 70_001)}
+	offsets := []int{0, 1, 7}
+	most := slices.Max(sizes) + slices.Max(offsets)
+	s := t.stream(t.dev)
+	a, c := t.memory(t.dev, hal.KindDevice, most), t.memory(t.dev, hal.KindDevice, most)
+	for _, n := range sizes {
+		for _, from := range offsets {
+			for _, to := range offsets {
+				b, out := t.random(n+from), make([]byte, n+to)
+				t.must(s.CopyIn(region(a, from, n), b[from:]), "copy in")
+				t.must(s.Copy(region(c, to, n), region(a, from, n)), "copy")
+				t.must(s.CopyOut(out[to:], region(c, to, n)), "copy out")
+				t.sync(s)
+				t.same(out[to:], b[from:], "%d bytes from offset %d to %d", n, from, to)
+			}
+		}
+	}
+}
+
+func largeCopy(t *T) {
+	n := uint64(t.Size(256<<20, 4<<20))
+	i := t.dev.Info()
+	n = min(n, i.MaxAlloc, i.TotalMemory/4)
+	b := t.large(int(n))
+	s := t.stream(t.dev)
+	a, c := t.memory(t.dev, hal.KindDevice, int(n)), t.memory(t.dev, hal.KindDevice, int(n))
+	t.must(s.CopyIn(a.All(), b), "copy in")
+	t.must(s.Copy(c.All(), a.All()), "copy")
+	out := make([]byte, n)
+	t.must(s.CopyOut(out, c.All()), "copy out")
+	t.sync(s)
+	t.same(out, b, "%d bytes", n)
+}
+
+func copyNeighbours(t *T) {
+	const size, off = 512, 100
+	s := t.stream(t.dev)
+	for _, n := range []int{1, 3, 8, 13, 64, 200} {
+		for _, k := range kinds(t.dev) {
+			before, b := t.random(size), t.random(size)
+			m, src := t.memory(t.dev, k, size), t.filled(t.dev, b)
+			want := slices.Clone(before)
+			copy(want[off:off+n], b[off:off+n])
+
+			t.put(m, 0, before)
+			t.must(s.CopyIn(region(m, off, n), b[off:off+n]), "copy in")
+			t.sync(s)
+			t.same(t.all(m), want, "copy in of %d bytes, %v memory", n, k)
+
+			t.put(m, 0, before)
+			t.must(s.Copy(region(m, off, n), region(src, off, n)), "copy")
+			t.sync(s)
+			t.same(t.all(m), want, "copy of %d bytes, %v memory", n, k)
+
+			out := slices.Clone(before)
+			t.must(s.CopyOut(out[off:off+n], region(src, off, n)), "copy out")
+			t.sync(s)
+			t.same(out, want, "the host's bytes after a copy out of %d", n)
+		}
+	}
+}
+
+func nilSlice(t *T) {
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, t.random(64))
+	t.must(s.CopyIn(region(m, 8, 0), nil), "copy in of nothing")
+	t.must(s.CopyOut(nil, region(m, 8, 0)), "copy out of nothing")
+	t.sync(s)
+	t.refuses(hal.ErrInvalidArgument, "copy in from nil", func() error { return s.CopyIn(region(m, 8, 4), nil) }, m)
+	t.refuses(hal.ErrInvalidArgument, "copy out to nil", func() error { return s.CopyOut(nil, region(m, 8, 4)) }, m)
+	t.refuses(hal.ErrInvalidArgument, "write from nil", func() error { return t.dev.Write(t.ctx, region(m, 8, 4), nil) }, m)
+	t.refuses(hal.ErrInvalidArgument, "read to nil", func() error { return t.dev.Read(t.ctx, nil, region(m, 8, 4)) }, m)
+}
+
+func nilMemory(t *T) {
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, t.random(64))
+	none := hal.Region{Len: 64}
+	b := make([]byte, 64)
+	for what, call := range map[string]func() error{
+		"copy to nothing":           func() error { return s.Copy(none, m.All()) },
+		"copy from nothing":         func() error { return s.Copy(m.All(), none) },
+		"copy in to nothing":        func() error { return s.CopyIn(none, b) },
+		"copy out of nothing":       func() error { return s.CopyOut(b, none) },
+		"fill nothing":              func() error { return s.Fill(none, hal.Zero) },
+		"map nothing":               func() error { return s.Map(nil, true) },
+		"use nothing":               func() error { return s.Use(nil) },
+		"copy across to nothing":    func() error { return hal.CopyAcross(s, none, s, m.All()) },
+		"copy across from nothing":  func() error { return hal.CopyAcross(s, m.All(), s, none) },
+		"copy across on no streams": func() error { return hal.CopyAcross(nil, m.All(), nil, m.All()) },
+	} {
+		t.refuses(hal.ErrInvalidArgument, what, call, m)
+	}
+}
+
+func lengthMismatch(t *T) {
+	s := t.stream(t.dev)
+	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
+	b := make([]byte, 64)
+	for what, call := range map[string]func() error{
+		"copy":        func() error { return s.Copy(region(m, 0, 8), region(o, 0, 9)) },
+		"copy of 0":   func() error { return s.Copy(region(m, 0, 0), region(o, 0, 1)) },
+		"copy in":     func() error { return s.CopyIn(region(m, 0, 8), b[:7]) },
+		"copy out":    func() error { return s.CopyOut(b[:9], region(m, 0, 8)) },
+		"write":       func() error { return t.dev.Write(t.ctx, region(m, 0, 8), b) },
+		"read":        func() error { return t.dev.Read(t.ctx, b, region(m, 0, 8)) },
+		"copy across": func() error { return hal.CopyAcross(s, region(m, 0, 8), s, region(o, 0, 9)) },
+	} {
+		t.refuses(hal.ErrInvalidArgument, what, call, m, o)
+	}
+}
+
+// overlaps checks that copies of n bytes within one memory are refused.
+func overlaps(t *T, pairs [][2]int, n int) {
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, t.random(256))
+	for _, p := range pairs {
+		t.refuses(hal.ErrOverlap, fmt.Sprintf("%d bytes from %d to %d", n, p[0], p[1]), func() error {
+			return s.Copy(region(m, p[1], n), region(m, p[0], n))
+		}, m)
+	}
+	t.sync(s)
+}
+
+func selfSame(t *T) { overlaps(t, [][2]int{{0, 0}, {7, 7}, {156, 156}}, 100) }
+
+func selfOverlapForward(t *T) { overlaps(t, [][2]int{{0, 1}, {0, 50}, {0, 99}, {57, 156}}, 100) }
+
+func selfOverlapBackward(t *T) { overlaps(t, [][2]int{{1, 0}, {50, 0}, {99, 0}, {156, 57}}, 100) }
+
+// moves checks copies of n bytes within one memory against the built-in copy.
+func moves(t *T, pairs [][2]int, n int) {
+	s := t.stream(t.dev)
+	for _, p := range pairs {
+		b := t.random(256)
+		m := t.filled(t.dev, b)
+		t.must(s.Copy(region(m, p[1], n), region(m, p[0], n)), "copy from %d to %d", p[0], p[1])
+		t.sync(s)
+		copy(b[p[1]:p[1]+n], b[p[0]:p[0]+n])
+		t.same(t.all(m), b, "%d bytes from %d to %d", n, p[0], p[1])
+	}
+}
+
+func selfDisjoint(t *T) { moves(t, [][2]int{{0, 200}, {200, 0}, {3, 101}, {101, 3}}, 50) }
+
+func adjacent(t *T) { moves(t, [][2]int{{0, 100}, {100, 0}, {56, 156}, {156, 56}}, 100) }
+
+func peerDirect(t *T) {
+	d, p := t.dev, t.peer
+	if !d.Reaches(p) && !p.Reaches(d) {
+		t.Skipf("%s and %s do not reach each other", d.Name(), p.Name())
+	}
+	for _, pair := range [][2]*hal.Device{{d, p}, {p, d}} {
+		at, far := pair[0], pair[1]
+		if !at.Reaches(far) {
+			continue
+		}
+		s := t.stream(at)
+		b, c := t.random(9001), t.random(9001)
+		near, away := t.filled(at, b), t.filled(far, c)
+		third := t.filled(far, t.random(9001))
+		kept := t.all(third)
+		t.must(s.Copy(region(away, 1, 9000), region(near, 0, 9000)), "copy from %s to %s", at.Name(), far.Name())
+		t.sync(s)
+		copy(c[1:], b[:9000])
+		t.same(t.all(away), c, "destination at %s", far.Name())
+		t.same(t.all(near), b, "source at %s", at.Name())
+		t.must(s.Copy(region(near, 0, 5), region(away, 100, 5)), "copy from %s to %s", far.Name(), at.Name())
+		t.sync(s)
+		copy(b[:5], c[100:105])
+		t.same(t.all(near), b, "destination at %s", at.Name())
+		t.same(t.all(third), kept, "memory beside, at %s", far.Name())
+	}
+}
+
+func peerInOrder(t *T) {
+	if !t.dev.Reaches(t.peer) {
+		t.Skipf("%s does not reach %s", t.dev.Name(), t.peer.Name())
+	}
+	n := t.Size(1<<20, 256<<10)
+	s := t.stream(t.dev)
+	data := t.large(n)
+	near, far := t.memory(t.dev, hal.KindDevice, n), t.memory(t.peer, hal.KindDevice, n)
+	out := t.hostBytes(n)
+	for i := range 4 {
+		data[i]++
+		t.put(far, 0, data)
+		g := t.shut(s)
+		t.must(s.Fill(near.All(), hal.Zero), "fill")
+		t.must(s.Copy(near.All(), far.All()), "copy")
+		t.must(s.CopyOut(out, near.All()), "copy out")
+		t.must(s.Copy(far.All(), near.All()), "copy back")
+		t.must(s.Fill(near.All(), hal.Pattern8(0xFF)), "fill")
+		t.busy(s, "copies between devices behind a shut gate")
+		t.letGo(g)
+		t.sync(s)
+		t.same(out, data, "round %d: read after the copy from the peer", i)
+		t.same(t.all(far), data, "round %d: copied back before the last fill", i)
+	}
+}
+
+// across takes bytes from one device to the other and back by CopyAcross.
+func (t *T) across(a, b *hal.Device) {
+	sa, sb := t.stream(a), t.stream(b)
+	for _, n := range []int{1, 4097, t.Size(9<<20+5, 300_001)} {
+		data, before := t.large(n), t.large(n+20)
+		first, there, back := t.filled(a, data), t.filled(b, before), t.memory(a, hal.KindDevice, n)
+		t.must(hal.CopyAcross(sb, region(there, 10, n), sa, first.All()), "copy from %s to %s", a.Name(), b.Name())
+		t.must(hal.CopyAcross(sa, back.All(), sb, region(there, 10, n)), "copy from %s to %s", b.Name(), a.Name())
+		t.sync(sa, sb)
+		t.same(t.all(back), data, "%d bytes from %s to %s and back", n, a.Name(), b.Name())
+		copy(before[10:], data)
+		t.same(t.all(there), before, "%d bytes at %s", n, b.Name())
+		t.same(t.all(first), data, "source of %d bytes at %s", n, a.Name())
+	}
+}
+
+func peerStaged(t *T) { t.across(t.dev, t.peer) }
+
+func crossBackend(t *T) {
+	for _, o := range t.others {
+		if o.Info().Backend == t.dev.Info().Backend {
+			t.Fatalf("Harness.Others has %s, of the backend under test", o.Name())
+		}
+		t.across(t.dev, o)
+		t.across(o, t.dev)
+	}
+}
+
+func wrongDevice(t *T) {
+	var far []*hal.Device
+	for _, open := range append(t.p.Others, t.p.Peer) {
+		if open == nil {
+			continue
+		}
+		if d := t.openWith("another device", open); !t.dev.Reaches(d) {
+			far = append(far, d)
+		}
+	}
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, t.random(64))
+	b := make([]byte, 64)
+	for _, d := range far {
+		o := t.filled(d, t.random(64))
+		for what, call := range map[string]func() error{
+			"copy to it":       func() error { return s.Copy(o.All(), m.All()) },
+			"copy from it":     func() error { return s.Copy(m.All(), o.All()) },
+			"empty copy to it": func() error { return s.Copy(region(o, 0, 0), region(m, 0, 0)) },
+			"copy past its end": func() error {
+				return s.Copy(o.Region(0, 99), m.Region(0, 99))
+			},
+		} {
+			t.refuses(hal.ErrWrongDevice, what, call, m, o)
+		}
+	}
+	// What only the owner's streams can do is refused also between devices that reach each other.
+	others := far
+	if t.p.Peer != nil {
+		others = append(others, t.openWith("the peer", t.p.Peer))
+	}
+	others = append(others, t.Open())
+	for _, d := range others {
+		o := t.filled(d, t.random(64))
+		e := t.event(d, false)
+		for what, call := range map[string]func() error{
+			"copy in to it":         func() error { return s.CopyIn(o.All(), b) },
+			"copy out of it":        func() error { return s.CopyOut(b, o.All()) },
+			"fill it":               func() error { return s.Fill(o.All(), hal.Zero) },
+			"map it":                func() error { return s.Map(o, true) },
+			"record its event":      func() error { return s.Record(e) },
+			"write to it":           func() error { return t.dev.Write(t.ctx, o.All(), b) },
+			"read from it":          func() error { return t.dev.Read(t.ctx, b, o.All()) },
+			"copy across, reversed": func() error { return hal.CopyAcross(s, o.All(), s, m.All()) },
+		} {
+			t.refuses(hal.ErrWrongDevice, what, call, m, o)
+		}
+	}
+}
+
+func sourceReusable(t *T) {
+	s := t.stream(t.dev)
+	for _, n := range []int{1, 4096, t.Size(8<<20, 200_000)} {
+		b := t.large(n)
+		want := slices.Clone(b)
+		m := t.memory(t.dev, hal.KindDevice, n)
+		t.must(t.dev.Write(t.ctx, m.All(), b), "write")
+		clear(b)
+		t.same(t.all(m), want, "%d bytes after Write", n)
+		copy(b, want)
+		b[0]++
+		want[0]++
+		t.must(s.CopyIn(m.All(), b), "copy in")
+		t.sync(s)
+		clear(b)
+		t.same(t.all(m), want, "%d bytes after CopyIn and Sync", n)
+	}
+}
+
+func throughHostInOrder(t *T) {
+	const n = 5000
+	s := t.stream(t.dev)
+	data := t.random(n)
+	m, to := t.filled(t.dev, data), t.filled(t.dev, make([]byte, n))
+	b := make([]byte, n)
+	g := t.shut(s)
+	t.must(s.CopyOut(b, m.All()), "copy out")
+	t.must(s.CopyIn(to.All(), b), "copy in")
+	t.letGo(g)
+	t.sync(s)
+	t.same(t.all(to), data, "through the host and back, on one stream")
+}
+
+// edges runs calls that name no byte with the region at off.
+func (t *T) edges(s *hal.Stream, m, o *hal.Memory, off uint64) map[string]func() error {
+	at := m.Region(off, 0)
+	return map[string]func() error{
+		"copy to":   func() error { return s.Copy(at, o.Region(0, 0)) },
+		"copy from": func() error { return s.Copy(o.Region(0, 0), at) },
+		"copy in":   func() error { return s.CopyIn(at, []byte{}) },
+		"copy out":  func() error { return s.CopyOut([]byte{}, at) },
+		"fill":      func() error { return s.Fill(at, hal.Pattern8(9)) },
+		"write":     func() error { return t.dev.Write(t.ctx, at, nil) },
+		"read":      func() error { return t.dev.Read(t.ctx, nil, at) },
+		"across":    func() error { return hal.CopyAcross(s, at, s, o.Region(0, 0)) },
+	}
+}
+
+func zeroLength(t *T) {
+	s := t.stream(t.dev)
+	b := t.random(64)
+	m, o := t.filled(t.dev, b), t.filled(t.dev, b)
+	for _, off := range []uint64{0, 1, 63, 64} {
+		for what, call := range t.edges(s, m, o, off) {
+			t.must(call(), "%s, no bytes at %d", what, off)
+		}
+		t.must(s.Copy(m.Region(off, 0), m.Region(off, 0)), "copy of no bytes onto themselves")
+	}
+	t.sync(s)
+	t.same(t.all(m), b, "after copies of no bytes")
+	t.same(t.all(o), b, "after copies of no bytes")
+}
+
+func zeroLengthPastEnd(t *T) {
+	s := t.stream(t.dev)
+	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
+	for _, off := range []uint64{65, 4096, 1 << 63, 1<<64 - 1} {
+		for what, call := range t.edges(s, m, o, off) {
+			t.refuses(hal.ErrOutOfRange, fmt.Sprintf("%s, no bytes at %d of 64", what, off), call, m, o)
+		}
+	}
+}
+
+func zeroLengthOnClosed(t *T) {
+	s := t.stream(t.dev)
+	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
+	gone := t.memory(t.dev, hal.KindDevice, 64)
+	t.must(gone.Close(), "close")
+	for _, off := range []uint64{0, 64, 65} {
+		for what, call := range t.edges(s, gone, o, off) {
+			t.refuses(hal.ErrClosed, fmt.Sprintf("%s, no bytes of closed memory at %d", what, off), call, o)
+		}
+	}
+	closed := t.stream(t.dev)
+	t.must(closed.Close(), "close")
+	for what, call := range t.edges(closed, m, o, 0) {
+		if what != "write" && what != "read" {
+			t.refuses(hal.ErrClosed, what+", no bytes on a closed stream", call, m, o)
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+var enumerationChecks = []Check{
+	{Name: "ListSortedStable", Rule: "Listing twice gives the same backends, sorted by name, with the same devices, numbered from 0.",
+		run: listSortedStable},
+	{Name: "UnknownName", Rule: "Opening a device of an unknown backend is an invalid argument, and the error names the known ones.",
+		run: unknownName},
+	{Name: "MalformedName", Rule: "A device name whose number is no number is an invalid argument.",
+		run: malformedName},
+	{Name: "NotBuiltNamesTheTag", Rule: "Opening a device of a backend that is not linked says so and names the build tag.",
+		run: notBuiltNamesTheTag},
+	{Name: "UnavailableSaysWhy", Rule: "A backend that is unavailable says what was tried, when listing and when opening alike.",
+		run: unavailableSaysWhy},
+	{Name: "OrdinalOutOfRange", Rule: "A device number beyond the end of the list is out of range and opens nothing.",
+		run: ordinalOutOfRange},
+	{Name: "CancelledContextOpensNothing", Rule: "A context that has ended lists and opens nothing; the error wraps the context's.",
+		run: cancelledContextOpensNothing},
+	{Name: "InfoComplete", Rule: "A device names itself and its backend and gives its memory, its largest allocation and its alignment, in sane proportions.",
+		run: infoComplete},
+	{Name: "InfoStable", Rule: "An open device describes itself as the list did, each time it is asked.",
+		run: infoStable},
+	{Name: "FreeAtMostTotal", Rule: "Free memory is never more than there is.", Needs: hal.CapMemInfo,
+		run: freeAtMostTotal},
+	{Name: "ReopenAfterClose", Rule: "A device can be opened, used and closed again and again.",
+		run: reopenAfterClose},
+	{Name: "TwoHandlesIndependent", Rule: "Closing one handle on a device leaves another one working.",
+		run: twoHandlesIndependent},
+	{Name: "EnumerationCreatesNoContext", Rule: "Listing devices creates no context on them.",
+		run: enumerationCreatesNoContext},
+}
+
+// backend is the backend of the device under test, nil if nobody knows it.
+func (t *T) backend() driver.Backend {
+	if t.p.Backend != nil {
+		return t.p.Backend
+	}
+	for _, b := range driver.Backends() {
+		if b.Name() == t.dev.Info().Backend {
+			return b
+		}
+	}
+	return nil
+}
+
+// listed is backend, for checks that have no use without it.
+func (t *T) listed() (driver.Backend, []driver.Info) {
+	b := t.backend()
+	if b == nil {
+		t.Skipf("backend %q is not registered, and Harness.Backend is nil", t.dev.Info().Backend)
+	}
+	infos, err := b.Devices(t.ctx)
+	t.must(err, "list the devices of %s", b.Name())
+	return b, infos
+}
+
+func listSortedStable(t *T) {
+	first, second := hal.List(t.ctx), hal.List(t.ctx)
+	for _, r := range [][]hal.Report{first, second} {
+		t.want(slices.IsSortedFunc(r, func(a, b hal.Report) int { return strings.Compare(a.Backend, b.Backend) }), "backends are not sorted")
+	}
+	t.want(len(first) == len(second), "%d backends, then %d", len(first), len(second))
+	check := func(name string, a, b []driver.Info) {
+		t.want(len(a) == len(b), "%s: %d devices, then %d", name, len(a), len(b))
+		for i := range a {
+			if !reflect.DeepEqual(a[i], b[i]) {
+				t.Errorf("%s:%d was %+v and then %+v", name, i, a[i], b[i])
+			}
+			if a[i].Ordinal != i || a[i].Backend != name {
+				t.Errorf("device %d of %s calls itself %s", i, name, hal.Name(a[i]))
+			}
+			if a[i].UUID != (hal.UUID{}) && slices.ContainsFunc(a[:i], func(o driver.Info) bool { return o.UUID == a[i].UUID }) {
+				t.Errorf("%s:%d has the UUID of another device, %v", name, i, a[i].UUID)
+			}
+		}
+	}
+	for i, r := range first {
+		check(r.Backend, r.Devices, second[i].Devices)
+	}
+	if b := t.backend(); b != nil {
+		_, one := t.listed()
+		_, two := t.listed()
+		t.want(len(one) > 0, "the backend of an open device lists none")
+		check(b.Name(), one, two)
+	}
+}
+
+func unknownName(t *T) {
+	for _, name := range []string{"nosuchbackend", "nosuchbackend:0", "", ":0"} {
+		d, err := hal.Open(t.ctx, name)
+		t.want(d == nil, "%q: a device", name)
+		t.wantKind(err, hal.ErrInvalidArgument, "open %q", name)
+		for _, r := range hal.List(t.ctx) {
+			if err != nil && !strings.Contains(err.Error(), r.Backend) {
+				t.Errorf("open %q: %q does not name the backend %q", name, err, r.Backend)
+			}
+		}
+	}
+}
+
+func malformedName(t *T) {
+	name := t.dev.Info().Backend
+	for _, n := range []string{":", ":x", ":-1", ":0x1", ":1:2", ": 1", ":99999999999999999999"} {
+		d, err := hal.Open(t.ctx, name+n)
+		t.want(d == nil, "%q: a device", name+n)
+		t.wantKind(err, hal.ErrInvalidArgument, "open %q", name+n)
+	}
+}
+
+func notBuiltNamesTheTag(t *T) {
+	missing := 0
+	for _, r := range hal.List(t.ctx) {
+		if r.Built {
+			continue
+		}
+		missing++
+		t.wantKind(r.Err, hal.ErrNotBuilt, "list %s", r.Backend)
+		d, err := hal.Open(t.ctx, r.Backend+":0")
+		t.want(d == nil, "%s: a device", r.Backend)
+		t.wantKind(err, hal.ErrNotBuilt, "open %s:0", r.Backend)
+		if r.Backend != "host" && err != nil && !strings.Contains(err.Error(), "-tags "+r.Backend) {
+			t.Errorf("open %s:0: %q does not name the build tag", r.Backend, err)
+		}
+	}
+	if missing == 0 {
+		t.Skipf("every backend is linked")
+	}
+}
+
+func unavailableSaysWhy(t *T) {
+	missing := 0
+	for _, r := range hal.List(t.ctx) {
+		if !errors.Is(r.Err, hal.ErrUnavailable) {
+			continue
+		}
+		missing++
+		_, err := hal.Open(t.ctx, r.Backend+":0")
+		for _, err := range []error{r.Err, err} {
+			t.wantKind(err, hal.ErrUnavailable, "%s", r.Backend)
+			var e *hal.Error
+			if errors.As(err, &e) && e.Detail == "" && e.Err == nil {
+				t.Errorf("%s: %q gives no reason", r.Backend, err)
+			}
+		}
+	}
+	if missing == 0 {
+		t.Skipf("no linked backend is unavailable")
+	}
+}
+
+func ordinalOutOfRange(t *T) {
+	b, infos := t.listed()
+	for _, n := range []int{len(infos), len(infos) + 1, 1 << 20, 1<<31 - 1} {
+		d, err := hal.OpenWith(t.ctx, b, n)
+		t.want(d == nil, "%s:%d: a device", b.Name(), n)
+		t.wantKind(err, hal.ErrOutOfRange, "open %s:%d", b.Name(), n)
+		if raw, err := b.Open(t.ctx, n); err == nil {
+			_ = raw.Close()
+			t.Errorf("the backend opens device %d of %d", n, len(infos))
+		}
+	}
+	d, err := hal.OpenWith(t.ctx, b, -1)
+	t.want(d == nil, "%s:-1: a device", b.Name())
+	t.wantKind(err, hal.ErrOutOfRange, "open %s:-1", b.Name())
+	_, err = hal.OpenWith(t.ctx, nil, 0)
+	t.wantKind(err, hal.ErrInvalidArgument, "open a device of no backend")
+}
+
+func cancelledContextOpensNothing(t *T) {
+	ctx, cancel := context.WithCancel(t.ctx)
+	cancel()
+	check := func(what string, err error) {
+		t.wantKind(err, hal.ErrNotReady, "%s", what)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %q does not wrap context.Canceled", what, err)
+		}
+	}
+	_, err := hal.Open(ctx, t.dev.Name())
+	check("open", err)
+	_, err = hal.Devices(ctx)
+	check("list", err)
+	if b := t.backend(); b != nil {
+		_, err = hal.OpenWith(ctx, b, t.dev.Info().Ordinal)
+		check("open with the backend", err)
+	}
+}
+
+func infoComplete(t *T) {
+	i := t.dev.Info()
+	power := func(n uint64) bool { return bits.OnesCount64(n) == 1 }
+	for _, c := range []struct {
+		ok   bool
+		what string
+	}{
+		{i.Name != "", "no name"},
+		{i.Backend != "" && i.Backend == strings.ToLower(i.Backend), "the backend's name is empty or not in lower case"},
+		{i.Vendor != "", "no vendor"},
+		{i.Driver != "", "no version of the driver"},
+		{i.Ordinal >= 0, "the number is negative"},
+		{i.TotalMemory > 0, "no total memory"},
+		{i.MaxAlloc > 0, "no largest allocation"},
+		{i.MaxAlloc <= i.TotalMemory, "the largest allocation is more than the total memory"},
+		{power(i.Alignment), "the alignment is no power of two"},
+		{power(i.MaxAlign) && i.MaxAlign >= i.Alignment, "the largest alignment is no power of two, or less than what every allocation has"},
+		{!i.Simulated || strings.Contains(strings.ToLower(i.Name), "simulated"), "a simulated device does not say so in its name"},
+		{i.Caps.Has(hal.CapPriority) || i.LowPriority == 0 && i.HighPriority == 0, "priorities without the capability"},
+		{!i.Caps.Has(hal.CapPriority) || i.HighPriority < i.LowPriority, "the capability without a range of priorities"},
+		{t.dev.Name() == fmt.Sprintf("%s:%d", i.Backend, i.Ordinal), "the device's Name is not backend:number"},
+		{t.dev.Caps() == i.Caps && t.dev.Unified() == i.Unified, "Caps or Unified differ from Info"},
+		{uint32(i.Caps)>>len(hal.Caps(^uint32(0)).Names()) == 0, "capabilities that nobody knows"},
+	} {
+		if !c.ok {
+			t.Errorf("%s: %+v", c.what, i)
+		}
+	}
+}
+
+func infoStable(t *T) {
+	b, infos := t.listed()
+	before := t.dev.Info()
+	t.want(before.Ordinal < len(infos), "%s is not in the list of %d", t.dev.Name(), len(infos))
+	t.memory(t.dev, hal.KindDevice, 4096)
+	again := t.Open()
+	for what, got := range map[string]hal.Info{"listed": infos[before.Ordinal], "later": t.dev.Info(), "opened again": again.Info()} {
+		if !reflect.DeepEqual(got, before) {
+			t.Errorf("%s of %s: %s %+v, before %+v", t.dev.Name(), b.Name(), what, got, before)
+		}
+	}
+}
+
+func freeAtMostTotal(t *T) {
+	check := func() {
+		free, total, err := t.dev.MemInfo()
+		t.must(err, "memory information")
+		t.want(total > 0, "total memory 0")
+		t.want(free <= total, "%d bytes free of %d", free, total)
+	}
+	check()
+	m, err := t.dev.Alloc(hal.KindDevice, 1<<20, 0)
+	t.must(err, "allocate")
+	check()
+	t.must(m.Close(), "close")
+	check()
+}
+
+func reopenAfterClose(t *T) {
+	for round := range t.Size(5, 3) {
+		d := t.Open()
+		b := t.random(4096)
+		m := t.filled(d, b)
+		t.same(t.all(m), b, "round %d", round)
+		t.must(m.Close(), "close memory")
+		t.must(d.Close(), "close device, round %d", round)
+	}
+}
+
+func twoHandlesIndependent(t *T) {
+	second := t.Open()
+	b := t.random(1 << 12)
+	mine, theirs := t.filled(t.dev, b), t.filled(second, t.random(1<<12))
+	if u := t.dev.Usage(); u.Held != 1<<12 {
+		t.Errorf("the first handle counts %d bytes held, has 4096", u.Held)
+	}
+	t.must(theirs.Close(), "close memory")
+	t.must(second.Close(), "close device")
+	t.same(t.all(mine), b, "after another handle was closed")
+	t.filled(t.dev, b)
+	t.sync(t.stream(t.dev))
+	_, err := second.Alloc(hal.KindDevice, 1, 0)
+	t.wantKind(err, hal.ErrClosed, "allocate on the closed handle")
+}
+
+func enumerationCreatesNoContext(t *T) {
+	if t.p.Contexts == nil {
+		t.Skipf("nobody counts contexts: Harness.Contexts is nil")
+	}
+	b, _ := t.listed()
+	before := t.p.Contexts()
+	t.want(before > 0, "a device is open, and no context")
+	for range 3 {
+		_, err := b.Devices(t.ctx)
+		t.must(err, "list")
+		hal.List(t.ctx)
+	}
+	t.want(t.p.Contexts() == before, "%d contexts before listing, %d after", before, t.p.Contexts())
+}

@@ -1,0 +1,371 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+var eventChecks = []Check{
+	{Name: "FollowsWork", Rule: "An event is done when the work before it is, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
+	{Name: "WaitOrders", Rule: "Work behind a Wait sees the work before the Record, and does not start before it.", Needs: hal.CapGate, run: waitOrders},
+	{Name: "WaitUnrecordedIsNoOp", Rule: "An event that was never recorded is done, and waiting for it does nothing.", run: waitUnrecorded},
+	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done holds nothing up, whatever its stream does next.", Needs: hal.CapGate, run: waitCompleted},
+	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: hal.CapGate, run: waitOnOwnStream},
+	{Name: "ReRecordKeepsEarlierWaits", Rule: "Recording an event again does not change what was already made to wait for it.", Needs: hal.CapGate, run: reRecord},
+	{Name: "ReRecordMovesTheEvent", Rule: "After a second Record the event stands for the later work.", Needs: hal.CapGate, run: reRecordMoves},
+	{Name: "FanOutFanIn", Rule: "Many streams can wait for one event, and one stream for many.", Needs: hal.CapGate, run: fanOutFanIn},
+	{Name: "MultiEventWait", Rule: "A stream that waits for several events goes on after the last of them.", Needs: hal.CapGate, run: multiEventWait},
+	{Name: "PeerWait", Rule: "A stream waits for the event of another device of the backend.", Needs: hal.CapGate, NeedsPeer: true, run: peerWait},
+	{Name: "CrossBackendWait", Rule: "A stream waits for the event of another backend's device without holding up the caller.", Needs: hal.CapGate, NeedsOther: true, run: crossBackendWait},
+	{Name: "SyncHonoursContext", Rule: "Event.Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: eventSyncHonoursContext},
+	{Name: "ElapsedNonNegative", Rule: "The time between two events of one stream is not negative.", Needs: hal.CapTiming, run: elapsedNonNegative},
+	{Name: "ElapsedWithinWallTime", Rule: "The time between two events is no longer than the host sees pass around them, and adds up.", Needs: hal.CapTiming | hal.CapGate, run: elapsedWithinWallTime},
+	{Name: "ElapsedNeedsTiming", Rule: "Events without Timing have no time.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
+	{Name: "ElapsedUnrecordedRejected", Rule: "An event that was never recorded has no time.", Needs: hal.CapTiming, run: elapsedUnrecorded},
+	{Name: "ElapsedPendingNotReady", Rule: "An event that is not done has no time yet.", Needs: hal.CapTiming | hal.CapGate, run: elapsedPending},
+}
+
+func eventFollowsWork(t *T) {
+	for _, timing := range []bool{false, true} {
+		if timing && !t.dev.Caps().Has(hal.CapTiming) {
+			continue
+		}
+		s := t.stream(t.dev)
+		e := t.event(t.dev, timing)
+		t.idle(e, "an event that was never recorded")
+		for range 3 {
+			g := t.shut(s)
+			t.must(s.Record(e), "record")
+			t.busy(e, "an event behind a shut gate")
+			t.letGo(g)
+			t.must(e.Sync(t.ctx), "sync")
+			t.idle(e, "after Sync")
+		}
+	}
+}
+
+func waitOrders(t *T) {
+	n := t.Size(1<<20, 100_000)
+	a, b := t.stream(t.dev), t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, n))
+	for i := range 4 {
+		p := hal.Pattern8(uint8(i + 1))
+		g := t.shut(a)
+		t.must(a.Fill(m.All(), p), "fill")
+		e := t.recorded(a)
+		t.must(b.Wait(e), "wait")
+		out := t.hostBytes(n)
+		t.must(b.CopyOut(out, m.All()), "copy out")
+		t.busy(b, "a stream that waits for one that is held shut")
+		t.letGo(g)
+		t.sync(b)
+		t.same(out, repeated(p, n), "round %d: what the waiting stream read", i)
+		t.sync(a)
+	}
+}
+
+func waitUnrecorded(t *T) {
+	s := t.stream(t.dev)
+	e := t.event(t.dev, false)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	t.idle(e, "an event that was never recorded")
+	t.must(e.Sync(t.ctx), "sync with an event that was never recorded")
+	t.must(s.Wait(e), "wait")
+	t.must(s.Fill(m.All(), hal.Pattern8(3)), "fill")
+	t.sync(s)
+	t.same(t.all(m), repeated(hal.Pattern8(3), 64), "after the wait")
+	// Recording it later does not give the wait a meaning.
+	if t.dev.Caps().Has(hal.CapGate) {
+		o := t.stream(t.dev)
+		t.must(s.Wait(e), "wait")
+		g := t.shut(o)
+		t.must(o.Record(e), "record")
+		t.must(s.Fill(m.All(), hal.Pattern8(4)), "fill")
+		t.sync(s)
+		t.letGo(g)
+		t.sync(o)
+	}
+}
+
+func waitCompleted(t *T) {
+	a, b := t.stream(t.dev), t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	t.must(a.Fill(m.All(), hal.Pattern8(1)), "fill")
+	e := t.recorded(a)
+	t.must(e.Sync(t.ctx), "sync")
+	g := t.shut(a)
+	t.must(a.Fill(m.All(), hal.Pattern8(2)), "fill")
+	out := t.hostBytes(64)
+	t.must(b.Wait(e), "wait")
+	t.must(b.CopyOut(out, m.All()), "copy out")
+	t.sync(b)
+	t.same(out, repeated(hal.Pattern8(1), 64), "what the other stream read")
+	t.letGo(g)
+	t.sync(a)
+}
+
+func waitOnOwnStream(t *T) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	g := t.shut(s)
+	e := t.recorded(s)
+	t.must(s.Wait(e), "wait")
+	t.must(s.Fill(m.All(), hal.Pattern8(1)), "fill")
+	t.busy(s, "behind the gate")
+	t.letGo(g)
+	t.sync(s)
+	t.same(t.all(m), repeated(hal.Pattern8(1), 64), "after the wait")
+}
+
+func reRecord(t *T) {
+	a, b, c := t.stream(t.dev), t.stream(t.dev), t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, 64))
+	first := t.shut(a)
+	t.must(a.Fill(m.All(), hal.Pattern8(1)), "fill")
+	e := t.recorded(a)
+	out := t.hostBytes(64)
+	t.must(b.Wait(e), "wait")
+	t.must(b.CopyOut(out, m.All()), "copy out")
+	earlier := t.recorded(b)
+	second := t.shut(a)
+	t.must(a.Record(e), "record again")
+	t.must(c.Wait(e), "wait again")
+	t.busy(b, "a wait for the first record")
+	t.letGo(first)
+	t.must(earlier.Sync(t.ctx), "the wait for the first record ends while the second is held back")
+	t.same(out, repeated(hal.Pattern8(1), 64), "what was read after the first record")
+	t.busy(e, "the event stands for the second record")
+	t.busy(c, "a wait for the second record")
+	t.letGo(second)
+	t.sync(a, b, c)
+	t.idle(e, "at the end")
+}
+
+func reRecordMoves(t *T) {
+	a, b := t.stream(t.dev), t.stream(t.dev)
+	e := t.recorded(a)
+	t.must(e.Sync(t.ctx), "sync")
+	g := t.shut(b)
+	t.must(b.Record(e), "record on another stream")
+	t.busy(e, "the event stands for the second stream")
+	t.must(a.Wait(e), "wait")
+	t.busy(a, "the first stream waits for the second")
+	t.letGo(g)
+	t.sync(a)
+	t.idle(e, "at the end")
+}
+
+func fanOutFanIn(t *T) {
+	const n = 8
+	root, last := t.stream(t.dev), t.stream(t.dev)
+	src, dst := t.filled(t.dev, make([]byte, n)), t.filled(t.dev, make([]byte, n))
+	for round := range 3 {
+		p := hal.Pattern8(uint8(round + 1))
+		g := t.shut(root)
+		t.must(root.Fill(src.All(), p), "fill")
+		e := t.recorded(root)
+		for i := range n {
+			s := t.stream(t.dev)
+			t.must(s.Wait(e), "wait")
+			t.must(s.Copy(region(dst, i, 1), region(src, i, 1)), "copy")
+			t.must(last.Wait(t.recorded(s)), "wait")
+		}
+		out := t.hostBytes(n)
+		t.must(last.CopyOut(out, dst.All()), "copy out")
+		t.busy(last, "the last stream")
+		t.letGo(g)
+		t.sync(last)
+		t.same(out, repeated(p, n), "round %d", round)
+	}
+}
+
+func multiEventWait(t *T) {
+	const n = 4
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, n))
+	var gates []*hal.Gate
+	for i := range n {
+		o := t.stream(t.dev)
+		gates = append(gates, t.shut(o))
+		t.must(o.Fill(region(m, i, 1), hal.Pattern8(uint8(i+1))), "fill")
+		t.must(s.Wait(t.recorded(o)), "wait")
+	}
+	out := t.hostBytes(n)
+	t.must(s.CopyOut(out, m.All()), "copy out")
+	for _, i := range t.rng.Perm(n) {
+		t.busy(s, "a stream that waits for one more event")
+		t.letGo(gates[i])
+	}
+	t.sync(s)
+	t.same(out, []byte{1, 2, 3, 4}, "after all events")
+}
+
+// waitAcross checks that a stream of d waits for events of o.
+func (t *T) waitAcross(d, o *hal.Device) {
+	if !o.Caps().Has(hal.CapGate) {
+		t.Logf("%s has no gates: not checked", o.Name())
+		return
+	}
+	near, far := t.stream(d), t.stream(o)
+	m := t.filled(d, make([]byte, 64))
+	for i := range 3 {
+		g := t.shut(far)
+		e := t.recorded(far)
+		t.must(near.Wait(e), "wait for an event of %s", o.Name())
+		t.must(near.Fill(m.All(), hal.Pattern8(uint8(i+1))), "fill")
+		done := t.recorded(near)
+		t.busy(near, "%s waits for %s", d.Name(), o.Name())
+		// Recording again, and closing the event, do not change what is waited for.
+		later := t.shut(far)
+		t.must(far.Record(e), "record again")
+		t.must(e.Close(), "close the event")
+		t.busy(near, "%s waits for the first record", d.Name())
+		t.letGo(g)
+		t.must(done.Sync(t.ctx), "%s goes on after the first record", d.Name())
+		t.same(t.all(m), repeated(hal.Pattern8(uint8(i+1)), 64), "round %d", i)
+		t.letGo(later)
+		t.sync(near, far)
+	}
+}
+
+func peerWait(t *T) {
+	t.waitAcross(t.dev, t.peer)
+	t.waitAcross(t.peer, t.dev)
+}
+
+func crossBackendWait(t *T) {
+	for _, o := range t.others {
+		t.waitAcross(t.dev, o)
+		if o.Caps().Has(hal.CapGate) {
+			t.waitAcross(o, t.dev)
+		}
+	}
+}
+
+func eventSyncHonoursContext(t *T) {
+	s := t.stream(t.dev)
+	g := t.shut(s)
+	e := t.recorded(s)
+	short, cancel := context.WithTimeout(t.ctx, time.Millisecond)
+	defer cancel()
+	err := e.Sync(short)
+	t.wantKind(err, hal.ErrNotReady, "sync with a deadline")
+	t.want(errors.Is(err, context.DeadlineExceeded), "%q does not wrap context.DeadlineExceeded", err)
+	t.busy(e, "after Sync gave up")
+	t.letGo(g)
+	t.must(e.Sync(t.ctx), "sync")
+}
+
+// timed enqueues work between two events and waits for it.
+func (t *T) timed(s *hal.Stream, work func()) (from, to *hal.Event) {
+	from, to = t.event(s.Device(), true), t.event(s.Device(), true)
+	t.must(s.Record(from), "record")
+	work()
+	t.must(s.Record(to), "record")
+	t.must(to.Sync(t.ctx), "sync")
+	return from, to
+}
+
+func elapsedNonNegative(t *T) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, t.Size(4<<20, 256<<10))
+	for i := range 5 {
+		from, to := t.timed(s, func() {
+			for range i {
+				t.must(s.Fill(m.All(), hal.Pattern8(uint8(i))), "fill")
+			}
+		})
+		d, err := to.Elapsed(from)
+		t.must(err, "elapsed")
+		t.want(d >= 0, "%v between two events of one stream", d)
+		d, err = to.Elapsed(to)
+		t.must(err, "elapsed")
+		t.want(d == 0, "%v between an event and itself", d)
+	}
+}
+
+// clockSlack is by how much a device's clock may differ from the host's over a check.
+const clockSlack = 2 * time.Millisecond
+
+func elapsedWithinWallTime(t *T) {
+	s := t.stream(t.dev)
+	from, middle, to := t.event(t.dev, true), t.event(t.dev, true), t.event(t.dev, true)
+	start := time.Now()
+	t.must(s.Record(from), "record")
+	t.must(from.Sync(t.ctx), "sync")
+	afterFirst := time.Now()
+	g := t.shut(s)
+	t.must(s.Record(middle), "record")
+	t.must(s.Record(to), "record")
+	const least = 5 * time.Millisecond
+	for time.Since(afterFirst) < least {
+		t.busy(to, "behind a shut gate")
+	}
+	opened := time.Now()
+	t.letGo(g)
+	t.sync(s)
+	wall := time.Since(start)
+	whole, err := to.Elapsed(from)
+	t.must(err, "elapsed")
+	first, err := middle.Elapsed(from)
+	t.must(err, "elapsed")
+	second, err := to.Elapsed(middle)
+	t.must(err, "elapsed")
+	if whole > wall+wall/10+clockSlack {
+		t.Errorf("%v between two events, %v for the host", whole, wall)
+	}
+	if held := opened.Sub(afterFirst); whole < held-held/10-clockSlack {
+		t.Errorf("%v between two events, although a gate was shut for %v between them", whole, held)
+	}
+	if diff := whole - first - second; diff > clockSlack || diff < -clockSlack {
+		t.Errorf("%v and %v are not %v", first, second, whole)
+	}
+}
+
+func elapsedNeedsTiming(t *T) {
+	s := t.stream(t.dev)
+	from, to := t.timed(s, func() {})
+	plain := t.recorded(s)
+	t.sync(s)
+	for what, call := range map[string]func() (time.Duration, error){
+		"to an event without timing":       func() (time.Duration, error) { return plain.Elapsed(from) },
+		"since an event without timing":    func() (time.Duration, error) { return to.Elapsed(plain) },
+		"between an event and itself":      func() (time.Duration, error) { return plain.Elapsed(plain) },
+		"since no event at all":            func() (time.Duration, error) { return to.Elapsed(nil) },
+		"to no event at all, since a good": func() (time.Duration, error) { return (*hal.Event)(nil).Elapsed(from) },
+	} {
+		t.refuses(hal.ErrInvalidArgument, what, func() error { _, err := call(); return err })
+	}
+}
+
+func elapsedUnrecorded(t *T) {
+	s := t.stream(t.dev)
+	from, to := t.timed(s, func() {})
+	never := t.event(t.dev, true)
+	t.refuses(hal.ErrInvalidArgument, "to an event never recorded", func() error { _, err := never.Elapsed(from); return err })
+	t.refuses(hal.ErrInvalidArgument, "since an event never recorded", func() error { _, err := to.Elapsed(never); return err })
+	t.must(s.Record(never), "record")
+	t.sync(s)
+	_, err := never.Elapsed(from)
+	t.must(err, "elapsed, once it was recorded")
+}
+
+func elapsedPending(t *T) {
+	s := t.stream(t.dev)
+	from, to := t.event(t.dev, true), t.event(t.dev, true)
+	t.must(s.Record(from), "record")
+	t.must(from.Sync(t.ctx), "sync")
+	g := t.shut(s)
+	t.must(s.Record(to), "record")
+	for range 10 {
+		t.refuses(hal.ErrNotReady, "to an event that is held back", func() error { _, err := to.Elapsed(from); return err })
+		t.refuses(hal.ErrNotReady, "since an event that is held back", func() error { _, err := from.Elapsed(to); return err })
+	}
+	t.letGo(g)
+	t.sync(s)
+	_, err := to.Elapsed(from)
+	t.must(err, "elapsed")
+}

@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"time"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Harness is what the suite needs to know about the device under test. Only Open is required.
+type Harness struct {
+	// Open returns a new handle on the device under test at each call. The suite closes it.
+	Open func(ctx context.Context) (*hal.Device, error)
+
+	// Peer opens another device of the same backend, if there is one.
+	Peer func(ctx context.Context) (*hal.Device, error)
+
+	// Others open devices of other backends.
+	Others []func(ctx context.Context) (*hal.Device, error)
+
+	// Exclusions are what the device is known not to do.
+	Exclusions []Exclusion
+
+	// Timeout is how long one check may take; 0 means 60 seconds.
+	Timeout time.Duration
+
+	// Seed is where random data and actions start from; 0 means a fixed seed.
+	Seed uint64
+
+	// Short makes sizes and counts smaller. No check is left out.
+	Short bool
+
+	// Match is a regular expression that "Group/Name" must match somewhere; "" selects every check.
+	Match string
+
+	// Backend is the backend that Open opens a device of. Nil means the registered one that the device
+	// names; if there is none, checks of enumeration are skipped.
+	Backend driver.Backend
+
+	// VendorCodes returns every status that the vendor's interface defines, with what the backend makes
+	// of it. Nil skips the checks of the mapping.
+	VendorCodes func() []VendorCode
+
+	// Faults returns control over the driver calls behind the device that Open opens, for checks that
+	// make them fail. It may implement [LossControl] too. Nil skips those checks.
+	Faults func() FaultControl
+
+	// Contexts returns how many vendor contexts exist in the process, where somebody counts them.
+	Contexts func() int
+}
+
+// VendorCode is one status of a vendor's interface.
+type VendorCode struct {
+	Code int64
+	Name string // as the vendor writes it: "CUDA_ERROR_OUT_OF_MEMORY"
+	Kind error  // the kind that the backend maps it to, one of driver.Kinds
+}
+
+// FaultControl makes driver calls fail. Calls that cannot fail are not counted.
+type FaultControl interface {
+	// CallCount is the number of driver calls since the last Reset.
+	CallCount() uint64
+
+	// FailCall makes the n-th driver call from now on fail, once; 1 is the next one. The call has no
+	// effect, and its error has Vendor set.
+	FailCall(n uint64)
+
+	// Reset makes no call fail, and counts from zero.
+	Reset()
+}
+
+// LossControl is implemented by a FaultControl that can also take the device away.
+type LossControl interface {
+	// LoseCall makes the n-th driver call from now on, and only that one, fail as if the device was lost.
+	LoseCall(n uint64)
+}
+
+// ExclusionKind is the outcome that an exclusion leads to. [Unsupported] is for what the device will never
+// do: the check is not run. [ExpectedFailure] is for a known bug: the check is run, and passing is a
+// failure.
+type ExclusionKind = Outcome
+
+// Exclusion leaves a check out, or expects it to fail.
+type Exclusion struct {
+	Check  string // "Group/Name", or a pattern of package path: "Copy/Peer*"
+	Kind   ExclusionKind
+	Reason string // shown with the outcome, required
+}
+
+const (
+	defaultTimeout = 60 * time.Second
+	defaultSeed    = 0x48616c79617264
+)
+
+// plan is a harness that was found to be sound, with its defaults.
+type plan struct {
+	Harness
+	checks   []Check
+	excluded map[string]Exclusion // by Group/Name
+}
+
+func (h Harness) plan() (*plan, error) {
+	if h.Open == nil {
+		return nil, errors.New("conformance: Harness.Open is nil")
+	}
+	if h.Timeout < 0 {
+		return nil, fmt.Errorf("conformance: Harness.Timeout is %v", h.Timeout)
+	}
+	if h.Timeout == 0 {
+		h.Timeout = defaultTimeout
+	}
+	if h.Seed == 0 {
+		h.Seed = defaultSeed
+	}
+	match, err := regexp.Compile(h.Match)
+	if err != nil {
+		return nil, fmt.Errorf("conformance: Harness.Match: %w", err)
+	}
+	p := &plan{Harness: h, excluded: map[string]Exclusion{}}
+	all := Checks()
+	for _, x := range h.Exclusions {
+		if x.Kind != Unsupported && x.Kind != ExpectedFailure {
+			return nil, fmt.Errorf("conformance: the exclusion of %q has no kind", x.Check)
+		}
+		if x.Reason == "" {
+			return nil, fmt.Errorf("conformance: the exclusion of %q gives no reason", x.Check)
+		}
+		found := false
+		for _, c := range all {
+			ok, err := path.Match(x.Check, c.FullName())
+			if err != nil {
+				return nil, fmt.Errorf("conformance: the exclusion of %q: %w", x.Check, err)
+			}
+			if !ok {
+				continue
+			}
+			if old, twice := p.excluded[c.FullName()]; twice {
+				return nil, fmt.Errorf("conformance: %s is excluded by %q and by %q", c.FullName(), old.Check, x.Check)
+			}
+			found = true
+			p.excluded[c.FullName()] = x
+		}
+		if !found {
+			return nil, fmt.Errorf("conformance: the exclusion of %q matches no check", x.Check)
+		}
+	}
+	for _, c := range all {
+		if match.MatchString(c.FullName()) {
+			p.checks = append(p.checks, c)
+		}
+	}
+	return p, nil
+}

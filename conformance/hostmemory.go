@@ -1,0 +1,199 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+var hostMemoryChecks = []Check{
+	{Name: "PinnedRoundTrip", Rule: "What the host writes to page-locked memory the device reads, and the other way round.", run: pinnedRoundTrip},
+	{Name: "RegisterUnregisterRegister", Rule: "Host memory can be registered, used, unregistered and registered again, and keeps its contents.", Needs: hal.CapRegister, run: registerAgain},
+	{Name: "RegisteredKeepsBytes", Rule: "The device works on registered memory in place.", Needs: hal.CapRegister, run: registeredKeepsBytes},
+	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory is busy, and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
+	{Name: "EmptyRegisterRejected", Rule: "Registering no memory is an invalid argument.", Needs: hal.CapRegister, run: emptyRegister},
+	{Name: "SharedVisibleAfterSync", Rule: "The host sees in shared memory what the device wrote once it has waited, and the device what the host wrote before.", Needs: hal.CapShared, run: sharedVisible},
+	{Name: "KindQuery", Rule: "A memory tells its kind, and whether the host must map it, and keeps to it.", run: kindQuery},
+	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped once at a time, and refused to the host otherwise.", Needs: hal.CapMap, run: mapTakesTurns},
+	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
+}
+
+func pinnedRoundTrip(t *T) {
+	for _, n := range []int{1, 4096, 100_001} {
+		m, d := t.memory(t.dev, hal.KindHost, n), t.memory(t.dev, hal.KindDevice, n)
+		s := t.stream(t.dev)
+		b, c := t.random(n), t.random(n)
+		t.onHost(m, func(v []byte) {
+			t.want(len(v) == n, "the host sees %d of %d bytes", len(v), n)
+			copy(v, b)
+		})
+		t.must(s.Copy(d.All(), m.All()), "copy to device memory")
+		t.sync(s)
+		t.same(t.all(d), b, "%d bytes that the host wrote", n)
+		t.put(d, 0, c)
+		t.must(s.Copy(m.All(), d.All()), "copy to page-locked memory")
+		t.sync(s)
+		t.onHost(m, func(v []byte) { t.same(v, c, "%d bytes that the device wrote", n) })
+	}
+}
+
+// register registers b until the returned memory is closed, at the latest at the end of the check.
+func (t *T) register(b []byte) *hal.Memory {
+	m, err := t.dev.Register(b)
+	t.must(err, "register %d bytes", len(b))
+	t.Cleanup(func() { t.must(m.Close(), "unregister") })
+	return m
+}
+
+func registerAgain(t *T) {
+	b := t.large(256 << 10)
+	want := slices.Clone(b)
+	d := t.memory(t.dev, hal.KindDevice, len(b))
+	s := t.stream(t.dev)
+	for round := range 3 {
+		m := t.register(b)
+		t.want(m.Size() == uint64(len(b)) && m.Kind() == hal.KindHost, "registered memory is %d bytes of %v memory", m.Size(), m.Kind())
+		t.must(s.Copy(d.All(), m.All()), "copy")
+		t.sync(s)
+		t.must(m.Close(), "unregister, round %d", round)
+		t.same(b, want, "round %d: the host's memory", round)
+		t.same(t.all(d), want, "round %d: the copy", round)
+		b[round]++
+		want[round]++
+	}
+}
+
+func registeredKeepsBytes(t *T) {
+	b := t.large(64 << 10)
+	want := slices.Clone(b)
+	m := t.register(b)
+	s := t.stream(t.dev)
+	t.must(s.Fill(region(m, 1000, 5000), hal.Pattern8(0x5e)), "fill")
+	t.sync(s)
+	t.onHost(m, func([]byte) {})
+	copy(want[1000:], repeated(hal.Pattern8(0x5e), 5000))
+	t.same(b, want, "registered memory after a fill")
+}
+
+func doubleRegister(t *T) {
+	b := t.large(64 << 10)
+	m := t.register(b[8<<10 : 40<<10])
+	s := t.stream(t.dev)
+	for _, x := range [][2]int{{8 << 10, 40 << 10}, {0, 64 << 10}, {16 << 10, 20 << 10}, {0, 9 << 10}, {39 << 10, 41 << 10}} {
+		t.refuses(hal.ErrBusy, fmt.Sprintf("[%d, %d) over [%d, %d)", x[0], x[1], 8<<10, 40<<10), func() error {
+			again, err := t.dev.Register(b[x[0]:x[1]])
+			if err == nil {
+				_ = again.Close()
+			}
+			return err
+		}, m)
+	}
+	t.must(s.Fill(m.All(), hal.Pattern8(1)), "fill the memory that is registered")
+	t.sync(s)
+	t.must(m.Close(), "unregister")
+	t.must(t.register(b).Close(), "unregister what overlapped")
+}
+
+func emptyRegister(t *T) {
+	for _, b := range [][]byte{nil, {}, make([]byte, 8)[:0]} {
+		t.refuses(hal.ErrInvalidArgument, "register no bytes", func() error { _, err := t.dev.Register(b); return err })
+	}
+}
+
+func sharedVisible(t *T) {
+	n := t.Size(1<<20, 100_000)
+	m := t.memory(t.dev, hal.KindShared, n)
+	s := t.stream(t.dev)
+	for i := range 4 {
+		p := hal.Pattern8(uint8(i + 1))
+		t.must(s.Fill(m.All(), p), "fill")
+		t.sync(s)
+		t.onHost(m, func(v []byte) {
+			t.same(v, repeated(p, n), "round %d: what the device wrote", i)
+			v[i], v[n-1-i] = 0xA1, 0xA2
+		})
+		out := make([]byte, n)
+		t.must(s.CopyOut(out, m.All()), "copy out")
+		t.sync(s)
+		want := repeated(p, n)
+		want[i], want[n-1-i] = 0xA1, 0xA2
+		t.same(out, want, "round %d: what the host wrote", i)
+	}
+}
+
+func kindQuery(t *T) {
+	for _, k := range kinds(t.dev) {
+		m := t.memory(t.dev, k, 4096)
+		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory calls itself %v, of %s", k, m.Kind(), m.Device().Name())
+		visible := k != hal.KindDevice || t.dev.Unified()
+		b, err := m.Bytes()
+		switch {
+		case m.NeedsMap():
+			t.want(t.dev.Caps().Has(hal.CapMap), "memory must be mapped, and the device lacks the capability")
+			t.want(m.HostPointer() == nil, "memory that must be mapped has a host pointer")
+			t.wantKind(err, hal.ErrNotReady, "host view of memory that is not mapped")
+		case visible:
+			t.must(err, "host view of %v memory", k)
+			t.want(len(b) == 4096 && m.HostPointer() != nil, "the host sees %d of 4096 bytes", len(b))
+		default:
+			t.wantKind(err, hal.ErrUnsupported, "host view of %v memory", k)
+		}
+		if !m.NeedsMap() {
+			// Mapping what needs none does nothing.
+			s := t.stream(t.dev)
+			t.must(s.Map(m, true), "map")
+			t.must(s.Map(m, false), "map again")
+			t.must(s.Unmap(m), "unmap")
+			t.sync(s)
+		}
+	}
+}
+
+func mapTakesTurns(t *T) {
+	found := false
+	s := t.stream(t.dev)
+	for _, k := range kinds(t.dev) {
+		m := t.memory(t.dev, k, 4096)
+		if !m.NeedsMap() {
+			continue
+		}
+		found = true
+		t.wantKind(s.Unmap(m), hal.ErrBusy, "unmap what is not mapped")
+		t.must(s.Map(m, true), "map")
+		t.wantKind(s.Map(m, true), hal.ErrBusy, "map what is mapped")
+		t.sync(s)
+		b, err := m.Bytes()
+		t.must(err, "host view")
+		copy(b, repeated(hal.Pattern8(0x66), 4096))
+		t.must(s.Unmap(m), "unmap")
+		t.sync(s)
+		_, err = m.Bytes()
+		t.wantKind(err, hal.ErrNotReady, "host view after unmap")
+		t.same(t.all(m), repeated(hal.Pattern8(0x66), 4096), "what the host wrote while it was mapped")
+	}
+	if !found {
+		t.Skipf("no memory of the device must be mapped")
+	}
+}
+
+func asyncFromPinned(t *T) {
+	n := t.Size(4<<20, 256<<10)
+	s := t.stream(t.dev)
+	d := t.memory(t.dev, hal.KindDevice, n)
+	in, out := t.hostBytes(n), t.hostBytes(n)
+	data := t.large(n)
+	for i := range 3 {
+		data[i]++
+		copy(in, data)
+		clear(out)
+		g := t.shut(s)
+		t.must(s.CopyIn(d.All(), in), "copy in")
+		t.must(s.CopyOut(out, d.All()), "copy out")
+		t.busy(s, "copies behind a shut gate")
+		t.same(out[:64], make([]byte, 64), "round %d: before the gate is open", i)
+		t.letGo(g)
+		t.sync(s)
+		t.same(out, data, "round %d", i)
+	}
+}

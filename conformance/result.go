@@ -1,0 +1,82 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+)
+
+// Outcome is what became of one check.
+type Outcome uint8
+
+const (
+	// Passed means that the device keeps the rule.
+	Passed Outcome = iota
+	// Failed means that it does not.
+	Failed
+	// Skipped means that the device or the harness lacks what the check needs.
+	Skipped
+	// Unsupported means that an exclusion left the check out.
+	Unsupported
+	// ExpectedFailure means that the check failed as an exclusion said it would.
+	ExpectedFailure
+	// UnexpectedPass means that it passed in spite of that, so that the exclusion has to go.
+	UnexpectedPass
+)
+
+var outcomeNames = [...]string{"passed", "failed", "skipped", "unsupported", "expected failure", "unexpected pass"}
+
+// String returns the outcome in lower case: "expected failure".
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Outcome) UnmarshalText(b []byte) error {
+	for i, n := range outcomeNames {
+		if n == string(b) {
+			*o = Outcome(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("conformance: no outcome is called %q", b)
+}
+
+// Bad reports whether the outcome counts as a failure.
+func (o Outcome) Bad() bool { return o == Failed || o == UnexpectedPass }
+
+// Result is the outcome of one check.
+type Result struct {
+	Check    Check
+	Outcome  Outcome
+	Reason   string   // of a failure, its first line; of a skip or exclusion, why; "" for Passed
+	Log      []string // what the check said, failures included
+	Duration time.Duration
+}
+
+// Summary counts outcomes.
+type Summary struct {
+	Passed   int
+	Failed   int // Failed and UnexpectedPass
+	Skipped  int
+	Excluded int // Unsupported and ExpectedFailure
+	Seed     uint64
+}
+
+func (s *Summary) add(o Outcome) {
+	switch o {
+	case Passed:
+		s.Passed++
+	case Failed, UnexpectedPass:
+		s.Failed++
+	case Skipped:
+		s.Skipped++
+	case Unsupported, ExpectedFailure:
+		s.Excluded++
+	}
+}

@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// Run runs every check that the harness selects as a subtest Group/Name. Checks run one after the
+// other.
+func Run(t *testing.T, h Harness) {
+	t.Helper()
+	p, err := h.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.checks) == 0 {
+		t.Fatalf("no check matches %q", h.Match)
+	}
+	for first := 0; first < len(p.checks); {
+		last := first
+		for last < len(p.checks) && p.checks[last].Group == p.checks[first].Group {
+			last++
+		}
+		group := p.checks[first:last]
+		t.Run(group[0].Group, func(t *testing.T) {
+			for _, c := range group {
+				t.Run(c.Name, func(t *testing.T) { show(t, p.run(t.Context(), c)) })
+			}
+		})
+		first = last
+	}
+}
+
+// show makes a result the result of a test.
+func show(t *testing.T, r Result) {
+	t.Helper()
+	text := strings.Join(r.Log, "\n")
+	switch r.Outcome {
+	case Failed:
+		t.Errorf("%s\nrule: %s", text, r.Check.Rule)
+	case UnexpectedPass:
+		t.Errorf("the check passes, but is listed as an expected failure: %s", r.Reason)
+	case ExpectedFailure:
+		t.Skipf("fails, as expected: %s\n%s", r.Reason, text)
+	case Skipped, Unsupported:
+		t.Skipf("%s: %s", r.Outcome, r.Reason)
+	default:
+		if text != "" {
+			t.Log(text)
+		}
+	}
+}
+
+// Execute runs every check that the harness selects and reports each as it ends. The error is of a
+// harness that makes no sense, or of ctx if it ended before the last check; checks that fail are no error.
+// report may be nil. It is called by the goroutine that called Execute.
+func Execute(ctx context.Context, h Harness, report func(Result)) (Summary, error) {
+	p, err := h.plan()
+	if err != nil {
+		return Summary{}, err
+	}
+	s := Summary{Seed: p.Seed}
+	for _, c := range p.checks {
+		if ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		}
+		r := p.run(ctx, c)
+		if ctx.Err() != nil && r.Outcome != Passed {
+			return s, context.Cause(ctx) // the check was cut short
+		}
+		s.add(r.Outcome)
+		if report != nil {
+			report(r)
+		}
+	}
+	return s, nil
+}

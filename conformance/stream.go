@@ -1,0 +1,343 @@
+package conformance
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+var streamOrderChecks = []Check{
+	{Name: "FIFO", Rule: "A stream runs its work in the order in which it was enqueued.", run: fifo},
+	{Name: "FillCopyFillChain", Rule: "Fills and copies of one stream see each other's results in order.", run: fillCopyFillChain},
+	{Name: "SyncDrains", Rule: "After Sync all work enqueued before it is done.", run: syncDrains},
+	{Name: "SyncHonoursContext", Rule: "Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: syncHonoursContext},
+	{Name: "QueryBusyThenIdle", Rule: "Query says busy while work is held back and idle when it is done.", Needs: hal.CapGate, run: queryBusyThenIdle},
+	{Name: "GateHoldsWork", Rule: "Work behind a shut gate does not start, work before it is not held up.", Needs: hal.CapGate, run: gateHoldsWork},
+	{Name: "GatesInAnyOrder", Rule: "Gates can be opened before the stream comes to them, in any order, and more than once.", Needs: hal.CapGate, run: gatesInAnyOrder},
+	{Name: "TwoStreamsIndependent", Rule: "A stream that is held shut does not hold up another one.", Needs: hal.CapGate, run: twoStreamsIndependent},
+	{Name: "NoImplicitDefaultStreamSync", Rule: "A stream that is held shut does not hold up new streams, events, or copies that wait.", Needs: hal.CapGate, run: noImplicitSync},
+	{Name: "AllocDoesNotWait", Rule: "A stream that is held shut does not hold up an allocation.", Needs: hal.CapGate, run: allocDoesNotWait},
+	{Name: "Burst", Rule: "Ten thousand operations are enqueued without waiting and done in order.", run: burst},
+	{Name: "OneBlockedSyncBlocksNobodyElse", Rule: "A goroutine that waits in Sync holds up no call on its stream or on another one.", Needs: hal.CapGate, run: oneBlockedSync},
+	{Name: "SyncCoversEarlierWorkOnly", Rule: "Sync does not wait for work that is enqueued after the call.", Needs: hal.CapGate, run: syncCoversEarlierWork},
+	{Name: "PrioritiesClamped", Rule: "Streams of any priority can be made and work.", run: prioritiesClamped},
+}
+
+func fifo(t *T) {
+	const size = 4096
+	s := t.stream(t.dev)
+	model := t.random(size)
+	m := t.filled(t.dev, model)
+	steps := t.Size(300, 150)
+	arena := t.hostBytes(steps * size / 2)
+	type read struct{ got, want []byte }
+	var reads []read
+	for _, gated := range []bool{false, true} {
+		if gated && !t.dev.Caps().Has(hal.CapGate) {
+			continue
+		}
+		letGo := func() {}
+		if gated {
+			g := t.shut(s)
+			letGo = func() { t.letGo(g) }
+		}
+		for i := range steps {
+			n := 1 + t.rng.IntN(1<<(1+t.rng.IntN(11)))
+			off, host := t.rng.IntN(size-n), arena[i*size/2:][:n]
+			switch t.rng.IntN(4) {
+			case 0:
+				copy(host, t.random(n))
+				t.must(s.CopyIn(region(m, off, n), host), "copy in")
+				copy(model[off:], host)
+			case 1:
+				p := hal.Pattern8(uint8(t.rng.IntN(256)))
+				t.must(s.Fill(region(m, off, n), p), "fill")
+				copy(model[off:], repeated(p, n))
+			case 2:
+				from, to := t.rng.IntN(size/2-n+1), size/2+t.rng.IntN(size/2-n+1)
+				t.must(s.Copy(region(m, to, n), region(m, from, n)), "copy")
+				copy(model[to:], model[from:from+n])
+			default:
+				t.must(s.CopyOut(host, region(m, off, n)), "copy out")
+				reads = append(reads, read{host, slices.Clone(model[off : off+n])})
+			}
+		}
+		letGo()
+		t.sync(s)
+		for i, r := range reads {
+			t.same(r.got, r.want, "read %d, gated %t", i, gated)
+		}
+		reads = nil
+		t.same(t.all(m), model, "at the end, gated %t", gated)
+	}
+}
+
+func fillCopyFillChain(t *T) {
+	n := t.Size(1<<20, 100_000)
+	s := t.stream(t.dev)
+	a, b := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n)
+	for i := range t.Size(20, 6) {
+		p := hal.Pattern8(uint8(2*i + 1))
+		out, after := make([]byte, n), make([]byte, n)
+		t.must(s.Fill(a.All(), p), "fill")
+		t.must(s.Copy(b.All(), a.All()), "copy")
+		t.must(s.Fill(a.All(), hal.Pattern8(uint8(2*i+2))), "fill")
+		t.must(s.CopyOut(out, b.All()), "copy out")
+		t.must(s.CopyOut(after, a.All()), "copy out")
+		t.sync(s)
+		t.same(out, repeated(p, n), "round %d: what was copied between two fills", i)
+		t.same(after, repeated(hal.Pattern8(uint8(2*i+2)), n), "round %d: the second fill", i)
+	}
+}
+
+func syncDrains(t *T) {
+	n := t.Size(4<<20, 1<<20)
+	s := t.stream(t.dev)
+	m, o := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n)
+	out := make([]byte, n)
+	for i := range t.Size(20, 10) {
+		p := hal.Pattern8(uint8(i + 1))
+		t.must(s.Fill(m.All(), p), "fill")
+		t.must(s.Copy(o.All(), m.All()), "copy")
+		t.must(s.CopyOut(out, o.All()), "copy out")
+		t.sync(s)
+		t.idle(s, "after Sync")
+		t.same(out[n-64:], repeated(p, 64), "round %d: the last bytes", i)
+		t.same(out[:64], repeated(p, 64), "round %d: the first bytes", i)
+	}
+	t.sync(s)
+}
+
+func syncHonoursContext(t *T) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	g := t.shut(s)
+	t.must(s.Fill(m.All(), hal.Pattern8(5)), "fill")
+	short, cancel := context.WithTimeout(t.ctx, time.Millisecond)
+	defer cancel()
+	err := s.Sync(short)
+	t.wantKind(err, hal.ErrNotReady, "sync with a deadline")
+	t.want(errors.Is(err, context.DeadlineExceeded), "%q does not wrap context.DeadlineExceeded", err)
+	gone, cancel := context.WithCancel(t.ctx)
+	cancel()
+	err = s.Sync(gone)
+	t.wantKind(err, hal.ErrNotReady, "sync with a context that has ended")
+	t.want(errors.Is(err, context.Canceled), "%q does not wrap context.Canceled", err)
+	t.busy(s, "the stream after Sync gave up")
+	t.letGo(g)
+	t.sync(s)
+	t.same(t.all(m), repeated(hal.Pattern8(5), 64), "after the stream was let go")
+}
+
+func queryBusyThenIdle(t *T) {
+	s := t.stream(t.dev)
+	t.idle(s, "a new stream")
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	for range 3 {
+		g := t.shut(s)
+		t.must(s.Fill(m.All(), hal.Zero), "fill")
+		t.busy(s, "a stream held shut")
+		t.letGo(g)
+		t.eventually(func() bool {
+			done, err := s.Query()
+			t.must(err, "query")
+			return done
+		}, "the stream is idle")
+		t.sync(s)
+		t.idle(s, "after Sync")
+	}
+}
+
+func gateHoldsWork(t *T) {
+	s, o := t.stream(t.dev), t.stream(t.dev)
+	before := t.random(64)
+	m := t.filled(t.dev, before)
+	t.must(s.Fill(region(m, 0, 32), hal.Pattern8(1)), "fill")
+	first := t.recorded(s)
+	g := t.shut(s)
+	t.must(s.Fill(region(m, 16, 32), hal.Pattern8(2)), "fill")
+	second := t.recorded(s)
+	t.must(first.Sync(t.ctx), "wait for what is before the gate")
+	t.busy(second, "what is behind the gate")
+	out := t.hostBytes(64)
+	t.must(o.CopyOut(out, m.All()), "copy out")
+	t.sync(o)
+	copy(before, repeated(hal.Pattern8(1), 32))
+	t.same(out, before, "while the gate is shut")
+	t.letGo(g)
+	t.must(second.Sync(t.ctx), "wait for what is behind the gate")
+	copy(before[16:], repeated(hal.Pattern8(2), 32))
+	t.same(t.all(m), before, "when the gate is open")
+}
+
+func gatesInAnyOrder(t *T) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 4)
+	var gates []*hal.Gate
+	var events []*hal.Event
+	for i := range 4 {
+		gates = append(gates, t.shut(s))
+		t.must(s.Fill(region(m, i, 1), hal.Pattern8(uint8(i+1))), "fill")
+		events = append(events, t.recorded(s))
+	}
+	t.letGo(gates[2])
+	t.busy(events[0], "the first of four gates is shut")
+	t.letGo(gates[0])
+	t.must(events[0].Sync(t.ctx), "the first gate is open")
+	t.busy(events[1], "the second gate is shut")
+	t.letGo(gates[1])
+	t.must(events[2].Sync(t.ctx), "three gates are open")
+	t.busy(events[3], "the last gate is shut")
+	t.letGo(gates[3])
+	t.letGo(gates[3])
+	t.sync(s)
+	t.same(t.all(m), []byte{1, 2, 3, 4}, "behind four gates")
+}
+
+func twoStreamsIndependent(t *T) {
+	a, b := t.stream(t.dev), t.stream(t.dev)
+	m, o := t.memory(t.dev, hal.KindDevice, 64), t.memory(t.dev, hal.KindDevice, 64)
+	for _, pair := range [][2]*hal.Stream{{a, b}, {b, a}} {
+		g := t.shut(pair[0])
+		t.must(pair[0].Fill(m.All(), hal.Pattern8(1)), "fill")
+		data := t.random(64)
+		out := make([]byte, 64)
+		t.must(pair[1].CopyIn(o.All(), data), "copy in")
+		t.must(pair[1].CopyOut(out, o.All()), "copy out")
+		t.sync(pair[1])
+		t.same(out, data, "on the stream that is not held up")
+		t.busy(pair[0], "the stream that is held shut")
+		t.letGo(g)
+		t.sync(a, b)
+	}
+}
+
+func noImplicitSync(t *T) {
+	s, idle := t.stream(t.dev), t.stream(t.dev)
+	held, m := t.memory(t.dev, hal.KindDevice, 64), t.memory(t.dev, hal.KindDevice, 100_000)
+	g := t.shut(s)
+	t.must(s.Fill(held.All(), hal.Pattern8(7)), "fill")
+	for range 3 {
+		b := t.random(100_000)
+		t.put(m, 0, b)
+		t.same(t.all(m), b, "written and read beside a stream that is held shut")
+		t.must(idle.Fill(m.All(), hal.Zero), "fill on a stream made before")
+		o := t.stream(t.dev)
+		t.must(o.Wait(t.recorded(idle)), "wait")
+		t.must(t.recorded(o).Sync(t.ctx), "sync with an event")
+		t.sync(o, idle)
+		if t.dev.Caps().Has(hal.CapMemInfo) {
+			_, _, err := t.dev.MemInfo()
+			t.must(err, "memory information")
+		}
+	}
+	t.busy(s, "the stream that is held shut")
+	t.letGo(g)
+	t.sync(s)
+}
+
+func allocDoesNotWait(t *T) {
+	s := t.stream(t.dev)
+	held := t.memory(t.dev, hal.KindDevice, 64)
+	g := t.shut(s)
+	t.must(s.Fill(held.All(), hal.Pattern8(7)), "fill")
+	for _, k := range kinds(t.dev) {
+		b := t.random(100_000)
+		m := t.memory(t.dev, k, len(b))
+		t.put(m, 0, b)
+		t.same(t.all(m), b, "%v memory allocated beside a stream that is held shut", k)
+	}
+	t.busy(s, "the stream that is held shut")
+	t.letGo(g)
+	t.sync(s)
+}
+
+func burst(t *T) {
+	const n, cells = 10_000, 64
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, 8*cells))
+	at := func(i int) hal.Region { return region(m, 8*(i%cells), 8) }
+	// A value goes from cell to cell, and every cell is overwritten again and again.
+	value := binary.LittleEndian.AppendUint64(nil, t.rng.Uint64())
+	t.must(s.CopyIn(at(0), value), "copy in")
+	for i := range n {
+		t.must(s.Copy(at(i+1), at(i)), "copy %d", i)
+		if i%cells > 2 {
+			t.must(s.Fill(at(i), hal.Pattern64(uint64(i))), "fill %d", i)
+		}
+	}
+	out := make([]byte, 8)
+	t.must(s.CopyOut(out, at(n)), "copy out")
+	t.sync(s)
+	t.same(out, value, "after %d steps", n)
+}
+
+func oneBlockedSync(t *T) {
+	s, o := t.stream(t.dev), t.stream(t.dev)
+	m, free := t.memory(t.dev, hal.KindDevice, 64), t.memory(t.dev, hal.KindDevice, 64)
+	g := t.shut(s)
+	t.must(s.Fill(m.All(), hal.Pattern8(1)), "fill")
+	e := t.recorded(s)
+	errs := make(chan error, 8)
+	for range 4 {
+		go func() { errs <- s.Sync(t.ctx) }()
+		go func() { errs <- e.Sync(t.ctx) }()
+	}
+	for i := range 20 {
+		out := make([]byte, 64)
+		t.must(o.Fill(free.All(), hal.Pattern8(uint8(i))), "fill")
+		t.must(o.CopyOut(out, free.All()), "copy out")
+		t.sync(o)
+		t.same(out, repeated(hal.Pattern8(uint8(i)), 64), "on another stream, round %d", i)
+		t.must(s.Fill(m.All(), hal.Pattern8(uint8(i))), "enqueue on the stream that is waited for")
+		t.must(s.Record(t.event(t.dev, false)), "record on the stream that is waited for")
+	}
+	t.busy(s, "the stream that is waited for")
+	select {
+	case err := <-errs:
+		t.Fatalf("a wait ended while the gate was shut: %v", err)
+	default:
+	}
+	t.letGo(g)
+	for range cap(errs) {
+		t.must(arrives(t, errs, "the waits end"), "wait")
+	}
+	t.sync(s)
+	t.same(t.all(m), repeated(hal.Pattern8(19), 64), "at the end")
+}
+
+func syncCoversEarlierWork(t *T) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	first := t.shut(s)
+	t.must(s.Fill(m.All(), hal.Pattern8(1)), "fill")
+	e := t.recorded(s)
+	waited := make(chan error, 1)
+	go func() { waited <- e.Sync(t.ctx) }()
+	second := t.shut(s)
+	t.must(s.Fill(m.All(), hal.Pattern8(2)), "fill")
+	t.letGo(first)
+	t.must(arrives(t, waited, "the event is done"), "wait for the event")
+	t.busy(s, "the second gate is shut")
+	t.letGo(second)
+	t.sync(s)
+	t.same(t.all(m), repeated(hal.Pattern8(2), 64), "at the end")
+}
+
+func prioritiesClamped(t *T) {
+	i := t.dev.Info()
+	for _, p := range []int{0, i.LowPriority, i.HighPriority, i.LowPriority + 1, i.HighPriority - 1, 1 << 30, -1 << 30} {
+		s, err := t.dev.NewStream(hal.StreamOptions{Priority: p})
+		t.must(err, "stream of priority %d", p)
+		b := t.random(64)
+		m := t.memory(t.dev, hal.KindDevice, 64)
+		t.must(s.CopyIn(m.All(), b), "copy in")
+		t.sync(s)
+		t.same(t.all(m), b, "priority %d", p)
+		t.must(s.Close(), "close")
+	}
+}

@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"time"
+)
+
+// label marks the goroutines of a check, those that the device starts for it included.
+const label = "halyard-check"
+
+// run runs one check and classifies what came out.
+func (p *plan) run(ctx context.Context, c Check) Result {
+	x, excluded := p.excluded[c.FullName()]
+	if excluded && x.Kind == Unsupported {
+		return Result{Check: c, Outcome: Unsupported, Reason: x.Reason}
+	}
+	r := p.watch(ctx, c)
+	if excluded {
+		switch r.Outcome {
+		case Failed:
+			r.Outcome, r.Reason = ExpectedFailure, x.Reason
+		case Passed:
+			r.Outcome, r.Reason = UnexpectedPass, x.Reason
+		}
+	}
+	return r
+}
+
+// watch runs one check on a goroutine of its own, and gives up on it when its time is over.
+func (p *plan) watch(ctx context.Context, c Check) Result {
+	start := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := newT(p, c, ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pprof.Do(ctx, pprof.Labels(label, c.FullName()), func(context.Context) { t.main() })
+	}()
+	timer := time.NewTimer(p.Timeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		t.Errorf("not done after %v; its goroutines:\n%s", p.Timeout, stacks(c.FullName()))
+		// Whatever waits with the check's context can still end and give back what it holds.
+		cancel()
+		timer.Reset(min(p.Timeout, 5*time.Second))
+		select {
+		case <-done:
+		case <-timer.C:
+			t.Logf("left behind, with what it had opened")
+		}
+	}
+	return t.result(time.Since(start))
+}
+
+// stacks returns the stacks of the goroutines that carry the label of a check.
+func stacks(name string) string {
+	var all bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		return err.Error()
+	}
+	mark := fmt.Sprintf("%q:%q", label, name)
+	var mine []string
+	for _, record := range strings.Split(all.String(), "\n\n") {
+		if strings.Contains(record, mark) {
+			mine = append(mine, strings.TrimSpace(record))
+		}
+	}
+	return strings.Join(mine, "\n\n")
+}
