@@ -1,0 +1,74 @@
+# Targets for people; make help lists them. Each is a few lines that can be typed by hand.
+
+SHELL := /bin/sh
+GO ?= go
+TAGS := cuda opencl hip
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+REPORT := $(GO) run ./internal/testreport
+
+# What go-gl/cl and gorgonia.org/cu need to compile against current headers (README, "Linked builds").
+CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
+LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A \
+	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(CUDA_INCLUDE))
+SIM := .cache/simgpu
+
+.PHONY: help run test race lint vet cross bench sim linked generate check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## build bin/halyard without cgo, list the devices, run the suite on the host backend
+	@mkdir -p bin
+	@CGO_ENABLED=0 $(GO) build -o bin/halyard ./cmd/halyard
+	@HALYARD_HOST_DEVICES=2 ./bin/halyard devices
+	@echo
+	@HALYARD_HOST_DEVICES=2 ./bin/halyard check --backend host --require host
+
+test: ## run the tests; what is skipped is listed with the reason
+	@$(REPORT) ./...
+
+race: ## run the tests of all backends under the race detector
+	@$(REPORT) -race -shuffle=on -tags "$(TAGS)" ./...
+
+check: lint test cross ## everything that needs nothing but Go
+
+lint: vet ## gofmt, go vet under every set of tags, staticcheck
+	$(STATICCHECK) -tags "$(TAGS)" ./...
+	$(STATICCHECK) ./...
+
+vet:
+	@unformatted=$$(gofmt -l backends buffer cmd coherence conformance examples hal internal scripts); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	@set -e; for tags in "" cuda opencl hip "$(TAGS)"; do \
+		echo "$(GO) vet -tags '$$tags' ./..."; $(GO) vet -tags "$$tags" ./...; \
+		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' ./..."; CGO_ENABLED=0 $(GO) vet -tags "$$tags" ./...; \
+	done
+
+cross: ## vet and build for each system without cgo
+	@set -e; for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+		echo "CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet and build -tags '$(TAGS)' ./..."; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet -tags "$(TAGS)" ./...; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -tags "$(TAGS)" ./...; \
+	done
+
+BENCHTIME ?= 1s
+bench: ## run the benchmarks (BENCHTIME=1s)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" ./...
+
+sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
+	@$(GO) run ./internal/simdrivers -dir $(SIM)
+
+linked: ## build and test with gorgonia.org/cu and go-gl/cl (cgo, CUDA 11.8 to 12.9 and OpenCL headers); CUDA is simulated
+	@[ -n "$(CUDA_INCLUDE)" ] || { echo "no cuda.h found: set CUDA_INCLUDE to the folder that holds it"; exit 1; }
+	@set -e; settings=$$($(GO) run ./internal/simdrivers -dir $(SIM)); eval "$$settings"; \
+	lib=$(CURDIR)/$(SIM)/linked; mkdir -p "$$lib"; ln -sf "$$HALYARD_CUDA_LIBRARY" "$$lib/libcuda.so.1"; ln -sf libcuda.so.1 "$$lib/libcuda.so"; \
+	export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g $(LINKED_CFLAGS)" CGO_LDFLAGS="-O2 -g -L$$lib" LD_LIBRARY_PATH="$$lib$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}"; \
+	mkdir -p bin; $(GO) build -tags "$(TAGS) linked" -o bin/halyard-linked ./cmd/halyard; \
+	$(GO) vet -tags "$(TAGS) linked" ./...; \
+	$(REPORT) -tags "$(TAGS) linked" ./...
+
+generate: ## make the generated files again
+	$(GO) generate ./...
+
+clean: ## remove what was built
+	rm -rf bin $(SIM)

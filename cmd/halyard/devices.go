@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+func newDevices() *cobra.Command {
+	var asJSON bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "devices",
+		Short: "List every backend and the devices it finds",
+		Long: `List every backend of this module and the devices that each one finds. A backend
+that was not built in, or whose driver is missing, is listed with the reason. Finding
+nothing is not an error: the exit status is 0.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if timeout <= 0 {
+				return usage("--timeout must be positive, not %s", timeout)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			reports := hal.List(ctx)
+			if cmd.Context().Err() != nil {
+				return cmd.Context().Err()
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), listingOf(ctx, reports))
+			}
+			printDevices(ctx, cmd.OutOrStdout(), reports)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that is known, as JSON")
+	cmd.Flags().DurationVar(&timeout, "timeout", 20*time.Second, "how long to wait for a backend that does not answer")
+	return cmd
+}
+
+func writeJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
+	devices := newTable(out, 0, 40)
+	devices.AppendHeader(table.Row{"device", "name", "tier", "memory", "align", "kind"})
+	details := newTable(out, 0, 84)
+	details.AppendHeader(table.Row{"device", "driver and capabilities"})
+	absent := newTable(out, 0, 84)
+	absent.AppendHeader(table.Row{"backend", "what is missing, and why"})
+	for _, r := range reports {
+		for _, info := range r.Devices {
+			tier := info.Tier
+			if tier == "" {
+				tier = "-"
+			}
+			devices.AppendRow(table.Row{hal.Name(info), info.Name, tier, bytesText(info.TotalMemory),
+				bytesText(info.Alignment), kindText(info)})
+			details.AppendRow(table.Row{hal.Name(info), joinNonEmpty("\n", info.Driver, info.Caps.String())})
+		}
+		for _, p := range problems(ctx, r) {
+			absent.AppendRow(table.Row{r.Backend, p})
+		}
+		switch {
+		case r.Err != nil:
+			absent.AppendRow(table.Row{r.Backend, reason(r.Err)})
+		case len(r.Devices) == 0:
+			absent.AppendRow(table.Row{r.Backend, "the driver works and sees no device"})
+		}
+	}
+	if devices.Length() == 0 {
+		fmt.Fprintln(out, "no devices")
+	} else {
+		devices.Render()
+		fmt.Fprintln(out)
+		details.Render()
+	}
+	if absent.Length() > 0 {
+		fmt.Fprintln(out)
+		absent.Render()
+	}
+	if selection := strings.TrimSpace(os.Getenv(hal.DevicesVariable)); selection != "" {
+		fmt.Fprintf(out, "\n%s=%s: ", hal.DevicesVariable, selection)
+		if infos, err := hal.Devices(ctx); err != nil {
+			fmt.Fprintf(out, "programs get an error: %v\n", err)
+		} else {
+			names := make([]string, len(infos))
+			for i, info := range infos {
+				names[i] = hal.Name(info)
+			}
+			fmt.Fprintf(out, "programs see %s\n", strings.Join(names, ", "))
+		}
+	}
+}
+
+// kindText says what sort of place a device is.
+func kindText(info hal.Info) string {
+	kind := "discrete"
+	if info.Unified {
+		kind = "unified"
+	}
+	if info.Simulated {
+		kind += ", simulated"
+	}
+	return kind
+}
+
+// deviceTitle names a device and says so when it is simulated.
+func deviceTitle(info hal.Info) string {
+	title := hal.Name(info) + " (" + info.Name
+	if info.Tier != "" {
+		title += ", " + info.Tier
+	}
+	if info.Simulated && !strings.Contains(strings.ToLower(info.Name), "simulated") {
+		title += ", simulated"
+	}
+	return title + ")"
+}
+
+func joinNonEmpty(sep string, parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, sep)
+}
+
+// reason is an error without what the table's first column says already.
+func reason(err error) string {
+	var e *hal.Error
+	if !errors.As(err, &e) || e.Kind == nil {
+		return err.Error()
+	}
+	s := e.Kind.Error()
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Vendor.API != "" {
+		s += fmt.Sprintf(" [%s: %s (%d)]", e.Vendor.API, e.Vendor.Name, e.Vendor.Code)
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// problems are what a backend says about devices that it might have and does not list, beside the error of
+// the list itself.
+func problems(ctx context.Context, r hal.Report) []string {
+	for _, b := range driver.Backends() {
+		if p, ok := b.(interface {
+			Problems(context.Context) []string
+		}); ok && b.Name() == r.Backend {
+			return slices.DeleteFunc(slices.Clone(p.Problems(ctx)), func(s string) bool { return r.Err != nil && s == r.Err.Error() })
+		}
+	}
+	return nil
+}
+
+// listing is what devices --json prints.
+type listing struct {
+	Backends []backendEntry `json:"backends"`
+}
+
+type backendEntry struct {
+	Backend  string        `json:"backend"`
+	Built    bool          `json:"built"`
+	Error    *errorEntry   `json:"error,omitempty"`
+	Problems []string      `json:"problems,omitempty"`
+	Devices  []deviceEntry `json:"devices"`
+}
+
+type errorEntry struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+type deviceEntry struct {
+	Device       string   `json:"device"`
+	Name         string   `json:"name"`
+	Vendor       string   `json:"vendor"`
+	Driver       string   `json:"driver"`
+	Tier         string   `json:"tier,omitempty"`
+	UUID         string   `json:"uuid,omitempty"`
+	PCI          string   `json:"pci,omitempty"`
+	TotalMemory  uint64   `json:"total_memory"`
+	MaxAlloc     uint64   `json:"max_alloc"`
+	Alignment    uint64   `json:"alignment"`
+	MaxAlign     uint64   `json:"max_align"`
+	Unified      bool     `json:"unified"`
+	Simulated    bool     `json:"simulated"`
+	Capabilities []string `json:"capabilities"`
+	LowPriority  int      `json:"low_priority"`
+	HighPriority int      `json:"high_priority"`
+}
+
+func listingOf(ctx context.Context, reports []hal.Report) listing {
+	l := listing{Backends: []backendEntry{}}
+	for _, r := range reports {
+		b := backendEntry{Backend: r.Backend, Built: r.Built, Problems: problems(ctx, r), Devices: []deviceEntry{}}
+		if r.Err != nil {
+			b.Error = errorEntryOf(r.Err)
+		}
+		for _, info := range r.Devices {
+			b.Devices = append(b.Devices, deviceEntryOf(info))
+		}
+		l.Backends = append(l.Backends, b)
+	}
+	return l
+}
+
+func errorEntryOf(err error) *errorEntry {
+	e := &errorEntry{Kind: "other", Message: err.Error()}
+	for _, kind := range driver.Kinds() {
+		if errors.Is(err, kind) {
+			e.Kind = kind.Error()
+		}
+	}
+	return e
+}
+
+func deviceEntryOf(info hal.Info) deviceEntry {
+	d := deviceEntry{
+		Device: hal.Name(info), Name: info.Name, Vendor: info.Vendor, Driver: info.Driver, Tier: info.Tier,
+		PCI: info.PCI.String(), TotalMemory: info.TotalMemory, MaxAlloc: info.MaxAlloc,
+		Alignment: info.Alignment, MaxAlign: info.MaxAlign, Unified: info.Unified, Simulated: info.Simulated,
+		Capabilities: info.Caps.Names(), LowPriority: info.LowPriority, HighPriority: info.HighPriority,
+	}
+	if info.UUID != (hal.UUID{}) {
+		d.UUID = info.UUID.String()
+	}
+	if d.Capabilities == nil {
+		d.Capabilities = []string{}
+	}
+	return d
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// row is the line of a table that begins with the name, with its columns.
+func row(t *testing.T, out, name string) []string {
+	t.Helper()
+	for line := range strings.SplitSeq(out, "\n") {
+		if strings.HasPrefix(line, name+" ") {
+			return strings.FieldsFunc(strings.ReplaceAll(line, "  ", "\x00"), func(r rune) bool { return r == 0 })
+		}
+	}
+	t.Fatalf("no line for %s in:\n%s", name, out)
+	return nil
+}
+
+func TestDevicesListsDevicesAndReasons(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "1")
+	t.Setenv(hal.DevicesVariable, "")
+	stdout, stderr, status := halyard(t, "devices")
+	assert.Equal(t, exitPassed, status)
+	assert.Empty(t, stderr)
+	assert.Contains(t, row(t, stdout, "host:0"), "unified")
+	discrete := strings.Join(row(t, stdout, "host:1"), "|")
+	assert.Contains(t, discrete, "simulated discrete device 1")
+	assert.Contains(t, discrete, "discrete, simulated")
+	assert.Contains(t, stdout, "async-copy timing gate")
+	assert.Contains(t, stdout, "odd      the platform Slow did not answer\n")
+	assert.Contains(t, stdout, "odd      backend unavailable: tried libodd.so.2: not found; libodd.so.1: not found\n")
+	assert.Equal(t, 1, strings.Count(stdout, "libodd.so.2"), "what is said once is not said again")
+	assert.Contains(t, stdout, "idle     the driver works and sees no device\n")
+	assert.Contains(t, stdout, "faulty   internal driver error: enumeration fell over\n")
+	for line := range strings.SplitSeq(stdout, "\n") {
+		assert.LessOrEqual(t, len(line), 110, "%s", line)
+	}
+}
+
+func TestDevicesTellsOfTheSelection(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	t.Setenv(hal.DevicesVariable, "host:2,host:0")
+	stdout, _, status := halyard(t, "devices")
+	assert.Equal(t, exitPassed, status)
+	assert.Equal(t, "HALYARD_DEVICES=host:2,host:0: programs see host:2, host:0", lastLine(stdout))
+
+	t.Setenv(hal.DevicesVariable, "host:9")
+	stdout, _, status = halyard(t, "devices")
+	assert.Equal(t, exitPassed, status, "a list is no check")
+	assert.Contains(t, lastLine(stdout), "programs get an error: HALYARD_DEVICES: host:9: open: out of range")
+}
+
+func TestDevicesJSONHasAll(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "1")
+	stdout, stderr, status := halyard(t, "devices", "--json")
+	assert.Equal(t, exitPassed, status)
+	assert.Empty(t, stderr)
+	got := decode[listing](t, stdout)
+	reports := hal.List(t.Context())
+	require.Len(t, got.Backends, len(reports))
+	for i, r := range reports {
+		b := got.Backends[i]
+		assert.Equal(t, r.Backend, b.Backend)
+		assert.Equal(t, r.Built, b.Built)
+		require.Len(t, b.Devices, len(r.Devices))
+		for j, info := range r.Devices {
+			d := b.Devices[j]
+			assert.Equal(t, hal.Name(info), d.Device)
+			assert.Equal(t, info.Name, d.Name)
+			assert.Equal(t, info.TotalMemory, d.TotalMemory)
+			assert.Equal(t, info.Unified, d.Unified)
+			assert.Equal(t, info.Simulated, d.Simulated)
+			if info.UUID != (hal.UUID{}) {
+				assert.Equal(t, info.UUID.String(), d.UUID)
+			}
+			assert.ElementsMatch(t, info.Caps.Names(), d.Capabilities)
+		}
+		switch r.Backend {
+		case "odd":
+			assert.Equal(t, "backend unavailable", b.Error.Kind)
+			assert.Equal(t, []string{"the platform Slow did not answer"}, b.Problems)
+		case "faulty":
+			assert.Equal(t, "internal driver error", b.Error.Kind)
+			assert.Contains(t, b.Error.Message, "fell over")
+		case "host", "broken", "lossy", "idle", "shy":
+			assert.Nil(t, b.Error)
+		}
+	}
+}
+
+func TestByteCountsAreReadable(t *testing.T) {
+	for n, want := range map[uint64]string{
+		0: "0 B", 1: "1 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 64 << 20: "64 MiB",
+		25241513984: "23.5 GiB", 1 << 63: "8 EiB",
+	} {
+		assert.Equal(t, want, bytesText(n))
+	}
+}

@@ -1,0 +1,24 @@
+// Command halyard shows the devices that a program built with Halyard finds on this machine, and holds them
+// to the conformance suite.
+//
+//	halyard devices
+//	halyard check --backend opencl
+//	halyard check --file PATH
+//
+// The exit status is 0, 1 if a check failed or something required is missing, or 2 for wrong usage.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	_ "github.com/go-halyard/halyard/backends" // what the build tags select
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// selection is the devices that a command works on: those that are named, or else all that
+// hal.Devices lists.
+type selection struct {
+	devices  []string
+	backends []string
+	require  []string
+}
+
+func (s *selection) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&s.devices, "device", nil, "only these `devices`, such as host:0,cuda:1")
+	f.StringSliceVar(&s.backends, "backend", nil, "only the devices of these `backends`, such as opencl")
+	f.StringSliceVar(&s.require, "require", nil, "fail unless these `backends` or devices are among those checked")
+}
+
+// resolve returns the selected devices, each once. A name that can belong to nothing is wrong
+// usage; a device that could be there and is not is another error.
+func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.Info, error) {
+	if len(s.devices) == 0 && len(s.backends) == 0 {
+		return hal.Devices(ctx)
+	}
+	var chosen []hal.Info
+	add := func(info hal.Info) {
+		if !slices.ContainsFunc(chosen, func(c hal.Info) bool { return hal.Name(c) == hal.Name(info) }) {
+			chosen = append(chosen, info)
+		}
+	}
+	for _, name := range s.devices {
+		infos, err := lookUp(reports, name, "--device")
+		if err != nil {
+			return nil, err
+		}
+		add(infos[0])
+	}
+	for _, name := range s.backends {
+		if strings.Contains(name, ":") {
+			return nil, usage("--backend %s: that is a device; use --device", name)
+		}
+		infos, err := lookUp(reports, name, "--backend")
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			add(info)
+		}
+	}
+	return chosen, nil
+}
+
+// missing says, one sentence each, which required backends and devices are not among the chosen.
+func (s *selection) missing(reports []hal.Report, chosen []hal.Info) ([]string, error) {
+	var lines []string
+	for _, name := range s.require {
+		_, err := lookUp(reports, name, "--require")
+		if err != nil && errors.As(err, new(usageError)) {
+			return nil, err
+		}
+		found := slices.ContainsFunc(chosen, func(info hal.Info) bool { return info.Backend == name || hal.Name(info) == name })
+		switch {
+		case err != nil:
+			lines = append(lines, err.Error())
+		case !found:
+			lines = append(lines, fmt.Sprintf("--require %s: present, but not among the devices selected", name))
+		}
+	}
+	return lines, nil
+}
+
+// lookUp returns the devices that a name stands for, of a backend or of one device, at least one.
+func lookUp(reports []hal.Report, name, flag string) ([]hal.Info, error) {
+	backend, number, numbered := strings.Cut(name, ":")
+	i := slices.IndexFunc(reports, func(r hal.Report) bool { return r.Backend == backend })
+	if i < 0 {
+		names := make([]string, len(reports))
+		for i, r := range reports {
+			names[i] = r.Backend
+		}
+		return nil, usage("%s %q: no such backend; known are %s", flag, name, strings.Join(names, ", "))
+	}
+	r := reports[i]
+	if numbered && (number == "" || strings.Trim(number, "0123456789") != "") {
+		return nil, usage("%s %q: the part after the colon is not a device number", flag, name)
+	}
+	switch {
+	case r.Err != nil && len(r.Devices) == 0:
+		return nil, fmt.Errorf("%s %s: %s", flag, name, reason(r.Err))
+	case len(r.Devices) == 0:
+		return nil, fmt.Errorf("%s %s: the driver works and sees no device", flag, name)
+	case !numbered:
+		return r.Devices, nil
+	}
+	for _, info := range r.Devices {
+		if hal.Name(info) == name {
+			return []hal.Info{info}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s: no such device; %s has %s, numbered from 0", flag, name, backend, plural(len(r.Devices), "device"))
+}
+
+// openable leaves out the devices that are listed and do not open, and returns why, one error each.
+func openable(ctx context.Context, infos []hal.Info) (open []hal.Info, refused []error) {
+	for _, info := range infos {
+		dev, err := hal.Open(ctx, hal.Name(info))
+		if err == nil {
+			err = dev.Close()
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+			open = append(open, info)
+		default:
+			refused = append(refused, err)
+		}
+	}
+	return open, refused
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-halyard/halyard/conformance"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// suiteRun is the outcome of the suite on all devices. It is what check --json prints.
+type suiteRun struct {
+	Version string      `json:"version"`
+	Devices []deviceRun `json:"devices"`
+	Absent  []string    `json:"absent,omitempty"`  // backends that cannot be checked here, and why
+	Missing []string    `json:"missing,omitempty"` // what was required and is not there
+	Summary counts      `json:"summary"`
+}
+
+// deviceRun is the outcome on one device.
+type deviceRun struct {
+	Device  deviceEntry   `json:"device"`
+	Seed    uint64        `json:"seed"`
+	Seconds float64       `json:"seconds"`
+	Results []checkResult `json:"results"`
+	Summary counts        `json:"summary"`
+
+	info  hal.Info
+	short bool
+}
+
+type checkResult struct {
+	Check   string   `json:"check"` // group/name
+	Rule    string   `json:"rule"`
+	Outcome string   `json:"outcome"`
+	Reason  string   `json:"reason,omitempty"`
+	Log     []string `json:"log,omitempty"`
+	Seconds float64  `json:"seconds"`
+
+	outcome conformance.Outcome
+}
+
+// counts are numbers of checks. Excluded ones are among the skipped.
+type counts struct {
+	Passed   int `json:"passed"`
+	Failed   int `json:"failed"`
+	Skipped  int `json:"skipped"`
+	Excluded int `json:"excluded"`
+}
+
+func (c *counts) add(o conformance.Outcome) {
+	switch o {
+	case conformance.Passed:
+		c.Passed++
+	case conformance.Skipped:
+		c.Skipped++
+	case conformance.Unsupported, conformance.ExpectedFailure:
+		c.Skipped++
+		c.Excluded++
+	default: // Failed, UnexpectedPass
+		c.Failed++
+	}
+}
+
+// tellAbsent records the backends without devices. A driver that is not there is nobody's fault; any other
+// error of a backend that is built in counts as a failure.
+func (r *suiteRun) tellAbsent(reports []hal.Report) {
+	for _, rep := range reports {
+		switch {
+		case rep.Err == nil && len(rep.Devices) == 0:
+			r.Absent = append(r.Absent, rep.Backend+": the driver works and sees no device")
+		case rep.Err == nil:
+		case errors.Is(rep.Err, hal.ErrNotBuilt) || errors.Is(rep.Err, hal.ErrUnavailable):
+			r.Absent = append(r.Absent, rep.Backend+": "+reason(rep.Err))
+		default:
+			r.Missing = append(r.Missing, rep.Backend+": "+reason(rep.Err))
+		}
+	}
+}
+
+// tellRefused records a device that is listed and does not open. One that the environment asks to be used in a
+// way which it does not have is passed over, unless it was named.
+func (r *suiteRun) tellRefused(err error, named bool) {
+	if !named && (errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable)) {
+		r.Absent = append(r.Absent, err.Error())
+	} else {
+		r.Missing = append(r.Missing, err.Error())
+	}
+}
+
+// device runs the suite on one device and keeps what came out, also when it stops half-way.
+func (r *suiteRun) device(ctx context.Context, info hal.Info, h conformance.Harness, done func(check string)) error {
+	run := deviceRun{Device: deviceEntryOf(info), Results: []checkResult{}, info: info, short: h.Short}
+	start := time.Now()
+	summary, err := conformance.Execute(ctx, h, func(res conformance.Result) {
+		name := res.Check.FullName()
+		run.Summary.add(res.Outcome)
+		r.Summary.add(res.Outcome)
+		run.Results = append(run.Results, checkResult{
+			Check: name, Rule: res.Check.Rule, Outcome: res.Outcome.String(), Reason: res.Reason, Log: res.Log,
+			Seconds: res.Duration.Seconds(), outcome: res.Outcome,
+		})
+		done(name)
+	})
+	run.Seed, run.Seconds = summary.Seed, time.Since(start).Seconds()
+	r.Devices = append(r.Devices, run)
+	return err
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and the backends that are built in",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "halyard %s, %s %s/%s, %s\nbackends: %s\n", version(), runtime.Version(),
+				runtime.GOOS, runtime.GOARCH, cgo(), strings.Join(builtIn(), ", "))
+			return err
+		},
+	}
+}
+
+// version is the module's version, or the revision that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "devel"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v += "-" + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return v
+}
+
+func cgo() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "CGO_ENABLED" && s.Value == "1" {
+				return "cgo on"
+			}
+		}
+	}
+	return "cgo off"
+}
+
+func builtIn() []string {
+	var names []string
+	for _, b := range driver.Backends() {
+		names = append(names, b.Name())
+	}
+	return names
+}

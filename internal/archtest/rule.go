@@ -1,0 +1,75 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Module is the path of the module that the rules are about.
+const Module = "github.com/go-halyard/halyard"
+
+// Rule says what the packages under one folder may import, beside the standard library.
+type Rule struct {
+	Folder string   // from the root of the module; the longest match counts
+	Allow  []string // folders of the module, or whole import paths of others; a final "/..." takes in what lies below
+	Why    string
+}
+
+// Rules is the table. A package that no rule covers is a violation of its own.
+var Rules = []Rule{
+	{"coherence", nil, "the protocol is pure: it knows no device and no library"},
+	{"coherence/diagram", []string{"coherence"}, "it draws the table and does nothing else"},
+	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
+	{"hal", []string{"hal/driver"}, "what programs use rests on the narrow interface only"},
+	{"hal/pool", []string{"hal"}, "pools are made of what programs use"},
+	{"buffer", []string{"hal", "coherence", "internal/..."}, "buffers know devices and the protocol, but no backend"},
+	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"buffer/trace", []string{"buffer", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"conformance", []string{"hal", "hal/driver", "buffer", "coherence"}, "the suite is for backends of anyone, and so knows none"},
+	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
+	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
+	{"backends/cuda", []string{"hal/driver", "internal/...", "gorgonia.org/cu"}, "a backend does not know that buffers exist"},
+	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
+	{"backends/opencl", []string{"hal/driver", "internal/...", "github.com/go-gl/cl/..."}, "a backend does not know that buffers exist"},
+	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
+		"what backends share lies below the packages that programs use"},
+	{"internal/gpu/gputest", []string{"internal/...", "hal", "hal/driver", "buffer", "coherence", "conformance"}, "for tests of backends, which may use what stands above them"},
+	{"internal/exclusions", []string{"hal", "conformance"}, "a table for the command, above the suite"},
+	{"cmd", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/...",
+		"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}, "the command uses what any program can"},
+	{"scripts", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/..."}, "a tool uses what any program can"},
+	{"examples", []string{"..."}, "an example is a program like any other"},
+}
+
+// Closures limits what a package may reach through any number of imports inside the module.
+var Closures = []Rule{
+	{"hal", []string{"hal/driver"}, "a program that takes devices alone gets nothing else"},
+	{"buffer", []string{"hal", "hal/driver", "coherence", "internal/..."}, "a program that takes buffers gets no other module"},
+	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/cuda", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/opencl", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+}
+
+// ruleFor returns the rule with the longest folder that dir lies in.
+func ruleFor(rules []Rule, dir string) *Rule {
+	var best *Rule
+	for i, r := range rules {
+		if (dir == r.Folder || strings.HasPrefix(dir, r.Folder+"/")) && (best == nil || len(r.Folder) > len(best.Folder)) {
+			best = &rules[i]
+		}
+	}
+	return best
+}
+
+// allows reports whether the target, a folder of the module or another import path, is in the list.
+func (r *Rule) allows(target string) bool {
+	return slices.ContainsFunc(r.Allow, func(a string) bool {
+		if a == "..." {
+			return true
+		}
+		base, below := strings.CutSuffix(a, "/...")
+		return target == base || below && strings.HasPrefix(target, base+"/")
+	})
+}

@@ -1,0 +1,91 @@
+//go:build linux && (amd64 || arm64)
+
+package siglib
+
+import (
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+// Works reports whether the package does something on this system.
+const Works = true
+
+const (
+	signals = 65
+	setSize = 8 // bytes of a kernel signal set
+
+	// The C library keeps these two for itself.
+	firstInternal, lastInternal = 32, 33
+)
+
+// action is the kernel's struct sigaction.
+type action struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+func swap(sig int, install, old *action) bool {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig),
+		uintptr(unsafe.Pointer(install)), uintptr(unsafe.Pointer(old)), setSize, 0, 0)
+	return errno == 0
+}
+
+var guard struct {
+	sync.Mutex
+	depth  int
+	before [signals]action
+}
+
+// Enter notes which handlers are installed. Every Enter is followed by a [Leave]; pairs may overlap on
+// many goroutines, and then count from the first Enter.
+func Enter() {
+	guard.Lock()
+	defer guard.Unlock()
+	if guard.depth++; guard.depth > 1 {
+		return
+	}
+	for sig := 1; sig < signals; sig++ {
+		if !swap(sig, nil, &guard.before[sig]) {
+			guard.before[sig] = action{}
+		}
+	}
+}
+
+// Leave puts back every handler that was replaced by one that Enter had not seen for any signal, and
+// reports how many those are. Handlers that the Go runtime installed meanwhile, for
+// signal.Notify, stay.
+func Leave() (restored int) {
+	guard.Lock()
+	defer guard.Unlock()
+	guard.depth--
+	for sig := 1; sig < signals; sig++ {
+		if sig >= firstInternal && sig <= lastInternal {
+			continue
+		}
+		var now action
+		if !swap(sig, nil, &now) || now.handler == guard.before[sig].handler || known(now.handler) {
+			continue
+		}
+		if swap(sig, &guard.before[sig], nil) {
+			restored++
+		}
+	}
+	return restored
+}
+
+// known reports whether some signal had the handler when the guard was entered; the default
+// and the ignoring handler, 0 and 1, always count.
+func known(handler uintptr) bool {
+	if handler <= 1 {
+		return true
+	}
+	for sig := range guard.before {
+		if guard.before[sig].handler == handler {
+			return true
+		}
+	}
+	return false
+}

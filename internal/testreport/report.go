@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// event is one line of go test -json (go doc test2json).
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// report follows the events of a run.
+type report struct {
+	out     io.Writer
+	tests   map[key]*test
+	order   []key
+	parents map[key]bool
+	broken  []string // packages that failed
+}
+
+type key struct{ pkg, test string }
+
+type test struct {
+	outcome string // "pass", "fail", "skip", "" while it runs
+	output  []string
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, tests: map[key]*test{}, parents: map[key]bool{}}
+}
+
+// read follows the events to the end. What is no event is printed as it is.
+func (r *report) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			r.line(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *report) line(line []byte) {
+	var e event
+	if !bytes.HasPrefix(line, []byte("{")) || json.Unmarshal(line, &e) != nil {
+		_, _ = r.out.Write(line)
+		return
+	}
+	if e.Test == "" {
+		// Of a package: the ok line, or what the compiler said.
+		if e.Output != "" && e.Output != "PASS\n" && e.Output != "FAIL\n" {
+			fmt.Fprint(r.out, e.Output)
+		}
+		if e.Action == "fail" {
+			r.broken = append(r.broken, e.Package)
+		}
+		return
+	}
+	k := key{e.Package, e.Test}
+	t := r.tests[k]
+	if t == nil {
+		t = &test{}
+		r.tests[k] = t
+		r.order = append(r.order, k)
+		if i := strings.LastIndexByte(e.Test, '/'); i >= 0 {
+			r.parents[key{e.Package, e.Test[:i]}] = true
+		}
+	}
+	switch e.Action {
+	case "output":
+		t.output = append(t.output, e.Output)
+	case "pass":
+		t.outcome, t.output = e.Action, nil
+	case "fail":
+		t.outcome = e.Action
+		for _, o := range t.output {
+			fmt.Fprint(r.out, o)
+		}
+		t.output = nil
+	case "skip":
+		t.outcome = e.Action
+	}
+}
+
+// leaves are the tests without subtests, in the order in which they started, with an outcome.
+func (r *report) leaves(outcome string) []key {
+	var keys []key
+	for _, k := range r.order {
+		if r.tests[k].outcome == outcome && !r.parents[k] {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// failed counts failures. A test that never ended, because its process died, is one, and so are a test
+// that failed outside its subtests and a package that failed outside its tests or did not compile.
+func (r *report) failed() int {
+	n := len(r.leaves("fail")) + len(r.leaves(""))
+	for _, pkg := range r.broken {
+		if !slices.ContainsFunc(r.order, func(k key) bool { return k.pkg == pkg && r.tests[k].outcome != "pass" && r.tests[k].outcome != "skip" }) {
+			n++
+		}
+	}
+	for k := range r.parents {
+		if t := r.tests[k]; t != nil && t.outcome == "fail" && !r.childFailed(k) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *report) childFailed(parent key) bool {
+	return slices.ContainsFunc(r.order, func(k key) bool {
+		return k.pkg == parent.pkg && strings.HasPrefix(k.test, parent.test+"/") && r.tests[k].outcome != "pass" && r.tests[k].outcome != "skip"
+	})
+}
+
+// site is where a log line comes from.
+var site = regexp.MustCompile(`^\s*[^\s:]+\.go:\d+: `)
+
+// reason is what a skipped test said last, on one line.
+func (t *test) reason() string {
+	var said []string
+	for _, o := range t.output {
+		o = strings.TrimRight(o, "\n")
+		switch trimmed := strings.TrimSpace(o); {
+		case strings.HasPrefix(trimmed, "=== ") || strings.HasPrefix(trimmed, "--- "):
+		case site.MatchString(o):
+			said = []string{strings.TrimSpace(site.ReplaceAllString(o, ""))}
+		default:
+			said = append(said, trimmed)
+		}
+	}
+	if s := strings.Join(strings.Fields(strings.Join(said, " ")), " "); s != "" {
+		return s
+	}
+	return "(no reason given)"
+}
+
+// finish prints what ended in the middle, what was skipped, and the sums.
+func (r *report) finish() {
+	for _, k := range r.leaves("") {
+		for _, o := range r.tests[k].output {
+			fmt.Fprint(r.out, o)
+		}
+		fmt.Fprintf(r.out, "--- FAIL: %s: never ended\n", k.test)
+	}
+	skipped := r.leaves("skip")
+	names := map[string][]string{}
+	var reasons []string
+	for _, k := range skipped {
+		why := r.tests[k].reason()
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], k.pkg[strings.LastIndexByte(k.pkg, '/')+1:]+"."+k.test)
+	}
+	if len(skipped) > 0 {
+		fmt.Fprintln(r.out, "\nskipped:")
+	}
+	for _, why := range reasons {
+		n := names[why]
+		const few = 3
+		more := ""
+		if len(n) > few+1 {
+			n, more = n[:few], fmt.Sprintf(" and %d more", len(n)-few)
+		}
+		fmt.Fprintf(r.out, "  %s\n      %s%s\n", why, strings.Join(n, " "), more)
+	}
+	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", len(r.leaves("pass")), r.failed(), len(skipped))
+}
