@@ -1,0 +1,72 @@
+package array
+
+import (
+	"context"
+	"encoding"
+	"slices"
+
+	"github.com/go-halyard/halyard/buffer/encode/npy"
+	"github.com/go-halyard/halyard/hal"
+)
+
+var (
+	_ encoding.BinaryAppender    = (*Array[int8])(nil)
+	_ encoding.BinaryMarshaler   = (*Array[int8])(nil)
+	_ encoding.BinaryUnmarshaler = (*Array[int8])(nil)
+)
+
+// MarshalBinary returns the contents of the .npy file that [Array.WriteNPY] writes. It implements
+// [encoding.BinaryMarshaler], and so lets encoding/gob carry arrays. It waits without a context; WriteNPY
+// has one.
+func (a *Array[T]) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
+
+// AppendBinary appends what MarshalBinary returns. It implements [encoding.BinaryAppender].
+func (a *Array[T]) AppendBinary(dst []byte) ([]byte, error) {
+	if err := a.check("MarshalBinary"); err != nil {
+		return dst, err
+	}
+	out := dst
+	err := a.inOrder(context.Background(), func(fortran bool, data []T) (err error) {
+		out, err = npy.Append(dst, fortran, a.at.shape, data)
+		return err
+	})
+	return out, err
+}
+
+// UnmarshalBinary sets the elements from the contents of an .npy file of the same shape, in either
+// order. The zero Array becomes a new array in the file's order, which the caller closes; that is not
+// safe for concurrent use. It implements [encoding.BinaryUnmarshaler].
+//
+// The errors are those of [ReadNPY]; another shape, and bytes behind the elements, are of kind
+// ErrInvalidArgument. An error leaves the array as it was.
+func (a *Array[T]) UnmarshalBinary(file []byte) error {
+	const op = "UnmarshalBinary"
+	if a == nil {
+		return failure(op, hal.ErrInvalidArgument, "nil array")
+	}
+	h, data, err := npy.Decode[T](file)
+	if err != nil {
+		return err
+	}
+	if err := holds(op, h); err != nil {
+		return err
+	}
+	if a.root == nil {
+		b, err := FromIn(orderOf(h), data, h.Shape...)
+		if err != nil {
+			return err
+		}
+		*a = *b
+		return nil
+	}
+	if !slices.Equal(a.at.shape, h.Shape) {
+		return failure(op, hal.ErrInvalidArgument, "shape %v for an array of shape %v", h.Shape, a.at.shape)
+	}
+	from, to := dense(orderOf(h), h.Shape), a.at.packed()
+	if !from.same(&to) {
+		moved := make([]T, len(data))
+		copyElements(moved, &to, data, &from)
+		data = moved
+	}
+	return a.scatter(context.Background(), data)
+}

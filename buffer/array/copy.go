@@ -1,0 +1,114 @@
+package array
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Pack returns a new array with a copy of the elements, contiguous and in the array's own [Array.Order], or
+// row-major if it has none.
+//
+// A contiguous array is copied where it is current, on a device if that is a device, by [buffer.Buffer.Clone].
+// Of any other the elements, and nothing else, are moved to the host and copied there.
+func (a *Array[T]) Pack(ctx context.Context) (*Array[T], error) {
+	const op = "Pack"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	order, _ := a.at.order()
+	return a.pack(ctx, op, order)
+}
+
+// PackIn is [Array.Pack] in the given order.
+func (a *Array[T]) PackIn(ctx context.Context, order Order) (*Array[T], error) {
+	const op = "PackIn"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	if !order.known() {
+		return nil, failure(op, hal.ErrInvalidArgument, "%v is no order", order)
+	}
+	return a.pack(ctx, op, order)
+}
+
+func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T], error) {
+	if a.at.contiguous(order) {
+		b, err := a.Buffer(ctx)
+		if err == nil {
+			b, err = b.Clone(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &Array[T]{root: &root[T]{b: b}, at: dense(order, a.at.shape)}, nil
+	}
+	c, err := create[T](op, order, a.at.shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.root.b.Overwrite(ctx, func(s []T) error { return a.read(ctx, &c.at, s) }); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// read copies the elements to memory of the host that nobody else waits for.
+func (a *Array[T]) read(ctx context.Context, to *layout, dst []T) error {
+	from := a.at.packed()
+	if to.same(&from) {
+		return a.gather(ctx, dst)
+	}
+	data := make([]T, len(dst))
+	if err := a.gather(ctx, data); err != nil {
+		return err
+	}
+	copyElements(dst, to, data, &from)
+	return nil
+}
+
+// Values returns a copy of the elements, counted off with the last index fastest.
+func (a *Array[T]) Values(ctx context.Context) ([]T, error) {
+	if err := a.check("Values"); err != nil {
+		return nil, err
+	}
+	to := dense(RowMajor, a.at.shape)
+	out := make([]T, a.Len())
+	if err := a.read(ctx, &to, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// CopyFrom copies every element of src to its like in a. The shapes are equal, or the error is of kind
+// ErrInvalidArgument; the two may share elements. All of src is read before any of a is written, neither
+// is held while the other is waited for, and in between the elements take up host memory. Nothing but the elements
+// of src is moved.
+func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
+	return move(ctx, "CopyFrom", a, src)
+}
+
+// CopyTo copies every element of a to its like in dst: dst.CopyFrom(ctx, a).
+func (a *Array[T]) CopyTo(ctx context.Context, dst *Array[T]) error {
+	return move(ctx, "CopyTo", dst, a)
+}
+
+func move[T buffer.Element](ctx context.Context, op string, dst, src *Array[T]) error {
+	for _, a := range []*Array[T]{dst, src} {
+		if err := a.check(op); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(dst.at.shape, src.at.shape) {
+		return failure(op, hal.ErrInvalidArgument, "shape %v to shape %v", src.at.shape, dst.at.shape)
+	}
+	data := make([]T, src.Len())
+	to := dst.at.packed()
+	if err := src.read(ctx, &to, data); err != nil {
+		return err
+	}
+	return dst.scatter(ctx, data)
+}

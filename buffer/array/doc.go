@@ -1,0 +1,49 @@
+// Package array gives coherent buffers a shape. An [Array] is a buffer of package buffer, or part of one,
+// with an extent and a stride for each axis, all counted in elements; views of it (slices, transposes,
+// reshapes) share its elements, and so its coherence. There is no arithmetic.
+//
+//	a, err := array.From(data, 480, 640)
+//	window, err := a.Slice(array.Span(10, 20), array.Span(100, 200))   // a view
+//	err = window.Update(ctx, func(g array.Grid[float32]) error { ... }) // moves 10 times 100 elements, if any
+//	block, err := window.Pack(ctx)                                      // a copy without gaps
+//	lease, err := block.Acquire(stream, coherence.ReadWrite)            // for a kernel
+//
+// # What copies, and what is moved to the host
+//
+//	call                                      copies    moves to the host, if it is not there
+//	Slice, Select, Transpose, Squeeze         no        nothing
+//	Reshape, Ravel                            no, or ErrUnsupported
+//	FromBuffer, FromStrides, Buffer, Acquire  no        nothing
+//	New, Zeros, Like, Full                    no        nothing; written where first used
+//	At                                        no        one element
+//	Set                                       no        nothing
+//	View, Update                              no        the elements (see View for very many ranges)
+//	Overwrite                                 no, of unbroken ranges; else once    nothing
+//	From                                      once      nothing
+//	Pack, contiguous                          once      nothing; copied where it is current
+//	Pack, with gaps                           once      the elements
+//	Values, CopyFrom, CopyTo                  yes       the source's elements
+//	WriteNPY, MarshalBinary                   once, or never if contiguous and to a Writer    the elements
+//	ReadNPY, UnmarshalBinary                  yes       nothing
+//
+// # Shapes
+//
+// Every extent is at least 1, because a buffer is never empty. A shape without axes is that of a single
+// element, reached by At and Set without indices. Arrays are row-major unless a call whose
+// name ends in In says otherwise.
+//
+// # Devices
+//
+// A device needs to be told of an array what the array itself tells: [Array.Acquire] gives the memory of a
+// contiguous one, [Array.Order] and [Array.Shape] say how to read it. An array with gaps is packed first.
+//
+// # Exclusion
+//
+// Accesses exclude each other by elements, as those of buffers do: two goroutines may update different columns
+// of one matrix at once. Within an access to an array, an access to the same elements through
+// another view waits for the first, and so for its context to end.
+//
+// # Concurrency
+//
+// All methods of all types are safe for concurrent use, but for UnmarshalBinary on the zero Array.
+package array

@@ -1,0 +1,42 @@
+package array
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/buffer"
+)
+
+// At returns one element, and moves no other. An index that does not exist is of kind ErrOutOfRange, the wrong
+// number of them of kind ErrInvalidArgument. For many elements [Array.View] costs less.
+func (a *Array[T]) At(ctx context.Context, index ...int) (value T, err error) {
+	b, err := a.element(ctx, "At", index)
+	if err != nil {
+		return value, err
+	}
+	err = b.View(ctx, func(s []T) error { value = s[0]; return nil })
+	return value, err
+}
+
+// Set changes one element, and makes no other old elsewhere, with the errors of [Array.At]. Nothing
+// is moved.
+func (a *Array[T]) Set(ctx context.Context, value T, index ...int) error {
+	b, err := a.element(ctx, "Set", index)
+	if err != nil {
+		return err
+	}
+	return b.Overwrite(ctx, func(s []T) error { s[0] = value; return nil })
+}
+
+func (a *Array[T]) element(ctx context.Context, op string, index []int) (*buffer.Buffer[T], error) {
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	p, err := a.at.place(op, index)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.root.onHost(ctx); err != nil {
+		return nil, err
+	}
+	return a.root.b.Slice(p, p+1)
+}

@@ -1,0 +1,24 @@
+package array
+
+// HoldAtMost sets how many ranges an access holds at once, until restore is called.
+func HoldAtMost(n int) (restore func()) {
+	old := maxRuns
+	maxRuns = n
+	return func() { maxRuns = old }
+}
+
+// Runs lists the unbroken ranges of the buffer that the array fills, as [lo, hi).
+func (a *Array[T]) Runs() (list [][2]int) {
+	for r := range a.at.runs() {
+		list = append(list, [2]int{r.lo, r.hi})
+	}
+	return list
+}
+
+// Pieces lists at most limit ranges of the buffer that hold the array.
+func (a *Array[T]) Pieces(limit int) (list [][2]int) {
+	for _, r := range a.at.pieces(limit) {
+		list = append(list, [2]int{r.lo, r.hi})
+	}
+	return list
+}

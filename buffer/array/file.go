@@ -1,0 +1,92 @@
+package array
+
+import (
+	"context"
+	"io"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/encode/npy"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// WriteNPY writes the array to w as an .npy file, which NumPy reads, and returns the number of bytes written. A
+// contiguous array is written from the host's replica in its own order, and until w has taken it nobody
+// else writes to the elements; any other is copied and written row-major. Only the elements are moved
+// to the host. Errors of w are returned as they are.
+func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, err error) {
+	const op = "WriteNPY"
+	if err := a.check(op); err != nil {
+		return 0, err
+	}
+	if w == nil {
+		return 0, failure(op, hal.ErrInvalidArgument, "nil writer")
+	}
+	err = a.inOrder(ctx, func(fortran bool, data []T) (err error) {
+		written, err = npy.Write(w, fortran, a.at.shape, data)
+		return err
+	})
+	return written, err
+}
+
+// inOrder runs fn on the elements without gaps, in the array's order or else row-major.
+func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) error) error {
+	if order, ok := a.at.order(); ok {
+		return a.View(ctx, func(g Grid[T]) error {
+			data, err := g.Slice(order)
+			if err != nil {
+				return err
+			}
+			return fn(order == ColumnMajor, data)
+		})
+	}
+	data, err := a.Values(ctx)
+	if err != nil {
+		return err
+	}
+	return fn(false, data)
+}
+
+// ReadNPY reads an .npy file with elements of type T from r, and nothing behind it, and returns a new
+// array in the file's order. A file in the other byte order is converted.
+//
+// What is malformed, or has elements of another type, is of kind ErrInvalidArgument; an early end wraps
+// io.ErrUnexpectedEOF, and takes no more memory than a small multiple of what there was. An array without
+// elements, or of elements that no Go number is, is of kind ErrUnsupported. Errors of r are wrapped.
+func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
+	const op = "ReadNPY"
+	if r == nil {
+		return nil, failure(op, hal.ErrInvalidArgument, "nil reader")
+	}
+	h, err := npy.ReadHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := holds(op, h); err != nil {
+		return nil, err
+	}
+	data, err := npy.ReadData[T](r, h)
+	if err != nil {
+		return nil, err
+	}
+	return FromIn(orderOf(h), data, h.Shape...)
+}
+
+func orderOf(h npy.Header) Order {
+	if h.Fortran {
+		return ColumnMajor
+	}
+	return RowMajor
+}
+
+// holds refuses files that no array can hold.
+func holds(op string, h npy.Header) error {
+	if n, err := h.Len(); err != nil {
+		return err
+	} else if n == 0 {
+		return failure(op, hal.ErrUnsupported, "shape %v has no elements; an array is never empty", h.Shape)
+	}
+	if len(h.Shape) > MaxRank {
+		return failure(op, hal.ErrUnsupported, "%d axes; there are at most %d", len(h.Shape), MaxRank)
+	}
+	return nil
+}

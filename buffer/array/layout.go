@@ -1,0 +1,509 @@
+package array
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// MaxRank is the largest number of axes, which is NumPy's.
+const MaxRank = 64
+
+// layout places the elements of an array in a sequence of elements. No two elements have the same place, and
+// the axes nest: sorted by stride, each strides over all that the smaller ones reach.
+type layout struct {
+	shape   []int
+	strides []int // elements, may be negative
+	off     int   // place of the element whose indices are all 0
+}
+
+// span is a range of elements.
+type span struct{ lo, hi int }
+
+// count checks a shape and returns the number of elements.
+func count(op string, shape []int) (int, error) {
+	if len(shape) > MaxRank {
+		return 0, failure(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", len(shape), MaxRank)
+	}
+	for i, e := range shape {
+		if e < 1 {
+			return 0, failure(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v; an array is never empty", e, i, shape)
+		}
+	}
+	n := 1
+	for _, e := range shape {
+		if n > math.MaxInt/e {
+			return 0, failure(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
+		}
+		n *= e
+	}
+	return n, nil
+}
+
+// dense is the layout without gaps of a shape that count has accepted.
+func dense(order Order, shape []int) layout {
+	l := layout{shape: slices.Clone(shape), strides: make([]int, len(shape))}
+	step := 1
+	for k := range shape {
+		i := k
+		if order == RowMajor {
+			i = len(shape) - 1 - k
+		}
+		l.strides[i] = step
+		step *= shape[i]
+	}
+	return l
+}
+
+// strided checks a layout that somebody else made, for a sequence of n elements.
+func strided(op string, n, off int, shape, strides []int) (layout, error) {
+	if len(shape) != len(strides) {
+		return layout{}, failure(op, hal.ErrInvalidArgument, "shape %v with strides %v", shape, strides)
+	}
+	if _, err := count(op, shape); err != nil {
+		return layout{}, err
+	}
+	outside := func() (layout, error) {
+		return layout{}, failure(op, hal.ErrOutOfRange, "offset %d, shape %v and strides %v lead outside %d elements", off, shape, strides, n)
+	}
+	if off < 0 || off >= n {
+		return outside()
+	}
+	below, above := off, n-1-off
+	for i, e := range shape {
+		if e == 1 {
+			continue
+		}
+		s := strides[i]
+		switch {
+		case s == 0:
+			return layout{}, failure(op, hal.ErrInvalidArgument, "stride 0 of axis %d: elements would share a place", i)
+		case s > 0 && s > above/(e-1), s < 0 && (s == math.MinInt || -s > below/(e-1)):
+			return outside()
+		case s > 0:
+			above -= s * (e - 1)
+		default:
+			below -= -s * (e - 1)
+		}
+	}
+	l := layout{slices.Clone(shape), slices.Clone(strides), off}
+	_, axes := l.storage()
+	reach := 1
+	for _, a := range slices.Backward(axes) {
+		if a.stride < reach {
+			return layout{}, failure(op, hal.ErrInvalidArgument, "strides %v of shape %v do not nest: an axis steps into another's elements", strides, shape)
+		}
+		reach += (a.n - 1) * a.stride
+	}
+	return l, nil
+}
+
+// length is the number of elements.
+func (l *layout) length() int {
+	n := 1
+	for _, e := range l.shape {
+		n *= e
+	}
+	return n
+}
+
+// place is where the element with the given indices is.
+func (l *layout) place(op string, index []int) (int, error) {
+	if len(index) != len(l.shape) {
+		return 0, misfit(op, index, l.shape)
+	}
+	p := l.off
+	for i, x := range index {
+		if uint(x) >= uint(l.shape[i]) {
+			return 0, misfit(op, index, l.shape)
+		}
+		p += x * l.strides[i]
+	}
+	return p, nil
+}
+
+// contiguous reports whether the elements follow each other in the order, without gaps.
+func (l *layout) contiguous(order Order) bool {
+	if !order.known() {
+		return false
+	}
+	step := 1
+	for k := range l.shape {
+		i := k
+		if order == RowMajor {
+			i = len(l.shape) - 1 - k
+		}
+		if e := l.shape[i]; e > 1 {
+			if l.strides[i] != step {
+				return false
+			}
+			step *= e
+		}
+	}
+	return true
+}
+
+// order is the order in which the elements are contiguous, row-major if both.
+func (l *layout) order() (Order, bool) {
+	switch {
+	case l.contiguous(RowMajor):
+		return RowMajor, true
+	case l.contiguous(ColumnMajor):
+		return ColumnMajor, true
+	}
+	return RowMajor, false
+}
+
+func (l *layout) slice(op string, ranges []Range) (layout, error) {
+	if len(ranges) > len(l.shape) {
+		return layout{}, failure(op, hal.ErrInvalidArgument, "%d ranges for the %d axes of shape %v", len(ranges), len(l.shape), l.shape)
+	}
+	s := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
+	for i, r := range ranges {
+		if r.Hi == End {
+			r.Hi = l.shape[i]
+		}
+		switch {
+		case r.Step == 0:
+			return layout{}, failure(op, hal.ErrInvalidArgument, "step 0 along axis %d", i)
+		case r.Lo < 0 || r.Hi > l.shape[i] || r.Lo >= r.Hi:
+			return layout{}, failure(op, hal.ErrOutOfRange, "[%d, %d) along axis %d of shape %v", r.Lo, r.Hi, i, l.shape)
+		}
+		first, width := r.Lo, r.Hi-r.Lo-1
+		if r.Step < 0 {
+			first = r.Hi - 1
+		}
+		s.off += first * l.strides[i]
+		steps := 0
+		if r.Step != math.MinInt {
+			steps = width / max(r.Step, -r.Step)
+		}
+		s.shape[i] = steps + 1
+		if steps > 0 {
+			s.strides[i] *= r.Step
+		}
+	}
+	return s, nil
+}
+
+func (l *layout) axis(op string, i int) error {
+	if i < 0 || i >= len(l.shape) {
+		return failure(op, hal.ErrOutOfRange, "axis %d of shape %v", i, l.shape)
+	}
+	return nil
+}
+
+func (l *layout) without(drop func(axis int) bool) layout {
+	s := layout{off: l.off}
+	for i := range l.shape {
+		if !drop(i) {
+			s.shape = append(s.shape, l.shape[i])
+			s.strides = append(s.strides, l.strides[i])
+		}
+	}
+	return s
+}
+
+func (l *layout) choose(op string, axis, i int) (layout, error) {
+	if err := l.axis(op, axis); err != nil {
+		return layout{}, err
+	}
+	if i < 0 || i >= l.shape[axis] {
+		return layout{}, failure(op, hal.ErrOutOfRange, "index %d along axis %d of shape %v", i, axis, l.shape)
+	}
+	s := l.without(func(k int) bool { return k == axis })
+	s.off += i * l.strides[axis]
+	return s, nil
+}
+
+func (l *layout) squeeze(op string, axes []int) (layout, error) {
+	for _, i := range axes {
+		if err := l.axis(op, i); err != nil {
+			return layout{}, err
+		}
+		if l.shape[i] != 1 {
+			return layout{}, failure(op, hal.ErrInvalidArgument, "axis %d of shape %v has more than one index", i, l.shape)
+		}
+	}
+	return l.without(func(k int) bool { return l.shape[k] == 1 && (len(axes) == 0 || slices.Contains(axes, k)) }), nil
+}
+
+func (l *layout) permute(op string, axes []int) (layout, error) {
+	if len(axes) == 0 {
+		for i := range l.shape {
+			axes = append(axes, len(l.shape)-1-i)
+		}
+	}
+	if len(axes) != len(l.shape) {
+		return layout{}, failure(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
+	}
+	s := layout{off: l.off}
+	for i, x := range axes {
+		if err := l.axis(op, x); err != nil {
+			return layout{}, err
+		}
+		if slices.Contains(axes[:i], x) {
+			return layout{}, failure(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
+		}
+		s.shape = append(s.shape, l.shape[x])
+		s.strides = append(s.strides, l.strides[x])
+	}
+	return s, nil
+}
+
+// same reports whether two layouts of one shape put every element in the same place.
+func (l *layout) same(m *layout) bool {
+	for i, e := range l.shape {
+		if e > 1 && l.strides[i] != m.strides[i] {
+			return false
+		}
+	}
+	return l.off == m.off
+}
+
+// mirrored is the layout with its axes reversed.
+func (l *layout) mirrored() layout {
+	m := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
+	slices.Reverse(m.shape)
+	slices.Reverse(m.strides)
+	return m
+}
+
+// reshape is the layout of the same elements, counted off in the order, under another shape of as
+// many; ok is false if strides cannot express it.
+func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
+	if order == ColumnMajor {
+		m := l.mirrored()
+		to := slices.Clone(shape)
+		slices.Reverse(to)
+		if s, ok = m.reshape(RowMajor, to); ok {
+			s = s.mirrored()
+		}
+		return s, ok
+	}
+	old := l.without(func(k int) bool { return l.shape[k] == 1 })
+	s = layout{slices.Clone(shape), make([]int, len(shape)), l.off}
+	// Old and new axes are taken in groups of as many elements each. Within a group the old
+	// axes must be one walk with one step, which the new ones divide among them.
+	i, k := 0, 0
+	for i < len(old.shape) && k < len(shape) {
+		iEnd, kEnd := i+1, k+1
+		for have, want := old.shape[i], shape[k]; have != want; {
+			if have < want {
+				have *= old.shape[iEnd]
+				iEnd++
+			} else {
+				want *= shape[kEnd]
+				kEnd++
+			}
+		}
+		for j := i; j < iEnd-1; j++ {
+			if old.strides[j] != old.strides[j+1]*old.shape[j+1] {
+				return layout{}, false
+			}
+		}
+		step := old.strides[iEnd-1]
+		for j := kEnd - 1; j >= k; j-- {
+			s.strides[j] = step
+			step *= shape[j]
+		}
+		i, k = iEnd, kEnd
+	}
+	for ; k < len(shape); k++ {
+		s.strides[k] = 1 // extents of 1 are what is left
+	}
+	return s, true
+}
+
+// axis is one axis of a layout with its direction forgotten.
+type axis struct{ n, stride int }
+
+// ranked lists the axes with more than one index by falling stride, whatever its sign.
+func (l *layout) ranked() []int {
+	order := make([]int, 0, len(l.shape))
+	for i, e := range l.shape {
+		if e > 1 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return abs(l.strides[b]) - abs(l.strides[a]) })
+	return order
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// storage is the lowest place and the axes by falling stride, those joined that are one walk.
+func (l *layout) storage() (lo int, axes []axis) {
+	lo = l.off
+	for _, i := range l.ranked() {
+		a := axis{l.shape[i], l.strides[i]}
+		if a.stride < 0 {
+			a.stride = -a.stride
+			lo -= (a.n - 1) * a.stride
+		}
+		if last := len(axes) - 1; last >= 0 && axes[last].stride == a.n*a.stride {
+			axes[last] = axis{axes[last].n * a.n, a.stride}
+		} else {
+			axes = append(axes, a)
+		}
+	}
+	return lo, axes
+}
+
+// reach is how many places the axes span.
+func reach(axes []axis) int {
+	n := 1
+	for _, a := range axes {
+		n += (a.n - 1) * a.stride
+	}
+	return n
+}
+
+// hull is the range from the lowest place to the highest.
+func (l *layout) hull() span {
+	lo, axes := l.storage()
+	return span{lo, lo + reach(axes)}
+}
+
+// packed is the layout of the same elements moved together, in the order of their places.
+func (l *layout) packed() layout {
+	p := layout{shape: l.shape, strides: make([]int, len(l.shape))}
+	step := 1
+	for i := range p.strides {
+		p.strides[i] = 1 // of no consequence where the extent is 1
+	}
+	for _, i := range slices.Backward(l.ranked()) {
+		if l.strides[i] > 0 {
+			p.strides[i] = step
+		} else {
+			p.strides[i] = -step
+			p.off += (l.shape[i] - 1) * step
+		}
+		step *= l.shape[i]
+	}
+	return p
+}
+
+// spans yields the ranges that the outer axes step through, each as long as one step covers; those
+// that touch become one. They ascend.
+func spans(lo int, outer []axis, length int) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		index := make([]int, len(outer))
+		next := span{lo, lo + length}
+		at := lo
+		for {
+			k := len(outer) - 1
+			for ; k >= 0; k-- {
+				at += outer[k].stride
+				if index[k]++; index[k] < outer[k].n {
+					break
+				}
+				at -= outer[k].n * outer[k].stride
+				index[k] = 0
+			}
+			switch {
+			case k < 0:
+				yield(next)
+				return
+			case at <= next.hi:
+				next.hi = at + length
+			default:
+				if !yield(next) {
+					return
+				}
+				next = span{at, at + length}
+			}
+		}
+	}
+}
+
+// runs yields the unbroken ranges that the elements fill, ascending.
+func (l *layout) runs() iter.Seq[span] {
+	lo, axes := l.storage()
+	length := 1
+	if last := len(axes) - 1; last >= 0 && axes[last].stride == 1 {
+		length = axes[last].n
+		axes = axes[:last]
+	}
+	return spans(lo, axes, length)
+}
+
+// pieces returns at most limit ranges that together hold the elements: the runs, if they are not too
+// many, or else what the outermost axes step through, gaps included.
+func (l *layout) pieces(limit int) []span {
+	var list []span
+	for r := range l.runs() {
+		if len(list) == limit {
+			return l.coarse(limit)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func (l *layout) coarse(limit int) []span {
+	lo, axes := l.storage()
+	outer, n := 0, 1
+	for outer < len(axes) && n <= limit/axes[outer].n {
+		n *= axes[outer].n
+		outer++
+	}
+	if outer > 0 {
+		return slices.Collect(spans(lo, axes[:outer], reach(axes[outer:])))
+	}
+	// The outermost axis alone has too many: take several of its steps at a time.
+	first, inner := axes[0], reach(axes[1:])
+	each := (first.n + limit - 1) / limit
+	var list []span
+	for i := 0; i < first.n; i += each {
+		j := min(i+each, first.n) - 1
+		list = append(list, span{lo + i*first.stride, lo + j*first.stride + inner})
+	}
+	return list
+}
+
+// copyElements copies every element of one layout to its like of another of the same shape. The
+// memories are different ones.
+func copyElements[T any](dst []T, to *layout, src []T, from *layout) {
+	type walk struct{ n, dst, src int }
+	var walks []walk
+	for _, i := range to.ranked() {
+		w := walk{to.shape[i], to.strides[i], from.strides[i]}
+		if last := len(walks) - 1; last >= 0 && walks[last].dst == w.n*w.dst && walks[last].src == w.n*w.src {
+			walks[last] = walk{walks[last].n * w.n, w.dst, w.src}
+		} else {
+			walks = append(walks, w)
+		}
+	}
+	inner := walk{1, 1, 1}
+	if last := len(walks) - 1; last >= 0 {
+		inner = walks[last]
+		walks = walks[:last]
+	}
+	index := make([]int, len(walks))
+	d, s := to.off, from.off
+	for {
+		if inner.dst == 1 && inner.src == 1 {
+			copy(dst[d:d+inner.n], src[s:s+inner.n])
+		} else {
+			for k, di, si := 0, d, s; k < inner.n; k, di, si = k+1, di+inner.dst, si+inner.src {
+				dst[di] = src[si]
+			}
+		}
+		k := len(walks) - 1
+		for ; k >= 0; k-- {
+			w := &walks[k]
+			d, s = d+w.dst, s+w.src
+			if index[k]++; index[k] < w.n {
+				break
+			}
+			d, s = d-w.n*w.dst, s-w.n*w.src
+			index[k] = 0
+		}
+		if k < 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package array
+
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+func (a *Array[T]) derive(l layout, err error) (*Array[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Array[T]{root: a.root, at: l, view: true}, nil
+}
+
+// Slice is a view of the elements that the ranges select, one range for each axis from the first on; axes
+// without a range are whole. A range that selects nothing, or what the array does not have, is of kind
+// ErrOutOfRange.
+func (a *Array[T]) Slice(ranges ...Range) (*Array[T], error) {
+	const op = "Slice"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	return a.derive(a.at.slice(op, ranges))
+}
+
+// Select is a view of the elements with index i along the axis, which the view does not have.
+func (a *Array[T]) Select(axis, i int) (*Array[T], error) {
+	const op = "Select"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	return a.derive(a.at.choose(op, axis, i))
+}
+
+// Transpose is a view with the axes in another order: axis k of the view is axis axes[k] of the array. Without
+// axes their order is reversed.
+func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
+	const op = "Transpose"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	return a.derive(a.at.permute(op, axes))
+}
+
+// Squeeze is a view without the given axes, which have extent 1, or without all axes of extent 1
+// if none is given.
+func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
+	const op = "Squeeze"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	return a.derive(a.at.squeeze(op, axes))
+}
+
+// Reshape is a view of the elements, counted off with the last index fastest, under a shape that has as many.
+// Nothing is copied: where strides cannot express the new shape, as for most arrays with gaps, the
+// error is of kind ErrUnsupported, and [Array.PackIn] makes a copy that can be reshaped.
+func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
+	return a.ReshapeIn(RowMajor, shape...)
+}
+
+// ReshapeIn is [Array.Reshape] with a choice of the order in which the elements are counted off, from the old
+// shape and into the new one. It says nothing of the memory: a column-major array is reshaped in column-major order
+// without fail.
+func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
+	const op = "Reshape"
+	if err := a.check(op); err != nil {
+		return nil, err
+	}
+	n, err := plan(op, order, shape)
+	if err != nil {
+		return nil, err
+	}
+	if n != a.Len() {
+		return nil, failure(op, hal.ErrInvalidArgument, "shape %v has %d elements, shape %v has %d", shape, n, a.at.shape, a.Len())
+	}
+	l, ok := a.at.reshape(order, shape)
+	if !ok {
+		return nil, failure(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; PackIn(%v) makes a copy that has",
+			a.at.shape, a.at.strides, order, slices.Clone(shape), order)
+	}
+	return a.derive(l, nil)
+}
+
+// Ravel is the view of the elements along one axis, counted off with the last index fastest: Reshape(Len()).
+func (a *Array[T]) Ravel() (*Array[T], error) {
+	if err := a.check("Ravel"); err != nil {
+		return nil, err
+	}
+	return a.Reshape(a.Len())
+}

@@ -1,0 +1,71 @@
+package encode
+
+import (
+	"encoding"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/encode/npy"
+	"github.com/go-halyard/halyard/hal"
+)
+
+var (
+	_ encoding.BinaryAppender    = Bytes[int8]{}
+	_ encoding.BinaryMarshaler   = Bytes[int8]{}
+	_ encoding.BinaryUnmarshaler = Bytes[int8]{}
+)
+
+// MarshalBinary returns the elements as the contents of an .npy file with one axis, which says their
+// type, number and byte order. It implements [encoding.BinaryMarshaler].
+func (x Bytes[T]) MarshalBinary() ([]byte, error) { return x.AppendBinary(nil) }
+
+// AppendBinary appends what MarshalBinary returns. It implements [encoding.BinaryAppender].
+func (x Bytes[T]) AppendBinary(dst []byte) ([]byte, error) {
+	if err := x.check("MarshalBinary"); err != nil {
+		return dst, err
+	}
+	out := dst
+	err := x.b.View(x.ctx, func(s []T) (err error) {
+		out, err = npy.Append(dst, false, []int{len(s)}, s)
+		return err
+	})
+	return out, err
+}
+
+// UnmarshalBinary sets the elements from what MarshalBinary returned, here or on a machine of the other byte
+// order. Data that is malformed, or of another type or number of elements, is of kind ErrInvalidArgument, and then nothing
+// is written. It implements [encoding.BinaryUnmarshaler].
+func (x Bytes[T]) UnmarshalBinary(data []byte) error {
+	const op = "UnmarshalBinary"
+	if err := x.check(op); err != nil {
+		return err
+	}
+	values, err := decode[T](op, data)
+	if err != nil {
+		return err
+	}
+	if len(values) != x.b.Len() {
+		return failure(op, hal.ErrInvalidArgument, "%d elements for a buffer of %d", len(values), x.b.Len())
+	}
+	return x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil })
+}
+
+// Unmarshal returns a new buffer with the elements of what MarshalBinary returned, with the errors
+// of [Bytes.UnmarshalBinary].
+func Unmarshal[T buffer.Element](data []byte, opts ...buffer.Option) (*buffer.Buffer[T], error) {
+	values, err := decode[T]("Unmarshal", data)
+	if err != nil {
+		return nil, err
+	}
+	return buffer.From(values, opts...)
+}
+
+func decode[T buffer.Element](op string, data []byte) ([]T, error) {
+	h, values, err := npy.Decode[T](data)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Shape) != 1 {
+		return nil, failure(op, hal.ErrInvalidArgument, "an array of shape %v; package array has those", h.Shape)
+	}
+	return values, nil
+}

@@ -1,0 +1,191 @@
+package encode
+
+import (
+	"context"
+	"io"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Bytes is a buffer, or a slice of one, as the bytes of its elements in this machine's byte order, for
+// what the standard library reads and writes. Each method is one access of the host or several; it waits as
+// [buffer.Buffer.View] and [buffer.Buffer.Update] do.
+//
+// It is safe for concurrent use. The zero Bytes has no buffer, and its methods fail with ErrInvalidArgument.
+type Bytes[T buffer.Element] struct {
+	ctx context.Context
+	b   *buffer.Buffer[T]
+}
+
+var (
+	_ io.ReaderAt   = Bytes[int8]{}
+	_ io.WriterAt   = Bytes[int8]{}
+	_ io.WriterTo   = Bytes[int8]{}
+	_ io.ReaderFrom = Bytes[int8]{}
+)
+
+// Of returns the bytes of a buffer. The interfaces have no room for a context, so that all methods use this
+// one.
+func Of[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
+
+func (x Bytes[T]) check(op string) error {
+	if x.b == nil || x.ctx == nil {
+		return failure(op, hal.ErrInvalidArgument, "no buffer or no context; make Bytes with Of")
+	}
+	return nil
+}
+
+// Size is the number of bytes.
+func (x Bytes[T]) Size() int64 {
+	if x.b == nil {
+		return 0
+	}
+	return int64(x.b.Size())
+}
+
+func width[T any]() int {
+	var zero T
+	return int(unsafe.Sizeof(zero))
+}
+
+func raw[T any](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*width[T]())
+}
+
+// ReadAt copies bytes from off on to p, as [io.ReaderAt] says. The elements that they belong to, and
+// no others, are moved to the host if they are not current there. A negative off is of kind ErrInvalidArgument.
+func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
+	const op = "ReadAt"
+	if err := x.check(op); err != nil {
+		return 0, err
+	}
+	size := x.Size()
+	switch {
+	case off < 0:
+		return 0, failure(op, hal.ErrInvalidArgument, "offset %d", off)
+	case off >= size:
+		return 0, io.EOF
+	case len(p) == 0:
+		return 0, nil
+	}
+	n := int(min(int64(len(p)), size-off))
+	w := width[T]()
+	first, last := int(off)/w, (int(off)+n-1)/w
+	part, err := x.b.Slice(first, last+1)
+	if err != nil {
+		return 0, err
+	}
+	err = part.View(x.ctx, func(s []T) error {
+		copy(p[:n], raw(s)[int(off)-first*w:])
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case n < len(p):
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt copies p to the bytes from off on, as [io.WriterAt] says. An element of which p has only a part, at
+// either end, is moved to the host first; the others are not. They are written one after the other, each in an
+// access of its own. Bytes that the buffer does not have are of kind ErrOutOfRange, and then nothing is written.
+func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
+	const op = "WriteAt"
+	if err := x.check(op); err != nil {
+		return 0, err
+	}
+	size := x.Size()
+	switch {
+	case off < 0:
+		return 0, failure(op, hal.ErrInvalidArgument, "offset %d", off)
+	case off > size || int64(len(p)) > size-off:
+		return 0, failure(op, hal.ErrOutOfRange, "[%d, %d+%d) of %d bytes", off, off, len(p), size)
+	}
+	w := width[T]()
+	done := 0
+	for done < len(p) {
+		at := int(off) + done
+		skip, first := at%w, at/w
+		whole := (len(p) - done) / w
+		var err error
+		n := 0
+		if skip == 0 && whole > 0 {
+			n, err = x.write(first, first+whole, 0, p[done:done+whole*w])
+		} else {
+			n, err = x.write(first, first+1, skip, p[done:done+min(w-skip, len(p)-done)])
+		}
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// write sets bytes of the elements [i, j), from skip on.
+func (x Bytes[T]) write(i, j, skip int, p []byte) (int, error) {
+	part, err := x.b.Slice(i, j)
+	if err != nil {
+		return 0, err
+	}
+	access := part.Update
+	if len(p) == (j-i)*width[T]() {
+		access = part.Overwrite
+	}
+	err = access(x.ctx, func(s []T) error { copy(raw(s)[skip:], p); return nil })
+	return len(p), err
+}
+
+// WriteTo writes all bytes to w, as [io.WriterTo] says, in one call. Until w has taken them nobody else writes to
+// the buffer, and w must not.
+func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
+	const op = "WriteTo"
+	if err := x.check(op); err != nil {
+		return 0, err
+	}
+	if w == nil {
+		return 0, failure(op, hal.ErrInvalidArgument, "nil writer")
+	}
+	err = x.b.View(x.ctx, func(s []T) error {
+		n, err := w.Write(raw(s))
+		written = int64(n)
+		if err == nil && written < int64(len(raw(s))) {
+			err = io.ErrShortWrite
+		}
+		return err
+	})
+	return written, err
+}
+
+// ReadFrom replaces all bytes by those that r has up to its end, as [io.ReaderFrom] says; there must be as many.
+// If there are fewer the error is of kind ErrInvalidArgument and wraps io.ErrUnexpectedEOF, if there
+// are more it is of kind ErrOutOfRange; then, and when r fails, nothing is written. The bytes take up memory until r
+// has ended. To read from the middle of a stream give it an [io.LimitReader].
+func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
+	const op = "ReadFrom"
+	if err := x.check(op); err != nil {
+		return 0, err
+	}
+	if r == nil {
+		return 0, failure(op, hal.ErrInvalidArgument, "nil reader")
+	}
+	if err := stopped(x.ctx, op); err != nil {
+		return 0, err
+	}
+	size := x.Size()
+	data, err := io.ReadAll(io.LimitReader(r, size+1))
+	n := int64(len(data))
+	switch {
+	case err != nil:
+		return n, err
+	case n < size:
+		return n, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "too few bytes for the buffer", Err: io.ErrUnexpectedEOF}
+	case n > size:
+		return n, failure(op, hal.ErrOutOfRange, "more than the %d bytes of the buffer", size)
+	}
+	return n, x.b.Overwrite(x.ctx, func(s []T) error { copy(raw(s), data); return nil })
+}

@@ -1,0 +1,18 @@
+// Package encode shows buffers to the standard library as bytes: [Bytes] is an [io.ReaderAt],
+// [io.WriterAt], [io.WriterTo], [io.ReaderFrom], [encoding.BinaryMarshaler] and
+// [encoding.BinaryUnmarshaler].
+//
+//	x := encode.Of(ctx, buf)
+//	n, err := x.WriteTo(file)
+//	part := io.NewSectionReader(x, 4096, 512)    // moves these 512 bytes alone
+//
+// What is moved between devices and the host, when it is not there yet:
+//
+//	ReadAt                  the elements that the range touches
+//	WriteAt                 at most one element at either end, of which only a part is written
+//	WriteTo, MarshalBinary  all elements
+//	ReadFrom, Unmarshal*    nothing
+//
+// Raw bytes are in this machine's byte order and say nothing of themselves. MarshalBinary gives an .npy
+// file, of package npy, which does.
+package encode

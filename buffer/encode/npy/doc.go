@@ -1,0 +1,12 @@
+// Package npy reads and writes the files that NumPy's save and load use, one array of numbers each: a
+// header that names the element type, the byte order, the memory order and the shape, and then the
+// elements as they lie in memory.
+//
+// Versions 1.0, 2.0 and 3.0 of the format are read; 1.0 is written, which holds every array of numbers. The
+// format is described in NumPy's documentation of numpy.lib.format. Elements are Go's numbers of
+// fixed size; booleans, half precision, strings, dates, records and pickled objects are of kind
+// ErrUnsupported. A file in the other byte order is converted as it is read.
+//
+// This package knows files and slices. Package array has the arrays, in ReadNPY and Array.WriteNPY; package
+// encode has the plain buffers.
+package npy

@@ -1,0 +1,21 @@
+package npy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+func failure(op string, kind error, format string, args ...any) error {
+	return &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// unread describes a failed read: an early end is a malformed file, anything else the reader's own error.
+func unread(op, what string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the file ends within " + what, Err: io.ErrUnexpectedEOF}
+	}
+	return fmt.Errorf("%s: %s: %w", op, what, err)
+}

@@ -1,0 +1,173 @@
+package npy
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// literal reads the Python dictionary that is a header.
+type literal struct {
+	text string
+	pos  int
+	// long allows the L that Python 2 put behind integers.
+	long bool
+}
+
+// parse reads the dictionary, whose keys may come in any order, each once.
+func parse(text string, long bool) (h Header, err error) {
+	l := &literal{text: text, long: long}
+	var descr string
+	if err := l.expect("{"); err != nil {
+		return Header{}, err
+	}
+	seen := map[string]bool{}
+	for !l.take("}") {
+		key, err := l.str()
+		if err != nil {
+			return Header{}, err
+		}
+		if seen[key] {
+			return Header{}, l.wrong("the key %q twice", key)
+		}
+		seen[key] = true
+		if err := l.expect(":"); err != nil {
+			return Header{}, err
+		}
+		switch key {
+		case "descr":
+			descr, err = l.descr()
+		case "fortran_order":
+			h.Fortran, err = l.boolean()
+		case "shape":
+			h.Shape, err = l.tuple()
+		default:
+			err = l.wrong("the key %q", key)
+		}
+		if err != nil {
+			return Header{}, err
+		}
+		if !l.take(",") {
+			if err := l.expect("}"); err != nil {
+				return Header{}, err
+			}
+			break
+		}
+	}
+	if l.skip(); l.pos < len(l.text) {
+		return Header{}, l.wrong("more than a dictionary")
+	}
+	if len(seen) != 3 {
+		return Header{}, l.wrong("not all of descr, fortran_order and shape")
+	}
+	h.Type, h.BigEndian, err = parseType(descr)
+	return h, err
+}
+
+func (l *literal) wrong(format string, args ...any) error {
+	args = append(args, l.pos)
+	return failure("read npy header", hal.ErrInvalidArgument, format+" at byte %d of the dictionary", args...)
+}
+
+func (l *literal) skip() {
+	for l.pos < len(l.text) && strings.IndexByte(" \t\r\n\f", l.text[l.pos]) >= 0 {
+		l.pos++
+	}
+}
+
+func (l *literal) rest() string {
+	l.skip()
+	return l.text[l.pos:]
+}
+
+func (l *literal) take(token string) bool {
+	if !strings.HasPrefix(l.rest(), token) {
+		return false
+	}
+	l.pos += len(token)
+	return true
+}
+
+func (l *literal) expect(token string) error {
+	if !l.take(token) {
+		return l.wrong("no %q", token)
+	}
+	return nil
+}
+
+// str reads a string without escapes.
+func (l *literal) str() (string, error) {
+	s := l.rest()
+	if s == "" || s[0] != '\'' && s[0] != '"' {
+		return "", l.wrong("no string")
+	}
+	n := strings.IndexByte(s[1:], s[0])
+	if n < 0 || strings.ContainsAny(s[1:1+n], "\\\n") {
+		return "", l.wrong("no plain string")
+	}
+	l.pos += n + 2
+	return s[1 : 1+n], nil
+}
+
+func (l *literal) descr() (string, error) {
+	if s := l.rest(); s != "" && (s[0] == '[' || s[0] == '(') {
+		return "", failure("read npy header", hal.ErrUnsupported, "elements that are records")
+	}
+	return l.str()
+}
+
+func (l *literal) boolean() (bool, error) {
+	switch {
+	case l.take("True"):
+		return true, nil
+	case l.take("False"):
+		return false, nil
+	}
+	return false, l.wrong("neither True nor False")
+}
+
+func (l *literal) tuple() ([]int, error) {
+	if err := l.expect("("); err != nil {
+		return nil, err
+	}
+	shape := []int{}
+	for !l.take(")") {
+		n, err := l.integer()
+		if err != nil {
+			return nil, err
+		}
+		shape = append(shape, n)
+		if l.take(",") {
+			continue
+		}
+		if len(shape) == 1 {
+			return nil, l.wrong("a number in place of a tuple")
+		}
+		if err := l.expect(")"); err != nil {
+			return nil, err
+		}
+		break
+	}
+	return shape, nil
+}
+
+func (l *literal) integer() (int, error) {
+	s := l.rest()
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	if n == 0 || s[0] == '0' && n > 1 {
+		return 0, l.wrong("no extent")
+	}
+	v, err := strconv.ParseInt(s[:n], 10, strconv.IntSize)
+	if err != nil {
+		return 0, failure("read npy header", hal.ErrOutOfRange, "extent %s", s[:n])
+	}
+	l.pos += n
+	if l.long && n < len(s) && s[n] == 'L' {
+		l.pos++
+	}
+	return int(v), nil
+}

@@ -1,0 +1,111 @@
+package npy
+
+import (
+	"encoding/binary"
+	"reflect"
+	"strconv"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f' or 'c', and its size in bytes.
+type Type struct {
+	Kind byte
+	Size int
+}
+
+// String is the type as NumPy writes it, without a byte order: "f4".
+func (t Type) String() string { return string(rune(t.Kind)) + strconv.Itoa(t.Size) }
+
+// known reports whether Go has the type.
+func (t Type) known() bool {
+	switch t.Kind {
+	case 'i', 'u':
+		return t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
+	case 'f':
+		return t.Size == 4 || t.Size == 8
+	case 'c':
+		return t.Size == 8 || t.Size == 16
+	}
+	return false
+}
+
+// unit is the number of bytes that the byte order concerns.
+func (t Type) unit() int {
+	if t.Kind == 'c' {
+		return t.Size / 2
+	}
+	return t.Size
+}
+
+// TypeOf returns the type of T, which is a number of fixed size or defined as one; if it is not, the error
+// is of kind ErrUnsupported.
+func TypeOf[T any]() (Type, error) {
+	r := reflect.TypeFor[T]()
+	t := Type{Size: int(r.Size())}
+	switch r.Kind() {
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		t.Kind = 'i'
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		t.Kind = 'u'
+	case reflect.Float32, reflect.Float64:
+		t.Kind = 'f'
+	case reflect.Complex64, reflect.Complex128:
+		t.Kind = 'c'
+	default:
+		return Type{}, failure("npy type", hal.ErrUnsupported, "%v is not a number of fixed size", r)
+	}
+	return t, nil
+}
+
+// bigEndian is this machine's byte order.
+var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
+
+// parseType reads a type as headers have it: "<f4", "|u1".
+func parseType(descr string) (t Type, big bool, err error) {
+	const op = "read npy header"
+	rest := descr
+	big = bigEndian
+	if rest != "" {
+		switch rest[0] {
+		case '<', '>':
+			big = rest[0] == '>'
+			rest = rest[1:]
+		case '=', '|':
+			rest = rest[1:]
+		}
+	}
+	if len(rest) > 1 && len(rest) <= 3 && rest[1] != '0' {
+		if n, err := strconv.ParseUint(rest[1:], 10, 8); err == nil {
+			t = Type{rest[0], int(n)}
+		}
+	}
+	if !t.known() {
+		return Type{}, false, failure(op, hal.ErrUnsupported, "elements of type %q", descr)
+	}
+	if t.unit() == 1 {
+		big = bigEndian
+	}
+	return t, big, nil
+}
+
+// toNative turns elements in a given byte order into this machine's, in place.
+func (t Type) toNative(data []byte, big bool) {
+	if big == bigEndian {
+		return
+	}
+	switch t.unit() {
+	case 2:
+		for ; len(data) >= 2; data = data[2:] {
+			data[0], data[1] = data[1], data[0]
+		}
+	case 4:
+		for ; len(data) >= 4; data = data[4:] {
+			binary.LittleEndian.PutUint32(data, binary.BigEndian.Uint32(data))
+		}
+	case 8:
+		for ; len(data) >= 8; data = data[8:] {
+			binary.LittleEndian.PutUint64(data, binary.BigEndian.Uint64(data))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package pool
+
+import "github.com/go-halyard/halyard/hal"
+
+// Block is a range of device memory that an [Allocator] gave out. It is a small value that may be
+// copied; once it has been freed every copy of it is stale, and each method says so with an error of
+// kind hal.ErrClosed. The zero Block is stale.
+//
+// A hal.Region taken from a block is not protected in this way: like the vendor's own pointers it must
+// not be used after Free.
+type Block struct {
+	rec  *record
+	from Allocator
+
+	// ticket is the record's state while the block is live, shifted left, and whether only the
+	// block's stream may use it at once.
+	ticket uint64
+}
+
+const orderedBit = 1
+
+func newBlock(r *record, from Allocator, state uint64, ordered bool) Block {
+	b := Block{rec: r, from: from, ticket: state << 1}
+	if ordered {
+		b.ticket |= orderedBit
+	}
+	return b
+}
+
+func (b Block) state() uint64 { return b.ticket >> 1 }
+
+// Live reports whether the block has not been freed.
+func (b Block) Live() bool { return b.rec != nil && b.rec.state.Load() == b.state() }
+
+// Region is the memory of the block, as long as was asked for.
+func (b Block) Region() (hal.Region, error) {
+	if b.rec == nil {
+		return hal.Region{}, failure(nil, "region of a block", hal.ErrClosed, "not a block")
+	}
+	r := hal.Region{Mem: b.rec.mem, Off: b.rec.off, Len: b.rec.size.Load()}
+	if !b.Live() {
+		return hal.Region{}, b.stale("region of a block")
+	}
+	return r, nil
+}
+
+// Size is the number of bytes asked for, 0 if the block is stale.
+func (b Block) Size() uint64 {
+	if b.rec == nil {
+		return 0
+	}
+	n := b.rec.size.Load()
+	if !b.Live() {
+		return 0
+	}
+	return n
+}
+
+// Cap is the number of bytes that the block occupies, and that may be used: at least Size, and 0 if
+// the block is stale.
+func (b Block) Cap() uint64 {
+	if !b.Live() {
+		return 0
+	}
+	return b.rec.cap
+}
+
+// Kind is the kind of memory, 0 if the block is stale.
+func (b Block) Kind() hal.Kind {
+	if !b.Live() {
+		return 0
+	}
+	return b.rec.mem.Kind()
+}
+
+// Ordered reports whether the memory may still be in use by earlier work of the stream that it was
+// allocated on, so that other streams and the host must wait for an event recorded there after
+// Alloc. If not, anybody may use it at once.
+func (b Block) Ordered() bool { return b.ticket&orderedBit != 0 }
+
+// Free gives the block back to the allocator that gave it out; see [Allocator].
+func (b Block) Free(stream *hal.Stream) error {
+	if b.from == nil {
+		return failure(nil, "free", hal.ErrClosed, "not a block")
+	}
+	return b.from.Free(b, stream)
+}
+
+// From is the block with a as the allocator to which Free gives it back. An allocator that wraps
+// another returns its blocks so.
+func (b Block) From(a Allocator) Block {
+	b.from = a
+	return b
+}
+
+// Use tells that the block is in use until the mark is passed, wherever it is freed. The block holds
+// a reference of its own to the mark.
+func (b Block) Use(m *hal.Mark) error {
+	const op = "use of a block"
+	if b.rec == nil {
+		return failure(nil, op, hal.ErrClosed, "not a block")
+	}
+	if m == nil {
+		return failure(b.rec.mem.Device(), op, hal.ErrInvalidArgument, "nil mark")
+	}
+	if !b.rec.uses.add(b, m) {
+		return b.stale(op)
+	}
+	return nil
+}
+
+// UsedOn tells that the work which the stream has been given so far uses the block. It is how a block
+// is used on a stream other than the one that it is freed on.
+func (b Block) UsedOn(stream *hal.Stream) error {
+	const op = "use of a block"
+	if b.rec == nil {
+		return failure(nil, op, hal.ErrClosed, "not a block")
+	}
+	if !b.Live() {
+		return b.stale(op)
+	}
+	if stream == nil {
+		return failure(b.rec.mem.Device(), op, hal.ErrInvalidArgument, "nil stream")
+	}
+	// The memory as a whole may be closed by a trim before the mark is passed.
+	if err := stream.Use(b.rec.mem); err != nil {
+		return err
+	}
+	m, err := stream.Mark()
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	return b.Use(m)
+}
+
+func (b Block) stale(op string) error {
+	return failure(b.rec.mem.Device(), op, hal.ErrClosed, "the block was freed before")
+}

@@ -1,0 +1,59 @@
+package pool
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// callbacks is an allocator made of two functions.
+type callbacks struct {
+	alloc func(*hal.Stream, hal.Kind, uint64) (hal.Region, error)
+	free  func(hal.Region, *hal.Stream) error
+}
+
+// Callbacks makes an allocator of a program's own functions, which are safe for concurrent use. alloc returns
+// a region of at least size bytes, whose offset is aligned as the device aligns; free is given the same region
+// once, after the block of it has been freed. What is said with Block.Use is waited for on the stream that
+// frees, or on the host if there is none.
+func Callbacks(alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error),
+	free func(r hal.Region, stream *hal.Stream) error) Allocator {
+	return &callbacks{alloc, free}
+}
+
+func (a *callbacks) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+	const op = "alloc"
+	if size == 0 {
+		return Block{}, failure(nil, op, hal.ErrInvalidArgument, "size 0")
+	}
+	region, err := a.alloc(stream, kind, size)
+	if err != nil {
+		return Block{}, err
+	}
+	if region.Mem == nil || region.Len < size {
+		if region.Mem != nil {
+			_ = a.free(region, stream)
+		}
+		return Block{}, failure(nil, op, hal.ErrInternal, "the callback returned %d bytes for %d", region.Len, size)
+	}
+	r := &record{mem: region.Mem, off: region.Off, cap: region.Len, kind: kind, owner: a}
+	return newBlock(r, a, r.give(size, 0), stream != nil), nil
+}
+
+func (a *callbacks) Free(b Block, stream *hal.Stream) error {
+	if err := own(a, b); err != nil {
+		return err
+	}
+	r := b.rec
+	if !r.state.CompareAndSwap(b.state(), b.state()+1) {
+		return b.stale("free")
+	}
+	marks := r.uses.take()
+	defer releaseAll(marks)
+	for _, m := range marks {
+		if stream == nil || stream.WaitMark(m) != nil {
+			_ = m.Sync(context.Background()) // a failure is for the owner of the work to find
+		}
+	}
+	return a.free(hal.Region{Mem: r.mem, Off: r.off, Len: r.cap}, stream)
+}

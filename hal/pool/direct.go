@@ -1,0 +1,98 @@
+package pool
+
+import "github.com/go-halyard/halyard/hal"
+
+// direct gives each block a memory of its own and keeps nothing.
+type direct struct {
+	dev   *hal.Device
+	async bool
+}
+
+// Direct returns an allocator without a pool: each block is a memory of the device, which goes back when
+// the work that uses it has finished.
+func Direct(dev *hal.Device) Allocator { return &direct{dev: dev} }
+
+// Vendor returns an allocator that leaves pooling to the vendor: each block is allocated in its stream's
+// order, as cuMemAllocAsync does. It has memory of KindDevice only and needs a stream. A device without
+// CapStreamAlloc is of kind ErrUnsupported.
+func Vendor(dev *hal.Device) (Allocator, error) {
+	if dev == nil {
+		return nil, failure(nil, "vendor allocator", hal.ErrInvalidArgument, "nil device")
+	}
+	if !dev.Caps().Has(hal.CapStreamAlloc) {
+		return nil, failure(dev, "vendor allocator", hal.ErrUnsupported, "the device allocates in no stream's order")
+	}
+	return &direct{dev: dev, async: true}, nil
+}
+
+func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+	const op = "alloc"
+	var mem *hal.Memory
+	var err error
+	switch {
+	case stream != nil && !stream.Device().Same(a.dev):
+		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "a stream of %s", stream.Device().Name())
+	case !a.async:
+		mem, err = a.dev.Alloc(kind, size, 0)
+	case kind != hal.KindDevice:
+		return Block{}, failure(a.dev, op, hal.ErrUnsupported, "%v memory in a stream's order", kind)
+	case stream == nil:
+		return Block{}, failure(a.dev, op, hal.ErrInvalidArgument, "nil stream")
+	default:
+		mem, err = stream.AllocAsync(size, 0)
+	}
+	if err != nil {
+		return Block{}, err
+	}
+	r := &record{mem: mem, cap: size, kind: kind, owner: a}
+	return newBlock(r, a, r.give(size, 0), a.async), nil
+}
+
+func (a *direct) Free(b Block, stream *hal.Stream) error {
+	if err := own(a, b); err != nil {
+		return err
+	}
+	r := b.rec
+	if !r.state.CompareAndSwap(b.state(), b.state()+1) {
+		return b.stale("free")
+	}
+	if stream != nil {
+		// A closed stream has told hal itself what it uses.
+		if err := stream.Use(r.mem); err != nil && !isClosed(err) {
+			_ = r.mem.Close()
+			return err
+		}
+	}
+	keepFor(r.mem, r.uses.take())
+	return r.mem.Close()
+}
+
+// own refuses blocks of other allocators.
+func own(a Allocator, b Block) error {
+	if b.rec == nil {
+		return failure(nil, "free", hal.ErrClosed, "not a block")
+	}
+	if b.rec.owner != a {
+		return failure(b.rec.mem.Device(), "free", hal.ErrInvalidArgument, "the block belongs to another allocator")
+	}
+	return nil
+}
+
+// keepFor makes hal keep a memory that is about to be closed until the marks are passed, and
+// releases them.
+func keepFor(mem *hal.Memory, fence []*hal.Mark) {
+	if fence = passed(fence); len(fence) == 0 {
+		return
+	}
+	defer releaseAll(fence)
+	// A stream that does nothing but wait: hal keeps memory for the streams that use it, closed
+	// ones included.
+	s, err := mem.Device().NewStream(hal.StreamOptions{})
+	if err != nil {
+		return // the device is lost, and its memory with it
+	}
+	if waitAll(s, fence) {
+		_ = s.Use(mem)
+	}
+	_ = s.Close()
+}

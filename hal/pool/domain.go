@@ -1,0 +1,185 @@
+package pool
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// kinds is the number of kinds of memory; a kind less one is an index.
+const kinds = int(hal.KindShared)
+
+// domain is what a pool knows of one stream: the blocks freed there, and how far its work has come.
+//
+// Time is counted in epochs. A block that is freed gets the number of the current one; a mark that is
+// recorded ends it. So the mark that ended epoch e stands for all use of the blocks with
+// numbers up to e, and freeing a block does not need a mark of its own.
+type domain struct {
+	stream  *hal.Stream // nil for blocks that nothing uses any more
+	foreign bool        // the stream belongs to another device
+	shelves [kinds]atomic.Pointer[shelf]
+
+	epoch  atomic.Uint64 // the current one, from 1 on
+	passed atomic.Uint64 // all work up to this epoch has finished
+
+	mu      sync.Mutex
+	marks   []ended // not passed yet, oldest first
+	marked  uint64  // the latest epoch that has ended
+	retired bool
+}
+
+// ended is an epoch and the mark that ended it.
+type ended struct {
+	epoch uint64
+	mark  *hal.Mark
+}
+
+// mostMarks is how many marks a domain keeps. With more, every other one is dropped: what they
+// stand for is then known to have finished a little later.
+const mostMarks = 8
+
+func newDomain(stream *hal.Stream, foreign bool) *domain {
+	d := &domain{stream: stream, foreign: foreign}
+	d.epoch.Store(1)
+	if stream == nil {
+		d.passed.Store(^uint64(0))
+	}
+	return d
+}
+
+// mark ends the current epoch. It returns an error of kind ErrClosed if the stream is closed.
+func (d *domain) mark() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stream == nil || d.retired {
+		return nil
+	}
+	d.poll()
+	// Blocks freed from here on belong to the next epoch, and the mark comes after the use of all
+	// others. The other way round a block could be freed between the two.
+	e := d.epoch.Add(1) - 1
+	m, err := d.stream.Mark()
+	if err != nil {
+		return err
+	}
+	if len(d.marks) == mostMarks {
+		kept := d.marks[:0]
+		for i, x := range d.marks {
+			if i%2 == 0 {
+				x.mark.Release()
+				continue
+			}
+			kept = append(kept, x)
+		}
+		d.marks = kept
+	}
+	d.marks = append(d.marks, ended{e, m})
+	d.marked = e
+	return nil
+}
+
+// poll finds out how far the work has come; d.mu is held.
+func (d *domain) poll() {
+	n := 0
+	for _, x := range d.marks {
+		if done, _ := x.mark.Done(); !done { // a failure is for the owner of the work to find
+			break
+		}
+		d.passed.Store(x.epoch)
+		x.mark.Release()
+		n++
+	}
+	if n > 0 {
+		d.marks = append(d.marks[:0], d.marks[n:]...)
+	}
+}
+
+// settled returns the epoch up to which all work has finished, and the latest that has ended.
+func (d *domain) settled() (passed, marked uint64) {
+	if d.stream == nil {
+		return ^uint64(0), ^uint64(0)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.poll()
+	return d.passed.Load(), d.marked
+}
+
+// cover returns the first mark that stands for an epoch, with a reference for the caller. It is
+// nil if there is none, because the epoch is passed or has not ended.
+func (d *domain) cover(epoch uint64) *hal.Mark {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, x := range d.marks {
+		if x.epoch >= epoch {
+			x.mark.Retain()
+			return x.mark
+		}
+	}
+	return nil
+}
+
+// shelf returns the blocks of one kind that were freed here, or nil if the domain is retired.
+func (d *domain) shelf(kind hal.Kind) *shelf {
+	at := &d.shelves[kind-1]
+	if s := at.Load(); s != nil {
+		return s
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.retired {
+		return nil
+	}
+	if at.Load() == nil {
+		at.Store(newShelf())
+	}
+	return at.Load()
+}
+
+// table finds the domain of a stream. It never changes; a new stream makes a new table.
+type table struct {
+	mask  uint64
+	slots []slot
+}
+
+type slot struct {
+	stream *hal.Stream
+	domain *domain
+}
+
+func hash(p unsafe.Pointer, drop uint) uint64 {
+	return uint64(uintptr(p)>>drop) * 0x9e3779b97f4a7c15 >> 32
+}
+
+func newTable(domains []*domain) *table {
+	size := uint64(4)
+	for size < 2*uint64(len(domains)) {
+		size *= 2
+	}
+	t := &table{mask: size - 1, slots: make([]slot, size)}
+	for _, d := range domains {
+		i := hash(unsafe.Pointer(d.stream), 4)
+		for t.slots[i&t.mask].stream != nil {
+			i++
+		}
+		t.slots[i&t.mask] = slot{d.stream, d}
+	}
+	return t
+}
+
+// find returns the domain of a stream that is not nil, or nil.
+func (t *table) find(stream *hal.Stream) *domain {
+	i := hash(unsafe.Pointer(stream), 4)
+	for {
+		s := &t.slots[i&t.mask]
+		if s.stream == stream {
+			return s.domain
+		}
+		if s.stream == nil {
+			return nil
+		}
+		i++
+	}
+}

@@ -1,0 +1,39 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// failure is an error that belongs to the device, or to none if dev is nil.
+func failure(dev *hal.Device, op string, kind error, format string, args ...any) error {
+	e := &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+	if dev != nil {
+		info := dev.Info()
+		e.Backend, e.Device = info.Backend, info.Ordinal
+	}
+	return e
+}
+
+func (p *Pool) failure(op string, kind error, format string, args ...any) error {
+	return failure(p.dev, op, kind, format, args...)
+}
+
+// Exhausted is what errors.As finds in an error of kind hal.ErrOutOfMemory of a [Pool]: who held what
+// when the memory ran out, and what the device or the limit said.
+type Exhausted struct {
+	Report Report
+	Err    error // the last refusal
+}
+
+// Error gives the refusal, and the report in one line.
+func (e *Exhausted) Error() string { return fmt.Sprintf("%v; %s", e.Err, e.Report.Summary()) }
+
+// Unwrap returns the refusal.
+func (e *Exhausted) Unwrap() error { return e.Err }
+
+func isShort(err error) bool { return errors.Is(err, hal.ErrOutOfMemory) }
+
+func isClosed(err error) bool { return errors.Is(err, hal.ErrClosed) }

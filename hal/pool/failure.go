@@ -1,0 +1,27 @@
+package pool
+
+import "github.com/go-halyard/halyard/hal"
+
+// retrying asks a function what to do when memory runs out.
+type retrying struct {
+	next Allocator
+	fn   func(kind hal.Kind, size uint64, err error) bool
+}
+
+// OnFailure returns an allocator that calls fn when an allocation fails with ErrOutOfMemory, and tries
+// again as long as fn returns true. fn may free blocks, is called on the goroutine that allocates, and
+// by several at once.
+func OnFailure(a Allocator, fn func(kind hal.Kind, size uint64, err error) bool) Allocator {
+	return &retrying{a, fn}
+}
+
+func (a *retrying) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+	for {
+		b, err := a.next.Alloc(stream, kind, size)
+		if err == nil || !isShort(err) || !a.fn(kind, size, err) {
+			return b, err
+		}
+	}
+}
+
+func (a *retrying) Free(b Block, stream *hal.Stream) error { return a.next.Free(b, stream) }

@@ -1,0 +1,506 @@
+package pool
+
+import (
+	"sync"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// heap is a pool's memory of one kind, in chunks. What a lane does not have comes from here.
+type heap struct {
+	pool *Pool
+	kind hal.Kind
+
+	mu           sync.Mutex
+	tally        // of the blocks that were given out here, and of lanes that are gone
+	chunks       []*chunk
+	idle, fenced nodes
+	parked       []parked
+	carved       uint64 // bytes of chunks that blocks share
+	lost         uint64 // bytes
+
+	// sharing says whether several blocks may share a memory.
+	sharing sharing
+
+	misses, steals, waits uint64
+}
+
+// parked is a block that was freed while recorded uses were under way.
+type parked struct {
+	rec   *record
+	fence []*hal.Mark
+}
+
+// sharing is what is known about a kind of memory. Memory that has no address cannot be shared, since a
+// kernel takes no offset; nor can memory that the host maps, since it maps the whole.
+type sharing uint8
+
+const (
+	sharingUnknown sharing = iota
+	sharingOK
+	sharingNever
+)
+
+func newHeap(p *Pool, kind hal.Kind) *heap {
+	h := &heap{pool: p, kind: kind}
+	switch caps := p.dev.Caps(); {
+	case !caps.Has(hal.CapAddress):
+		h.sharing = sharingNever
+	case !caps.Has(hal.CapMap):
+		h.sharing = sharingOK
+	}
+	return h
+}
+
+// request is one allocation that the lane could not serve.
+type request struct {
+	domain *domain
+	size   uint64 // bytes
+	class  int
+	bytes  uint64 // what a block of the class occupies
+	whole  bool   // a memory of its own
+}
+
+func (h *heap) request(d *domain, size uint64) request {
+	p := h.pool
+	q := request{domain: d, size: size, class: classOf((size-1)/p.unit + 1)}
+	q.bytes = unitsOf(q.class) * p.unit
+	if size >= p.opts.Large || p.maxAlloc > 0 && q.bytes > p.maxAlloc || p.opts.Limit > 0 && q.bytes > p.opts.Limit {
+		q.whole, q.bytes = true, size
+	}
+	return q
+}
+
+// grant is what becomes of a request.
+type grant struct {
+	rec     *record
+	ordered bool
+}
+
+// look finds memory that the pool has and that no other stream's work uses; h.mu is held.
+func (h *heap) look(q request) (grant, bool) {
+	own := q.domain
+	if r := h.pop(own, q, ^uint64(0)); r != nil {
+		return grant{r, r.epoch > own.passed.Load()}, true
+	}
+	if r := h.pop(h.pool.idle, q, ^uint64(0)); r != nil {
+		return grant{r, false}, true
+	}
+	h.settle()
+	if r := h.pop(h.pool.idle, q, ^uint64(0)); r != nil {
+		return grant{r, false}, true
+	}
+	if g, ok := h.cut(q); ok {
+		return g, true
+	}
+	for _, d := range h.pool.everybody() {
+		if d == own || d == h.pool.idle {
+			continue
+		}
+		if r := h.steal(d, q); r != nil {
+			h.steals++
+			return grant{r, false}, true
+		}
+	}
+	return grant{}, false
+}
+
+// cut takes a block from a chunk: of memory that nothing uses, or that only the stream itself does.
+func (h *heap) cut(q request) (grant, bool) {
+	if q.whole {
+		return grant{}, false
+	}
+	if n := h.idle.find(q.class, nil); n != nil {
+		h.lift(n)
+		r, _ := h.carve(n, q.bytes)
+		return grant{r, false}, true
+	}
+	stream := q.domain.stream
+	if stream == nil || h.fenced.count == 0 {
+		return grant{}, false
+	}
+	n := h.fenced.find(q.class, func(n *node) bool {
+		for _, m := range n.fence {
+			if !m.On(stream) {
+				return false
+			}
+		}
+		return true
+	})
+	if n == nil {
+		return grant{}, false
+	}
+	h.lift(n)
+	r, fence := h.carve(n, q.bytes)
+	releaseAll(fence)
+	return grant{r, true}, true
+}
+
+// pop takes a block that was freed in a domain no later than the epoch.
+func (h *heap) pop(d *domain, q request, epoch uint64) (r *record) {
+	s := d.shelves[h.kind-1].Load()
+	if s == nil {
+		return nil
+	}
+	s.each(func(l *lane) bool {
+		r = l.pop(q.class, q.size, epoch)
+		return r == nil
+	})
+	return r
+}
+
+// steal takes a block that another stream has finished with.
+func (h *heap) steal(d *domain, q request) *record {
+	s := d.shelves[h.kind-1].Load()
+	if s == nil {
+		return nil
+	}
+	latest := uint64(0)
+	s.each(func(l *lane) bool {
+		if r := l.bins[q.class]; r != nil {
+			latest = max(latest, r.epoch)
+		}
+		return true
+	})
+	if latest == 0 {
+		return nil
+	}
+	passed, marked := d.settled()
+	if r := h.pop(d, q, passed); r != nil {
+		return r
+	}
+	if latest <= marked || d.mark() != nil {
+		return nil
+	}
+	passed, _ = d.settled()
+	return h.pop(d, q, passed)
+}
+
+// settle takes back what has been passed since.
+func (h *heap) settle() {
+	kept := h.parked[:0]
+	for _, k := range h.parked {
+		if k.fence = passed(k.fence); len(k.fence) > 0 {
+			kept = append(kept, k)
+			continue
+		}
+		h.rest(k.rec)
+	}
+	clear(h.parked[len(kept):])
+	h.parked = kept
+	if h.fenced.count == 0 {
+		return
+	}
+	for _, n := range h.fenced.all() {
+		h.lift(n)
+		n.fence = passed(n.fence)
+		h.put(n)
+	}
+}
+
+// rest takes back a record that nothing uses.
+func (h *heap) rest(r *record) {
+	if r.node != nil {
+		h.release(r.node, nil)
+		return
+	}
+	s := h.pool.idle.shelf(h.kind)
+	l := s.lock()
+	l.push(r, r.class)
+	l.mu.Unlock()
+}
+
+// lose gives up a record that work may use of which nobody can ask whether it has finished. Its
+// memory goes back to the device, which knows its own work, when no other block needs it.
+func (h *heap) lose(r *record) {
+	c := r.chunk
+	if c.whole != nil {
+		_ = h.drop(c)
+		return
+	}
+	n := r.node
+	n.rec, n.lost = nil, true
+	c.out--
+	h.lost += n.bytes
+	if c.dispensable() {
+		_ = h.drop(c)
+	}
+}
+
+// gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. Of the
+// others it gives back memory until release bytes are reached, and returns how many it gave.
+func (h *heap) gather(release uint64) (released uint64) {
+	h.settle()
+	for _, d := range h.pool.everybody() {
+		s := d.shelves[h.kind-1].Load()
+		if s == nil {
+			continue
+		}
+		finished, marked := d.settled()
+		latest := uint64(0)
+		take := func(epoch uint64) {
+			s.each(func(l *lane) bool {
+				l.sift(func(r *record) bool {
+					latest = max(latest, r.epoch)
+					if r.epoch > epoch {
+						return false
+					}
+					if r.node != nil {
+						h.release(r.node, nil)
+						return true
+					}
+					if released >= release {
+						return false
+					}
+					released += r.cap
+					_ = h.drop(r.chunk)
+					return true
+				})
+				return true
+			})
+		}
+		take(finished)
+		if latest > marked && d.mark() == nil {
+			if now, _ := d.settled(); now > finished {
+				take(now)
+			}
+		}
+	}
+	for i := len(h.chunks) - 1; i >= 0 && released < release; i-- {
+		if c := h.chunks[i]; c.dispensable() {
+			released += c.bytes
+			_ = h.drop(c)
+		}
+	}
+	return released
+}
+
+// grow takes more memory from the device; h.mu is held. short is how many bytes the pool's own
+// limit lacks, 0 if it is the device that refuses.
+func (h *heap) grow(q request) (g grant, short uint64, err error) {
+	p := h.pool
+	if q.whole || h.sharing != sharingOK {
+		if short, err := p.take(h.kind, q.bytes); err != nil {
+			return grant{}, short, err
+		}
+		mem, ordered, err := h.memory(q.domain.stream, q.bytes)
+		if err != nil {
+			p.giveBack(q.bytes)
+			return grant{}, 0, err
+		}
+		if h.sharing == sharingUnknown {
+			h.sharing = sharingOK
+			if mem.NeedsMap() {
+				h.sharing = sharingNever
+			}
+		}
+		return grant{h.addWhole(mem, q.bytes), ordered}, 0, nil
+	}
+	want := max(min(h.carved, p.opts.Chunk), min(firstChunk, p.opts.Chunk), 4*q.bytes)
+	if p.maxAlloc > 0 {
+		want = max(min(want, p.maxAlloc), q.bytes)
+	}
+	for {
+		want = want / p.unit * p.unit
+		var mem *hal.Memory
+		if short, err = p.take(h.kind, want); err == nil {
+			mem, err = p.dev.Alloc(h.kind, want, p.opts.Alignment)
+			if err == nil {
+				h.addChunk(mem, want)
+				g, _ := h.cut(q)
+				return g, 0, nil
+			}
+			p.giveBack(want)
+			short = 0
+		}
+		if want == q.bytes || !isShort(err) {
+			return grant{}, short, err
+		}
+		want = max(want/2, q.bytes)
+	}
+}
+
+// memory allocates one block of its own, in the stream's order where the vendor can.
+func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordered bool, err error) {
+	p := h.pool
+	if stream != nil && h.kind == hal.KindDevice && p.streamAlloc {
+		mem, err = stream.AllocAsync(bytes, p.opts.Alignment)
+		if err == nil || isShort(err) {
+			return mem, true, err
+		}
+	}
+	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.Alignment)
+	return mem, false, err
+}
+
+// press takes memory that other streams' work still uses, and makes the stream wait for that work.
+func (h *heap) press(q request) (grant, bool) {
+	stream := q.domain.stream
+	if stream == nil {
+		return grant{}, false
+	}
+	if q.whole || h.sharing != sharingOK {
+		return h.pressWhole(q)
+	}
+	for _, d := range h.pool.everybody() {
+		h.fence(d)
+	}
+	kept := h.parked[:0]
+	for _, k := range h.parked {
+		if k.rec.node == nil {
+			kept = append(kept, k)
+			continue
+		}
+		h.release(k.rec.node, k.fence)
+	}
+	clear(h.parked[len(kept):])
+	h.parked = kept
+	if g, ok := h.cut(q); ok || h.pool.opts.NoWait {
+		return g, ok
+	}
+	n := h.fenced.find(q.class, nil)
+	if n == nil {
+		return grant{}, false
+	}
+	h.lift(n)
+	r, fence := h.carve(n, q.bytes)
+	if !waitAll(stream, fence) {
+		h.release(r.node, fence)
+		return grant{}, false
+	}
+	releaseAll(fence)
+	h.waits++
+	return grant{r, true}, true
+}
+
+// fence moves the blocks of a domain that share chunks out of its lanes, each fenced by the mark that
+// stands for its use.
+func (h *heap) fence(d *domain) {
+	s := d.shelves[h.kind-1].Load()
+	if s == nil {
+		return
+	}
+	_ = d.mark() // what has no mark then stays where it is
+	finished, _ := d.settled()
+	s.each(func(l *lane) bool {
+		l.sift(func(r *record) bool {
+			if r.node == nil {
+				return false
+			}
+			if r.epoch <= finished {
+				h.release(r.node, nil)
+				return true
+			}
+			m := d.cover(r.epoch)
+			if m == nil {
+				return false
+			}
+			h.release(r.node, []*hal.Mark{m})
+			return true
+		})
+		return true
+	})
+}
+
+// pressWhole is press for a memory of its own.
+func (h *heap) pressWhole(q request) (grant, bool) {
+	stream := q.domain.stream
+	if h.pool.opts.NoWait {
+		return grant{}, false
+	}
+	for i, k := range h.parked {
+		if k.rec.class != q.class || k.rec.cap < q.size || !waitAll(stream, k.fence) {
+			continue
+		}
+		releaseAll(k.fence)
+		last := len(h.parked) - 1
+		h.parked[i] = h.parked[last]
+		h.parked[last] = parked{}
+		h.parked = h.parked[:last]
+		h.waits++
+		return grant{k.rec, true}, true
+	}
+	for _, d := range h.pool.everybody() {
+		if d == q.domain {
+			continue
+		}
+		r := h.pop(d, q, ^uint64(0))
+		if r == nil {
+			continue
+		}
+		_ = d.mark()
+		m := d.cover(r.epoch)
+		if passed, _ := d.settled(); m == nil && r.epoch > passed || m != nil && stream.WaitMark(m) != nil {
+			h.restore(d, r)
+			r = nil
+		}
+		if m != nil {
+			m.Release()
+		}
+		if r != nil {
+			h.waits++
+			return grant{r, true}, true
+		}
+	}
+	return grant{}, false
+}
+
+// restore puts a record back where it was popped.
+func (h *heap) restore(d *domain, r *record) {
+	l := d.shelves[h.kind-1].Load().lock()
+	dead := l.dead
+	if !dead {
+		l.push(r, r.class)
+	}
+	l.mu.Unlock()
+	if dead {
+		h.lose(r)
+	}
+}
+
+// dissolve takes everything from the lanes of a domain that has been retired.
+func (h *heap) dissolve(d *domain) {
+	s := d.shelves[h.kind-1].Load()
+	if s == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.spread.Lock()
+	s.dead = true
+	s.spread.Unlock()
+	finished, _ := d.settled()
+	s.each(func(l *lane) bool {
+		l.dead = true
+		h.tally.add(l.tally)
+		l.tally = tally{}
+		l.sift(func(r *record) bool {
+			if r.epoch <= finished {
+				h.rest(r)
+			} else if m := d.cover(r.epoch); m != nil {
+				h.parked = append(h.parked, parked{r, []*hal.Mark{m}})
+			} else if passed, _ := d.settled(); r.epoch <= passed {
+				h.rest(r)
+			} else {
+				h.lose(r)
+			}
+			return true
+		})
+		return true
+	})
+}
+
+func waitAll(stream *hal.Stream, fence []*hal.Mark) bool {
+	for _, m := range fence {
+		if stream.WaitMark(m) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func releaseAll(marks []*hal.Mark) {
+	for _, m := range marks {
+		m.Release()
+	}
+}

@@ -1,0 +1,162 @@
+package pool
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// lane holds free blocks, each in the bin of its class, the last freed on top.
+type lane struct {
+	mu   sync.Mutex
+	dead bool // its domain was retired: find the domain again
+	tally
+	freed uint64 // bytes since the last batch
+	bins  [classes]*record
+	_     [64]byte // what follows belongs to another lane
+}
+
+// tally counts what was given out and taken back in one place, under its lock. A block may come back
+// somewhere else, so that only the sums over all places mean anything.
+type tally struct {
+	allocs       uint64
+	blocks       int64 // live
+	asked, holds int64 // bytes that live blocks were asked for, and occupy
+}
+
+func (t *tally) out(asked, holds uint64) {
+	t.allocs++
+	t.blocks++
+	t.asked += int64(asked)
+	t.holds += int64(holds)
+}
+
+func (t *tally) in(asked, holds uint64) {
+	t.blocks--
+	t.asked -= int64(asked)
+	t.holds -= int64(holds)
+}
+
+func (t *tally) add(o tally) {
+	t.allocs += o.allocs
+	t.blocks += o.blocks
+	t.asked += o.asked
+	t.holds += o.holds
+}
+
+// push puts a record on top of its bin; mu is held.
+func (l *lane) push(r *record, class int) {
+	r.next = l.bins[class]
+	l.bins[class] = r
+}
+
+// pop returns a record of at least size bytes that was freed no later than an epoch, or nil. It looks
+// at the first few; mu is held.
+func (l *lane) pop(class int, size, epoch uint64) *record {
+	const few = 32
+	at := &l.bins[class]
+	for range few {
+		r := *at
+		if r == nil {
+			return nil
+		}
+		if r.cap >= size && r.epoch <= epoch {
+			*at = r.next
+			r.next = nil
+			return r
+		}
+		at = &r.next
+	}
+	return nil
+}
+
+// sift removes the records that take accepts; mu is held.
+func (l *lane) sift(take func(r *record) bool) {
+	for c := range l.bins {
+		at := &l.bins[c]
+		for *at != nil {
+			r := *at
+			next := r.next
+			if take(r) {
+				*at = next
+			} else {
+				at = &r.next
+			}
+		}
+	}
+}
+
+// shelf is the lanes of one stream and kind of memory: one at first, more when several goroutines
+// use the stream at once.
+type shelf struct {
+	lanes  atomic.Pointer[[]*lane]
+	misses atomic.Uint32 // lanes that were found taken
+	spread sync.Mutex
+	dead   bool // no more lanes; guarded by spread
+}
+
+const (
+	mostLanes    = 32
+	missesSpread = 16
+)
+
+func newShelf() *shelf {
+	s := &shelf{}
+	s.lanes.Store(&[]*lane{new(lane)})
+	return s
+}
+
+// lock returns a lane that is locked: the goroutine's own, or any other that is not taken.
+func (s *shelf) lock() *lane {
+	lanes := *s.lanes.Load()
+	// Different goroutines have different stacks: their addresses tell them apart.
+	var here byte
+	i := hash(unsafe.Pointer(&here), 13) & uint64(len(lanes)-1)
+	l := lanes[i]
+	if l.mu.TryLock() {
+		return l
+	}
+	return s.lockTaken(lanes, i)
+}
+
+func (s *shelf) lockTaken(lanes []*lane, i uint64) *lane {
+	if s.misses.Add(1)%missesSpread == 0 {
+		s.widen(len(lanes))
+	}
+	for n := range uint64(len(lanes)) {
+		l := lanes[(i+n)&uint64(len(lanes)-1)]
+		if l.mu.TryLock() {
+			return l
+		}
+	}
+	lanes[i].mu.Lock()
+	return lanes[i]
+}
+
+// widen doubles the lanes if there are still as many.
+func (s *shelf) widen(from int) {
+	s.spread.Lock()
+	defer s.spread.Unlock()
+	old := *s.lanes.Load()
+	if s.dead || len(old) != from || from >= min(mostLanes, 2*runtime.GOMAXPROCS(0)) {
+		return
+	}
+	lanes := make([]*lane, 2*len(old))
+	for i := copy(lanes, old); i < len(lanes); i++ {
+		lanes[i] = new(lane)
+	}
+	s.lanes.Store(&lanes)
+}
+
+// each calls fn with each lane, locked, until it returns false.
+func (s *shelf) each(fn func(l *lane) bool) {
+	for _, l := range *s.lanes.Load() {
+		l.mu.Lock()
+		more := fn(l)
+		l.mu.Unlock()
+		if !more {
+			return
+		}
+	}
+}

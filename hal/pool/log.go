@@ -1,0 +1,177 @@
+package pool
+
+import (
+	"bufio"
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// logHeader is the first line of a log.
+const logHeader = "Time,Action,Pointer,Kind,Size,Stream"
+
+// LogTime is the layout of the time in a log.
+const LogTime = "2006-01-02T15:04:05.000000000Z07:00"
+
+// Action is what a line of a log says.
+type Action uint8
+
+// The actions of a log.
+const (
+	ActionAllocate Action = iota
+	ActionFree
+	ActionFailure // an allocation that failed
+)
+
+var actionNames = [...]string{"allocate", "free", "allocate failure"}
+
+// String is the action as a log names it.
+func (a Action) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return "action " + strconv.Itoa(int(a))
+}
+
+// Logger writes down what passes through it, as comma-separated values: one line for each allocation and
+// each free, with the time; the action (allocate, free or allocate failure); the address of the block, or
+// the handle of its memory where memory has no address, in hexadecimal, 0x0 for a failure; the kind of
+// memory; the bytes asked for; and a number that stands for the stream, 0 for none.
+// [ReadLog] reads it back.
+type Logger struct {
+	next Allocator
+
+	mu   sync.Mutex
+	w    *bufio.Writer
+	line []byte
+	err  error // the first of the writer
+}
+
+// Log returns an allocator that writes a log to w, through a buffer: call Flush at the end. What it
+// cannot write is lost, without harm to the allocation; Flush tells.
+func Log(a Allocator, w io.Writer) *Logger {
+	l := &Logger{next: a, w: bufio.NewWriter(w)}
+	_, l.err = l.w.WriteString(logHeader + "\n")
+	return l
+}
+
+// Flush writes what is in the buffer, and returns the first error that the writer has ever given.
+func (l *Logger) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.w.Flush(); l.err == nil {
+		l.err = err
+	}
+	return l.err
+}
+
+// Alloc implements [Allocator].
+func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+	b, err := l.next.Alloc(stream, kind, size)
+	if err != nil {
+		l.write(ActionFailure, 0, kind, size, stream)
+		return Block{}, err
+	}
+	l.write(ActionAllocate, b.address(), kind, b.Size(), stream)
+	return b.From(l), nil
+}
+
+// Free implements [Allocator].
+func (l *Logger) Free(b Block, stream *hal.Stream) error {
+	// Before it is free, for then the address may be allocated, and logged, by somebody else.
+	if b.Live() {
+		l.write(ActionFree, b.address(), b.Kind(), b.Size(), stream)
+	}
+	return l.next.Free(b, stream)
+}
+
+func (l *Logger) write(a Action, address uint64, kind hal.Kind, size uint64, stream *hal.Stream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := time.Now().AppendFormat(l.line[:0], LogTime)
+	line = append(append(line, ','), a.String()...)
+	line = strconv.AppendUint(append(line, ",0x"...), address, 16)
+	line = append(append(line, ','), kind.String()...)
+	line = strconv.AppendUint(append(line, ','), size, 10)
+	line = strconv.AppendUint(append(line, ','), uint64(uintptr(unsafe.Pointer(stream))), 10)
+	line = append(line, '\n')
+	l.line = line
+	if _, err := l.w.Write(line); l.err == nil {
+		l.err = err
+	}
+}
+
+// address tells live blocks apart.
+func (b Block) address() uint64 { return uint64(b.rec.mem.Handle()) + b.rec.off }
+
+// LogLine is one line of a log.
+type LogLine struct {
+	Time    time.Time
+	Action  Action
+	Pointer uint64
+	Kind    hal.Kind
+	Size    uint64 // bytes
+	Stream  uint64
+}
+
+// ReadLog reads a log. Text that is none is of kind hal.ErrInvalidArgument, with the line's number.
+func ReadLog(r io.Reader) ([]LogLine, error) {
+	const op = "read log"
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = strings.Count(logHeader, ",") + 1
+	in.ReuseRecord = true
+	first, err := in.Read()
+	if err != nil || strings.Join(first, ",") != logHeader {
+		return nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "line 1 is not " + logHeader, Err: err}
+	}
+	var lines []LogLine
+	for n := 2; ; n++ {
+		f, err := in.Read()
+		if err == io.EOF {
+			return lines, nil
+		}
+		var l LogLine
+		if err == nil {
+			l, err = parseLine(f)
+		}
+		if err != nil {
+			return nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "line " + strconv.Itoa(n), Err: err}
+		}
+		lines = append(lines, l)
+	}
+}
+
+func parseLine(f []string) (l LogLine, err error) {
+	if l.Time, err = time.Parse(LogTime, f[0]); err != nil {
+		return l, err
+	}
+	action := -1
+	for i, name := range actionNames {
+		if name == f[1] {
+			action = i
+		}
+	}
+	for k := hal.KindDevice; k <= hal.KindShared; k++ {
+		if k.String() == f[3] {
+			l.Kind = k
+		}
+	}
+	if action < 0 || l.Kind == 0 {
+		return l, failure(nil, "read log", hal.ErrInvalidArgument, "action %q, kind %q", f[1], f[3])
+	}
+	l.Action = Action(action)
+	if l.Pointer, err = strconv.ParseUint(f[2], 0, 64); err != nil {
+		return l, err
+	}
+	if l.Size, err = strconv.ParseUint(f[4], 10, 64); err != nil {
+		return l, err
+	}
+	l.Stream, err = strconv.ParseUint(f[5], 10, 64)
+	return l, err
+}

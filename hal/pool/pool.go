@@ -1,0 +1,672 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Options are the options of [New]. The zero value is a pool without a limit.
+type Options struct {
+	// Limit is the most bytes that the pool takes from the device, in all kinds of memory
+	// together; 0 means no limit.
+	Limit uint64
+
+	// MaxCached is the most bytes that the pool keeps without a use for them; 0 means no limit. It
+	// is looked at when a mebibyte, or an eighth of MaxCached if that is less, has been freed on a
+	// stream.
+	MaxCached uint64
+
+	// Headroom is how many bytes of the device's memory the pool leaves free for others. It needs
+	// hal.CapMemInfo, and does not count for hal.KindHost.
+	Headroom uint64
+
+	// Alignment is a power of two that blocks are aligned to; 0 means as the device aligns.
+	Alignment uint64
+
+	// Chunk is the size in bytes of the memories that small blocks share, once the pool holds
+	// as much; 0 means 32 MiB.
+	Chunk uint64
+
+	// Large is the size in bytes from which on a block is a memory of its own, of exactly the
+	// size asked for; 0 means an eighth of Chunk.
+	Large uint64
+
+	// NoWait says that the pool never makes a stream wait for another stream's work, not even
+	// when it is that or failing.
+	NoWait bool
+
+	// NoStreamAlloc says that large blocks come from hal.Device.Alloc even on devices that
+	// allocate in stream order.
+	NoStreamAlloc bool
+
+	// OnFailure, if not nil, is called when memory has run out and the pool has nothing left to
+	// give back. It may free blocks of this pool or anything else, and returns whether it is
+	// worth trying again. It may be called by several goroutines at once.
+	OnFailure func(kind hal.Kind, size uint64, err error) bool
+}
+
+const (
+	defaultChunk = 32 << 20 // bytes
+	firstChunk   = 2 << 20  // bytes
+	batchBytes   = 1 << 20
+	fallbackUnit = 256 // bytes, the alignment where the device does not tell
+	everything   = ^uint64(0)
+)
+
+// Pool keeps memory of one device that a program frees, and gives it out again. See the package
+// documentation for how.
+type Pool struct {
+	dev         *hal.Device
+	opts        Options
+	unit        uint64 // bytes, the alignment
+	shift       uint   // of a unit
+	batch       uint64 // bytes
+	maxAlloc    uint64 // bytes, 0 if unknown
+	streamAlloc bool
+
+	idle  *domain
+	table atomic.Pointer[table]
+	list  atomic.Pointer[[]*domain] // idle first
+	heaps [kinds]*heap
+
+	reserved, peak atomic.Uint64 // bytes taken from the device
+	grown, dropped atomic.Uint64 // memories taken and given back
+	held           atomic.Int32  // calls of Hold under way
+	failures       atomic.Uint64
+
+	mu      sync.Mutex // guards table and list, before the heaps' locks
+	closed  bool       // also read under any heap's lock
+	sweepAt int        // number of domains at which closed streams are looked for
+	tags    tags
+}
+
+var _ Allocator = (*Pool)(nil)
+
+// New returns a pool of a device's memory, which takes none before it is asked. The device does not close
+// before the pool.
+//
+// The error is of kind ErrInvalidArgument if an option makes no sense, ErrMisaligned if the device
+// does not align so, ErrUnsupported if Headroom is asked for and the device does not tell what is
+// free.
+func New(dev *hal.Device, o Options) (*Pool, error) {
+	const op = "new pool"
+	if dev == nil {
+		return nil, failure(nil, op, hal.ErrInvalidArgument, "nil device")
+	}
+	info := dev.Info()
+	unit := info.Alignment
+	if unit == 0 || unit&(unit-1) != 0 {
+		unit = fallbackUnit
+	}
+	if o.Chunk == 0 {
+		o.Chunk = defaultChunk
+	}
+	if o.Large == 0 {
+		o.Large = o.Chunk / 8
+	}
+	switch {
+	case o.Alignment&(o.Alignment-1) != 0:
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "alignment %d is not a power of two", o.Alignment)
+	case info.MaxAlign != 0 && o.Alignment > info.MaxAlign:
+		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d; the device offers up to %d", o.Alignment, info.MaxAlign)
+	case o.Chunk < max(unit, o.Alignment):
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes hold no aligned block", o.Chunk)
+	case o.Large > o.Chunk:
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.Large, o.Chunk)
+	case o.Headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
+		return nil, failure(dev, op, hal.ErrUnsupported, "headroom, since the device does not tell what is free")
+	}
+	p := &Pool{dev: dev, opts: o, unit: max(unit, o.Alignment), batch: batchBytes,
+		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.NoStreamAlloc,
+		idle: newDomain(nil, false), sweepAt: 16}
+	for p.unit>>p.shift > 1 {
+		p.shift++
+	}
+	for k := range p.heaps {
+		p.heaps[k] = newHeap(p, hal.Kind(k+1))
+	}
+	p.idle.shelf(hal.KindDevice)
+	if o.MaxCached > 0 {
+		p.batch = min(p.batch, max(o.MaxCached/8, 1))
+	}
+	p.publish([]*domain{p.idle})
+	return p, nil
+}
+
+// Device is the device whose memory the pool manages.
+func (p *Pool) Device() *hal.Device { return p.dev }
+
+// Alloc implements [Allocator]. It takes, in this order: what was freed on the stream; what nothing uses
+// any more; what another stream has finished with; more from the device; what the pool gives back
+// to the device first; and memory that another stream still uses, for which it makes the stream wait.
+//
+// An error of kind ErrOutOfMemory wraps [Exhausted]. A stream of another device is of kind
+// ErrWrongDevice.
+func (p *Pool) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+	return p.alloc(stream, kind, size, 0)
+}
+
+func (p *Pool) alloc(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32) (Block, error) {
+	if size-1 < maxSize && uint(kind-1) < uint(kinds) {
+		if d := p.find(stream); d != nil {
+			if s := d.shelves[kind-1].Load(); s != nil && !d.foreign {
+				class := classOf((size-1)>>p.shift + 1)
+				l := s.lock()
+				if r := l.bins[class]; r != nil && r.cap >= size {
+					l.bins[class] = r.next
+					r.next = nil
+					ordered := r.epoch > d.passed.Load()
+					l.out(size, r.cap)
+					state := r.give(size, tag)
+					l.mu.Unlock()
+					return newBlock(r, p, state, ordered), nil
+				}
+				l.mu.Unlock()
+			}
+		}
+	}
+	return p.allocSlow(stream, kind, size, tag)
+}
+
+// maxSize is the largest size in bytes that a class is computed for. Nothing has as much memory, and no
+// alignment makes it more units than there are classes for.
+const maxSize = 1 << 41
+
+func (p *Pool) find(stream *hal.Stream) *domain {
+	if stream == nil {
+		return p.idle
+	}
+	return p.table.Load().find(stream)
+}
+
+// Free implements [Allocator]. The memory is given out on the same stream at once, and elsewhere when
+// the stream has come so far.
+func (p *Pool) Free(b Block, stream *hal.Stream) error {
+	r := b.rec
+	if r == nil || r.pool != p {
+		return p.refuse("free", b)
+	}
+	for {
+		d := p.find(stream)
+		if d == nil {
+			var err error
+			if d, err = p.join("free", stream); err != nil {
+				return err
+			}
+		}
+		s := d.shelves[r.kind-1].Load()
+		if s == nil {
+			if s = d.shelf(r.kind); s == nil {
+				if p.pause() {
+					return b.stale("free")
+				}
+				continue
+			}
+		}
+		l := s.lock()
+		if l.dead {
+			l.mu.Unlock()
+			if p.pause() {
+				return b.stale("free")
+			}
+			continue
+		}
+		if !r.state.CompareAndSwap(b.state(), b.state()+1) {
+			l.mu.Unlock()
+			return b.stale("free")
+		}
+		l.in(r.size.Load(), r.cap)
+		if r.uses.some.Load() {
+			l.mu.Unlock()
+			p.park(r, d)
+			return nil
+		}
+		r.epoch = d.epoch.Load()
+		l.push(r, r.class)
+		l.freed += r.cap
+		full := l.freed >= p.batch
+		if full {
+			l.freed = 0
+		}
+		l.mu.Unlock()
+		if full {
+			p.batched(d)
+		}
+		return nil
+	}
+}
+
+// pause waits until whoever retires a domain has told everybody, and reports whether the pool is closed.
+func (p *Pool) pause() (closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+func (p *Pool) refuse(op string, b Block) error {
+	if b.rec == nil {
+		return p.failure(op, hal.ErrClosed, "not a block")
+	}
+	return p.failure(op, hal.ErrInvalidArgument, "the block belongs to another allocator")
+}
+
+// batched does what is due after a number of bytes has been freed in a domain.
+func (p *Pool) batched(d *domain) {
+	if len(p.everybody()) > 2 {
+		_ = d.mark() // for the others; without it they learn later
+	}
+	if p.opts.MaxCached > 0 {
+		if p.unused() > p.opts.MaxCached {
+			p.Trim(p.opts.MaxCached - p.opts.MaxCached/4)
+		}
+	}
+}
+
+// park keeps a block that has been freed, but is in use elsewhere, apart.
+func (p *Pool) park(r *record, d *domain) {
+	fence := r.uses.take()
+	certain := true
+	if d.stream != nil {
+		m, err := d.stream.Mark()
+		if err != nil {
+			certain = false
+		} else {
+			fence = append(fence, m)
+		}
+	}
+	h := p.heaps[r.kind-1]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case p.closed:
+		releaseAll(fence)
+	case !certain:
+		releaseAll(fence)
+		h.lose(r)
+	default:
+		h.parked = append(h.parked, parked{r, fence})
+	}
+}
+
+func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32) (Block, error) {
+	const op = "pool alloc"
+	switch {
+	case kind < 1 || int(kind) > kinds:
+		return Block{}, p.failure(op, hal.ErrInvalidArgument, "%v is no kind of memory", kind)
+	case size == 0:
+		return Block{}, p.failure(op, hal.ErrInvalidArgument, "size 0")
+	}
+	d := p.find(stream)
+	if d == nil {
+		var err error
+		if d, err = p.join(op, stream); err != nil {
+			return Block{}, err
+		}
+	}
+	if d.foreign {
+		return Block{}, p.failure(op, hal.ErrWrongDevice, "a stream of %s", stream.Device().Name())
+	}
+	for {
+		b, err := p.obtain(op, d, kind, size, tag)
+		if err == nil || !isShort(err) {
+			return b, err
+		}
+		if p.opts.OnFailure == nil || !p.opts.OnFailure(kind, size, err) {
+			p.failures.Add(1)
+			return b, p.exhausted(op, kind, size, err)
+		}
+	}
+}
+
+// obtain does everything for a block that needs no help from outside.
+func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint32) (Block, error) {
+	h := p.heaps[kind-1]
+	if size-1 >= maxSize {
+		return Block{}, p.failure(op, hal.ErrOutOfMemory, "no device has %d bytes", size)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := h.request(d, size)
+	var last error
+	for round := 0; ; round++ {
+		if p.closed {
+			return Block{}, p.failure(op, hal.ErrClosed, "the pool is closed")
+		}
+		g, ok := h.look(q)
+		if !ok && !q.whole && h.sharing == sharingOK {
+			h.gather(0)
+			g, ok = h.cut(q)
+		}
+		var lacking uint64
+		if !ok {
+			if round == 0 {
+				h.misses++
+			}
+			var err error
+			g, lacking, err = h.grow(q)
+			if ok = err == nil; !ok {
+				last = err
+				if !isShort(err) {
+					return Block{}, err
+				}
+			}
+		}
+		if !ok && round >= 2 {
+			g, ok = h.press(q)
+			if !ok {
+				return Block{}, last
+			}
+		}
+		if ok {
+			h.out(size, g.rec.cap)
+			return newBlock(g.rec, p, g.rec.give(size, tag), g.ordered), nil
+		}
+		// First what is needed, then whatever there is.
+		want := max(lacking, 1)
+		if round == 1 || lacking == 0 {
+			want = everything
+		}
+		h.mu.Unlock()
+		p.relieve(kind, lacking > 0, want)
+		h.mu.Lock()
+	}
+}
+
+// relieve gives memory back to the device to make room for memory of a kind, under the pool's limit
+// or on the device.
+func (p *Pool) relieve(kind hal.Kind, limited bool, want uint64) {
+	onHost := func(k hal.Kind) bool { return k == hal.KindHost }
+	var released uint64
+	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
+		if released < want && (limited || p.dev.Unified() || onHost(k) == onHost(kind)) {
+			released += p.trimKind(k, want-released)
+		}
+	}
+}
+
+func (p *Pool) trimKind(k hal.Kind, want uint64) uint64 {
+	if p.held.Load() > 0 {
+		return 0
+	}
+	h := p.heaps[k-1]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.gather(want)
+}
+
+// Trim gives memory that nothing uses back to the device, until the pool keeps at most that many bytes
+// without a use for them, and returns how many bytes it gave. Freed memory that work under way still uses
+// stays.
+func (p *Pool) Trim(keep uint64) (released uint64) {
+	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
+		if unused := p.unused(); unused > keep {
+			released += p.trimKind(k, unused-keep)
+		}
+	}
+	return released
+}
+
+// Hold runs fn and gives no memory back to the device meanwhile, not even when memory runs out: freeing
+// may stop a device that captures or measures. Calls may overlap; after the last one MaxCached is
+// seen to again. It returns what fn returns.
+func (p *Pool) Hold(fn func() error) error {
+	p.held.Add(1)
+	defer func() {
+		if p.held.Add(-1) == 0 && p.opts.MaxCached > 0 && p.unused() > p.opts.MaxCached {
+			p.Trim(p.opts.MaxCached)
+		}
+	}()
+	return fn()
+}
+
+// Reserve takes that many bytes from the device ahead of their use, as one chunk that small blocks will
+// share. Memory that blocks cannot share is of kind ErrUnsupported.
+func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
+	const op = "reserve"
+	if kind < 1 || int(kind) > kinds {
+		return p.failure(op, hal.ErrInvalidArgument, "%v is no kind of memory", kind)
+	}
+	if bytes == 0 || bytes > maxSize {
+		return p.failure(op, hal.ErrInvalidArgument, "%d bytes", bytes)
+	}
+	h := p.heaps[kind-1]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.closed {
+		return p.failure(op, hal.ErrClosed, "the pool is closed")
+	}
+	if h.sharing == sharingNever {
+		return p.failure(op, hal.ErrUnsupported, "blocks cannot share %s memory of this device", kind)
+	}
+	bytes = (bytes + p.unit - 1) / p.unit * p.unit
+	if _, err := p.take(kind, bytes); err != nil {
+		return err
+	}
+	mem, err := p.dev.Alloc(kind, bytes, p.opts.Alignment)
+	if err == nil && mem.NeedsMap() {
+		h.sharing = sharingNever
+		_ = mem.Close()
+		err = p.failure(op, hal.ErrUnsupported, "blocks cannot share %s memory of this device", kind)
+	}
+	if err != nil {
+		p.giveBack(bytes)
+		return err
+	}
+	h.sharing = sharingOK
+	h.addChunk(mem, bytes)
+	return nil
+}
+
+// take claims bytes of the device's memory, or says how many the limit lacks.
+func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
+	for {
+		have := p.reserved.Load()
+		if limit := p.opts.Limit; limit > 0 && n > limit-min(limit, have) {
+			return n - (limit - min(limit, have)), p.failure("pool alloc", hal.ErrOutOfMemory,
+				"%d bytes more than the %d that the pool has taken are beyond its limit of %d", n, have, limit)
+		}
+		if p.opts.Headroom > 0 && kind != hal.KindHost {
+			free, _, err := p.dev.MemInfo()
+			if err != nil {
+				return 0, err
+			}
+			if n > free-min(free, p.opts.Headroom) {
+				return 0, p.failure("pool alloc", hal.ErrOutOfMemory,
+					"%d bytes of %d that are free would not leave the headroom of %d", n, free, p.opts.Headroom)
+			}
+		}
+		if p.reserved.CompareAndSwap(have, have+n) {
+			return 0, nil
+		}
+	}
+}
+
+// took notes that claimed memory is there.
+func (p *Pool) took() {
+	p.grown.Add(1)
+	for {
+		peak, now := p.peak.Load(), p.reserved.Load()
+		if now <= peak || p.peak.CompareAndSwap(peak, now) {
+			return
+		}
+	}
+}
+
+// giveBack ends a claim.
+func (p *Pool) giveBack(n uint64) { p.reserved.Add(-n) }
+
+// everybody lists the domains, the idle one first.
+func (p *Pool) everybody() []*domain { return *p.list.Load() }
+
+// publish makes a list of domains the current one; p.mu is held, or nobody else has the pool.
+func (p *Pool) publish(list []*domain) {
+	p.table.Store(newTable(list[1:]))
+	p.list.Store(&list)
+}
+
+// join returns the domain of a stream, made if need be.
+func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, p.failure(op, hal.ErrClosed, "the pool is closed")
+	}
+	if d := p.find(stream); d != nil {
+		return d, nil
+	}
+	list := p.everybody()
+	if len(list) >= p.sweepAt {
+		for _, d := range list[1:] {
+			if err := d.mark(); err != nil && isClosed(err) {
+				p.dissolve(d)
+			}
+		}
+		list = p.everybody()
+		p.sweepAt = max(16, 2*len(list))
+	}
+	d := newDomain(stream, !stream.Device().Same(p.dev))
+	p.publish(append(slices.Clone(list), d))
+	return d, nil
+}
+
+// Retire makes the pool forget a stream: call it before closing one. What was freed there is given out
+// elsewhere once the stream has come so far. A pool finds out by itself that a stream was closed, but
+// then cannot ask any more whether the last blocks freed on it are in use, and gives out
+// such memory only after having given the whole of it back to the device.
+func (p *Pool) Retire(stream *hal.Stream) error {
+	if stream == nil {
+		return p.failure("retire", hal.ErrInvalidArgument, "nil stream")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := p.find(stream)
+	if d == nil {
+		return nil
+	}
+	err := d.mark()
+	p.dissolve(d)
+	return err
+}
+
+// dissolve removes a domain; p.mu is held.
+func (p *Pool) dissolve(d *domain) {
+	p.publish(slices.DeleteFunc(slices.Clone(p.everybody()), func(x *domain) bool { return x == d }))
+	d.mu.Lock()
+	d.retired = true
+	d.mu.Unlock()
+	for _, h := range p.heaps {
+		h.dissolve(d)
+	}
+	d.mu.Lock()
+	for _, x := range d.marks {
+		x.mark.Release()
+	}
+	d.marks = nil
+	d.mu.Unlock()
+}
+
+// Close gives all memory back to the device; hal waits for work under way, Close does not. While blocks
+// are live it changes nothing and fails with ErrBusy, naming them by their tags. A second
+// Close does nothing.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	defer p.stop()()
+	var report Report
+	for _, h := range p.heaps {
+		h.report(p, &report)
+	}
+	if report.Blocks > 0 {
+		for _, d := range p.everybody() {
+			d.mu.Lock()
+			d.retired = false
+			d.mu.Unlock()
+		}
+		report.sort()
+		return p.failure("close", hal.ErrBusy, "%d blocks are live: %s", report.Blocks, report.holders())
+	}
+	p.closed = true
+	var first error
+	for _, h := range p.heaps {
+		// Work that the program itself enqueued may have been told to nobody but the pool.
+		for _, d := range p.everybody() {
+			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil && !d.foreign {
+				for _, c := range h.chunks {
+					_ = d.stream.Use(c.mem)
+				}
+			}
+		}
+		for _, k := range h.parked {
+			keepFor(k.rec.mem, k.fence)
+		}
+		h.parked = nil
+		for len(h.chunks) > 0 {
+			if err := h.drop(h.chunks[len(h.chunks)-1]); first == nil {
+				first = err
+			}
+		}
+	}
+	for _, d := range p.everybody() {
+		for k := range d.shelves {
+			if s := d.shelves[k].Load(); s != nil {
+				s.dead = true
+				for _, l := range *s.lanes.Load() {
+					l.dead = true
+					clear(l.bins[:])
+				}
+			}
+		}
+		d.mu.Lock()
+		for _, x := range d.marks {
+			x.mark.Release()
+		}
+		d.marks = nil
+		d.mu.Unlock()
+	}
+	p.publish([]*domain{p.idle})
+	return first
+}
+
+// stop keeps everybody from giving out and taking back blocks until the function that it returns is
+// called; p.mu is held.
+func (p *Pool) stop() (resume func()) {
+	for _, h := range p.heaps {
+		h.mu.Lock()
+	}
+	var undo []func()
+	for _, d := range p.everybody() {
+		d.mu.Lock()
+		d.retired = true // no new shelves
+		d.mu.Unlock()
+		for k := range d.shelves {
+			s := d.shelves[k].Load()
+			if s == nil {
+				continue
+			}
+			s.spread.Lock() // no new lanes
+			undo = append(undo, s.spread.Unlock)
+			for _, l := range *s.lanes.Load() {
+				l.mu.Lock()
+				undo = append(undo, l.mu.Unlock)
+			}
+		}
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+		for _, h := range p.heaps {
+			h.mu.Unlock()
+		}
+	}
+}
+
+// String names the pool's device.
+func (p *Pool) String() string { return fmt.Sprintf("pool of %s", p.dev.Name()) }

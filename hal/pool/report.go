@@ -1,0 +1,143 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Holding is what live blocks of one tag and kind of memory hold.
+type Holding struct {
+	Tag    string
+	Kind   hal.Kind
+	Blocks int
+	Bytes  uint64 // asked for
+	Occupy uint64 // bytes, with what size classes add
+}
+
+// Report says who holds a pool's memory. It is taken while others go on.
+type Report struct {
+	Device   string
+	Limit    uint64    // bytes, 0 for none
+	Reserved uint64    // bytes taken from the device
+	Lost     uint64    // bytes of Reserved that wait for the rest of their chunk; see Pool.Retire
+	Blocks   int       // live
+	Live     uint64    // bytes that they occupy
+	Holdings []Holding // the largest first
+}
+
+// Report says who holds the pool's memory now.
+func (p *Pool) Report() Report {
+	var r Report
+	for _, h := range p.heaps {
+		h.mu.Lock()
+		h.report(p, &r)
+		h.mu.Unlock()
+	}
+	r.sort()
+	return r
+}
+
+// report adds what a heap holds; h.mu is held.
+func (h *heap) report(p *Pool, r *Report) {
+	r.Device, r.Limit, r.Reserved = p.dev.Name(), p.opts.Limit, p.reserved.Load()
+	r.Lost += h.lost
+	held := map[uint32]*Holding{}
+	count := func(rec *record) {
+		if rec == nil || !rec.live() {
+			return
+		}
+		tag := rec.tag.Load()
+		x := held[tag]
+		if x == nil {
+			x = &Holding{Tag: p.tags.name(tag), Kind: h.kind}
+			held[tag] = x
+		}
+		x.Blocks++
+		x.Bytes += rec.size.Load()
+		x.Occupy += rec.cap
+		r.Blocks++
+		r.Live += rec.cap
+	}
+	for _, c := range h.chunks {
+		count(c.whole)
+		for n := c.first; n != nil; n = n.next {
+			count(n.rec)
+		}
+	}
+	for _, x := range held {
+		r.Holdings = append(r.Holdings, *x)
+	}
+}
+
+func (r *Report) sort() {
+	slices.SortFunc(r.Holdings, func(a, b Holding) int {
+		return cmp.Or(cmp.Compare(b.Occupy, a.Occupy), strings.Compare(a.Tag, b.Tag), cmp.Compare(a.Kind, b.Kind))
+	})
+}
+
+// Summary is the report in one line, with the five largest holdings.
+func (r Report) Summary() string {
+	limit := ""
+	if r.Limit > 0 {
+		limit = " of at most " + FormatSize(r.Limit)
+	}
+	return fmt.Sprintf("the pool of %s has taken %s%s, of which %d blocks hold %s: %s",
+		r.Device, FormatSize(r.Reserved), limit, r.Blocks, FormatSize(r.Live), r.holders())
+}
+
+func (r Report) holders() string {
+	const most = 5
+	if len(r.Holdings) == 0 {
+		return "nobody"
+	}
+	var parts []string
+	for _, x := range r.Holdings[:min(most, len(r.Holdings))] {
+		parts = append(parts, x.String())
+	}
+	if n := len(r.Holdings) - most; n > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String is the holding in a few words.
+func (h Holding) String() string {
+	tag := h.Tag
+	if tag == "" {
+		tag = "untagged"
+	}
+	return fmt.Sprintf("%s %s in %d %s blocks", tag, FormatSize(h.Occupy), h.Blocks, h.Kind)
+}
+
+// String is the report in lines, with every holding.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "pool of %s\n%12d bytes taken from the device\n%12d bytes in %d live blocks\n%12d bytes free in the pool\n",
+		r.Device, r.Reserved, r.Live, r.Blocks, r.Reserved-min(r.Reserved, r.Live))
+	for _, x := range r.Holdings {
+		tag := x.Tag
+		if tag == "" {
+			tag = "(untagged)"
+		}
+		fmt.Fprintf(&b, "%12d bytes, %d blocks of %s memory: %s\n", x.Occupy, x.Blocks, x.Kind, tag)
+	}
+	return b.String()
+}
+
+// exhausted is the error of an allocation that failed for good.
+func (p *Pool) exhausted(op string, kind hal.Kind, size uint64, cause error) error {
+	info := p.dev.Info()
+	s := &driver.Shortage{Request: size, Kind: kind, Held: p.reserved.Load()}
+	if info.Caps.Has(hal.CapMemInfo) {
+		if free, total, err := p.dev.MemInfo(); err == nil {
+			s.Free, s.Total, s.FreeKnown = free, total, true
+		}
+	}
+	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrOutOfMemory,
+		Shortage: s, Err: &Exhausted{Report: p.Report(), Err: cause}}
+}
