@@ -14,6 +14,9 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	if stream == nil {
 		return failure(op, hal.ErrInvalidArgument, "nil stream")
 	}
+	if err := stream.Err(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unpressed(context.Background(), op, func() error {
@@ -102,6 +105,9 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	s := b.s
 	if stream == nil {
 		return failure(op, hal.ErrInvalidArgument, "nil stream; the host writes through Update")
+	}
+	if err := stream.Err(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,12 +44,7 @@ func (z *hazard) hold(stream *hal.Stream) error {
 	if z.mark != nil {
 		return stream.WaitMark(z.mark)
 	}
-	m, err := z.stream.Mark()
-	if err != nil {
-		return err
-	}
-	defer m.Release()
-	return stream.WaitMark(m)
+	return stream.Follow(z.stream)
 }
 
 // add records work that was just enqueued on the stream. It takes over one reference to mark,
@@ -90,7 +85,7 @@ func (h *hazards) sweep(lo, hi uint64, failed func(z hazard, err error)) {
 		if z.mark != nil {
 			done, err = z.mark.Done()
 		} else {
-			done, err = z.stream.Query()
+			done, err = z.stream.Idle()
 		}
 		if !done && err == nil {
 			i++
@@ -128,7 +123,7 @@ func waitAll(ctx context.Context, list []hazard) error {
 			if z.mark != nil {
 				_ = z.mark.Sync(ctx)
 			} else {
-				_ = z.stream.Sync(ctx)
+				_ = z.stream.Drain(ctx)
 			}
 			stopped = ctx.Err()
 		}

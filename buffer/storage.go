@@ -102,6 +102,7 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 func (s *storage) fetch(ctx context.Context, op string, action coherence.Action, lo, hi uint64) error {
 	h := &s.host
 	writes := action != coherence.Read
+	first := true
 	for {
 		if action != coherence.Overwrite && len(s.lost) > 0 {
 			if err := s.lostIn(op, lo, hi); err != nil {
@@ -112,10 +113,11 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 			return err
 		}
 		needed := action != coherence.Overwrite && !s.m.ValidIn(lo, hi, coherence.Host)
+		if first && !needed && action != coherence.Overwrite {
+			s.stats.BytesAvoided += hi - lo
+		}
+		first = false
 		if !needed && len(h.hazards.list) == 0 {
-			if action == coherence.Read {
-				s.stats.BytesAvoided += hi - lo
-			}
 			return nil
 		}
 		zeros := false
@@ -237,6 +239,9 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 	}
 	if action != coherence.Read && action != coherence.ReadWrite && action != coherence.Overwrite {
 		return 0, 0, failure(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", action)
+	}
+	if err := stream.Err(); err != nil {
+		return 0, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 		return s.foreign(op, src.Mem)
 	}
 	if dstStream.Device().Reaches(srcStream.Device()) {
-		if err := dstStream.follow(srcStream); err != nil {
+		if err := dstStream.Follow(srcStream); err != nil {
 			return err
 		}
 		return dstStream.Copy(dst, src)
@@ -58,7 +58,7 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 		if err := srcStream.CopyOut(h.bytes[:n], Region{src.Mem, src.Off + off, n}); err != nil {
 			return err
 		}
-		if err := dstStream.follow(srcStream); err != nil {
+		if err := dstStream.Follow(srcStream); err != nil {
 			return err
 		}
 		if err := dstStream.CopyIn(Region{dst.Mem, dst.Off + off, n}, h.bytes[:n]); err != nil {
@@ -122,17 +122,4 @@ func (h *half) close() {
 	if h.locked != nil {
 		_ = h.locked.Close()
 	}
-}
-
-// follow makes later work of s wait for the work that t has been given so far.
-func (s *Stream) follow(t *Stream) error {
-	if s.s == t.s {
-		return nil
-	}
-	m, err := t.Mark()
-	if err != nil {
-		return err
-	}
-	defer m.Release()
-	return s.WaitMark(m)
 }

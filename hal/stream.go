@@ -22,8 +22,40 @@ type streamState struct {
 	child
 	dev  *deviceState
 	drv  driver.Stream
-	gone atomic.Bool // closed and drained
 	held holds
+
+	gone    atomic.Bool // closed and drained
+	drained latch
+}
+
+// latch is opened once; its zero value is shut.
+type latch struct {
+	mu sync.Mutex
+	ch chan struct{} // nil until somebody waits
+	on bool
+}
+
+func (l *latch) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.on = true; l.ch != nil {
+		close(l.ch)
+		l.ch = nil
+	}
+}
+
+func (l *latch) wait() {
+	l.mu.Lock()
+	if l.on {
+		l.mu.Unlock()
+		return
+	}
+	if l.ch == nil {
+		l.ch = make(chan struct{})
+	}
+	ch := l.ch
+	l.mu.Unlock()
+	<-ch
 }
 
 func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
@@ -285,6 +317,71 @@ func (st *streamState) sync() error {
 	return st.dev.check(err)
 }
 
+// Err tells why the stream takes no work: an error of kind ErrClosed or ErrDeviceLost, or nil.
+func (s *Stream) Err() error {
+	if err := s.s.begin("use a stream"); err != nil {
+		return err
+	}
+	s.s.end()
+	return nil
+}
+
+// Follow makes later work of s wait for the work that t has been given so far. It does not block. t may
+// belong to any device, and may be closed with work still under way, which then is what s waits for.
+func (s *Stream) Follow(t *Stream) error {
+	const op = "follow"
+	if t == nil {
+		return failure(op, ErrInvalidArgument, "nil stream")
+	}
+	if s.s == t.s {
+		return s.Err()
+	}
+	if m, err := t.Mark(); err == nil {
+		defer m.Release()
+		return s.WaitMark(m)
+	} else if !isKind(err, ErrClosed) {
+		return err
+	}
+	if err := s.s.begin(op); err != nil {
+		return err
+	}
+	defer s.s.end()
+	if t.s.gone.Load() {
+		return nil
+	}
+	g, err := s.s.gate()
+	if err != nil {
+		return err
+	}
+	s.s.enter()
+	go func() {
+		t.s.drained.wait()
+		_ = g.Open()
+		s.s.end()
+	}()
+	return nil
+}
+
+// Idle is Query, and on a closed stream reports whether the work that was under way has finished.
+func (s *Stream) Idle() (bool, error) {
+	done, err := s.Query()
+	if err != nil && isKind(err, ErrClosed) {
+		return s.s.gone.Load(), nil
+	}
+	return done, err
+}
+
+// Drain is Sync, and on a closed stream waits for the work that was under way.
+func (s *Stream) Drain(ctx context.Context) error {
+	const op = "drain"
+	err := s.Sync(ctx)
+	if err == nil || !isKind(err, ErrClosed) {
+		return err
+	}
+	gone := func() (bool, error) { return s.s.gone.Load(), nil }
+	return await(ctx, op, gone, func() error { s.s.drained.wait(); return nil }, func() {})
+}
+
 // Gate holds the stream shut: work enqueued after it does not start before the gate is
 // opened. It needs CapGate.
 func (s *Stream) Gate() (*Gate, error) {
@@ -439,6 +536,7 @@ func (st *streamState) finish() error {
 func (st *streamState) release() error {
 	err := st.drv.Close()
 	st.gone.Store(true)
+	st.drained.open()
 	st.held.drop(st.held.mark())
 	return st.dev.check(err)
 }

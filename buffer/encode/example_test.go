@@ -1,0 +1,59 @@
+package encode_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/encode"
+)
+
+func Example() {
+	ctx := context.Background()
+	x, err := buffer.From([]uint8("coherent buffers"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	// A part of it, as any code of the standard library reads files.
+	part, err := io.ReadAll(io.NewSectionReader(encode.Of(ctx, x), 9, 6))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", part)
+
+	var all bytes.Buffer
+	if _, err := io.Copy(&all, io.NewSectionReader(encode.Of(ctx, x), 0, int64(x.Size()))); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(all.String())
+	// Output:
+	// buffer
+	// coherent buffers
+}
+
+func ExampleUnmarshal() {
+	ctx := context.Background()
+	x, err := buffer.From([]float32{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+	data, err := encode.Of(ctx, x).MarshalBinary()
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := encode.Unmarshal[float32](data)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer y.Close()
+	if err := y.View(ctx, func(s []float32) error { fmt.Println(s); return nil }); err != nil {
+		log.Fatal(err)
+	}
+	// Output: [1 2 3]
+}

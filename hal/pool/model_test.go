@@ -1,0 +1,257 @@
+package pool_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+// model is a pool beside what a program knows of it. Streams are held shut and opened at random; the
+// contents of every block are written when it is allocated and read when it is freed, on its stream, so
+// that memory which two streams use at once shows in what is read.
+type model struct {
+	t       *rapid.T
+	d       *hal.Device
+	p       *pool.Pool
+	o       pool.Options
+	unit    uint64
+	streams []*hal.Stream
+	gates   []*hal.Gate // nil where a stream is open
+	live    []held
+	reads   []read
+	stamp   byte
+}
+
+type held struct {
+	b      pool.Block
+	stream int // -1 for none
+	size   uint64
+	region hal.Region
+	stamp  byte
+}
+
+type read struct {
+	got   []byte
+	stamp byte
+}
+
+func (m *model) check(err error) {
+	if err != nil {
+		m.t.Helper()
+		m.t.Fatal(err)
+	}
+}
+
+func (m *model) alloc() {
+	i := rapid.IntRange(-1, len(m.streams)-1).Draw(m.t, "stream")
+	kind := hal.Kind(rapid.IntRange(1, 3).Draw(m.t, "kind"))
+	size := rapid.OneOf(rapid.Uint64Range(1, 3000), rapid.Uint64Range(1, 40<<10), rapid.SampledFrom([]uint64{256, 8 << 10, 32 << 10})).Draw(m.t, "size")
+	var s *hal.Stream
+	if i >= 0 {
+		s = m.streams[i]
+	}
+	b, err := m.p.Alloc(s, kind, size)
+	if m.o.Limit > 0 && errors.Is(err, hal.ErrOutOfMemory) {
+		return
+	}
+	m.check(err)
+	r, err := b.Region()
+	m.check(err)
+	if b.Size() != size || r.Len != size || b.Kind() != kind || r.Mem.Kind() != kind || r.Off+b.Cap() > r.Mem.Size() {
+		m.t.Fatalf("%d bytes of %v became %v with %d", size, kind, r, b.Cap())
+	}
+	if (uint64(r.Mem.Handle())+r.Off)%m.unit != 0 {
+		m.t.Fatalf("%#x is not a multiple of %d", uint64(r.Mem.Handle())+r.Off, m.unit)
+	}
+	if waste := b.Cap() - size; waste >= m.unit && 8*waste >= size {
+		m.t.Fatalf("%d bytes occupy %d", size, b.Cap())
+	}
+	whole := hal.Region{Mem: r.Mem, Off: r.Off, Len: b.Cap()}
+	for _, x := range m.live {
+		if overlap(whole, x.region) {
+			m.t.Fatalf("%v and %v overlap", whole, x.region)
+		}
+	}
+	m.stamp++
+	if s == nil {
+		if b.Ordered() {
+			m.t.Fatal("a block of no stream is ordered")
+		}
+		// On a stream of its own: nothing else may use the memory any more.
+		s, err = m.d.CopyStream(false)
+		m.check(err)
+	}
+	m.check(s.Fill(r, hal.Pattern8(m.stamp)))
+	if i < 0 {
+		m.check(s.Sync(ctx))
+	}
+	m.live = append(m.live, held{b, i, size, whole, m.stamp})
+}
+
+func (m *model) free() {
+	if len(m.live) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(m.live)-1).Draw(m.t, "block")
+	x := m.live[i]
+	m.live = slices.Delete(m.live, i, i+1)
+	var s *hal.Stream
+	if x.stream >= 0 {
+		s = m.streams[x.stream]
+	}
+	r, err := x.b.Region()
+	m.check(err)
+	out := make([]byte, x.size)
+	m.reads = append(m.reads, read{out, x.stamp})
+	last := rapid.IntRange(-1, len(m.streams)-1).Draw(m.t, "freed on")
+	switch {
+	case last >= 0 && rapid.Bool().Draw(m.t, "told"):
+		// Read by another stream, which the pool is told of, and freed on its own.
+		if s != nil {
+			m.order(m.streams[last], s)
+		}
+		m.check(m.streams[last].CopyOut(out, r))
+		m.check(x.b.UsedOn(m.streams[last]))
+	case last >= 0:
+		// Handed to another stream in order, and freed there.
+		if s != nil {
+			m.order(m.streams[last], s)
+		}
+		s = m.streams[last]
+		m.check(s.CopyOut(out, r))
+	case s != nil:
+		m.check(s.CopyOut(out, r))
+	default:
+		c, err := m.d.CopyStream(true)
+		m.check(err)
+		m.check(c.CopyOut(out, r))
+		m.check(c.Sync(ctx))
+	}
+	m.check(x.b.Free(s))
+	if !errors.Is(x.b.Free(s), hal.ErrClosed) {
+		m.t.Fatal("freed twice")
+	}
+}
+
+func (m *model) order(later, earlier *hal.Stream) {
+	mark, err := earlier.Mark()
+	m.check(err)
+	m.check(later.WaitMark(mark))
+	mark.Release()
+}
+
+func (m *model) toggle() {
+	i := rapid.IntRange(0, len(m.streams)-1).Draw(m.t, "gate")
+	if m.gates[i] == nil {
+		g, err := m.streams[i].Gate()
+		m.check(err)
+		m.gates[i] = g
+		return
+	}
+	m.check(m.gates[i].Open())
+	m.gates[i] = nil
+}
+
+func (m *model) retire() {
+	m.check(m.p.Retire(m.streams[rapid.IntRange(0, len(m.streams)-1).Draw(m.t, "retired")]))
+}
+
+func (m *model) figures() {
+	var sum, asked uint64
+	for _, x := range m.live {
+		sum += x.region.Len
+		asked += x.size
+	}
+	st, rep := m.p.Stats(), m.p.Report()
+	if st.Blocks != len(m.live) || st.Live != sum || st.Asked != asked || rep.Blocks != len(m.live) || rep.Live != sum {
+		m.t.Fatalf("%d blocks of %d bytes, %d asked for; the pool says %+v, %+v", len(m.live), sum, asked, st, rep)
+	}
+	if held := m.d.Usage().Held; st.Reserved > held || m.o.Limit > 0 && st.Reserved > m.o.Limit || st.Live > st.Reserved {
+		m.t.Fatalf("the device holds %d; the pool says %+v", held, st)
+	}
+	if m.o.NoWait && st.Waits > 0 {
+		m.t.Fatal("a stream was made to wait")
+	}
+}
+
+func (m *model) end() {
+	for i, g := range m.gates {
+		if g != nil {
+			m.check(g.Open())
+			m.gates[i] = nil
+		}
+	}
+	for _, s := range m.streams {
+		m.check(s.Sync(ctx))
+	}
+	for _, r := range m.reads {
+		if n := bytes.Count(r.got, []byte{r.stamp}); n != len(r.got) {
+			m.t.Fatalf("%d of %d bytes were overwritten", len(r.got)-n, len(r.got))
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ordinal := rapid.IntRange(0, 1).Draw(t, "device")
+		d, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), ordinal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := pool.Options{Chunk: 64 << 10, Large: 16 << 10,
+			Limit:     rapid.SampledFrom([]uint64{0, 0, 200 << 10, 100 << 10}).Draw(t, "limit"),
+			MaxCached: rapid.SampledFrom([]uint64{0, 0, 64 << 10}).Draw(t, "max cached"),
+			Alignment: rapid.SampledFrom([]uint64{0, 0, 1024}).Draw(t, "alignment"),
+			NoWait:    rapid.Bool().Draw(t, "no wait"), NoStreamAlloc: rapid.Bool().Draw(t, "no stream alloc")}
+		p, err := pool.New(d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &model{t: t, d: d, p: p, o: o, unit: max(d.Info().Alignment, o.Alignment)}
+		for range 3 {
+			s, err := d.NewStream(hal.StreamOptions{})
+			m.check(err)
+			m.streams = append(m.streams, s)
+		}
+		m.gates = make([]*hal.Gate, len(m.streams))
+		defer func() {
+			for _, g := range m.gates {
+				if g != nil {
+					_ = g.Open()
+				}
+			}
+		}()
+		t.Repeat(map[string]func(*rapid.T){
+			"alloc":  func(*rapid.T) { m.alloc() },
+			"alloc2": func(*rapid.T) { m.alloc() },
+			"free":   func(*rapid.T) { m.free() },
+			"gate":   func(*rapid.T) { m.toggle() },
+			"retire": func(*rapid.T) { m.retire() },
+			"trim":   func(t *rapid.T) { m.p.Trim(rapid.Uint64Range(0, 100<<10).Draw(t, "keep")) },
+			"end":    func(*rapid.T) { m.end() },
+			"":       func(*rapid.T) { m.figures() },
+		})
+		m.end()
+		if len(m.live) > 0 {
+			if err := p.Close(); !errors.Is(err, hal.ErrBusy) {
+				t.Fatalf("closed with live blocks: %v", err)
+			}
+		}
+		for len(m.live) > 0 {
+			m.free()
+		}
+		m.check(p.Close())
+		m.end()
+		for _, s := range m.streams {
+			m.check(s.Close())
+		}
+		m.check(d.Close())
+	})
+}

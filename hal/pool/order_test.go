@@ -1,0 +1,278 @@
+package pool_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+// sizes of a block that shares a chunk and of one that does not.
+var sizes = map[string]uint64{"small": 4 * kib, "large": 8 * mib}
+
+func eachSize(t *testing.T, test func(t *testing.T, d *hal.Device, size uint64)) {
+	for name, size := range sizes {
+		t.Run(name, func(t *testing.T) {
+			eachDevice(t, func(t *testing.T, d *hal.Device) { test(t, d, size) })
+		})
+	}
+}
+
+func TestBlockIsReusedOnItsStreamAtOnce(t *testing.T) {
+	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
+		p, s := newPool(t, d, pool.Options{NoStreamAlloc: true}), newStream(t, d)
+		shut(t, s)
+		first := alloc(t, p, s, size)
+		assert.False(t, first.Ordered(), "fresh memory")
+		was := region(t, first)
+		fill(t, s, first, 1)
+		free(t, first, s)
+		again := alloc(t, p, s, size-10)
+		r := region(t, again)
+		assert.Equal(t, hal.Region{Mem: was.Mem, Off: was.Off, Len: size - 10}, r)
+		assert.True(t, again.Ordered(), "the stream's earlier work still uses it")
+		free(t, again, s)
+	})
+}
+
+func TestBlockInUseIsNotGivenToAnotherStream(t *testing.T) {
+	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
+		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+		open := shut(t, a)
+		x := alloc(t, p, a, size)
+		was := region(t, x)
+		fill(t, a, x, 1)
+		free(t, x, a)
+		var others []pool.Block
+		for _, s := range []*hal.Stream{b, nil, b, nil} {
+			y := alloc(t, p, s, size)
+			assert.False(t, overlap(was, region(t, y)), "given out while in use")
+			others = append(others, y)
+		}
+		require.Zero(t, p.Stats().Waits)
+		open()
+		finish(t, a)
+		for _, y := range others {
+			free(t, y, nil)
+		}
+		// Now everything is free to all, and is taken before the pool asks the device for more.
+		grown, found := p.Stats().DeviceAllocs, false
+		others = nil
+		for !found && p.Stats().DeviceAllocs == grown {
+			y := alloc(t, p, b, size)
+			found = overlap(was, region(t, y))
+			others = append(others, y)
+		}
+		assert.True(t, found, "not given out after its last use")
+		for _, y := range others {
+			free(t, y, b)
+		}
+	})
+}
+
+func TestAnotherStreamTakesWhatIsFinished(t *testing.T) {
+	eachDevice(t, func(t *testing.T, d *hal.Device) {
+		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+		x := alloc(t, p, a, 8*mib)
+		was := region(t, x)
+		free(t, x, a)
+		finish(t, a)
+		y := alloc(t, p, b, 8*mib)
+		assert.Equal(t, was, region(t, y))
+		assert.False(t, y.Ordered())
+		assert.EqualValues(t, 1, p.Stats().Steals)
+		free(t, y, b)
+	})
+}
+
+// Work that comes after the free does not keep the block back.
+func TestMarkOfABatchEndsAtTheFree(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+	free(t, alloc(t, p, b, 256), b) // a second stream makes marks worth while
+	x := alloc(t, p, a, 8*mib)
+	was := region(t, x)
+	free(t, x, a)
+	shut(t, a)
+	y := alloc(t, p, b, 8*mib)
+	assert.Equal(t, was, region(t, y))
+	free(t, y, b)
+}
+
+// short is a pool that a block of size bytes fills, made of pieces of which a stream that is held shut
+// has used each before it freed them.
+func short(t *testing.T, size, piece uint64, o pool.Options) (p *pool.Pool, used *hal.Stream, open func()) {
+	d := openHost(t, 1, 0)
+	o.Limit = size
+	if piece < size {
+		o.Chunk, o.Large = size, size
+	}
+	p, used = newPool(t, d, o), newStream(t, d)
+	open = shut(t, used)
+	var all []pool.Block
+	for range size / piece {
+		x := alloc(t, p, used, piece)
+		fill(t, used, x, 0xAA)
+		all = append(all, x)
+	}
+	for _, x := range all {
+		free(t, x, used)
+	}
+	return p, used, open
+}
+
+// When memory is short a stream is given what another still uses, and waits for it.
+func TestShortageMakesTheStreamWait(t *testing.T) {
+	for name, row := range map[string]struct{ size, piece, ask uint64 }{
+		"large":  {8 * mib, 8 * mib, 8 * mib},
+		"small":  {256 * kib, 64 * kib, 64 * kib},
+		"merged": {256 * kib, 64 * kib, 128 * kib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _, open := short(t, row.size, row.piece, pool.Options{})
+			d := p.Device()
+			s := newStream(t, d)
+			_, err := p.Alloc(nil, hal.KindDevice, row.ask)
+			require.ErrorIs(t, err, hal.ErrOutOfMemory, "nobody can wait")
+			x := alloc(t, p, s, row.ask)
+			assert.True(t, x.Ordered())
+			assert.EqualValues(t, 1, p.Stats().Waits)
+			fill(t, s, x, 0xBB)
+			done, err := s.Query()
+			require.NoError(t, err)
+			require.False(t, done, "the stream did not wait")
+			open()
+			out := make([]byte, row.ask)
+			require.NoError(t, s.CopyOut(out, region(t, x)))
+			finish(t, s)
+			require.Equal(t, len(out), bytes.Count(out, []byte{0xBB}))
+			free(t, x, s)
+		})
+	}
+}
+
+// What is left of merged memory still belongs to the work that used it.
+func TestRestOfMergedMemoryStaysFenced(t *testing.T) {
+	p, used, open := short(t, 256*kib, 64*kib, pool.Options{})
+	s, other := newStream(t, p.Device()), newStream(t, p.Device())
+	x := alloc(t, p, s, 128*kib)
+	_, err := p.Alloc(nil, hal.KindDevice, 64*kib)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	y := alloc(t, p, used, 64*kib)
+	assert.EqualValues(t, 1, p.Stats().Waits, "a stream need not wait for itself")
+	assert.True(t, y.Ordered())
+	z := alloc(t, p, other, 64*kib)
+	assert.EqualValues(t, 2, p.Stats().Waits)
+	open()
+	for _, b := range []pool.Block{x, y, z} {
+		free(t, b, nil)
+	}
+}
+
+func TestNoWaitFailsInstead(t *testing.T) {
+	for name, row := range map[string]struct{ size, piece uint64 }{
+		"large": {8 * mib, 8 * mib}, "small": {256 * kib, 64 * kib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, used, open := short(t, row.size, row.piece, pool.Options{NoWait: true})
+			s := newStream(t, p.Device())
+			_, err := p.Alloc(s, hal.KindDevice, row.piece)
+			require.ErrorIs(t, err, hal.ErrOutOfMemory)
+			require.Zero(t, p.Stats().Waits)
+			own := row.piece
+			if row.piece < row.size {
+				own = 2 * row.piece
+			}
+			x := alloc(t, p, used, own) // its own memory it may merge and have
+			free(t, x, used)
+			open()
+			finish(t, used)
+			x = alloc(t, p, s, row.piece)
+			free(t, x, s)
+		})
+	}
+}
+
+func TestBlockIsKeptForRecordedUse(t *testing.T) {
+	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
+		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+		open := shut(t, b)
+		for name, record := range map[string]func(x pool.Block) error{
+			"stream": func(x pool.Block) error { return x.UsedOn(b) },
+			"mark": func(x pool.Block) error {
+				m, err := b.Mark()
+				require.NoError(t, err)
+				defer m.Release()
+				return x.Use(m)
+			},
+		} {
+			x := alloc(t, p, a, size)
+			was := region(t, x)
+			require.NoError(t, record(x), name)
+			if name == "stream" {
+				free(t, x, a)
+			} else {
+				free(t, x, nil)
+			}
+			for _, s := range []*hal.Stream{a, b, nil} {
+				y := alloc(t, p, s, size)
+				assert.False(t, overlap(was, region(t, y)), "%s: given out while in use", name)
+				defer free(t, y, nil)
+			}
+		}
+		open()
+		finish(t, b)
+		grown := p.Stats().DeviceAllocs
+		for range 2 {
+			x := alloc(t, p, a, size)
+			defer free(t, x, a)
+		}
+		assert.Equal(t, grown, p.Stats().DeviceAllocs, "not given out after its last use")
+	})
+}
+
+// A stream that was closed takes along what nobody marked, until the chunk is free.
+func TestStreamsThatEnd(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		t.Run(map[bool]string{true: "retired", false: "forgotten"}[told], func(t *testing.T) {
+			d := openHost(t, 1, 0)
+			p, s := newPool(t, d, pool.Options{Chunk: 256 * kib}), newStream(t, d)
+			open := func() {}
+			for i := range 100 {
+				brief, err := d.NewStream(hal.StreamOptions{})
+				require.NoError(t, err)
+				if i == 50 {
+					open = shut(t, brief)
+				}
+				for _, size := range []uint64{256, 4 * kib, 64 * kib} {
+					x := alloc(t, p, brief, size)
+					fill(t, brief, x, 1)
+					free(t, x, brief)
+				}
+				if told {
+					require.NoError(t, p.Retire(brief))
+				}
+				require.NoError(t, brief.Close())
+			}
+			st := p.Stats()
+			assert.LessOrEqual(t, st.Streams, 32)
+			assert.LessOrEqual(t, st.Reserved, 8*mib, "memory got lost for good: %+v", st)
+			if told {
+				assert.Zero(t, st.Lost)
+				assert.Zero(t, st.Streams)
+			}
+			open()
+			x := alloc(t, p, s, 256)
+			free(t, x, s)
+			require.NoError(t, p.Retire(s))
+			require.NoError(t, p.Retire(s), "twice")
+			require.ErrorIs(t, p.Retire(nil), hal.ErrInvalidArgument)
+			x = alloc(t, p, s, 256)
+			free(t, x, s)
+		})
+	}
+}

@@ -1,0 +1,553 @@
+package pool_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+func TestNewRefusesOptionsThatMakeNoSense(t *testing.T) {
+	d := openHost(t, 1, 0)
+	for name, row := range map[string]struct {
+		o    pool.Options
+		kind error
+	}{
+		"alignment":       {pool.Options{Alignment: 384}, hal.ErrInvalidArgument},
+		"large alignment": {pool.Options{Alignment: 1 << 40}, hal.ErrMisaligned},
+		"small chunk":     {pool.Options{Chunk: 100}, hal.ErrInvalidArgument},
+		"large":           {pool.Options{Chunk: mib, Large: 2 * mib}, hal.ErrInvalidArgument},
+	} {
+		_, err := pool.New(d, row.o)
+		require.ErrorIs(t, err, row.kind, name)
+	}
+	_, err := pool.New(nil, pool.Options{})
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = pool.New(masked(t, hal.CapMemInfo, false), pool.Options{Headroom: 1})
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+}
+
+func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
+	d, other := openHost(t, 1, 64*mib), openHost(t, 2, 0)
+	p, s, foreign := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, other)
+	for name, row := range map[string]struct {
+		stream *hal.Stream
+		kind   hal.Kind
+		size   uint64
+		want   error
+	}{
+		"size 0":          {s, hal.KindDevice, 0, hal.ErrInvalidArgument},
+		"kind 0":          {s, 0, 1, hal.ErrInvalidArgument},
+		"kind 9":          {s, 9, 1, hal.ErrInvalidArgument},
+		"another device":  {foreign, hal.KindDevice, 1, hal.ErrWrongDevice},
+		"too large":       {s, hal.KindDevice, 65 * mib, hal.ErrOutOfMemory},
+		"far too large":   {s, hal.KindDevice, math.MaxUint64, hal.ErrOutOfMemory},
+		"many exabytes":   {s, hal.KindDevice, 1 << 62, hal.ErrOutOfMemory},
+		"a little larger": {s, hal.KindDevice, 1<<41 + 1, hal.ErrOutOfMemory},
+	} {
+		_, err := p.Alloc(row.stream, row.kind, row.size)
+		require.ErrorIs(t, err, row.want, name)
+	}
+	require.Zero(t, p.Stats().Blocks)
+	require.Zero(t, p.Stats().Reserved)
+	require.Zero(t, d.Usage().Held)
+
+	// Freed on another device's stream, a block still is not given to that stream.
+	x := alloc(t, p, s, 256)
+	free(t, x, foreign)
+	_, err := p.Alloc(foreign, hal.KindDevice, 256)
+	require.ErrorIs(t, err, hal.ErrWrongDevice)
+
+	none := masked(t, hal.CapShared, false)
+	q := newPool(t, none, pool.Options{})
+	_, err = q.Alloc(nil, hal.KindShared, 1)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	require.Zero(t, q.Stats().Reserved)
+}
+
+func TestStaleBlocksAreRefused(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, q, s := newPool(t, d, pool.Options{}), newPool(t, d, pool.Options{}), newStream(t, d)
+	m, err := s.Mark()
+	require.NoError(t, err)
+	defer m.Release()
+	stale := func(b pool.Block) {
+		t.Helper()
+		before := p.Stats()
+		require.ErrorIs(t, b.Free(s), hal.ErrClosed)
+		require.ErrorIs(t, b.Free(nil), hal.ErrClosed)
+		_, err := b.Region()
+		require.ErrorIs(t, err, hal.ErrClosed)
+		require.ErrorIs(t, b.Use(m), hal.ErrClosed)
+		require.ErrorIs(t, b.UsedOn(s), hal.ErrClosed)
+		require.False(t, b.Live())
+		require.Zero(t, b.Size())
+		require.Zero(t, b.Cap())
+		require.Zero(t, b.Kind())
+		require.Equal(t, before, p.Stats(), "a refused call had an effect")
+	}
+	stale(pool.Block{})
+	require.ErrorIs(t, p.Free(pool.Block{}, s), hal.ErrClosed)
+	for _, size := range sizes {
+		x := alloc(t, p, s, size)
+		copied := x
+		require.True(t, copied.Live())
+		require.Equal(t, size, x.Size())
+		require.Equal(t, hal.KindDevice, x.Kind())
+		require.ErrorIs(t, q.Free(x, s), hal.ErrInvalidArgument, "another pool's")
+		require.ErrorIs(t, pool.Direct(d).Free(x, s), hal.ErrInvalidArgument)
+		require.ErrorIs(t, x.Use(nil), hal.ErrInvalidArgument)
+		require.ErrorIs(t, x.UsedOn(nil), hal.ErrInvalidArgument)
+		free(t, x, s)
+		stale(x)
+		stale(copied)
+		// Somebody else has the same memory now.
+		y := alloc(t, p, s, size)
+		require.Equal(t, region(t, y).Off, region(t, y).Off)
+		stale(x)
+		require.True(t, y.Live())
+		free(t, y, s)
+		p.Trim(0)
+		stale(x)
+		stale(y)
+	}
+}
+
+func TestClosedPool(t *testing.T) {
+	d := openHost(t, 1, 0)
+	s := newStream(t, d)
+	p, err := pool.New(d, pool.Options{})
+	require.NoError(t, err)
+	x, y := alloc(t, p, s, 256), alloc(t, p, nil, 256)
+	free(t, x, s)
+	free(t, y, nil)
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close(), "twice")
+	for _, stream := range []*hal.Stream{s, nil} {
+		_, err = p.Alloc(stream, hal.KindDevice, 256)
+		require.ErrorIs(t, err, hal.ErrClosed)
+		require.ErrorIs(t, x.Free(stream), hal.ErrClosed)
+		require.ErrorIs(t, y.Free(stream), hal.ErrClosed)
+	}
+	require.ErrorIs(t, p.Reserve(hal.KindDevice, 1), hal.ErrClosed)
+	require.Zero(t, p.Trim(0))
+	require.Zero(t, d.Usage().Held)
+}
+
+func TestCloseNamesWhatIsLive(t *testing.T) {
+	eachDevice(t, func(t *testing.T, d *hal.Device) {
+		s := newStream(t, d)
+		p, err := pool.New(d, pool.Options{})
+		require.NoError(t, err)
+		weights := p.Tagged("weights")
+		x, y := alloc(t, weights, s, 3*kib), alloc(t, weights, s, 9*mib)
+		z, err := p.Alloc(nil, hal.KindHost, 512)
+		require.NoError(t, err)
+		free(t, alloc(t, p.Tagged("gone"), s, 3*kib), s)
+		before := p.Stats()
+		for range 2 {
+			err = p.Close()
+			require.ErrorIs(t, err, hal.ErrBusy)
+			require.ErrorContains(t, err, "3 blocks are live: weights 9.00 MiB in 2 device blocks, untagged 512 B in 1 host blocks")
+			require.NotContains(t, err.Error(), "gone")
+			require.Equal(t, before, p.Stats())
+		}
+		// It goes on as before, with streams and kinds that are new to it as well.
+		free(t, alloc(t, p, newStream(t, d), 256), s)
+		free(t, x, s)
+		free(t, y, nil)
+		free(t, z, nil)
+		require.NoError(t, p.Close())
+		require.Zero(t, d.Usage().Held)
+	})
+}
+
+// Close does not wait, and the memory stays until the work is done.
+func TestCloseLeavesWorkItsMemory(t *testing.T) {
+	for name, size := range sizes {
+		t.Run(name, func(t *testing.T) {
+			d := openHost(t, 1, 0)
+			s, told := newStream(t, d), newStream(t, d)
+			p, err := pool.New(d, pool.Options{})
+			require.NoError(t, err)
+			open, openTold := shut(t, s), shut(t, told)
+			x, y := alloc(t, p, s, size), alloc(t, p, nil, size)
+			fill(t, s, x, 1)
+			free(t, x, s)
+			// Work that nobody but the pool has been told of.
+			m, err := told.Mark()
+			require.NoError(t, err)
+			require.NoError(t, y.Use(m))
+			m.Release()
+			free(t, y, nil)
+			held := d.Usage().Held
+			require.NoError(t, p.Close())
+			require.Equal(t, held, d.Usage().Held, "memory was taken from under the work")
+			open()
+			finish(t, s)
+			require.Positive(t, d.Usage().Held, "memory was taken from under the recorded use")
+			openTold()
+		})
+	}
+}
+
+func TestLargeBlocksHaveExactSizes(t *testing.T) {
+	for _, async := range []bool{true, false} {
+		d := openHost(t, 1, 0)
+		p, s := newPool(t, d, pool.Options{NoStreamAlloc: !async}), newStream(t, d)
+		var sum uint64
+		for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost, hal.KindShared} {
+			for _, size := range []uint64{4*mib + 1, 5*mib + 3, 7777777} {
+				b, err := p.Alloc(s, kind, size)
+				require.NoError(t, err)
+				sum += size
+				require.Equal(t, size, b.Cap())
+				require.Equal(t, hal.Region{Mem: region(t, b).Mem, Len: size}, region(t, b))
+				require.Equal(t, sum, d.Usage().Held)
+				require.Equal(t, async && kind == hal.KindDevice, b.Ordered(), "allocated in the stream's order")
+				defer free(t, b, s)
+			}
+		}
+		// A free one serves what is less than an eighth smaller.
+		b, err := p.Alloc(s, hal.KindHost, 16*mib)
+		require.NoError(t, err)
+		free(t, b, s)
+		sum += 16 * mib
+		for _, size := range []uint64{16 * mib, 15*mib + 1} {
+			b, err = p.Alloc(s, hal.KindHost, size)
+			require.NoError(t, err)
+			require.Equal(t, sum, d.Usage().Held)
+			free(t, b, s)
+		}
+		b, err = p.Alloc(s, hal.KindHost, 14*mib)
+		require.NoError(t, err)
+		require.Equal(t, sum+14*mib, d.Usage().Held)
+		free(t, b, s)
+	}
+}
+
+func TestBlocksAreAligned(t *testing.T) {
+	d := openHost(t, 1, 0)
+	for _, align := range []uint64{0, 1, 4096, 64 * kib} {
+		p := newPool(t, d, pool.Options{Alignment: align})
+		for _, size := range []uint64{1, 257, 5000, 100 * kib, 5 * mib} {
+			for range 3 {
+				b := alloc(t, p, nil, size)
+				r := region(t, b)
+				want := max(align, d.Info().Alignment)
+				require.Zero(t, (uint64(r.Mem.Handle())+r.Off)%want, "alignment %d, size %d", want, size)
+				defer free(t, b, nil)
+			}
+		}
+	}
+}
+
+func TestNeighboursMerge(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, s := newPool(t, d, pool.Options{Chunk: 256 * kib, Large: 256 * kib, Limit: 256 * kib}), newStream(t, d)
+	var all []pool.Block
+	for range 8 {
+		all = append(all, alloc(t, p, s, 32*kib))
+	}
+	_, err := p.Alloc(s, hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	for _, i := range []int{3, 0, 2, 7, 1, 5, 6, 4} {
+		free(t, all[i], s)
+	}
+	finish(t, s)
+	x, y := alloc(t, p, s, 128*kib), alloc(t, p, s, 128*kib)
+	assert.EqualValues(t, 1, p.Stats().DeviceAllocs)
+	free(t, x, s)
+	free(t, y, s)
+}
+
+func TestLimitReportsWhoHoldsWhat(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, s := newPool(t, d, pool.Options{Limit: 20 * mib}), newStream(t, d)
+	x := alloc(t, p.Tagged("activations"), s, 10*mib)
+	y := alloc(t, p.Tagged("weights"), s, 5*mib)
+	z, err := p.Tagged("staging").Alloc(s, hal.KindHost, 4*mib)
+	require.NoError(t, err)
+	_, err = p.Alloc(s, hal.KindDevice, 6*mib)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	var e *hal.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, d.Name(), hal.Name(hal.Info{Backend: e.Backend, Ordinal: e.Device}))
+	require.Equal(t, 6*mib, e.Shortage.Request)
+	require.Equal(t, hal.KindDevice, e.Shortage.Kind)
+	var who *pool.Exhausted
+	require.ErrorAs(t, err, &who)
+	require.Equal(t, []pool.Holding{
+		{Tag: "activations", Kind: hal.KindDevice, Blocks: 1, Bytes: 10 * mib, Occupy: 10 * mib},
+		{Tag: "weights", Kind: hal.KindDevice, Blocks: 1, Bytes: 5 * mib, Occupy: 5 * mib},
+		{Tag: "staging", Kind: hal.KindHost, Blocks: 1, Bytes: 4 * mib, Occupy: 4 * mib},
+	}, who.Report.Holdings)
+	require.Equal(t, 19*mib, who.Report.Reserved)
+	for _, part := range []string{"activations 10 MiB in 1 device blocks", "weights 5 MiB", "staging 4 MiB in 1 host blocks", "limit of 20971520"} {
+		require.ErrorContains(t, err, part)
+	}
+	require.Equal(t, `pool of host:1
+    19922944 bytes taken from the device
+    19922944 bytes in 3 live blocks
+           0 bytes free in the pool
+    10485760 bytes, 1 blocks of device memory: activations
+     5242880 bytes, 1 blocks of device memory: weights
+     4194304 bytes, 1 blocks of host memory: staging
+`, p.Report().String())
+	require.EqualValues(t, 1, p.Stats().Failures)
+
+	// What is cached goes to make room, whatever its kind.
+	free(t, x, s)
+	free(t, z, s)
+	finish(t, s)
+	x = alloc(t, p, s, 15*mib)
+	require.Equal(t, 20*mib, p.Stats().Reserved)
+	free(t, x, s)
+	free(t, y, s)
+}
+
+func TestSameTagIsOneHolding(t *testing.T) {
+	p := newPool(t, openHost(t, 1, 0), pool.Options{})
+	x, y := alloc(t, p.Tagged("a"), nil, 100), alloc(t, p.Tagged("a"), nil, 100)
+	require.Equal(t, []pool.Holding{{Tag: "a", Kind: hal.KindDevice, Blocks: 2, Bytes: 200, Occupy: 512}}, p.Report().Holdings)
+	free(t, x, nil)
+	free(t, y, nil)
+	// The same memory under no tag.
+	x = alloc(t, p.Tagged(""), nil, 100)
+	require.Equal(t, []pool.Holding{{Kind: hal.KindDevice, Blocks: 1, Bytes: 100, Occupy: 256}}, p.Report().Holdings)
+	free(t, x, nil)
+}
+
+// When the device has no more, the pool first gives back what it keeps, of every kind of device memory.
+func TestDeviceShortageEmptiesTheCache(t *testing.T) {
+	d := openHost(t, 1, 32*mib)
+	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	for _, kind := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
+		for _, size := range []uint64{300, 5 * mib} {
+			b, err := p.Alloc(s, kind, size)
+			require.NoError(t, err)
+			free(t, b, s)
+		}
+	}
+	b := alloc(t, p, s, 32*mib)
+	require.NotZero(t, p.Stats().Unused(), "page-locked memory is none of the device's")
+	_, err := p.Alloc(s, hal.KindShared, 1)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	var who *pool.Exhausted
+	require.ErrorAs(t, err, &who)
+	free(t, b, s)
+	b = alloc(t, p, s, 300)
+	free(t, b, s)
+}
+
+func TestChunksGrowAndShrinkToWhatThereIs(t *testing.T) {
+	d := openHost(t, 1, 3*mib)
+	p := newPool(t, d, pool.Options{})
+	var all []pool.Block
+	for {
+		b, err := p.Alloc(nil, hal.KindDevice, 64*kib)
+		if err != nil {
+			require.ErrorIs(t, err, hal.ErrOutOfMemory)
+			break
+		}
+		all = append(all, b)
+	}
+	require.Len(t, all, 48, "all of the device's memory can be had")
+	for _, b := range all {
+		free(t, b, nil)
+	}
+	require.Equal(t, 3*mib, p.Trim(0))
+}
+
+func TestOnFailureFreesAndTriesAgain(t *testing.T) {
+	d := openHost(t, 1, 0)
+	var held []pool.Block
+	var asked []uint64
+	p := newPool(t, d, pool.Options{Limit: 16 * mib, OnFailure: func(kind hal.Kind, size uint64, err error) bool {
+		require.ErrorIs(t, err, hal.ErrOutOfMemory)
+		require.Equal(t, hal.KindDevice, kind)
+		asked = append(asked, size)
+		if len(held) == 0 {
+			return false
+		}
+		free(t, held[0], nil)
+		held = held[1:]
+		return true
+	}})
+	s := newStream(t, d)
+	held = append(held, alloc(t, p, nil, 8*mib), alloc(t, p, nil, 8*mib))
+	b := alloc(t, p, s, 16*mib)
+	require.Equal(t, []uint64{16 * mib, 16 * mib}, asked)
+	_, err := p.Alloc(s, hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	require.Len(t, asked, 3)
+	free(t, b, s)
+}
+
+func TestTrim(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, s, busy := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+	live := alloc(t, p, s, 6*mib)
+	var all []pool.Block
+	for range 4 {
+		all = append(all, alloc(t, p, s, 5*mib))
+	}
+	small := alloc(t, p, s, 100)
+	for _, b := range append(all, small) {
+		free(t, b, s)
+	}
+	used := alloc(t, p, busy, 9*mib)
+	open := shut(t, busy)
+	fill(t, busy, used, 1)
+	free(t, used, busy)
+	require.Equal(t, 37*mib, d.Usage().Held)
+	require.Equal(t, 31*mib, p.Stats().Unused())
+	require.Zero(t, p.Trim(31*mib))
+	require.Equal(t, 10*mib, p.Trim(21*mib+1))
+	require.Equal(t, 12*mib, p.Trim(0), "what work still uses stays")
+	require.Equal(t, 15*mib, d.Usage().Held)
+	open()
+	finish(t, busy)
+	require.Equal(t, 9*mib, p.Trim(0))
+	require.Equal(t, 6*mib, d.Usage().Held)
+	free(t, live, s)
+	require.NoError(t, p.Hold(func() error {
+		require.Zero(t, p.Trim(0))
+		return nil
+	}))
+	require.Equal(t, 6*mib, p.Trim(0))
+	require.Zero(t, p.Stats().Reserved)
+	require.Equal(t, 37*mib, p.Stats().Peak)
+}
+
+func TestHoldKeepsMemoryAndPassesTheErrorOn(t *testing.T) {
+	d := openHost(t, 1, 8*mib)
+	p := newPool(t, d, pool.Options{MaxCached: mib})
+	failed := errors.New("failed")
+	err := p.Hold(func() error {
+		free(t, alloc(t, p, nil, 6*mib), nil)
+		_, err := p.Alloc(nil, hal.KindDevice, 8*mib)
+		require.ErrorIs(t, err, hal.ErrOutOfMemory, "nothing is given back meanwhile")
+		require.Equal(t, 6*mib, d.Usage().Held)
+		return failed
+	})
+	require.Equal(t, failed, err)
+	require.Zero(t, d.Usage().Held, "seen to at the end")
+}
+
+func TestMaxCachedIsKept(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, s := newPool(t, d, pool.Options{MaxCached: 20 * mib}), newStream(t, d)
+	var all []pool.Block
+	for range 8 {
+		all = append(all, alloc(t, p, s, 5*mib))
+	}
+	for _, b := range all {
+		free(t, b, s)
+		require.LessOrEqual(t, p.Stats().Unused(), 20*mib)
+	}
+	require.NotZero(t, p.Stats().Unused())
+}
+
+func TestHeadroomIsLeftFree(t *testing.T) {
+	d := openHost(t, 1, 32*mib)
+	p := newPool(t, d, pool.Options{Headroom: 10 * mib})
+	_, err := p.Alloc(nil, hal.KindDevice, 22*mib+1)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	b := alloc(t, p, nil, 22*mib)
+	_, err = p.Alloc(nil, hal.KindShared, 1)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	free(t, b, nil)
+}
+
+func TestReserveTakesMemoryAhead(t *testing.T) {
+	d := openHost(t, 1, 64*mib)
+	p := newPool(t, d, pool.Options{Limit: 32 * mib})
+	require.ErrorIs(t, p.Reserve(9, 1), hal.ErrInvalidArgument)
+	require.ErrorIs(t, p.Reserve(hal.KindDevice, 0), hal.ErrInvalidArgument)
+	require.ErrorIs(t, p.Reserve(hal.KindDevice, 33*mib), hal.ErrOutOfMemory)
+	require.NoError(t, p.Reserve(hal.KindDevice, 16*mib-1))
+	require.Equal(t, 16*mib, d.Usage().Held)
+	b := alloc(t, p, nil, 3*mib)
+	require.EqualValues(t, 1, p.Stats().DeviceAllocs)
+	free(t, b, nil)
+}
+
+func TestStats(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	x, y := alloc(t, p, s, 300), alloc(t, p, s, 5*mib)
+	require.Equal(t, pool.Stats{Blocks: 2, Asked: 300 + 5*mib, Live: 512 + 5*mib, Reserved: 7 * mib, Peak: 7 * mib,
+		Allocs: 2, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
+	free(t, x, s)
+	free(t, y, s)
+	free(t, alloc(t, p, s, 300), s)
+	require.Equal(t, pool.Stats{Reserved: 7 * mib, Peak: 7 * mib, Allocs: 3, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
+	require.Equal(t, "pool of host:1", p.String())
+	require.True(t, p.Device().Same(d))
+}
+
+// Memory without addresses, and memory that is mapped as a whole, is not shared.
+func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
+	for name, d := range map[string]*hal.Device{
+		"no address": masked(t, hal.CapAddress, false),
+		"mapped":     masked(t, hal.CapMap, true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t, d, pool.Options{})
+			seen := map[*hal.Memory]bool{}
+			var all []pool.Block
+			for range 3 {
+				b, err := p.Alloc(nil, hal.KindHost, 300)
+				require.NoError(t, err)
+				r := region(t, b)
+				require.Zero(t, r.Off)
+				require.Equal(t, uint64(512), r.Mem.Size())
+				require.False(t, seen[r.Mem])
+				seen[r.Mem] = true
+				all = append(all, b)
+			}
+			require.ErrorIs(t, p.Reserve(hal.KindHost, mib), hal.ErrUnsupported)
+			for _, b := range all {
+				free(t, b, nil)
+			}
+			b, err := p.Alloc(nil, hal.KindHost, 400)
+			require.NoError(t, err)
+			require.True(t, seen[region(t, b).Mem], "not used again")
+			free(t, b, nil)
+			require.EqualValues(t, 3*512, p.Trim(0))
+		})
+	}
+	// Where memory is not mapped after all, it is shared from the second block on.
+	p := newPool(t, masked(t, hal.CapMap, false), pool.Options{})
+	x, y, z := alloc(t, p, nil, 300), alloc(t, p, nil, 300), alloc(t, p, nil, 300)
+	require.NotEqual(t, region(t, x).Mem, region(t, y).Mem)
+	require.Equal(t, region(t, y).Mem, region(t, z).Mem)
+	for _, b := range []pool.Block{x, y, z} {
+		free(t, b, nil)
+	}
+}
+
+func TestAllocAndFreeDoNotAllocate(t *testing.T) {
+	d := openHost(t, 0, 0)
+	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	for name, a := range map[string]pool.Allocator{
+		"pool": p, "tagged": p.Tagged("x"), "limit": pool.Limit(p, mib*100), "count": pool.Count(p),
+	} {
+		for _, size := range []uint64{1, 4 * kib, 8 * mib} {
+			run := func() {
+				b, err := a.Alloc(s, hal.KindDevice, size)
+				if err != nil || b.Free(s) != nil {
+					t.Error("failed")
+				}
+			}
+			run()
+			require.Zero(t, testing.AllocsPerRun(100, run), "%s, %d bytes", name, size)
+		}
+	}
+}
