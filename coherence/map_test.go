@@ -330,12 +330,14 @@ func TestConflictNamesTheFirstIntervalInTheWay(t *testing.T) {
 	m := NewMap(100)
 	require.NoError(t, m.Commit(Overwrite, 1, 0, 100))
 	require.NoError(t, m.Commit(Overwrite, 2, 30, 40))
-	_, err := m.Plan(Modified, 1, 10, 90, nil, nil)
-	var conflict *ConflictError
-	require.ErrorAs(t, err, &conflict)
-	assert.Equal(t, ConflictError{ErrConflict, Modified, 1, State{Of(1, 2), Of(2)}, 30, 40}, *conflict)
-	assert.Contains(t, err.Error(), "[30, 40)")
-	assert.ErrorIs(t, m.Commit(Modified, 1, 10, 90), ErrConflict)
+	require.NoError(t, m.Commit(Overwrite, 2, 60, 70))
+	_, planned := m.Plan(Modified, 1, 10, 90, nil, nil)
+	for _, err := range []error{planned, m.Commit(Modified, 1, 10, 90)} {
+		var conflict *ConflictError
+		require.ErrorAs(t, err, &conflict)
+		assert.Equal(t, ConflictError{ErrConflict, Modified, 1, State{Of(1, 2), Of(2)}, 30, 40}, *conflict)
+		assert.Contains(t, err.Error(), "[30, 40)")
+	}
 }
 
 func TestEvictionOfAPartKeepsTheMemory(t *testing.T) {
