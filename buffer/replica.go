@@ -303,10 +303,13 @@ type pagelock struct {
 // copies asynchronously only from such memory.
 const worthLocking = 64 << 10
 
-// lock page-locks the host's replica for copies on the stream, where that makes a difference and
-// is worth its price. It reports whether copies touch the replica in stream order.
+// lock keeps the host's replica for copies on the stream, and page-locks it where that makes a difference
+// and is worth its price. It reports whether copies touch the replica in stream order.
 func (s *storage) lock(stream *hal.Stream) (ordered bool) {
 	dev, h := stream.Device(), &s.host
+	if h.home != nil && stream.Use(h.home) != nil {
+		return false
+	}
 	if dev.Caps().Has(hal.CapPageableOrder) {
 		return true
 	}
@@ -316,7 +319,7 @@ func (s *storage) lock(stream *hal.Stream) (ordered bool) {
 		}
 	}
 	if h.home != nil && h.home.Device().Same(dev) {
-		return stream.Use(h.home) == nil
+		return true
 	}
 	if h.bytes == nil || s.size < worthLocking || !dev.Caps().Has(hal.CapRegister) {
 		return false
