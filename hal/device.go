@@ -137,8 +137,9 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, s.shortage(op, kind, size, fmt.Sprintf("one allocation is at most %d bytes", info.MaxAlloc), nil)
 	}
+	freed := s.reaper.count()
 	drv, err := s.drv.Alloc(kind, size, align)
-	if err != nil && isKind(err, ErrOutOfMemory) && s.reaper.sweep() > 0 {
+	if err != nil && isKind(err, ErrOutOfMemory) && s.reaper.collect(freed) {
 		drv, err = s.drv.Alloc(kind, size, align)
 	}
 	if err != nil {

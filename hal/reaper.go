@@ -15,6 +15,7 @@ type reaper struct {
 	running bool
 
 	sweeping int
+	finished uint64 // items so far
 }
 
 type reaped struct {
@@ -84,8 +85,29 @@ func (r *reaper) sweep() int {
 	r.mu.Lock()
 	r.items = append(kept, r.items...)
 	r.sweeping--
+	r.finished += uint64(n)
+	r.idle.Broadcast()
 	r.mu.Unlock()
 	return n
+}
+
+// count is the number of items finished so far.
+func (r *reaper) count() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.finished
+}
+
+// collect finishes what is ready, lets others who are at it come to their end, and reports whether anything
+// has been finished since the count was taken.
+func (r *reaper) collect(since uint64) bool {
+	r.sweep()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.sweeping > 0 {
+		r.idle.Wait()
+	}
+	return r.finished != since
 }
 
 func (r *reaper) pending() int {
