@@ -21,7 +21,7 @@ var Rules = []Rule{
 	{"coherence/diagram", []string{"coherence"}, "it draws the table and does nothing else"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver"}, "what programs use rests on the narrow interface only"},
-	{"hal/pool", []string{"hal"}, "pools are made of what programs use"},
+	{"hal/pool", []string{"hal", "hal/driver"}, "pools are made of what programs use"},
 	{"buffer", []string{"hal", "coherence", "internal/..."}, "buffers know devices and the protocol, but no backend"},
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},

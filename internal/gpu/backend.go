@@ -255,7 +255,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 			caps |= c
 		}
 	}
-	add(driver.CapHostCallback, api.Has(CallHostCall))
+	add(driver.CapHostCallback|driver.CapPageableOrder, api.Has(CallHostCall))
 	add(driver.CapGate, api.Has(CallHostCall) || api.Has(CallWaitValue) && has[AttrWaitValue])
 	add(driver.CapRegister, has[AttrRegister] && api.Has(CallHostRegister))
 	add(driver.CapPeerCopy, api.Has(CallCopyPeer) && api.Has(CallPeerEnable) && api.Has(CallCanAccessPeer))

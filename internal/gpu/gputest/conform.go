@@ -25,18 +25,12 @@ func (h *Harness) Suite(codes gpu.Codes) conformance.Harness {
 		return func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, h.backend, ordinal) }
 	}
 	suite := conformance.Harness{
-		Open:    open(0),
-		Peer:    open(1),
-		Backend: h.backend,
-		Short:   testing.Short(),
-		VendorCodes: func() []conformance.VendorCode {
-			var list []conformance.VendorCode
-			for code, s := range codes {
-				list = append(list, conformance.VendorCode{Code: int64(code), Name: s.Name, Kind: s.Kind})
-			}
-			return list
-		},
-		Faults: func() conformance.FaultControl { return &faults{sim: h.sim} },
+		Open:        open(0),
+		Peer:        open(1),
+		Backend:     h.backend,
+		Short:       testing.Short(),
+		VendorCodes: vendorCodes(codes),
+		Faults:      func() conformance.FaultControl { return &faults{sim: h.sim} },
 	}
 	if h.Retain != "" {
 		suite.Contexts = func() int {
@@ -50,6 +44,16 @@ func (h *Harness) Suite(codes gpu.Codes) conformance.Harness {
 		}
 	}
 	return suite
+}
+
+func vendorCodes(codes gpu.Codes) func() []conformance.VendorCode {
+	return func() []conformance.VendorCode {
+		var list []conformance.VendorCode
+		for code, s := range codes {
+			list = append(list, conformance.VendorCode{Code: int64(code), Name: s.Name, Kind: s.Kind})
+		}
+		return list
+	}
 }
 
 // faults makes calls of the simulated driver fail.

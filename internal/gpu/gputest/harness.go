@@ -92,6 +92,25 @@ func (h *Harness) open(t testing.TB, ordinal int) driver.Device {
 	return d
 }
 
+// need skips the test on hardware that lacks a capability; the simulated driver has them all.
+func (h *Harness) need(t testing.TB, d driver.Device, caps driver.Caps) {
+	t.Helper()
+	if missing := caps &^ d.Info().Caps; missing != 0 {
+		if h.sim != nil {
+			t.Fatalf("the simulated device lacks %q", missing)
+		}
+		t.Skipf("the device lacks %q", missing)
+	}
+}
+
+// kindsOf are the kinds of memory that the device has.
+func kindsOf(d driver.Device) []driver.Kind {
+	if d.Info().Caps.Has(driver.CapShared) {
+		return kinds
+	}
+	return kinds[:2]
+}
+
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

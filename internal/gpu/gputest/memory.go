@@ -13,7 +13,7 @@ var kinds = []driver.Kind{driver.KindDevice, driver.KindHost, driver.KindShared}
 func kindsAndAlignments(h *Harness, t *testing.T) {
 	h.reset(t, 1)
 	d := h.open(t, 0)
-	for _, k := range kinds {
+	for _, k := range kindsOf(d) {
 		for align := uint64(0); align <= d.Info().MaxAlign; align = max(2*align, 1) {
 			m, err := d.Alloc(k, 777, align)
 			ok(t, err)
@@ -92,6 +92,7 @@ func register(h *Harness, t *testing.T, lack simgpu.Lack) {
 	}
 	h.reset(t, 1)
 	d := h.open(t, 0)
+	h.need(t, d, driver.CapRegister)
 	s := newStream(t, d)
 	data := random(3, 10000)
 	r := d.(driver.Registerer)

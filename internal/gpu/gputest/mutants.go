@@ -3,6 +3,7 @@ package gputest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -17,7 +18,11 @@ type mutant struct {
 	plant func(gpu.API) gpu.API
 }
 
+// sound has no bug, and shows that what finds the others is the bug.
+const sound = "nothing"
+
 var mutants = []mutant{
+	{sound, func(a gpu.API) gpu.API { return a }},
 	{"forgets to make the device current", func(a gpu.API) gpu.API { return &staleContext{API: a} }},
 	{"does not wait for events", func(a gpu.API) gpu.API { return noWait{a} }},
 	{"copies in on another stream", func(a gpu.API) gpu.API { return copyInElsewhere{a} }},
@@ -215,8 +220,6 @@ func (noStreamDestroy) StreamDestroy(gpu.Context, uintptr) gpu.Code { return gpu
 func PlantedBugs(t *testing.T, h *Harness, codes gpu.Codes, plant func(func(gpu.API) gpu.API) driver.Backend) {
 	h.start(t)
 	t.Cleanup(func() { h.calm(t, 0) })
-	sound := h.backend
-	defer func() { h.backend = sound }()
 	for i, m := range mutants {
 		if h.Retain == "" && m.name == "keeps its context" {
 			continue // there is none to keep
@@ -226,10 +229,12 @@ func PlantedBugs(t *testing.T, h *Harness, codes gpu.Codes, plant func(func(gpu.
 			h.backend = plant(m.plant)
 			suite := h.Suite(codes)
 			suite.Short = true
-			found := h.finds(t, suite)
-			if found == "" {
+			switch found := h.finds(t, suite); {
+			case m.name == sound && found != "":
+				t.Errorf("a bug is found where there is none, by %s", found)
+			case m.name != sound && found == "":
 				t.Error("nothing finds the bug")
-			} else {
+			default:
 				t.Log("found by ", found)
 			}
 		})
@@ -246,7 +251,7 @@ func (h *Harness) finds(t *testing.T, suite conformance.Harness) (found string) 
 		}
 		switch v := h.sim.Violations(); {
 		case r.Outcome == conformance.Failed:
-			found = r.Check.FullName()
+			found = r.Check.FullName() + ": " + strings.Join(r.Log, "; ")
 		case len(v) > 0:
 			found = fmt.Sprintf("the driver in %s: %s", r.Check.FullName(), v[0])
 		default:

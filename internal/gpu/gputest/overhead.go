@@ -41,14 +41,20 @@ func callsDoNotAllocate(h *Harness, t *testing.T) {
 type Raw struct {
 	Current func() // makes the context of device 0 current
 
-	CopyIn func(dst, host, n, stream uintptr)
-	Fill   func(dst uintptr, v uint8, n, stream uintptr)
-	Record func(event, stream uintptr)
-	Query  func(stream uintptr)
+	CopyIn  func(dst, host, n, stream uintptr)
+	CopyOut func(host, src, n, stream uintptr)
+	Fill    func(dst uintptr, v uint8, n, stream uintptr)
+	Record  func(event, stream uintptr)
+	Query   func(stream uintptr)
+	Sync    func(stream uintptr)
+	Alloc   func(n uintptr) uintptr
+	Free    func(addr uintptr)
 }
 
-// Overhead measures calls of the driver interface and, beside each, the vendor's call that it
-// makes. The driver's work is made free.
+// Overhead measures calls of the driver interface ("driver") and, beside each, the vendor's call that
+// it makes: on a thread whose context is current already ("raw"), and with the context made current
+// each time, as a goroutine that may have changed threads must ("raw-bound"). The driver's work
+// is made free.
 func Overhead(b *testing.B, h *Harness, raw Raw) {
 	h.start(b)
 	ok(b, h.sim.Set(simgpu.Free, 1))
@@ -60,6 +66,27 @@ func Overhead(b *testing.B, h *Harness, raw Raw) {
 	ev := newEvent(b, d, false)
 	dst, p := whole(m), locked.HostPointer()
 	event := gpu.EventHandle(ev)
+	bench := func(name string, each, once bool, fn func()) {
+		b.Run(name, func(b *testing.B) {
+			if once {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				raw.Current()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if each {
+					runtime.LockOSThread()
+					raw.Current()
+				}
+				fn()
+				if each {
+					runtime.UnlockOSThread()
+				}
+			}
+		})
+		ok(b, s.Sync())
+	}
 	for _, c := range []struct {
 		name    string
 		raw     func()
@@ -74,22 +101,8 @@ func Overhead(b *testing.B, h *Harness, raw Raw) {
 		{"query", func() { raw.Query(s.Handle()) },
 			func() { _, _ = s.Query() }},
 	} {
-		b.Run(c.name+"/raw", func(b *testing.B) {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			raw.Current()
-			b.ReportAllocs()
-			for b.Loop() {
-				c.raw()
-			}
-		})
-		ok(b, s.Sync())
-		b.Run(c.name+"/driver", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.wrapped()
-			}
-		})
-		ok(b, s.Sync())
+		bench(c.name+"/raw", false, true, c.raw)
+		bench(c.name+"/raw-bound", true, false, c.raw)
+		bench(c.name+"/driver", false, false, c.wrapped)
 	}
 }

@@ -24,6 +24,7 @@ var tests = []struct {
 	{"Devices/AreListedWithoutAContext", onlySim, devicesAreListed},
 	{"Devices/OrdinalOutOfRange", anywhere, ordinalOutOfRange},
 	{"Devices/NoneIsNoError", onlySim, noDevices},
+	{"Devices/EachCallFails", onlySim, loadFails},
 	{"Devices/CancelledContext", onlySim, cancelledContext},
 	{"Devices/HandlesAreIndependent", anywhere, handlesAreIndependent},
 	{"Devices/LackingAbilities", onlySim, lackingAbilities},
@@ -67,8 +68,11 @@ func Run(t *testing.T, h *Harness) {
 // RunHardware runs on real devices the tests that need no simulated driver. Without a device it is
 // skipped, unless HALYARD_REQUIRE has the name.
 func RunHardware(t *testing.T, b driver.Backend, require string) {
-	h := &Harness{backend: b}
-	h.count = len(Hardware(t, b, require))
+	h := &Harness{backend: b, count: len(Hardware(t, b, require))}
+	h.runHardware(t)
+}
+
+func (h *Harness) runHardware(t *testing.T) {
 	for _, c := range tests {
 		if c.where == anywhere {
 			t.Run(c.name, func(t *testing.T) { c.test(h, t) })

@@ -34,6 +34,7 @@ func streamWaits(h *Harness, t *testing.T) {
 func streamAllocates(h *Harness, t *testing.T) {
 	h.seeds(t, 4, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
+		h.need(t, d, driver.CapStreamAlloc)
 		s := newStream(t, d)
 		sa := s.(driver.StreamAllocator)
 		want := random(seed, 4000)
@@ -63,6 +64,7 @@ func streamAllocates(h *Harness, t *testing.T) {
 func streamPrefetches(h *Harness, t *testing.T) {
 	h.reset(t, 2)
 	d := h.open(t, 0)
+	h.need(t, d, driver.CapPrefetch)
 	s := newStream(t, d)
 	m := alloc(t, d, driver.KindShared, 1<<16)
 	want := random(1, 1<<16)

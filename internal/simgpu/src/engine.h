@@ -333,6 +333,7 @@ struct engine {
     bool executing, sleeping, calling;
     u32 waiters;
     u64 seq, pending, moved;
+    struct lane *last; /* that work was taken from */
     struct lane **active;
     u32 nactive, cactive;
     struct lane **lanes;

@@ -107,6 +107,7 @@ void lanes_free(void) {
     }
     E.lanes = NULL;
     E.active = NULL;
+    E.last = NULL;
     E.idle_first = E.idle_last = NULL;
     E.nlanes = E.clanes = E.nactive = E.cactive = E.nidle = 0;
 }
@@ -413,7 +414,6 @@ static u64 size_of(const struct op *op) {
 }
 
 static void pick(struct search *s, u64 *rng, u64 max, const struct lane *except) {
-    static struct lane *last;
     u32 policy = roll(rng) >> 62 ? E.policy : ANY;
     s->found = NULL;
     s->n = 0;
@@ -432,7 +432,7 @@ static void pick(struct search *s, u64 *rng, u64 max, const struct lane *except)
         else if (policy == NEWEST)
             better = l->head->seq > s->found->head->seq;
         else if (policy == SAME)
-            better = l == last || (s->found != last && roll(rng) >> 33 & 1);
+            better = l == E.last || (s->found != E.last && roll(rng) >> 33 & 1);
         else if (policy == LAST_MADE)
             better = l->slot > s->found->slot;
         else
@@ -440,7 +440,7 @@ static void pick(struct search *s, u64 *rng, u64 max, const struct lane *except)
         if (better)
             s->found = l;
     }
-    last = s->found;
+    E.last = s->found;
 }
 
 static bool step(u64 *rng, u64 max, bool *poll) {

@@ -1,0 +1,25 @@
+//go:build cuda && linux
+
+package gputest
+
+import (
+	"testing"
+
+	"github.com/go-halyard/halyard/backends/cuda"
+)
+
+// What runs on hardware must not lean on the simulated driver. On its devices it must pass, too.
+func TestHardwareTestsNeedNoSimulatedDriver(t *testing.T) {
+	library, _ := Libraries(t, "cuda")
+	t.Setenv("HALYARD_CUDA_LIBRARY", library)
+	h := &Harness{backend: cuda.New(), count: 2}
+	h.runHardware(t)
+}
+
+func BenchmarkHardwareOnTheSimulatedDriver(b *testing.B) {
+	library, _ := Libraries(b, "cuda")
+	b.Setenv("HALYARD_CUDA_LIBRARY", library)
+	none := func(a, b, c, d uintptr) {}
+	benchHardware(b, cuda.New(), Raw{Current: func() {}, CopyIn: none, CopyOut: none, Sync: func(uintptr) {},
+		Query: func(uintptr) {}, Alloc: func(uintptr) uintptr { return 0 }, Free: func(uintptr) {}})
+}
