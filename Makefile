@@ -7,9 +7,9 @@ STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REPORT := $(GO) run ./internal/testreport
 
 # What go-gl/cl and gorgonia.org/cu need to compile against current headers (README, "Linked builds").
-CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
+HALYARD_CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
 LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A \
-	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(CUDA_INCLUDE))
+	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(HALYARD_CUDA_INCLUDE))
 SIM := .cache/simgpu
 
 .PHONY: help run test race lint vet cross bench sim linked generate check clean
@@ -59,13 +59,13 @@ sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print h
 	@$(GO) run ./internal/simdrivers -dir $(SIM)
 
 linked: ## build and test with gorgonia.org/cu and go-gl/cl (cgo, CUDA 11.8 to 12.9 and OpenCL headers); CUDA is simulated
-	@[ -n "$(CUDA_INCLUDE)" ] || { echo "no cuda.h found: set CUDA_INCLUDE to the folder that holds it"; exit 1; }
+	@[ -n "$(HALYARD_CUDA_INCLUDE)" ] || { echo "no cuda.h found: set HALYARD_CUDA_INCLUDE to the folder that holds it"; exit 1; }
 	@set -e; settings=$$($(GO) run ./internal/simdrivers -dir $(SIM)); eval "$$settings"; \
 	lib=$(CURDIR)/$(SIM)/linked; mkdir -p "$$lib"; ln -sf "$$HALYARD_CUDA_LIBRARY" "$$lib/libcuda.so.1"; ln -sf libcuda.so.1 "$$lib/libcuda.so"; \
 	export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g $(LINKED_CFLAGS)" CGO_LDFLAGS="-O2 -g -L$$lib" LD_LIBRARY_PATH="$$lib$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}"; \
 	mkdir -p bin; $(GO) build -tags "$(TAGS) linked" -o bin/halyard-linked ./cmd/halyard; \
 	$(GO) vet -tags "$(TAGS) linked" ./...; \
-	$(REPORT) -tags "$(TAGS) linked" ./...
+	$(REPORT) -tags "$(TAGS) linked" ./backends/cuda ./backends/opencl ./cmd/... ./examples/...
 
 generate: ## make the generated files again
 	$(GO) generate ./...

@@ -26,32 +26,34 @@ func (c Check) FullName() string { return c.Group + "/" + c.Name }
 // ones.
 func Checks() []Check { return slices.Clone(checks) }
 
-// checks is set by init, since checks refer to the list themselves.
-var checks []Check
+var checks = inOrder([]group{
+	{"Enumeration", enumerationChecks},
+	{"Allocation", allocationChecks},
+	{"Copy", copyChecks},
+	{"Fill", fillChecks},
+	{"Bounds", boundsChecks},
+	{"StreamOrder", streamOrderChecks},
+	{"Events", eventChecks},
+	{"Lifetime", lifetimeChecks},
+	{"HostMemory", hostMemoryChecks},
+	{"Errors", errorChecks},
+	{"Concurrency", concurrencyChecks},
+	{"OutOfMemory", shortageChecks},
+	{"Capabilities", capabilityChecks},
+	{"Coherence", coherenceChecks},
+})
 
-func init() {
-	for _, g := range []struct {
-		name   string
-		checks []Check
-	}{
-		{"Enumeration", enumerationChecks},
-		{"Allocation", allocationChecks},
-		{"Copy", copyChecks},
-		{"Fill", fillChecks},
-		{"Bounds", boundsChecks},
-		{"StreamOrder", streamOrderChecks},
-		{"Events", eventChecks},
-		{"Lifetime", lifetimeChecks},
-		{"HostMemory", hostMemoryChecks},
-		{"Errors", errorChecks},
-		{"Concurrency", concurrencyChecks},
-		{"OutOfMemory", shortageChecks},
-		{"Capabilities", capabilityChecks},
-		{"Coherence", coherenceChecks},
-	} {
+type group struct {
+	name   string
+	checks []Check
+}
+
+func inOrder(groups []group) (all []Check) {
+	for _, g := range groups {
 		for _, c := range g.checks {
 			c.Group = g.name
-			checks = append(checks, c)
+			all = append(all, c)
 		}
 	}
+	return all
 }

@@ -38,9 +38,11 @@ var coherenceChecks = []Check{
 	{Name: "RangeWriteMovesOnlyTheRange", Rule: "After a write to a range no more than the range is copied.", run: rangeWrite},
 	{Name: "CloneIsIndependent", Rule: "A clone has the bytes and shares none with the original.", run: cloneIndependent},
 	{Name: "PrefetchAndSyncTo", Rule: "What was brought to a place ahead of time is not copied again.", run: prefetchAndSyncTo},
+	{Name: "PageLockedHome", Rule: "A buffer whose host replica is page-locked memory of the device keeps the same rules.", run: pageLockedHome},
 	{Name: "ThreePlacesAgree", Rule: "Whichever of three places writes, all of them read it.", run: threePlaces},
 	{Name: "CrossBackendPlacesAgree", Rule: "Devices of different backends share a buffer like those of one.", NeedsOther: true, run: crossBackendPlaces},
 	{Name: "CrossStreamReadAfterWrite", Rule: "A read on one stream waits for the write on another.", Needs: hal.CapGate, run: crossStreamReadAfterWrite},
+	{Name: "CrossDeviceReadAfterWrite", Rule: "A read on one device waits for the write on another.", Needs: hal.CapGate, run: crossDeviceReadAfterWrite},
 	{Name: "WriteAfterReadWaits", Rule: "A write on one stream waits for reads of the same replica on others.", Needs: hal.CapGate, run: writeAfterRead},
 	{Name: "ReadersDoNotWait", Rule: "A read waits for no other read.", Needs: hal.CapGate, run: readersDoNotWait},
 	{Name: "OtherReplicaDoesNotWait", Rule: "A write does not wait for reads of another replica.", Needs: hal.CapGate, run: otherReplica},
@@ -154,7 +156,6 @@ func (t *T) apart(n int) int {
 // standing is everything that must not change when an access is refused. Copies that a read has
 // already caused may stay.
 type standing struct {
-	data    []byte
 	state   coherence.State
 	version int64
 }
@@ -400,26 +401,39 @@ func closedStream(t *T) {
 	data := t.random(n)
 	b := t.holding(data)
 	intact := func(what string) {
-		t.same(t.hostReads(b), data, "at the host, after %s", what)
-		t.same(t.deviceReads(b, s), data, "at the device, after %s", what)
+		t.same(t.hostReads(b), data, "at the host, %s", what)
+		t.same(t.deviceReads(b, s), data, "at the device, %s", what)
 	}
-	for what, call := range map[string]func() error{
-		"acquire for Read":      func() error { _, err := b.Acquire(closed, coherence.Read); return err },
-		"acquire for ReadWrite": func() error { _, err := b.Acquire(closed, coherence.ReadWrite); return err },
-		"acquire for Overwrite": func() error { _, err := b.Acquire(closed, coherence.Overwrite); return err },
-		"prefetch":              func() error { return b.Prefetch(closed) },
-		"mark modified":         func() error { return b.MarkModified(closed) },
+	acquire := func(mode coherence.Action) func() error {
+		return func() error {
+			l, err := b.Acquire(closed, mode)
+			if err == nil {
+				_ = l.Release()
+			}
+			return err
+		}
+	}
+	for _, c := range []struct {
+		what string
+		call func() error
+	}{
+		{"acquire for Read", acquire(coherence.Read)},
+		{"acquire for ReadWrite", acquire(coherence.ReadWrite)},
+		{"acquire for Overwrite", acquire(coherence.Overwrite)},
+		{"prefetch", func() error { return b.Prefetch(closed) }},
+		{"mark modified", func() error { return b.MarkModified(closed) }},
 	} {
-		intact("nothing")
+		what, call := c.what, c.call
+		intact("before " + what)
 		t.refusesAccess(b, what+" on a closed stream, both current", call, hal.ErrClosed)
-		intact(what)
+		intact("after " + what)
 		if what == "mark modified" {
 			continue
 		}
 		copy(data, t.random(8))
 		t.hostUpdates(b, 0, data[:8])
 		t.refusesAccess(b, what+" on a closed stream, the device stale", call, hal.ErrClosed)
-		intact(what)
+		intact("after " + what)
 	}
 }
 
@@ -829,6 +843,26 @@ func prefetchAndSyncTo(t *T) {
 	t.want(b.Version(nil) == st.Version && b.Version(t.dev) == st.Version, "versions %d and %d of %d", b.Version(nil), b.Version(t.dev), st.Version)
 }
 
+func pageLockedHome(t *T) {
+	s := t.stream(t.dev)
+	for _, n := range []int{1, 1000, 100_000} {
+		b, err := buffer.New[uint8](n, buffer.HostMemory(t.dev))
+		t.must(err, "new buffer")
+		t.Cleanup(func() { t.must(b.Close(), "close buffer") })
+		t.same(t.hostReads(b), make([]byte, n), "never written, at the host")
+		t.same(t.deviceReads(b, s), make([]byte, n), "never written, at the device")
+		for i := range 3 {
+			data := t.random(n)
+			t.hostWrites(b, data)
+			t.same(t.deviceReads(b, s), data, "round %d: what the host wrote", i)
+			more := t.random(n/2 + 1)
+			t.deviceUpdates(b, s, n/4, more)
+			copy(data[n/4:], more)
+			t.same(t.hostReads(b), data, "round %d: what the device updated", i)
+		}
+	}
+}
+
 // company is the device under test and the others that the harness has, the host first as nil.
 func (t *T) company() []*hal.Device {
 	devs := []*hal.Device{nil, t.dev}
@@ -926,6 +960,35 @@ func crossStreamReadAfterWrite(t *T) {
 		t.sync(c)
 		t.same(out, repeated(p, n), "round %d: on another stream", i)
 		t.same(arrives(t, viewed, "the view"), repeated(p, n), "round %d: at the host", i)
+	}
+}
+
+func crossDeviceReadAfterWrite(t *T) {
+	const n = 4096
+	devs := t.company()[1:]
+	if len(devs) < 2 {
+		t.Skipf("only one device")
+	}
+	for _, w := range devs {
+		for _, r := range devs {
+			if w == r || !w.Caps().Has(hal.CapGate) {
+				continue
+			}
+			writer, reader := t.stream(w), t.stream(r)
+			b := t.zeros(n)
+			t.deviceReads(b, reader)
+			g := t.shut(writer)
+			l := t.lease(b, writer, coherence.Overwrite)
+			t.must(writer.Fill(l.Region(), hal.Pattern8(0x2f)), "fill")
+			t.must(l.Release(), "release")
+			t.must(t.lease(b, reader, coherence.Read).Release(), "release")
+			e := t.recorded(reader)
+			t.busy(e, "%s reads what %s is still writing", r.Name(), w.Name())
+			t.letGo(g)
+			t.must(e.Sync(t.ctx), "sync")
+			t.same(t.deviceReads(b, reader), repeated(hal.Pattern8(0x2f), n), "%s reads what %s wrote", r.Name(), w.Name())
+			t.same(t.hostReads(b), repeated(hal.Pattern8(0x2f), n), "the host reads what %s wrote", w.Name())
+		}
 	}
 }
 

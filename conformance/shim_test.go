@@ -60,6 +60,9 @@ type bug struct {
 	closeDevice func(d *shimDevice) error
 	codes       []conformance.VendorCode
 
+	// mapped says which kinds of memory host and device take turns with.
+	mapped func(driver.Kind) bool
+
 	// liesAboutDone is set where work is reported done that is not: memory is then given back behind the
 	// scenes only when it really is, since the process would crash otherwise.
 	liesAboutDone bool
@@ -294,6 +297,9 @@ type shimMemory struct {
 	borrowed   bool // the real memory is another one's
 	registered unsafe.Pointer
 	shadow     []byte
+
+	registration driver.Memory // of memory that is registered and has a block of its own
+	writable     bool          // as it was mapped
 }
 
 func (m *shimMemory) Size() uint64    { return m.size }
@@ -302,6 +308,9 @@ func (m *shimMemory) Handle() uintptr { return m.real.Handle() + uintptr(m.off) 
 func (m *shimMemory) HostPointer() unsafe.Pointer {
 	if m.d.b.bug.hostPointer != nil {
 		return m.d.b.bug.hostPointer(m)
+	}
+	if m.NeedsMap() {
+		return m.view()
 	}
 	return m.pointer()
 }
@@ -327,6 +336,11 @@ func (m *shimMemory) Free() error {
 func (m *shimMemory) free() error {
 	if m.borrowed {
 		return nil
+	}
+	if m.registration != nil {
+		if err := m.registration.Free(); err != nil {
+			return err
+		}
 	}
 	if !m.d.b.bug.liesAboutDone {
 		return m.real.Free()

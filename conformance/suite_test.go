@@ -18,14 +18,14 @@ func opener(b driver.Backend, ordinal int) openFunc {
 
 func TestUnifiedHost(t *testing.T) {
 	b := host.New(host.Options{})
-	conformance.Run(t, conformance.Harness{Open: opener(b, 0), Backend: b, Short: testing.Short()})
+	conformance.Run(t, conformance.Harness{Open: opener(b, 0), Backend: b, Short: testing.Short() || raceEnabled})
 }
 
 func TestDiscreteHost(t *testing.T) {
 	b := host.New(host.Options{Discrete: 3, MemoryLimit: 128 << 20})
 	other := host.New(host.Options{Name: "elsewhere", Discrete: 1})
 	conformance.Run(t, conformance.Harness{
-		Open: opener(b, 1), Peer: opener(b, 2), Backend: b, Short: testing.Short(),
+		Open: opener(b, 1), Peer: opener(b, 2), Backend: b, Short: testing.Short() || raceEnabled,
 		Others: []openFunc{opener(other, 1), opener(other, 0)},
 	})
 }

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"sync"
 	"testing"
 
 	"gorgonia.org/cu"
@@ -11,20 +12,27 @@ import (
 )
 
 // raw are the driver's calls as gorgonia.org/cu makes them.
-func raw(testing.TB, string) gputest.Raw {
+func raw(testing.TB, ...string) gputest.Raw {
+	ctx := sync.OnceValue(func() cu.CUContext {
+		ctx, _ := cu.Device(0).RetainPrimaryCtx()
+		_ = cu.Device(0).ReleasePrimaryCtx() // the open device holds it
+		return ctx
+	})
 	return gputest.Raw{
-		Current: func() {
-			ctx, _ := cu.Device(0).RetainPrimaryCtx()
-			_ = cu.SetCurrentContext(ctx)
-			_ = cu.Device(0).ReleasePrimaryCtx()
-		},
+		Current: func() { _ = cu.SetCurrentContext(ctx()) },
 		CopyIn: func(dst, src, n, s uintptr) {
 			_ = cu.MemcpyHtoDAsync(cu.DevicePtr(dst), host(src), int64(n), stream(s))
+		},
+		CopyOut: func(dst, src, n, s uintptr) {
+			_ = cu.MemcpyDtoHAsync(host(dst), cu.DevicePtr(src), int64(n), stream(s))
 		},
 		Fill: func(dst uintptr, v uint8, n, s uintptr) {
 			_ = cu.MemsetD8Async(cu.DevicePtr(dst), v, int64(n), stream(s))
 		},
 		Record: func(e, s uintptr) { _ = event(e).Record(stream(s)) },
 		Query:  func(s uintptr) { _ = stream(s).Query() },
+		Sync:   func(s uintptr) { _ = stream(s).Synchronize() },
+		Alloc:  func(n uintptr) uintptr { p, _ := cu.MemAlloc(int64(n)); return uintptr(p) },
+		Free:   func(addr uintptr) { _ = cu.MemFree(cu.DevicePtr(addr)) },
 	}
 }

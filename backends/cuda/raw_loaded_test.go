@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -12,24 +13,35 @@ import (
 )
 
 // raw are the driver's calls as the loader makes them.
-func raw(t testing.TB, library string) gputest.Raw {
+func raw(t testing.TB, libraries ...string) gputest.Raw {
 	t.Helper()
-	lib, err := dl.Open("", library)
+	lib, err := dl.Open("", libraries...)
 	if err != nil {
-		t.Fatal(err)
+		t.Skip(err)
 	}
 	proc := func(c gpu.Call) dl.Proc { return lib.Proc(symbols[c].Name) }
-	copyIn, fill, record, query := proc(gpu.CallCopyIn), proc(gpu.CallFill8), proc(gpu.CallEventRecord), proc(gpu.CallStreamQuery)
+	ctx := sync.OnceValue(func() (ctx uintptr) {
+		proc(gpu.CallRetain).Call2(uintptr(unsafe.Pointer(&ctx)), 0)
+		proc(gpu.CallRelease).Call1(0) // the open device holds it
+		return ctx
+	})
+	setCurrent, query, sync := proc(gpu.CallMakeCurrent), proc(gpu.CallStreamQuery), proc(gpu.CallStreamSync)
+	copyIn, copyOut, fill, record := proc(gpu.CallCopyIn), proc(gpu.CallCopyOut), proc(gpu.CallFill8), proc(gpu.CallEventRecord)
+	alloc, free := proc(gpu.CallMemAlloc), proc(gpu.CallMemFree)
 	return gputest.Raw{
-		Current: func() {
-			var ctx uintptr
-			proc(gpu.CallRetain).Call2(uintptr(unsafe.Pointer(&ctx)), 0)
-			proc(gpu.CallMakeCurrent).Call1(ctx)
-			proc(gpu.CallRelease).Call1(0)
+		Current: func() { setCurrent.Call1(ctx()) },
+		CopyIn:  func(dst, host, n, stream uintptr) { copyIn.Call4(dst, host, n, stream) },
+		CopyOut: func(host, src, n, stream uintptr) { copyOut.Call4(host, src, n, stream) },
+		Fill:    func(dst uintptr, v uint8, n, stream uintptr) { fill.Call4(dst, uintptr(v), n, stream) },
+		Record:  func(event, stream uintptr) { record.Call2(event, stream) },
+		Query:   func(stream uintptr) { query.Call1(stream) },
+		Sync:    func(stream uintptr) { sync.Call1(stream) },
+		Alloc: func(n uintptr) uintptr {
+			w := dl.GetWords()
+			defer w.Put()
+			alloc.Call2(w.At(0), n)
+			return uintptr(w[0])
 		},
-		CopyIn: func(dst, host, n, stream uintptr) { copyIn.Call4(dst, host, n, stream) },
-		Fill:   func(dst uintptr, v uint8, n, stream uintptr) { fill.Call4(dst, uintptr(v), n, stream) },
-		Record: func(event, stream uintptr) { record.Call2(event, stream) },
-		Query:  func(stream uintptr) { query.Call1(stream) },
+		Free: func(addr uintptr) { free.Call1(addr) },
 	}
 }

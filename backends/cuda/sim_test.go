@@ -33,3 +33,17 @@ func TestPlantedBugs(t *testing.T) {
 		return gpu.NewBackend(vendor(plant))
 	})
 }
+
+// A driver as old as the symbols that are not optional.
+func TestOldestDriver(t *testing.T) {
+	h := harness(t)
+	h.Library, _ = gputest.Libraries(t, "cuda", gputest.Optional(symbols)...)
+	gputest.Minimal(t, h)
+}
+
+func TestIncompleteDriver(t *testing.T) {
+	const needed = "cuMemcpyHtoDAsync_v2"
+	h := harness(t)
+	h.Library, _ = gputest.Libraries(t, "cuda", needed)
+	gputest.Incomplete(t, h, needed)
+}

@@ -39,14 +39,14 @@ func bind(lib *dl.Library) (gpu.API, error) {
 // Init implements gpu.API. The flag that tells another process's memory to be mapped on first
 // use changed its number in ROCm 6, and is the only one allowed.
 func (a *api) Init() gpu.Code {
-	code := a.Table.Init()
-	if code != gpu.Success {
+	if code := a.Table.Init(); code != gpu.Success {
 		return code
 	}
-	if v, code := a.Version(); code == gpu.Success && release(v) < 6 {
+	v, code := a.Version()
+	if release(v) < 6 {
 		a.SetIPCFlags(0)
 	}
-	return gpu.Success
+	return code
 }
 
 // Retain implements gpu.API: a device's number is what is made current.

@@ -302,7 +302,7 @@ func TestCapabilities(t *testing.T) {
 	}{
 		{"plain", nil, driver.CapMap},
 		{"plain unified", fakeDevice{deviceHostUnified: uint32(1)}, driver.CapMap | driver.CapRegister},
-		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapMap | driver.CapRegister},
+		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapMap | driver.CapRegister | driver.CapPageableOrder},
 		{"coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}, driver.CapMap | driver.CapAddress},
 		{"fine", fakeDevice{deviceSVMCaps: uint64(svmFine)}, driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapPrefetch},
 		{"fine 2.0", fakeDevice{deviceSVMCaps: uint64(svmFine), deviceVersion: "OpenCL 2.0 x"}, driver.CapAddress | driver.CapShared | driver.CapConcurrent},

@@ -111,8 +111,10 @@ func BenchmarkAllocAndFree(b *testing.B) {
 					m, _ := p.t.createBuffer(p.ctx.cl, memReadWrite, n, 0)
 					p.t.releaseBuffer(m)
 				case tierUSM:
-					m, _ := p.hw.usm.deviceAlloc(p.ctx.cl, p.hw.id, n, vendorAlign)
+					m, _ := p.hw.usm.hostAlloc(p.ctx.cl, n, vendorAlign)
 					p.hw.usm.free(p.ctx.cl, m)
+				case tierSVM:
+					p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite|memSVMFineGrained, n, vendorAlign))
 				default:
 					p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite, n, vendorAlign))
 				}

@@ -119,7 +119,8 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	if !d.ctx.claim(s) {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrBusy, "%d bytes at %#x overlap memory that is registered", size, s.start)
 	}
-	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, host: ptr, registered: true}
+	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
+	m.host.Store((*byte)(ptr))
 	if d.tier == tierBuffer {
 		mem, st := d.t.createBuffer(d.ctx.cl, memReadWrite|memUseHostPtr, size, s.start)
 		if st != success {

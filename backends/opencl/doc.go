@@ -36,7 +36,7 @@
 // clSetKernelArgMemPointerINTEL or clSetKernelArgSVMPointer) and a cl_mem in the last
 // (clSetKernelArg).
 //
-// CPUs and integrated GPUs are unified. There, existing host memory can be registered and is used in
+// CPUs and integrated GPUs are unified. There the host sees memory of every kind, and existing host memory can be registered and is used in
 // place: by its address where the device reaches all of the process's memory, through
 // CL_MEM_USE_HOST_PTR in the buffer tier, and not at all in between.
 //

@@ -65,7 +65,7 @@ func (e *event) Query() (bool, error) {
 // Sync waits for the work.
 func (e *event) Sync() error {
 	e.mu.Lock()
-	cl := e.cl
+	cl, s := e.cl, e.stream
 	if cl == 0 {
 		e.mu.Unlock()
 		return nil
@@ -73,7 +73,13 @@ func (e *event) Sync() error {
 	// Recording the event again meanwhile must not take the command's event away.
 	e.dev.t.retainEvent(cl)
 	e.mu.Unlock()
+	s.mu.Lock()
+	s.waits(cl)
+	s.mu.Unlock()
 	err := e.dev.await("sync event", cl)
+	s.mu.Lock()
+	s.waited(cl)
+	s.mu.Unlock()
 	e.dev.t.releaseEvent(cl)
 	return err
 }

@@ -65,7 +65,7 @@ type hardware struct {
 	uuid                               driver.UUID
 	pci                                driver.PCI
 	total, maxAlloc, align             uint64
-	unified, emulated                  bool
+	unified, cpu, emulated             bool
 	freeMemory                         bool // it tells its free memory
 	unifiedSVM                         bool // cl_khr_unified_svm
 
@@ -100,7 +100,8 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 		h.align = 128 // the size of the largest type, long16
 	}
 	kind := f.number(deviceType)
-	h.unified = kind&deviceTypeCPU != 0 || f.number(deviceHostUnified) != 0
+	h.cpu = kind&deviceTypeCPU != 0
+	h.unified = h.cpu || f.number(deviceHostUnified) != 0
 	h.emulated = strings.Contains(strings.ToLower(h.name), "emulat") || strings.Contains(strings.ToLower(h.name), "simulat")
 
 	extensions := map[string]bool{}
@@ -195,6 +196,8 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 		}
 	}
 	set(driver.CapMemInfo, h.freeMemory)
+	// A driver of a discrete device may read the host's memory early, into a buffer of its own.
+	set(driver.CapPageableOrder, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
 	set(driver.CapMap, chosen == tierBuffer || chosen == tierSVMCoarse)
 	switch chosen {

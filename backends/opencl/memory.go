@@ -3,6 +3,7 @@
 package opencl
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -19,9 +20,9 @@ type memory struct {
 	base uintptr // what the vendor gave, at or before addr
 	mem  uintptr // the cl_mem, or 0
 
-	host       unsafe.Pointer // where the host sees it, or nil
-	owned      []byte         // the host memory behind a cl_mem
-	charged    uint64         // bytes that count against the device's memory
+	host       atomic.Pointer[byte] // where the host sees it, or nil
+	owned      []byte               // the host memory behind a cl_mem
+	charged    uint64               // bytes that count against the device's memory
 	registered bool
 }
 
@@ -95,12 +96,13 @@ func (m *memory) allocAddress(op string, align uint64) error {
 	ask := min(align, vendorAlign)
 	var st status
 	var api string
+	visible := m.visible()
 	switch {
 	case d.tier != tierUSM:
 		api = "clSVMAlloc"
 		flags := uint64(memReadWrite)
 		// Memory that only the device touches need not be fine-grained.
-		if d.tier == tierSVM && m.kind != driver.KindDevice {
+		if d.tier == tierSVM && visible {
 			flags |= memSVMFineGrained
 		}
 		if m.base = d.t.svmAlloc(d.ctx.cl, flags, size, ask); m.base == 0 {
@@ -108,12 +110,12 @@ func (m *memory) allocAddress(op string, align uint64) error {
 			err.Shortage = d.shortage(m)
 			return err
 		}
-	case m.kind == driver.KindHost:
-		api = "clHostMemAllocINTEL"
-		m.base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
 	case m.kind == driver.KindShared:
 		api = "clSharedMemAllocINTEL"
 		m.base, st = d.hw.usm.sharedAlloc(d.ctx.cl, d.hw.id, size, ask)
+	case visible:
+		api = "clHostMemAllocINTEL"
+		m.base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
 	default:
 		api = "clDeviceMemAllocINTEL"
 		m.base, st = d.hw.usm.deviceAlloc(d.ctx.cl, d.hw.id, size, ask)
@@ -122,11 +124,14 @@ func (m *memory) allocAddress(op string, align uint64) error {
 		return m.allocationFailure(op, api, st)
 	}
 	m.addr = (m.base + uintptr(align-1)) &^ uintptr(align-1)
-	if m.kind != driver.KindDevice {
-		m.host = dl.Pointer(m.addr)
+	if visible {
+		m.host.Store((*byte)(dl.Pointer(m.addr)))
 	}
 	return nil
 }
+
+// visible reports whether the host can touch the memory: all but a discrete device's own.
+func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.Unified }
 
 // allocBuffer makes a cl_mem. One of KindHost stands on the system's memory: with
 // CL_MEM_USE_HOST_PTR a mapping is always at the same address, and a device that shares the
@@ -144,8 +149,8 @@ func (m *memory) allocBuffer(op string) error {
 		}
 		flags |= memUseHostPtr
 		m.owned = owned
-		m.host = unsafe.Pointer(unsafe.SliceData(owned))
-		m.addr = uintptr(m.host)
+		m.host.Store(unsafe.SliceData(owned))
+		m.addr = uintptr(unsafe.Pointer(unsafe.SliceData(owned)))
 	}
 	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, m.addr)
 	if st != success {
@@ -169,12 +174,13 @@ func (m *memory) Handle() uintptr {
 	return m.addr
 }
 
-// HostPointer is where the host sees the memory.
-func (m *memory) HostPointer() unsafe.Pointer { return m.host }
+// HostPointer is where the host sees the memory. For memory of KindDevice in the buffer tier of a unified
+// device it is known from the first Map on, and may change with the next.
+func (m *memory) HostPointer() unsafe.Pointer { return unsafe.Pointer(m.host.Load()) }
 
 // NeedsMap reports whether the host must map the memory first.
 func (m *memory) NeedsMap() bool {
-	return m.host != nil && (m.mem != 0 || m.dev.tier == tierSVMCoarse)
+	return m.visible() && (m.mem != 0 || m.dev.tier == tierSVMCoarse)
 }
 
 // Free gives the memory back.
@@ -199,7 +205,7 @@ func (m *memory) Free() error {
 		d.t.svmFree(d.ctx.cl, m.base)
 	}
 	if m.registered {
-		start := uintptr(m.host)
+		start := uintptr(m.HostPointer())
 		d.ctx.yield(span{start, start + uintptr(m.size)})
 	}
 	d.ctx.held.Add(-m.charged)

@@ -26,6 +26,8 @@ type stream struct {
 	lent  uintptr // event that a Sync waits for and will release in the stream's place, or 0
 	dirty bool    // commands were enqueued since the last flush
 	probe uintptr // marker that a Query left behind, or 0
+
+	pacing pacing
 }
 
 // NewStream creates a queue. OpenCL has no priorities without an extension.
@@ -52,6 +54,7 @@ func (s *stream) Close() error {
 	defer s.mu.Unlock()
 	s.forget(&s.last)
 	s.forget(&s.probe)
+	s.forget(&s.pacing.checkpoint)
 	return s.dev.check("close", "clReleaseCommandQueue", t.releaseQueue(s.queue))
 }
 
@@ -75,6 +78,7 @@ func (s *stream) enqueued(op, api string, ev uintptr, st status) error {
 		old = 0
 	}
 	s.last, s.dirty = ev, true
+	s.count(ev)
 	s.mu.Unlock()
 	if old != 0 {
 		s.dev.t.releaseEvent(old)
@@ -87,6 +91,7 @@ func (s *stream) Copy(dst, src driver.Region) error {
 	const op = "copy"
 	d := s.dev
 	to, from := dst.Mem.(*memory), src.Mem.(*memory)
+	s.pace()
 	s.mu.Lock()
 	if d.tier == tierBuffer {
 		ev, st := d.t.copyBuffer(s.queue, from.mem, to.mem, src.Off, dst.Off, dst.Len)
@@ -111,6 +116,7 @@ func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	const op = "copy in"
 	d := s.dev
 	to := dst.Mem.(*memory)
+	s.pace()
 	s.mu.Lock()
 	if d.tier == tierBuffer {
 		ev, st := d.t.writeBuffer(s.queue, to.mem, dst.Off, dst.Len, dl.Address(src))
@@ -124,6 +130,7 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	const op = "copy out"
 	d := s.dev
 	from := src.Mem.(*memory)
+	s.pace()
 	s.mu.Lock()
 	if d.tier == tierBuffer {
 		ev, st := d.t.readBuffer(s.queue, from.mem, src.Off, src.Len, dl.Address(dst))
@@ -137,6 +144,7 @@ func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
 	d := s.dev
 	to := dst.Mem.(*memory)
+	s.pace()
 	s.mu.Lock()
 	switch d.tier {
 	case tierBuffer:
@@ -167,14 +175,17 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 		return s.enqueued(op, "clEnqueueSVMMap", ev, st)
 	}
 	addr, ev, st := s.dev.t.mapBuffer(s.queue, m.mem, flags, 0, m.size)
-	err := s.enqueued(op, "clEnqueueMapBuffer", ev, st)
-	if err == nil && addr != uintptr(m.host) {
-		// The host would read and write beside the memory.
-		_ = s.Unmap(m)
-		return refusal(op, s.dev.info.Ordinal, driver.ErrInternal,
-			"the memory was mapped at %#x instead of %#x, where it is", addr, uintptr(m.host))
+	if err := s.enqueued(op, "clEnqueueMapBuffer", ev, st); err != nil {
+		return err
 	}
-	return err
+	if m.addr != 0 && addr != m.addr {
+		// The host would read and write beside the memory.
+		_ = s.unmap(op, m, addr)
+		return refusal(op, s.dev.info.Ordinal, driver.ErrInternal,
+			"the memory was mapped at %#x instead of %#x, where it is", addr, m.addr)
+	}
+	m.host.Store((*byte)(dl.Pointer(addr)))
+	return nil
 }
 
 // Unmap hands memory back to the device.
@@ -184,12 +195,16 @@ func (s *stream) Unmap(mem driver.Memory) error {
 	if !m.NeedsMap() {
 		return nil
 	}
+	return s.unmap(op, m, uintptr(m.HostPointer()))
+}
+
+func (s *stream) unmap(op string, m *memory, addr uintptr) error {
 	s.mu.Lock()
 	if m.mem == 0 {
-		ev, st := s.dev.t.svmUnmap(s.queue, m.addr)
+		ev, st := s.dev.t.svmUnmap(s.queue, addr)
 		return s.enqueued(op, "clEnqueueSVMUnmap", ev, st)
 	}
-	ev, st := s.dev.t.unmapBuffer(s.queue, m.mem, uintptr(m.host))
+	ev, st := s.dev.t.unmapBuffer(s.queue, m.mem, addr)
 	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
 }
 
@@ -373,9 +388,11 @@ func (s *stream) Sync() error {
 	}
 	// The stream lends its own reference instead of making another: two calls less.
 	s.lent = cl
+	s.waits(cl)
 	s.mu.Unlock()
 	err := s.dev.await(op, cl)
 	s.mu.Lock()
+	s.waited(cl)
 	s.lent = 0
 	if s.last == cl {
 		s.last, s.dirty = 0, false
@@ -392,8 +409,12 @@ func (s *stream) syncTail(op string) error {
 	if err != nil || cl == 0 {
 		return err
 	}
+	s.mu.Lock()
+	s.waits(cl)
+	s.mu.Unlock()
 	err = s.dev.await(op, cl)
 	s.mu.Lock()
+	s.waited(cl)
 	if s.last == cl {
 		s.forget(&s.last)
 		s.dirty = false

@@ -374,3 +374,36 @@ func TestPrefetchKeepsContents(t *testing.T) {
 		closeAll(t, m)
 	})
 }
+
+// Work that is enqueued faster than the device does it must not keep a Sync waiting for ever.
+func TestFloodDoesNotDrownSync(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4096)
+		src := ramp(64, 1)
+		var stop atomic.Bool
+		var enqueued atomic.Int64
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				for !stop.Load() {
+					if err := s.CopyIn(part(m, 0, 64), unsafe.Pointer(&src[0])); err != nil {
+						t.Error(err)
+						return
+					}
+					enqueued.Add(1)
+				}
+			})
+		}
+		for i := range 5 {
+			for enqueued.Load() < int64(i+1)*backlog && !t.Failed() {
+				runtime.Gosched()
+			}
+			ok(t, s.Sync())
+		}
+		stop.Store(true)
+		wg.Wait()
+		ok(t, s.Sync())
+		same(t, "memory", read(t, s, part(m, 0, 64)), src)
+		closeAll(t, m, s)
+	})
+}

@@ -27,7 +27,8 @@ type domain struct {
 	mu      sync.Mutex
 	marks   []ended // not passed yet, oldest first
 	marked  uint64  // the latest epoch that has ended
-	retired bool
+	retired bool    // no more shelves
+	over    bool    // no more marks
 }
 
 // ended is an epoch and the mark that ended it.
@@ -53,7 +54,7 @@ func newDomain(stream *hal.Stream, foreign bool) *domain {
 func (d *domain) mark() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.stream == nil || d.retired {
+	if d.stream == nil || d.over {
 		return nil
 	}
 	d.poll()
@@ -78,6 +79,16 @@ func (d *domain) mark() error {
 	d.marks = append(d.marks, ended{e, m})
 	d.marked = e
 	return nil
+}
+
+// finish releases all marks, for good.
+func (d *domain) finish() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, x := range d.marks {
+		x.mark.Release()
+	}
+	d.marks, d.over = nil, true
 }
 
 // poll finds out how far the work has come; d.mu is held.

@@ -445,17 +445,12 @@ func (h *heap) pressWhole(q request) (grant, bool) {
 	return grant{}, false
 }
 
-// restore puts a record back where it was popped.
+// restore puts a record back where it was popped. If the domain is being retired, what takes its blocks
+// has not been here yet.
 func (h *heap) restore(d *domain, r *record) {
 	l := d.shelves[h.kind-1].Load().lock()
-	dead := l.dead
-	if !dead {
-		l.push(r, r.class)
-	}
+	l.push(r, r.class)
 	l.mu.Unlock()
-	if dead {
-		h.lose(r)
-	}
 }
 
 // dissolve takes everything from the lanes of a domain that has been retired.
@@ -466,12 +461,8 @@ func (h *heap) dissolve(d *domain) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.spread.Lock()
-	s.dead = true
-	s.spread.Unlock()
 	finished, _ := d.settled()
 	s.each(func(l *lane) bool {
-		l.dead = true
 		h.tally.add(l.tally)
 		l.tally = tally{}
 		l.sift(func(r *record) bool {

@@ -123,6 +123,7 @@ func (s *shelf) lock() *lane {
 func (s *shelf) lockTaken(lanes []*lane, i uint64) *lane {
 	if s.misses.Add(1)%missesSpread == 0 {
 		s.widen(len(lanes))
+		lanes = *s.lanes.Load()
 	}
 	for n := range uint64(len(lanes)) {
 		l := lanes[(i+n)&uint64(len(lanes)-1)]
@@ -147,6 +148,17 @@ func (s *shelf) widen(from int) {
 		lanes[i] = new(lane)
 	}
 	s.lanes.Store(&lanes)
+}
+
+// kill makes the shelf refuse blocks.
+func (s *shelf) kill() {
+	s.spread.Lock()
+	s.dead = true
+	s.spread.Unlock()
+	s.each(func(l *lane) bool {
+		l.dead = true
+		return true
+	})
 }
 
 // each calls fn with each lane, locked, until it returns false.

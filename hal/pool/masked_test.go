@@ -57,3 +57,47 @@ func masked(t *testing.T, change hal.Caps, needsMap bool) *hal.Device {
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }
+
+// prefetchBackend is a device whose shared memory moves.
+type prefetchBackend struct {
+	maskedBackend
+	asked *[]uint64
+}
+
+type prefetchDevice struct {
+	driver.Device
+	asked *[]uint64
+}
+
+type prefetchStream struct {
+	driver.Stream
+	asked *[]uint64
+}
+
+func (b *prefetchBackend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.maskedBackend.Open(ctx, ordinal)
+	return &prefetchDevice{d, b.asked}, err
+}
+
+func (d *prefetchDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	return &prefetchStream{s, d.asked}, err
+}
+
+func (s *prefetchStream) Prefetch(r driver.Region, toHost bool) error {
+	if !toHost {
+		*s.asked = append(*s.asked, r.Len)
+	}
+	return nil
+}
+
+// prefetching opens such a device, and returns the lengths of what it is asked to prefetch.
+func prefetching(t *testing.T) (*hal.Device, *[]uint64) {
+	t.Helper()
+	asked := new([]uint64)
+	b := &prefetchBackend{maskedBackend{host.New(host.Options{Discrete: 1}), hal.CapPrefetch | hal.CapStreamAlloc, false}, asked}
+	d, err := hal.OpenWith(ctx, b, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d, asked
+}

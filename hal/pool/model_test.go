@@ -51,8 +51,31 @@ func (m *model) check(err error) {
 
 func (m *model) alloc() {
 	i := rapid.IntRange(-1, len(m.streams)-1).Draw(m.t, "stream")
-	kind := hal.Kind(rapid.IntRange(1, 3).Draw(m.t, "kind"))
+	kind := hal.Kind(rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(m.t, "kind"))
 	size := rapid.OneOf(rapid.Uint64Range(1, 3000), rapid.Uint64Range(1, 40<<10), rapid.SampledFrom([]uint64{256, 8 << 10, 32 << 10})).Draw(m.t, "size")
+	m.allocOn(i, kind, size)
+}
+
+// burst uses as many blocks at once on one stream as are like it to be short of memory, while
+// the stream is held shut.
+func (m *model) burst() {
+	i := rapid.IntRange(0, len(m.streams)-1).Draw(m.t, "stream")
+	size := rapid.SampledFrom([]uint64{3 << 10, 7 << 10, 20 << 10}).Draw(m.t, "size")
+	if m.gates[i] == nil {
+		g, err := m.streams[i].Gate()
+		m.check(err)
+		m.gates[i] = g
+	}
+	first := len(m.live)
+	for range rapid.IntRange(1, 12).Draw(m.t, "blocks") {
+		m.allocOn(i, hal.KindDevice, size)
+	}
+	for len(m.live) > first {
+		m.freeFrom(first, i)
+	}
+}
+
+func (m *model) allocOn(i int, kind hal.Kind, size uint64) {
 	var s *hal.Stream
 	if i >= 0 {
 		s = m.streams[i]
@@ -99,7 +122,11 @@ func (m *model) free() {
 	if len(m.live) == 0 {
 		return
 	}
-	i := rapid.IntRange(0, len(m.live)-1).Draw(m.t, "block")
+	m.freeFrom(rapid.IntRange(0, len(m.live)-1).Draw(m.t, "block"), rapid.IntRange(-1, len(m.streams)-1).Draw(m.t, "freed on"))
+}
+
+// freeFrom frees live block i after a last use on a stream.
+func (m *model) freeFrom(i, last int) {
 	x := m.live[i]
 	m.live = slices.Delete(m.live, i, i+1)
 	var s *hal.Stream
@@ -110,7 +137,6 @@ func (m *model) free() {
 	m.check(err)
 	out := make([]byte, x.size)
 	m.reads = append(m.reads, read{out, x.stamp})
-	last := rapid.IntRange(-1, len(m.streams)-1).Draw(m.t, "freed on")
 	switch {
 	case last >= 0 && rapid.Bool().Draw(m.t, "told"):
 		// Read by another stream, which the pool is told of, and freed on its own.
@@ -206,7 +232,7 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := pool.Options{Chunk: 64 << 10, Large: 16 << 10,
-			Limit:     rapid.SampledFrom([]uint64{0, 0, 200 << 10, 100 << 10}).Draw(t, "limit"),
+			Limit:     rapid.SampledFrom([]uint64{0, 160 << 10, 100 << 10, 70 << 10}).Draw(t, "limit"),
 			MaxCached: rapid.SampledFrom([]uint64{0, 0, 64 << 10}).Draw(t, "max cached"),
 			Alignment: rapid.SampledFrom([]uint64{0, 0, 1024}).Draw(t, "alignment"),
 			NoWait:    rapid.Bool().Draw(t, "no wait"), NoStreamAlloc: rapid.Bool().Draw(t, "no stream alloc")}
@@ -231,6 +257,7 @@ func TestModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"alloc":  func(*rapid.T) { m.alloc() },
 			"alloc2": func(*rapid.T) { m.alloc() },
+			"burst":  func(*rapid.T) { m.burst() },
 			"free":   func(*rapid.T) { m.free() },
 			"gate":   func(*rapid.T) { m.toggle() },
 			"retire": func(*rapid.T) { m.retire() },

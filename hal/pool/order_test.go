@@ -276,3 +276,109 @@ func TestStreamsThatEnd(t *testing.T) {
 		})
 	}
 }
+
+// Memory that a closed stream took along comes back, when it is needed, by way of the device.
+func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
+	for name, size := range map[string]uint64{"small": 32 * kib, "large": 256 * kib} {
+		t.Run(name, func(t *testing.T) {
+			d := openHost(t, 1, 0)
+			p := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib})
+			keep, s := newStream(t, d), newStream(t, d)
+			brief, err := d.NewStream(hal.StreamOptions{})
+			require.NoError(t, err)
+			m, err := keep.Mark()
+			require.NoError(t, err)
+			defer m.Release()
+			var all []pool.Block
+			for range 256 * kib / size {
+				all = append(all, alloc(t, p, brief, size))
+			}
+			open := shut(t, brief)
+			for _, x := range all {
+				fill(t, brief, x, 1)
+			}
+			live := all[:1]
+			if size == 256*kib {
+				live = nil
+			}
+			freed := all[len(live):]
+			for i, x := range freed {
+				if i == len(freed)/2 {
+					require.NoError(t, x.Use(m))
+					require.NoError(t, brief.Close())
+				}
+				free(t, x, brief)
+			}
+			if len(live) > 0 {
+				_, err = p.Alloc(nil, hal.KindDevice, 1)
+				require.ErrorIs(t, err, hal.ErrOutOfMemory)
+				require.Equal(t, 7*size, p.Stats().Lost)
+				require.Equal(t, 7*size, p.Report().Lost)
+				free(t, live[0], keep)
+			}
+			x := alloc(t, p, s, 64*kib)
+			require.Zero(t, p.Stats().Lost)
+			require.Equal(t, 512*kib, d.Usage().Held, "taken from under the work")
+			open()
+			free(t, x, s)
+		})
+	}
+}
+
+func TestUseOnAClosedStreamIsRefused(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p := newPool(t, d, pool.Options{})
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	x := alloc(t, p, nil, 256)
+	require.ErrorIs(t, x.UsedOn(s), hal.ErrClosed)
+	require.True(t, x.Live())
+	free(t, x, nil)
+	free(t, alloc(t, p, nil, 256), s)
+	require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
+	require.Zero(t, p.Stats().Streams)
+}
+
+// Where a stream cannot wait for another backend's, memory that is in use there stays out of reach.
+func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
+	for name, size := range map[string]uint64{"small": 128 * kib, "large": 256 * kib} {
+		t.Run(name, func(t *testing.T) {
+			d, other := masked(t, hal.CapGate|hal.CapStreamAlloc, false), openHost(t, 1, 0)
+			p := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib})
+			s, a, foreign := newStream(t, d), newStream(t, d), newStream(t, other)
+			open := shut(t, foreign)
+			m, err := foreign.Mark()
+			require.NoError(t, err)
+			defer m.Release()
+			var all []pool.Block
+			for range 256 * kib / size {
+				all = append(all, alloc(t, p, a, size))
+			}
+			for i, x := range all {
+				if i == 0 {
+					require.NoError(t, x.Use(m))
+					free(t, x, nil)
+				} else {
+					free(t, x, foreign)
+				}
+			}
+			for range 2 {
+				_, err = p.Alloc(s, hal.KindDevice, size)
+				require.ErrorIs(t, err, hal.ErrOutOfMemory)
+			}
+			open()
+			finish(t, foreign)
+			x := alloc(t, p, s, 256*kib-1)
+			require.False(t, x.Ordered())
+			require.Zero(t, p.Stats().Waits)
+			free(t, x, foreign)
+			open = shut(t, foreign)
+			_, err = p.Alloc(s, hal.KindDevice, 256*kib-1)
+			if err == nil {
+				t.Fatal("given out although the stream that freed it has not come so far")
+			}
+			open()
+		})
+	}
+}

@@ -166,10 +166,28 @@ func (p *Pool) alloc(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32)
 					return newBlock(r, p, state, ordered), nil
 				}
 				l.mu.Unlock()
+				if b, ok := p.scan(s, d, class, size, tag); ok {
+					return b, nil
+				}
 			}
 		}
 	}
 	return p.allocSlow(stream, kind, size, tag)
+}
+
+// scan looks for a block that was freed in any lane of a shelf.
+func (p *Pool) scan(s *shelf, d *domain, class int, size uint64, tag uint32) (b Block, ok bool) {
+	if len(*s.lanes.Load()) == 1 {
+		return Block{}, false
+	}
+	s.each(func(l *lane) bool {
+		if r := l.pop(class, size, everything); r != nil {
+			l.out(size, r.cap)
+			b, ok = newBlock(r, p, r.give(size, tag), r.epoch > d.passed.Load()), true
+		}
+		return !ok
+	})
+	return b, ok
 }
 
 // maxSize is the largest size in bytes that a class is computed for. Nothing has as much memory, and no
@@ -379,6 +397,9 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint
 // relieve gives memory back to the device to make room for memory of a kind, under the pool's limit
 // or on the device.
 func (p *Pool) relieve(kind hal.Kind, limited bool, want uint64) {
+	p.mu.Lock()
+	p.sweep()
+	p.mu.Unlock()
 	onHost := func(k hal.Kind) bool { return k == hal.KindHost }
 	var released uint64
 	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
@@ -518,25 +539,30 @@ func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 	if d := p.find(stream); d != nil {
 		return d, nil
 	}
-	list := p.everybody()
-	if len(list) >= p.sweepAt {
-		for _, d := range list[1:] {
-			if err := d.mark(); err != nil && isClosed(err) {
-				p.dissolve(d)
-			}
-		}
-		list = p.everybody()
-		p.sweepAt = max(16, 2*len(list))
+	if len(p.everybody()) >= p.sweepAt {
+		p.sweep()
+		p.sweepAt = max(16, 2*len(p.everybody()))
 	}
+	list := p.everybody()
 	d := newDomain(stream, !stream.Device().Same(p.dev))
 	p.publish(append(slices.Clone(list), d))
 	return d, nil
 }
 
+// sweep forgets the streams that have been closed; p.mu is held.
+func (p *Pool) sweep() {
+	for _, d := range p.everybody()[1:] {
+		if err := d.mark(); err != nil && isClosed(err) {
+			_ = p.dissolve(d)
+		}
+	}
+}
+
 // Retire makes the pool forget a stream: call it before closing one. What was freed there is given out
 // elsewhere once the stream has come so far. A pool finds out by itself that a stream was closed, but
 // then cannot ask any more whether the last blocks freed on it are in use, and gives out
-// such memory only after having given the whole of it back to the device.
+// such memory only after having given the whole of it back to the device. A stream that is closed already
+// is forgotten all the same, with an error of kind ErrClosed; one that the pool does not know is no error.
 func (p *Pool) Retire(stream *hal.Stream) error {
 	if stream == nil {
 		return p.failure("retire", hal.ErrInvalidArgument, "nil stream")
@@ -547,26 +573,27 @@ func (p *Pool) Retire(stream *hal.Stream) error {
 	if d == nil {
 		return nil
 	}
-	err := d.mark()
-	p.dissolve(d)
-	return err
+	return p.dissolve(d)
 }
 
-// dissolve removes a domain; p.mu is held.
-func (p *Pool) dissolve(d *domain) {
+// dissolve removes a domain; p.mu is held. It returns why the stream's last work could not be marked.
+func (p *Pool) dissolve(d *domain) error {
 	p.publish(slices.DeleteFunc(slices.Clone(p.everybody()), func(x *domain) bool { return x == d }))
 	d.mu.Lock()
 	d.retired = true
 	d.mu.Unlock()
+	for k := range d.shelves {
+		if s := d.shelves[k].Load(); s != nil {
+			s.kill()
+		}
+	}
+	// Nothing is freed there any more, so that this mark stands for everything that was.
+	err := d.mark()
 	for _, h := range p.heaps {
 		h.dissolve(d)
 	}
-	d.mu.Lock()
-	for _, x := range d.marks {
-		x.mark.Release()
-	}
-	d.marks = nil
-	d.mu.Unlock()
+	d.finish()
+	return err
 }
 
 // Close gives all memory back to the device; hal waits for work under way, Close does not. While blocks
@@ -623,12 +650,7 @@ func (p *Pool) Close() error {
 				}
 			}
 		}
-		d.mu.Lock()
-		for _, x := range d.marks {
-			x.mark.Release()
-		}
-		d.marks = nil
-		d.mu.Unlock()
+		d.finish()
 	}
 	p.publish([]*domain{p.idle})
 	return first

@@ -149,17 +149,26 @@ func (s step) run(ctx context.Context, dir, output string, timeout time.Duration
 	}
 	if err != nil {
 		p.Error = err.Error()
-		if last := lastLine(stderr.Bytes()); last != "" {
-			p.Error += ": " + last
+		if why := reason(stdout.Bytes(), stderr.Bytes()); why != "" {
+			p.Error += ": " + why
 		}
 	}
 	p.Passed = err == nil
 	return p
 }
 
-func lastLine(b []byte) string {
-	b = bytes.TrimSpace(b)
-	return string(b[bytes.LastIndexByte(b, '\n')+1:])
+// reason is the line that is likely to say what was wrong: the last one of the errors, or the
+// first that a test printed.
+func reason(stdout, stderr []byte) string {
+	if b := bytes.TrimSpace(stderr); len(b) > 0 {
+		return string(b[bytes.LastIndexByte(b, '\n')+1:])
+	}
+	for line := range bytes.Lines(stdout) {
+		if bytes.Contains(line, []byte(".go:")) {
+			return string(bytes.TrimSpace(line))
+		}
+	}
+	return ""
 }
 
 // python is the comparison with the array libraries, if there is a Python.

@@ -1,0 +1,124 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Two habits of Intel's CPU runtime can keep a goroutine that waits from ever returning while others go on
+// enqueueing on the same stream:
+//
+//   - A thread in clWaitForEvents is lent to the queue, and executes commands for as long as there
+//     are any, also when what it waits for is long done.
+//   - The runtime keeps a list of the commands that use a block of unified shared memory, and searches
+//     it when each one ends: a backlog of n commands takes time of order n² to finish.
+//
+// So on CPUs a call that enqueues is held up for a moment in two cases: when a wait is overdue, so that
+// the queue can run empty, and when the backlog is long. It is never held up until work is
+// done, for that may be behind a gate.
+const (
+	overdueEvery = 32                    // commands between two looks at the waits
+	overduePause = 10 * time.Millisecond // at most
+	backlog      = 1024                  // commands
+	backlogPause = 20 * time.Microsecond
+)
+
+// pacing is what a stream knows for this. It is guarded by the stream's lock, but for the atomic
+// fields.
+type pacing struct {
+	waiting []uintptr // events that goroutines wait for, each with a reference of theirs
+	waits   atomic.Int32
+	since   int // commands since the checkpoint and the waits were last looked at
+
+	checkpoint uintptr // event of a command some way back, or 0
+	crowded    atomic.Bool
+	look       atomic.Bool // the waits are due for a look
+}
+
+// waits notes that a goroutine is about to wait for an event of the stream. s.mu is locked.
+func (s *stream) waits(cl uintptr) {
+	s.pacing.waiting = append(s.pacing.waiting, cl)
+	s.pacing.waits.Add(1)
+}
+
+// waited notes that it does no longer. s.mu is locked.
+func (s *stream) waited(cl uintptr) {
+	p := &s.pacing
+	if i := slices.Index(p.waiting, cl); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		p.waits.Add(-1)
+	}
+}
+
+// count takes note of a command. s.mu is locked.
+func (s *stream) count(ev uintptr) {
+	if !s.dev.hw.cpu {
+		return
+	}
+	p := &s.pacing
+	p.since++
+	if p.since%overdueEvery == 0 && len(p.waiting) > 0 {
+		p.look.Store(true)
+	}
+	if p.since < backlog {
+		return
+	}
+	p.since = 0
+	p.crowded.Store(true)
+	s.passCheckpoint()
+	if p.checkpoint == 0 {
+		s.dev.t.retainEvent(ev)
+		p.checkpoint = ev
+	}
+}
+
+// passCheckpoint releases the checkpoint if its command is done. s.mu is locked.
+func (s *stream) passCheckpoint() {
+	p := &s.pacing
+	if p.checkpoint != 0 {
+		if !s.ended(p.checkpoint) {
+			return
+		}
+		s.forget(&p.checkpoint)
+	}
+	p.crowded.Store(false)
+}
+
+// ended reports whether a command is done, or its state cannot be told.
+func (s *stream) ended(cl uintptr) bool {
+	exec, st := s.dev.t.eventStatus(cl)
+	return st != success || exec <= execComplete
+}
+
+// pace holds up a call that is about to enqueue, if need be.
+func (s *stream) pace() {
+	p := &s.pacing
+	if p.look.Load() && p.look.CompareAndSwap(true, false) {
+		for start := time.Now(); time.Since(start) < overduePause && s.overdue(); {
+			runtime.Gosched()
+		}
+	}
+	if p.crowded.Load() {
+		// A timer is fifty times coarser than the pause.
+		for start := time.Now(); time.Since(start) < backlogPause; {
+			runtime.Gosched()
+		}
+		s.mu.Lock()
+		s.passCheckpoint()
+		s.mu.Unlock()
+	}
+}
+
+// overdue reports whether a goroutine still waits for a command that is done.
+func (s *stream) overdue() bool {
+	if s.pacing.waits.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.pacing.waiting, s.ended)
+}

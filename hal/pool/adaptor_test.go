@@ -1,0 +1,502 @@
+package pool_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+// Every allocator keeps the rules of the interface, whatever it wraps.
+func TestAllocatorsKeepTheRules(t *testing.T) {
+	d := openHost(t, 1, 64*mib)
+	s, busy := newStream(t, d), newStream(t, d)
+	p := newPool(t, d, pool.Options{})
+	vendor, err := pool.Vendor(d)
+	require.NoError(t, err)
+	bins, err := pool.Bins(p, 4*kib, 64*kib, 256)
+	require.NoError(t, err)
+	fixed, err := pool.FixedSize(p, mib)
+	require.NoError(t, err)
+	all := map[string]pool.Allocator{
+		"pool": p, "tagged": p.Tagged("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
+		"limit": pool.Limit(p, 64*mib), "count": pool.Count(p), "track": pool.Track(p, pool.TrackOptions{Stacks: true}),
+		"log": pool.Log(p, io.Discard), "prefetch": pool.Prefetch(p),
+		"on failure": pool.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
+		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
+			m, err := d.Alloc(kind, size, 0)
+			if err != nil {
+				return hal.Region{}, err
+			}
+			return m.All(), nil
+		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
+		"many": pool.Limit(pool.Count(pool.Track(pool.Log(p.Tagged("y"), io.Discard), pool.TrackOptions{})), 64*mib),
+	}
+	for name, a := range all {
+		t.Run(name, func(t *testing.T) {
+			before, held := p.Stats().Blocks, d.Usage().Held
+			_, err := a.Alloc(s, hal.KindDevice, 0)
+			require.ErrorIs(t, err, hal.ErrInvalidArgument)
+			x, y := alloc(t, a, s, 300), alloc(t, a, s, 5000)
+			require.False(t, overlap(region(t, x), region(t, y)))
+			require.GreaterOrEqual(t, x.Size(), uint64(300))
+			require.GreaterOrEqual(t, x.Cap(), x.Size())
+			other := newPool(t, d, pool.Options{})
+			foreign := alloc(t, other, s, 1)
+			require.ErrorIs(t, a.Free(foreign, s), hal.ErrInvalidArgument)
+			free(t, foreign, s)
+			require.NoError(t, other.Close())
+			fill(t, s, x, 1)
+			fill(t, s, y, 2)
+			m, err := busy.Mark()
+			require.NoError(t, err)
+			require.NoError(t, x.Use(m))
+			m.Release()
+			require.ErrorIs(t, a.Free(pool.Block{}, s), hal.ErrClosed)
+			if name != "direct" {
+				require.ErrorIs(t, pool.Direct(d).Free(x, s), hal.ErrInvalidArgument)
+			}
+			require.NoError(t, a.Free(x, s))
+			free(t, y, s)
+			require.ErrorIs(t, a.Free(x, s), hal.ErrClosed)
+			require.ErrorIs(t, y.Free(nil), hal.ErrClosed)
+			_, err = x.Region()
+			require.ErrorIs(t, err, hal.ErrClosed)
+			_, err = a.Alloc(s, hal.KindDevice, 1<<40)
+			if name == "fixed" {
+				require.ErrorIs(t, err, hal.ErrOutOfRange)
+			} else {
+				require.ErrorIs(t, err, hal.ErrOutOfMemory)
+			}
+			require.Equal(t, before, p.Stats().Blocks)
+			finish(t, s)
+			p.Trim(0)
+			require.LessOrEqual(t, d.Usage().Held, held, "memory was lost")
+		})
+	}
+}
+
+func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
+	d := openHost(t, 1, 64*mib)
+	vendor, err := pool.Vendor(d)
+	require.NoError(t, err)
+	for name, a := range map[string]pool.Allocator{"direct": pool.Direct(d), "vendor": vendor} {
+		t.Run(name, func(t *testing.T) {
+			s, told := newStream(t, d), newStream(t, d)
+			open, openTold := shut(t, s), shut(t, told)
+			held := d.Usage().Held
+			x, y := alloc(t, a, s, 1000), alloc(t, a, s, 1000)
+			require.NoError(t, y.UsedOn(told))
+			m, err := told.Mark()
+			require.NoError(t, err)
+			require.NoError(t, y.Use(m))
+			m.Release()
+			free(t, x, s)
+			free(t, y, nil)
+			require.Equal(t, held+2000, d.Usage().Held)
+			open()
+			finish(t, s)
+			require.GreaterOrEqual(t, d.Usage().Held, held+1000)
+			openTold()
+			finish(t, told)
+		})
+	}
+	_, err = vendor.Alloc(nil, hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = vendor.Alloc(newStream(t, d), hal.KindHost, 1)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err = pool.Vendor(masked(t, hal.CapStreamAlloc, false))
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err = pool.Vendor(nil)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	other := openHost(t, 2, 0)
+	for _, a := range []pool.Allocator{vendor, pool.Direct(d)} {
+		_, err = a.Alloc(newStream(t, other), hal.KindDevice, 1)
+		require.ErrorIs(t, err, hal.ErrWrongDevice)
+	}
+}
+
+// The pool takes large blocks of device memory from the vendor's stream-ordered allocator.
+func TestLargeBlocksComeInStreamOrderWhereTheVendorCan(t *testing.T) {
+	d := openHost(t, 1, 0)
+	s := newStream(t, d)
+	for name, row := range map[string]struct {
+		o       pool.Options
+		kind    hal.Kind
+		stream  *hal.Stream
+		size    uint64
+		ordered bool
+	}{
+		"large":     {pool.Options{}, hal.KindDevice, s, 8 * mib, true},
+		"small":     {pool.Options{}, hal.KindDevice, s, 8 * kib, false},
+		"no stream": {pool.Options{}, hal.KindDevice, nil, 8 * mib, false},
+		"host":      {pool.Options{}, hal.KindHost, s, 8 * mib, false},
+		"off":       {pool.Options{NoStreamAlloc: true}, hal.KindDevice, s, 8 * mib, false},
+	} {
+		p := newPool(t, d, row.o)
+		b, err := p.Alloc(row.stream, row.kind, row.size)
+		require.NoError(t, err)
+		require.Equal(t, row.ordered, b.Ordered(), name)
+		free(t, b, row.stream)
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	l := pool.Limit(p, 1000)
+	x := alloc(t, l, s, 600)
+	_, err := l.Alloc(s, hal.KindDevice, 401)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	_, err = l.Alloc(nil, hal.KindDevice, 1<<63)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	y := alloc(t, l, s, 400)
+	require.EqualValues(t, 1000, l.Used())
+	require.ErrorIs(t, l.Free(pool.Block{}, s), hal.ErrClosed)
+	free(t, x, s)
+	require.ErrorIs(t, l.Free(x, s), hal.ErrClosed)
+	require.EqualValues(t, 400, l.Used())
+	free(t, y, s)
+	_, err = l.Alloc(s, 9, 100)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.Zero(t, l.Used())
+	// What rounds up counts in full.
+	fixed, err := pool.FixedSize(p, 512)
+	require.NoError(t, err)
+	l = pool.Limit(fixed, 1000)
+	x = alloc(t, l, s, 1)
+	require.EqualValues(t, 512, l.Used())
+	free(t, x, s)
+	require.Zero(t, l.Used())
+}
+
+func TestCounterScopes(t *testing.T) {
+	d := openHost(t, 1, 0)
+	c := pool.Count(newPool(t, d, pool.Options{}))
+	_, err := c.Pop()
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	x := alloc(t, c, nil, 100)
+	free(t, alloc(t, c, nil, 50), nil)
+	around := pool.Counts{Bytes: pool.Figure{Current: 100, Peak: 150, Total: 150}, Blocks: pool.Figure{Current: 1, Peak: 2, Total: 2}}
+	require.Equal(t, around, c.Push())
+	require.Zero(t, c.Counts())
+	y := alloc(t, c, nil, 200)
+	c.Push()
+	free(t, x, nil)
+	free(t, y, nil)
+	z := alloc(t, c, nil, 10)
+	inner, err := c.Pop()
+	require.NoError(t, err)
+	require.Equal(t, pool.Counts{Bytes: pool.Figure{Current: -290, Total: 10}, Blocks: pool.Figure{Current: -1, Total: 1}}, inner)
+	require.Equal(t, pool.Counts{Bytes: pool.Figure{Current: -90, Peak: 200, Total: 210}, Blocks: pool.Figure{Current: 0, Peak: 1, Total: 2}}, c.Counts())
+	_, err = c.Pop()
+	require.NoError(t, err)
+	require.Equal(t, pool.Counts{Bytes: pool.Figure{Current: 10, Peak: 300, Total: 360}, Blocks: pool.Figure{Current: 1, Peak: 2, Total: 4}}, c.Counts())
+	free(t, z, nil)
+	require.ErrorIs(t, z.Free(nil), hal.ErrClosed)
+	_, err = c.Alloc(nil, hal.KindDevice, 0)
+	require.Error(t, err)
+	require.Zero(t, c.Counts().Blocks.Current)
+	require.EqualValues(t, 4, c.Counts().Blocks.Total)
+}
+
+func TestOnFailureAdaptor(t *testing.T) {
+	d := openHost(t, 1, 0)
+	l := pool.Limit(newPool(t, d, pool.Options{}), 1000)
+	held := []pool.Block{alloc(t, l, nil, 500), alloc(t, l, nil, 500)}
+	a := pool.OnFailure(l, func(kind hal.Kind, size uint64, err error) bool {
+		require.ErrorIs(t, err, hal.ErrOutOfMemory)
+		require.Equal(t, hal.KindShared, kind)
+		if len(held) == 0 {
+			return false
+		}
+		free(t, held[0], nil)
+		held = held[1:]
+		return true
+	})
+	b, err := a.Alloc(nil, hal.KindShared, 900)
+	require.NoError(t, err)
+	require.Empty(t, held)
+	_, err = a.Alloc(nil, hal.KindShared, 200)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	_, err = a.Alloc(nil, hal.KindShared, 0)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument, "that is not for the function")
+	free(t, b, nil)
+}
+
+func TestTrackerKnowsWhoAllocated(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p := newPool(t, d, pool.Options{})
+	tr := pool.Track(p, pool.TrackOptions{Profile: true})
+	x := allocateWeights(t, tr)
+	y, err := tr.Alloc(nil, hal.KindHost, 77)
+	require.NoError(t, err)
+	live := tr.Live()
+	require.Len(t, live, 2)
+	require.EqualValues(t, 5000, live[0].Bytes)
+	require.Contains(t, live[0].Stack()[0].Function, "allocateWeights")
+	require.Contains(t, live[0].String(), "5000 bytes of device memory\n")
+	require.Contains(t, live[0].String(), "adaptor_test.go:")
+	require.Equal(t, hal.KindHost, live[1].Kind)
+	require.False(t, live[1].Since.Before(live[0].Since))
+
+	registered := pprof.Lookup(pool.ProfileName)
+	require.Equal(t, 2, registered.Count())
+	var text bytes.Buffer
+	require.NoError(t, registered.WriteTo(&text, 1))
+	require.Contains(t, text.String(), "allocateWeights")
+
+	var file bytes.Buffer
+	require.NoError(t, tr.WriteProfile(&file))
+	z, err := gzip.NewReader(&file)
+	require.NoError(t, err)
+	raw, err := io.ReadAll(z)
+	require.NoError(t, err)
+	require.Equal(t, [][2]uint64{{1, 5000}, {1, 77}}, samples(t, raw))
+	for _, name := range []string{"allocateWeights", "space", "bytes", "blocks", "count", "adaptor_test.go", "host"} {
+		require.Contains(t, string(raw), name)
+	}
+	require.Error(t, tr.WriteProfile(failingWriter{}))
+
+	free(t, x, nil)
+	require.ErrorIs(t, x.Free(nil), hal.ErrClosed)
+	require.Len(t, tr.Live(), 1)
+	free(t, y, nil)
+	require.Empty(t, tr.Live())
+	require.Zero(t, registered.Count())
+
+	plain := pool.Track(p, pool.TrackOptions{})
+	x = alloc(t, plain, nil, 10)
+	require.Nil(t, plain.Live()[0].Stack())
+	require.Equal(t, "10 bytes of device memory", plain.Live()[0].String())
+	require.NoError(t, plain.WriteProfile(io.Discard))
+	free(t, x, nil)
+}
+
+//go:noinline
+func allocateWeights(t *testing.T, a pool.Allocator) pool.Block {
+	b, err := a.Alloc(nil, hal.KindDevice, 5000)
+	require.NoError(t, err)
+	return b
+}
+
+type failingWriter struct{}
+
+var errWriter = errors.New("no room")
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errWriter }
+
+// samples reads the values of a profile's samples: field 2 of the messages in field 2.
+func samples(t *testing.T, raw []byte) (values [][2]uint64) {
+	t.Helper()
+	fields(t, raw, func(field int, n uint64, b []byte) {
+		if field != 2 {
+			return
+		}
+		fields(t, b, func(field int, _ uint64, b []byte) {
+			if field == 2 {
+				first, rest := varint(t, b)
+				second, rest := varint(t, rest)
+				require.Empty(t, rest)
+				values = append(values, [2]uint64{first, second})
+			}
+		})
+	})
+	return values
+}
+
+func fields(t *testing.T, b []byte, fn func(field int, n uint64, b []byte)) {
+	t.Helper()
+	for len(b) > 0 {
+		var key, n uint64
+		key, b = varint(t, b)
+		n, b = varint(t, b)
+		switch key & 7 {
+		case 0:
+			fn(int(key>>3), n, nil)
+		case 2:
+			require.LessOrEqual(t, n, uint64(len(b)))
+			fn(int(key>>3), 0, b[:n])
+			b = b[n:]
+		default:
+			t.Fatalf("wire type %d", key&7)
+		}
+	}
+}
+
+func varint(t *testing.T, b []byte) (n uint64, rest []byte) {
+	t.Helper()
+	for i, v := range b {
+		n |= uint64(v&0x7f) << (7 * i)
+		if v < 0x80 {
+			return n, b[i+1:]
+		}
+	}
+	t.Fatal("a number without an end")
+	return 0, nil
+}
+
+// The profile is one that the Go tools read.
+func TestProfileIsReadByTheTools(t *testing.T) {
+	if os.Getenv("HALYARD_TEST_TOOLS") == "" {
+		t.Skip("HALYARD_TEST_TOOLS is not set: the tool may have to be built first, which takes long")
+	}
+	tr := pool.Track(newPool(t, openHost(t, 1, 0), pool.Options{}), pool.TrackOptions{Stacks: true})
+	x := allocateWeights(t, tr)
+	name := filepath.Join(t.TempDir(), "memory.pb.gz")
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	require.NoError(t, tr.WriteProfile(f))
+	require.NoError(t, f.Close())
+	out, err := exec.Command("go", "tool", "pprof", "-top", name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "allocateWeights")
+	require.Contains(t, string(out), "4.88kB")
+	free(t, x, nil)
+}
+
+func TestBins(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p := newPool(t, d, pool.Options{})
+	for _, sizes := range [][]uint64{nil, {0, 5}} {
+		_, err := pool.Bins(p, sizes...)
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	}
+	_, err := pool.FixedSize(p, 0)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	a, err := pool.Bins(p, 64*kib, 4*kib)
+	require.NoError(t, err)
+	for size, want := range map[uint64]uint64{1: 4 * kib, 4 * kib: 4 * kib, 4*kib + 1: 64 * kib, 64 * kib: 64 * kib, 64*kib + 1: 64*kib + 1} {
+		b := alloc(t, a, nil, size)
+		require.Equal(t, want, b.Size())
+		free(t, b, nil)
+	}
+	a, err = pool.FixedSize(p, 4*kib)
+	require.NoError(t, err)
+	_, err = a.Alloc(nil, hal.KindDevice, 4*kib+1)
+	require.ErrorIs(t, err, hal.ErrOutOfRange)
+}
+
+func TestCallbacks(t *testing.T) {
+	d := openHost(t, 1, 0)
+	s, busy := newStream(t, d), newStream(t, d)
+	m, err := d.Alloc(hal.KindDevice, 1024, 0)
+	require.NoError(t, err)
+	defer m.Close()
+	failed := errors.New("failed")
+	freed, give := 0, m.Region(256, 512)
+	a := pool.Callbacks(func(*hal.Stream, hal.Kind, uint64) (hal.Region, error) {
+		if give.Len == 1 {
+			return hal.Region{}, failed
+		}
+		return give, nil
+	}, func(r hal.Region, stream *hal.Stream) error {
+		freed++
+		require.Equal(t, give, r)
+		return nil
+	})
+	b := alloc(t, a, s, 300)
+	require.Equal(t, m.Region(256, 300), region(t, b))
+	require.EqualValues(t, 512, b.Cap())
+	open := shut(t, busy)
+	require.NoError(t, b.UsedOn(busy))
+	free(t, b, s)
+	require.Equal(t, 1, freed)
+	// The freeing stream goes on after the recorded use.
+	require.NoError(t, s.Fill(m.All(), hal.Zero))
+	done, err := s.Query()
+	require.NoError(t, err)
+	require.False(t, done)
+	open()
+	finish(t, s)
+	// Without a stream the host waits.
+	b = alloc(t, a, s, 300)
+	require.NoError(t, b.UsedOn(busy))
+	free(t, b, nil)
+	_, err = a.Alloc(s, hal.KindDevice, 513)
+	require.ErrorIs(t, err, hal.ErrInternal, "less than was asked for")
+	require.Equal(t, 3, freed, "given back")
+	give.Len = 1
+	_, err = a.Alloc(s, hal.KindDevice, 1)
+	require.Equal(t, failed, err)
+	give = hal.Region{}
+	_, err = a.Alloc(s, hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrInternal)
+}
+
+// Prefetch asks for it where memory moves, and nowhere else.
+func TestPrefetch(t *testing.T) {
+	d, asked := prefetching(t)
+	s, p := newStream(t, d), newPool(t, d, pool.Options{})
+	a := pool.Prefetch(p)
+	for _, row := range []struct {
+		kind   hal.Kind
+		stream *hal.Stream
+		asks   bool
+	}{{hal.KindDevice, s, false}, {hal.KindShared, nil, false}, {hal.KindShared, s, true}} {
+		*asked = nil
+		b, err := a.Alloc(row.stream, row.kind, 300)
+		require.NoError(t, err)
+		if row.asks {
+			require.Equal(t, []uint64{300}, *asked)
+		} else {
+			require.Empty(t, *asked)
+		}
+		free(t, b, row.stream)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"0": 0, "4096": 4096, "512 B": 512, "1KiB": 1024, "1kb": 1000, " 2 MiB ": 2 << 20, "1.5GiB": 3 << 29,
+		"0.1kB": 100, "1.9999B": 1, ".5KiB": 512, "3.GB": 3e9, "1TiB": 1 << 40, "15EiB": 15 << 60, "1PB": 1e15,
+		"18446744073709551615": 1<<64 - 1, "200 mb": 200e6, "0.000000001EB": 1e9,
+	} {
+		n, err := pool.ParseSize(text)
+		require.NoError(t, err, "%q", text)
+		require.Equal(t, want, n, "%q", text)
+	}
+	for text, kind := range map[string]error{
+		"": hal.ErrInvalidArgument, "GiB": hal.ErrInvalidArgument, "1K": hal.ErrInvalidArgument, "1.2.3MB": hal.ErrInvalidArgument,
+		"-1MB": hal.ErrInvalidArgument, "1e3": hal.ErrInvalidArgument, ".": hal.ErrInvalidArgument, "1 GiB x": hal.ErrInvalidArgument,
+		"+5": hal.ErrInvalidArgument, "1/2GB": hal.ErrInvalidArgument, "0x10": hal.ErrInvalidArgument, "16EiB": hal.ErrOutOfRange,
+		"18446744073709551616": hal.ErrOutOfRange, "1 2": hal.ErrInvalidArgument, strings.Repeat("9", 100): hal.ErrInvalidArgument,
+	} {
+		_, err := pool.ParseSize(text)
+		require.ErrorIs(t, err, kind, "%q", text)
+	}
+	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.50 KiB", 3 << 30: "3 GiB", 1<<64 - 1: "16.00 EiB"} {
+		require.Equal(t, want, pool.FormatSize(n))
+	}
+}
+
+func TestPercentFree(t *testing.T) {
+	d := openHost(t, 1, 10*mib+300)
+	m, err := d.Alloc(hal.KindDevice, mib, 0)
+	require.NoError(t, err)
+	defer m.Close()
+	for percent, want := range map[int]uint64{0: 0, 50: 4718592, 100: 9*mib + 256} {
+		n, err := pool.PercentFree(d, percent)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	for _, percent := range []int{-1, 101} {
+		_, err := pool.PercentFree(d, percent)
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	}
+	_, err = pool.PercentFree(nil, 5)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = pool.PercentFree(masked(t, hal.CapMemInfo, false), 5)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+}

@@ -1,0 +1,85 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	_ "github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+func Example() {
+	ctx := context.Background()
+	dev, err := hal.Open(ctx, "host:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	stream, err := dev.NewStream(hal.StreamOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stream.Close()
+	p, err := pool.New(dev, pool.Options{Limit: 64 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+
+	for range 1000 {
+		b, err := p.Alloc(stream, hal.KindDevice, 3000)
+		if err != nil {
+			log.Fatal(err)
+		}
+		r, err := b.Region()
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := stream.Fill(r, hal.Zero); err != nil {
+			log.Fatal(err)
+		}
+		if err := b.Free(stream); err != nil { // no need to wait for the fill
+			log.Fatal(err)
+		}
+	}
+	s := p.Stats()
+	fmt.Println(s.Allocs, "blocks from", s.DeviceAllocs, "memory of the device")
+	// Output: 1000 blocks from 1 memory of the device
+}
+
+func ExamplePool_Tagged() {
+	dev, err := hal.Open(context.Background(), "host:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	p, err := pool.New(dev, pool.Options{Limit: 8 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+	weights, err := p.Tagged("weights").Alloc(nil, hal.KindDevice, 6<<20)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer weights.Free(nil)
+
+	_, err = p.Tagged("scratch").Alloc(nil, hal.KindDevice, 4<<20)
+	var who *pool.Exhausted
+	if errors.As(err, &who) {
+		fmt.Println(who.Report.Summary())
+	}
+	// Output: the pool of host:0 has taken 6 MiB of at most 8 MiB, of which 1 blocks hold 6 MiB: weights 6 MiB in 1 device blocks
+}
+
+func ExampleParseSize() {
+	n, err := pool.ParseSize("1.5GiB")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(n, pool.FormatSize(n))
+	// Output: 1610612736 1.50 GiB
+}
