@@ -40,7 +40,9 @@ type deviceState struct {
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	values      sync.Map
 
-	reaper reaper
+	reaper      reaper
+	objects     sync.WaitGroup // memory, streams and events that the vendor still has
+	finishedAll latch          // the vendor's device is closed
 }
 
 // child is an open object in its device's list.
@@ -244,7 +246,7 @@ func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
 
 // Close closes the device. While memory, streams, events or gates of it are open it
 // fails with ErrBusy and names them. It waits for work under way on objects that
-// have been closed already.
+// have been closed already, and for calls under way.
 func (d *Device) Close() error {
 	s := d.s
 	s.mu.Lock()
@@ -265,10 +267,11 @@ func (d *Device) Close() error {
 			_ = t.Close()
 		}
 	}
-	s.reaper.drain()
+	s.drain()
 	if finish {
 		return s.finish()
 	}
+	s.finishedAll.wait()
 	return nil
 }
 
@@ -301,6 +304,7 @@ func (s *deviceState) finish() error {
 	for _, m := range spare {
 		_ = m.drv.Close()
 	}
+	defer s.finishedAll.open()
 	return s.drv.Close()
 }
 
@@ -317,9 +321,15 @@ func (s *deviceState) begin(op string) error {
 
 func (s *deviceState) end() {
 	if s.leave() {
-		s.reaper.drain()
+		s.drain()
 		_ = s.finish()
 	}
+}
+
+// drain waits until the vendor has everything back.
+func (s *deviceState) drain() {
+	s.objects.Wait()
+	s.reaper.drain()
 }
 
 // check passes an error of the driver on and remembers the loss of the device.

@@ -37,6 +37,7 @@ type vendorEvent struct {
 
 func newEvent(d *Device, drv driver.Event, o EventOptions) *Event {
 	s := &eventState{dev: d.s, cur: &vendorEvent{drv: drv}, opts: o}
+	d.s.objects.Add(1)
 	d.s.adopt(&s.child, func() string { return "event" })
 	e := &Event{s: s, dev: d}
 	e.cleanup = runtime.AddCleanup(e, (*eventState).leaked, s)
@@ -134,6 +135,7 @@ func (s *eventState) bridged(ev *vendorEvent) {
 	last := ev.replaced && ev.waits == 0
 	s.mu.Unlock()
 	if last {
+		s.dev.objects.Add(1)
 		_ = s.dev.closeEvent(ev.drv)
 	}
 	s.end()
@@ -248,15 +250,20 @@ func (s *eventState) end() {
 
 func (s *eventState) finish() error { return s.dev.closeEvent(s.cur.drv) }
 
-// closeEvent closes a vendor event that nothing refers to, once its work has finished.
+// closeEvent closes a vendor event that nothing refers to, once its work has finished. The event counts as
+// one of the device's objects until then.
 func (s *deviceState) closeEvent(drv driver.Event) error {
 	done, err := drv.Query()
 	if done || err != nil {
+		defer s.objects.Done()
 		return s.check(drv.Close())
 	}
 	s.reaper.add(func() bool {
 		done, err := drv.Query()
 		return done || err != nil
-	}, func() { _ = drv.Close() })
+	}, func() {
+		_ = drv.Close()
+		s.objects.Done()
+	})
 	return nil
 }

@@ -44,6 +44,7 @@ func newMemory(d *Device, drv driver.Memory, kind Kind, size uint64, owned bool)
 	if owned {
 		d.s.grew(size)
 	}
+	d.s.objects.Add(1)
 	d.s.adopt(&s.child, s.describe)
 	m := &Memory{s: s, dev: d}
 	m.cleanup = runtime.AddCleanup(m, (*memoryState).leaked, s)
@@ -165,6 +166,7 @@ func (s *memoryState) finish() error {
 
 func (s *memoryState) free() error {
 	err := s.drv.Free()
+	defer s.dev.objects.Done()
 	s.keep = nil
 	if s.owned {
 		s.dev.held.Add(-s.size)

@@ -61,6 +61,7 @@ func (l *latch) wait() {
 func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
 	s := &streamState{dev: d.s, drv: drv}
 	st := &Stream{s: s}
+	d.s.objects.Add(1)
 	if counted {
 		st.dev = d
 		d.s.adopt(&s.child, func() string { return "stream" })
@@ -535,6 +536,7 @@ func (st *streamState) finish() error {
 
 func (st *streamState) release() error {
 	err := st.drv.Close()
+	defer st.dev.objects.Done()
 	st.gone.Store(true)
 	st.drained.open()
 	st.held.drop(st.held.mark())
@@ -557,10 +559,12 @@ func (st *streamState) pendingWork() func() bool {
 	ev, err := st.dev.drv.NewEvent(EventOptions{})
 	if err == nil {
 		if err = st.drv.Record(ev); err == nil {
+			st.dev.objects.Add(1) // another device's reaper may be the one that closes it
 			return func() bool {
 				done, err := ev.Query()
 				if done || err != nil {
 					_ = ev.Close()
+					st.dev.objects.Done()
 					return true
 				}
 				return false

@@ -594,6 +594,34 @@ func TestOverwriteCutShortLeavesNoHoles(t *testing.T) {
 	require.Equal(t, []int32{-1, -2, -3, -4}, values(t, column))
 }
 
+// An unbroken range is overwritten where it is, with everybody else kept out; other elements go
+// through memory of fn's own, and nobody waits for fn.
+func TestOverwriteInPlace(t *testing.T) {
+	_, s := openDevice(t)
+	a := counted(t, array.RowMajor, 4, 3)
+	for _, c := range []struct {
+		v       *array.Array[int32]
+		inPlace bool
+	}{
+		{view(t)(a.Slice(array.Span(1, 3))), true},
+		{view(t)(view(t)(a.Slice(array.Span(1, 3))).Transpose()), true},
+		{view(t)(a.Slice(array.Span(1, 3).By(-1))), true},
+		{view(t)(a.Select(1, 0)), false},
+	} {
+		require.NoError(t, c.v.Overwrite(ctx, func(g array.Grid[int32]) error {
+			l, err := a.Acquire(s, coherence.Read)
+			if c.inPlace {
+				require.ErrorIs(t, err, hal.ErrBusy)
+			} else {
+				require.NoError(t, err)
+				require.NoError(t, l.Release())
+			}
+			return g.CopyIn(array.RowMajor, make([]int32, g.Len()))
+		}))
+	}
+	require.Equal(t, []int32{0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 10, 11}, values(t, a))
+}
+
 func TestCopiesBetweenViewsOfOneArray(t *testing.T) {
 	a := counted(t, array.RowMajor, 3, 3)
 	require.NoError(t, a.CopyFrom(ctx, view(t)(a.Transpose())))

@@ -261,6 +261,9 @@ func TestBadInputIsRefused(t *testing.T) {
 	} {
 		require.ErrorIs(t, c.err, c.kind, name)
 	}
+	r := bytes.NewReader(make([]byte, 8))
+	require.ErrorIs(t, second(y.ReadFrom(r)), context.Canceled)
+	require.Equal(t, 8, r.Len(), "nothing is read for a context that has ended")
 	require.Equal(t, before, b.State())
 	require.Equal(t, []uint32{1, 2}, contents(t, b))
 

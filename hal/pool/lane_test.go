@@ -78,15 +78,17 @@ func TestEveryLaneIsLookedIn(t *testing.T) {
 			}
 		}
 	}
+	before := p.Stats()
 	h := p.heaps[hal.KindDevice-1]
-	h.mu.Lock()
+	given := h.tally.allocs
 	for i := range all {
 		all[i], err = p.Alloc(s, hal.KindDevice, 300)
 		require.NoError(t, err)
-		require.True(t, all[i].Ordered())
 	}
-	h.mu.Unlock()
+	require.Equal(t, given, h.tally.allocs, "the heap was asked")
+	require.Equal(t, before.Allocs+2, p.Stats().Allocs)
 	for _, b := range all {
+		require.True(t, b.Ordered())
 		require.NoError(t, b.Free(s))
 	}
 }

@@ -155,6 +155,35 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 	}
 }
 
+// Memory that is merged of what two streams use waits for both.
+func TestMergedMemoryWaitsForEverybody(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		d := openHost(t, 1, 0)
+		p, s := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib}), newStream(t, d)
+		used := []*hal.Stream{newStream(t, d), newStream(t, d)}
+		opens := []func(){shut(t, used[0]), shut(t, used[1])}
+		var all []pool.Block
+		for i := range 4 {
+			x := alloc(t, p, used[i%2], 64*kib)
+			fill(t, used[i%2], x, 0xAA)
+			all = append(all, x)
+		}
+		for i, x := range all {
+			free(t, x, used[i%2])
+		}
+		x := alloc(t, p, s, 128*kib)
+		fill(t, s, x, 0xBB)
+		opens[first]()
+		finish(t, used[first])
+		done, err := s.Query()
+		require.NoError(t, err)
+		require.False(t, done, "the stream did not wait for both")
+		opens[1-first]()
+		finish(t, s)
+		free(t, x, s)
+	}
+}
+
 // What is left of merged memory still belongs to the work that used it.
 func TestRestOfMergedMemoryStaysFenced(t *testing.T) {
 	p, used, open := short(t, 256*kib, 64*kib, pool.Options{})
@@ -323,6 +352,18 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 			free(t, x, s)
 		})
 	}
+}
+
+func TestChunkOfAClosedStreamGoesAtOnce(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p := newPool(t, d, pool.Options{})
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	x := alloc(t, p, s, 256)
+	free(t, x, s)
+	require.NoError(t, s.Close())
+	require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
+	require.Zero(t, p.Stats().Reserved)
 }
 
 func TestUseOnAClosedStreamIsRefused(t *testing.T) {

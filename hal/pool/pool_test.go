@@ -167,38 +167,46 @@ func TestCloseNamesWhatIsLive(t *testing.T) {
 	})
 }
 
-// Close does not wait, and the memory stays until the work is done.
+// Close does not wait, and the memory stays until the work is done, also where nobody but the pool has been
+// told of it.
 func TestCloseLeavesWorkItsMemory(t *testing.T) {
 	for name, size := range sizes {
-		t.Run(name, func(t *testing.T) {
-			d := openHost(t, 1, 0)
-			s, told := newStream(t, d), newStream(t, d)
-			p, err := pool.New(d, pool.Options{})
-			require.NoError(t, err)
-			open, openTold := shut(t, s), shut(t, told)
-			// Work that nobody but the pool has been told of, as of the program's own launches.
-			x, y := alloc(t, p, s, size), alloc(t, p, nil, size)
-			free(t, x, s)
-			m, err := told.Mark()
-			require.NoError(t, err)
-			require.NoError(t, y.Use(m))
-			m.Release()
-			free(t, y, nil)
-			held := d.Usage().Held
-			require.NoError(t, p.Close())
-			require.Equal(t, held, d.Usage().Held, "memory was taken from under the work")
-			if name == "large" {
-				openTold()
-				finish(t, told)
-				require.GreaterOrEqual(t, d.Usage().Held, size, "memory was taken from under the work")
-				open()
-				return
-			}
-			open()
-			finish(t, s)
-			require.Positive(t, d.Usage().Held, "memory was taken from under the recorded use")
-			openTold()
-		})
+		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
+			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
+			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
+				m, err := busy.Mark()
+				require.NoError(t, err)
+				defer m.Release()
+				return nil, x.Use(m)
+			},
+			"fence": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
+				m, err := busy.Mark()
+				require.NoError(t, err)
+				defer m.Release()
+				return nil, x.Use(m)
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				d := openHost(t, 1, 0)
+				s, busy := newStream(t, d), newStream(t, d)
+				p, err := pool.New(d, pool.Options{Limit: 8 * mib, Chunk: 8 * mib, Large: 8 * mib, NoWait: true})
+				require.NoError(t, err)
+				shut(t, busy)
+				x := alloc(t, p, nil, size)
+				on, err := tell(x, busy)
+				require.NoError(t, err)
+				free(t, x, on)
+				if how == "fence" {
+					// Failing, the pool looks at all that it has.
+					_, err := p.Alloc(s, hal.KindDevice, 7*mib)
+					require.ErrorIs(t, err, hal.ErrOutOfMemory)
+				}
+				held := d.Usage().Held
+				require.GreaterOrEqual(t, held, size)
+				require.NoError(t, p.Close())
+				require.Equal(t, held, d.Usage().Held, "memory was taken from under the work")
+			})
+		}
 	}
 }
 

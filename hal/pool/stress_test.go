@@ -126,6 +126,48 @@ func useOnStream(p *pool.Pool, s *hal.Stream, size uint64, v byte) error {
 	return nil
 }
 
+// Close succeeds at a moment when nothing is live, and at no other.
+func TestCloseAmongManyGoroutines(t *testing.T) {
+	for range 20 {
+		d := openHost(t, 0, 0)
+		s := newStream(t, d)
+		p, err := pool.New(d, pool.Options{})
+		require.NoError(t, err)
+		var work sync.WaitGroup
+		for i := range 4 {
+			work.Add(1)
+			go func() {
+				defer work.Done()
+				stream := s
+				if i%2 == 0 {
+					stream = nil
+				}
+				for {
+					b, err := p.Alloc(stream, hal.KindDevice, 300)
+					if errors.Is(err, hal.ErrClosed) {
+						return
+					}
+					if !assert.NoError(t, err) {
+						return
+					}
+					r, err := b.Region()
+					assert.NoError(t, err)
+					assert.NotZero(t, r.Mem.Handle(), "the memory is closed")
+					assert.NoError(t, b.Free(stream))
+				}
+			}()
+		}
+		for {
+			if err = p.Close(); !errors.Is(err, hal.ErrBusy) {
+				break
+			}
+		}
+		require.NoError(t, err)
+		work.Wait()
+		require.Zero(t, d.Usage().Held)
+	}
+}
+
 // Of many that free one block, exactly one succeeds.
 func TestOnlyOneFreeSucceeds(t *testing.T) {
 	d := openHost(t, 0, 0)

@@ -40,6 +40,8 @@ func TestHeadersOfOtherPrograms(t *testing.T) {
 		"spaces and lines":     {file(1, " { 'descr' : '<f4' ,\n 'fortran_order' : False ,\t'shape' : ( 3 , 4 , ) } \n"), npy.Header{Type: f4, Shape: []int{3, 4}}},
 		"no elements":          {file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }\n"), npy.Header{Type: f4, Shape: []int{0, 4}}},
 		"byte order of a byte": {file(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'u', Size: 1}, Shape: []int{4}}},
+		"a byte has no order":  {file(1, "{'descr': '>u1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'u', Size: 1}, Shape: []int{4}}},
+		"a byte has none":      {file(1, "{'descr': '<u1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'u', Size: 1}, Shape: []int{4}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.want.Type.Size == 1 {
