@@ -33,6 +33,7 @@ func vendor(wrap func(gpu.API) gpu.API) *gpu.Vendor {
 		Codes:      codes,
 		Attributes: attributes,
 		Version:    version,
+		HostGates:  true,
 
 		// Since the Volta generation; earlier ones have fewer.
 		LowPriority: 0, HighPriority: -5,

@@ -33,7 +33,9 @@
 //
 // A gate is cuStreamWaitValue32 on a page-locked word. On drivers before 11.7, which lack
 // it, a gate is a host function that blocks; the driver may run host functions one
-// at a time, so a shut gate then delays those of other streams.
+// at a time, so a shut gate then delays those of other streams. A stream that waits may also
+// hold up others with which it shares one of the device's queues: the driver has 8 of them, or as
+// many as the environment variable CUDA_DEVICE_MAX_CONNECTIONS says, at most 32.
 //
 // An error that the driver calls sticky, such as an illegal address in a kernel, ends the
 // context: every later call reports ErrDeviceLost until all handles on the device, in all

@@ -14,7 +14,7 @@ func harness(t testing.TB) *gputest.Harness {
 	t.Helper()
 	cuda, _ := gputest.Libraries(t, "cuda")
 	return &gputest.Harness{Library: cuda, Env: "HALYARD_CUDA_LIBRARY", New: New, Binding: binding,
-		Retain: "cuDevicePrimaryCtxRetain"}
+		HostGates: true, Retain: "cuDevicePrimaryCtxRetain"}
 }
 
 func TestConformance(t *testing.T) { gputest.Conformance(t, harness(t), codes) }
@@ -46,4 +46,15 @@ func TestIncompleteDriver(t *testing.T) {
 	h := harness(t)
 	h.Library, _ = gputest.Libraries(t, "cuda", needed)
 	gputest.Incomplete(t, h, needed)
+}
+
+// Before CUDA 11.4 the call for the UUID had no second version.
+func TestOlderNames(t *testing.T) {
+	h := harness(t)
+	h.Library, _ = gputest.Libraries(t, "cuda", symbols[gpu.CallDeviceUUID].Name)
+	t.Setenv(h.Env, h.Library)
+	infos, err := h.New().Devices(t.Context())
+	if err != nil || len(infos) != 2 || infos[0].UUID == (driver.UUID{}) || infos[0].UUID == infos[1].UUID {
+		t.Errorf("%+v, %v", infos, err)
+	}
 }

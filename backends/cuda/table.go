@@ -20,7 +20,7 @@ var symbols = gpu.Symbols{
 	gpu.CallDeviceName:      {Name: "cuDeviceGetName"},
 	gpu.CallDeviceTotal:     {Name: "cuDeviceTotalMem_v2"},
 	gpu.CallDeviceAttribute: {Name: "cuDeviceGetAttribute"},
-	gpu.CallDeviceUUID:      {Name: uuidCall, Optional: true},
+	gpu.CallDeviceUUID:      {Name: "cuDeviceGetUuid_v2", Older: "cuDeviceGetUuid", Optional: true},
 	gpu.CallDeviceBus:       {Name: "cuDeviceGetPCIBusId", Optional: true},
 	gpu.CallCanAccessPeer:   {Name: "cuDeviceCanAccessPeer", Optional: true},
 	gpu.CallRetain:          {Name: "cuDevicePrimaryCtxRetain"},
@@ -68,9 +68,6 @@ var symbols = gpu.Symbols{
 	// Words to wait for are page-locked memory like any other.
 	gpu.CallSignalAlloc: {},
 }
-
-// uuidCall tells the parts of a divided device apart, unlike the first version of the call.
-const uuidCall = "cuDeviceGetUuid_v2"
 
 // entry is the CUhostFn that cuLaunchHostFunc calls: one argument, the user data.
 var entry = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(1, 0) })

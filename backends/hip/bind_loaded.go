@@ -18,10 +18,7 @@ const (
 )
 
 // api is the runtime's calls: those of a table, and the ones whose arguments differ.
-type api struct {
-	*gpu.Table
-	calls *dl.Callbacks
-}
+type api struct{ *gpu.Table }
 
 func bind(lib *dl.Library) (gpu.API, error) {
 	names := symbols
@@ -33,12 +30,12 @@ func bind(lib *dl.Library) (gpu.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api{t, calls}, nil
+	return api{t}, nil
 }
 
 // Init implements gpu.API. The flag that tells another process's memory to be mapped on first
 // use changed its number in ROCm 6, and is the only one allowed.
-func (a *api) Init() gpu.Code {
+func (a api) Init() gpu.Code {
 	if code := a.Table.Init(); code != gpu.Success {
 		return code
 	}
@@ -50,19 +47,19 @@ func (a *api) Init() gpu.Code {
 }
 
 // Retain implements gpu.API: a device's number is what is made current.
-func (a *api) Retain(dev int32) (gpu.Context, gpu.Code) { return gpu.Context(dev), gpu.Success }
+func (a api) Retain(dev int32) (gpu.Context, gpu.Code) { return gpu.Context(dev), gpu.Success }
 
 // Release implements gpu.API.
-func (a *api) Release(int32) gpu.Code { return gpu.Success }
+func (a api) Release(int32) gpu.Code { return gpu.Success }
 
 // CopyAny implements gpu.API.
-func (a *api) CopyAny(ctx gpu.Context, dst, src, n, stream uintptr) gpu.Code {
+func (a api) CopyAny(ctx gpu.Context, dst, src, n, stream uintptr) gpu.Code {
 	return a.Call(gpu.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
 }
 
 // SignalAlloc implements gpu.API. Streams wait only for signal memory, of which there is
 // one word at a time.
-func (a *api) SignalAlloc(ctx gpu.Context) (gpu.Signals, gpu.Call, gpu.Code) {
+func (a api) SignalAlloc(ctx gpu.Context) (gpu.Signals, gpu.Call, gpu.Code) {
 	if !a.Has(gpu.CallSignalAlloc) {
 		return a.Table.SignalAlloc(ctx)
 	}
@@ -71,7 +68,7 @@ func (a *api) SignalAlloc(ctx gpu.Context) (gpu.Signals, gpu.Call, gpu.Code) {
 }
 
 // SignalFree implements gpu.API.
-func (a *api) SignalFree(ctx gpu.Context, host uintptr) gpu.Code {
+func (a api) SignalFree(ctx gpu.Context, host uintptr) gpu.Code {
 	if !a.Has(gpu.CallSignalAlloc) {
 		return a.Table.SignalFree(ctx, host)
 	}
@@ -79,6 +76,6 @@ func (a *api) SignalFree(ctx gpu.Context, host uintptr) gpu.Code {
 }
 
 // WaitValue implements gpu.API.
-func (a *api) WaitValue(ctx gpu.Context, stream, addr uintptr, value uint32) gpu.Code {
+func (a api) WaitValue(ctx gpu.Context, stream, addr uintptr, value uint32) gpu.Code {
 	return a.Call(gpu.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
 }

@@ -20,7 +20,7 @@
 // managed; on a device without CapConcurrent the host must not touch any of it while a
 // kernel runs. MemInfo is a hint: some parts report more free memory than there is.
 //
-// A gate is hipStreamWaitValue32 on a word of signal memory. On devices that lack it a
-// gate is a host function that blocks; the runtime runs host functions one at a time, so
-// a shut gate then delays those of other streams.
+// A gate is hipStreamWaitValue32 on a word of signal memory; a device that cannot wait for one
+// has no gates. A host function that blocks would do as well, but it would block the thread on which
+// the runtime learns that any work at all has finished.
 package hip

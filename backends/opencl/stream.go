@@ -167,7 +167,7 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 	}
 	flags := uint64(mapRead)
 	if write {
-		flags |= mapWrite
+		flags |= 0
 	}
 	s.mu.Lock()
 	if m.mem == 0 {

@@ -220,11 +220,11 @@ func TestNativeWorkIsSeen(t *testing.T) {
 		ev, st := p.t.barrier(queue, gate)
 		ok(t, p.check("test", "clEnqueueBarrierWithWaitList", st))
 		p.t.releaseEvent(ev)
-		wantDone(t, false, s.Query)
-		wantDone(t, false, s.Query)
 		e := newEvent(t, p, false)
 		ok(t, s.Record(e))
 		wantDone(t, false, e.Query)
+		wantDone(t, false, s.Query)
+		wantDone(t, false, s.Query)
 		synced := make(chan error)
 		go func() { synced <- s.Sync() }()
 		called := make(chan struct{})
@@ -375,35 +375,83 @@ func TestPrefetchKeepsContents(t *testing.T) {
 	})
 }
 
-// Work that is enqueued faster than the device does it must not keep a Sync waiting for ever.
+// Work that is enqueued without end must not keep those who wait for earlier work, with the stream or
+// with an event, from returning.
 func TestFloodDoesNotDrownSync(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
-		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4096)
+		s, m, e := newStream(t, p), alloc(t, p, driver.KindDevice, 4096), newEvent(t, p, false)
 		src := ramp(64, 1)
-		var stop atomic.Bool
 		var enqueued atomic.Int64
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				for !stop.Load() {
-					if err := s.CopyIn(part(m, 0, 64), unsafe.Pointer(&src[0])); err != nil {
-						t.Error(err)
-						return
+		var stop atomic.Bool
+		var flood, waits sync.WaitGroup
+		keepOn := func(call func() error) {
+			for !stop.Load() {
+				if err := call(); err != nil {
+					t.Error(err)
+					return
+				}
+				enqueued.Add(1)
+				runtime.Gosched()
+			}
+		}
+		flood.Go(func() { keepOn(func() error { return s.Fill(whole(m), driver.Pattern{Bits: 1, Width: 1}) }) })
+		flood.Go(func() { keepOn(func() error { return s.CopyIn(part(m, 0, 64), unsafe.Pointer(&src[0])) }) })
+		flood.Go(func() { keepOn(func() error { return s.Record(e) }) })
+		flood.Go(func() { keepOn(func() error { _, err := s.Query(); return err }) })
+		for _, wait := range []func() error{s.Sync, e.Sync, s.Sync} {
+			waits.Go(func() {
+				for i := range 10 {
+					for enqueued.Load() < int64(i+1)*backlog && !t.Failed() {
+						runtime.Gosched()
 					}
-					enqueued.Add(1)
+					if err := wait(); err != nil {
+						t.Error(err)
+					}
 				}
 			})
 		}
-		for i := range 5 {
-			for enqueued.Load() < int64(i+1)*backlog && !t.Failed() {
-				runtime.Gosched()
-			}
-			ok(t, s.Sync())
-		}
+		waits.Wait()
 		stop.Store(true)
-		wg.Wait()
-		ok(t, s.Sync())
+		flood.Wait()
+		write(t, s, part(m, 0, 64), src)
 		same(t, "memory", read(t, s, part(m, 0, 64)), src)
-		closeAll(t, m, s)
+		closeAll(t, e, m, s)
+	})
+}
+
+// Whatever others may come to wait for is sent to the device at once: queues of a GPU keep commands back.
+func TestWorkIsFlushed(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s, e, m := newStream(t, p), newEvent(t, p, false), alloc(t, p, driver.KindDevice, 64)
+		flushed := 0
+		inner := p.t.flush
+		p.t.flush = func(queue uintptr) status {
+			if queue == s.queue {
+				flushed++
+			}
+			return inner(queue)
+		}
+		var gate driver.Gate
+		done := make(chan struct{})
+		for _, step := range []struct {
+			what string
+			call func() error
+		}{
+			{"Record", func() error { return s.Record(e) }},
+			{"Query", func() error { _, err := s.Query(); return err }},
+			{"Call", func() error { return s.Call(func() { close(done) }) }},
+			{"Gate", func() (err error) { gate, err = s.Gate(); return err }},
+		} {
+			ok(t, s.Fill(whole(m), driver.Pattern{Width: 1}))
+			flushed = 0
+			ok(t, step.call())
+			if flushed == 0 {
+				t.Errorf("%s did not flush the queue", step.what)
+			}
+		}
+		<-done
+		ok(t, gate.Open())
+		ok(t, s.Sync())
+		closeAll(t, e, m, s)
 	})
 }

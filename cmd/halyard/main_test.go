@@ -187,7 +187,7 @@ func TestWrongUsageIsOneLineAndStatus2(t *testing.T) {
 		{[]string{"check", "--file", "main.go", "--list"}, "do not go together"},
 		{[]string{"check", "--file", "main.go", "--run", "x"}, "do not go together"},
 		{[]string{"check", "--list", "--short"}, "do not go together"},
-		{[]string{"check", "--file", "no such file"}, "no such file or directory"},
+		{[]string{"check", "--file", "no such file"}, "--file: "},
 		{[]string{"check", "--file", "."}, "a directory has no bytes of its own"},
 	} {
 		stdout, stderr, status := halyard(t, c.args...)

@@ -34,13 +34,18 @@ var Rules = []Rule{
 	{"backends/opencl", []string{"hal/driver", "internal/...", "github.com/go-gl/cl/..."}, "a backend does not know that buffers exist"},
 	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 		"what backends share lies below the packages that programs use"},
-	{"internal/gpu/gputest", []string{"internal/...", "hal", "hal/driver", "buffer", "coherence", "conformance"}, "for tests of backends, which may use what stands above them"},
+	{"internal/gpu/gputest", testSupport, "for tests, which may use what stands above the backends"},
+	{"internal/modeltest", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/exclusions", []string{"hal", "conformance"}, "a table for the command, above the suite"},
 	{"cmd", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/...",
 		"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}, "the command uses what any program can"},
 	{"scripts", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/..."}, "a tool uses what any program can"},
 	{"examples", []string{"..."}, "an example is a program like any other"},
 }
+
+// testSupport is what packages may import that exist for tests alone. No backend reaches them, by Closures.
+var testSupport = []string{"internal/...", "hal", "hal/driver", "buffer", "coherence", "conformance",
+	"github.com/stretchr/testify/...", "pgregory.net/rapid"}
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{

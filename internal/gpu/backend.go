@@ -35,6 +35,10 @@ type Vendor struct {
 	// vendor clamps to the device's own, which cannot be asked for without a context.
 	LowPriority, HighPriority int
 
+	// HostGates says that a host function may block for as long as it likes, so that it can
+	// hold a stream shut where a stream cannot wait for a word of memory.
+	HostGates bool
+
 	// Version formats the library's version for people.
 	Version func(int) string
 }
@@ -256,7 +260,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 		}
 	}
 	add(driver.CapHostCallback|driver.CapPageableOrder, api.Has(CallHostCall))
-	add(driver.CapGate, api.Has(CallHostCall) || api.Has(CallWaitValue) && has[AttrWaitValue])
+	add(driver.CapGate, l.vendor.HostGates && api.Has(CallHostCall) || api.Has(CallWaitValue) && has[AttrWaitValue])
 	add(driver.CapRegister, has[AttrRegister] && api.Has(CallHostRegister))
 	add(driver.CapPeerCopy, api.Has(CallCopyPeer) && api.Has(CallPeerEnable) && api.Has(CallCanAccessPeer))
 	add(driver.CapStreamAlloc, has[AttrPools] && api.Has(CallAllocAsync) && api.Has(CallFreeAsync))

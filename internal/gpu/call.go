@@ -62,7 +62,8 @@ const (
 
 // Symbol is how a library exports a call.
 type Symbol struct {
-	Name string // "" if the vendor has no such call, or needs none
+	Name  string // "" if the vendor has no such call, or needs none
+	Older string // a name for the same arguments in older libraries, or ""
 
 	// Optional says that a library without it is still of use: the device then
 	// lacks a capability.

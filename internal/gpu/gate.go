@@ -13,9 +13,9 @@ import (
 // is the number of gates open from the first on, and one word serves all of a stream's gates,
 // however many are shut.
 //
-// Where streams cannot, a gate is a host function that blocks until the gate is opened. A
-// vendor that runs host functions one after the other then holds those of other
-// streams as long.
+// Where streams cannot, and the vendor allows it, a gate is a host function that blocks until the
+// gate is opened. A vendor that runs host functions one after the other then holds those
+// of other streams as long.
 type gates struct {
 	mu   sync.Mutex
 	word *signal

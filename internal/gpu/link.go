@@ -54,7 +54,8 @@ func (d *Device) link(o *Device) (l driver.Link, settled bool) {
 		return driver.LinkWait, code == Success
 	}
 	if code := d.api.PeerEnable(d.ctx, o.ctx); code != Success && code != CodePeerEnabled {
-		return driver.LinkWait, false
+		never := d.lib.vendor.Codes.Status(code.Value()).Kind == driver.ErrUnsupported
+		return driver.LinkWait, never
 	}
 	return driver.LinkWait | driver.LinkCopy, true
 }

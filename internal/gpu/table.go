@@ -16,7 +16,7 @@ import (
 // whose call differs embeds the table and replaces the method by one that uses
 // [Table.Call], [Table.Make] or [Table.Ask].
 type Table struct {
-	names *Symbols
+	names Symbols
 	procs [NumCalls]uintptr
 	calls *dl.Callbacks
 	ipc   uint32 // flags of IPCOpen
@@ -27,13 +27,17 @@ type Table struct {
 //
 // calls is the entry for host functions of one argument.
 func NewTable(lib *dl.Library, names *Symbols, calls *dl.Callbacks) (*Table, error) {
-	t := &Table{names: names, calls: calls, ipc: 1}
+	t := &Table{names: *names, calls: calls, ipc: 1}
 	lack := &dl.MissingError{Library: lib.Name()}
 	for c, s := range names {
 		if s.Name == "" {
 			continue
 		}
 		p := lib.Proc(s.Name)
+		if !p.Valid() && s.Older != "" {
+			t.names[c].Name = s.Older
+			p = lib.Proc(s.Older)
+		}
 		if !p.Valid() && !s.Optional {
 			lack.Symbols = append(lack.Symbols, s.Name)
 		}

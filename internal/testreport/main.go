@@ -16,7 +16,9 @@ import (
 )
 
 func main() {
-	signal.Ignore(os.Interrupt) // go test ends by it, and what it had to say is still wanted
+	// go test ends by an interrupt, and what it had to say is still wanted. Ignoring the signal would make
+	// go test ignore it too.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	cmd := exec.Command("go", append([]string{"test", "-json"}, os.Args[1:]...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

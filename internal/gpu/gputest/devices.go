@@ -33,7 +33,8 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		}
 		const all = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 			driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapPrefetch | driver.CapIPC |
-			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrent
+			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrent |
+			driver.CapPageableOrder
 		if info.Caps != all {
 			t.Errorf("capabilities %q, want %q", info.Caps, all)
 		}

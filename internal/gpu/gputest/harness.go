@@ -20,6 +20,9 @@ type Harness struct {
 	New     func() driver.Backend
 	Binding string // how its calls are bound
 
+	// HostGates says that devices which cannot wait for a word of memory have gates all the same.
+	HostGates bool
+
 	// Retain is the call that makes a context, "" where none does.
 	Retain string
 

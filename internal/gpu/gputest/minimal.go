@@ -14,6 +14,9 @@ func Optional(symbols gpu.Symbols) (names []string) {
 	for _, s := range symbols {
 		if s.Optional {
 			names = append(names, s.Name)
+			if s.Older != "" {
+				names = append(names, s.Older)
+			}
 		}
 	}
 	return names

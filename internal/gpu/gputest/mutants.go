@@ -3,6 +3,8 @@ package gputest
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -218,18 +220,24 @@ func (noStreamDestroy) StreamDestroy(gpu.Context, uintptr) gpu.Code { return gpu
 // that watches it, must find every one. plant returns a backend with something around its driver's
 // calls.
 func PlantedBugs(t *testing.T, h *Harness, codes gpu.Codes, plant func(func(gpu.API) gpu.API) driver.Backend) {
-	h.start(t)
-	t.Cleanup(func() { h.calm(t, 0) })
+	image, err := os.ReadFile(h.Library)
+	ok(t, err)
 	for i, m := range mutants {
 		if h.Retain == "" && m.name == "keeps its context" {
 			continue // there is none to keep
 		}
 		t.Run(m.name, func(t *testing.T) {
-			h.calm(t, uint64(i)+1)
-			h.backend = plant(m.plant)
-			suite := h.Suite(codes)
+			// A copy of the library is a driver of its own, so that what one bug leaves behind does
+			// not look like the next.
+			own := *h
+			own.Library = filepath.Join(t.TempDir(), filepath.Base(h.Library))
+			ok(t, os.WriteFile(own.Library, image, 0o755))
+			own.New = func() driver.Backend { return plant(m.plant) }
+			own.start(t)
+			own.calm(t, uint64(i)+1)
+			suite := own.Suite(codes)
 			suite.Short = true
-			switch found := h.finds(t, suite); {
+			switch found := own.finds(t, suite); {
 			case m.name == sound && found != "":
 				t.Errorf("a bug is found where there is none, by %s", found)
 			case m.name != sound && found == "":

@@ -44,7 +44,7 @@ var tests = []struct {
 	{"Stream/CallsBack", anywhere, streamCallsBack},
 	{"Gate/OpensInAnyOrder", anywhere, gatesInAnyOrder},
 	{"Gate/HoldsNobodyElse", anywhere, gateHoldsNobodyElse},
-	{"Gate/HostFunctions", onlySim, gatesOfHostFunctions},
+	{"Gate/WithoutWaitValue", onlySim, gatesWithoutWaitValue},
 	{"Event/Times", anywhere, eventTimes},
 	{"Event/WrongDevice", anywhere, eventWrongDevice},
 	{"Threads/OneDeviceFromHundredsOfGoroutines", anywhere, manyGoroutines},
