@@ -10,7 +10,7 @@ REPORT := $(GO) run ./internal/testreport
 HALYARD_CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
 LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A \
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(HALYARD_CUDA_INCLUDE))
-SIM := .cache/simgpu
+LINKED_DIR := $(CURDIR)/.cache/linked
 
 .PHONY: help run test race lint vet cross bench sim linked generate check clean
 
@@ -56,12 +56,12 @@ bench: ## run the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" ./...
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
-	@$(GO) run ./internal/simdrivers -dir $(SIM)
+	@$(GO) run ./internal/simdrivers
 
 linked: ## build and test with gorgonia.org/cu and go-gl/cl (cgo, CUDA 11.8 to 12.9 and OpenCL headers); CUDA is simulated
 	@[ -n "$(HALYARD_CUDA_INCLUDE)" ] || { echo "no cuda.h found: set HALYARD_CUDA_INCLUDE to the folder that holds it"; exit 1; }
-	@set -e; settings=$$($(GO) run ./internal/simdrivers -dir $(SIM)); eval "$$settings"; \
-	lib=$(CURDIR)/$(SIM)/linked; mkdir -p "$$lib"; ln -sf "$$HALYARD_CUDA_LIBRARY" "$$lib/libcuda.so.1"; ln -sf libcuda.so.1 "$$lib/libcuda.so"; \
+	@set -e; settings=$$($(GO) run ./internal/simdrivers); eval "$$settings"; \
+	lib=$(LINKED_DIR); mkdir -p "$$lib"; ln -sf "$$HALYARD_CUDA_LIBRARY" "$$lib/libcuda.so.1"; ln -sf libcuda.so.1 "$$lib/libcuda.so"; \
 	export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g $(LINKED_CFLAGS)" CGO_LDFLAGS="-O2 -g -L$$lib" LD_LIBRARY_PATH="$$lib$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}"; \
 	mkdir -p bin; $(GO) build -tags "$(TAGS) linked" -o bin/halyard-linked ./cmd/halyard; \
 	$(GO) vet -tags "$(TAGS) linked" ./...; \
@@ -71,4 +71,4 @@ generate: ## make the generated files again
 	$(GO) generate ./...
 
 clean: ## remove what was built
-	rm -rf bin $(SIM)
+	rm -rf bin $(LINKED_DIR)

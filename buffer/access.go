@@ -71,14 +71,24 @@ func (a *accesses) get(slot, gen uint32) *access {
 	return nil
 }
 
-// conflict returns an open access that excludes action on [lo, hi), or nil.
-func (a *accesses) conflict(lo, hi uint64, writes bool) *access {
+// conflict returns an open access that excludes one of [lo, hi) by the host, for a nil device, or by a device; nil if
+// there is none.
+func (s *storage) conflict(dev *hal.Device, lo, hi uint64, writes bool) *access {
+	a := &s.accesses
 	if a.open == 0 {
 		return nil
 	}
+	turns := s.host.mapper != nil && (dev == nil || s.host.mapper.Device().Same(dev))
 	for i := range a.slots {
 		x := &a.slots[i]
-		if x.open && x.lo < hi && lo < x.hi && (writes || x.action != coherence.Read) {
+		if !x.open || !writes && x.action == coherence.Read {
+			continue
+		}
+		if x.lo < hi && lo < x.hi {
+			return x
+		}
+		// Where host and device take turns with the memory, they do so with the whole of it.
+		if turns && x.place == coherence.Host && (x.stream == nil) != (dev == nil) {
 			return x
 		}
 	}
@@ -97,31 +107,36 @@ func (s *storage) conflictError(op string, action coherence.Action, place string
 	}
 }
 
-// settle waits, with s.mu held, until nothing excludes action on [lo, hi). The lock is given
-// up in between.
-func (s *storage) settle(ctx context.Context, op string, action coherence.Action, place string, lo, hi uint64) error {
+// settle waits, with s.mu held, until nothing excludes an access of [lo, hi) by the host, for a nil device, or by a
+// device. The lock is given up in between.
+func (s *storage) settle(ctx context.Context, op string, action coherence.Action, dev *hal.Device, place string, lo, hi uint64) error {
 	for {
 		if s.closed {
 			return s.closedError(op)
 		}
-		x := s.accesses.conflict(lo, hi, action != coherence.Read)
+		x := s.conflict(dev, lo, hi, action != coherence.Read)
 		if x == nil {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return interrupted(op, ctx, s.conflictError(op, action, place, lo, hi, x))
 		}
-		if s.changed == nil {
-			s.changed = make(chan struct{})
-		}
-		ch := s.changed
-		s.mu.Unlock()
-		select {
-		case <-ch:
-		case <-ctx.Done():
-		}
-		s.mu.Lock()
+		s.pause(ctx)
 	}
+}
+
+// pause gives the lock up until an access ends or ctx does.
+func (s *storage) pause(ctx context.Context) {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	ch := s.changed
+	s.mu.Unlock()
+	select {
+	case <-ch:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
 }
 
 // ended closes an access and wakes those who wait for it; s.mu is held.

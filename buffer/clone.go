@@ -49,7 +49,7 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 	if ctx.Err() != nil {
 		return interrupted(op, ctx, nil)
 	}
-	if err := s.settle(ctx, op, coherence.Read, "the clone", lo, hi); err != nil {
+	if err := s.settle(ctx, op, coherence.Read, nil, "the clone", lo, hi); err != nil {
 		return err
 	}
 	if err := s.lostIn(op, lo, hi); err != nil {
@@ -92,6 +92,13 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 	}
 	if err := dst.hold(); err != nil {
 		return err
+	}
+	if err := dst.mapForHost(true); err != nil {
+		return err
+	}
+	// What a device copied there may be in the same memory.
+	if err := waitAll(ctx, dst.host.hazards.pending(0, dst.size, true, nil)); err != nil {
+		return interrupted(op, ctx, nil)
 	}
 	for _, x := range onHost {
 		copy(dst.host.slice(x.lo-lo, x.hi-lo), s.host.slice(x.lo, x.hi))

@@ -41,7 +41,9 @@
 // # Unified devices
 //
 // A device that works on host memory in place ([hal.Device.Unified]) shares the host's replica, and
-// nothing is copied between them.
+// nothing is copied between them. Where the host may only touch such memory while it is mapped
+// ([hal.Memory.NeedsMap]), host and device take turns with the whole of a buffer: an access by one that
+// writes waits for every access by the other, whatever their ranges.
 //
 // # Concurrency
 //

@@ -23,7 +23,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 		if err := s.open(op, false); err != nil {
 			return err
 		}
-		if x := s.accesses.conflict(b.lo, b.hi, false); x != nil {
+		if x := s.conflict(stream.Device(), b.lo, b.hi, false); x != nil {
 			return s.conflictError(op, coherence.Read, stream.Device().Name(), b.lo, b.hi, x)
 		}
 		_, _, err := s.bring(op, stream, coherence.Read, b.lo, b.hi)
@@ -48,6 +48,10 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	}
 	slot, gen, err := s.acquire(ctx, true, op, stream, coherence.Read, b.lo, b.hi)
 	if err != nil {
+		return err
+	}
+	if err := s.yield(op, stream, b.lo, b.hi); err != nil {
+		_ = s.release(slot, gen)
 		return err
 	}
 	mark, err := stream.Mark()
@@ -115,7 +119,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	if x := s.accesses.conflict(b.lo, b.hi, true); x != nil {
+	if x := s.conflict(dev, b.lo, b.hi, true); x != nil {
 		return s.conflictError(op, coherence.Modified, dev.Name(), b.lo, b.hi, x)
 	}
 	r := s.find(dev)
@@ -125,10 +129,21 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if _, err := s.m.Plan(coherence.Modified, r.place, b.lo, b.hi, s.cost, s.plan[:0]); err != nil {
 		return err
 	}
-	if r.mem != nil {
-		if err := stream.Use(r.mem); err != nil {
+	mem := r.mem
+	for _, m := range s.host.shares {
+		if m.Device().Same(dev) {
+			mem = m
+		}
+	}
+	if mem != nil {
+		if err := stream.Use(mem); err != nil {
 			return err
 		}
+	}
+	if busy, err := s.unmapForDevice(stream, mem, true); err != nil {
+		return err
+	} else if busy != nil {
+		return s.conflictError(op, coherence.Modified, dev.Name(), b.lo, b.hi, busy)
 	}
 	s.record(r, stream, b.lo, b.hi, true, false)
 	s.wrote(coherence.Modified, r.place, b.lo, b.hi)
@@ -147,7 +162,7 @@ func (b *Buffer[T]) Discard() error {
 	if err := s.open(op, true); err != nil {
 		return err
 	}
-	if x := s.accesses.conflict(b.lo, b.hi, true); x != nil {
+	if x := s.conflict(nil, b.lo, b.hi, true); x != nil {
 		return s.conflictError(op, coherence.Discard, "every place", b.lo, b.hi, x)
 	}
 	s.wrote(coherence.Discard, coherence.Host, b.lo, b.hi)
@@ -177,7 +192,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	if dev != nil {
 		place = dev.Name()
 	}
-	if err := s.settle(ctx, op, coherence.Evict, place, 0, s.size); err != nil {
+	if err := s.settle(ctx, op, coherence.Evict, dev, place, 0, s.size); err != nil {
 		return err
 	}
 	return s.evict(op, dev)
@@ -237,7 +252,7 @@ func (b *Buffer[T]) Freeze() error {
 	if err := s.open(op, false); err != nil {
 		return err
 	}
-	if x := s.accesses.conflict(0, s.size, false); x != nil {
+	if x := s.conflict(nil, 0, s.size, false); x != nil {
 		return s.conflictError(op, coherence.Read, "every place", 0, s.size, x)
 	}
 	s.frozen++

@@ -1,6 +1,9 @@
 package buffer
 
-import "github.com/go-halyard/halyard/hal"
+import (
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
 
 // mapForHost makes the host's replica touchable for the host, where host and a device take
 // turns. The work that this takes is a hazard of the replica, to be waited for like any other.
@@ -17,7 +20,7 @@ func (s *storage) mapForHost(write bool) error {
 	if err != nil {
 		return err
 	}
-	if err := h.hazards.order(stream, 0, s.size, true); err != nil {
+	if err := h.hazards.order(stream, 0, s.size, write); err != nil {
 		return err
 	}
 	if h.mapped == turnHostReads {
@@ -56,4 +59,19 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 	h.mapped = turnDevice
 	s.record(&h.replica, stream, 0, s.size, true, false)
 	return nil, nil
+}
+
+// yield makes it the device's turn for good, where host and device take turns: the program may go on to write there
+// without a lease.
+func (s *storage) yield(op string, stream *hal.Stream, lo, hi uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.host.mapper == nil || !s.host.mapper.Device().Same(stream.Device()) {
+		return nil
+	}
+	busy, err := s.unmapForDevice(stream, s.host.mapper, true)
+	if err == nil && busy != nil {
+		err = s.conflictError(op, coherence.Modified, stream.Device().Name(), lo, hi, busy)
+	}
+	return err
 }

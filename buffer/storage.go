@@ -72,7 +72,7 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 		return 0, interrupted(op, ctx, nil)
 	}
 	if s.accesses.open > 0 {
-		if err := s.settle(ctx, op, action, "host", lo, hi); err != nil {
+		if err := s.settle(ctx, op, action, nil, "host", lo, hi); err != nil {
 			return 0, err
 		}
 		if err := s.open(op, writes); err != nil {
@@ -124,6 +124,11 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 		if needed {
 			var err error
 			if zeros, err = s.fetchPlan(op, action, lo, hi); err != nil {
+				return err
+			}
+		}
+		if zeros {
+			if err := s.mapForHost(true); err != nil {
 				return err
 			}
 		}
@@ -252,17 +257,35 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 		return 0, 0, interrupted(op, ctx, nil)
 	}
 	dev := stream.Device()
-	if x := s.accesses.conflict(lo, hi, writes); x != nil {
-		if !patient {
-			return 0, 0, s.conflictError(op, action, dev.Name(), lo, hi, x)
+	for {
+		if x := s.conflict(dev, lo, hi, writes); x != nil {
+			if !patient {
+				return 0, 0, s.conflictError(op, action, dev.Name(), lo, hi, x)
+			}
+			if err := s.settle(ctx, op, action, dev, dev.Name(), lo, hi); err != nil {
+				return 0, 0, err
+			}
+			if err := s.open(op, writes); err != nil {
+				return 0, 0, err
+			}
 		}
-		if err := s.settle(ctx, op, action, dev.Name(), lo, hi); err != nil {
-			return 0, 0, err
+		slot, gen, err = s.lease(ctx, op, stream, action, lo, hi)
+		excluded, ok := err.(*ConflictError)
+		if !ok || !patient {
+			return slot, gen, err
 		}
-		if err := s.open(op, writes); err != nil {
-			return 0, 0, err
+		// The memory is the host's turn, and somebody is at it.
+		if ctx.Err() != nil {
+			return 0, 0, interrupted(op, ctx, excluded)
 		}
+		s.pause(ctx)
 	}
+}
+
+// lease is acquire, once nothing excludes it. It makes room if the device is full.
+func (s *storage) lease(ctx context.Context, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64) (slot, gen uint32, err error) {
+	writes := action != coherence.Read
+	dev := stream.Device()
 	if err := s.leaseOn(op, stream, action, lo, hi, &slot, &gen); err != nil {
 		if _, full := err.(*pressure); !full {
 			return 0, 0, err
@@ -272,7 +295,7 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 			if err := s.open(op, writes); err != nil {
 				return err
 			}
-			if x := s.accesses.conflict(lo, hi, writes); x != nil {
+			if x := s.conflict(dev, lo, hi, writes); x != nil {
 				return s.conflictError(op, action, dev.Name(), lo, hi, x)
 			}
 			return s.leaseOn(op, stream, action, lo, hi, &slot, &gen)

@@ -102,17 +102,5 @@ func TestMappedUnifiedDevice(t *testing.T) {
 		i.Unified = true
 		i.Caps &^= driver.CapAddress
 	})).harness()
-	h.Exclusions = []conformance.Exclusion{
-		{Check: "Coherence/ManyGoroutines", Kind: conformance.Unsupported,
-			Reason: "a host access to one range maps the replica under a device's lease of another: updates are lost now and then"},
-		{Check: "Coherence/SeededModelAgainstBackend", Kind: conformance.Unsupported,
-			Reason: "a clone that is partly on the host and partly on a peer does not map its own replica, and ends the process under the race detector"},
-	}
-	runBut(t, h, map[string]string{
-		"Coherence/ReadNeverWrittenIsZeros": "the host clears its replica while it is mapped for reading, and the zeros are lost",
-		"Coherence/PageLockedHome":          "the host clears its replica while it is mapped for reading, and the zeros are lost",
-		"Coherence/MarkedWriteIsSeen":       "a write that is marked does not take the replica back from the host, which goes on reading its old view",
-	}, map[string]string{
-		"Coherence/ReadersDoNotWait": "mapping for reading waits for readers",
-	})
+	conformance.Run(t, h)
 }

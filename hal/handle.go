@@ -12,13 +12,17 @@ type handle struct {
 }
 
 // enter begins a call; it reports false, and nothing needs to be undone, if the
-// handle is closed.
+// handle is closed. It never counts a call that it refuses: the last leave would miss it.
 func (h *handle) enter() bool {
-	if h.state.Add(1)&closedBit == 0 {
-		return true
+	for {
+		s := h.state.Load()
+		if s&closedBit != 0 {
+			return false
+		}
+		if h.state.CompareAndSwap(s, s+1) {
+			return true
+		}
 	}
-	h.state.Add(-1)
-	return false
 }
 
 // leave ends a call and reports whether the caller must finish the object.

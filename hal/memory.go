@@ -96,12 +96,12 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if s.closed() {
 		return nil, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
-	p := s.drv.HostPointer()
-	if p == nil {
-		return nil, s.dev.failure(op, ErrUnsupported, "the host cannot touch %s memory of this device", s.kind)
-	}
 	if s.needs && !s.mapped.Load() {
 		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
+	}
+	p := s.drv.HostPointer() // memory may have no address before it is mapped
+	if p == nil {
+		return nil, s.dev.failure(op, ErrUnsupported, "the host cannot touch %s memory of this device", s.kind)
 	}
 	return unsafe.Slice((*byte)(p), s.size), nil
 }

@@ -14,7 +14,8 @@ func harness(t testing.TB) *gputest.Harness {
 	t.Helper()
 	cuda, _ := gputest.Libraries(t, "cuda")
 	return &gputest.Harness{Library: cuda, Env: "HALYARD_CUDA_LIBRARY", New: New, Binding: binding,
-		HostGates: true, Retain: "cuDevicePrimaryCtxRetain"}
+		HostGates: true, Retain: "cuDevicePrimaryCtxRetain", PeerEnable: symbols[gpu.CallPeerEnable].Name,
+		Waiting: entry().Outstanding}
 }
 
 func TestConformance(t *testing.T) { gputest.Conformance(t, harness(t), codes) }

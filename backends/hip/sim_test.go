@@ -14,7 +14,9 @@ import (
 func harness(t testing.TB) *gputest.Harness {
 	t.Helper()
 	_, hip := gputest.Libraries(t, "hip")
-	return &gputest.Harness{Library: hip, Env: "HALYARD_HIP_LIBRARY", New: New, Binding: binding}
+	return &gputest.Harness{Library: hip, Env: "HALYARD_HIP_LIBRARY", New: New, Binding: binding,
+		PeerEnable: symbols[gpu.CallPeerEnable].Name,
+		Waiting:    func() int { return entry().Outstanding() + oldEntry().Outstanding() }}
 }
 
 func TestConformance(t *testing.T) { gputest.Conformance(t, harness(t), codes) }

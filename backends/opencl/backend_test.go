@@ -314,6 +314,8 @@ func TestCapabilities(t *testing.T) {
 		{"usm all", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceUSMShared: uint64(15),
 			deviceUSMSystem: uint64(1), deviceHostUnified: uint32(1)},
 			driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapRegister},
+		{"usm unified", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceHostUnified: uint32(1)},
+			driver.CapAddress},
 		{"amd", fakeDevice{deviceExtensions: "cl_amd_device_attribute_query"}, driver.CapMap | driver.CapMemInfo},
 	} {
 		b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{gpu(row.name, row.more)}})

@@ -56,6 +56,40 @@ func TestHostTouchesHostMemory(t *testing.T) {
 	})
 }
 
+// A CPU's runtime hands the same memory over however it is asked; a GPU's copies what the flags say.
+func TestMapSaysWhatFor(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		var flags uint64
+		mapBuffer, svmMap := p.t.mapBuffer, p.t.svmMap
+		p.t.mapBuffer = func(q, m uintptr, f, off, n uint64) (uintptr, uintptr, status) {
+			flags = f
+			return mapBuffer(q, m, f, off, n)
+		}
+		p.t.svmMap = func(q uintptr, f uint64, addr uintptr, n uint64) (uintptr, status) {
+			flags = f
+			return svmMap(q, f, addr, n)
+		}
+		s, m := newStream(t, p), alloc(t, p, driver.KindHost, 64)
+		for _, write := range []bool{false, true} {
+			flags = 0
+			ok(t, s.Map(m, write))
+			ok(t, s.Unmap(m))
+			want := uint64(0)
+			if m.NeedsMap() {
+				want = mapRead
+				if write {
+					want |= mapWrite
+				}
+			}
+			if flags != want {
+				t.Errorf("mapped for writing %t with flags %d, want %d", write, flags, want)
+			}
+		}
+		ok(t, s.Sync())
+		closeAll(t, m, s)
+	})
+}
+
 // The map of one stream holds for work of another that waits for it.
 func TestMapIsOrdered(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
@@ -98,6 +132,32 @@ func TestAlignment(t *testing.T) {
 					closeAll(t, m)
 				}
 			}
+		}
+	})
+}
+
+// A CPU's runtime makes every block fine-grained.
+func TestSharedVirtualMemoryIsAsFineAsItMustBe(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier != tierSVM && p.tier != tierSVMCoarse {
+			return
+		}
+		var flags uint64
+		inner := p.t.svmAlloc
+		p.t.svmAlloc = func(x uintptr, f, n, a uint64) uintptr {
+			flags = f
+			return inner(x, f, n, a)
+		}
+		for _, kind := range kinds(p) {
+			m := alloc(t, p, kind, 64)
+			want := uint64(memReadWrite)
+			if p.tier == tierSVM && m.HostPointer() != nil {
+				want |= memSVMFineGrained
+			}
+			if flags != want {
+				t.Errorf("%s memory is allocated with flags %#x, want %#x", kind, flags, want)
+			}
+			closeAll(t, m)
 		}
 	})
 }

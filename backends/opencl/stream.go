@@ -58,9 +58,10 @@ func (s *stream) Close() error {
 	return s.dev.check("close", "clReleaseCommandQueue", t.releaseQueue(s.queue))
 }
 
-// forget releases an event that the stream holds. s.mu is locked.
+// forget gives up the reference that a field of the stream holds; one that is lent is not the field's
+// to give. s.mu is locked.
 func (s *stream) forget(ev *uintptr) {
-	if *ev != 0 && *ev != s.lent {
+	if *ev != 0 && (ev != &s.last || *ev != s.lent) {
 		s.dev.t.releaseEvent(*ev)
 	}
 	*ev = 0
@@ -167,7 +168,7 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 	}
 	flags := uint64(mapRead)
 	if write {
-		flags |= 0
+		flags |= mapWrite
 	}
 	s.mu.Lock()
 	if m.mem == 0 {

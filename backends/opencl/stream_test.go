@@ -207,42 +207,78 @@ func TestOneBlockedSyncBlocksNobodyElse(t *testing.T) {
 	})
 }
 
-// What the program enqueues on the queue itself counts as work of the stream.
+// What the program enqueues on the queue itself counts as work of the stream, for each method that tells
+// about it, whatever was called before.
 func TestNativeWorkIsSeen(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
-		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4)
-		write(t, s, whole(m), []byte{1, 1, 1, 1})
-		queue := s.Handle()
-		wantIdle(t, s)
-
-		gate, st := p.t.createUserEvent(p.ctx.cl)
-		ok(t, p.check("test", "clCreateUserEvent", st))
-		ev, st := p.t.barrier(queue, gate)
-		ok(t, p.check("test", "clEnqueueBarrierWithWaitList", st))
-		p.t.releaseEvent(ev)
-		e := newEvent(t, p, false)
-		ok(t, s.Record(e))
-		wantDone(t, false, e.Query)
-		wantDone(t, false, s.Query)
-		wantDone(t, false, s.Query)
-		synced := make(chan error)
-		go func() { synced <- s.Sync() }()
-		called := make(chan struct{})
-		ok(t, s.Call(func() { close(called) }))
-		select {
-		case <-synced:
-			t.Error("Sync did not wait for the program's own work")
-		case <-called:
-			t.Error("Call did not wait for the program's own work")
-		default:
+		var markers atomic.Int32
+		marker := p.t.marker
+		p.t.marker = func(queue uintptr) (uintptr, status) {
+			markers.Add(1)
+			return marker(queue)
 		}
-		ok(t, p.check("test", "clSetUserEventStatus", p.t.setUserEvent(gate, execComplete)))
-		p.t.releaseEvent(gate)
-		ok(t, <-synced)
-		<-called
-		ok(t, e.Sync())
-		wantIdle(t, s)
-		closeAll(t, e, m, s)
+		for what, observe := range map[string]func(s *stream) (done func() bool){
+			"Query": func(s *stream) func() bool {
+				return func() bool {
+					done, err := s.Query()
+					ok(t, err)
+					return done
+				}
+			},
+			"Record": func(s *stream) func() bool {
+				e := newEvent(t, p, false)
+				t.Cleanup(func() { _ = e.Close() })
+				ok(t, s.Record(e))
+				return func() bool {
+					done, err := e.Query()
+					ok(t, err)
+					return done
+				}
+			},
+			"Call": func(s *stream) func() bool {
+				var called atomic.Bool
+				ok(t, s.Call(func() { called.Store(true) }))
+				return called.Load
+			},
+			"Sync": func(s *stream) func() bool {
+				var synced atomic.Bool
+				go func() {
+					if err := s.Sync(); err != nil {
+						t.Error(err)
+					}
+					synced.Store(true)
+				}()
+				return synced.Load
+			},
+		} {
+			s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4)
+			write(t, s, whole(m), []byte{1, 1, 1, 1})
+			queue := s.Handle()
+			wantIdle(t, s)
+			markers.Store(0)
+			gate, st := p.t.createUserEvent(p.ctx.cl)
+			ok(t, p.check("test", "clCreateUserEvent", st))
+			ev, st := p.t.barrier(queue, gate)
+			ok(t, p.check("test", "clEnqueueBarrierWithWaitList", st))
+			p.t.releaseEvent(ev)
+			done := observe(s)
+			for range 10 {
+				if done() {
+					t.Errorf("%s does not wait for the program's own work", what)
+				}
+				runtime.Gosched()
+			}
+			if n := markers.Load(); what == "Query" && n > 1 {
+				t.Errorf("Query left %d markers in a busy queue", n)
+			}
+			ok(t, p.check("test", "clSetUserEventStatus", p.t.setUserEvent(gate, execComplete)))
+			p.t.releaseEvent(gate)
+			for !done() {
+				runtime.Gosched()
+			}
+			wantIdle(t, s)
+			closeAll(t, m, s)
+		}
 	})
 }
 
@@ -265,7 +301,12 @@ func TestCallRunsAfterTheWork(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4)
 		done := make(chan struct{})
-		ok(t, s.Call(func() { close(done) })) // nothing to wait for
+		entered := make(chan struct{})
+		ok(t, s.Call(func() { // nothing to wait for
+			<-entered
+			close(done)
+		}))
+		close(entered)
 		<-done
 
 		g := gated(t, s)
@@ -453,5 +494,57 @@ func TestWorkIsFlushed(t *testing.T) {
 		ok(t, gate.Open())
 		ok(t, s.Sync())
 		closeAll(t, e, m, s)
+	})
+}
+
+func TestLongBacklogIsPaced(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if !p.hw.cpu {
+			t.Skip("only runtimes of CPUs need it")
+		}
+		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 64)
+		fill := func() { ok(t, s.Fill(part(m, 0, 4), driver.Pattern{Width: 4})) }
+		g := gated(t, s)
+		for range backlog - 2 {
+			fill()
+		}
+		if s.pacing.crowded.Load() {
+			t.Error("a short backlog is held up")
+		}
+		for range backlog + 2 {
+			fill()
+		}
+		if !s.pacing.crowded.Load() {
+			t.Error("a long backlog is not held up")
+		}
+		ok(t, g.Open())
+		ok(t, s.Sync())
+		fill()
+		if s.pacing.crowded.Load() {
+			t.Error("work is still held up although the backlog is gone")
+		}
+		ok(t, s.Sync())
+		closeAll(t, m, s)
+	})
+}
+
+// The event that a Sync waits for may be the checkpoint too, which has a reference of its own.
+func TestCheckpointKeepsItsOwnReference(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if !p.hw.cpu {
+			t.Skip("only runtimes of CPUs need it")
+		}
+		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 64)
+		for s.pacing.checkpoint == 0 {
+			ok(t, s.Fill(part(m, 0, 4), driver.Pattern{Width: 4}))
+		}
+		ok(t, s.dev.await("test", s.last))
+		s.mu.Lock()
+		s.lent = s.last
+		s.passCheckpoint()
+		s.lent = 0
+		s.mu.Unlock()
+		ok(t, s.Sync())
+		closeAll(t, m, s)
 	})
 }

@@ -10,21 +10,23 @@
 //
 // # What copies, and what is moved to the host
 //
-//	call                                      copies    moves to the host, if it is not there
-//	Slice, Select, Transpose, Squeeze         no        nothing
-//	Reshape, Ravel                            no, or ErrUnsupported
-//	FromBuffer, FromStrides, Buffer, Acquire  no        nothing
-//	New, Zeros, Like, Full                    no        nothing; written where first used
-//	At                                        no        one element
-//	Set                                       no        nothing
-//	View, Update                              no        the elements (see View for very many ranges)
-//	Overwrite                                 no, of unbroken ranges; else once    nothing
-//	From                                      once      nothing
-//	Pack, contiguous                          once      nothing; copied where it is current
-//	Pack, with gaps                           once      the elements
-//	Values, CopyFrom, CopyTo                  yes       the source's elements
-//	WriteNPY, MarshalBinary                   once, or never if contiguous and to a Writer    the elements
-//	ReadNPY, UnmarshalBinary                  yes       nothing
+//	call                                 copies                  moves to the host, if it is not there
+//	Slice, Select, Transpose, Squeeze    no                      nothing
+//	Reshape, Ravel                       no, or ErrUnsupported   nothing
+//	FromBuffer, FromStrides              no                      nothing
+//	Buffer, Acquire                      no, or ErrUnsupported   nothing
+//	New, Zeros, Like, Full               no                      nothing; written where first used
+//	From                                 yes                     nothing
+//	At, View, Update                     no                      the elements (see View for very many ranges)
+//	Set                                  no                      nothing
+//	Overwrite, unbroken range            no                      nothing
+//	Overwrite, with gaps                 from memory of its own  nothing
+//	Pack, contiguous                     where it is current     nothing
+//	Pack, with gaps or in another order  yes                     the elements
+//	Values, CopyFrom, CopyTo             yes                     the source's elements
+//	WriteNPY, contiguous                 no                      the elements
+//	WriteNPY, with gaps; MarshalBinary   yes                     the elements
+//	ReadNPY, UnmarshalBinary             yes                     nothing
 //
 // # Shapes
 //

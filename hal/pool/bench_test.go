@@ -1,121 +1,120 @@
 package pool_test
 
 import (
-	"context"
-	"runtime"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// compareWithDevice reports how many times faster than one Alloc and Close of the device an Alloc
-// and Free of a pool is, measured here.
-func compareWithDevice(b *testing.B, d *hal.Device, size uint64, n int, took time.Duration) {
-	const rounds = 2000
+// together runs fn n times in all on so many goroutines, and returns how long that took.
+func together(goroutines, n int, fn func(goroutine int)) time.Duration {
+	var ready, done sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range goroutines {
+		ready.Add(1)
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			ready.Done()
+			<-begin
+			for range n / goroutines {
+				fn(i)
+			}
+		}()
+	}
+	ready.Wait()
 	start := time.Now()
-	for range rounds {
-		m, err := d.Alloc(hal.KindDevice, size, 0)
-		require.NoError(b, err)
-		require.NoError(b, m.Close())
-	}
-	device := time.Since(start) / rounds
-	pooled := float64(took) / float64(n)
-	b.ReportMetric(float64(device), "device-ns/op")
-	b.ReportMetric(float64(device)/pooled, "times-device")
+	close(begin)
+	done.Wait()
+	return time.Since(start)
 }
 
-func cycle(b *testing.B, p pool.Allocator, s *hal.Stream, size uint64) {
-	x, err := p.Alloc(s, hal.KindDevice, size)
-	if err != nil {
-		b.Error(err)
-		return
-	}
-	if err := x.Free(s); err != nil {
-		b.Error(err)
-	}
-}
-
+// BenchmarkAllocFree allocates and frees a block from a pool, on one goroutine and on 64 with a stream for all or
+// one each, on every device that there is (with -tags opencl and so on, also on those). In turns with it the device
+// itself allocates and gives back as much from as many goroutines: "device-ns/op", and "times-device" is how
+// many times faster the pool is.
 func BenchmarkAllocFree(b *testing.B) {
-	for _, row := range []struct {
-		name string
-		size uint64
-	}{{"256B", 256}, {"4KiB", 4 << 10}, {"1MiB", 1 << 20}, {"64MiB", 64 << 20}} {
-		b.Run(row.name, func(b *testing.B) {
-			d := openHost(b, 0, 0)
-			p, s := newPool(b, d, pool.Options{}), newStream(b, d)
-			b.ReportAllocs()
-			start := time.Now()
-			for b.Loop() {
-				cycle(b, p, s, row.size)
+	infos, err := hal.Devices(ctx)
+	require.NoError(b, err)
+	for _, info := range infos {
+		for _, row := range []struct {
+			kind                hal.Kind
+			size                uint64
+			goroutines, streams int
+		}{
+			{hal.KindDevice, 256, 1, 1}, {hal.KindDevice, 4 * kib, 1, 1}, {hal.KindDevice, mib, 1, 1}, {hal.KindDevice, 64 * mib, 1, 1},
+			{hal.KindDevice, 4 * kib, 64, 1}, {hal.KindDevice, 4 * kib, 64, 64},
+			{hal.KindShared, 4 * kib, 1, 1}, {hal.KindShared, 4 * kib, 64, 64},
+		} {
+			if row.kind == hal.KindShared && !info.Caps.Has(hal.CapShared) {
+				continue
 			}
-			took := time.Since(start)
-			if row.size <= 4<<10 {
-				compareWithDevice(b, d, row.size, b.N, took)
-			}
-		})
-	}
-}
-
-// Goroutines that share a stream, and goroutines that have one each.
-func BenchmarkAllocFree64Goroutines(b *testing.B) {
-	const goroutines = 64
-	for _, row := range []struct {
-		name    string
-		streams int
-	}{{"one stream", 1}, {"64 streams", goroutines}} {
-		b.Run(row.name, func(b *testing.B) {
-			d := openHost(b, 0, 0)
-			p := newPool(b, d, pool.Options{})
-			streams := make([]*hal.Stream, row.streams)
-			for i := range streams {
-				streams[i] = newStream(b, d)
-			}
-			per := b.N/goroutines + 1
-			var ready, done sync.WaitGroup
-			begin := make(chan struct{})
-			for i := range goroutines {
-				ready.Add(1)
-				done.Add(1)
-				go func() {
-					defer done.Done()
+			name := fmt.Sprintf("%s/%s/%s/%d goroutines, %d streams", hal.Name(info), row.kind, pool.FormatSize(row.size), row.goroutines, row.streams)
+			b.Run(name, func(b *testing.B) {
+				d, err := hal.Open(ctx, hal.Name(info))
+				require.NoError(b, err)
+				defer func() { require.NoError(b, d.Close()) }()
+				p, err := pool.New(d, pool.Options{})
+				require.NoError(b, err)
+				defer func() { require.NoError(b, p.Close()) }()
+				streams := make([]*hal.Stream, row.streams)
+				for i := range streams {
+					streams[i], err = d.NewStream(hal.StreamOptions{})
+					require.NoError(b, err)
+					defer streams[i].Close()
+				}
+				cycle := func(i int) {
 					s := streams[i%len(streams)]
-					cycle(b, p, s, 4096)
-					ready.Done()
-					<-begin
-					for range per {
-						cycle(b, p, s, 4096)
+					x, err := p.Alloc(s, row.kind, row.size)
+					if err == nil {
+						err = x.Free(s)
 					}
-				}()
-			}
-			ready.Wait()
-			b.ReportAllocs()
-			b.ResetTimer()
-			start := time.Now()
-			close(begin)
-			done.Wait()
-			took := time.Since(start)
-			b.StopTimer()
-			compareWithDevice(b, d, 4096, per*goroutines, took)
-			// What one goroutine waits for one alloc and free, were they to run one after the other.
-			b.ReportMetric(float64(took)*float64(min(goroutines, runtime.GOMAXPROCS(0)))/float64(per*goroutines), "cpu-ns/op")
-		})
-	}
-}
-
-func BenchmarkDeviceAllocClose(b *testing.B) {
-	d := openHost(b, 0, 0)
-	b.ReportAllocs()
-	for b.Loop() {
-		m, err := d.Alloc(hal.KindDevice, 4096, 0)
-		if err != nil {
-			b.Fatal(err)
+					if err != nil {
+						b.Error(err)
+					}
+				}
+				together(row.goroutines, row.goroutines, cycle)
+				raw := func(int) {
+					m, err := d.Alloc(row.kind, row.size, 0)
+					if err == nil {
+						err = m.Close()
+					}
+					if err != nil {
+						b.Error(err)
+					}
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				var pooled, device time.Duration
+				var cycles, raws int
+				for left := b.N; left > 0; {
+					n := (min(left, 1<<17) + row.goroutines - 1) / row.goroutines * row.goroutines
+					pooled += together(row.goroutines, n, cycle)
+					cycles += n
+					left -= n
+					if row.size > mib {
+						continue
+					}
+					b.StopTimer()
+					const turn = 512
+					device += together(row.goroutines, turn, raw)
+					raws += turn
+					b.StartTimer()
+				}
+				b.StopTimer()
+				if raws > 0 {
+					perOp := float64(device) / float64(raws)
+					b.ReportMetric(perOp, "device-ns/op")
+					b.ReportMetric(perOp/(float64(pooled)/float64(cycles)), "times-device")
+				}
+			})
 		}
-		_ = m.Close()
 	}
-	_ = context.Background()
 }

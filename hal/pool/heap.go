@@ -325,9 +325,10 @@ func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordere
 	p := h.pool
 	if stream != nil && h.kind == hal.KindDevice && p.streamAlloc {
 		mem, err = stream.AllocAsync(bytes, p.opts.Alignment)
-		if err == nil || isShort(err) {
-			return mem, true, err
+		if err == nil {
+			return mem, true, nil
 		}
+		// The device itself may have memory that waits to be given back.
 	}
 	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.Alignment)
 	return mem, false, err

@@ -1,13 +1,11 @@
 package pool
 
 import (
-	"context"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -43,15 +41,8 @@ func TestShelfWidens(t *testing.T) {
 
 // Whichever lane a block was freed in, an allocation finds it there without the heap.
 func TestEveryLaneIsLookedIn(t *testing.T) {
-	d, err := hal.OpenWith(context.Background(), host.New(host.Options{}), 0)
-	require.NoError(t, err)
-	defer d.Close()
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(t, err)
-	defer s.Close()
-	p, err := New(d, Options{})
-	require.NoError(t, err)
-	defer p.Close()
+	p, streams := newTestPool(t, Options{}, 1)
+	s := streams[0]
 	b, err := p.Alloc(s, hal.KindDevice, 300)
 	require.NoError(t, err)
 	require.NoError(t, b.Free(s))
@@ -91,4 +82,30 @@ func TestEveryLaneIsLookedIn(t *testing.T) {
 		require.True(t, b.Ordered())
 		require.NoError(t, b.Free(s))
 	}
+}
+
+// Close sees a block that is being given out while it looks.
+func TestCloseWaitsForWhoeverHasALane(t *testing.T) {
+	p, streams := newTestPool(t, Options{}, 1)
+	s := streams[0]
+	b, err := p.Alloc(s, hal.KindDevice, 300)
+	require.NoError(t, err)
+	require.NoError(t, b.Free(s))
+	l := (*p.find(s).shelves[hal.KindDevice-1].Load().lanes.Load())[0]
+	l.mu.Lock()
+	closed := make(chan error, 1)
+	go func() { closed <- p.Close() }()
+	for range 1000 {
+		runtime.Gosched() // a Close that does not wait has every chance to end
+	}
+	class := classOf(2)
+	r := l.pop(class, 300, everything)
+	require.NotNil(t, r, "taken away while the lane was locked")
+	l.out(300, r.cap)
+	b = newBlock(r, p, r.give(300, 0), true)
+	l.mu.Unlock()
+	require.ErrorIs(t, <-closed, hal.ErrBusy)
+	_, err = b.Region()
+	require.NoError(t, err)
+	require.NoError(t, b.Free(s))
 }

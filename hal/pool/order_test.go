@@ -155,35 +155,6 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 	}
 }
 
-// Memory that is merged of what two streams use waits for both.
-func TestMergedMemoryWaitsForEverybody(t *testing.T) {
-	for _, first := range []int{0, 1} {
-		d := openHost(t, 1, 0)
-		p, s := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib}), newStream(t, d)
-		used := []*hal.Stream{newStream(t, d), newStream(t, d)}
-		opens := []func(){shut(t, used[0]), shut(t, used[1])}
-		var all []pool.Block
-		for i := range 4 {
-			x := alloc(t, p, used[i%2], 64*kib)
-			fill(t, used[i%2], x, 0xAA)
-			all = append(all, x)
-		}
-		for i, x := range all {
-			free(t, x, used[i%2])
-		}
-		x := alloc(t, p, s, 128*kib)
-		fill(t, s, x, 0xBB)
-		opens[first]()
-		finish(t, used[first])
-		done, err := s.Query()
-		require.NoError(t, err)
-		require.False(t, done, "the stream did not wait for both")
-		opens[1-first]()
-		finish(t, s)
-		free(t, x, s)
-	}
-}
-
 // What is left of merged memory still belongs to the work that used it.
 func TestRestOfMergedMemoryStaysFenced(t *testing.T) {
 	p, used, open := short(t, 256*kib, 64*kib, pool.Options{})
@@ -261,6 +232,31 @@ func TestBlockIsKeptForRecordedUse(t *testing.T) {
 			defer free(t, x, a)
 		}
 		assert.Equal(t, grown, p.Stats().DeviceAllocs, "not given out after its last use")
+	})
+}
+
+// A block with recorded uses is kept for the stream that freed it as well.
+func TestBlockIsKeptForBoth(t *testing.T) {
+	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
+		for _, usedFirst := range []bool{true, false} {
+			p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+			first, second := shut(t, a), shut(t, b)
+			x := alloc(t, p, nil, size)
+			was := region(t, x)
+			require.NoError(t, x.UsedOn(b))
+			free(t, x, a)
+			one, other := a, b
+			if usedFirst {
+				first, second, one, other = second, first, b, a
+			}
+			first()
+			finish(t, one)
+			y := alloc(t, p, one, size)
+			assert.False(t, overlap(was, region(t, y)))
+			second()
+			finish(t, other)
+			free(t, y, one)
+		}
 	})
 }
 

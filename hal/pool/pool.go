@@ -432,8 +432,8 @@ func (p *Pool) Trim(keep uint64) (released uint64) {
 }
 
 // Hold runs fn and gives no memory back to the device meanwhile, not even when memory runs out: freeing
-// may stop a device that captures or measures. Calls may overlap; after the last one MaxCached is
-// seen to again. It returns what fn returns.
+// may stop a device that captures or measures. The exception is what a closed stream took along (see
+// Retire). Calls may overlap; after the last one MaxCached is seen to again. It returns what fn returns.
 func (p *Pool) Hold(fn func() error) error {
 	p.held.Add(1)
 	defer func() {

@@ -28,7 +28,7 @@ func ParseSize(text string) (uint64, error) {
 	switch {
 	case !known:
 		return 0, failure(nil, op, hal.ErrInvalidArgument, "%q: %q is no unit; use B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
-	case number == "" || strings.Trim(number, "0123456789.") != "" || strings.Count(number, ".") > 1 || number == ".":
+	case strings.Trim(number, "0123456789.") != "":
 		return 0, failure(nil, op, hal.ErrInvalidArgument, "%q is no size", text)
 	}
 	const longest = 64 // digits; no size needs as many

@@ -128,7 +128,7 @@ func useOnStream(p *pool.Pool, s *hal.Stream, size uint64, v byte) error {
 
 // Close succeeds at a moment when nothing is live, and at no other.
 func TestCloseAmongManyGoroutines(t *testing.T) {
-	for range 20 {
+	for range 30 {
 		d := openHost(t, 0, 0)
 		s := newStream(t, d)
 		p, err := pool.New(d, pool.Options{})

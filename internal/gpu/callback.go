@@ -12,11 +12,12 @@ import (
 type hostCalls struct {
 	mu   sync.Mutex
 	open map[*hostCall]struct{}
-
-	// passed counts the calls that were made. What a call wrote to host memory is seen
-	// by whoever reads the counter afterwards.
-	passed atomic.Uint64
 }
+
+// passed counts the calls that were made and the gates that were opened, on all devices: streams of different devices
+// wait for each other in the vendor's library, where Go sees nothing of it. What a call wrote to host memory, or what
+// went before a gate, is seen by whoever reads the counter afterwards.
+var passed atomic.Uint64
 
 // hostCall is one function. It is taken once: by the vendor's call, or because that will not
 // come.
@@ -30,7 +31,7 @@ type hostCall struct {
 }
 
 // observe orders the caller after the host functions that it knows to have returned.
-func (c *hostCalls) observe() { c.passed.Load() }
+func (c *hostCalls) observe() { passed.Load() }
 
 // enqueue has the stream call fn on the vendor's thread. If the call will never come, lost is
 // called instead, on a goroutine of its own.
@@ -66,8 +67,9 @@ func (c *hostCalls) run(h *hostCall) {
 	c.mu.Lock()
 	delete(c.open, h)
 	c.mu.Unlock()
+	c.observe() // what an earlier call wrote, or whoever opened the gate before this one
 	h.fn()
-	c.passed.Add(1)
+	passed.Add(1)
 }
 
 // abandon calls off what has not been called, of one stream or of all if s is nil. The

@@ -1,19 +1,22 @@
 // Command simdrivers builds the simulated vendor drivers, which need a C compiler, and prints the
 // settings under which programs load them:
 //
-//	go run ./internal/simdrivers -dir .cache/simgpu
+//	go run ./internal/simdrivers
+//
+// Without -dir they are built where the tests keep theirs.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/go-halyard/halyard/internal/simgpu"
 )
 
 func main() {
-	dir := flag.String("dir", ".cache/simgpu", "folder to build in")
+	dir := flag.String("dir", filepath.Join(os.TempDir(), "halyard-simgpu"), "folder to build in")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "simdrivers: unexpected argument %q\n", flag.Arg(0))
