@@ -72,6 +72,13 @@ func TestBadInputIsRefused(t *testing.T) {
 	_, err = buffer.From[int8](nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 
+	for _, n := range []int{1 << 42, 1 << 61} {
+		huge, err := buffer.New[int8](n)
+		require.NoError(t, err, "nothing is allocated yet")
+		require.ErrorIs(t, huge.View(ctx, func([]int8) error { panic("ran") }), hal.ErrOutOfMemory)
+		require.NoError(t, huge.Close())
+	}
+
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	b := newBuffer(t, []int32{1, 2, 3})
 	before := b.State()

@@ -24,6 +24,12 @@ func (s *storage) mapForHost(write bool) error {
 		return err
 	}
 	if h.mapped == turnHostReads {
+		// Mapping anew moves the memory: nobody else may be looking at it.
+		for i := range s.accesses.slots {
+			if x := &s.accesses.slots[i]; x.open && x.stream == nil && i+1 != s.self {
+				return s.conflictError("map", coherence.ReadWrite, "host", 0, s.size, x)
+			}
+		}
 		if err := stream.Unmap(h.mapper); err != nil {
 			return err
 		}

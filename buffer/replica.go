@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"unsafe"
 
@@ -56,6 +57,11 @@ func (h *hostReplica) slice(lo, hi uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(h.ptr, lo)), hi-lo)
 }
 
+const (
+	maxHost = 1 << 46  // bytes, beyond which Go cannot allocate
+	probed  = 64 << 20 // bytes, from which the system is asked first: Go ends the process if it refuses
+)
+
 // alignedBytes returns zeroed memory that starts on a page if it fills one, so that devices can
 // use it in place.
 func alignedBytes(n uint64) []byte {
@@ -76,6 +82,10 @@ func (s *storage) hold() error {
 	}
 	if s.homeOn != nil {
 		return s.settleOn(s.homeOn)
+	}
+	if s.size > maxHost || s.size >= probed && !available(s.size) {
+		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
+			Detail: fmt.Sprintf("%d bytes are more than the host has", s.size)}
 	}
 	h.bytes = alignedBytes(s.size)
 	h.ptr = unsafe.Pointer(unsafe.SliceData(h.bytes))

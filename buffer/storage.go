@@ -30,6 +30,8 @@ type storage struct {
 	lost     []lost
 	stats    Stats
 
+	self int // slot+1 of the host's access on whose behalf the replica is being mapped, 0 for none
+
 	plan    []coherence.Transfer // scratch
 	pending []hazard             // scratch
 }
@@ -71,24 +73,41 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 	if err := ctx.Err(); err != nil {
 		return 0, interrupted(op, ctx, nil)
 	}
-	if s.accesses.open > 0 {
-		if err := s.settle(ctx, op, action, nil, "host", lo, hi); err != nil {
+	for {
+		if s.accesses.open > 0 {
+			if err := s.settle(ctx, op, action, nil, "host", lo, hi); err != nil {
+				return 0, err
+			}
+			if err := s.open(op, writes); err != nil {
+				return 0, err
+			}
+		}
+		if err := s.hold(); err != nil {
 			return 0, err
+		}
+		slot, _ = s.accesses.begin(lo, hi, action, coherence.Host, nil)
+		if writes || recordSites {
+			callsite.Here(&s.accesses.slots[slot].site)
+		}
+		err := s.fetch(ctx, op, action, lo, hi, slot)
+		if err == nil {
+			break
+		}
+		s.ended(slot)
+		excluded, ok := err.(*ConflictError)
+		if !ok {
+			return 0, err
+		}
+		// The replica must be mapped anew, and somebody is at it.
+		if ctx.Err() != nil {
+			return 0, interrupted(op, ctx, excluded)
+		}
+		if s.accesses.open > 0 {
+			s.pause(ctx)
 		}
 		if err := s.open(op, writes); err != nil {
 			return 0, err
 		}
-	}
-	if err := s.hold(); err != nil {
-		return 0, err
-	}
-	slot, _ = s.accesses.begin(lo, hi, action, coherence.Host, nil)
-	if writes || recordSites {
-		callsite.Here(&s.accesses.slots[slot].site)
-	}
-	if err := s.fetch(ctx, op, action, lo, hi); err != nil {
-		s.ended(slot)
-		return 0, err
 	}
 	if writes {
 		s.wrote(action, coherence.Host, lo, hi)
@@ -99,11 +118,13 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 
 // fetch makes the host's replica good for the action on [lo, hi): bytes there, work done. The access
 // is open, so that nobody interferes while the lock is given up to wait.
-func (s *storage) fetch(ctx context.Context, op string, action coherence.Action, lo, hi uint64) error {
+func (s *storage) fetch(ctx context.Context, op string, action coherence.Action, lo, hi uint64, slot uint32) error {
+	defer func() { s.self = 0 }()
 	h := &s.host
 	writes := action != coherence.Read
 	first := true
 	for {
+		s.self = int(slot) + 1
 		if action != coherence.Overwrite && len(s.lost) > 0 {
 			if err := s.lostIn(op, lo, hi); err != nil {
 				return err
@@ -141,6 +162,7 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 		}
 		pending := s.pending
 		s.pending = nil // another may need scratch while the lock is open
+		s.self = 0
 		s.mu.Unlock()
 		err := s.await(ctx, op, lo, hi, pending)
 		s.mu.Lock()

@@ -157,6 +157,7 @@ func failedCallHasNoEffect(t *T) {
 	kept := slices.Clone(host)
 	e, never := t.event(t.dev, false), t.event(t.dev, false)
 	t.must(s.Record(e), "record")
+	t.sync(s)
 	foreign := t.event(t.Open(), false)
 	calls := []func() error{
 		func() error { return s.CopyOut(host, m.Region(32, 64)) },

@@ -18,7 +18,7 @@ const Depth = 6
 type Site [Depth]uintptr
 
 // Outside returns file:line of the innermost call that was made by a function outside the package with
-// the given import path, "" if there is none in the Site.
+// the given import path and the packages below it, "" if there is none in the Site.
 func (s *Site) Outside(pkg string) string {
 	n := 0
 	for n < Depth && s[n] != 0 {
@@ -30,7 +30,7 @@ func (s *Site) Outside(pkg string) string {
 	frames := runtime.CallersFrames(s[:n])
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !strings.HasPrefix(f.Function, pkg+".") {
+		if f.Function != "" && !strings.HasPrefix(f.Function, pkg+".") && !strings.HasPrefix(f.Function, pkg+"/") {
 			return f.File + ":" + strconv.Itoa(f.Line)
 		}
 		if !more {

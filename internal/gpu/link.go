@@ -53,7 +53,7 @@ func (d *Device) link(o *Device) (l driver.Link, settled bool) {
 	if can, code := d.api.CanAccessPeer(d.dev, o.dev); code != Success || !can {
 		return driver.LinkWait, code == Success
 	}
-	if code := Code(0); code != Success && code != CodePeerEnabled {
+	if code := d.api.PeerEnable(d.ctx, o.ctx); code != Success && code != CodePeerEnabled {
 		never := d.lib.vendor.Codes.Status(code.Value()).Kind == driver.ErrUnsupported
 		return driver.LinkWait, never
 	}
