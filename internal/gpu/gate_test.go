@@ -40,6 +40,9 @@ func (w *words) WaitValue(_ Context, _, addr uintptr, value uint32) Code {
 		w.refuse = Success
 		return code
 	}
+	if value > gatesPerSignal {
+		return CodeInvalidValue
+	}
 	w.waits = append(w.waits, wait{addr, value})
 	return Success
 }

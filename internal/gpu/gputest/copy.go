@@ -121,6 +121,9 @@ func copyPeers(h *Harness, t *testing.T) {
 	if l := a.(driver.Linker).Link(b); l != both {
 		t.Fatalf("link %b, want %b", l, both)
 	}
+	if h.sim != nil && h.sim.Calls()[h.PeerEnable] != 1 {
+		t.Errorf("peer access was not enabled: %v", h.sim.Calls())
+	}
 	sa, sb := newStream(t, a), newStream(t, b)
 	ma, mb := alloc(t, a, driver.KindDevice, 5000), alloc(t, b, driver.KindDevice, 5000)
 	want := random(4, 5000)

@@ -23,8 +23,12 @@ type Harness struct {
 	// HostGates says that devices which cannot wait for a word of memory have gates all the same.
 	HostGates bool
 
-	// Retain is the call that makes a context, "" where none does.
-	Retain string
+	// Retain is the call that makes a context, "" where none does, and PeerEnable the one that
+	// lets a device use a peer's memory.
+	Retain, PeerEnable string
+
+	// Waiting is the number of host functions that have neither been called nor called off.
+	Waiting func() int
 
 	sim     *simgpu.Control // nil on hardware
 	backend driver.Backend
@@ -48,6 +52,9 @@ func (h *Harness) reset(t testing.TB, seed uint64) {
 		}
 		for _, l := range h.sim.Leaks() {
 			t.Errorf("still alive: %s", l)
+		}
+		if n := h.Waiting(); n != 0 {
+			t.Errorf("%d host functions are never called", n)
 		}
 	})
 }

@@ -70,6 +70,9 @@ func Incomplete(t *testing.T, h *Harness, symbol string) {
 	}
 }
 
+// loadCalls are made at least: they initialise the library and ask for its version and its devices.
+const loadCalls = 3
+
 // loadFails has each call fail that a backend makes before it lists devices.
 func loadFails(h *Harness, t *testing.T) {
 	h.reset(t, 0)
@@ -88,6 +91,11 @@ func loadFails(h *Harness, t *testing.T) {
 		e, isError := err.(*driver.Error)
 		if !isError || e.Vendor.Code != 999 || e.Vendor.API == "" {
 			t.Fatalf("call %d: error %v", n, err)
+		}
+		// A library that did not load stays so; one that did may fail once.
+		_, again := b.Devices(context.Background())
+		if unavailable := e.Kind == driver.ErrUnavailable; n <= loadCalls && !unavailable || unavailable != (again == err) {
+			t.Errorf("call %d: error %v, then %v", n, err, again)
 		}
 	}
 }

@@ -42,6 +42,7 @@ var tests = []struct {
 	{"Stream/AllocatesInOrder", anywhere, streamAllocates},
 	{"Stream/Prefetches", anywhere, streamPrefetches},
 	{"Stream/CallsBack", anywhere, streamCallsBack},
+	{"Stream/ClosesAlone", anywhere, streamClosesAlone},
 	{"Gate/OpensInAnyOrder", anywhere, gatesInAnyOrder},
 	{"Gate/HoldsNobodyElse", anywhere, gateHoldsNobodyElse},
 	{"Gate/WithoutWaitValue", onlySim, gatesWithoutWaitValue},

@@ -115,6 +115,35 @@ func streamCallsBack(h *Harness, t *testing.T) {
 	})
 }
 
+func streamClosesAlone(h *Harness, t *testing.T) {
+	h.reset(t, 8)
+	d := h.open(t, 0)
+	other := newStream(t, d)
+	g, err := other.(driver.Gater).Gate()
+	ok(t, err)
+	m := alloc(t, d, driver.KindDevice, 100)
+	want, got := random(1, 100), make([]byte, 100)
+	called := make(chan struct{})
+	ok(t, other.CopyIn(whole(m), at(want))) // by host functions, since the stream is busy
+	ok(t, other.CopyOut(at(got), whole(m)))
+	ok(t, other.(driver.Caller).Call(func() { close(called) }))
+
+	s, err := d.NewStream(driver.StreamOptions{})
+	ok(t, err)
+	ok(t, s.(driver.Caller).Call(func() {}))
+	ok(t, s.Sync())
+	ok(t, s.Close())
+	select {
+	case <-called:
+		t.Fatal("closing a stream called another's function")
+	default:
+	}
+	ok(t, g.Open())
+	ok(t, other.Sync())
+	<-called
+	same(t, "after another stream was closed", got, want)
+}
+
 func gatesInAnyOrder(h *Harness, t *testing.T) {
 	h.reset(t, 3)
 	d := h.open(t, 0)
