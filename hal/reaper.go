@@ -14,7 +14,8 @@ type reaper struct {
 	items   []reaped
 	running bool
 
-	sweeping int
+	sweeping int // sweeps under way
+	asked    int // items that they hold
 	finished uint64 // items so far
 }
 
@@ -70,8 +71,9 @@ func (r *reaper) sweep() int {
 	items := r.items
 	r.items = nil
 	r.sweeping++
+	r.asked += len(items)
 	r.mu.Unlock()
-	n := 0
+	n, total := 0, len(items)
 	kept := items[:0]
 	for _, it := range items {
 		if it.ready() {
@@ -85,6 +87,7 @@ func (r *reaper) sweep() int {
 	r.mu.Lock()
 	r.items = append(kept, r.items...)
 	r.sweeping--
+	r.asked -= total
 	r.finished += uint64(n)
 	r.idle.Broadcast()
 	r.mu.Unlock()
@@ -113,14 +116,14 @@ func (r *reaper) collect(since uint64) bool {
 func (r *reaper) pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.items)
+	return len(r.items) + r.asked
 }
 
 // drain waits until everything has been given back.
 func (r *reaper) drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.items) > 0 || r.running {
+	for len(r.items)+r.asked > 0 || r.running {
 		r.idle.Wait()
 	}
 }
