@@ -14,8 +14,8 @@ type reaper struct {
 	items   []reaped
 	running bool
 
-	sweeping int // sweeps under way
-	asked    int // items that they hold
+	sweeping int    // sweeps under way
+	asked    int    // items that they hold
 	finished uint64 // items so far
 }
 
