@@ -15,6 +15,7 @@ import (
 type Plan struct {
 	Piece   uint64 // bytes that one built-in copy moves at a time
 	Workers int    // goroutines that share a range, the caller's included
+	Stream  bool   // copies several pages at once and writes around the caches
 }
 
 // Class is what is known about copies of one class of sizes.
@@ -37,6 +38,9 @@ func (c Class) String() string {
 	}
 	if !c.Settled {
 		return fmt.Sprintf("from %d MiB: %s on %d goroutines, not measured yet", c.From>>20, piece, c.Plan.Workers)
+	}
+	if c.Plan.Stream {
+		piece += ", streamed,"
 	}
 	return fmt.Sprintf("from %d MiB: %s on %d goroutines, %.1f GB/s (one built-in copy: %.1f)",
 		c.From>>20, piece, c.Plan.Workers, c.Rate/1e9, c.Whole/1e9)
@@ -162,10 +166,17 @@ func (c *class) try(t task) {
 // processors: the built-in copy first, then in the order of their goroutines.
 func candidates(size uint64, processors int) []Plan {
 	plans := []Plan{one, {Piece: 256 << 10, Workers: 1}}
+	if canStream {
+		plans = append(plans, Plan{Piece: 256 << 10, Workers: 1, Stream: true})
+	}
 	for workers := 2; workers <= min(processors, mostWorkers); workers *= 2 {
 		for _, piece := range []uint64{256 << 10, 512 << 10, 1 << 20, 4 << 20} {
-			if piece*uint64(workers) <= min(size, trialSize) {
-				plans = append(plans, Plan{Piece: piece, Workers: workers})
+			if piece*uint64(workers) > min(size, trialSize) {
+				continue
+			}
+			plans = append(plans, Plan{Piece: piece, Workers: workers})
+			if canStream {
+				plans = append(plans, Plan{Piece: piece, Workers: workers, Stream: true})
 			}
 		}
 	}

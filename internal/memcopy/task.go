@@ -12,6 +12,7 @@ type task struct {
 	dst, src unsafe.Pointer
 	n        uint64 // bytes
 	word     uint64 // what a fill repeats
+	stream   bool   // copy as Plan.Stream says
 }
 
 // part does the n bytes from off on, off being a multiple of 8.
@@ -20,11 +21,16 @@ func (t *task) part(off, n uint64) {
 		fill(unsafe.Add(t.dst, off), n, t.word)
 		return
 	}
+	if t.stream {
+		streamMove(unsafe.Add(t.dst, off), unsafe.Add(t.src, off), n)
+		return
+	}
 	move(unsafe.Add(t.dst, off), unsafe.Add(t.src, off), n)
 }
 
 // run does all of t: alone, or with as many helpers as the plan and the allowance give.
 func (p Plan) run(t task) {
+	t.stream = p.Stream
 	workers := min(p.Workers, runtime.GOMAXPROCS(0))
 	if workers <= 1 {
 		for off := uint64(0); off < t.n; {
