@@ -46,7 +46,7 @@ func TestCheckPassesOnTheHost(t *testing.T) {
 	assert.Positive(t, passed)
 	assert.Zero(t, failed)
 	assert.Contains(t, row(t, stdout, "host:1"), "discrete, simulated")
-	assert.Equal(t, "7", strings.TrimSpace(row(t, stdout, "host:1")[len(row(t, stdout, "host:1"))-1]), "the seed")
+	assert.Equal(t, "7", row(t, stdout, "host:1")[len(row(t, stdout, "host:1"))-1], "the seed")
 }
 
 func TestCheckFailsOnABrokenBackend(t *testing.T) {

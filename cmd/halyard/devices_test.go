@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func row(t *testing.T, out, name string) []string {
 	t.Helper()
 	for line := range strings.SplitSeq(out, "\n") {
 		if strings.HasPrefix(line, name+" ") {
-			return strings.FieldsFunc(strings.ReplaceAll(line, "  ", "\x00"), func(r rune) bool { return r == 0 })
+			return regexp.MustCompile(" {2,}").Split(strings.TrimSpace(line), -1)
 		}
 	}
 	t.Fatalf("no line for %s in:\n%s", name, out)
