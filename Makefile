@@ -12,10 +12,10 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race lint vet cross bench sim linked generate check clean
+.PHONY: help run test race lint vet cross bench bench-peers sim linked generate check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build bin/halyard without cgo, list the devices, run the suite on the host backend
 	@mkdir -p bin
@@ -54,6 +54,9 @@ cross: ## vet and build for each system without cgo
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" ./...
+
+bench-peers: ## install other systems, measure them beside Halyard and write the table of docs/performance.md
+	./bench/peers/run -document docs/performance.md -json docs/peers.json
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
 	@$(GO) run ./internal/simdrivers

@@ -41,6 +41,10 @@ var Rules = []Rule{
 		"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}, "the command uses what any program can"},
 	{"scripts", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/..."}, "a tool uses what any program can"},
 	{"examples", []string{"..."}, "an example is a program like any other"},
+	{"examples/template", []string{"hal/driver"}, "copies of it lie in other modules"},
+	{"examples/filebackend", []string{"hal/driver"}, "it is made the way a backend of another module is"},
+	{"examples/filebackend/carry", []string{"hal", "examples/filebackend"}, "it uses what any program can"},
+	{"bench", []string{"..."}, "what is measured here are programs like any other"},
 }
 
 // testSupport is what packages may import that exist for tests alone. No backend reaches them, by Closures.

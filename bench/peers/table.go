@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// rows are the cases in the order of the table.
+var rows = []struct {
+	key, title string
+}{
+	{"acquire-valid 1048576", "make current what is current"},
+	{"ping-pong 1048576", "ping-pong, 1 MiB"},
+	{"ping-pong 67108864", "ping-pong, 64 MiB"},
+	{"update-1KiB 1073741824", "update of 1 KiB in 1 GiB"},
+	{"alloc-free 4096", "allocate and free 4 KiB"},
+	{"alloc-free 1048576", "allocate and free 1 MiB"},
+	{"alloc-free-svm 4096", "the same, clSVMAlloc, 4 KiB"},
+	{"alloc-free-svm 1048576", "the same, clSVMAlloc, 1 MiB"},
+	{"sweep-8x 33554432", "sweep over 8 times the budget of 32 MiB"},
+}
+
+// markdown is the table and what is needed to read it.
+func (r *results) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Measured %s on %s; %d rounds, medians.\n\n", r.Date, r.Machine, r.Rounds)
+	t := table.NewWriter()
+	head := table.Row{"operation"}
+	for _, p := range r.Peers {
+		head = append(head, p.Name)
+	}
+	t.AppendHeader(head)
+	for _, row := range rows {
+		cells, found := table.Row{row.title}, false
+		for _, p := range r.Peers {
+			cell := "–"
+			if s := p.Samples[row.key]; len(s) > 0 {
+				cell, found = r.cell(p, row.key), true
+			}
+			cells = append(cells, cell)
+		}
+		if found {
+			t.AppendRow(cells)
+		}
+	}
+	b.WriteString(t.RenderMarkdown())
+	b.WriteString("\n\n")
+	for _, p := range r.Peers {
+		fmt.Fprintf(&b, "- %s: %s, on %s", p.Name, p.Version, p.Device)
+		if p.Shared {
+			b.WriteString("; host and device are one memory, nothing is copied")
+		}
+		if p.Note != "" {
+			fmt.Fprintf(&b, "; %s", p.Note)
+		}
+		b.WriteString(".\n")
+	}
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for k := range r.Missing {
+			if !yield(k) {
+				return
+			}
+		}
+	}) {
+		fmt.Fprintf(&b, "- %s is missing: %s.\n", name, r.Missing[name])
+	}
+	return b.String()
+}
+
+// cell is the median, and for the peers how many times Halyard's it is: of the first system in the table that copies, or
+// does not, like the peer. Where that has no figure there is no ratio.
+func (r *results) cell(p *peer, key string) string {
+	m := median(p.Samples[key])
+	text := duration(m)
+	i := slices.IndexFunc(r.Peers, func(other *peer) bool { return other.Shared == p.Shared })
+	if ours := r.Peers[i].Samples[key]; r.Peers[i] != p && len(ours) > 0 {
+		text += fmt.Sprintf(" (%s)", times(m/median(ours)))
+	}
+	return text
+}
+
+func median(s []float64) float64 {
+	s = slices.Sorted(slices.Values(s))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+func times(x float64) string {
+	switch {
+	case x >= 10:
+		return fmt.Sprintf("×%.0f", x)
+	case x >= 0.1:
+		return fmt.Sprintf("×%.1f", x)
+	}
+	return fmt.Sprintf("×%.2g", x)
+}
+
+// duration has two significant digits.
+func duration(ns float64) string {
+	switch d := time.Duration(ns); {
+	case ns < 10:
+		return fmt.Sprintf("%.1f ns", ns)
+	case d < time.Microsecond:
+		return fmt.Sprintf("%.0f ns", ns)
+	case d < 10*time.Microsecond:
+		return fmt.Sprintf("%.1f µs", ns/1e3)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.0f µs", ns/1e3)
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.0f ms", ns/1e6)
+}
+
+const begin, end = "<!-- peers: begin -->", "<!-- peers: end -->"
+
+// replace puts text between the markers of a file.
+func replace(file, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(old, []byte(begin))
+	_, after, ok2 := bytes.Cut(rest, []byte(end))
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no %s and %s", file, begin, end)
+	}
+	return os.WriteFile(file, slices.Concat(before, []byte(begin+"\n"+text), []byte(end), after), 0o644)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTableComparesLikeWithLike(t *testing.T) {
+	var r results
+	for i, text := range []string{
+		`{"peer": "ours", "version": "1", "device": "d"} {"case": "ping-pong", "size": 1048576, "ns": 100} {"case": "ping-pong", "size": 1048576, "ns": 300}`,
+		`{"peer": "ours in place", "version": "1", "device": "d", "shared": true} {"case": "ping-pong", "size": 1048576, "ns": 2}`,
+		`{"peer": "copies", "version": "7", "device": "e", "note": "by hand"} {"case": "ping-pong", "size": 1048576, "ns": 3000}`,
+		`{"peer": "in place", "version": "8", "device": "f", "shared": true} {"case": "ping-pong", "size": 1048576, "ns": 1}`,
+	} {
+		var b strings.Builder
+		b.WriteString(text)
+		require.NoError(t, r.read(&b, i))
+	}
+	r.Missing = map[string]string{"Other": "not installed"}
+	text := r.markdown()
+	assert.Contains(t, text, "| ping-pong, 1 MiB | 200 ns | 2.0 ns | 3.0 µs (×15) | 1.0 ns (×0.5) |")
+	assert.NotContains(t, text, "64 MiB", "a row without figures")
+	assert.Contains(t, text, "- copies: 7, on e; by hand.\n")
+	assert.Contains(t, text, "- in place: 8, on f; host and device are one memory, nothing is copied.\n")
+	assert.Contains(t, text, "- Other is missing: not installed.\n")
+}
+
+func TestBadOutputIsRefused(t *testing.T) {
+	for _, text := range []string{"", "x", `{"case": "ping-pong", "size": 1, "ns": 1}`, `{"peer": "p"} {"size": 1}`, `{"peer": "p"} {"case": "c", "ns": -1}`} {
+		var r results
+		var b strings.Builder
+		b.WriteString(text)
+		assert.Error(t, r.read(&b, 0), "%q", text)
+	}
+}
+
+func TestReplaceKeepsTheRest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "doc.md")
+	require.NoError(t, os.WriteFile(file, []byte("a\n"+begin+"\nold\n"+end+"\nb\n"), 0o644))
+	require.NoError(t, replace(file, "new\n"))
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "a\n"+begin+"\nnew\n"+end+"\nb\n", string(got))
+	require.NoError(t, os.WriteFile(file, []byte("a\n"), 0o644))
+	assert.ErrorContains(t, replace(file, "new"), begin)
+}
+
+func TestDurations(t *testing.T) {
+	for ns, want := range map[float64]string{0.34: "0.3 ns", 42: "42 ns", 1500: "1.5 µs", 15_000: "15 µs", 2.5e6: "2.5 ms", 3e8: "300 ms"} {
+		assert.Equal(t, want, duration(ns))
+	}
+}
