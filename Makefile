@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race lint vet cross bench bench-peers sim linked generate check clean
+.PHONY: help run test race lint vet cross bench bench-peers sim torture linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ bench: ## run the benchmarks (BENCHTIME=1s)
 bench-peers: ## install other systems, measure them beside Halyard and write the table of docs/performance.md
 	./bench/peers/run -document docs/performance.md -json docs/peers.json
 
+TORTURE ?= 10m
+torture: ## drive everything with faults for a while (TORTURE=10m) and print what was found; simulated GPUs need a C compiler
+	$(GO) run -tags "$(TAGS)" ./internal/torture -for $(TORTURE)
+
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
 	@$(GO) run ./internal/simdrivers
 
@@ -69,6 +73,9 @@ linked: ## build and test with gorgonia.org/cu and go-gl/cl (cgo, CUDA 11.8 to 1
 	mkdir -p bin; $(GO) build -tags "$(TAGS) linked" -o bin/halyard-linked ./cmd/halyard; \
 	$(GO) vet -tags "$(TAGS) linked" ./...; \
 	$(REPORT) -tags "$(TAGS) linked" ./backends/cuda ./backends/opencl ./cmd/... ./examples/...
+
+nvidia-report: ## build the folder bin/nvidia-report, to measure on a machine with NVIDIA devices and no Go (scripts/README.md)
+	HALYARD_CUDA_INCLUDE="$(abspath $(HALYARD_CUDA_INCLUDE))" $(GO) run ./scripts/nvidia-report build bin/nvidia-report
 
 generate: ## make the generated files again
 	$(GO) generate ./...

@@ -1,0 +1,179 @@
+//go:build cuda && hip && opencl && linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// children starts processes while copies are under way: what they are given, open files and signal masks, is
+// nothing of the drivers', and what they do changes nothing here.
+func children(r *run) {
+	devs, done := r.fleet()
+	defer done()
+	for _, d := range devs {
+		s := r.stream(d)
+		b, err := buffer.New[uint32](1 << 18)
+		r.must(err)
+		v := uint32(r.seed + 1)
+		l, err := b.Acquire(s, coherence.Overwrite)
+		r.must(err)
+		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
+		r.must(l.Release())
+		out, err := r.command("echo").CombinedOutput()
+		r.must(err)
+		if string(out) != "child\n" {
+			r.fail("a child printed %q", out)
+		}
+		r.same(b, v)
+		r.must(b.Close())
+		r.must(s.Close())
+		r.actions.Add(3)
+		r.fault(1)
+	}
+}
+
+func (r *run) command(args ...string) *exec.Cmd {
+	self, err := os.Executable()
+	r.must(err)
+	return exec.CommandContext(r.ctx, self, append([]string{"child"}, args...)...)
+}
+
+// signals sends SIGTERM to programs in the middle of copies.
+func signals(r *run) {
+	for _, careful := range []bool{true, false} {
+		r.actions.Add(1)
+		r.fault(1)
+		mode := "careless"
+		if careful {
+			mode = "careful"
+		}
+		cmd := r.command("copies", mode)
+		out, err := cmd.StdoutPipe()
+		r.must(err)
+		var why bytes.Buffer
+		cmd.Stderr = &why
+		r.must(cmd.Start())
+		first := make([]byte, 6)
+		_, err = io.ReadFull(out, first)
+		r.must(err)
+		time.Sleep(time.Duration(r.rng.IntN(20_000)) * time.Microsecond)
+		sent := time.Now()
+		r.must(cmd.Process.Signal(syscall.SIGTERM))
+		rest, err := io.ReadAll(out)
+		r.must(err)
+		err = cmd.Wait()
+		if took := time.Since(sent); took > 20*time.Second {
+			r.fail("a %s program took %s to end", mode, took)
+		}
+		if careful {
+			if err != nil || !strings.HasSuffix(string(rest), "clean\n") {
+				r.fail("a program that cleans up ended with %v and said %q %q", err, rest, why.String())
+			}
+			continue
+		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+			r.fail("a program without a handler ended with %v, %q", err, why.String())
+		}
+	}
+}
+
+// child is what the processes do that this command starts.
+func child(args []string) {
+	switch {
+	case len(args) == 1 && args[0] == "echo":
+		fmt.Println("child")
+	case len(args) == 2 && args[0] == "copies":
+		if err := copies(args[1] == "careful"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	default:
+		os.Exit(2)
+	}
+}
+
+// copies sends a buffer round all devices until SIGTERM comes, then looks whether all bytes are right and closes all.
+func copies(careful bool) error {
+	ctx, stop := background, func() {}
+	if careful {
+		ctx, stop = signal.NotifyContext(background, syscall.SIGTERM)
+	}
+	defer stop()
+	var devs []*hal.Device
+	for _, r := range hal.List(ctx) {
+		for _, i := range r.Devices {
+			d, err := hal.Open(ctx, hal.Name(i))
+			if err != nil {
+				return err
+			}
+			devs = append(devs, d)
+		}
+	}
+	var streams []*hal.Stream
+	for _, d := range devs {
+		s, err := d.NewStream(hal.StreamOptions{})
+		if err != nil {
+			return err
+		}
+		streams = append(streams, s)
+	}
+	b, err := buffer.New[uint32](1 << 20)
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	n := uint32(0)
+	for ctx.Err() == nil {
+		s := streams[int(n)%len(streams)]
+		l, err := b.Acquire(s, coherence.ReadWrite)
+		if err != nil {
+			return err
+		}
+		n++
+		if err := s.Fill(l.Region(), hal.Pattern32(n)); err != nil {
+			return err
+		}
+		if err := l.Release(); err != nil {
+			return err
+		}
+	}
+	err = b.View(background, func(got []uint32) error {
+		for i, v := range got {
+			if v != n {
+				return fmt.Errorf("element %d is %d, not %d", i, v, n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.Close(); err != nil {
+		return err
+	}
+	for i, d := range devs {
+		if err := streams[i].Close(); err != nil {
+			return err
+		}
+		if err := d.Close(); err != nil {
+			return err
+		}
+	}
+	fmt.Println("clean")
+	return nil
+}

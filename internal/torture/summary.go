@@ -1,0 +1,150 @@
+//go:build cuda && hip && opencl && linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"go.uber.org/goleak"
+)
+
+// tally is what one scenario did and found.
+type tally struct {
+	Name    string  `json:"name"`
+	What    string  `json:"what"`
+	Runs    uint64  `json:"runs"`
+	Actions uint64  `json:"actions"`
+	Faults  uint64  `json:"faults"` // made on purpose
+	Seconds float64 `json:"seconds"`
+
+	Errors      map[string]uint64 `json:"errors,omitempty"` // that faults explain, by kind
+	WrongBytes  uint64            `json:"wrong_bytes"`
+	Leaks       uint64            `json:"leaks"`
+	Violations  uint64            `json:"violations"` // of a vendor's rules
+	Unexplained uint64            `json:"unexplained_errors"`
+	Failures    []string          `json:"failures,omitempty"`
+}
+
+func (t *tally) bad() bool {
+	return t.WrongBytes+t.Leaks+t.Violations+t.Unexplained > 0 || len(t.Failures) > 0
+}
+
+// summary is what the whole campaign found.
+type summary struct {
+	Date      string   `json:"date"`
+	Machine   string   `json:"machine"`
+	Devices   []string `json:"devices"`
+	FirstSeed uint64   `json:"first_seed"`
+	Seeds     uint64   `json:"seeds"`
+	Seconds   float64  `json:"seconds"`
+	Stopped   string   `json:"stopped,omitempty"`
+	Scenarios []*tally `json:"scenarios"`
+}
+
+// goroutines adds those that are left to the last scenario's leaks.
+func (s *summary) goroutines() {
+	if err := goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv"), goleak.IgnoreTopFunction("os/signal.loop"),
+		goleak.IgnoreAnyFunction("os/signal.NotifyContext.func1")); err != nil {
+		last := s.Scenarios[len(s.Scenarios)-1]
+		last.Leaks++
+		last.Failures = append(last.Failures, "goroutines at the end: "+err.Error())
+	}
+}
+
+func (s *summary) total() (all tally) {
+	all.Name = "all"
+	for _, t := range s.Scenarios {
+		all.Runs += t.Runs
+		all.Actions += t.Actions
+		all.Faults += t.Faults
+		all.WrongBytes += t.WrongBytes
+		all.Leaks += t.Leaks
+		all.Violations += t.Violations
+		all.Unexplained += t.Unexplained
+		all.Failures = append(all.Failures, t.Failures...)
+	}
+	return all
+}
+
+func (s *summary) table() table.Writer {
+	w := table.NewWriter()
+	w.AppendHeader(table.Row{"scenario", "runs", "actions", "faults", "wrong bytes", "leaks", "broken rules", "unexplained errors"})
+	row := func(t *tally) table.Row {
+		return table.Row{t.Name, t.Runs, t.Actions, t.Faults, t.WrongBytes, t.Leaks, t.Violations, t.Unexplained}
+	}
+	for _, t := range s.Scenarios {
+		w.AppendRow(row(t))
+	}
+	all := s.total()
+	w.AppendFooter(row(&all))
+	return w
+}
+
+func (s *summary) text() string {
+	var b strings.Builder
+	b.WriteString(s.table().Render())
+	fmt.Fprintf(&b, "\n%s, seeds %d to %d, on %s\n", time.Duration(s.Seconds*float64(time.Second)).Round(time.Second),
+		s.FirstSeed, s.FirstSeed+s.Seeds-1, strings.Join(s.Devices, ", "))
+	for _, t := range s.Scenarios {
+		for _, f := range t.Failures {
+			fmt.Fprintf(&b, "FAILED  %s: %s\n", t.Name, f)
+		}
+		if t.bad() && len(t.Failures) == 0 {
+			fmt.Fprintf(&b, "FAILED  %s\n", t.Name)
+		}
+	}
+	if s.Stopped != "" {
+		fmt.Fprintf(&b, "stopped early: %s\n", s.Stopped)
+	}
+	return b.String()
+}
+
+func (s *summary) markdown() string {
+	all := s.total()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Reliability campaign\n\nThe summary of `make torture`, as it wrote it.\n\n")
+	fmt.Fprintf(&b, "- When and where: %s, %s.\n- How long: %s.\n- Seeds: %d to %d.\n", s.Date, s.Machine,
+		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.FirstSeed, s.FirstSeed+s.Seeds-1)
+	fmt.Fprintf(&b, "- Devices: %s.\n", strings.Join(s.Devices, "; "))
+	fmt.Fprintf(&b, "- **%d actions, %d faults made on purpose, %d wrong bytes, %d leaks, %d vendors' rules broken, %d unexplained errors.**\n",
+		all.Actions, all.Faults, all.WrongBytes, all.Leaks, all.Violations, all.Unexplained)
+	if s.Stopped != "" {
+		fmt.Fprintf(&b, "- It stopped early: %s.\n", s.Stopped)
+	}
+	b.WriteString("\n" + s.table().RenderMarkdown() + "\n\n")
+	for _, t := range s.Scenarios {
+		fmt.Fprintf(&b, "- **%s**: %s.", t.Name, t.What)
+		if len(t.Errors) > 0 {
+			var kinds []string
+			for k, n := range t.Errors {
+				kinds = append(kinds, fmt.Sprintf("%s (%d)", k, n))
+			}
+			slices.Sort(kinds)
+			fmt.Fprintf(&b, " Errors that the faults explain: %s.", strings.Join(kinds, ", "))
+		}
+		for _, f := range t.Failures {
+			fmt.Fprintf(&b, "\n  - failed: %s", strings.ReplaceAll(f, "\n", " "))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func machine() string {
+	name := runtime.GOARCH
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for l := range strings.Lines(string(text)) {
+			if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "model name" {
+				name = strings.TrimSpace(v)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
