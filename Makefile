@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race lint vet cross bench bench-peers sim torture linked nvidia-report generate check clean
+.PHONY: help run test race lint vet cross bench bench-peers sim torture fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ bench-peers: ## install other systems, measure them beside Halyard and write the
 TORTURE ?= 10m
 torture: ## drive everything with faults for a while (TORTURE=10m) and print what was found; simulated GPUs need a C compiler
 	$(GO) run -tags "$(TAGS)" ./internal/torture -for $(TORTURE)
+
+FUZZTIME ?= 20s
+fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*_test.go:func | |' | sort | while read -r dir name; do \
+		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
 	@$(GO) run ./internal/simdrivers
