@@ -40,6 +40,9 @@ var checks = inOrder([]group{
 	{"Concurrency", concurrencyChecks},
 	{"OutOfMemory", shortageChecks},
 	{"Capabilities", capabilityChecks},
+	{"Rows", rowsChecks},
+	{"Adoption", adoptionChecks},
+	{"Sharing", sharingChecks},
 	{"Coherence", coherenceChecks},
 })
 

@@ -135,6 +135,15 @@ func (t *T) faults() FaultControl {
 	return f
 }
 
+// breakdown makes work that is under way fail, until the end of the check.
+func (t *T) breakdown() func(on bool) {
+	if t.p.Breakdown == nil {
+		t.Skipf("work under way cannot be made to fail: Harness.Breakdown is nil")
+	}
+	t.Cleanup(func() { t.p.Breakdown(false) })
+	return t.p.Breakdown
+}
+
 // made closes what should not have been made, and passes the error on.
 func made(x interface{ Close() error }, err error) error {
 	if err == nil {
@@ -365,7 +374,7 @@ func baselineRestored(t *T) {
 			if i%8 == 7 {
 				k = hal.KindHost
 			}
-			m, err := d.Alloc(k, uint64(min(n, int(d.Info().TotalMemory/16))), 0)
+			m, err := d.Alloc(k, uint64(min(n, int(d.Info().TotalMemory/80))), 0)
 			t.must(err, "allocate")
 			t.must(s.Fill(m.Region(0, 4096), hal.Zero), "fill")
 			e, err := d.NewEvent(hal.EventOptions{})

@@ -49,6 +49,7 @@ var coherenceChecks = []Check{
 	{Name: "ViewHonoursContext", Rule: "A host access that waits for a device gives up when its context ends, and nothing is lost.", Needs: hal.CapGate, run: viewHonoursContext},
 	{Name: "CloseWhileInFlight", Rule: "A buffer can be closed while work uses it.", Needs: hal.CapGate, run: closeBufferInFlight},
 	{Name: "FailedCopyLeavesDestinationInvalid", Rule: "A transfer that fails leaves its destination stale and its source current, and the bytes are never wrong.", run: failedCopy},
+	{Name: "FailureUnderWayIsNoticed", Rule: "A transfer that fails when it runs makes the next access fail, and the bytes are never wrong.", run: failureUnderWay},
 	{Name: "OversubscribedWorkingSetFinishes", Rule: "A working set eight times the device's budget is worked through, and no byte is lost.", run: oversubscribed},
 	{Name: "ManyGoroutines", Rule: "Goroutines that update one buffer at many places lose no update.", run: manyGoroutines},
 	{Name: "SeededModelAgainstBackend", Rule: "Random actions at random places and ranges always show the bytes of a plain slice.", run: seededModel},
@@ -808,7 +809,7 @@ func cloneIndependent(t *T) {
 		data := t.random(n)
 		b := t.zeros(n)
 		if atDevice {
-			t.deviceWrites(b, s, data)
+			t.deviceWrites(b, s, bytes.Clone(data)) // data changes below, while the copy may be under way
 		} else {
 			t.hostWrites(b, data)
 		}
@@ -1204,6 +1205,93 @@ func failedCopy(t *T) {
 		}
 	}
 	t.want(rescued > 0, "no failure left the source current")
+}
+
+func failureUnderWay(t *T) {
+	broken := t.breakdown()
+	if t.dev.Unified() {
+		t.Skipf("nothing is copied to a unified device")
+	}
+	const n = 4096
+	s := t.stream(t.dev)
+	read := func(b *bytesBuffer) error {
+		l, err := b.Acquire(s, coherence.Read)
+		if err == nil {
+			err = l.Release()
+		}
+		return err
+	}
+	drained := func(streams ...*hal.Stream) {
+		for _, s := range streams {
+			_ = s.Sync(context.Background()) // which tells of the failure, too
+		}
+	}
+
+	// To the device. The failure may be known at once, or to the next access.
+	data := t.random(n)
+	b := t.holding(data)
+	broken(true)
+	err := read(b)
+	drained(s)
+	broken(false)
+	if err == nil {
+		err = read(b)
+	}
+	t.want(err != nil, "the copy to the device failed, and the next access did not")
+	t.want(b.State().Coherence.Valid == coherence.Of(coherence.Host), "the copy to the device failed, and %v are current", b.State().Coherence.Valid)
+	t.same(t.deviceReads(b, s), data, "on the device, after a copy had failed")
+	t.same(t.hostReads(b), data, "on the host, after a copy to the device had failed")
+
+	// From the device.
+	data = t.random(n)
+	t.deviceWrites(b, s, data)
+	t.sync(s)
+	broken(true)
+	err = b.View(t.ctx, func([]byte) error { return nil })
+	broken(false)
+	t.want(err != nil, "the copy to the host failed, and the access that waits for it did not")
+	t.same(t.hostReads(b), data, "on the host, after a copy had failed")
+	t.same(t.deviceReads(b, s), data, "on the device, after a copy to the host had failed")
+
+	// What is written on bytes that have not come is lost.
+	b = t.holding(data)
+	broken(true)
+	l, err := b.Acquire(s, coherence.ReadWrite)
+	drained(s)
+	broken(false)
+	if err == nil {
+		r := l.Region()
+		r.Len = 4
+		t.must(s.Fill(r, hal.Zero), "fill")
+		t.must(l.Release(), "release")
+		err = b.View(t.ctx, func([]byte) error { return nil })
+		t.want(err != nil, "a write on bytes that have not come was taken for good")
+		err = b.View(t.ctx, func([]byte) error { return nil })
+		t.want(errors.Is(err, hal.ErrDeviceLost), "what was written on bytes that have not come is not lost: %v", err)
+		t.hostWrites(b, data)
+	}
+	t.same(t.hostReads(b), data, "written anew")
+	t.same(t.deviceReads(b, s), data, "written anew")
+
+	// Nor is it copied on.
+	if t.peer == nil {
+		return
+	}
+	o := t.stream(t.peer)
+	b = t.zeros(n)
+	t.hostWrites(b, data)
+	broken(true)
+	err = errors.Join(read(b), b.Prefetch(o))
+	drained(s, o)
+	broken(false)
+	for range 8 {
+		if err = b.Prefetch(o); err == nil {
+			break
+		}
+	}
+	t.must(err, "prefetch again and again")
+	t.same(t.deviceReads(b, o), data, "on the peer, after a copy to the device had failed")
+	t.same(t.hostReads(b), data, "on the host, after a copy to the peer had failed")
 }
 
 func oversubscribed(t *T) {

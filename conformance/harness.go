@@ -50,6 +50,11 @@ type Harness struct {
 	// make them fail. It may implement [LossControl] too. Nil skips those checks.
 	Faults func() FaultControl
 
+	// Breakdown makes transfers and fills of the device that Open opens fail when they run, from a call with true to one
+	// with false. The calls that enqueue them succeed; what asks for the work's end, events and streams, tells that it
+	// failed. Nil skips the checks of that.
+	Breakdown func(on bool)
+
 	// Contexts returns how many vendor contexts exist in the process, where somebody counts them.
 	Contexts func() int
 }

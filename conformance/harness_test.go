@@ -46,7 +46,7 @@ var required = map[string]string{
 		"FailedCopyLeavesDestinationInvalid OverwriteTransfersNothing ReadNeverWrittenIsZeros StaleMarkIsConflict " +
 		"EvictionKeepsSoleCopy SliceAndParentAgree RangeWriteMovesOnlyTheRange LeaseExcludesWriter HostViewAfterDeviceWrite " +
 		"DeviceReadAfterHostUpdate ThreePlacesAgree UnifiedPlaceCopiesNothing CrossStreamReadAfterWrite WriteAfterReadWaits " +
-		"OversubscribedWorkingSetFinishes",
+		"OversubscribedWorkingSetFinishes FailureUnderWayIsNoticed",
 }
 
 func TestEveryRequiredCheckIsThere(t *testing.T) {

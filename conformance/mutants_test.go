@@ -416,6 +416,7 @@ var mutants = []mutant{
 	{"errors lose their kind", faulty(func(e *driver.Error) error { e.Kind = nil; return e })},
 	{"errors are bare", faulty(func(e *driver.Error) error { return errors.New(e.Vendor.Name) })},
 	{"errors are lost", faulty(func(*driver.Error) error { return nil })},
+	{"work that fails is said to have succeeded", bug{silent: true}},
 	{"a lost device is an internal error", faulty(func(e *driver.Error) error { e.Kind = driver.ErrInternal; return e })},
 	{"errors come back at every later call", bug{fault: func(b *shim, e *driver.Error) error { b.sticky = e; return e }}},
 	{"maps a code to no kind", bug{codes: []conformance.VendorCode{{Code: 1, Name: "SHIM_FAULT"}}}},
@@ -453,7 +454,7 @@ var throughBuffers = []string{
 	"copies to peers go nowhere", "copies out at once, not in stream order", "fill is one pattern short",
 	"fill ignores the offset", "wait does nothing", "takes no peer's event", "record captures too early",
 	"events are always done", "event sync returns at once", "gates are open from the start",
-	"errors are lost",
+	"errors are lost", "work that fails is said to have succeeded",
 }
 
 // TestMutants runs the suite on backends that are broken on purpose, and fails for each that passes.

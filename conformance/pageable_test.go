@@ -79,8 +79,7 @@ func TestPageableCopiesBlock(t *testing.T) {
 	}
 	const why = "replicas of less than 64 KiB are not page-locked, so that copies of them wait for the stream in the driver"
 	runBut(t, newShim(g).harness(), nil, map[string]string{
-		"Coherence/CrossDeviceReadAfterWrite": why,
-		"Coherence/ViewHonoursContext":        why,
-		"Coherence/CloseWhileInFlight":        why,
+		"Coherence/ViewHonoursContext": why,
+		"Coherence/CloseWhileInFlight": why,
 	})
 }

@@ -29,6 +29,7 @@ type shim struct {
 	streams []driver.Stream // real ones
 
 	sawShortage, wasClosed atomic.Bool
+	broken                 atomic.Bool // work fails when it runs
 }
 
 // bug replaces what it sets. Regions, memories, streams and events are those of the host backend.
@@ -42,6 +43,7 @@ type bug struct {
 	free        func(m *shimMemory) error
 	hostPointer func(m *shimMemory) unsafe.Pointer
 	register    func(d *shimDevice, p unsafe.Pointer, size uint64) (*shimMemory, error)
+	adopt       func(d *shimDevice, real driver.Memory, kind driver.Kind, handle uintptr, size uint64) (*shimMemory, error)
 	link        func(driver.Link) driver.Link
 	copy        func(s *shimStream, dst, src driver.Region, foreign bool) error
 	copyIn      func(s *shimStream, dst driver.Region, src unsafe.Pointer) error
@@ -59,6 +61,7 @@ type bug struct {
 	fault       func(b *shim, e *driver.Error) error
 	closeDevice func(d *shimDevice) error
 	codes       []conformance.VendorCode
+	silent      bool // work that fails when it runs is said to have succeeded
 
 	// mapped says which kinds of memory host and device take turns with.
 	mapped func(driver.Kind) bool
@@ -85,6 +88,7 @@ func (b *shim) harness() conformance.Harness {
 		Faults:      func() conformance.FaultControl { return b },
 		VendorCodes: func() []conformance.VendorCode { return codes },
 		Contexts:    func() int { return int(b.open.Load()) },
+		Breakdown:   b.broken.Store,
 	}
 }
 
@@ -366,11 +370,50 @@ func raw(r driver.Region) driver.Region {
 type shimStream struct {
 	real driver.Stream
 	d    *shimDevice
+	late atomic.Pointer[lateFault]
+}
+
+// lateFault is the failure of work that was accepted.
+type lateFault struct {
+	err  error
+	told atomic.Bool // somebody has been given it
+}
+
+// tell returns the error, of nil none.
+func (f *lateFault) tell() error {
+	if f == nil {
+		return nil
+	}
+	f.told.Store(true)
+	return f.err
+}
+
+// fails reports whether work is to fail when it runs.
+func (s *shimStream) fails(api string) bool {
+	if !s.d.b.broken.Load() {
+		return false
+	}
+	if !s.d.b.bug.silent {
+		s.late.Store(&lateFault{err: &driver.Error{Op: api, Backend: "shim", Device: s.d.real.Info().Ordinal,
+			Kind: driver.ErrInternal, Vendor: driver.Vendor{API: "shim" + api, Name: "SHIM_FAULT", Code: 1}}})
+	}
+	return true
+}
+
+// fault is the failure that nobody has been told of.
+func (s *shimStream) fault() *lateFault {
+	if f := s.late.Load(); f != nil && !f.told.Load() {
+		return f
+	}
+	return nil
 }
 
 func (s *shimStream) Copy(dst, src driver.Region) error {
 	if err := s.d.fail("Copy"); err != nil {
 		return err
+	}
+	if s.fails("Copy") {
+		return nil
 	}
 	if f := s.d.b.bug.copy; f != nil {
 		foreign := dst.Mem.(*shimMemory).d != s.d || src.Mem.(*shimMemory).d != s.d
@@ -383,6 +426,9 @@ func (s *shimStream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	if err := s.d.fail("CopyIn"); err != nil {
 		return err
 	}
+	if s.fails("CopyIn") {
+		return nil
+	}
 	if f := s.d.b.bug.copyIn; f != nil {
 		return f(s, raw(dst), src)
 	}
@@ -392,6 +438,9 @@ func (s *shimStream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 func (s *shimStream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	if err := s.d.fail("CopyOut"); err != nil {
 		return err
+	}
+	if s.fails("CopyOut") {
+		return nil
 	}
 	if f := s.d.b.bug.copyOut; f != nil {
 		return f(s, dst, raw(src))
@@ -403,6 +452,9 @@ func (s *shimStream) Fill(dst driver.Region, p driver.Pattern) error {
 	if err := s.d.fail("Fill"); err != nil {
 		return err
 	}
+	if s.fails("Fill") {
+		return nil
+	}
 	if f := s.d.b.bug.fill; f != nil {
 		return f(s, raw(dst), p)
 	}
@@ -413,6 +465,7 @@ func (s *shimStream) Record(e driver.Event) error {
 	if err := s.d.fail("Record"); err != nil {
 		return err
 	}
+	e.(*shimEvent).late.Store(s.fault())
 	if f := s.d.b.bug.record; f != nil {
 		return f(s, e.(*shimEvent))
 	}
@@ -436,7 +489,11 @@ func (s *shimStream) Query() (bool, error) {
 	if f := s.d.b.bug.query; f != nil {
 		return f(s)
 	}
-	return s.real.Query()
+	done, err := s.real.Query()
+	if done && err == nil {
+		err = s.fault().tell()
+	}
+	return done, err
 }
 
 func (s *shimStream) Sync() error {
@@ -446,6 +503,9 @@ func (s *shimStream) Sync() error {
 	}
 	if e := s.real.Sync(); err == nil {
 		err = e
+	}
+	if err == nil {
+		err = s.fault().tell()
 	}
 	return err
 }
@@ -500,6 +560,7 @@ type shimEvent struct {
 	real     driver.Event
 	d        *shimDevice
 	recorded atomic.Bool
+	late     atomic.Pointer[lateFault]
 }
 
 func (e *shimEvent) Query() (bool, error) {
@@ -509,7 +570,11 @@ func (e *shimEvent) Query() (bool, error) {
 	if f := e.d.b.bug.eventQuery; f != nil {
 		return f(e)
 	}
-	return e.real.Query()
+	done, err := e.real.Query()
+	if done && err == nil {
+		err = e.late.Load().tell()
+	}
+	return done, err
 }
 
 func (e *shimEvent) Sync() error {
@@ -519,6 +584,9 @@ func (e *shimEvent) Sync() error {
 	}
 	if x := e.real.Sync(); err == nil {
 		err = x
+	}
+	if err == nil {
+		err = e.late.Load().tell()
 	}
 	return err
 }

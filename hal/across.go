@@ -1,17 +1,36 @@
 package hal
 
-import "unsafe"
+import (
+	"context"
+	"unsafe"
 
-// stage is how much host memory each half of a staged copy uses.
-const stage = 4 << 20 // bytes
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// A staged copy takes turns with this many pieces of host memory: one that the source fills, one that the
+// destination reads, and one that makes up for the time in which one device learns what the other has done. A
+// piece is an eighth of the copy, within these limits in bytes, so that the time in which only one leg has work
+// stays short.
+const (
+	acrossPieces = 3
+	acrossLeast  = 256 << 10
+	acrossMost   = 4 << 20
+)
 
 // CopyAcross copies src to dst, which is as long, between devices that may know nothing of each
 // other. It does not wait. The copy follows the work that both streams have been given so far; work
-// that dstStream is given later sees the result. Work that srcStream is given later may run
-// before src has been read, unless it waits for a mark of dstStream.
+// that dstStream is given later sees the result, and work that srcStream is given later runs after src has
+// been read.
 //
-// Devices that reach each other copy directly, on dstStream. Otherwise the bytes pass through two
-// pieces of host memory of 4 MiB at most, so that both legs run at once.
+// Devices that reach each other copy directly, on dstStream. Where the host can touch the memory at one end in
+// place, the device at the other end copies to or from it, unless page-locked memory in between is faster. Otherwise
+// the bytes pass through three pieces of host memory of 4 MiB at most, so that both legs run at once. That memory is
+// page-locked for both devices as far as they offer it, and up to 12 MiB of it are kept for later copies between the
+// two devices in this direction, until [Device.Reclaim] or until either is closed or runs out of memory. A device that
+// takes host memory in no stream's order (no CapPageableOrder), and finds none page-locked, is the one case in which the
+// call waits: for the other device, piece by piece.
+//
+// After an error of a driver dst has unspecified contents.
 func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
 	const op = "copy across"
 	if dst.Mem == nil || src.Mem == nil || dstStream == nil || srcStream == nil {
@@ -24,11 +43,14 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 	if src.Mem.s.dev != s.dev {
 		return s.foreign(op, src.Mem)
 	}
-	if dstStream.Device().Reaches(srcStream.Device()) {
+	if d.dev.links(s.dev, driver.LinkCopy) {
 		if err := dstStream.Follow(srcStream); err != nil {
 			return err
 		}
-		return dstStream.Copy(dst, src)
+		if err := dstStream.Copy(dst, src); err != nil {
+			return err
+		}
+		return srcStream.Follow(dstStream)
 	}
 	switch {
 	case dst.Mem.s.closed() || src.Mem.s.closed():
@@ -42,84 +64,195 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 	case dst.Len == 0:
 		return nil
 	}
-	var halves [2]half
-	defer func() {
-		for i := range halves {
-			halves[i].close()
-		}
-	}()
-	piece := min(stage, dst.Len)
-	for i, off := 0, uint64(0); off < dst.Len; i, off = i+1, off+piece {
-		n := min(piece, dst.Len-off)
-		h := &halves[i%2]
-		if err := h.prepare(srcStream, dstStream, piece); err != nil {
-			return err
-		}
-		if err := srcStream.CopyOut(h.bytes[:n], Region{src.Mem, src.Off + off, n}); err != nil {
-			return err
-		}
-		if err := dstStream.Follow(srcStream); err != nil {
-			return err
-		}
-		if err := dstStream.CopyIn(Region{dst.Mem, dst.Off + off, n}, h.bytes[:n]); err != nil {
-			return err
-		}
-		m, err := dstStream.Mark()
-		if err != nil {
-			return err
-		}
-		h.passed = m
+	if err := d.dev.begin(op); err != nil {
+		return err
 	}
+	defer d.dev.end()
+	if err := s.dev.begin(op); err != nil {
+		return err
+	}
+	defer s.dev.end()
+	b := bridge{dst: dstStream, src: srcStream, piece: acrossPiece(dst.Len)}
+	if done, err := b.inPlace(dst, src); done {
+		return err
+	}
+	return b.staged(dst, src)
+}
+
+func acrossPiece(n uint64) uint64 {
+	const unit = 64 << 10
+	return min(max((n/8+unit-1)/unit*unit, acrossLeast), acrossMost, n)
+}
+
+// bridge is one copy between devices that do not reach each other.
+type bridge struct {
+	dst, src *Stream
+	piece    uint64 // bytes
+	block    *block
+	read     [acrossPieces]*Mark // the destination's stream has read the piece
+}
+
+// loops reports whether a staged copy of n bytes fills pieces again, so that the source has to wait for the destination.
+func (b *bridge) loops(n uint64) bool { return n > acrossPieces*b.piece }
+
+// inPlace copies in one leg if the host can touch one of the memories, and reports whether it has taken the copy on.
+//
+// The source's stream then waits for all that the destination's has been given. In a short staged copy it does not, and
+// others may use it as well, so that is left staged unless the destination is idle.
+func (b *bridge) inPlace(dst, src Region) (taken bool, err error) {
+	if !dst.Mem.s.enter() {
+		return false, nil // as the staged copy will say
+	}
+	defer dst.Mem.s.leave()
+	if !src.Mem.s.enter() {
+		return false, nil
+	}
+	defer src.Mem.s.leave()
+	in := src.hostFor(b.dst.s.dev)
+	out := !in && dst.hostFor(b.src.s.dev)
+	if !in && !out {
+		return false, nil
+	}
+	idle := false
+	if !b.loops(dst.Len) {
+		if idle, err = b.dst.Query(); !idle || err != nil {
+			return false, nil
+		}
+	}
+	if in {
+		return true, b.copyIn(dst, src)
+	}
+	return true, b.copyOut(dst, src, idle)
+}
+
+// copyIn lets the destination read the source's memory as host memory.
+func (b *bridge) copyIn(dst, src Region) error {
+	if err := b.dst.Follow(b.src); err != nil {
+		return err
+	}
+	src.Mem.s.note(b.dst.s)
+	if err := b.dst.CopyIn(dst, src.host()); err != nil {
+		return err
+	}
+	return b.src.Follow(b.dst)
+}
+
+// copyOut lets the source write the destination's memory as host memory. idle says that the destination has no work
+// to wait for.
+func (b *bridge) copyOut(dst, src Region, idle bool) error {
+	if !idle {
+		if err := b.src.Follow(b.dst); err != nil {
+			return err
+		}
+	}
+	dst.Mem.s.note(b.src.s)
+	if err := b.src.CopyOut(dst.host(), src); err != nil {
+		return err
+	}
+	return b.dst.Follow(b.src)
+}
+
+// worthLocking is how many bytes page-locked memory makes faster, on a device that it makes any difference to.
+const worthLocking = 64 << 10
+
+// hostFor reports whether streams of dev, another device than the region's, may copy to and from the region as host
+// memory, in stream order and as fast as by way of page-locked memory.
+func (r *Region) hostFor(dev *deviceState) bool {
+	m := r.Mem.s
+	switch {
+	case m.needs || m.drv.HostPointer() == nil:
+		return false
+	case m.kind == KindShared && !m.dev.info.Caps.Has(CapConcurrent):
+		return false // other work of the device may be under way
+	case m.kind == KindHost && dev.links(m.dev, driver.LinkWait):
+		return true // page-locked for every device of its driver
+	}
+	return dev.info.Caps.Has(CapPageableOrder) && (r.Len < worthLocking || !gainsByLock(dev))
+}
+
+// host is the region as the host sees it.
+func (r *Region) host() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(r.Mem.s.drv.HostPointer(), r.Off)), r.Len)
+}
+
+// staged copies in two legs, through a block of host memory.
+func (b *bridge) staged(dst, src Region) error {
+	c := b.dst.s.dev.crossingFrom(b.src.s.dev)
+	b.block = c.take(b.dst, b.src, min(dst.Len, acrossPieces*b.piece), b.loops(dst.Len))
+	last, err := b.passAll(dst, src)
+	for i, m := range b.read {
+		if m != nil && i != last {
+			m.Release()
+		}
+	}
+	if err != nil {
+		if m := b.read[last]; m != nil {
+			m.Release()
+		}
+		b.block.close()
+		return err
+	}
+	b.block.after(b.read[last])
+	c.put(b.block)
 	return nil
 }
 
-// half is one of the two pieces of host memory that a staged copy takes turns with.
-type half struct {
-	bytes  []byte
-	locked *Memory // what bytes belongs to, nil if to the Go heap
-	passed *Mark   // the destination's stream has read bytes
+// passAll passes one piece after the other, and returns the place of the one that was passed last.
+func (b *bridge) passAll(dst, src Region) (last int, err error) {
+	if m := b.block.read; m != nil {
+		if err := b.reuse(m); err != nil {
+			return 0, err
+		}
+	}
+	for i, off := 0, uint64(0); off < dst.Len; i, off = (i+1)%acrossPieces, off+b.piece {
+		n := min(b.piece, dst.Len-off)
+		last = i
+		if err := b.pass(i, dst.Mem.Region(dst.Off+off, n), src.Mem.Region(src.Off+off, n)); err != nil {
+			return last, err
+		}
+	}
+	return last, nil
 }
 
-// prepare makes src wait until dst has read what the half held before.
-func (h *half) prepare(src, dst *Stream, n uint64) error {
-	if h.bytes == nil {
-		h.allocate(src, dst, n)
+// reuse makes the source wait until the destination has read what the memory held.
+func (b *bridge) reuse(read *Mark) error {
+	err := b.src.WaitMark(read)
+	if err == nil && !b.block.ordered.out {
+		err = read.Sync(context.Background())
 	}
-	if h.passed == nil {
-		return nil
-	}
-	err := src.WaitMark(h.passed)
-	h.passed.Release()
-	h.passed = nil
 	return err
 }
 
-// allocate takes page-locked memory where one of the devices gives it.
-func (h *half) allocate(src, dst *Stream, n uint64) {
-	const worthLocking = 64 << 10
-	for _, s := range []*Stream{src, dst} {
-		if n < worthLocking || s.Device().Unified() {
-			continue
-		}
-		m, err := s.Device().Alloc(KindHost, n, 0)
+// pass takes one piece from src to dst through the i-th part of the memory.
+func (b *bridge) pass(i int, dst, src Region) error {
+	at := uint64(i) * b.piece
+	bytes := b.block.bytes[at : at+dst.Len]
+	if m := b.read[i]; m != nil {
+		b.read[i] = nil
+		err := b.reuse(m)
+		m.Release()
 		if err != nil {
-			continue
+			return err
 		}
-		if p := m.HostPointer(); p != nil && src.Use(m) == nil && dst.Use(m) == nil {
-			h.bytes, h.locked = unsafe.Slice((*byte)(p), n), m
-			return
-		}
-		_ = m.Close()
 	}
-	h.bytes = make([]byte, n)
-}
-
-// close gives the memory back when the copies that use it have finished.
-func (h *half) close() {
-	if h.passed != nil {
-		h.passed.Release()
+	if err := b.src.CopyOut(bytes, src); err != nil {
+		return err
 	}
-	if h.locked != nil {
-		_ = h.locked.Close()
+	filled, err := b.src.Mark()
+	if err != nil {
+		return err
 	}
+	err = b.dst.WaitMark(filled)
+	if err == nil && !b.block.ordered.in {
+		err = filled.Sync(context.Background())
+	}
+	filled.Release()
+	if err != nil {
+		return err
+	}
+	if err := b.dst.CopyIn(dst, bytes); err != nil {
+		return err
+	}
+	b.read[i], err = b.dst.Mark()
+	return err
 }

@@ -27,29 +27,32 @@ type deviceState struct {
 	self weak.Pointer[Device] // the handle that the program was given
 	lost atomic.Pointer[Error]
 
-	held  atomic.Uint64 // bytes
-	peak  atomic.Uint64
-	total atomic.Uint64 // allocations made
-
 	mu         sync.Mutex
-	children   child // list head
+	held, peak uint64    // bytes
+	total      uint64    // allocations made
+	objects    int       // memory, streams and events that the vendor still has
+	none       sync.Cond // objects is 0
+	children   child     // list head
 	spareMarks []*Mark
 	marks      int  // handed out
 	abandoned  bool // leaked while in use
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
+	crossings   []*crossing               // to and from the device
 	values      sync.Map
 
 	reaper      reaper
-	objects     sync.WaitGroup // memory, streams and events that the vendor still has
-	finishedAll latch          // the vendor's device is closed
+	finishedAll latch // the vendor's device is closed
 }
 
 // child is an open object in its device's list.
 type child struct {
 	prev, next *child
-	describe   func() string
+	owner      described
 }
+
+// described says what an object is, for people.
+type described interface{ describe() string }
 
 func newDevice(b driver.Backend, drv driver.Device) *Device {
 	s := &deviceState{drv: drv, info: drv.Info()}
@@ -57,6 +60,7 @@ func newDevice(b driver.Backend, drv driver.Device) *Device {
 		s.info.Backend = b.Name()
 	}
 	s.children.prev, s.children.next = &s.children, &s.children
+	s.none.L = &s.mu
 	s.reaper.init()
 	d := &Device{s: s}
 	s.self = weak.Make(d)
@@ -102,10 +106,12 @@ type Usage struct {
 
 // Usage returns what this handle holds.
 func (d *Device) Usage() Usage {
-	return Usage{
-		Held: d.s.held.Load(), Peak: d.s.peak.Load(), Allocations: d.s.total.Load(),
-		Pending: d.s.reaper.pending(),
-	}
+	s := d.s
+	s.mu.Lock()
+	u := Usage{Held: s.held, Peak: s.peak, Allocations: s.total}
+	s.mu.Unlock()
+	u.Pending = s.reaper.pending()
+	return u
 }
 
 // Reaches reports whether a stream of d can copy to and from memory of other directly.
@@ -141,7 +147,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	}
 	freed := s.reaper.count()
 	drv, err := s.drv.Alloc(kind, size, align)
-	if err != nil && isKind(err, ErrOutOfMemory) && s.reaper.collect(freed) {
+	if err != nil && isKind(err, ErrOutOfMemory) && s.collect(freed) {
 		drv, err = s.drv.Alloc(kind, size, align)
 	}
 	if err != nil {
@@ -150,7 +156,13 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		}
 		return nil, s.check(err)
 	}
-	return newMemory(d, drv, kind, size, true), nil
+	return newMemory(d, drv, kind, size, allocated, nil), nil
+}
+
+// collect gives back what nothing uses any more, and reports whether that was anything since the count was taken.
+func (s *deviceState) collect(since uint64) bool {
+	idle := s.closeIdleCrossings()
+	return s.reaper.collect(since) || idle
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
@@ -174,9 +186,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	m := newMemory(d, drv, KindHost, uint64(len(b)), false)
-	m.s.keep = b
-	return m, nil
+	return newMemory(d, drv, KindHost, uint64(len(b)), registered, &extra{keep: b}), nil
 }
 
 // NewStream returns a new stream. Priorities beyond what the device has are clamped.
@@ -259,16 +269,18 @@ func (d *Device) Close() error {
 		s.mu.Unlock()
 		return err
 	}
-	_, finish := s.handle.close()
+	s.stay() // so that it is this call that finishes, unless others are under way
+	s.handle.close()
 	s.mu.Unlock()
 	d.cleanup.Stop()
+	s.closeCrossings()
 	for i := range s.copyStreams {
 		if t := s.copyStreams[i].Load(); t != nil {
 			_ = t.Close()
 		}
 	}
-	s.drain()
-	if finish {
+	if s.leave() {
+		s.drain()
 		return s.finish()
 	}
 	s.finishedAll.wait()
@@ -284,7 +296,7 @@ func (s *deviceState) listChildren() string {
 	n := 0
 	for c := s.children.next; c != &s.children; c = c.next {
 		if n++; n <= most {
-			names = append(names, c.describe())
+			names = append(names, c.owner.describe())
 		}
 	}
 	if n > most {
@@ -328,7 +340,11 @@ func (s *deviceState) end() {
 
 // drain waits until the vendor has everything back.
 func (s *deviceState) drain() {
-	s.objects.Wait()
+	s.mu.Lock()
+	for s.objects > 0 {
+		s.none.Wait()
+	}
+	s.mu.Unlock()
 	s.reaper.drain()
 }
 
@@ -343,7 +359,9 @@ func (s *deviceState) check(err error) error {
 
 func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string, cause error) error {
 	e := &Error{Op: op, Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
-	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.held.Load()}
+	s.mu.Lock()
+	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.held}
+	s.mu.Unlock()
 	if s.info.Caps.Has(CapMemInfo) {
 		if free, total, err := s.drv.MemInfo(); err == nil {
 			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
@@ -368,36 +386,59 @@ func (s *deviceState) links(other *deviceState, want driver.Link) bool {
 	return ok && s.info.Backend == other.info.Backend && l.Link(other.drv)&want == want
 }
 
-func (s *deviceState) adopt(c *child, describe func() string) {
-	c.describe = describe
+// enlist notes an open object of the device.
+func (s *deviceState) enlist(c *child, owner described) {
 	s.mu.Lock()
-	c.prev, c.next = s.children.prev, &s.children
-	c.prev.next, s.children.prev = c, c
+	s.link(c, owner)
 	s.mu.Unlock()
 }
 
-func (s *deviceState) disown(c *child) {
+// strike takes an object off the list, unless it is not there.
+func (s *deviceState) strike(c *child) {
 	s.mu.Lock()
-	if c.next != nil {
-		c.prev.next, c.next.prev = c.next, c.prev
-		c.prev, c.next = nil, nil
-	}
-	last := s.abandoned && !s.inUse()
+	last := s.unlink(c)
 	s.mu.Unlock()
 	if last {
 		go s.abandon()
 	}
 }
 
-func (s *deviceState) grew(n uint64) {
-	held := s.held.Add(n)
-	for {
-		peak := s.peak.Load()
-		if held <= peak || s.peak.CompareAndSwap(peak, held) {
-			break
-		}
+// link is enlist with s.mu held.
+func (s *deviceState) link(c *child, owner described) {
+	c.owner = owner
+	c.prev, c.next = s.children.prev, &s.children
+	c.prev.next, s.children.prev = c, c
+}
+
+// unlink is strike with s.mu held. It reports whether a device that nobody holds has lost its last
+// object, and is to be abandoned.
+func (s *deviceState) unlink(c *child) (last bool) {
+	if c.next != nil {
+		c.prev.next, c.next.prev = c.next, c.prev
+		c.prev, c.next = nil, nil
 	}
-	s.total.Add(1)
+	return s.abandoned && !s.inUse()
+}
+
+// took counts an object of the vendor's.
+func (s *deviceState) took() {
+	s.mu.Lock()
+	s.objects++
+	s.mu.Unlock()
+}
+
+// gave says that the vendor has an object back.
+func (s *deviceState) gave() {
+	s.mu.Lock()
+	s.lose()
+	s.mu.Unlock()
+}
+
+// lose is gave with s.mu held.
+func (s *deviceState) lose() {
+	if s.objects--; s.objects == 0 {
+		s.none.Broadcast()
+	}
 }
 
 func isKind(err, kind error) bool {
@@ -433,6 +474,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 		return nil, d.s.check(err)
 	}
 	s := newStream(d, drv, false)
+	d.s.objects++
 	d.s.copyStreams[i].Store(s)
 	return s, nil
 }
@@ -452,12 +494,13 @@ func (d *Device) Value(key any, init func() any) any {
 }
 
 // Reclaim waits until everything that was closed has been given back, which it is when the work that
-// uses it has finished, or until ctx ends.
+// uses it has finished, or until ctx ends. It gives back what is kept for [CopyAcross] and not in use.
 func (d *Device) Reclaim(ctx context.Context) error {
 	const op = "reclaim"
 	if err := d.s.begin(op); err != nil {
 		return err
 	}
+	d.s.closeIdleCrossings()
 	idle := func() (bool, error) {
 		d.s.reaper.sweep()
 		return d.s.reaper.pending() == 0, nil

@@ -16,6 +16,16 @@
 // unreachable without having been closed is reported (see [SetLeakHandler]) and
 // given back.
 //
+// # What others made
+//
+// [Device.Adopt] makes a Memory of memory that another library allocated, and [Device.AdoptStream] a Stream of its
+// stream; [Device.Query] tells what a pointer is where the vendor can. Such objects are used and closed like any
+// other, and the work on them is waited for; what is called in the end, in place of the vendor's release, is
+// the owner's own function, once.
+//
+// [Memory.Export] names a memory in a [Token] that another process on the same machine gives to [Device.Import]. A
+// token is bytes or text. The exporter keeps its memory open until the importers have closed theirs.
+//
 // # Order
 //
 // A stream runs its work in the order in which it was enqueued. Nothing else is
@@ -30,6 +40,11 @@
 // Arguments are checked in this package alone, in one order: closed handles, wrong
 // device, alignment, range, overlap. A call of length zero that passes every check does
 // nothing. A call that fails has no effect. All sizes and offsets are in bytes.
+//
+// # Rows
+//
+// [Stream.Copy2D], [Stream.CopyIn2D] and [Stream.CopyOut2D] copy rows that lie apart, in one call of the vendor's where
+// the device has CapCopy2D and row by row elsewhere.
 //
 // # Concurrency
 //

@@ -37,12 +37,14 @@ type vendorEvent struct {
 
 func newEvent(d *Device, drv driver.Event, o EventOptions) *Event {
 	s := &eventState{dev: d.s, cur: &vendorEvent{drv: drv}, opts: o}
-	d.s.objects.Add(1)
-	d.s.adopt(&s.child, func() string { return "event" })
+	d.s.took()
+	d.s.enlist(&s.child, s)
 	e := &Event{s: s, dev: d}
 	e.cleanup = runtime.AddCleanup(e, (*eventState).leaked, s)
 	return e
 }
+
+func (s *eventState) describe() string { return "event" }
 
 // Device is the device that the event belongs to.
 func (e *Event) Device() *Device { return e.dev }
@@ -57,16 +59,14 @@ func (s *Stream) Record(e *Event) error {
 		return err
 	}
 	defer st.end()
-	if err := e.begin(op); err != nil {
+	if err := e.lock(op); err != nil {
 		return err
 	}
-	defer e.s.end()
+	defer e.s.mu.Unlock()
 	if e.s.dev != st.dev {
 		return st.dev.failure(op, ErrWrongDevice, "an event of %s", Name(e.s.dev.info))
 	}
 	es := e.s
-	es.mu.Lock()
-	defer es.mu.Unlock()
 	ev := es.cur
 	if ev.waits > 0 {
 		// Someone still waits for the earlier meaning: leave the vendor's event to them.
@@ -101,13 +101,11 @@ func (s *Stream) Wait(e *Event) error {
 		return err
 	}
 	defer st.end()
-	if err := e.begin(op); err != nil {
+	if err := e.lock(op); err != nil {
 		return err
 	}
-	defer e.s.end()
+	defer e.s.mu.Unlock()
 	es := e.s
-	es.mu.Lock()
-	defer es.mu.Unlock()
 	if es.stream == nil || es.stream == st {
 		return nil
 	}
@@ -115,15 +113,18 @@ func (s *Stream) Wait(e *Event) error {
 		return st.dev.check(st.drv.Wait(es.cur.drv))
 	}
 	ev := es.cur
-	if done, _ := ev.drv.Query(); done {
+	if done, _ := asked(ev.drv); done {
 		return nil
 	}
 	g, err := st.gate()
 	if err != nil {
 		return err
 	}
+	if !es.enter() { // closed since it was locked
+		_ = g.Open()
+		return es.dev.failure(op, ErrClosed, "the event is closed")
+	}
 	ev.waits++
-	es.enter()
 	st.bridge(g, ev.drv, func() { es.bridged(ev) })
 	return nil
 }
@@ -135,7 +136,7 @@ func (s *eventState) bridged(ev *vendorEvent) {
 	last := ev.replaced && ev.waits == 0
 	s.mu.Unlock()
 	if last {
-		s.dev.objects.Add(1)
+		s.dev.took()
 		_ = s.dev.closeEvent(ev.drv)
 	}
 	s.end()
@@ -166,6 +167,11 @@ func (s *eventState) query() (bool, error) {
 // first the error is of kind ErrNotReady and wraps the context's.
 func (e *Event) Sync(ctx context.Context) error {
 	if err := e.begin("sync"); err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		err := e.s.sync()
+		e.s.end()
 		return err
 	}
 	return await(ctx, "sync", e.s.query, e.s.sync, e.s.end)
@@ -225,7 +231,7 @@ func (e *Event) Close() error {
 		return nil
 	}
 	e.cleanup.Stop()
-	e.s.dev.disown(&e.s.child)
+	e.s.dev.strike(&e.s.child)
 	if finish {
 		return e.s.finish()
 	}
@@ -248,14 +254,33 @@ func (s *eventState) end() {
 	}
 }
 
-func (s *eventState) finish() error { return s.dev.closeEvent(s.cur.drv) }
+func (s *eventState) finish() error {
+	s.mu.Lock() // a call that found the event open under the lock ends first
+	drv := s.cur.drv
+	s.mu.Unlock()
+	return s.dev.closeEvent(drv)
+}
+
+// lock locks the event for a call that stays under the lock, which keeps Close from finishing the
+// event meanwhile.
+func (e *Event) lock(op string) error {
+	if e == nil {
+		return failure(op, ErrInvalidArgument, "nil event")
+	}
+	e.s.mu.Lock()
+	if e.s.closed() {
+		e.s.mu.Unlock()
+		return e.s.dev.failure(op, ErrClosed, "the event is closed")
+	}
+	return nil
+}
 
 // closeEvent closes a vendor event that nothing refers to, once its work has finished. The event counts as
 // one of the device's objects until then.
 func (s *deviceState) closeEvent(drv driver.Event) error {
 	done, err := drv.Query()
 	if done || err != nil {
-		defer s.objects.Done()
+		defer s.gave()
 		return s.check(drv.Close())
 	}
 	s.reaper.add(func() bool {
@@ -263,7 +288,7 @@ func (s *deviceState) closeEvent(drv driver.Event) error {
 		return done || err != nil
 	}, func() {
 		_ = drv.Close()
-		s.objects.Done()
+		s.gave()
 	})
 	return nil
 }

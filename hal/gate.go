@@ -24,11 +24,13 @@ type gateState struct {
 
 func newGate(d *Device, drv driver.Gate) *Gate {
 	s := &gateState{dev: d.s, drv: drv}
-	d.s.adopt(&s.child, func() string { return "gate that is shut" })
+	d.s.enlist(&s.child, s)
 	g := &Gate{s: s}
 	g.cleanup = runtime.AddCleanup(g, (*gateState).leaked, s)
 	return g
 }
+
+func (s *gateState) describe() string { return "gate that is shut" }
 
 // Open lets the stream go on. It does not wait, and may be called more than once.
 func (g *Gate) Open() error {
@@ -39,7 +41,7 @@ func (g *Gate) Open() error {
 func (s *gateState) open() error {
 	s.once.Do(func() {
 		s.err = s.dev.check(s.drv.Open())
-		s.dev.disown(&s.child)
+		s.dev.strike(&s.child)
 	})
 	return s.err
 }

@@ -6,10 +6,7 @@ const closedBit = int64(1) << 62
 
 // handle counts the calls under way on an object and remembers that it was closed.
 // When it is closed and the last call has left, finish must run, exactly once.
-type handle struct {
-	state    atomic.Int64
-	finished atomic.Bool
-}
+type handle struct{ state atomic.Int64 }
 
 // enter begins a call; it reports false, and nothing needs to be undone, if the
 // handle is closed. It never counts a call that it refuses: the last leave would miss it.
@@ -25,23 +22,19 @@ func (h *handle) enter() bool {
 	}
 }
 
-// leave ends a call and reports whether the caller must finish the object.
-func (h *handle) leave() (finish bool) {
-	return h.state.Add(-1) == closedBit && h.finished.CompareAndSwap(false, true)
-}
+// stay begins another call on behalf of a caller that is inside already, be the handle closed
+// meanwhile or not.
+func (h *handle) stay() { h.state.Add(1) }
+
+// leave ends a call and reports whether the caller must finish the object. Once the handle
+// is closed the count only falls, or rises from within, so that one call alone brings it to zero.
+func (h *handle) leave() (finish bool) { return h.state.Add(-1) == closedBit }
 
 // close marks the handle closed. first is false if it was closed before; finish is
 // as for leave.
 func (h *handle) close() (first, finish bool) {
-	for {
-		s := h.state.Load()
-		if s&closedBit != 0 {
-			return false, false
-		}
-		if h.state.CompareAndSwap(s, s|closedBit) {
-			return true, s == 0 && h.finished.CompareAndSwap(false, true)
-		}
-	}
+	s := h.state.Or(closedBit)
+	return s&closedBit == 0, s == 0
 }
 
 func (h *handle) closed() bool { return h.state.Load()&closedBit != 0 }

@@ -38,3 +38,24 @@ func TestAHandleIsFinishedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A call that goes on elsewhere keeps a handle that is closed meanwhile from being finished.
+func TestAHandleThatIsClosedMeanwhile(t *testing.T) {
+	var h handle
+	if !h.enter() {
+		t.Fatal("a new handle is closed")
+	}
+	if first, finish := h.close(); !first || finish {
+		t.Fatal("closed with a call under way: ", first, finish)
+	}
+	h.stay()
+	if h.leave() || !h.closed() || h.enter() {
+		t.Fatal("the first call has left, and the other one is under way")
+	}
+	if !h.leave() || !h.closed() || h.enter() {
+		t.Fatal("the last call has left")
+	}
+	if first, finish := h.close(); first || finish {
+		t.Fatal("closed twice: ", first, finish)
+	}
+}

@@ -11,6 +11,8 @@ type (
 	PCI     = driver.PCI     // address on the bus
 	Pattern = driver.Pattern // what a fill repeats
 
+	PointerInfo = driver.PointerInfo // what is known about an address
+
 	StreamOptions = driver.StreamOptions
 	EventOptions  = driver.EventOptions
 )
@@ -39,6 +41,10 @@ const (
 	CapPriority     = driver.CapPriority
 	CapAddress      = driver.CapAddress
 	CapConcurrent   = driver.CapConcurrent
+	CapAdopt        = driver.CapAdopt
+	CapAdoptStream  = driver.CapAdoptStream
+	CapQuery        = driver.CapQuery
+	CapCopy2D       = driver.CapCopy2D
 
 	CapPageableOrder = driver.CapPageableOrder
 )

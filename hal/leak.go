@@ -44,23 +44,23 @@ func (s *deviceState) reportLeak(object string) {
 
 func (s *memoryState) leaked() {
 	s.dev.reportLeak(s.describe())
-	s.dev.disown(&s.child)
+	s.dev.strike(&s.child)
 	if first, finish := s.handle.close(); first && finish {
-		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
+		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish(false) })
 	}
 }
 
 func (st *streamState) leaked() {
-	st.dev.reportLeak("stream")
-	st.dev.disown(&st.child)
+	st.dev.reportLeak(st.describe())
+	st.dev.strike(&st.child)
 	if first, finish := st.handle.close(); first && finish {
-		st.dev.reaper.add(func() bool { return true }, func() { _ = st.finish() })
+		st.dev.reaper.add(func() bool { return true }, func() { _ = st.finish(false) })
 	}
 }
 
 func (s *eventState) leaked() {
 	s.dev.reportLeak("event")
-	s.dev.disown(&s.child)
+	s.dev.strike(&s.child)
 	if first, finish := s.handle.close(); first && finish {
 		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
 	}

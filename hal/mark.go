@@ -67,7 +67,7 @@ func (m *Mark) Release() {
 // pin keeps the mark and its device until unpin.
 func (m *Mark) pin() {
 	m.users.Add(pin)
-	m.dev.enter()
+	m.dev.stay() // the mark keeps it open
 }
 
 func (m *Mark) unpin() {
@@ -82,7 +82,7 @@ func (m *Mark) Done() (bool, error) {
 	if m.done.Load() {
 		return true, nil
 	}
-	done, err := m.drv.Query()
+	done, err := asked(m.drv)
 	if done && err == nil {
 		m.done.Store(true)
 	}
@@ -102,7 +102,7 @@ func (m *Mark) Sync(ctx context.Context) error {
 }
 
 func (m *Mark) wait() error {
-	err := m.drv.Sync()
+	err := waited(m.drv)
 	if err == nil {
 		m.done.Store(true)
 	}

@@ -23,36 +23,65 @@ type memoryState struct {
 	child
 	dev    *deviceState
 	drv    driver.Memory
-	kind   Kind
 	size   uint64
-	owned  bool // counted in the device's usage
-	mapped atomic.Bool
+	kind   Kind
+	origin origin
 	needs  bool // host access needs mapped
-	keep   any  // host memory of a registration
+	mapped atomic.Bool
+	extra  *extra // nil if there is nothing
 
-	// last is the stream that used the memory last; users has every stream since the start.
+	// last is the stream that used the memory last; first and more are all since the start.
 	last  atomic.Pointer[streamState]
 	mu    sync.Mutex
-	users []*streamState
+	first *streamState
+	more  *[]*streamState
 }
 
-func newMemory(d *Device, drv driver.Memory, kind Kind, size uint64, owned bool) *Memory {
-	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, owned: owned}
+// origin is where memory came from.
+type origin uint8
+
+const (
+	allocated origin = iota // counted in the device's usage
+	registered
+	adopted
+	imported
+)
+
+// extra is what few memories have.
+type extra struct {
+	keep    []byte // host memory of a registration
+	release func() // of the program
+}
+
+func newMemory(d *Device, drv driver.Memory, kind Kind, size uint64, from origin, x *extra) *Memory {
+	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, origin: from, extra: x}
 	if m, ok := drv.(driver.Mapped); ok {
 		s.needs = m.NeedsMap()
 	}
-	if owned {
-		d.s.grew(size)
+	dev := d.s
+	dev.mu.Lock()
+	dev.link(&s.child, s)
+	dev.objects++
+	if from == allocated {
+		dev.held += size
+		dev.peak = max(dev.peak, dev.held)
+		dev.total++
 	}
-	d.s.objects.Add(1)
-	d.s.adopt(&s.child, s.describe)
+	dev.mu.Unlock()
 	m := &Memory{s: s, dev: d}
 	m.cleanup = runtime.AddCleanup(m, (*memoryState).leaked, s)
 	return m
 }
 
 func (s *memoryState) describe() string {
-	return fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
+	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
+	switch s.origin {
+	case adopted:
+		return "adopted " + text
+	case imported:
+		return "imported " + text
+	}
+	return text
 }
 
 // Device is the device that the memory belongs to.
@@ -113,9 +142,12 @@ func (m *Memory) Close() error {
 		return nil
 	}
 	m.cleanup.Stop()
-	m.s.dev.disown(&m.s.child)
+	if finish && m.s.last.Load() == nil {
+		return m.s.free(true)
+	}
+	m.s.dev.strike(&m.s.child)
 	if finish {
-		return m.s.finish()
+		return m.s.finish(true)
 	}
 	return nil
 }
@@ -123,7 +155,7 @@ func (m *Memory) Close() error {
 // leave ends a call that used the memory.
 func (s *memoryState) leave() {
 	if s.handle.leave() {
-		_ = s.finish()
+		_ = s.finish(false)
 	}
 }
 
@@ -133,43 +165,90 @@ func (s *memoryState) note(t *streamState) {
 		return
 	}
 	s.mu.Lock()
-	if !slices.Contains(s.users, t) {
-		s.users = append(s.users, t)
+	switch {
+	case s.first == nil:
+		s.first = t
+	case s.first == t:
+	case s.more == nil:
+		s.more = &[]*streamState{t}
+	case !slices.Contains(*s.more, t):
+		*s.more = append(*s.more, t)
 	}
 	s.last.Store(t)
 	s.mu.Unlock()
 }
 
-// finish frees the memory now if nothing uses it, or hands it to the reaper.
-func (s *memoryState) finish() error {
-	s.mu.Lock()
-	users := s.users
-	s.users = nil
-	s.mu.Unlock()
+// finish frees the memory now if nothing uses it, or hands it to the reaper. closing says that Close
+// is what calls.
+func (s *memoryState) finish(closing bool) error {
+	if s.last.Load() == nil {
+		return s.free(closing)
+	}
+	// No call can be under way, nor come.
 	var waits []func() bool
+	users := []*streamState{s.first}
+	if s.more != nil {
+		users = append(users, *s.more...)
+	}
+	s.first, s.more = nil, nil
+	s.last.Store(nil)
 	for _, t := range users {
 		if w := t.pendingWork(); w != nil {
 			waits = append(waits, w)
 		}
 	}
 	if len(waits) == 0 {
-		return s.free()
+		return s.free(closing)
 	}
+	return s.freeAfter(waits)
+}
+
+func (s *memoryState) freeAfter(waits []func() bool) error {
 	s.dev.reaper.add(func() bool {
 		for len(waits) > 0 && waits[0]() {
 			waits = waits[1:]
 		}
 		return len(waits) == 0
-	}, func() { _ = s.free() })
+	}, func() { _ = s.free(false) })
 	return nil
 }
 
-func (s *memoryState) free() error {
+func (s *memoryState) free(closing bool) error {
 	err := s.drv.Free()
-	defer s.dev.objects.Done()
-	s.keep = nil
-	if s.owned {
-		s.dev.held.Add(-s.size)
+	var tell func()
+	if s.extra != nil {
+		tell = s.extra.release
+		s.extra = nil
 	}
-	return s.dev.check(err)
+	dev := s.dev
+	dev.mu.Lock()
+	last := dev.unlink(&s.child)
+	if s.origin == allocated {
+		dev.held -= s.size
+	}
+	apart := tell != nil && !closing
+	if !apart {
+		dev.lose() // tell may close the device
+	}
+	dev.mu.Unlock()
+	if last {
+		go dev.abandon()
+	}
+	dev.tell(tell, apart)
+	return dev.check(err)
+}
+
+// tell calls what the program wants to be told with, at once if it was the owner's own call that led here, or
+// else apart, where the device waits for it.
+func (s *deviceState) tell(fn func(), apart bool) {
+	switch {
+	case fn == nil:
+	case apart:
+		s.reaper.apart(func() {
+			defer s.gave()
+			fn()
+		})
+	default:
+		fn()
+	}
 }

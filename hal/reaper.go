@@ -2,6 +2,7 @@ package hal
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,9 +15,10 @@ type reaper struct {
 	items   []reaped
 	running bool
 
-	sweeping int    // sweeps under way
-	asked    int    // items that they hold
-	finished uint64 // items so far
+	outside  int           // functions that run apart
+	sweeping int           // sweeps under way
+	asked    int           // items that they hold
+	finished atomic.Uint64 // items so far
 }
 
 type reaped struct {
@@ -88,18 +90,14 @@ func (r *reaper) sweep() int {
 	r.items = append(kept, r.items...)
 	r.sweeping--
 	r.asked -= total
-	r.finished += uint64(n)
+	r.finished.Add(uint64(n))
 	r.idle.Broadcast()
 	r.mu.Unlock()
 	return n
 }
 
 // count is the number of items finished so far.
-func (r *reaper) count() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.finished
-}
+func (r *reaper) count() uint64 { return r.finished.Load() }
 
 // collect finishes what is ready, lets others who are at it come to their end, and reports whether anything
 // has been finished since the count was taken.
@@ -110,20 +108,35 @@ func (r *reaper) collect(since uint64) bool {
 	for r.sweeping > 0 {
 		r.idle.Wait()
 	}
-	return r.finished != since
+	return r.finished.Load() != since
+}
+
+// apart runs a function of the program's, of which nothing is known, on a goroutine of its own, and counts
+// it as pending meanwhile.
+func (r *reaper) apart(fn func()) {
+	r.mu.Lock()
+	r.outside++
+	r.mu.Unlock()
+	go func() {
+		fn()
+		r.mu.Lock()
+		r.outside--
+		r.idle.Broadcast()
+		r.mu.Unlock()
+	}()
 }
 
 func (r *reaper) pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.items) + r.asked
+	return len(r.items) + r.asked + r.outside
 }
 
 // drain waits until everything has been given back.
 func (r *reaper) drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.items)+r.asked > 0 || r.running {
+	for len(r.items)+r.asked+r.outside > 0 || r.running {
 		r.idle.Wait()
 	}
 }

@@ -24,6 +24,9 @@ type streamState struct {
 	drv  driver.Stream
 	held holds
 
+	outside   bool   // adopted: the program's own work may keep it busy for ever
+	onRelease func() // of the program, or nil
+
 	gone    atomic.Bool // closed and drained
 	drained latch
 }
@@ -61,13 +64,20 @@ func (l *latch) wait() {
 func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
 	s := &streamState{dev: d.s, drv: drv}
 	st := &Stream{s: s}
-	d.s.objects.Add(1)
 	if counted {
 		st.dev = d
-		d.s.adopt(&s.child, func() string { return "stream" })
+		d.s.took()
+		d.s.enlist(&s.child, s)
 		st.cleanup = runtime.AddCleanup(st, (*streamState).leaked, s)
 	}
 	return st
+}
+
+func (st *streamState) describe() string {
+	if st.outside {
+		return "adopted stream"
+	}
+	return "stream"
 }
 
 // Device is the device that the stream belongs to.
@@ -282,14 +292,15 @@ func (s *Stream) Query() (bool, error) {
 	if err := s.s.begin("query"); err != nil {
 		return false, err
 	}
-	defer s.s.end()
-	return s.s.query()
+	done, err := s.s.query()
+	s.s.end()
+	return done, err
 }
 
 func (st *streamState) query() (bool, error) {
 	upTo := st.held.mark()
 	done, err := st.drv.Query()
-	if done {
+	if done && err == nil {
 		st.held.drop(upTo)
 	}
 	return done, st.dev.check(err)
@@ -314,6 +325,9 @@ func (s *Stream) Sync(ctx context.Context) error {
 func (st *streamState) sync() error {
 	upTo := st.held.mark()
 	err := st.drv.Sync()
+	if err != nil {
+		_ = st.drv.Sync() // before the memory goes that the work may still use
+	}
 	st.held.drop(upTo)
 	return st.dev.check(err)
 }
@@ -354,7 +368,7 @@ func (s *Stream) Follow(t *Stream) error {
 	if err != nil {
 		return err
 	}
-	s.s.enter()
+	s.s.stay()
 	go func() {
 		t.s.drained.wait()
 		_ = g.Open()
@@ -484,7 +498,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 		}
 		return nil, st.dev.check(err)
 	}
-	m := newMemory(s.Device(), drv, KindDevice, size, true)
+	m := newMemory(s.Device(), drv, KindDevice, size, allocated, nil)
 	m.s.note(st)
 	return m, nil
 }
@@ -497,9 +511,9 @@ func (s *Stream) Close() error {
 		return nil
 	}
 	s.cleanup.Stop()
-	s.s.dev.disown(&s.s.child)
+	s.s.dev.strike(&s.s.child)
 	if finish {
-		return s.s.finish()
+		return s.s.finish(true)
 	}
 	return nil
 }
@@ -517,29 +531,42 @@ func (st *streamState) begin(op string) error {
 
 func (st *streamState) end() {
 	if st.leave() {
-		_ = st.finish()
+		_ = st.finish(false)
 	}
 }
 
-// finish closes the vendor's stream now if it is idle, or hands it to the reaper.
-func (st *streamState) finish() error {
-	done, err := st.drv.Query()
-	if done || err != nil {
-		return st.release()
+// finish closes the vendor's stream now if it is idle, or hands it to the reaper. closing says that
+// Close is what calls.
+func (st *streamState) finish(closing bool) error {
+	if st.idle() {
+		return st.release(closing)
 	}
-	st.dev.reaper.add(func() bool {
-		done, err := st.drv.Query()
-		return done || err != nil
-	}, func() { _ = st.release() })
+	ready := st.idle
+	if st.outside {
+		if passed := st.workSoFar(); passed != nil {
+			ready = passed
+		}
+	}
+	st.dev.reaper.add(ready, func() { _ = st.release(false) })
 	return nil
 }
 
-func (st *streamState) release() error {
+// idle reports whether there is nothing to wait for, be it that the stream has failed.
+func (st *streamState) idle() bool {
+	done, err := asked(st.drv)
+	return done || err != nil
+}
+
+func (st *streamState) release(closing bool) error {
 	err := st.drv.Close()
-	defer st.dev.objects.Done()
 	st.gone.Store(true)
 	st.drained.open()
 	st.held.drop(st.held.mark())
+	apart := st.onRelease != nil && !closing
+	if !apart {
+		st.dev.gave()
+	}
+	st.dev.tell(st.onRelease, apart)
 	return st.dev.check(err)
 }
 
@@ -553,24 +580,11 @@ func (st *streamState) pendingWork() func() bool {
 		return st.gone.Load
 	}
 	defer st.end()
-	if done, err := st.drv.Query(); done || err != nil {
+	if st.idle() {
 		return nil
 	}
-	ev, err := st.dev.drv.NewEvent(EventOptions{})
-	if err == nil {
-		if err = st.drv.Record(ev); err == nil {
-			st.dev.objects.Add(1) // another device's reaper may be the one that closes it
-			return func() bool {
-				done, err := ev.Query()
-				if done || err != nil {
-					_ = ev.Close()
-					st.dev.objects.Done()
-					return true
-				}
-				return false
-			}
-		}
-		_ = ev.Close()
+	if passed := st.workSoFar(); passed != nil {
+		return passed
 	}
 	// Without an event, wait for the stream as a whole.
 	return func() bool {
@@ -578,8 +592,30 @@ func (st *streamState) pendingWork() func() bool {
 			return st.gone.Load()
 		}
 		defer st.end()
-		done, err := st.drv.Query()
-		return done || err != nil
+		return st.idle()
+	}
+}
+
+// workSoFar returns a function that reports whether the work enqueued so far has finished, or nil
+// if the device has no event for that.
+func (st *streamState) workSoFar() func() bool {
+	ev, err := st.dev.drv.NewEvent(EventOptions{})
+	if err != nil {
+		return nil
+	}
+	if err := st.drv.Record(ev); err != nil {
+		_ = ev.Close()
+		return nil
+	}
+	st.dev.took() // another device's reaper may be the one that closes it
+	return func() bool {
+		done, err := asked(ev)
+		if done || err != nil {
+			_ = ev.Close()
+			st.dev.gave()
+			return true
+		}
+		return false
 	}
 }
 
@@ -601,9 +637,9 @@ func (st *streamState) foreign(op string, m *Memory) error {
 // bridge opens the gate, which shuts the stream, when an event fires that the stream's own driver
 // cannot wait for; then it runs release.
 func (st *streamState) bridge(g driver.Gate, ev driver.Event, release func()) {
-	st.enter()
+	st.stay()
 	go func() {
-		_ = ev.Sync() // a failure is reported where the failed work is asked for
+		_ = waited(ev) // a failure is reported where the failed work is asked for
 		_ = g.Open()
 		release()
 		st.end()
@@ -612,6 +648,7 @@ func (st *streamState) bridge(g driver.Gate, ev driver.Event, release func()) {
 
 // holds keeps host memory reachable until the copies that use it have finished.
 type holds struct {
+	some  atomic.Bool // whether there are pointers
 	mu    sync.Mutex
 	seq   uint64 // of the next pointer
 	ptrs  []unsafe.Pointer
@@ -629,18 +666,24 @@ func (h *holds) add(st *streamState, p unsafe.Pointer, n uint64) {
 	if len(h.ptrs)-h.asked >= holdsMany || h.bytes >= holdsHeld {
 		h.asked = len(h.ptrs)
 		h.bytes = 0
-		if done, err := st.drv.Query(); done || err != nil {
+		if st.idle() {
 			clear(h.ptrs)
 			h.ptrs, h.asked = h.ptrs[:0], 0
 		}
 	}
 	h.ptrs = append(h.ptrs, p)
+	if len(h.ptrs) == 1 {
+		h.some.Store(true)
+	}
 	h.bytes += n
 	h.seq++
 	h.mu.Unlock()
 }
 
 func (h *holds) mark() uint64 {
+	if !h.some.Load() {
+		return 0
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.seq
@@ -648,6 +691,9 @@ func (h *holds) mark() uint64 {
 
 // drop forgets the pointers added before the mark.
 func (h *holds) drop(mark uint64) {
+	if mark == 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := h.seq - uint64(len(h.ptrs))
@@ -657,4 +703,5 @@ func (h *holds) drop(mark uint64) {
 	n := copy(h.ptrs, h.ptrs[mark-first:])
 	clear(h.ptrs[n:])
 	h.ptrs, h.asked, h.bytes = h.ptrs[:n], 0, 0
+	h.some.Store(n > 0)
 }

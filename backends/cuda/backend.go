@@ -35,6 +35,8 @@ func vendor(wrap func(gpu.API) gpu.API) *gpu.Vendor {
 		Version:    version,
 		HostGates:  true,
 
+		LegacyStream: 1, // CU_STREAM_LEGACY
+
 		// Since the Volta generation; earlier ones have fewer.
 		LowPriority: 0, HighPriority: -5,
 	}

@@ -17,7 +17,8 @@ const binding = "linked"
 
 // linked is the driver's calls through gorgonia.org/cu, and through the table where that package
 // has none: page-locked allocation and registration, stream-ordered allocation, host
-// functions, sharing between processes.
+// functions, sharing between processes. What the package cannot do is make a context current and
+// use it in one crossing from Go to C; the calls of which programs make many do it themselves.
 //
 // The package has a type for contexts with a goroutine of its own, cu.Ctx, which is not
 // used: the primary context is retained and made current for each call.
@@ -44,11 +45,8 @@ func host(addr uintptr) unsafe.Pointer { return dl.Pointer(addr) }
 // status is the driver's number of an error of the package, which is of a type that it does
 // not export.
 func status(err error) gpu.Code {
-	switch err {
-	case nil:
+	if err == nil {
 		return gpu.Success
-	case cu.NotReady:
-		return gpu.CodeNotReady
 	}
 	if v := reflect.ValueOf(err); v.CanInt() {
 		return gpu.Code(uint32(v.Int()))
@@ -141,23 +139,6 @@ func (linked) MemInfo(ctx gpu.Context) (free, total uint64, code gpu.Code) {
 	return uint64(f), uint64(t), leave(err)
 }
 
-// MemAlloc implements gpu.API.
-func (linked) MemAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
-	if code := enter(ctx); code != gpu.Success {
-		return 0, code
-	}
-	p, err := cu.MemAlloc(int64(size))
-	return uintptr(p), leave(err)
-}
-
-// MemFree implements gpu.API.
-func (linked) MemFree(ctx gpu.Context, addr uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemFree(cu.DevicePtr(addr)))
-}
-
 // HostFree implements gpu.API.
 func (linked) HostFree(ctx gpu.Context, addr uintptr) gpu.Code {
 	if code := enter(ctx); code != gpu.Success {
@@ -173,70 +154,6 @@ func (linked) ManagedAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
 	}
 	p, err := cu.MemAllocManaged(int64(size), cu.AttachGlobal)
 	return uintptr(p), leave(err)
-}
-
-// CopyIn implements gpu.API.
-func (linked) CopyIn(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), host(src), int64(n), stream(s)))
-}
-
-// CopyOut implements gpu.API.
-func (linked) CopyOut(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemcpyDtoHAsync(host(dst), cu.DevicePtr(src), int64(n), stream(s)))
-}
-
-// CopyDevice implements gpu.API.
-func (linked) CopyDevice(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(n), stream(s)))
-}
-
-// CopyAny implements gpu.API.
-func (linked) CopyAny(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemcpyAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(n), stream(s)))
-}
-
-// CopyPeer implements gpu.API.
-func (linked) CopyPeer(ctx gpu.Context, dst uintptr, dstCtx gpu.Context, src uintptr, srcCtx gpu.Context, n, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemcpyPeerAsync(cu.DevicePtr(dst), context(dstCtx), cu.DevicePtr(src), context(srcCtx), int64(n), stream(s)))
-}
-
-// Fill8 implements gpu.API.
-func (linked) Fill8(ctx gpu.Context, dst uintptr, v uint8, count, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemsetD8Async(cu.DevicePtr(dst), v, int64(count), stream(s)))
-}
-
-// Fill16 implements gpu.API.
-func (linked) Fill16(ctx gpu.Context, dst uintptr, v uint16, count, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemsetD16Async(cu.DevicePtr(dst), v, int64(count), stream(s)))
-}
-
-// Fill32 implements gpu.API.
-func (linked) Fill32(ctx gpu.Context, dst uintptr, v uint32, count, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(cu.MemsetD32Async(cu.DevicePtr(dst), uint(v), int64(count), stream(s)))
 }
 
 // Prefetch implements gpu.API.
@@ -265,38 +182,6 @@ func (linked) StreamDestroy(ctx gpu.Context, h uintptr) gpu.Code {
 	return leave(s.Destroy())
 }
 
-// StreamQuery implements gpu.API.
-func (linked) StreamQuery(ctx gpu.Context, h uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(stream(h).Query())
-}
-
-// StreamSync implements gpu.API.
-func (linked) StreamSync(ctx gpu.Context, h uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(stream(h).Synchronize())
-}
-
-// StreamWait implements gpu.API.
-func (linked) StreamWait(ctx gpu.Context, h, ev uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(stream(h).Wait(event(ev), 0))
-}
-
-// WaitValue implements gpu.API.
-func (linked) WaitValue(ctx gpu.Context, h, addr uintptr, value uint32) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(stream(h).WaitOnValue32(cu.DevicePtr(addr), value, 0))
-}
-
 // EventCreate implements gpu.API.
 func (linked) EventCreate(ctx gpu.Context, timing bool) (uintptr, gpu.Code) {
 	if code := enter(ctx); code != gpu.Success {
@@ -313,30 +198,6 @@ func (linked) EventDestroy(ctx gpu.Context, h uintptr) gpu.Code {
 	}
 	e := event(h)
 	return leave(cu.DestroyEvent(&e))
-}
-
-// EventRecord implements gpu.API.
-func (linked) EventRecord(ctx gpu.Context, h, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(event(h).Record(stream(s)))
-}
-
-// EventQuery implements gpu.API.
-func (linked) EventQuery(ctx gpu.Context, h uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(event(h).Query())
-}
-
-// EventSync implements gpu.API.
-func (linked) EventSync(ctx gpu.Context, h uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
-		return code
-	}
-	return leave(event(h).Synchronize())
 }
 
 // EventElapsed implements gpu.API.

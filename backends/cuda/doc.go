@@ -15,9 +15,14 @@
 //
 // Linked is selected by the tags cuda and linked together, with cgo. The calls go through
 // gorgonia.org/cu, for programs that use that package and want to share contexts,
-// streams and pointers with it; what it lacks is loaded from the same library. It needs
+// streams and pointers with it; what it lacks is loaded from the same library. Copies, fills,
+// allocation and the calls of streams and events make their context current and use it in one
+// crossing from Go to C, which that package has no call for. It needs
 // cuda.h of CUDA 11.8 to 12.9 and libcuda to link against. gorgonia.org/cu initialises
 // the driver when the program starts, and ends the process where there is no GPU.
+//
+// With either, a call leaves the device's context current on the thread that made it. A goroutine
+// that has locked its thread and made another context current there makes it so again afterwards.
 //
 // # Devices
 //

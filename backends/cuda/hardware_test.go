@@ -3,9 +3,19 @@
 package cuda
 
 import (
+	stdcontext "context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
+
+	hosts "github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/modeltest"
 )
 
 // The tests of this file run on NVIDIA hardware, and say so where there is none.
@@ -14,6 +24,72 @@ func TestHardwareConformance(t *testing.T) { gputest.ConformHardware(t, New(), c
 
 func TestHardware(t *testing.T) { gputest.RunHardware(t, New(), "nvidia") }
 
+// TestHardwareModel runs the seeded model of a buffer over the host, a discrete device of the host backend and
+// every CUDA device, each with two streams.
+func TestHardwareModel(t *testing.T) {
+	backend := New()
+	n := len(gputest.Hardware(t, backend, "nvidia"))
+	ctx := stdcontext.Background()
+	var fleet modeltest.Fleet
+	add := func(d *hal.Device, err error) {
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		var streams []*hal.Stream
+		for range 2 {
+			s, err := d.NewStream(hal.StreamOptions{})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			streams = append(streams, s)
+		}
+		fleet.Devices, fleet.Streams = append(fleet.Devices, d), append(fleet.Streams, streams)
+	}
+	far := hosts.New(hosts.Options{Discrete: 1})
+	for i := range 2 {
+		add(hal.OpenWith(ctx, far, i))
+	}
+	for i := range n {
+		add(hal.OpenWith(ctx, backend, i))
+	}
+	// Slow machines get fewer seeds, but always some.
+	const least, most, enough = 50, 5000, 20 * time.Second
+	seed := uint64(0)
+	defer func() { t.Logf("the last of %d seeds over %d devices", seed, len(fleet.Devices)) }()
+	for start := time.Now(); seed < least || seed < most && time.Since(start) < enough; {
+		seed++
+		rng := rand.New(rand.NewPCG(seed, 0x4a11a4d))
+		modeltest.Run(t, func(_ string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, fleet, 64, 30)
+	}
+}
+
 func BenchmarkHardware(b *testing.B) {
 	gputest.BenchHardware(b, New(), "nvidia", raw(b, libraries()...))
+}
+
+// BenchmarkHardwarePool allocates and frees in the order of a stream, from a pool that has the memory already.
+func BenchmarkHardwarePool(b *testing.B) {
+	backend := New()
+	gputest.Hardware(b, backend, "nvidia")
+	dev, err := hal.OpenWith(stdcontext.Background(), backend, 0)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, dev.Close()) }()
+	s, err := dev.NewStream(hal.StreamOptions{})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, s.Close()) }()
+	p, err := pool.New(dev, pool.Options{})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, p.Close()) }()
+	for _, size := range gputest.Sizes {
+		b.Run(fmt.Sprintf("%d/alloc/pool", size), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				block, err := p.Alloc(s, hal.KindDevice, uint64(size))
+				if err == nil {
+					err = block.Free(s)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -8,11 +8,21 @@ import (
 
 	"gorgonia.org/cu"
 
+	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
 )
 
 // raw are the driver's calls as gorgonia.org/cu makes them.
-func raw(testing.TB, ...string) gputest.Raw {
+func raw(t testing.TB, libraries ...string) gputest.Raw {
+	t.Helper()
+	lib, err := dl.Open("", libraries...)
+	if err != nil {
+		t.Skip(err)
+	}
+	loaded, err := load(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx := sync.OnceValue(func() cu.CUContext {
 		ctx, _ := cu.Device(0).RetainPrimaryCtx()
 		_ = cu.Device(0).ReleasePrimaryCtx() // the open device holds it
@@ -29,10 +39,12 @@ func raw(testing.TB, ...string) gputest.Raw {
 		Fill: func(dst uintptr, v uint8, n, s uintptr) {
 			_ = cu.MemsetD8Async(cu.DevicePtr(dst), v, int64(n), stream(s))
 		},
-		Record: func(e, s uintptr) { _ = event(e).Record(stream(s)) },
-		Query:  func(s uintptr) { _ = stream(s).Query() },
-		Sync:   func(s uintptr) { _ = stream(s).Synchronize() },
-		Alloc:  func(n uintptr) uintptr { p, _ := cu.MemAlloc(int64(n)); return uintptr(p) },
-		Free:   func(addr uintptr) { _ = cu.MemFree(cu.DevicePtr(addr)) },
+		Record:   func(e, s uintptr) { _ = event(e).Record(stream(s)) },
+		Wait:     func(s, e uintptr) { _ = stream(s).Wait(event(e), 0) },
+		Query:    func(s uintptr) { _ = stream(s).Query() },
+		Sync:     func(s uintptr) { _ = stream(s).Synchronize() },
+		Alloc:    func(n uintptr) uintptr { p, _ := cu.MemAlloc(int64(n)); return uintptr(p) },
+		Free:     func(addr uintptr) { _ = cu.MemFree(cu.DevicePtr(addr)) },
+		Bindings: []gputest.Binding{{Name: "linked", API: linked{loaded}}, {Name: "loaded", API: loaded}},
 	}
 }

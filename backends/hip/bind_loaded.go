@@ -57,6 +57,29 @@ func (a api) CopyAny(ctx gpu.Context, dst, src, n, stream uintptr) gpu.Code {
 	return a.Call(gpu.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
 }
 
+// Pointer implements gpu.API. Page-locked memory changed its number in ROCm 6. The runtime's attribute of a
+// range's size has had 32 bits in some releases and 64 in others, unlike the call for the range.
+func (a api) Pointer(ctx gpu.Context, addr uintptr) (gpu.Pointer, gpu.Code) {
+	v, code := a.Version()
+	if code != gpu.Success {
+		return gpu.Pointer{}, code
+	}
+	host := uintptr(1)
+	if release(v) < 6 {
+		host = 0
+	}
+	p, code := a.PointerOf(ctx, addr, host)
+	if code == gpu.Success {
+		a.PointerRange(ctx, addr, &p)
+	}
+	return p, code
+}
+
+// Copy2D implements gpu.API.
+func (a api) Copy2D(ctx gpu.Context, r *gpu.Rect, stream uintptr) gpu.Code {
+	return a.Copy2DPlain(ctx, r, stream)
+}
+
 // SignalAlloc implements gpu.API. Streams wait only for signal memory, of which there is
 // one word at a time.
 func (a api) SignalAlloc(ctx gpu.Context) (gpu.Signals, gpu.Call, gpu.Code) {

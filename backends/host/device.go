@@ -41,6 +41,7 @@ var (
 	_ driver.Device     = (*device)(nil)
 	_ driver.Linker     = (*device)(nil)
 	_ driver.Registerer = (*device)(nil)
+	_ driver.Adopter    = (*device)(nil)
 )
 
 // Info implements driver.Device.

@@ -16,7 +16,7 @@ const (
 
 const caps = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 	driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapShared |
-	driver.CapAddress | driver.CapConcurrent | driver.CapPageableOrder
+	driver.CapAddress | driver.CapConcurrent | driver.CapPageableOrder | driver.CapAdopt | driver.CapCopy2D
 
 // info describes one device.
 func (b *Backend) info(ordinal int) driver.Info {

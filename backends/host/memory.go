@@ -23,7 +23,7 @@ const (
 	poisonEnd   = 1 << 20 // bytes
 )
 
-// memory is one allocation, or registered memory of the program.
+// memory is one allocation, or registered or adopted memory of the program.
 type memory struct {
 	dev     *device
 	kind    driver.Kind
@@ -35,6 +35,7 @@ type memory struct {
 	heap       []byte // keeps base alive, for memory of the Go heap
 	mapping    []byte // what to give back to the system
 	registered bool
+	adopted    bool // the program's own, and left to it
 }
 
 var _ driver.Memory = (*memory)(nil)
@@ -78,7 +79,7 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 }
 
 // counted reports whether m is device memory, which the device may have a limit for.
-func (m *memory) counted() bool { return m.kind != driver.KindHost && !m.registered }
+func (m *memory) counted() bool { return m.kind != driver.KindHost && !m.registered && !m.adopted }
 
 // obtain gives m its bytes.
 func (m *memory) obtain(op string, align uint64) error {
@@ -150,6 +151,10 @@ func (m *memory) PageLocked() bool { return m.locked }
 
 // Free implements driver.Memory.
 func (m *memory) Free() error {
+	if m.adopted {
+		m.base = nil
+		return nil
+	}
 	if m.locked {
 		locks.unlock(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
 	}

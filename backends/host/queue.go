@@ -12,6 +12,7 @@ const (
 	opStamp               // event obj, recorded for the n-th time
 	opCall                // func obj
 	opFree                // memory obj
+	opRows                // rows obj
 )
 
 // op is one operation of a stream. Its pointers keep memory of the Go heap alive.

@@ -45,6 +45,7 @@ var (
 	_ driver.Gater           = (*stream)(nil)
 	_ driver.Caller          = (*stream)(nil)
 	_ driver.StreamAllocator = (*stream)(nil)
+	_ driver.Copier2D        = (*stream)(nil)
 )
 
 func newStream(d *device) *stream {
@@ -93,6 +94,8 @@ func (s *stream) run() {
 			o.obj.(*event).stampNow(o.n)
 		case opCall:
 			go o.obj.(func())()
+		case opRows:
+			o.obj.(*rows).copy()
 		case opFree:
 			err = o.obj.(*memory).Free()
 		}

@@ -293,7 +293,8 @@ func TestTierFollowsTheEnvironment(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	const always = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy
+	const always = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy |
+		driver.CapAdopt | driver.CapAdoptStream
 	const usm = "cl_intel_unified_shared_memory"
 	for _, row := range []struct {
 		name string

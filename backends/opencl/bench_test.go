@@ -10,7 +10,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // inEachTier runs a benchmark or a test on each device, in each tier it has, through each binding, with the
@@ -101,29 +103,78 @@ func BenchmarkCopyAndWait(b *testing.B) {
 	})
 }
 
+// way is one of several ways to do the same thing.
+type way struct {
+	name string
+	do   func()
+}
+
+// inTurns is sideBySide for any number of ways. It reports the median of each, and its ratio to the first.
+func inTurns(b *testing.B, ways ...way) {
+	const batch = 32 // so that looking at the clock does not count
+	took := make([][]time.Duration, len(ways))
+	for i := 0; b.Loop(); i++ {
+		for j := range ways {
+			at := (i + j) % len(ways) // each comes after each
+			start := time.Now()
+			for range batch {
+				ways[at].do()
+			}
+			took[at] = append(took[at], time.Since(start)/batch)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for i, w := range ways {
+		slices.Sort(took[i])
+		median := took[i][len(took[i])/2]
+		b.ReportMetric(float64(median), w.name+"-ns")
+		if i > 0 {
+			b.ReportMetric(float64(median)/float64(took[0][len(took[0])/2]), w.name+"/"+ways[0].name)
+		}
+	}
+}
+
+// What this module adds to an allocation and its release, layer by layer, and what a pool saves.
 func BenchmarkAllocAndFree(b *testing.B) {
 	inEachTier(b, func(name string, p place) {
-		const n = 1 << 20
-		b.Run(name, func(b *testing.B) {
-			sideBySide(b, func() {
-				switch p.tier {
-				case tierBuffer:
-					m, _ := p.t.createBuffer(p.ctx.cl, memReadWrite, n, 0)
-					p.t.releaseBuffer(m)
-				case tierUSM:
-					m, _ := p.hw.usm.hostAlloc(p.ctx.cl, n, vendorAlign)
-					p.hw.usm.free(p.ctx.cl, m)
-				case tierSVM:
-					p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite|memSVMFineGrained, n, vendorAlign))
-				default:
-					p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite, n, vendorAlign))
-				}
-			}, func() {
-				m, _ := p.Alloc(driver.KindDevice, n, 0)
-				_ = m.Free()
+		for _, n := range []uint64{4 << 10, 1 << 20} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				d, err := hal.OpenWith(b.Context(), p.backend, p.ordinal)
+				ok(b, err)
+				blocks, err := pool.New(d, pool.Options{})
+				ok(b, err)
+				s, err := d.NewStream(hal.StreamOptions{})
+				ok(b, err)
+				inTurns(b, way{"raw", func() { rawAllocAndFree(p, n) }}, way{"driver", func() {
+					m, _ := p.Alloc(driver.KindDevice, n, 0)
+					_ = m.Free()
+				}}, way{"hal", func() {
+					m, _ := d.Alloc(hal.KindDevice, n, 0)
+					_ = m.Close()
+				}}, way{"pool", func() {
+					m, _ := blocks.Alloc(s, hal.KindDevice, n)
+					_ = m.Free(s)
+				}})
+				closeAll(b, s, blocks, d)
 			})
-		})
+		}
 	})
+}
+
+// rawAllocAndFree is the vendor's own allocation of what the driver's Alloc gives.
+func rawAllocAndFree(p place, n uint64) {
+	switch p.tier {
+	case tierBuffer:
+		m, _ := p.t.createBuffer(p.ctx.cl, memReadWrite, n, 0)
+		p.t.releaseBuffer(m)
+	case tierUSM:
+		m, _ := p.hw.usm.hostAlloc(p.ctx.cl, n, vendorAlign)
+		p.hw.usm.free(p.ctx.cl, m)
+	case tierSVM:
+		p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite|memSVMFineGrained, n, vendorAlign))
+	default:
+		p.t.svmFree(p.ctx.cl, p.t.svmAlloc(p.ctx.cl, memReadWrite, n, vendorAlign))
+	}
 }
 
 // Record on one stream and Wait on another, against a marker and a barrier.

@@ -32,10 +32,14 @@ type procs struct {
 	CreateContext   dl.Proc `sym:"clCreateContext"`
 	ReleaseContext  dl.Proc `sym:"clReleaseContext"`
 	CreateQueue     dl.Proc `sym:"clCreateCommandQueue"`
+	RetainQueue     dl.Proc `sym:"clRetainCommandQueue"`
 	ReleaseQueue    dl.Proc `sym:"clReleaseCommandQueue"`
+	QueueInfo       dl.Proc `sym:"clGetCommandQueueInfo"`
 	Flush           dl.Proc `sym:"clFlush"`
 	CreateBuffer    dl.Proc `sym:"clCreateBuffer"`
+	RetainMem       dl.Proc `sym:"clRetainMemObject"`
 	ReleaseMem      dl.Proc `sym:"clReleaseMemObject"`
+	MemInfo         dl.Proc `sym:"clGetMemObjectInfo"`
 	CreateUserEvent dl.Proc `sym:"clCreateUserEvent"`
 	SetUserEvent    dl.Proc `sym:"clSetUserEventStatus"`
 	RetainEvent     dl.Proc `sym:"clRetainEvent"`
@@ -146,11 +150,19 @@ func loadedTable(library string, p *procs) *table {
 		return created(w, p.CreateQueue.Call4(context, device, uintptr(properties), w.At(0)))
 	}
 	t.releaseQueue = func(queue uintptr) status { return status(p.ReleaseQueue.Call1(queue)) }
+	t.retainQueue = func(queue uintptr) status { return status(p.RetainQueue.Call1(queue)) }
+	t.queueInfo = func(queue uintptr, param uint32, value unsafe.Pointer, n uint64) status {
+		return status(p.QueueInfo.Call5(queue, uintptr(param), uintptr(n), uintptr(value), 0))
+	}
 	t.flush = func(queue uintptr) status { return status(p.Flush.Call1(queue)) }
 
 	t.createBuffer = func(context uintptr, flags, size uint64, host uintptr) (uintptr, status) {
 		w := dl.GetWords()
 		return created(w, p.CreateBuffer.Call5(context, uintptr(flags), uintptr(size), host, w.At(0)))
+	}
+	t.retainBuffer = func(mem uintptr) status { return status(p.RetainMem.Call1(mem)) }
+	t.memInfo = func(mem uintptr, param uint32, value unsafe.Pointer, n uint64) status {
+		return status(p.MemInfo.Call5(mem, uintptr(param), uintptr(n), uintptr(value), 0))
 	}
 	t.releaseBuffer = func(mem uintptr) status { return status(p.ReleaseMem.Call1(mem)) }
 
@@ -302,6 +314,11 @@ func loadUSM(extension func(name string) dl.Proc) *usmTable {
 		w := dl.GetWords()
 		w[1] = bits
 		return enqueued(w, fill.Call8(queue, dst, w.At(1), uintptr(width), uintptr(n), 0, 0, w.At(0)))
+	}
+	if info := extension("clGetMemAllocInfoINTEL"); info.Valid() {
+		u.allocInfo = func(context, ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status {
+			return status(info.Call6(context, ptr, uintptr(param), uintptr(n), uintptr(value), 0))
+		}
 	}
 	return u
 }

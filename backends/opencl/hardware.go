@@ -189,7 +189,8 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	if chosen == tierNone {
 		return 0
 	}
-	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy
+	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy |
+		driver.CapAdopt | driver.CapAdoptStream
 	set := func(c driver.Caps, when bool) {
 		if when {
 			caps |= c
@@ -204,6 +205,7 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	case tierUSM:
 		shared := h.usmShared&usmAccess != 0
 		set(driver.CapShared, shared)
+		set(driver.CapQuery, h.usm.allocInfo != nil)
 		set(driver.CapConcurrent, shared && h.usmShared&usmConcurrentAccess != 0)
 		set(driver.CapRegister, h.unified && h.usmSystem&usmAccess != 0)
 	case tierSVM:

@@ -13,17 +13,20 @@ import (
 // memory is one allocation: an address in the tiers that have them, a cl_mem in the buffer tier.
 type memory struct {
 	dev  *device
-	kind driver.Kind
 	size uint64
+
+	kind       driver.Kind
+	owns       bool // the host memory behind a cl_mem
+	charged    bool // its size counts against the device's memory
+	registered bool
+	foreign    bool // the program's own
+	direct     bool // the host sees it at addr
 
 	addr uintptr // what copies and kernels use
 	base uintptr // what the vendor gave, at or before addr
 	mem  uintptr // the cl_mem, or 0
 
-	host       atomic.Pointer[byte] // where the host sees it, or nil
-	owned      []byte               // the host memory behind a cl_mem
-	charged    uint64               // bytes that count against the device's memory
-	registered bool
+	host atomic.Pointer[byte] // where the host sees it, or nil, if that is not addr
 }
 
 // vendorAlign is the largest alignment that clSVMAlloc and the USM calls take: the size of the
@@ -47,7 +50,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 		err = m.allocAddress(op, max(align, d.info.Alignment))
 	}
 	if err != nil {
-		d.ctx.held.Add(-m.charged)
+		d.ctx.held.Add(-m.charge())
 		return nil, err
 	}
 	return m, nil
@@ -66,12 +69,20 @@ func (d *device) charge(m *memory, op string) error {
 		err.Shortage = d.shortage(m)
 		return err
 	}
-	m.charged = m.size
+	m.charged = true
 	return nil
 }
 
+// charge is how many bytes count against the device's memory.
+func (m *memory) charge() uint64 {
+	if m.charged {
+		return m.size
+	}
+	return 0
+}
+
 func (d *device) shortage(m *memory) *driver.Shortage {
-	s := &driver.Shortage{Request: m.size, Kind: m.kind, Held: d.ctx.held.Load() - m.charged, Total: d.info.TotalMemory}
+	s := &driver.Shortage{Request: m.size, Kind: m.kind, Held: d.ctx.held.Load() - m.charge(), Total: d.info.TotalMemory}
 	if free, total, err := d.MemInfo(); err == nil {
 		s.Free, s.Total, s.FreeKnown = free, total, true
 	}
@@ -124,9 +135,7 @@ func (m *memory) allocAddress(op string, align uint64) error {
 		return m.allocationFailure(op, api, st)
 	}
 	m.addr = (m.base + uintptr(align-1)) &^ uintptr(align-1)
-	if visible {
-		m.host.Store((*byte)(dl.Pointer(m.addr)))
-	}
+	m.direct = visible
 	return nil
 }
 
@@ -148,14 +157,14 @@ func (m *memory) allocBuffer(op string) error {
 			return e
 		}
 		flags |= memUseHostPtr
-		m.owned = owned
+		m.owns = true
 		m.host.Store(unsafe.SliceData(owned))
 		m.addr = uintptr(unsafe.Pointer(unsafe.SliceData(owned)))
 	}
 	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, m.addr)
 	if st != success {
-		if m.owned != nil {
-			_ = unmapHost(m.owned)
+		if m.owns {
+			_ = unmapHost(m.hostMemory())
 		}
 		return m.allocationFailure(op, "clCreateBuffer", st)
 	}
@@ -176,7 +185,12 @@ func (m *memory) Handle() uintptr {
 
 // HostPointer is where the host sees the memory. For memory of KindDevice in the buffer tier of a unified
 // device it is known from the first Map on, and may change with the next.
-func (m *memory) HostPointer() unsafe.Pointer { return unsafe.Pointer(m.host.Load()) }
+func (m *memory) HostPointer() unsafe.Pointer {
+	if m.direct {
+		return dl.Pointer(m.addr)
+	}
+	return unsafe.Pointer(m.host.Load())
+}
 
 // NeedsMap reports whether the host must map the memory first.
 func (m *memory) NeedsMap() bool {
@@ -191,14 +205,14 @@ func (m *memory) Free() error {
 	switch {
 	case m.mem != 0:
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
-		if m.owned != nil && err == nil {
-			if e := unmapHost(m.owned); e != nil {
+		if m.owns && err == nil {
+			if e := unmapHost(m.hostMemory()); e != nil {
 				r := refusal(op, d.info.Ordinal, driver.ErrInternal, "the system did not take the memory back")
 				r.Err = e
 				err = r
 			}
 		}
-	case m.registered:
+	case m.registered || m.foreign:
 	case d.tier == tierUSM:
 		err = d.check(op, "clMemFreeINTEL", d.hw.usm.free(d.ctx.cl, m.base))
 	default:
@@ -208,6 +222,11 @@ func (m *memory) Free() error {
 		start := uintptr(m.HostPointer())
 		d.ctx.yield(span{start, start + uintptr(m.size)})
 	}
-	d.ctx.held.Add(-m.charged)
+	if m.charged {
+		d.ctx.held.Add(-m.size)
+	}
 	return err
 }
+
+// hostMemory is the host memory that m owns.
+func (m *memory) hostMemory() []byte { return unsafe.Slice((*byte)(dl.Pointer(m.addr)), m.size) }

@@ -47,10 +47,12 @@ func counted(t *table, b *balance) *table {
 	c.createContext = func(p, d uintptr) (uintptr, status) { return made(b, "context")(t.createContext(p, d)) }
 	c.releaseContext = func(x uintptr) status { b.add("context", -1); return t.releaseContext(x) }
 	c.createQueue = func(x, d uintptr, p uint64) (uintptr, status) { return made(b, "queue")(t.createQueue(x, d, p)) }
+	c.retainQueue = func(q uintptr) status { b.add("queue", 1); return t.retainQueue(q) }
 	c.releaseQueue = func(q uintptr) status { b.add("queue", -1); return t.releaseQueue(q) }
 	c.createBuffer = func(x uintptr, f, n uint64, h uintptr) (uintptr, status) {
 		return made(b, "memory")(t.createBuffer(x, f, n, h))
 	}
+	c.retainBuffer = func(m uintptr) status { b.add("memory", 1); return t.retainBuffer(m) }
 	c.releaseBuffer = func(m uintptr) status { b.add("memory", -1); return t.releaseBuffer(m) }
 	c.createUserEvent = func(x uintptr) (uintptr, status) { return made(b, "event")(t.createUserEvent(x)) }
 	c.retainEvent = func(e uintptr) status { b.add("event", 1); return t.retainEvent(e) }

@@ -18,6 +18,8 @@ type stream struct {
 	dev   *device
 	queue uintptr
 
+	untimed bool // the queue was made elsewhere, and does not profile
+
 	// handedOut says that the program has the queue and may enqueue work of its own.
 	handedOut atomic.Bool
 
@@ -277,6 +279,9 @@ func (s *stream) Record(e driver.Event) error {
 	var cl uintptr
 	var err error
 	if ev.timing {
+		if s.untimed {
+			return refusal(op, s.dev.info.Ordinal, driver.ErrUnsupported, "the queue was made without CL_QUEUE_PROFILING_ENABLE")
+		}
 		s.mu.Lock()
 		cl, err = s.mark(op)
 		s.mu.Unlock()

@@ -2,6 +2,8 @@
 
 package opencl
 
+import "unsafe"
+
 // table is the OpenCL calls that the backend makes. Objects are the vendor's handles, host
 // memory is an address whose memory the caller keeps alive, and wait is one event or 0. Each
 // enqueue returns the command's event, which the caller releases. A nil function is one that
@@ -19,11 +21,15 @@ type table struct {
 	createContext  func(platform, device uintptr) (uintptr, status)
 	releaseContext func(context uintptr) status
 	createQueue    func(context, device uintptr, properties uint64) (uintptr, status)
+	retainQueue    func(queue uintptr) status
 	releaseQueue   func(queue uintptr) status
+	queueInfo      func(queue uintptr, param uint32, value unsafe.Pointer, n uint64) status
 	flush          func(queue uintptr) status
 
 	createBuffer  func(context uintptr, flags, size uint64, host uintptr) (uintptr, status)
+	retainBuffer  func(mem uintptr) status
 	releaseBuffer func(mem uintptr) status
+	memInfo       func(mem uintptr, param uint32, value unsafe.Pointer, n uint64) status
 
 	createUserEvent  func(context uintptr) (uintptr, status)
 	setUserEvent     func(event uintptr, exec int32) status
@@ -63,6 +69,9 @@ type usmTable struct {
 	free        func(context, addr uintptr) status
 	memcpy      func(queue, dst, src uintptr, n uint64) (event uintptr, st status)
 	fill        func(queue, dst uintptr, bits, width, n uint64) (event uintptr, st status)
+
+	// allocInfo is nil if the platform lacks it.
+	allocInfo func(context, ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status
 }
 
 // Names and numbers from CL/cl.h and CL/cl_ext.h.
@@ -101,6 +110,32 @@ const (
 	svmFineSystem        = 1 << 2
 	contextPlatform      = 0x1084
 	queueProfilingEnable = 1 << 1
+
+	queueContext    = 0x1090
+	queueDevice     = 0x1091
+	queueProperties = 0x1093
+	queueOutOfOrder = 1 << 0
+	queueOnDevice   = 1 << 2
+
+	memType       = 0x1100
+	memFlags      = 0x1101
+	memSize       = 0x1102
+	memHostPtr    = 0x1103
+	memContext    = 0x1106
+	memTypeBuffer = 0x10F0
+
+	usmAllocType   = 0x419A
+	usmAllocBase   = 0x419B
+	usmAllocSize   = 0x419C
+	usmAllocDevice = 0x419D
+	usmTypeHost    = 0x4197
+	usmTypeDevice  = 0x4198
+	usmTypeShared  = 0x4199
+
+	memAllocHostPtr  = 1 << 4
+	memHostWriteOnly = 1 << 7
+	memHostReadOnly  = 1 << 8
+	memHostNoAccess  = 1 << 9
 
 	memReadWrite      = 1 << 0
 	memUseHostPtr     = 1 << 3

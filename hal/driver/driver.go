@@ -211,6 +211,34 @@ type Registerer interface {
 	Register(ptr unsafe.Pointer, size uint64) (Memory, error)
 }
 
+// Adopter is implemented by a Device (CapAdopt).
+type Adopter interface {
+	// Adopt makes a Memory of size bytes of the given kind that exist already, at a handle in the
+	// terms of Memory.Handle. Whoever made them keeps them valid until after Free, which gives back
+	// only what Adopt itself took. As far as the vendor can tell, a handle that is no memory or
+	// of another kind is an error of kind ErrInvalidArgument, one of another device ErrWrongDevice,
+	// and one with fewer bytes behind it ErrOutOfRange.
+	//
+	// The handle is not 0, and the bytes behind an address do not go past the end of all addresses.
+	Adopt(kind Kind, handle uintptr, size uint64) (Memory, error)
+}
+
+// StreamAdopter is implemented by a Device (CapAdoptStream).
+type StreamAdopter interface {
+	// AdoptStream makes a Stream of a vendor's stream that exists already. The program may enqueue
+	// work of its own there at any time, and keeps it until after Close, which does not destroy it
+	// and may come while the program's own work is still under way. A stream that does not run its
+	// work in order is an error of kind ErrInvalidArgument, one of another device ErrWrongDevice.
+	AdoptStream(handle uintptr) (Stream, error)
+}
+
+// Querier is implemented by a Device (CapQuery).
+type Querier interface {
+	// Query tells what the vendor knows of an address. One that it does not know is an error of
+	// kind ErrInvalidArgument.
+	Query(ptr uintptr) (PointerInfo, error)
+}
+
 // StreamAllocator is implemented by a Stream (CapStreamAlloc).
 type StreamAllocator interface {
 	// AllocAsync returns device memory that work of this stream may use at once
@@ -219,6 +247,27 @@ type StreamAllocator interface {
 
 	// FreeAsync frees such memory in stream order; the memory is not freed again.
 	FreeAsync(Memory) error
+}
+
+// Copier2D is implemented by a Stream (CapCopy2D).
+type Copier2D interface {
+	// Copy2D copies rows under the rules of Copy, CopyIn and CopyOut. All rows lie inside their
+	// memory and none overlaps another; there are at least two, and each has bytes.
+	Copy2D(r Rect) error
+}
+
+// Rect is rows of Width bytes.
+type Rect struct {
+	Dst, Src    Plane // of which one at most is the host's
+	Width, Rows uint64
+}
+
+// Plane is where rows lie.
+type Plane struct {
+	Mem   Memory         // nil for the host's memory
+	Off   uint64         // bytes from the start of Mem to the first row
+	Host  unsafe.Pointer // the first row, if Mem is nil
+	Pitch uint64         // bytes from the start of a row to that of the next
 }
 
 // Prefetcher is implemented by a Stream (CapPrefetch).
@@ -246,9 +295,19 @@ type Mapped interface {
 
 // Sharer is implemented by a Device (CapIPC).
 type Sharer interface {
-	// Export returns the vendor's token for another process.
-	Export(m Memory) ([]byte, error)
+	// Export names memory for another process. Memory that cannot be shared is an error of kind
+	// ErrUnsupported.
+	Export(m Memory) (Share, error)
 
-	// Import opens a token exported by another process on the same hardware.
-	Import(token []byte, size uint64) (Memory, error)
+	// Import opens memory that another process exported on the same hardware. A share that is
+	// none is an error of kind ErrInvalidArgument, and one that reaches past the end of what it
+	// names ErrOutOfRange. Free closes it and leaves the memory alone.
+	Import(s Share) (Memory, error)
+}
+
+// Share names a part of an allocation of another process.
+type Share struct {
+	Handle []byte // the vendor's name of the whole allocation
+	Offset uint64 // bytes from its start
+	Size   uint64 // bytes
 }

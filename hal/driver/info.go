@@ -53,12 +53,17 @@ const (
 	CapAddress                        // Memory.Handle is an address, so offsets can be added to it
 	CapConcurrent                     // KindShared memory may be touched by host and device at once
 	CapPageableOrder                  // CopyIn and CopyOut touch host memory in stream order even if it is not page-locked
+	CapAdopt                          // Adopter
+	CapAdoptStream                    // StreamAdopter
+	CapQuery                          // Querier
+	CapCopy2D                         // Copier2D
 )
 
 var capNames = [...]string{
 	"async-copy", "timing", "gate", "host-callback", "register", "peer-copy",
 	"stream-alloc", "prefetch", "map", "ipc", "shared", "mem-info", "priority",
-	"address", "concurrent-shared", "pageable-order",
+	"address", "concurrent-shared", "pageable-order", "adopt", "adopt-stream", "query",
+	"copy-2d",
 }
 
 // Has reports whether every bit of want is set.
@@ -77,6 +82,14 @@ func (c Caps) Names() []string {
 
 // String joins Names with spaces.
 func (c Caps) String() string { return strings.Join(c.Names(), " ") }
+
+// PointerInfo is what the vendor knows of an address.
+type PointerInfo struct {
+	Kind   Kind
+	Device int     // ordinal of the device that the memory was made on, -1 if that is none of the backend's
+	Base   uintptr // where the allocation begins
+	Size   uint64  // bytes of the whole allocation
+}
 
 // UUID identifies a piece of hardware; the zero UUID means that none is known.
 type UUID [16]byte

@@ -73,6 +73,14 @@ func (b Block) Kind() hal.Kind {
 	return b.rec.mem.Kind()
 }
 
+// Pool is the pool whose memory the block is, whatever the pool is wrapped in; nil if it is of no pool.
+func (b Block) Pool() *Pool {
+	if b.rec == nil {
+		return nil
+	}
+	return b.rec.pool
+}
+
 // Ordered reports whether the memory may still be in use by earlier work of the stream that it was
 // allocated on, so that other streams and the host must wait for an event recorded there after
 // Alloc. If not, anybody may use it at once.

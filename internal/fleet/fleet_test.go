@@ -14,7 +14,9 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
 	"github.com/go-halyard/halyard/internal/modeltest"
 	"github.com/go-halyard/halyard/internal/simgpu"
@@ -41,7 +43,16 @@ func TestEveryBackendAtOnce(t *testing.T) {
 	if testing.Short() {
 		seeds = 100
 	}
-	sail(t, seeds, func(rng *rand.Rand, label string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, 64, 30)
+	sail(t, seeds, func(rng *rand.Rand, label string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, 64, 30, false)
+}
+
+// TestEveryBackendAtOnceWithPools has replicas share the memory of a pool on each device.
+func TestEveryBackendAtOnceWithPools(t *testing.T) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 50
+	}
+	sail(t, seeds, func(rng *rand.Rand, label string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, 64, 30, true)
 }
 
 // TestLongVoyage runs ten thousand actions on one buffer of many intervals.
@@ -54,10 +65,10 @@ func TestLongVoyage(t *testing.T) {
 			hi = min(hi, lo+16) // mostly short ranges
 		}
 		return lo + rng.IntN(hi-lo+1)
-	}, 2000, 10_000)
+	}, 2000, 10_000, false)
 }
 
-func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo, hi int) int, elements, actions int) {
+func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo, hi int) int, elements, actions int, pooled bool) {
 	t.Helper()
 	cuda, hip := gputest.Libraries(t, "cuda")
 	t.Setenv("HALYARD_CUDA_LIBRARY", cuda)
@@ -93,7 +104,7 @@ func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo
 
 	failed := 0
 	for seed := uint64(1); seed <= seeds && failed < 3; seed++ {
-		if !one(t, seed, sims, always, draw, elements, actions) {
+		if !one(t, seed, sims, always, draw, elements, actions, pooled) {
 			failed++
 		}
 	}
@@ -101,7 +112,7 @@ func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo
 }
 
 func one(t *testing.T, seed uint64, sims []*simgpu.Control, always []*hal.Device,
-	draw func(*rand.Rand, string, int, int) int, elements, actions int) (ok bool) {
+	draw func(*rand.Rand, string, int, int) int, elements, actions int, pooled bool) (ok bool) {
 	t.Helper()
 	for _, c := range sims {
 		require.NoError(t, c.Reset(seed))
@@ -121,8 +132,21 @@ func one(t *testing.T, seed uint64, sims []*simgpu.Control, always []*hal.Device
 		}
 		f.Streams = append(f.Streams, pair)
 	}
+	var pools []*pool.Pool
+	if pooled {
+		for i, d := range f.Devices {
+			p, err := pool.New(d, pool.Options{Chunk: 4 << 10, Large: 1 << (6 + (seed+uint64(i))%4)})
+			require.NoError(t, err)
+			buffer.SetAllocator(d, p)
+			pools = append(pools, p)
+		}
+	}
 	rng := rand.New(rand.NewPCG(seed, 0x4a11a4d))
 	modeltest.Run(t, func(label string, lo, hi int) int { return draw(rng, label, lo, hi) }, f, elements, actions)
+	for i, p := range pools {
+		buffer.SetAllocator(f.Devices[i], nil)
+		require.NoError(t, p.Close())
+	}
 	for i, d := range f.Devices {
 		for _, s := range f.Streams[i] {
 			require.NoError(t, s.Close())

@@ -111,6 +111,8 @@ type API interface {
 	AllocAsync(ctx Context, size uint64, stream uintptr) (uintptr, Code)
 	FreeAsync(ctx Context, addr, stream uintptr) Code
 	AddressRange(ctx Context, addr uintptr) (base, size uintptr, code Code)
+	// Pointer is an invalid value for an address that the library does not know.
+	Pointer(ctx Context, addr uintptr) (Pointer, Code)
 
 	CopyIn(ctx Context, dst, host, n, stream uintptr) Code
 	CopyOut(ctx Context, host, src, n, stream uintptr) Code
@@ -118,6 +120,8 @@ type API interface {
 	// CopyAny finds out from the addresses where they are.
 	CopyAny(ctx Context, dst, src, n, stream uintptr) Code
 	CopyPeer(ctx Context, dst uintptr, dstCtx Context, src uintptr, srcCtx Context, n, stream uintptr) Code
+	// Copy2D is an invalid value for a pitch that the device does not take.
+	Copy2D(ctx Context, r *Rect, stream uintptr) Code
 	Fill8(ctx Context, dst uintptr, v uint8, count, stream uintptr) Code
 	Fill16(ctx Context, dst uintptr, v uint16, count, stream uintptr) Code
 	Fill32(ctx Context, dst uintptr, v uint32, count, stream uintptr) Code
@@ -126,6 +130,8 @@ type API interface {
 	// StreamCreate clamps the priority to what the device has.
 	StreamCreate(ctx Context, priority int32) (uintptr, Code)
 	StreamDestroy(ctx Context, stream uintptr) Code
+	// StreamOwner is what a stream was made in; a default stream belongs to ctx.
+	StreamOwner(ctx Context, stream uintptr) (Context, Code)
 	StreamQuery(ctx Context, stream uintptr) Code
 	StreamSync(ctx Context, stream uintptr) Code
 	StreamWait(ctx Context, stream, event uintptr) Code

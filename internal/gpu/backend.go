@@ -39,6 +39,10 @@ type Vendor struct {
 	// hold a stream shut where a stream cannot wait for a word of memory.
 	HostGates bool
 
+	// LegacyStream is the handle of the default stream, which 0 stands for too, and which is not 0 where
+	// the vendor has another.
+	LegacyStream uintptr
+
 	// Version formats the library's version for people.
 	Version func(int) string
 }
@@ -253,7 +257,7 @@ func (l *library) attribute(dev int32, a Attribute) (bool, Code) {
 
 func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	api := l.api
-	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress
+	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapAdopt | driver.CapAdoptStream
 	add := func(c driver.Caps, ok bool) {
 		if ok {
 			caps |= c
@@ -270,6 +274,8 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
 	add(driver.CapIPC, handlesByValue && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
 	add(driver.CapPriority, has[AttrPriorities])
+	add(driver.CapQuery, api.Has(CallPointer))
+	add(driver.CapCopy2D, api.Has(CallCopy2D))
 	return caps
 }
 

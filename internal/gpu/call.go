@@ -31,17 +31,20 @@ const (
 	CallAllocAsync
 	CallFreeAsync
 	CallAddressRange
+	CallPointer
 	CallCopyIn
 	CallCopyOut
 	CallCopyDevice
 	CallCopyAny
 	CallCopyPeer
+	CallCopy2D
 	CallFill8
 	CallFill16
 	CallFill32
 	CallPrefetch
 	CallStreamCreate
 	CallStreamDestroy
+	CallStreamOwner
 	CallStreamQuery
 	CallStreamSync
 	CallStreamWait

@@ -15,8 +15,8 @@ const (
 	maxAlign = 2 << 20
 )
 
-// Device implements driver.Device, driver.Linker, driver.Registerer and driver.Sharer. It
-// holds a reference to the device's shared context.
+// Device implements driver.Device, driver.Linker, driver.Registerer, driver.Sharer, driver.Adopter,
+// driver.StreamAdopter and driver.Querier. It holds a reference to the device's shared context.
 type Device struct {
 	lib  *library
 	api  API
@@ -114,9 +114,13 @@ var (
 	_ driver.Linker          = (*Device)(nil)
 	_ driver.Registerer      = (*Device)(nil)
 	_ driver.Sharer          = (*Device)(nil)
+	_ driver.Adopter         = (*Device)(nil)
+	_ driver.StreamAdopter   = (*Device)(nil)
+	_ driver.Querier         = (*Device)(nil)
 	_ driver.Gater           = (*Stream)(nil)
 	_ driver.Caller          = (*Stream)(nil)
 	_ driver.StreamAllocator = (*Stream)(nil)
 	_ driver.Prefetcher      = (*Stream)(nil)
+	_ driver.Copier2D        = (*Stream)(nil)
 	_ driver.Timer           = (*Event)(nil)
 )

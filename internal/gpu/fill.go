@@ -7,11 +7,11 @@ import "github.com/go-halyard/halyard/hal/driver"
 // registered memory, is written once and then doubled by copies within the region.
 func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
-	m, addr, err := s.memory(op, dst)
-	if err != nil {
-		return err
+	m, ok := s.memory(dst)
+	if !ok {
+		return s.strange(op)
 	}
-	n := uintptr(dst.Len)
+	addr, n := m.at(dst), uintptr(dst.Len)
 	p = shortest(p)
 	if p.Width <= 4 && addr%uintptr(p.Width) == 0 {
 		if call, code := s.fill(addr, p, n); code != Success {

@@ -16,6 +16,9 @@ type Memory struct {
 	size   uint64
 	bytes  uint64 // charged to the device
 	origin origin
+
+	foreign bool // the program's own, which is not released here
+	listed  bool // foreign, and among the library's host memory
 }
 
 // origin is where memory came from, and so how it goes back.
@@ -130,6 +133,12 @@ func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint
 // Free implements driver.Memory.
 func (m *Memory) Free() error {
 	d := m.dev
+	if m.foreign {
+		if m.listed {
+			d.lib.hosts.remove(m.host)
+		}
+		return nil
+	}
 	defer d.held.Add(-m.bytes)
 	if m.origin == fromIPC {
 		return d.imports.close(d, m.base)

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,10 +22,18 @@ func (r *ranges) spans() []span {
 	return nil
 }
 
-// search returns the index of the first span that ends after addr.
+// search returns the index of the first span that ends after addr. It is written out because every
+// copy asks.
 func search(list []span, addr uintptr) int {
-	i, _ := slices.BinarySearchFunc(list, addr, func(s span, a uintptr) int { return cmp.Compare(s.end, a+1) })
-	return i
+	low, high := 0, len(list)
+	for low < high {
+		if mid := int(uint(low+high) >> 1); list[mid].end <= addr {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
 }
 
 // add reports false, and changes nothing, if the range overlaps another.

@@ -26,10 +26,10 @@ type stagingBlock struct {
 	size uintptr
 }
 
-// mustStage reports whether the vendor's own copy would make the caller wait for the stream:
-// the host memory is pageable and the stream is busy.
-func (s *Stream) mustStage(op string, host, n uintptr) (bool, error) {
-	if s.dev.lib.hosts.contains(host, n) || !s.dev.info.Caps.Has(driver.CapHostCallback) {
+// mustStage reports whether the vendor's own copy of pageable memory would make the caller wait for
+// the stream, because it is busy.
+func (s *Stream) mustStage(op string) (bool, error) {
+	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
 		return false, nil
 	}
 	switch code := s.api.StreamQuery(s.ctx, s.handle); code {

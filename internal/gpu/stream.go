@@ -15,6 +15,7 @@ type Stream struct {
 	ctx    Context
 	handle uintptr
 
+	foreign bool // the program's own, which is not destroyed here
 	gates   gates
 	staging staging
 }
@@ -22,13 +23,17 @@ type Stream struct {
 // Handle implements driver.Stream.
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// memory returns the memory of a region, and the address of its first byte.
-func (s *Stream) memory(op string, r driver.Region) (*Memory, uintptr, error) {
-	m, ok := r.Mem.(*Memory)
-	if !ok || m.dev.lib != s.dev.lib {
-		return nil, 0, s.dev.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
-	}
-	return m, m.addr + uintptr(r.Off), nil
+// memory returns the memory of a region. ok is false if it is not the library's.
+func (s *Stream) memory(r driver.Region) (m *Memory, ok bool) {
+	m, ok = r.Mem.(*Memory)
+	return m, ok && m.dev.lib == s.dev.lib
+}
+
+// at is the address of a region of the memory.
+func (m *Memory) at(r driver.Region) uintptr { return m.addr + uintptr(r.Off) }
+
+func (s *Stream) strange(op string) error {
+	return s.dev.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
 }
 
 // onDevice reports whether the memory is certain to lie on its device.
@@ -39,15 +44,15 @@ func (m *Memory) onDevice() bool {
 // Copy implements driver.Stream.
 func (s *Stream) Copy(dst, src driver.Region) error {
 	const op = "copy"
-	to, dstAddr, err := s.memory(op, dst)
-	if err != nil {
-		return err
+	to, ok := s.memory(dst)
+	if !ok {
+		return s.strange(op)
 	}
-	from, srcAddr, err := s.memory(op, src)
-	if err != nil {
-		return err
+	from, ok := s.memory(src)
+	if !ok {
+		return s.strange(op)
 	}
-	n := uintptr(dst.Len)
+	dstAddr, srcAddr, n := to.at(dst), from.at(src), uintptr(dst.Len)
 	var code Code
 	call := CallCopyAny
 	switch {
@@ -69,16 +74,18 @@ func (s *Stream) Copy(dst, src driver.Region) error {
 // CopyIn implements driver.Stream.
 func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	const op = "copy in"
-	m, addr, err := s.memory(op, dst)
-	if err != nil {
-		return err
+	m, ok := s.memory(dst)
+	if !ok {
+		return s.strange(op)
 	}
-	n := uintptr(dst.Len)
-	switch stage, err := s.mustStage(op, uintptr(src), n); {
-	case err != nil:
-		return err
-	case stage:
-		return s.stageIn(m, addr, src, n)
+	addr, n := m.at(dst), uintptr(dst.Len)
+	if !s.dev.lib.hosts.contains(uintptr(src), n) {
+		switch stage, err := s.mustStage(op); {
+		case err != nil:
+			return err
+		case stage:
+			return s.stageIn(m, addr, src, n)
+		}
 	}
 	call, code := s.copyIn(m, addr, uintptr(src), n)
 	runtime.KeepAlive(src)
@@ -98,16 +105,18 @@ func (s *Stream) copyIn(m *Memory, addr, host, n uintptr) (Call, Code) {
 // CopyOut implements driver.Stream.
 func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	const op = "copy out"
-	m, addr, err := s.memory(op, src)
-	if err != nil {
-		return err
+	m, ok := s.memory(src)
+	if !ok {
+		return s.strange(op)
 	}
-	n := uintptr(src.Len)
-	switch stage, err := s.mustStage(op, uintptr(dst), n); {
-	case err != nil:
-		return err
-	case stage:
-		return s.stageOut(dst, m, addr, n)
+	addr, n := m.at(src), uintptr(src.Len)
+	if !s.dev.lib.hosts.contains(uintptr(dst), n) {
+		switch stage, err := s.mustStage(op); {
+		case err != nil:
+			return err
+		case stage:
+			return s.stageOut(dst, m, addr, n)
+		}
 	}
 	call, code := s.copyOut(uintptr(dst), m, addr, n)
 	runtime.KeepAlive(dst)
@@ -200,10 +209,10 @@ func (s *Stream) FreeAsync(mem driver.Memory) error {
 // Prefetch implements driver.Prefetcher.
 func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	const op = "prefetch"
-	m, addr, err := s.memory(op, r)
+	m, ok := s.memory(r)
 	switch {
-	case err != nil:
-		return err
+	case !ok:
+		return s.strange(op)
 	case m.origin != fromManaged || !s.dev.info.Caps.Has(driver.CapPrefetch):
 		return s.dev.refuse(op, driver.ErrUnsupported, "the memory does not move")
 	}
@@ -211,7 +220,7 @@ func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	if toHost {
 		to = HostCPU
 	}
-	if code := s.api.Prefetch(s.ctx, addr, uintptr(r.Len), to, s.handle); code != Success {
+	if code := s.api.Prefetch(s.ctx, m.at(r), uintptr(r.Len), to, s.handle); code != Success {
 		return s.dev.fail(op, CallPrefetch, code)
 	}
 	return nil
@@ -222,7 +231,10 @@ func (s *Stream) Close() error {
 	d := s.dev
 	d.calls.abandon(s)
 	s.gates.close(d)
-	err := d.give(CallStreamDestroy, API.StreamDestroy, s.handle)
+	var err error
+	if !s.foreign {
+		err = d.give(CallStreamDestroy, API.StreamDestroy, s.handle)
+	}
 	s.staging.close(d)
 	return err
 }

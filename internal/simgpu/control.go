@@ -82,6 +82,7 @@ const (
 	Free       Setting = "free"        // 1: work costs nothing and moves no bytes
 	Validate   Setting = "validate"    // 0: no race detection
 	LinkRate   Setting = "link"        // as Link
+	Pageable   Setting = "pageable"    // as halyard_sim_pageable of src/sim.h: bytes per millisecond, on a limited link
 )
 
 // Lack is an ability that simulated devices do not have, for the setting Without.

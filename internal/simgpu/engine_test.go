@@ -875,6 +875,41 @@ func TestSlowLink(t *testing.T) {
 	})
 }
 
+// A limited link takes pageable memory at a rate of its own, and holds up the caller.
+func TestSlowPageableMemory(t *testing.T) {
+	eachVendor(t, func(t *testing.T, v *vendor) {
+		const n, few = 200_000, 60_000
+		a, s := v.alloc(n), v.stream()
+		src, word := make([]byte, n), v.pinned(4)
+		clear(word)
+		took := func(copy func() int) float32 {
+			from, to := v.event(0), v.event(0)
+			require.Zero(t, v.record(from, s))
+			require.Zero(t, copy())
+			require.Zero(t, v.query(s), "the copy has held up its caller")
+			require.Zero(t, v.record(to, s))
+			require.Zero(t, v.sync(s))
+			var ms float32
+			v.ok(v.pick("cuEventElapsedTime", "hipEventElapsedTime"), uintptr(unsafe.Pointer(&ms)), from, to)
+			return ms
+		}
+		v.Link(100_000)
+		require.NoError(t, v.Set(Pageable, 20_000))
+		require.GreaterOrEqual(t, took(func() int { return v.h2d(a, src, s) }), float32(10))
+		require.GreaterOrEqual(t, took(func() int { return v.d2h(src, a, s) }), float32(10))
+
+		require.Zero(t, v.gate(s, word))
+		require.Zero(t, v.h2d(a, src[:few], s), "little is taken over at once")
+		require.NoError(t, v.Set(Pageable, 0))
+		require.Zero(t, v.h2d(a, src, s), "and so is everything without the setting")
+		require.Equal(t, 600, v.query(s))
+		word[0] = 1
+		require.Zero(t, v.sync(s))
+		v.Link(0)
+		v.silent()
+	})
+}
+
 func TestPeers(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v *vendor) {
 		const n = 5000

@@ -77,7 +77,7 @@ func (v *vendor) cuda() bool { return v.face == "CUDA" }
 // begin resets the driver to a seed and makes device 0 current.
 func (v *vendor) begin(seed uint64) {
 	v.t.Helper()
-	for s, n := range map[Setting]uint64{Devices: 2, Memory: 256 << 20, HostMemory: 1 << 30, Without: 0, Free: 0, Validate: 1, LinkRate: 0} {
+	for s, n := range map[Setting]uint64{Devices: 2, Memory: 256 << 20, HostMemory: 1 << 30, Without: 0, Free: 0, Validate: 1, LinkRate: 0, Pageable: 0} {
 		require.NoError(v.t, v.Set(s, n))
 	}
 	v.restart(seed)

@@ -34,7 +34,7 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		const all = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 			driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapPrefetch | driver.CapIPC |
 			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrent |
-			driver.CapPageableOrder
+			driver.CapPageableOrder | driver.CapAdopt | driver.CapAdoptStream | driver.CapQuery | driver.CapCopy2D
 		if info.Caps != all {
 			t.Errorf("capabilities %q, want %q", info.Caps, all)
 		}

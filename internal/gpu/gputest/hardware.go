@@ -27,8 +27,8 @@ func ConformHardware(t *testing.T, b driver.Backend, codes gpu.Codes, require st
 	conformance.Run(t, suite)
 }
 
-// sizes are those that scripts/nvidia-report/compare.py measures in Python.
-var sizes = []int{4 << 10, 1 << 20, 64 << 20}
+// Sizes are those that scripts/nvidia-report/compare.py measures in Python, in bytes.
+var Sizes = []int{4 << 10, 1 << 20, 64 << 20}
 
 // BenchHardware times copies and allocations of a backend's first real device, to their end, beside
 // the vendor's own calls.
@@ -45,9 +45,10 @@ func benchHardware(b *testing.B, backend driver.Backend, raw Raw) {
 	s, err := dev.NewStream(hal.StreamOptions{})
 	ok(b, err)
 	defer func() { ok(b, s.Close()) }()
-	for _, size := range sizes {
+	for _, size := range Sizes {
 		b.Run(fmt.Sprint(size), func(b *testing.B) { benchSize(b, dev, s, raw, size) })
 	}
+	b.Run("call", func(b *testing.B) { overhead(b, backend, raw) })
 }
 
 func benchSize(b *testing.B, dev *hal.Device, s *hal.Stream, raw Raw, size int) {
@@ -137,6 +138,4 @@ func benchSize(b *testing.B, dev *hal.Device, s *hal.Stream, raw Raw, size int) 
 			return m.Close()
 		}))
 	}
-	vendor("call-query/raw", 0, func() { raw.Query(s.Handle()) })
-	timed("call-query/halyard", 0, func() error { _, err := s.Query(); return err })
 }

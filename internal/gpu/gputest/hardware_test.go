@@ -19,7 +19,8 @@ func TestHardwareTestsNeedNoSimulatedDriver(t *testing.T) {
 func BenchmarkHardwareOnTheSimulatedDriver(b *testing.B) {
 	library, _ := Libraries(b, "cuda")
 	b.Setenv("HALYARD_CUDA_LIBRARY", library)
-	none := func(a, b, c, d uintptr) {}
-	benchHardware(b, cuda.New(), Raw{Current: func() {}, CopyIn: none, CopyOut: none, Sync: func(uintptr) {},
-		Query: func(uintptr) {}, Alloc: func(uintptr) uintptr { return 0 }, Free: func(uintptr) {}})
+	one, two, four := func(uintptr) {}, func(a, b uintptr) {}, func(a, b, c, d uintptr) {}
+	benchHardware(b, cuda.New(), Raw{Current: func() {}, CopyIn: four, CopyOut: four,
+		Fill: func(uintptr, uint8, uintptr, uintptr) {}, Record: two, Wait: two, Query: one, Sync: one,
+		Alloc: func(uintptr) uintptr { return 0 }, Free: one})
 }

@@ -27,7 +27,8 @@ func Minimal(t *testing.T, h *Harness) {
 	h.start(t)
 	h.reset(t, 3)
 	d := h.open(t, 0)
-	const least = driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapPriority
+	const least = driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapPriority |
+		driver.CapAdopt | driver.CapAdoptStream
 	if caps := d.Info().Caps; caps != least {
 		t.Errorf("capabilities %q, want %q", caps, least)
 	}
@@ -44,7 +45,7 @@ func Minimal(t *testing.T, h *Harness) {
 	m := alloc(t, d, driver.KindDevice, 4000)
 	_, err = d.(driver.Sharer).Export(m)
 	kind(t, err, driver.ErrUnsupported)
-	_, err = d.(driver.Sharer).Import(nil, 1)
+	_, err = d.(driver.Sharer).Import(driver.Share{})
 	kind(t, err, driver.ErrUnsupported)
 	kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
 	if l := d.(driver.Linker).Link(h.open(t, 1)); l != driver.LinkWait {

@@ -1,9 +1,11 @@
 package gputest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -219,19 +221,30 @@ func (noStreamDestroy) StreamDestroy(gpu.Context, uintptr) gpu.Code { return gpu
 // PlantedBugs runs the shared suite on backends with one bug each. The suite, or the simulated driver
 // that watches it, must find every one. plant returns a backend with something around its driver's
 // calls.
+//
+// Every bug has a process of its own, and a copy of the library where the program is not linked against it, so that
+// what one leaves behind, goroutines that wait for ever among it, is not there for the next.
 func PlantedBugs(t *testing.T, h *Harness, codes gpu.Codes, plant func(func(gpu.API) gpu.API) driver.Backend) {
 	image, err := os.ReadFile(h.Library)
 	ok(t, err)
+	linked, alone := h.Binding == "linked", os.Getenv(plantedVariable)
 	for i, m := range mutants {
 		if h.Retain == "" && m.name == "keeps its context" {
 			continue // there is none to keep
 		}
+		if alone != "" && alone != m.name {
+			continue
+		}
 		t.Run(m.name, func(t *testing.T) {
-			// A copy of the library is a driver of its own, so that what one bug leaves behind does
-			// not look like the next.
+			if alone == "" {
+				plantElsewhere(t, m.name)
+				return
+			}
 			own := *h
-			own.Library = filepath.Join(t.TempDir(), filepath.Base(h.Library))
-			ok(t, os.WriteFile(own.Library, image, 0o755))
+			if !linked {
+				own.Library = filepath.Join(t.TempDir(), filepath.Base(h.Library))
+				ok(t, os.WriteFile(own.Library, image, 0o755))
+			}
 			own.New = func() driver.Backend { return plant(m.plant) }
 			own.start(t)
 			own.calm(t, uint64(i)+1)
@@ -246,6 +259,27 @@ func PlantedBugs(t *testing.T, h *Harness, codes gpu.Codes, plant func(func(gpu.
 				t.Log("found by ", found)
 			}
 		})
+	}
+}
+
+// plantedVariable names the one bug that a process of its own is to plant.
+const plantedVariable = "HALYARD_TEST_PLANTED"
+
+// plantElsewhere runs the test of one bug in a process of its own.
+func plantElsewhere(t *testing.T, bug string) {
+	program, err := os.Executable()
+	ok(t, err)
+	test, _, _ := strings.Cut(t.Name(), "/")
+	cmd := exec.Command(program, "-test.v", "-test.run", "^"+test+"$")
+	cmd.Env = append(os.Environ(), plantedVariable+"="+bug)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("%v\n%s", err, out)
+		return
+	}
+	if _, found, ok := bytes.Cut(out, []byte("found by ")); ok {
+		line, _, _ := bytes.Cut(found, []byte("\n"))
+		t.Logf("found by %s", line)
 	}
 }
 

@@ -54,7 +54,13 @@ var tests = []struct {
 	{"Errors/LostDevice", onlySim, lostDevice},
 	{"Errors/EveryNthCallFails", onlySim, everyNthCallFails},
 	{"Share/BetweenProcesses", onlySim, shareBetweenProcesses},
-	{"Share/BadTokens", onlySim, badTokens},
+	{"Share/BadShares", onlySim, badShares},
+	{"Adopt/EveryKind", anywhere, adoptEveryKind},
+	{"Adopt/Refuses", onlySim, adoptRefuses},
+	{"Adopt/OldDriver", onlySim, adoptOldDriver},
+	{"Adopt/Streams", anywhere, adoptStreams},
+	{"Adopt/DefaultStream", anywhere, adoptDefaultStream},
+	{"Adopt/Query", anywhere, queryPointers},
 	{"Calls/DoNotAllocate", anywhere, callsDoNotAllocate},
 }
 
@@ -82,7 +88,8 @@ func (h *Harness) runHardware(t *testing.T) {
 }
 
 // Hardware returns the devices of a backend that are not simulated. It skips the test if there are
-// none, unless HALYARD_REQUIRE has the name.
+// none, unless HALYARD_REQUIRE has the name. If that has "simulated", simulated devices do, to try
+// the tests themselves.
 func Hardware(t testing.TB, b driver.Backend, require string) []driver.Info {
 	t.Helper()
 	infos, err := b.Devices(context.Background())
@@ -94,7 +101,7 @@ func Hardware(t testing.TB, b driver.Backend, require string) []driver.Info {
 		t.Fatal(err)
 	case len(infos) == 0:
 		why = "the driver sees no device"
-	case infos[0].Simulated:
+	case infos[0].Simulated && !Required("simulated"):
 		why = infos[0].Name + " is no hardware"
 	default:
 		return infos

@@ -3,103 +3,141 @@ package gputest
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// tokenVariable tells a child process what to import: a token and a size, and which bytes it
-// holds.
+// tokenVariable tells a child process what to import.
 const tokenVariable = "HALYARD_TEST_TOKEN"
 
+const sharedSize = 5000 // bytes
+
 func shareBetweenProcesses(h *Harness, t *testing.T) {
-	const size = 5000
 	if token := os.Getenv(tokenVariable); token != "" {
-		if err := child(h, token, size); err != nil {
+		if err := child(h, token); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	h.reset(t, 0)
-	d := h.open(t, 0)
-	s := newStream(t, d)
+	d := h.openHal(t, 0)
 	// Aligned beyond the vendor's own alignment, so that the memory does not begin where the
 	// vendor's allocation does.
-	var m driver.Memory
+	var m *hal.Memory
 	for range 3 {
-		x, err := d.Alloc(driver.KindDevice, size, 1<<16)
+		x, err := d.Alloc(hal.KindDevice, sharedSize, 1<<16)
 		ok(t, err)
-		t.Cleanup(func() { ok(t, x.Free()) })
+		t.Cleanup(func() { ok(t, x.Close()) })
 		m = x
 	}
-	write(t, s, whole(m), random(1, size))
-	token, err := d.(driver.Sharer).Export(m)
+	ok(t, d.Write(t.Context(), m.All(), random(1, sharedSize)))
+	token, err := m.Export()
 	ok(t, err)
-
-	_, err = d.(driver.Sharer).Import(token, size)
-	if err == nil {
-		t.Error("a process imported its own memory")
+	if token.Size != sharedSize || token.PID != uint32(os.Getpid()) || token.Backend != d.Info().Backend || token.Device != d.Info().UUID {
+		t.Errorf("the token is %+v", token)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
-	cmd.Env = append(os.Environ(), tokenVariable+"="+hex.EncodeToString(token))
-	if out, err := cmd.CombinedOutput(); err != nil {
+	_, err = d.Import(token)
+	kind(t, err, hal.ErrInvalidArgument)
+
+	text, err := token.MarshalText()
+	ok(t, err)
+	cmd := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
+	cmd.Env = append(os.Environ(), tokenVariable+"="+string(text))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("the other process: %v\n%s", err, out)
 	}
-	same(t, "after the other process wrote", read(t, s, whole(m)), random(2, size))
-	h.sim.Clear() // the driver refused the import above and noted it
+	if !bytes.Contains(out, []byte(imported)) {
+		t.Fatalf("the other process ran no test:\n%s", out)
+	}
+	got := make([]byte, sharedSize)
+	ok(t, d.Read(t.Context(), got, m.All()))
+	same(t, "after the other process wrote", got, random(2, sharedSize))
 }
 
+const imported = "the other process has read and written"
+
 // child imports the parent's memory twice, reads and writes it.
-func child(h *Harness, text string, size uint64) error {
-	token, err := hex.DecodeString(text)
+func child(h *Harness, text string) error {
+	ctx := context.Background()
+	var token hal.Token
+	if err := token.UnmarshalText([]byte(text)); err != nil {
+		return err
+	}
+	d, err := hal.OpenWith(ctx, h.backend, 0)
 	if err != nil {
 		return err
 	}
-	d, err := h.backend.Open(context.Background(), 0)
+	m, err := d.Import(token)
 	if err != nil {
 		return err
 	}
-	sharer := d.(driver.Sharer)
-	m, err := sharer.Import(token, size)
+	few := token
+	few.Size = 100
+	part, err := d.Import(few)
 	if err != nil {
 		return err
 	}
-	part, err := sharer.Import(token, 100)
-	if err != nil {
-		return err
-	}
-	if part.Handle() != m.Handle() || part.Size() != 100 {
+	if part.Handle() != m.Handle() || part.Size() != 100 || part.Kind() != hal.KindDevice {
 		return fmt.Errorf("the second import is %d bytes at %#x, the first at %#x", part.Size(), part.Handle(), m.Handle())
 	}
-	if err := part.Free(); err != nil {
+	if err := part.Close(); err != nil {
 		return err
 	}
-	s, err := d.NewStream(driver.StreamOptions{})
+	for what, c := range map[string]struct {
+		edit func(*hal.Token)
+		want error
+	}{
+		"too many bytes":       {func(t *hal.Token) { t.Size += 1 << 20 }, hal.ErrOutOfRange},
+		"too far on":           {func(t *hal.Token) { t.Offset += 1 << 20 }, hal.ErrOutOfRange},
+		"no bytes":             {func(t *hal.Token) { t.Size = 0 }, hal.ErrInvalidArgument},
+		"other hardware":       {func(t *hal.Token) { t.Device[3]++ }, hal.ErrWrongDevice},
+		"another backend":      {func(t *hal.Token) { t.Backend = "other" }, hal.ErrWrongDevice},
+		"a handle that is cut": {func(t *hal.Token) { t.Handle = t.Handle[:10] }, hal.ErrInvalidArgument},
+		"shared memory":        {func(t *hal.Token) { t.Kind = hal.KindShared }, hal.ErrUnsupported},
+		"a changed handle": {func(t *hal.Token) {
+			t.Handle = bytes.Clone(t.Handle)
+			t.Handle[0] ^= 1
+		}, hal.ErrInvalidArgument},
+	} {
+		bad := token
+		c.edit(&bad)
+		if m, err := d.Import(bad); err == nil || !driverKind(err, c.want) {
+			return fmt.Errorf("%s: imported %v, %v", what, m, err)
+		}
+	}
+	got := make([]byte, sharedSize)
+	if err := d.Read(ctx, got, m.All()); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, random(1, sharedSize)) {
+		return fmt.Errorf("the imported memory has other bytes")
+	}
+	s, err := d.NewStream(hal.StreamOptions{})
 	if err != nil {
 		return err
 	}
-	got := make([]byte, size)
-	if err := s.CopyOut(at(got), whole(m)); err != nil {
+	g, err := s.Gate()
+	if err != nil {
 		return err
 	}
-	if err := s.Sync(); err != nil {
+	// The mapping stays until the copy is done.
+	if err := s.CopyIn(m.All(), random(2, sharedSize)); err != nil {
 		return err
 	}
-	if !bytes.Equal(got, random(1, int(size))) {
-		return fmt.Errorf("the imported memory has other bytes")
+	if _, err := m.Export(); err == nil {
+		return fmt.Errorf("imported memory was exported")
 	}
-	if err := s.CopyIn(whole(m), at(random(2, int(size)))); err != nil {
-		return err
+	if u := d.Usage(); u.Held != 0 {
+		return fmt.Errorf("imported memory counts: %+v", u)
 	}
-	if err := s.Sync(); err != nil {
-		return err
-	}
-	for _, c := range []func() error{s.Close, m.Free, d.Close} {
+	for _, c := range []func() error{m.Close, g.Open, s.Close, d.Close} {
 		if err := c(); err != nil {
 			return err
 		}
@@ -107,41 +145,34 @@ func child(h *Harness, text string, size uint64) error {
 	if l := h.sim.Leaks(); len(l) > 0 {
 		return fmt.Errorf("still alive: %q", l)
 	}
+	if v := h.sim.Violations(); len(v) > 0 {
+		return fmt.Errorf("the driver's rules were broken: %q", v)
+	}
+	fmt.Println(imported)
 	return nil
 }
 
-func badTokens(h *Harness, t *testing.T) {
+// badShares are those that the driver interface itself refuses.
+func badShares(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	a, b := h.open(t, 0), h.open(t, 1)
 	m := alloc(t, a, driver.KindDevice, 1000)
-	token, err := a.(driver.Sharer).Export(m)
+	share, err := a.(driver.Sharer).Export(m)
 	ok(t, err)
-	edit := func(at int) []byte {
-		c := bytes.Clone(token)
-		c[at] ^= 1
-		return c
-	}
 	s := a.(driver.Sharer)
 	for _, c := range []struct {
-		token []byte
-		size  uint64
+		share driver.Share
 		want  error
 	}{
-		{nil, 1000, driver.ErrInvalidArgument},
-		{token[:50], 1000, driver.ErrInvalidArgument},
-		{append(bytes.Clone(token), 0), 1000, driver.ErrInvalidArgument},
-		{edit(0), 1000, driver.ErrInvalidArgument},
-		{edit(4), 1000, driver.ErrInvalidArgument},
-		{edit(6), 1000, driver.ErrWrongDevice},  // of another backend
-		{edit(16), 1000, driver.ErrWrongDevice}, // of other hardware
-		{token, 1001, driver.ErrOutOfRange},
-		{token, 0, driver.ErrOutOfRange},
+		{driver.Share{}, driver.ErrInvalidArgument},
+		{driver.Share{Handle: share.Handle[:50], Size: 1000}, driver.ErrInvalidArgument},
+		{driver.Share{Handle: append(bytes.Clone(share.Handle), 0), Size: 1000}, driver.ErrInvalidArgument},
+		{driver.Share{Handle: share.Handle}, driver.ErrOutOfRange},
+		{driver.Share{Handle: share.Handle, Offset: 2, Size: 1<<64 - 1}, driver.ErrOutOfRange},
 	} {
-		_, err := s.Import(c.token, c.size)
+		_, err := s.Import(c.share)
 		kind(t, err, c.want)
 	}
-	_, err = b.(driver.Sharer).Import(token, 1000)
-	kind(t, err, driver.ErrWrongDevice)
 	_, err = b.(driver.Sharer).Export(m)
 	kind(t, err, driver.ErrWrongDevice)
 	_, err = s.Export(alloc(t, a, driver.KindHost, 100))

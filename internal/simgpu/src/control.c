@@ -96,6 +96,8 @@ int halyard_sim_set(const char *name, uint64_t value) {
         E.validate = value != 0;
     else if (!strcmp(name, "link"))
         E.link = value;
+    else if (!strcmp(name, "pageable"))
+        E.pageable = value;
     else
         rc = -1;
     unlock();
@@ -150,6 +152,12 @@ int halyard_sim_lose(int device) {
 void halyard_sim_link(uint64_t bytes_per_ms) {
     lock();
     E.link = bytes_per_ms;
+    unlock();
+}
+
+void halyard_sim_pageable(uint64_t bytes_per_ms) {
+    lock();
+    E.pageable = bytes_per_ms;
     unlock();
 }
 

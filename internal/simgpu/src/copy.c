@@ -61,6 +61,12 @@ static void reach(const struct stream *s, const struct block *b, const char *rol
     }
 }
 
+/* Whether the driver's own page-locked buffer holds up the caller: see halyard_sim_pageable. */
+bool through_staging(const struct op *op) {
+    enum { AT_ONCE = 64 * 1024 };
+    return E.link && E.pageable && !E.free && (!op->src.b || !op->dst.b) && op->width * op->rows > AT_ONCE;
+}
+
 /* Reads pageable memory now, as a driver stages it. */
 static int stage(struct op *op) {
     struct block *b;
@@ -127,6 +133,7 @@ int engine_copy(struct stream *s, const struct rect *r, int kind, bool sync) {
     op->rows = rows;
     op->dpitch = dpitch;
     op->spitch = spitch;
+    wait |= through_staging(op) && (is_device(dst.b) || is_device(src.b));
     /* Nothing is under way: copied at once, which takes no longer than staging. */
     bool idle = !E.pending && !E.seed && !E.link;
     if (!src.b && !wait && !E.free && !idle && (rc = stage(op)) != OK) {

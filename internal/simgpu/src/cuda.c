@@ -668,50 +668,7 @@ int cuPointerGetAttribute(void *data, int which, ptr addr) {
     BEGIN(0);
     CURRENT(c);
     (void)c;
-    u64 off;
-    bool alias;
-    struct block *b = block_find(addr, &off, &alias);
-    if (!data || !b || b->freed || b->freeing)
-        END(E_VALUE);
-    bool device = b->kind == DEVICE || b->kind == IMPORTED;
-    switch (which) {
-    case 1:
-        *(void **)data = b->ctx ? opaque(b->ctx->handle) : NULL;
-        END(OK);
-    case 2:
-        *(unsigned *)data = device || b->kind == MANAGED ? 2 : 1;
-        END(OK);
-    case 3:
-        *(u64 *)data = b->alias && !alias ? b->alias->addr + off : addr;
-        END(OK);
-    case 4:
-        if (device)
-            END(E_VALUE);
-        *(u64 *)data = b->addr + off;
-        END(OK);
-    case 7:
-        *(u64 *)data = b->id;
-        END(OK);
-    case 8:
-        *(unsigned *)data = b->kind == MANAGED;
-        END(OK);
-    case 9:
-        *(int *)data = b->dev;
-        END(OK);
-    case 10:
-        *(u8 *)data = b->kind == DEVICE && !b->async;
-        END(OK);
-    case 11:
-        *(u64 *)data = addr - off;
-        END(OK);
-    case 12:
-        *(size_t *)data = b->size;
-        END(OK);
-    case 13:
-        *(u8 *)data = 1;
-        END(OK);
-    }
-    END(E_SUPPORTED);
+    END(engine_pointer(data, which, addr));
 }
 
 /* ---- between processes ---- */
@@ -935,7 +892,10 @@ int cuStreamGetPriority(CUstream stream, int *priority) {
 
 int cuStreamGetCtx(CUstream stream, CUcontext *ctx) {
     BEGIN(0);
-    STREAM(c, s, stream);
+    CURRENT(c);
+    struct stream *s = stream_any(c, num(stream), &state_);
+    if (!s)
+        END(state_);
     if (!ctx)
         END(E_VALUE);
     *ctx = opaque(s->ctx->handle);

@@ -81,6 +81,7 @@ void engine_setup(void) {
     E.free = env_number("HALYARD_SIM_FREE", 0) != 0;
     E.validate = env_number("HALYARD_SIM_VALIDATE", 1) != 0;
     E.link = env_number("HALYARD_SIM_LINK", 0);
+    E.pageable = env_number("HALYARD_SIM_PAGEABLE", 0);
     E.fail_alloc = env_number("HALYARD_SIM_FAIL_ALLOC", 0);
     env_pair("HALYARD_SIM_FAIL_CALL", &E.fail_call, &E.fail_code);
     env_pair("HALYARD_SIM_STICKY", &E.sticky_at, &E.sticky_code);

@@ -324,7 +324,7 @@ struct engine {
     u64 epoch;
     struct config now, next;
     bool free, validate, hold;
-    u64 link, seed;
+    u64 link, pageable, seed;
 
     /* scheduler */
     u64 rng, rng_bg;
@@ -432,6 +432,7 @@ int pool_default(int dev, u64 *out);
 int pool_get(u64 pool, int which, void *value);
 int pool_set(u64 pool, int which, const void *value);
 int engine_prefetch(struct stream *s, u64 addr, u64 n, int to);
+int engine_pointer(void *data, int which, u64 addr);
 
 enum { COPY_H2H, COPY_H2D, COPY_D2H, COPY_D2D, COPY_ANY, COPY_PEER };
 struct rect {
@@ -444,6 +445,7 @@ int engine_copy1(struct stream *s, u64 dst, u64 src, u64 n, int kind, bool sync)
 int engine_fill(struct stream *s, u64 dst, u64 pattern, u32 patw, u64 width, u64 rows, u64 pitch, bool sync);
 
 struct stream *stream_new(struct ctx *c, u32 flags, int priority);
+struct stream *stream_any(struct ctx *c, u64 handle, int *code);
 struct stream *stream_quiet(struct ctx *c, u64 handle, int *code);
 struct stream *stream_get(struct ctx *c, u64 handle, int *code);
 int stream_destroy(struct ctx *c, u64 handle);
@@ -470,6 +472,8 @@ int peer_disable(struct ctx *c, int peer);
 int ipc_export(struct ctx *c, u64 addr, char token[64]);
 int ipc_import(struct ctx *c, const char token[64], u64 *out);
 int ipc_close(struct ctx *c, u64 addr);
+
+bool through_staging(const struct op *op);
 
 void device_name(int dev, char *name, int len);
 void device_uuid(int dev, char uuid[16]);

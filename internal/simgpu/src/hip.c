@@ -463,6 +463,12 @@ int hipMemAdvise(const void *addr, size_t n, int advice, int dev) {
     END(dev == -1 ? OK : device_check(dev));
 }
 
+int hipPointerGetAttribute(void *data, int which, void *addr) {
+    CURRENT(c);
+    (void)c;
+    END(engine_pointer(data, which, num(addr)));
+}
+
 /* ---- between processes ---- */
 
 int hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *addr) {
@@ -636,7 +642,10 @@ int hipStreamGetPriority(hipStream_t stream, int *priority) {
 }
 
 int hipStreamGetDevice(hipStream_t stream, int *dev) {
-    STREAM(c, s, stream);
+    CURRENT(c);
+    struct stream *s = stream_any(c, num(stream), &state_);
+    if (!s)
+        END(state_);
     if (!dev)
         END(E_VALUE);
     *dev = s->ctx->dev;

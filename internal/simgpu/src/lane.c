@@ -247,7 +247,8 @@ static bool ready(struct lane *l, struct lane **blocker, bool *poll) {
         struct device *d = &E.dev[op->ctx->dev];
         if (!op->due) {
             u64 start = d->link_free > now ? d->link_free : now;
-            op->due = start + op->width * op->rows * 1000000ull / E.link;
+            u64 rate = through_staging(op) && E.pageable < E.link ? E.pageable : E.link;
+            op->due = start + op->width * op->rows * 1000000ull / rate;
             d->link_free = op->due;
         }
         if (now < op->due) {

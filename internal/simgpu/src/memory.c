@@ -264,3 +264,51 @@ int pool_set(u64 pool, int which, const void *value) {
         release_threshold[dev] = *(const u64 *)value;
     return OK;
 }
+
+/* An attribute of an address; both faces number them alike. */
+int engine_pointer(void *data, int which, u64 addr) {
+    u64 off;
+    bool alias;
+    struct block *b = block_find(addr, &off, &alias);
+    if (!data || !b || b->freed || b->freeing)
+        return E_VALUE;
+    bool device = b->kind == DEVICE || b->kind == IMPORTED;
+    switch (which) {
+    case 1:
+        *(void **)data = b->ctx ? (void *)(uintptr_t)b->ctx->handle : NULL;
+        return OK;
+    case 2:
+        *(unsigned *)data = device || b->kind == MANAGED ? 2 : 1;
+        return OK;
+    case 3:
+        *(u64 *)data = b->alias && !alias ? b->alias->addr + off : addr;
+        return OK;
+    case 4:
+        if (device)
+            return E_VALUE;
+        *(u64 *)data = b->addr + off;
+        return OK;
+    case 7:
+        *(u64 *)data = b->id;
+        return OK;
+    case 8:
+        *(unsigned *)data = b->kind == MANAGED;
+        return OK;
+    case 9:
+        *(int *)data = b->dev;
+        return OK;
+    case 10:
+        *(u8 *)data = b->kind == DEVICE && !b->async;
+        return OK;
+    case 11:
+        *(u64 *)data = addr - off;
+        return OK;
+    case 12:
+        *(size_t *)data = b->size;
+        return OK;
+    case 13:
+        *(u8 *)data = 1;
+        return OK;
+    }
+    return E_SUPPORTED;
+}

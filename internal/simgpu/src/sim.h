@@ -16,6 +16,7 @@
  *   HALYARD_SIM_FREE          1: work costs nothing and moves no bytes (0)
  *   HALYARD_SIM_VALIDATE      0: no race detection (1)
  *   HALYARD_SIM_LINK          bytes per millisecond between host and devices (0: no limit)
+ *   HALYARD_SIM_PAGEABLE      the same for pageable memory on a limited link (0: as page-locked)
  *   HALYARD_SIM_WITHOUT       comma-separated abilities that the devices lack:
  *                             peer pools wait-value managed concurrent-managed
  *                             host-register registered-pointer priorities
@@ -60,8 +61,8 @@ int halyard_sim_reset(uint64_t seed);
 
 /*
  * Settings: "devices", "memory", "host_memory" and "without" (a mask of
- * HALYARD_SIM_WITHOUT_*) take effect at the next reset; "free", "validate" and
- * "link" at once. Returns 0, or -1 for an unknown name or a bad value.
+ * HALYARD_SIM_WITHOUT_*) take effect at the next reset; "free", "validate",
+ * "link" and "pageable" at once. Returns 0, or -1 for an unknown name or a bad value.
  */
 int halyard_sim_set(const char *name, uint64_t value);
 
@@ -105,6 +106,16 @@ int halyard_sim_lose(int device);
 
 /* Copies between host and devices, or two devices, take 1 ms for every so many bytes; 0: no limit. */
 void halyard_sim_link(uint64_t bytes_per_ms);
+
+/*
+ * What a limited link makes of host memory that is not page-locked: a driver takes it
+ * through a small page-locked buffer of its own, on the thread that called. More than
+ * 64 KiB then cross at no more than so many bytes in 1 ms, and the call returns when
+ * they have; less is taken over at once, as without this setting. 0: pageable memory
+ * is read at once, however much, and crosses like any other. Copies to pageable
+ * memory wait in either case.
+ */
+void halyard_sim_pageable(uint64_t bytes_per_ms);
 
 /* Calls that count, since the last reset. */
 uint64_t halyard_sim_call_count(void);

@@ -20,22 +20,24 @@ struct stream *stream_new(struct ctx *c, u32 flags, int priority) {
     return s;
 }
 
+/* The stream of a handle, whatever it belongs to. */
+struct stream *stream_any(struct ctx *c, u64 handle, int *code) {
+    *code = OK;
+    if (handle <= 2)
+        return handle == 2 ? c->thread : c->null;
+    struct stream *s = handle_get(handle, H_STREAM);
+    if (!s) {
+        *code = face.stream_code;
+        violation("%s: %s stream", self.call, handle_was(handle) ? "destroyed" : "unknown");
+    }
+    return s;
+}
+
 /* The stream of a handle, for a call made while c is current; in error or not. */
 struct stream *stream_quiet(struct ctx *c, u64 handle, int *code) {
-    struct stream *s;
-    *code = OK;
-    if (handle <= 2) {
-        s = handle == 2 ? c->thread : c->null;
-    } else {
-        s = handle_get(handle, H_STREAM);
-        if (!s) {
-            *code = face.stream_code;
-            violation("%s: %s stream", self.call, handle_was(handle) ? "destroyed" : "unknown");
-            return NULL;
-        }
-        if (s->ctx != c)
-            violation("%s: stream %u of device %d while device %d is current", self.call, s->id, s->ctx->dev, c->dev);
-    }
+    struct stream *s = stream_any(c, handle, code);
+    if (s && s->ctx != c)
+        violation("%s: stream %u of device %d while device %d is current", self.call, s->id, s->ctx->dev, c->dev);
     return s;
 }
 

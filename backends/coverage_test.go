@@ -1,0 +1,44 @@
+package backends_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Default is the first device of the selection that is not the host's, and the host's where there is no other.
+func TestDefaultPrefersADevice(t *testing.T) {
+	driver.Register(host.New(host.Options{Name: "zz", Discrete: 1})) // the last by name
+	ctx := context.Background()
+	opened := func(selection string) string {
+		t.Setenv(hal.DevicesVariable, selection)
+		d, err := hal.Default(ctx)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, d.Close()) }()
+		return d.Name()
+	}
+	require.Equal(t, "host:0", opened("host"))
+	require.Equal(t, "zz:1", opened("host,zz:1,zz:0"))
+	infos, err := hal.Devices(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "host:0", hal.Name(infos[0]))
+
+	t.Setenv(hal.DevicesVariable, "")
+	infos, err = hal.Devices(ctx)
+	require.NoError(t, err)
+	for _, i := range infos {
+		if i.Backend != "host" {
+			require.Equal(t, hal.Name(i), opened(""))
+			break
+		}
+	}
+
+	t.Setenv(hal.DevicesVariable, "zz:2")
+	_, err = hal.Default(ctx)
+	require.ErrorIs(t, err, hal.ErrOutOfRange)
+}

@@ -1,0 +1,188 @@
+//go:build cuda && linked && cgo
+
+package cuda
+
+// The folders are those where gorgonia.org/cu looks for CUDA.
+
+/*
+#cgo LDFLAGS: -lcuda
+#cgo linux LDFLAGS: -L/usr/local/cuda/lib64 -L/usr/local/cuda/lib -L/usr/lib/x86_64-linux-gnu -L/opt/cuda/lib64 -L/opt/cuda/lib
+#cgo linux CFLAGS: -I/usr/local/cuda/include -I/opt/cuda/include
+#cgo windows LDFLAGS: -LC:/cuda/v11.8/lib/x64 -LC:/cuda/12.0/lib/x64
+#cgo windows CFLAGS: -IC:/cuda/v11.8/include -IC:/cuda/v12.0/include
+
+#include <stdint.h>
+#include <cuda.h>
+
+// A gpu.Code: what the driver returned, with bit 32 set if it was cuCtxSetCurrent.
+typedef int64_t code;
+
+typedef struct {
+	uintptr_t addr;
+	code code;
+} made;
+
+// BOUND makes a context current, and then the call.
+#define BOUND(ctx, call) \
+	CUresult bound = cuCtxSetCurrent((CUcontext)(ctx)); \
+	return bound != CUDA_SUCCESS ? (code)1 << 32 | (uint32_t)bound : (code)(uint32_t)(call)
+
+static code mem_alloc(uintptr_t ctx, CUdeviceptr *p, size_t n) { BOUND(ctx, cuMemAlloc(p, n)); }
+
+static made halyard_mem_alloc(uintptr_t ctx, size_t n) {
+	CUdeviceptr p = 0;
+	code c = mem_alloc(ctx, &p, n);
+	return (made){(uintptr_t)p, c};
+}
+
+static code halyard_mem_free(uintptr_t ctx, uintptr_t p) { BOUND(ctx, cuMemFree((CUdeviceptr)p)); }
+
+static code halyard_copy_in(uintptr_t ctx, uintptr_t dst, uintptr_t host, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemcpyHtoDAsync((CUdeviceptr)dst, (const void *)host, n, (CUstream)s));
+}
+
+static code halyard_copy_out(uintptr_t ctx, uintptr_t host, uintptr_t src, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemcpyDtoHAsync((void *)host, (CUdeviceptr)src, n, (CUstream)s));
+}
+
+static code halyard_copy_device(uintptr_t ctx, uintptr_t dst, uintptr_t src, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemcpyDtoDAsync((CUdeviceptr)dst, (CUdeviceptr)src, n, (CUstream)s));
+}
+
+static code halyard_copy_any(uintptr_t ctx, uintptr_t dst, uintptr_t src, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemcpyAsync((CUdeviceptr)dst, (CUdeviceptr)src, n, (CUstream)s));
+}
+
+static code halyard_copy_peer(uintptr_t ctx, uintptr_t dst, uintptr_t to, uintptr_t src, uintptr_t from, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemcpyPeerAsync((CUdeviceptr)dst, (CUcontext)to, (CUdeviceptr)src, (CUcontext)from, n, (CUstream)s));
+}
+
+static code halyard_fill8(uintptr_t ctx, uintptr_t dst, uint8_t v, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemsetD8Async((CUdeviceptr)dst, v, n, (CUstream)s));
+}
+
+static code halyard_fill16(uintptr_t ctx, uintptr_t dst, uint16_t v, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemsetD16Async((CUdeviceptr)dst, v, n, (CUstream)s));
+}
+
+static code halyard_fill32(uintptr_t ctx, uintptr_t dst, uint32_t v, size_t n, uintptr_t s) {
+	BOUND(ctx, cuMemsetD32Async((CUdeviceptr)dst, v, n, (CUstream)s));
+}
+
+static code halyard_stream_query(uintptr_t ctx, uintptr_t s) { BOUND(ctx, cuStreamQuery((CUstream)s)); }
+
+static code halyard_stream_sync(uintptr_t ctx, uintptr_t s) { BOUND(ctx, cuStreamSynchronize((CUstream)s)); }
+
+static code halyard_stream_wait(uintptr_t ctx, uintptr_t s, uintptr_t e) {
+	BOUND(ctx, cuStreamWaitEvent((CUstream)s, (CUevent)e, 0));
+}
+
+static code halyard_wait_value(uintptr_t ctx, uintptr_t s, uintptr_t addr, uint32_t v) {
+	BOUND(ctx, cuStreamWaitValue32((CUstream)s, (CUdeviceptr)addr, v, CU_STREAM_WAIT_VALUE_GEQ));
+}
+
+static code halyard_event_record(uintptr_t ctx, uintptr_t e, uintptr_t s) {
+	BOUND(ctx, cuEventRecord((CUevent)e, (CUstream)s));
+}
+
+static code halyard_event_query(uintptr_t ctx, uintptr_t e) { BOUND(ctx, cuEventQuery((CUevent)e)); }
+
+static code halyard_event_sync(uintptr_t ctx, uintptr_t e) { BOUND(ctx, cuEventSynchronize((CUevent)e)); }
+*/
+import "C"
+
+import "github.com/go-halyard/halyard/internal/gpu"
+
+// The calls of this file make the context current and use it in one crossing from Go to C, so that
+// the goroutine need not be kept on its thread. The context is set each time: a thread may have run
+// anything since, and a note of what it had would be wrong as soon as the program sets its own.
+//
+// All arguments are numbers. Whoever calls keeps the host memory behind them reachable until the work
+// that uses it is done.
+
+// MemAlloc implements gpu.API.
+func (linked) MemAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
+	m := C.halyard_mem_alloc(C.uintptr_t(ctx), C.size_t(size))
+	return uintptr(m.addr), gpu.Code(m.code)
+}
+
+// MemFree implements gpu.API.
+func (linked) MemFree(ctx gpu.Context, addr uintptr) gpu.Code {
+	return gpu.Code(C.halyard_mem_free(C.uintptr_t(ctx), C.uintptr_t(addr)))
+}
+
+// CopyIn implements gpu.API.
+func (linked) CopyIn(ctx gpu.Context, dst, host, n, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_copy_in(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(host), C.size_t(n), C.uintptr_t(s)))
+}
+
+// CopyOut implements gpu.API.
+func (linked) CopyOut(ctx gpu.Context, host, src, n, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_copy_out(C.uintptr_t(ctx), C.uintptr_t(host), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
+}
+
+// CopyDevice implements gpu.API.
+func (linked) CopyDevice(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_copy_device(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
+}
+
+// CopyAny implements gpu.API.
+func (linked) CopyAny(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_copy_any(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
+}
+
+// CopyPeer implements gpu.API.
+func (linked) CopyPeer(ctx gpu.Context, dst uintptr, dstCtx gpu.Context, src uintptr, srcCtx gpu.Context, n, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_copy_peer(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(dstCtx),
+		C.uintptr_t(src), C.uintptr_t(srcCtx), C.size_t(n), C.uintptr_t(s)))
+}
+
+// Fill8 implements gpu.API.
+func (linked) Fill8(ctx gpu.Context, dst uintptr, v uint8, count, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_fill8(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint8_t(v), C.size_t(count), C.uintptr_t(s)))
+}
+
+// Fill16 implements gpu.API.
+func (linked) Fill16(ctx gpu.Context, dst uintptr, v uint16, count, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_fill16(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint16_t(v), C.size_t(count), C.uintptr_t(s)))
+}
+
+// Fill32 implements gpu.API.
+func (linked) Fill32(ctx gpu.Context, dst uintptr, v uint32, count, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_fill32(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint32_t(v), C.size_t(count), C.uintptr_t(s)))
+}
+
+// StreamQuery implements gpu.API.
+func (linked) StreamQuery(ctx gpu.Context, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_stream_query(C.uintptr_t(ctx), C.uintptr_t(s)))
+}
+
+// StreamSync implements gpu.API.
+func (linked) StreamSync(ctx gpu.Context, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_stream_sync(C.uintptr_t(ctx), C.uintptr_t(s)))
+}
+
+// StreamWait implements gpu.API.
+func (linked) StreamWait(ctx gpu.Context, s, event uintptr) gpu.Code {
+	return gpu.Code(C.halyard_stream_wait(C.uintptr_t(ctx), C.uintptr_t(s), C.uintptr_t(event)))
+}
+
+// WaitValue implements gpu.API.
+func (linked) WaitValue(ctx gpu.Context, s, addr uintptr, value uint32) gpu.Code {
+	return gpu.Code(C.halyard_wait_value(C.uintptr_t(ctx), C.uintptr_t(s), C.uintptr_t(addr), C.uint32_t(value)))
+}
+
+// EventRecord implements gpu.API.
+func (linked) EventRecord(ctx gpu.Context, event, s uintptr) gpu.Code {
+	return gpu.Code(C.halyard_event_record(C.uintptr_t(ctx), C.uintptr_t(event), C.uintptr_t(s)))
+}
+
+// EventQuery implements gpu.API.
+func (linked) EventQuery(ctx gpu.Context, event uintptr) gpu.Code {
+	return gpu.Code(C.halyard_event_query(C.uintptr_t(ctx), C.uintptr_t(event)))
+}
+
+// EventSync implements gpu.API.
+func (linked) EventSync(ctx gpu.Context, event uintptr) gpu.Code {
+	return gpu.Code(C.halyard_event_sync(C.uintptr_t(ctx), C.uintptr_t(event)))
+}

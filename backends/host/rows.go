@@ -1,0 +1,56 @@
+package host
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// rows is a copy of rows that waits for its turn.
+type rows struct {
+	dst, src           unsafe.Pointer
+	dstPitch, srcPitch uint64
+	width, n           uint64
+}
+
+// Copy2D implements driver.Copier2D.
+func (s *stream) Copy2D(r driver.Rect) error {
+	dst, err := s.origin("copy rows", &r.Dst)
+	if err != nil {
+		return err
+	}
+	src, err := s.origin("copy rows", &r.Src)
+	if err != nil {
+		return err
+	}
+	w := rows{dst, src, r.Dst.Pitch, r.Src.Pitch, r.Width, r.Rows}
+	s.mu.Lock()
+	if w.width*w.n <= inlineSize && s.idle() {
+		w.copy()
+	} else {
+		s.enqueue(op{kind: opRows, obj: w.queued()})
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+// queued is a copy on the heap, so that those that are done at once need none.
+func (w rows) queued() *rows { return &w }
+
+func (w *rows) copy() {
+	for i := range w.n {
+		copyBytes(unsafe.Add(w.dst, i*w.dstPitch), unsafe.Add(w.src, i*w.srcPitch), w.width)
+	}
+}
+
+// origin is where the first row begins.
+func (s *stream) origin(op string, p *driver.Plane) (unsafe.Pointer, error) {
+	if p.Mem == nil {
+		return p.Host, nil
+	}
+	m, ok := p.Mem.(*memory)
+	if !ok {
+		return nil, s.dev.foreign(op, p.Mem)
+	}
+	return unsafe.Add(m.base, p.Off), nil
+}

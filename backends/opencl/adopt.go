@@ -1,0 +1,190 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// word asks an object for a number of up to 8 bytes.
+func (d *device) word(op, api string, get func(object uintptr, param uint32, value unsafe.Pointer, n uint64) status,
+	object uintptr, param uint32, n uint64) (uint64, error) {
+	value := new(uint64)
+	if st := get(object, param, unsafe.Pointer(value), n); st != success {
+		return 0, d.check(op, api, st)
+	}
+	return *value, nil
+}
+
+const wordSize = uint64(unsafe.Sizeof(uintptr(0)))
+
+// Adopt makes memory of what the program has: unified shared memory, memory for SVM, or a buffer of the
+// device's context, which is retained until Free.
+func (d *device) Adopt(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
+	const op = "adopt"
+	m := &memory{dev: d, kind: kind, size: size, foreign: true}
+	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier has no shared memory", d.tier)
+	}
+	if d.tier == tierBuffer {
+		if err := m.adoptBuffer(op, handle); err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	if handle%8 != 0 {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "the memory is at %#x, and 8 bytes are needed", handle)
+	}
+	visible := m.visible()
+	if d.info.Caps.Has(driver.CapQuery) {
+		p, err := d.pointer(op, handle)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.info.Unified):
+			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "at %#x is %v memory, not %v memory", handle, p.Kind, kind)
+		case p.Kind != driver.KindHost && p.Device != d.info.Ordinal:
+			return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the memory at %#x belongs to another device", handle)
+		case size > p.Size-uint64(handle-p.Base):
+			return nil, refusal(op, d.info.Ordinal, driver.ErrOutOfRange,
+				"%d bytes from %#x on, in an allocation of %d bytes from %#x on", size, handle, p.Size, p.Base)
+		}
+		visible = p.Kind != driver.KindDevice
+	}
+	m.addr, m.base = handle, handle
+	if visible {
+		m.host.Store((*byte)(dl.Pointer(handle)))
+	}
+	return m, nil
+}
+
+func (m *memory) adoptBuffer(op string, mem uintptr) error {
+	d := m.dev
+	const api = "clGetMemObjectInfo"
+	var words [5]uint64
+	for i, param := range []uint32{memContext, memType, memFlags, memSize, memHostPtr} {
+		n := wordSize
+		switch param {
+		case memType:
+			n = 4
+		case memFlags:
+			n = 8
+		}
+		var err error
+		if words[i], err = d.word(op, api, d.t.memInfo, mem, param, n); err != nil {
+			return err
+		}
+	}
+	context, kind, flags, size, host := words[0], words[1], words[2], words[3], words[4]
+	found := driver.KindDevice
+	if flags&(memUseHostPtr|memAllocHostPtr) != 0 {
+		found = driver.KindHost
+	}
+	switch {
+	case uintptr(context) != d.ctx.cl:
+		return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the cl_mem belongs to another context")
+	case kind != memTypeBuffer:
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the cl_mem is no buffer")
+	case flags&(memHostWriteOnly|memHostReadOnly|memHostNoAccess) != 0:
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer was made to keep the host out, flags %#x", flags)
+	case found != m.kind:
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer is %v memory, not %v memory", found, m.kind)
+	case m.size > size:
+		return refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "%d bytes of a buffer of %d", m.size, size)
+	}
+	if err := d.check(op, "clRetainMemObject", d.t.retainBuffer(mem)); err != nil {
+		return err
+	}
+	m.mem = mem
+	if flags&memUseHostPtr != 0 {
+		// A mapping is at this address.
+		m.addr = uintptr(host)
+		m.host.Store((*byte)(dl.Pointer(uintptr(host))))
+	}
+	return nil
+}
+
+// Query tells what unified shared memory is at an address.
+func (d *device) Query(ptr uintptr) (driver.PointerInfo, error) {
+	const op = "query a pointer"
+	if !d.info.Caps.Has(driver.CapQuery) {
+		return driver.PointerInfo{}, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier does not tell what a pointer is", d.tier)
+	}
+	return d.pointer(op, ptr)
+}
+
+func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
+	const api = "clGetMemAllocInfoINTEL"
+	get := func(ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status {
+		return d.hw.usm.allocInfo(d.ctx.cl, ptr, param, value, n)
+	}
+	p := driver.PointerInfo{Device: -1}
+	kind, err := d.word(op, api, get, ptr, usmAllocType, 4)
+	if err != nil {
+		return p, err
+	}
+	switch kind {
+	case usmTypeHost:
+		p.Kind = driver.KindHost
+	case usmTypeDevice:
+		p.Kind = driver.KindDevice
+	case usmTypeShared:
+		p.Kind = driver.KindShared
+	default:
+		return p, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the platform knows no memory at %#x", ptr)
+	}
+	base, err := d.word(op, api, get, ptr, usmAllocBase, wordSize)
+	if err != nil {
+		return p, err
+	}
+	if p.Size, err = d.word(op, api, get, ptr, usmAllocSize, wordSize); err != nil {
+		return p, err
+	}
+	id, err := d.word(op, api, get, ptr, usmAllocDevice, wordSize)
+	if err != nil {
+		return p, err
+	}
+	// Shared memory need not belong to any device, nor does the host's.
+	if uintptr(id) == d.hw.id || id == 0 && p.Kind != driver.KindHost {
+		p.Device = d.info.Ordinal
+	}
+	p.Base = uintptr(base)
+	return p, nil
+}
+
+// AdoptStream makes a stream of a queue of the device's context, which is retained until Close.
+func (d *device) AdoptStream(queue uintptr) (driver.Stream, error) {
+	const op, api = "adopt a stream", "clGetCommandQueueInfo"
+	if queue == 0 {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "no queue")
+	}
+	var words [3]uint64
+	for i, param := range []uint32{queueContext, queueDevice, queueProperties} {
+		n := wordSize
+		if param == queueProperties {
+			n = 8
+		}
+		var err error
+		if words[i], err = d.word(op, api, d.t.queueInfo, queue, param, n); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case uintptr(words[0]) != d.ctx.cl:
+		return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the queue belongs to another context")
+	case uintptr(words[1]) != d.hw.id:
+		return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the queue belongs to another device")
+	case words[2]&(queueOutOfOrder|queueOnDevice) != 0:
+		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the queue does not run its work in order, or is one of the device's own")
+	}
+	if err := d.check(op, "clRetainCommandQueue", d.t.retainQueue(queue)); err != nil {
+		return nil, err
+	}
+	s := &stream{dev: d, queue: queue, untimed: words[2]&queueProfilingEnable == 0}
+	s.handedOut.Store(true)
+	return s, nil
+}

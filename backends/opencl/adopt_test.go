@@ -1,0 +1,233 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+const (
+	memReferences   = 0x1105
+	queueReferences = 0x1092
+)
+
+// references is the vendor's count.
+func references(t testing.TB, p place, object uintptr, param uint32) uint64 {
+	t.Helper()
+	get := p.t.memInfo
+	if param == queueReferences {
+		get = p.t.queueInfo
+	}
+	n, err := p.word("test", "count references", get, object, param, 4)
+	ok(t, err)
+	return n
+}
+
+func adoptKind(t testing.TB, p place, kind driver.Kind, handle uintptr, size uint64, want error) {
+	t.Helper()
+	_, err := p.Adopt(kind, handle, size)
+	wantKind(t, err, want)
+}
+
+// A program's own buffer, with the program's own flags, is retained until Free and mapped where it is.
+func TestAdoptBuffer(t *testing.T) {
+	const n = 8192
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier != tierBuffer {
+			t.Skip("memory has addresses in this tier")
+		}
+		s := newStream(t, p)
+		backing, err := mapHost(n)
+		ok(t, err)
+		host := uintptr(unsafe.Pointer(unsafe.SliceData(backing)))
+		for what, row := range map[string]struct {
+			flags uint64
+			at    uintptr
+			kind  driver.Kind
+		}{
+			"plain":          {memReadWrite, 0, driver.KindDevice},
+			"read only":      {1 << 2, 0, driver.KindDevice},
+			"use host":       {memReadWrite | memUseHostPtr, host, driver.KindHost},
+			"allocated host": {memReadWrite | memAllocHostPtr, 0, driver.KindHost},
+		} {
+			cl, st := p.t.createBuffer(p.ctx.cl, row.flags, n, row.at)
+			ok(t, p.check("test", "clCreateBuffer", st))
+			mem, err := p.Adopt(row.kind, cl, n-100)
+			ok(t, err)
+			m := mem.(*memory)
+			if m.Handle() != cl || m.Size() != n-100 || references(t, p, cl, memReferences) != 2 {
+				t.Errorf("%s: handle %#x, want %#x; %d bytes; %d references", what, m.Handle(), cl, m.Size(), references(t, p, cl, memReferences))
+			}
+			write(t, s, whole(m), ramp(n-100, 3))
+			same(t, what, read(t, s, whole(m)), ramp(n-100, 3))
+			if m.NeedsMap() {
+				onHost(t, s, m, func(b []byte) {
+					if row.at != 0 && unsafe.SliceData(b) != unsafe.SliceData(backing) {
+						t.Errorf("%s: mapped elsewhere", what)
+					}
+					same(t, what+", mapped", b, ramp(n-100, 3))
+					b[7] = 0xF7
+				})
+				if got := read(t, s, part(m, 7, 1)); got[0] != 0xF7 {
+					t.Errorf("%s: what the host wrote while it was mapped is %#x", what, got[0])
+				}
+			}
+			ok(t, m.Free())
+			if refs := references(t, p, cl, memReferences); refs != 1 {
+				t.Errorf("%s: %d references after Free", what, refs)
+			}
+			other := driver.KindDevice + driver.KindHost - row.kind
+			adoptKind(t, p, other, cl, n, driver.ErrInvalidArgument)
+			adoptKind(t, p, row.kind, cl, n+1, driver.ErrOutOfRange)
+			adoptKind(t, p, driver.KindShared, cl, n, driver.ErrUnsupported)
+			p.t.releaseBuffer(cl)
+		}
+		for _, flag := range []uint64{memHostNoAccess, memHostReadOnly, memHostWriteOnly} {
+			cl, st := p.t.createBuffer(p.ctx.cl, memReadWrite|flag, n, 0)
+			ok(t, p.check("test", "clCreateBuffer", st))
+			adoptKind(t, p, driver.KindDevice, cl, n, driver.ErrInvalidArgument)
+			p.t.releaseBuffer(cl)
+		}
+		// A context of the program's own is another one, though on the same device.
+		context, st := p.t.createContext(p.hw.platform.id, p.hw.id)
+		ok(t, p.check("test", "clCreateContext", st))
+		cl, st := p.t.createBuffer(context, memReadWrite, n, 0)
+		ok(t, p.check("test", "clCreateBuffer", st))
+		adoptKind(t, p, driver.KindDevice, cl, n, driver.ErrWrongDevice)
+		p.t.releaseBuffer(cl)
+		p.t.releaseContext(context)
+		closeAll(t, s)
+		ok(t, unmapHost(backing))
+	})
+}
+
+// What has an address is adopted by it, and asked about where the platform can tell.
+func TestAdoptAddress(t *testing.T) {
+	const n = 8192
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier == tierBuffer {
+			t.Skip("memory has no addresses in this tier")
+		}
+		s := newStream(t, p)
+		for _, k := range kinds(p) {
+			own := alloc(t, p, k, n)
+			mem, err := p.Adopt(k, own.Handle()+64, n-64)
+			ok(t, err)
+			m := mem.(*memory)
+			if m.HostPointer() != unsafe.Add(own.HostPointer(), 64) && own.HostPointer() != nil {
+				t.Errorf("%v memory: the host finds %p at %p", k, own.HostPointer(), m.HostPointer())
+			}
+			write(t, s, whole(m), ramp(n-64, 9))
+			same(t, k.String(), read(t, s, part(own, 64, n-64)), ramp(n-64, 9))
+			ok(t, m.Free())
+			same(t, k.String(), read(t, s, part(own, 64, n-64)), ramp(n-64, 9))
+			adoptKind(t, p, k, own.Handle()+4, 8, driver.ErrMisaligned)
+			if p.info.Caps.Has(driver.CapQuery) {
+				adoptKind(t, p, k, own.Handle(), n+1<<20, driver.ErrOutOfRange)
+				plain := make([]uint64, 8)
+				adoptKind(t, p, k, uintptr(unsafe.Pointer(&plain[0])), 8, driver.ErrInvalidArgument)
+				if k == driver.KindHost {
+					adoptKind(t, p, driver.KindShared, own.Handle(), n, driver.ErrInvalidArgument)
+				}
+				info, err := p.Query(own.Handle() + 100)
+				ok(t, err)
+				if info.Base > own.Handle() || info.Base+uintptr(info.Size) < own.Handle()+n {
+					t.Errorf("%v memory: %d bytes at %#x are in %+v", k, n, own.Handle(), info)
+				}
+			} else {
+				_, err := p.Query(own.Handle())
+				wantKind(t, err, driver.ErrUnsupported)
+			}
+			closeAll(t, own)
+		}
+		closeAll(t, s)
+	})
+}
+
+// A program's own queue is retained until Close, and its own work there counts.
+func TestAdoptQueue(t *testing.T) {
+	const n = 4096
+	everywhere(t, func(t *testing.T, p place) {
+		for _, properties := range []uint64{0, queueProfilingEnable} {
+			queue, st := p.t.createQueue(p.ctx.cl, p.hw.id, properties)
+			ok(t, p.check("test", "clCreateCommandQueue", st))
+			adopted, err := p.AdoptStream(queue)
+			ok(t, err)
+			s := adopted.(*stream)
+			if s.Handle() != queue || references(t, p, queue, queueReferences) != 2 {
+				t.Errorf("handle %#x, want %#x; %d references", s.Handle(), queue, references(t, p, queue, queueReferences))
+			}
+			m := alloc(t, p, driver.KindDevice, n)
+			want := ramp(n, 5)
+			ev, st := rawCopyIn(p, queue, m, unsafe.Pointer(&want[0]), n)
+			ok(t, p.check("test", "copy in", st))
+			p.t.releaseEvent(ev)
+			same(t, "work of both", read(t, s, whole(m)), want)
+			e := newEvent(t, p, false)
+			ok(t, s.Record(e))
+			ok(t, e.Sync())
+			timed := newEvent(t, p, true)
+			if err := s.Record(timed); properties == 0 {
+				wantKind(t, err, driver.ErrUnsupported)
+			} else {
+				ok(t, err)
+				ok(t, timed.Sync())
+			}
+			ok(t, s.Sync())
+			closeAll(t, e, timed, s, m)
+			// PoCL's threads let go of a queue a moment after its work is done, and its buffers keep the last event.
+			for start := time.Now(); references(t, p, queue, queueReferences) != 1; time.Sleep(time.Millisecond) {
+				if time.Since(start) > 10*time.Second {
+					t.Fatalf("%d references after Close", references(t, p, queue, queueReferences))
+				}
+			}
+			p.t.releaseQueue(queue)
+		}
+		bad := func(queue uintptr, want error) {
+			t.Helper()
+			_, err := p.AdoptStream(queue)
+			wantKind(t, err, want)
+		}
+		bad(0, driver.ErrInvalidArgument)
+		if queue, st := p.t.createQueue(p.ctx.cl, p.hw.id, queueOutOfOrder); st == success {
+			bad(queue, driver.ErrInvalidArgument)
+			p.t.releaseQueue(queue)
+		}
+		context, st := p.t.createContext(p.hw.platform.id, p.hw.id)
+		ok(t, p.check("test", "clCreateContext", st))
+		queue, st := p.t.createQueue(context, p.hw.id, 0)
+		ok(t, p.check("test", "clCreateCommandQueue", st))
+		bad(queue, driver.ErrWrongDevice)
+		p.t.releaseQueue(queue)
+		p.t.releaseContext(context)
+	})
+}
+
+// An image is no memory in the sense of this package.
+func TestAdoptImage(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier != tierBuffer || p.binding != "loaded" {
+			t.Skip("one tier and binding is enough")
+		}
+		lib, err := dl.Open(libraryEnv, libraryNames()...)
+		ok(t, err)
+		create := lib.Proc("clCreateImage")
+		if !create.Valid() {
+			t.Skip("the library makes no images")
+		}
+		format := [2]uint32{0x10B0, 0x10DA} // CL_R, CL_UNSIGNED_INT8
+		desc := [9]uintptr{0x10F1, 16, 16}  // CL_MEM_OBJECT_IMAGE2D
+		st := new(int32)
+		image := create.Call6(p.ctx.cl, memReadWrite, uintptr(unsafe.Pointer(&format)), uintptr(unsafe.Pointer(&desc)), 0, uintptr(unsafe.Pointer(st)))
+		if *st != 0 {
+			t.Skipf("the device makes no such images: %d", *st)
+		}
+		adoptKind(t, p, driver.KindDevice, image, 16, driver.ErrInvalidArgument)
+		lib.Proc("clReleaseMemObject").Call1(image)
+	})
+}

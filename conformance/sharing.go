@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+var sharingChecks = []Check{
+	{Name: "TokenDescribesMemory", Rule: "The token of a memory tells its size, kind, device and process, and survives being bytes and text.", Needs: hal.CapIPC, run: tokenDescribes},
+	{Name: "OwnTokenRejected", Rule: "A process does not import what it exported.", Needs: hal.CapIPC, run: ownToken},
+	{Name: "BadTokensRejected", Rule: "A token of another backend or other hardware is of the wrong device, and one that nobody exported is an invalid argument.", Needs: hal.CapIPC, run: badTokens},
+	{Name: "OnlyPlainMemory", Rule: "Memory that cannot be shared between processes is unsupported, and closed memory is closed.", Needs: hal.CapIPC, run: onlyPlain},
+}
+
+func (t *T) export(m *hal.Memory) hal.Token {
+	token, err := m.Export()
+	t.must(err, "export")
+	return token
+}
+
+func tokenDescribes(t *T) {
+	for _, align := range []uint64{0, t.dev.Info().MaxAlign} {
+		m, err := t.dev.Alloc(hal.KindDevice, 5000, align)
+		t.must(err, "allocate")
+		t.Cleanup(func() { t.must(m.Close(), "close") })
+		k := t.export(m)
+		i := t.dev.Info()
+		t.want(k.Size == 5000 && k.Kind == hal.KindDevice && k.Backend == i.Backend && k.Device == i.UUID && k.PID == uint32(os.Getpid()) && len(k.Handle) > 0,
+			"the token is %+v", k)
+		raw, err := k.MarshalBinary()
+		t.must(err, "marshal")
+		var back, again hal.Token
+		t.must(back.UnmarshalBinary(raw), "unmarshal")
+		text, err := back.MarshalText()
+		t.must(err, "marshal as text")
+		t.must(again.UnmarshalText(text), "unmarshal text")
+		same, err := again.MarshalBinary()
+		t.must(err, "marshal")
+		t.want(bytes.Equal(raw, same), "the token changed on its way: %x, then %x", raw, same)
+		t.same(same, raw, "the token")
+	}
+}
+
+func ownToken(t *T) {
+	m := t.filled(t.dev, t.random(64))
+	k := t.export(m)
+	t.refuses(hal.ErrInvalidArgument, "import the own token", func() error { return made(t.dev.Import(k)) }, m)
+	other := t.Open()
+	t.refuses(hal.ErrInvalidArgument, "import the own token on another handle", func() error { return made(other.Import(k)) }, m)
+}
+
+func badTokens(t *T) {
+	m := t.filled(t.dev, t.random(64))
+	k := t.export(m)
+	edited := func(change func(*hal.Token)) hal.Token { x := k; change(&x); return x }
+	for what, c := range map[string]struct {
+		token hal.Token
+		kind  error
+	}{
+		"nothing":         {hal.Token{}, hal.ErrInvalidArgument},
+		"another backend": {edited(func(x *hal.Token) { x.Backend = "other" }), hal.ErrWrongDevice},
+		"other hardware":  {edited(func(x *hal.Token) { x.Device[0] ^= 0xff }), hal.ErrWrongDevice},
+		"no bytes":        {edited(func(x *hal.Token) { x.Size = 0 }), hal.ErrInvalidArgument},
+		"too many bytes":  {edited(func(x *hal.Token) { x.Size = 1 << 63 }), hal.ErrInvalidArgument},
+		"no handle":       {edited(func(x *hal.Token) { x.Handle = nil }), hal.ErrInvalidArgument},
+		"no kind":         {edited(func(x *hal.Token) { x.Kind = 0 }), hal.ErrInvalidArgument},
+	} {
+		t.refuses(c.kind, fmt.Sprintf("import a token of %s", what), func() error { return made(t.dev.Import(c.token)) }, m)
+	}
+}
+
+func onlyPlain(t *T) {
+	for _, k := range kinds(t.dev) {
+		if k == hal.KindDevice {
+			continue
+		}
+		m := t.memory(t.dev, k, 64)
+		t.refuses(hal.ErrUnsupported, fmt.Sprintf("export %v memory", k), func() error { _, err := m.Export(); return err }, m)
+	}
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	t.must(m.Close(), "close")
+	_, err := m.Export()
+	t.wantKind(err, hal.ErrClosed, "export closed memory")
+}

@@ -1,0 +1,185 @@
+package hal_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+func adopt(tb testing.TB, d *hal.Device, b []byte, release func()) *hal.Memory {
+	tb.Helper()
+	m, err := d.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: address(b), Size: uint64(len(b)), Release: release})
+	require.NoError(tb, err)
+	return m
+}
+
+// A panic in Release reaches whoever closes, and leaves the device in order.
+func TestPanicOfReleaseInCloseIsTheCallers(t *testing.T) {
+	d := openHost(t, 1, 1)
+	m := adopt(t, d, make([]byte, 64), func() { panic("the owner is confused") })
+	require.PanicsWithValue(t, "the owner is confused", func() { _ = m.Close() })
+	require.NoError(t, m.Close())
+	require.Zero(t, d.Usage().Pending)
+	require.NoError(t, d.Close())
+}
+
+// A panic in Release that nobody's call leads to ends the program.
+func TestPanicOfReleaseLaterEndsTheProgram(t *testing.T) {
+	const variable = "HALYARD_TEST_RELEASE_PANICS"
+	if os.Getenv(variable) != "" {
+		d := openHost(t, 1, 1)
+		s := newStream(t, d)
+		g, err := s.Gate()
+		require.NoError(t, err)
+		m := adopt(t, d, make([]byte, 64), func() { panic("the owner is confused") })
+		require.NoError(t, s.Fill(m.All(), hal.Zero))
+		require.NoError(t, m.Close())
+		require.NoError(t, g.Open())
+		_ = s.Sync(ctx)
+		_ = d.Reclaim(ctx) // whose caller has nothing to do with it
+		time.Sleep(10 * time.Second)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), variable+"=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "panic: the owner is confused")
+}
+
+// Release may use the device, also where nothing but the reaper's work leads to it.
+func TestReleaseMayUseTheDevice(t *testing.T) {
+	d := openHost(t, 1, 1)
+	s := newStream(t, d)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	m := adopt(t, d, make([]byte, 64), func() {
+		x, err := d.Alloc(hal.KindDevice, 1<<60, 0) // lets the reaper collect first
+		if err == nil {
+			_ = x.Close()
+		}
+		y, err := d.Alloc(hal.KindDevice, 64, 0)
+		if err == nil {
+			err = y.Close()
+		}
+		done <- err
+	})
+	require.NoError(t, s.Fill(m.All(), hal.Zero))
+	require.NoError(t, m.Close())
+	require.Equal(t, 1, d.Usage().Pending)
+	require.NoError(t, g.Open())
+	require.NoError(t, <-done)
+	require.NoError(t, d.Reclaim(ctx))
+	require.Zero(t, d.Usage().Pending)
+}
+
+// Reclaim and Close of the device wait for a Release that is under way.
+func TestDeviceWaitsForRelease(t *testing.T) {
+	d := openHost(t, 1, 1)
+	s := newStream(t, d)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	var left atomic.Bool
+	let := make(chan struct{})
+	m := adopt(t, d, make([]byte, 64), func() { <-let; left.Store(true) })
+	require.NoError(t, s.Fill(m.All(), hal.Zero))
+	require.NoError(t, m.Close())
+	require.NoError(t, g.Open())
+	require.NoError(t, s.Sync(ctx))
+	require.NoError(t, s.Close())
+	closed := make(chan error, 1)
+	go func() { closed <- d.Close() }()
+	select {
+	case <-closed:
+		t.Fatal("the device closed before Release returned")
+	case <-time.After(5 * time.Millisecond):
+	}
+	close(let)
+	require.NoError(t, <-closed)
+	require.True(t, left.Load())
+}
+
+// Release of memory in use by calls of other goroutines comes after them, once.
+func TestReleaseIsCalledOnceAmongManyGoroutines(t *testing.T) {
+	d := openHost(t, 1, 1)
+	for range 200 {
+		b := make([]byte, 256)
+		var releases atomic.Int32
+		m := adopt(t, d, b, func() { releases.Add(1) })
+		var wg sync.WaitGroup
+		for i := range uint64(4) {
+			s := newStream(t, d)
+			wg.Go(func() {
+				for range 10 {
+					_ = s.Fill(m.Region(64*i, 64), hal.Pattern8(7))
+				}
+				_ = s.Close()
+			})
+			wg.Go(func() { _ = m.Close() })
+		}
+		wg.Wait()
+		require.NoError(t, d.Reclaim(ctx))
+		require.EqualValues(t, 1, releases.Load())
+	}
+}
+
+// Memory of the Go heap stays reachable while it is adopted.
+func TestAdoptedMemoryOfTheGoHeap(t *testing.T) {
+	d := openHost(t, 0, 0)
+	m := adopt(t, d, bytes.Repeat([]byte{0x3C}, 1<<16), nil)
+	for range 3 {
+		runtime.GC()
+		_ = bytes.Repeat([]byte{0xEE}, 1<<16)
+	}
+	v, err := m.Bytes()
+	require.NoError(t, err)
+	require.Equal(t, bytes.Repeat([]byte{0x3C}, 1<<16), v)
+	require.NoError(t, m.Close())
+}
+
+func TestHostHasNoStreamsToAdopt(t *testing.T) {
+	d := openHost(t, 0, 0)
+	_, err := d.AdoptStream(1, nil)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err = d.Query(1 << 12)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+}
+
+// Memory that another library allocated is used like any other, and given back to it.
+func ExampleDevice_Adopt() {
+	d, err := hal.Open(ctx, "host:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pixels := []byte("from elsewhere")
+	m, err := d.Adopt(hal.Foreign{
+		Kind: hal.KindHost, Handle: address(pixels), Size: uint64(len(pixels)),
+		Release: func() { fmt.Println("given back:", string(pixels)) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := d.Write(ctx, m.Region(5, 9), []byte("the  moon")); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(m.Close(), d.Close())
+	// Output:
+	// given back: from the  moon
+	// <nil> <nil>
+}

@@ -1,0 +1,132 @@
+package hal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+var someToken = hal.Token{Backend: "cuda", Device: hal.UUID{1, 2, 3}, Kind: hal.KindDevice, PID: 4321, Offset: 512, Size: 1 << 40,
+	Handle: bytes.Repeat([]byte{0xAB}, 64)}
+
+func TestTokensSurvive(t *testing.T) {
+	long := someToken
+	long.Backend, long.Handle = strings.Repeat("x", 16), bytes.Repeat([]byte{1, 0}, 128)
+	for _, k := range []hal.Token{someToken, long, {Backend: "h", Kind: hal.KindShared, Size: 1, Handle: []byte{0}}} {
+		raw, err := k.MarshalBinary()
+		require.NoError(t, err)
+		var back hal.Token
+		require.NoError(t, back.UnmarshalBinary(raw))
+		require.Equal(t, k, back)
+		raw[72]++ // the token has its own copy
+		require.Equal(t, k, back)
+
+		text, err := json.Marshal(map[string]hal.Token{"token": k})
+		require.NoError(t, err)
+		var m map[string]hal.Token
+		require.NoError(t, json.Unmarshal(text, &m))
+		require.Equal(t, k, m["token"])
+
+		front, err := k.AppendBinary([]byte("front"))
+		require.NoError(t, err)
+		require.NoError(t, back.UnmarshalBinary(front[5:]))
+		require.Equal(t, k, back)
+	}
+}
+
+// Every byte of a token counts.
+func TestChangedTokensAreRefused(t *testing.T) {
+	raw, err := someToken.MarshalBinary()
+	require.NoError(t, err)
+	text, err := someToken.MarshalText()
+	require.NoError(t, err)
+	before := someToken
+	for i := range raw {
+		for _, bit := range []byte{1, 0x80} {
+			changed := bytes.Clone(raw)
+			changed[i] ^= bit
+			require.ErrorIs(t, before.UnmarshalBinary(changed), hal.ErrInvalidArgument, "byte %d", i)
+		}
+		require.ErrorIs(t, before.UnmarshalBinary(raw[:i]), hal.ErrInvalidArgument)
+	}
+	require.ErrorIs(t, before.UnmarshalBinary(append(raw, 0)), hal.ErrInvalidArgument)
+	for i := range text {
+		changed := bytes.Clone(text)
+		changed[i] ^= 1
+		require.ErrorIs(t, before.UnmarshalText(changed), hal.ErrInvalidArgument, "character %d", i)
+		require.ErrorIs(t, before.UnmarshalText(text[:i]), hal.ErrInvalidArgument)
+		broken := append(append(bytes.Clone(text[:i]), '\n'), text[i:]...)
+		require.ErrorIs(t, before.UnmarshalText(broken), hal.ErrInvalidArgument, "a new line before character %d", i)
+	}
+	require.Equal(t, someToken, before)
+}
+
+func TestTokensThatNobodyExported(t *testing.T) {
+	for what, change := range map[string]func(*hal.Token){
+		"no backend":        func(k *hal.Token) { k.Backend = "" },
+		"a long backend":    func(k *hal.Token) { k.Backend = strings.Repeat("x", 17) },
+		"a zero in a name":  func(k *hal.Token) { k.Backend = "cu\x00da" },
+		"no kind":           func(k *hal.Token) { k.Kind = 0 },
+		"an unknown kind":   func(k *hal.Token) { k.Kind = 4 },
+		"no bytes":          func(k *hal.Token) { k.Size = 0 },
+		"too many bytes":    func(k *hal.Token) { k.Size = 1 << 63 },
+		"past the end":      func(k *hal.Token) { k.Offset = math.MaxInt64 },
+		"no handle":         func(k *hal.Token) { k.Handle = nil },
+		"an endless handle": func(k *hal.Token) { k.Handle = make([]byte, 257) },
+	} {
+		k := someToken
+		change(&k)
+		_, err := k.MarshalBinary()
+		require.ErrorIs(t, err, hal.ErrInvalidArgument, what)
+		_, err = k.MarshalText()
+		require.ErrorIs(t, err, hal.ErrInvalidArgument, what)
+	}
+}
+
+func FuzzToken(f *testing.F) {
+	raw, err := someToken.MarshalBinary()
+	require.NoError(f, err)
+	f.Add(raw)
+	f.Add(raw[:60])
+	f.Add([]byte("HYIP"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		before := hal.Token{Backend: "untouched"}
+		k := before
+		if err := k.UnmarshalBinary(b); err != nil {
+			require.ErrorIs(t, err, hal.ErrInvalidArgument)
+			require.Equal(t, before, k)
+			return
+		}
+		again, err := k.MarshalBinary()
+		require.NoError(t, err)
+		require.Equal(t, b, again, "one token has one form")
+		text, err := k.MarshalText()
+		require.NoError(t, err)
+		var back hal.Token
+		require.NoError(t, back.UnmarshalText(text))
+		require.Equal(t, k, back)
+	})
+}
+
+func FuzzTokenText(f *testing.F) {
+	text, err := someToken.MarshalText()
+	require.NoError(f, err)
+	f.Add(text)
+	f.Add([]byte("halyard-ipc:"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var k hal.Token
+		if err := k.UnmarshalText(b); err != nil {
+			require.ErrorIs(t, err, hal.ErrInvalidArgument)
+			return
+		}
+		again, err := k.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, b, again, "one token has one form")
+	})
+}

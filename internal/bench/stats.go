@@ -1,0 +1,42 @@
+package bench
+
+import (
+	"math"
+	"slices"
+)
+
+// Summary is the distribution of some figures.
+type Summary struct {
+	Min    float64 `json:"min"`
+	Q1     float64 `json:"q1"`
+	Median float64 `json:"median"`
+	Q3     float64 `json:"q3"`
+	Max    float64 `json:"max"`
+}
+
+// Summarize returns the distribution of values, which it does not change. That of nothing is all zeros.
+func Summarize(values []float64) Summary {
+	if len(values) == 0 {
+		return Summary{}
+	}
+	v := slices.Sorted(slices.Values(values))
+	return Summary{v[0], quantile(v, 0.25), quantile(v, 0.5), quantile(v, 0.75), v[len(v)-1]}
+}
+
+// quantile interpolates between the two sorted values around the place that q, from 0 to 1, points to.
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	i := int(math.Floor(at))
+	if i+1 >= len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// Spread is the distance between the quartiles as a part of the median, 0 where the median is 0.
+func (s Summary) Spread() float64 {
+	if s.Median == 0 {
+		return 0
+	}
+	return (s.Q3 - s.Q1) / s.Median
+}

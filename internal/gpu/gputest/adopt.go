@@ -1,0 +1,284 @@
+package gputest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/gpu"
+)
+
+// openHal opens a device as programs do.
+func (h *Harness) openHal(t testing.TB, ordinal int) *hal.Device {
+	t.Helper()
+	if ordinal >= h.count {
+		t.Skipf("there are %d devices", h.count)
+	}
+	d, err := hal.OpenWith(context.Background(), h.backend, ordinal)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, d.Close()) })
+	return d
+}
+
+func driverKind(err, want error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Kind == want
+}
+
+// eventually waits until cond holds.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for start := time.Now(); !cond(); time.Sleep(50 * time.Microsecond) {
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// adoptEveryKind works on memory that something else in the process allocated, on another device as
+// well, and has the release free it: the driver notices a use that is still under way.
+func adoptEveryKind(h *Harness, t *testing.T) {
+	const size = 70_000
+	h.seeds(t, 6, func(t *testing.T, seed uint64) {
+		other, d := h.open(t, 0), h.openHal(t, 0)
+		s, err := d.NewStream(hal.StreamOptions{})
+		ok(t, err)
+		own := newStream(t, other)
+		var releases atomic.Int32
+		n := int32(0)
+		for _, k := range kindsOf(other) {
+			mem, err := other.Alloc(k, size, 0)
+			ok(t, err)
+			write(t, own, whole(mem), random(seed, size))
+			m, err := d.Adopt(hal.Foreign{Kind: k, Handle: mem.Handle(), Size: size, Release: func() {
+				if err := mem.Free(); err != nil {
+					t.Error(err)
+				}
+				releases.Add(1)
+			}})
+			ok(t, err)
+			if m.HostPointer() != mem.HostPointer() {
+				t.Errorf("the host finds %v memory at %p, not %p", k, m.HostPointer(), mem.HostPointer())
+			}
+			got, fresh := make([]byte, size), random(seed+1, size)
+			ok(t, s.CopyOut(got, m.All()))
+			ok(t, s.CopyIn(m.Region(0, size/2), fresh[:size/2]))
+			ok(t, s.Fill(m.Region(size/2, 16), hal.Pattern64(7)))
+			ok(t, m.Close())
+			ok(t, s.Sync(t.Context()))
+			same(t, "what the owner wrote", got, random(seed, size))
+			n++
+			eventually(t, "release", func() bool { return releases.Load() == n && d.Usage().Pending == 0 })
+		}
+		ok(t, s.Close())
+	})
+}
+
+func adoptRefuses(h *Harness, t *testing.T) {
+	h.reset(t, 0)
+	a, b := h.open(t, 0), h.open(t, 1)
+	adopt := func(d driver.Device, k driver.Kind, handle uintptr, size uint64, want error) {
+		t.Helper()
+		_, err := d.(driver.Adopter).Adopt(k, handle, size)
+		kind(t, err, want)
+	}
+	dev, host, shared := alloc(t, a, driver.KindDevice, 4096), alloc(t, a, driver.KindHost, 4096), alloc(t, a, driver.KindShared, 4096)
+	adopt(b, driver.KindDevice, dev.Handle(), 4096, driver.ErrWrongDevice)
+	adopt(a, driver.KindDevice, dev.Handle()+4096<<20, 1, driver.ErrInvalidArgument)
+	adopt(a, driver.KindDevice, 8, 1, driver.ErrInvalidArgument)
+	for want, m := range map[driver.Kind]driver.Memory{driver.KindDevice: dev, driver.KindHost: host, driver.KindShared: shared} {
+		for _, k := range kinds {
+			if k != want {
+				adopt(a, k, m.Handle(), 4096, driver.ErrInvalidArgument)
+			}
+		}
+		adopt(a, want, m.Handle(), 4097+4096, driver.ErrOutOfRange)
+		adopt(a, want, m.Handle()+4000, 97+4096, driver.ErrOutOfRange)
+	}
+	// What the host has is no business of the driver's.
+	plain := make([]byte, 4096)
+	adopt(a, driver.KindHost, uintptr(at(plain)), 4096, driver.ErrInvalidArgument)
+
+	s := newStream(t, a)
+	stream := func(d driver.Device, handle uintptr, want error) {
+		t.Helper()
+		_, err := d.(driver.StreamAdopter).AdoptStream(handle)
+		kind(t, err, want)
+	}
+	stream(b, s.Handle(), driver.ErrWrongDevice)
+	stream(a, 2, driver.ErrUnsupported) // the default stream of the thread
+	h.sim.Clear()
+	stream(a, s.Handle()+1<<20, driver.ErrInvalidArgument)
+	h.sim.Clear()         // the driver noted the call with an unknown stream
+	newEvent(t, a, false) // nothing was lost
+}
+
+// adoptOldDriver adopts without asking, for the driver does not tell.
+func adoptOldDriver(h *Harness, t *testing.T) {
+	if h.Binding == "linked" {
+		t.Skip("this binding calls the library that it is linked against")
+	}
+	cuda, hip := Libraries(t, h.backend.Name(), "cuPointerGetAttribute", "hipPointerGetAttribute", "cuStreamGetCtx", "hipStreamGetDevice")
+	path := map[string]string{"cuda": cuda, "hip": hip}[h.backend.Name()]
+	t.Setenv(h.Env, path)
+	old := *h
+	old.backend = h.New()
+	old.sim = attach(t, path)
+	h = &old
+	h.reset(t, 1)
+	other, d := h.open(t, 0), h.openHal(t, 0)
+	if d.Caps().Has(hal.CapQuery) {
+		t.Error("the device tells what pointers are, and the library lacks the call")
+	}
+	_, err := d.Query(1 << 20)
+	kind(t, err, driver.ErrUnsupported)
+	s := newStream(t, other)
+	st, err := d.AdoptStream(s.Handle(), nil)
+	ok(t, err)
+	for _, k := range kinds {
+		mem := alloc(t, other, k, 4096)
+		m, err := d.Adopt(hal.Foreign{Kind: k, Handle: mem.Handle(), Size: 4096})
+		ok(t, err)
+		ok(t, st.CopyIn(m.All(), random(9, 4096)))
+		same(t, "through an adopted stream", read(t, s, whole(mem)), random(9, 4096))
+		ok(t, m.Close())
+	}
+	ok(t, st.Close())
+	_, err = d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(at(make([]byte, 64))), Size: 64})
+	kind(t, err, driver.ErrInvalidArgument)
+}
+
+// adoptStreams has many goroutines use streams from both sides.
+func adoptStreams(h *Harness, t *testing.T) {
+	h.seeds(t, 4, func(t *testing.T, seed uint64) {
+		other, d := h.open(t, 0), h.openHal(t, 0)
+		s := newStream(t, other)
+		mem := alloc(t, other, driver.KindDevice, 4096)
+		var released atomic.Int32
+		for i := range 10 {
+			st, err := d.AdoptStream(s.Handle(), func() { released.Add(1) })
+			ok(t, err)
+			m, err := d.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: mem.Handle(), Size: 4096})
+			ok(t, err)
+			ok(t, s.Fill(whole(mem), driver.Pattern{Bits: uint64(i), Width: 1}))
+			ok(t, st.Fill(m.Region(100, 100), hal.Pattern8(0xAA)))
+			ok(t, s.Fill(region(mem, 150, 10), driver.Pattern{Bits: 0xBB, Width: 1}))
+			ok(t, st.Close())
+			ok(t, m.Close())
+			want := make([]byte, 4096)
+			for j := range want {
+				switch {
+				case j >= 150 && j < 160:
+					want[j] = 0xBB
+				case j >= 100 && j < 200:
+					want[j] = 0xAA
+				default:
+					want[j] = byte(i)
+				}
+			}
+			same(t, "work of both sides", read(t, s, whole(mem)), want)
+			eventually(t, "release", func() bool { return int(released.Load()) == i+1 && d.Usage().Pending == 0 })
+		}
+	})
+}
+
+// adoptDefaultStream works on the stream that programs use which know of none.
+func adoptDefaultStream(h *Harness, t *testing.T) {
+	h.reset(t, 3)
+	d := h.openHal(t, 0)
+	s, err := d.AdoptStream(0, nil)
+	ok(t, err)
+	m, err := d.Alloc(hal.KindDevice, 4096, 0)
+	ok(t, err)
+	e, err := d.NewEvent(hal.EventOptions{})
+	ok(t, err)
+	ok(t, s.CopyIn(m.All(), random(4, 4096)))
+	ok(t, s.Record(e))
+	other, err := d.NewStream(hal.StreamOptions{})
+	ok(t, err)
+	ok(t, other.Wait(e))
+	got := make([]byte, 4096)
+	ok(t, other.CopyOut(got, m.All()))
+	ok(t, other.Sync(t.Context()))
+	same(t, "through the default stream", got, random(4, 4096))
+	for _, c := range []func() error{e.Close, s.Close, other.Close, m.Close} {
+		ok(t, c())
+	}
+}
+
+func queryPointers(h *Harness, t *testing.T) {
+	h.reset(t, 0)
+	d := h.openHal(t, 0)
+	if !d.Caps().Has(hal.CapQuery) {
+		if h.sim != nil {
+			t.Fatal("the simulated device cannot tell")
+		}
+		t.Skip("the device cannot tell")
+	}
+	m, err := d.Alloc(hal.KindDevice, 5000, 0)
+	ok(t, err)
+	if h.sim != nil {
+		p, err := d.Query(m.Handle() + 4999)
+		ok(t, err)
+		if want := (hal.PointerInfo{Kind: hal.KindDevice, Device: 0, Base: m.Handle(), Size: 5000}); p != want {
+			t.Errorf("%+v, want %+v", p, want)
+		}
+	}
+	if d.Caps().Has(hal.CapRegister) {
+		b := make([]byte, 4096)
+		r, err := d.Register(b)
+		ok(t, err)
+		for _, addr := range []uintptr{uintptr(at(b)) + 5, r.Handle() + 5} {
+			p, err := d.Query(addr)
+			ok(t, err)
+			if p.Kind != hal.KindHost || p.Base != addr-5 {
+				t.Errorf("registered memory at %#x: %+v", addr, p)
+			}
+		}
+		ok(t, r.Close())
+		_, err = d.Query(uintptr(at(b)))
+		kind(t, err, driver.ErrInvalidArgument)
+	}
+	gone := m.Handle()
+	ok(t, m.Close())
+	if h.sim != nil {
+		_, err = d.Query(gone)
+		kind(t, err, driver.ErrInvalidArgument)
+	}
+}
+
+func init() {
+	mutants = append(mutants,
+		mutant{"takes a pointer for the start of its allocation", func(a gpu.API) gpu.API { return startOnly{a} }},
+		mutant{"lets memory be adopted that is not there", func(a gpu.API) gpu.API { return endless{a} }},
+		mutant{"takes page-locked memory for the device's", func(a gpu.API) gpu.API { return allDevice{a} }},
+	)
+}
+
+type startOnly struct{ gpu.API }
+
+func (m startOnly) Pointer(ctx gpu.Context, addr uintptr) (gpu.Pointer, gpu.Code) {
+	p, code := m.API.Pointer(ctx, addr)
+	p.Addr = p.Base
+	return p, code
+}
+
+type endless struct{ gpu.API }
+
+func (m endless) Pointer(ctx gpu.Context, addr uintptr) (gpu.Pointer, gpu.Code) {
+	p, code := m.API.Pointer(ctx, addr)
+	p.Size = 1 << 62
+	return p, code
+}
+
+type allDevice struct{ gpu.API }
+
+func (m allDevice) Pointer(ctx gpu.Context, addr uintptr) (gpu.Pointer, gpu.Code) {
+	p, code := m.API.Pointer(ctx, addr)
+	p.Kind = driver.KindDevice
+	return p, code
+}
