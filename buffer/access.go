@@ -3,7 +3,9 @@ package buffer
 import (
 	"context"
 	"os"
+	"runtime/trace"
 	"strings"
+	"time"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -18,13 +20,16 @@ var recordSites = strings.Contains(os.Getenv("HALYARD_DEBUG"), "sites")
 
 // access is one lease or host function under way.
 type access struct {
-	lo, hi uint64 // bytes
+	lo, hi uint64   // bytes
+	parts  []extent // of [lo, hi), nil for all of it
 	action coherence.Action
 	open   bool
 	gen    uint32
 	place  coherence.Place
-	stream *hal.Stream // nil on the host
-	mem    *hal.Memory // that the lease gave out
+	stream *hal.Stream   // nil on the host
+	mem    *hal.Memory   // that the lease gave out
+	op     string        // the call, and when it had what it needed: set while somebody observes
+	since  time.Duration // from began
 	site   callsite.Site
 }
 
@@ -54,7 +59,8 @@ func (a *accesses) begin(lo, hi uint64, action coherence.Action, p coherence.Pla
 func (a *accesses) end(slot uint32) {
 	x := &a.slots[slot]
 	x.open = false
-	x.stream, x.mem = nil, nil
+	x.stream, x.mem, x.parts = nil, nil, nil
+	x.since = 0
 	x.site = callsite.Site{}
 	a.free = append(a.free, slot)
 	a.open--
@@ -71,9 +77,21 @@ func (a *accesses) get(slot, gen uint32) *access {
 	return nil
 }
 
-// conflict returns an open access that excludes one of [lo, hi) by the host, for a nil device, or by a device; nil if
-// there is none.
-func (s *storage) conflict(dev *hal.Device, lo, hi uint64, writes bool) *access {
+// conflict returns an open access that excludes one of the parts of [lo, hi), or of all of it for none, by the host, for
+// a nil device, or by a device; nil if there is none.
+func (s *storage) conflict(dev *hal.Device, lo, hi uint64, parts []extent, writes bool) *access {
+	if parts == nil || s.accesses.open == 0 {
+		return s.conflictIn(dev, lo, hi, writes)
+	}
+	for _, e := range parts {
+		if x := s.conflictIn(dev, e.lo, e.hi, writes); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+func (s *storage) conflictIn(dev *hal.Device, lo, hi uint64, writes bool) *access {
 	a := &s.accesses
 	if a.open == 0 {
 		return nil
@@ -84,7 +102,7 @@ func (s *storage) conflict(dev *hal.Device, lo, hi uint64, writes bool) *access 
 		if !x.open || !writes && x.action == coherence.Read {
 			continue
 		}
-		if x.lo < hi && lo < x.hi {
+		if x.lo < hi && lo < x.hi && (x.parts == nil || overlap(x.parts, lo, hi)) {
 			return x
 		}
 		// Where host and device take turns with the memory, they do so with the whole of it.
@@ -107,26 +125,28 @@ func (s *storage) conflictError(op string, action coherence.Action, place string
 	}
 }
 
-// settle waits, with s.mu held, until nothing excludes an access of [lo, hi) by the host, for a nil device, or by a
-// device. The lock is given up in between.
-func (s *storage) settle(ctx context.Context, op string, action coherence.Action, dev *hal.Device, place string, lo, hi uint64) error {
+// settle waits, with s.mu held, until nothing excludes an access of the parts of [lo, hi), or of all of it, by the host,
+// for a nil device, or by a device. The lock is given up in between.
+func (s *storage) settle(ctx context.Context, op string, action coherence.Action, dev *hal.Device, place string, lo, hi uint64, parts []extent) error {
 	for {
 		if s.closed {
 			return s.closedError(op)
 		}
-		x := s.conflict(dev, lo, hi, action != coherence.Read)
+		x := s.conflict(dev, lo, hi, parts, action != coherence.Read)
 		if x == nil {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return interrupted(op, ctx, s.conflictError(op, action, place, lo, hi, x))
 		}
-		s.pause(ctx)
+		s.pause(ctx, cause{op: op, action: action}, lo, hi)
 	}
 }
 
 // pause gives the lock up until an access ends or ctx does.
-func (s *storage) pause(ctx context.Context) {
+func (s *storage) pause(ctx context.Context, c cause, lo, hi uint64) {
+	defer trace.StartRegion(ctx, "halyard: wait").End()
+	begin := now()
 	if s.changed == nil {
 		s.changed = make(chan struct{})
 	}
@@ -137,6 +157,7 @@ func (s *storage) pause(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
+	s.waited(c, "access", nil, lo, hi, begin)
 }
 
 // ended closes an access and wakes those who wait for it; s.mu is held.

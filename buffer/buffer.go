@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"context"
+	"math"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -24,6 +25,9 @@ type Option func(*storage)
 // this option the replica is ordinary memory, page-locked for a device when that is worth its price.
 func HostMemory(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
+// maxSize is the most bytes that a buffer may have: 1<<62, or what an int can count.
+const maxSize = min(1<<62, math.MaxInt)
+
 // New returns a buffer of n elements, n > 0, that reads as zeros. No memory is taken before a place
 // is used.
 func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
@@ -33,7 +37,7 @@ func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	switch {
 	case n <= 0:
 		return nil, failure(op, hal.ErrInvalidArgument, "%d elements", n)
-	case uint64(n) > (1<<62)/elem:
+	case uint64(n) > maxSize/elem:
 		return nil, failure(op, hal.ErrOutOfRange, "%d elements of %d bytes", n, elem)
 	}
 	size := uint64(n) * elem
@@ -54,7 +58,7 @@ func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
 }
 
 // Len is the number of elements.
-func (b *Buffer[T]) Len() int { return int((b.hi - b.lo) / b.s.elem) }
+func (b *Buffer[T]) Len() int { return int((b.hi - b.lo) / b.elementSize()) }
 
 // Size is the number of bytes.
 func (b *Buffer[T]) Size() uint64 { return b.hi - b.lo }
@@ -85,7 +89,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 	if fn == nil {
 		return failure(op, hal.ErrInvalidArgument, "nil function")
 	}
-	slot, err := b.s.enter(ctx, op, a, b.lo, b.hi)
+	slot, err := b.s.enter(ctx, op, a, b.lo, b.hi, nil)
 	if err != nil {
 		return err
 	}
@@ -98,13 +102,13 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 // writes every element and reads none. What is needed is enqueued on the stream; Acquire does
 // not wait. Elements that are in use in a way that excludes the access give a [ConflictError].
 func (b *Buffer[T]) Acquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	slot, gen, err := b.s.acquire(context.Background(), false, "Acquire", stream, mode, b.lo, b.hi)
+	slot, gen, err := b.s.acquire(context.Background(), false, "Acquire", stream, mode, b.lo, b.hi, nil)
 	return Lease{b.s, slot, gen}, err
 }
 
 // AcquireContext is Acquire, but waits for accesses that exclude it, until ctx ends.
 func (b *Buffer[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	slot, gen, err := b.s.acquire(ctx, true, "AcquireContext", stream, mode, b.lo, b.hi)
+	slot, gen, err := b.s.acquire(ctx, true, "AcquireContext", stream, mode, b.lo, b.hi, nil)
 	return Lease{b.s, slot, gen}, err
 }
 
@@ -115,8 +119,9 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	if i < 0 || j > n || i >= j {
 		return nil, failure("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
 	}
-	lo := b.lo + uint64(i)*b.s.elem
-	return &Buffer[T]{s: b.s, lo: lo, hi: lo + uint64(j-i)*b.s.elem, slice: true}, nil
+	elem := b.elementSize()
+	lo := b.lo + uint64(i)*elem
+	return &Buffer[T]{s: b.s, lo: lo, hi: lo + uint64(j-i)*elem, slice: true}, nil
 }
 
 // Close gives all replicas back, each when the work that uses it has finished; it does not wait. While

@@ -3,6 +3,7 @@ package buffer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -69,11 +70,16 @@ func TestBadInputIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = buffer.New[complex128](math.MaxInt)
 	require.ErrorIs(t, err, hal.ErrOutOfRange)
+	_, err = buffer.New[uint16](math.MaxInt)
+	require.ErrorIs(t, err, hal.ErrOutOfRange)
 	_, err = buffer.From[int8](nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 
-	for _, n := range []int{1 << 42, 1 << 61} {
-		huge, err := buffer.New[int8](n)
+	for _, n := range []uint64{1 << 42, 1 << 61} {
+		if n > math.MaxInt {
+			continue // an int of 32 bits does not count so far
+		}
+		huge, err := buffer.New[int8](int(n))
 		require.NoError(t, err, "nothing is allocated yet")
 		require.ErrorIs(t, huge.View(ctx, func([]int8) error { panic("ran") }), hal.ErrOutOfMemory)
 		require.NoError(t, huge.Close())
@@ -171,20 +177,74 @@ func TestObserverSeesEveryEventWithItsCause(t *testing.T) {
 	stop()
 	require.NoError(t, b.SyncTo(ctx, d))
 	require.Equal(t, buffer.Stats{Copies: 2, BytesCopied: 64}, moved)
-	var kept []buffer.Event
+	var kept []string
 	for _, e := range seen {
 		assert.False(t, e.At.IsZero())
-		assert.Equal(t, e.Kind == buffer.EventCopy, e.Stream != nil)
-		if e.Kind != buffer.EventWait { // whether the host had to wait hangs on timing
-			e.At, e.Buffer, e.Stream = time.Time{}, 0, nil
-			kept = append(kept, e)
+		assert.Regexp(t, `/buffer_test\.go:\d+$`, e.Site())
+		assert.Equal(t, e.To != "host", e.ToDevice != nil)
+		switch e.Kind {
+		case buffer.EventWait: // whether the host had to wait hangs on timing
+			continue
+		case buffer.EventCopy:
+			assert.NotNil(t, e.Stream)
+			kept = append(kept, fmt.Sprintf("copy %s to %s [%d,%d) %s %v, of %s %v", e.From, e.To, e.Lo, e.Hi, e.Cause, e.Action, e.Sources, e.SourceNames))
+		default:
+			kept = append(kept, fmt.Sprintf("%v %s [%d,%d) %s %v%d%s", e.Kind, e.To, e.Lo, e.Hi, e.Cause, e.Action, e.For, e.Why))
 		}
 	}
-	require.Equal(t, []buffer.Event{
-		{Kind: buffer.EventAlloc, To: "one:1", Hi: 32},
-		{Kind: buffer.EventCopy, From: "host", To: "one:1", Hi: 32, Cause: "Acquire", Sources: coherence.Of(0)},
-		{Kind: buffer.EventCopy, From: "one:1", To: "host", Hi: 32, Cause: "View", Sources: coherence.Of(1)},
-		{Kind: buffer.EventFree, To: "one:1", Hi: 32},
+	require.Equal(t, []string{
+		"alloc host [0,32) Overwrite Overwrite0",
+		"use host [0,32) Overwrite Overwrite0",
+		"alloc one:1 [0,32) Acquire ReadWrite0",
+		"copy host to one:1 [0,32) Acquire ReadWrite, of {host} host",
+		"use one:1 [0,32) Acquire ReadWrite0",
+		"copy one:1 to host [0,32) View Read, of {1} one:1",
+		"use host [0,32) View Read0",
+		"evict one:1 [0,32) Evict Evict0",
+		"free one:1 [0,32) Evict Evict0",
+	}, kept)
+}
+
+// An eviction for want of room names the buffer that wants it, and so does the copy that saves the bytes.
+func TestEvictionNamesItsClient(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	buffer.SetBudget(d, 48)
+	a, b := newBuffer(t, []int64{1, 2, 3, 4}), newBuffer(t, []int64{5, 6, 7, 8})
+	l, err := a.Acquire(s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	var seen []buffer.Event
+	stop := buffer.Observe(func(e buffer.Event) { seen = append(seen, e) })
+	defer stop()
+	for range 2 {
+		l, err = b.Acquire(s, coherence.Read)
+		require.NoError(t, err)
+		require.NoError(t, l.Release())
+	}
+	var kept []string
+	for _, e := range seen {
+		if e.Kind != buffer.EventWait {
+			kept = append(kept, fmt.Sprintf("%v: %s because of %s, %s", e.Kind, e.To, e.Cause, e.Why))
+		}
+		switch {
+		case e.Why == "budget":
+			assert.Equal(t, seen[len(seen)-1].Buffer, e.For)
+			assert.Equal(t, seen[0].Buffer, e.Buffer)
+			assert.NotEqual(t, e.Buffer, e.For)
+		default:
+			assert.Zero(t, e.For)
+		}
+	}
+	require.Equal(t, []string{
+		"copy: host because of Acquire, budget",
+		"evict: one:1 because of Acquire, budget",
+		"free: one:1 because of Acquire, budget",
+		"alloc: one:1 because of Acquire, ",
+		"copy: one:1 because of Acquire, ",
+		"use: one:1 because of Acquire, ",
+		"avoided: one:1 because of Acquire, ",
+		"use: one:1 because of Acquire, ",
 	}, kept)
 }
 

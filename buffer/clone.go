@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/hal"
 )
 
 // span is a range of bytes and a place where it is current.
@@ -19,14 +18,15 @@ type span struct {
 func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 	const op = "Clone"
 	s := b.s
-	c := &Buffer[T]{s: newStorage(s.elem, b.hi-b.lo, nil), hi: b.hi - b.lo}
+	c := &Buffer[T]{s: newStorage(b.elementSize(), b.hi-b.lo, nil), hi: b.hi - b.lo}
+	c.s.allocators = s.allocators
 	err := s.cloneInto(ctx, op, c.s, b.lo, b.hi)
 	for range attempts {
 		p, full := err.(*pressure)
 		if !full {
 			break
 		}
-		if err = p.relieve(ctx, op, c.s.size); err == nil {
+		if err = p.relieve(ctx, op, c.s); err == nil {
 			err = s.cloneInto(ctx, op, c.s, b.lo, b.hi)
 		}
 	}
@@ -49,7 +49,10 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 	if ctx.Err() != nil {
 		return interrupted(op, ctx, nil)
 	}
-	if err := s.settle(ctx, op, coherence.Read, nil, "the clone", lo, hi); err != nil {
+	if err := s.settle(ctx, op, coherence.Read, nil, "the clone", lo, hi, nil); err != nil {
+		return err
+	}
+	if err := s.resolve(op, lo, hi, false); err != nil {
 		return err
 	}
 	if err := s.lostIn(op, lo, hi); err != nil {
@@ -82,22 +85,22 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 	}
 	pending := s.host.hazards.pending(lo, hi, false, nil)
 	s.mu.Unlock()
-	err := waitAll(ctx, pending)
+	err := s.await(ctx, cause{op: op}, lo, hi, pending)
 	s.mu.Lock()
 	if err != nil {
 		return interrupted(op, ctx, nil)
 	}
-	if err := s.sweep(op, &s.host.replica, lo, hi); err != nil {
+	if err := s.resolve(op, lo, hi, true); err != nil {
 		return err
 	}
-	if err := dst.hold(); err != nil {
+	if err := dst.hold(cause{op: op, action: coherence.Overwrite}); err != nil {
 		return err
 	}
 	if err := dst.mapForHost(true); err != nil {
 		return err
 	}
 	// What a device copied there may be in the same memory.
-	if err := waitAll(ctx, dst.host.hazards.pending(0, dst.size, true, nil)); err != nil {
+	if err := dst.await(ctx, cause{op: op}, 0, dst.size, dst.host.hazards.pending(0, dst.size, true, nil)); err != nil {
 		return interrupted(op, ctx, nil)
 	}
 	for _, x := range onHost {
@@ -110,11 +113,11 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 
 func (s *storage) cloneOnDevice(dst *storage, x span, base uint64) error {
 	src := s.replica(x.place)
-	r, mem, err := dst.at(src.dev)
+	stream, err := src.dev.CopyStream(false)
 	if err != nil {
 		return err
 	}
-	stream, err := src.dev.CopyStream(false)
+	r, mem, err := dst.at(stream, cause{op: "Clone", action: coherence.Overwrite})
 	if err != nil {
 		return err
 	}
@@ -125,9 +128,11 @@ func (s *storage) cloneOnDevice(dst *storage, x span, base uint64) error {
 	if err := r.hazards.order(stream, lo, hi, true); err != nil {
 		return err
 	}
-	err = stream.Copy(hal.Region{Mem: mem, Off: lo, Len: hi - lo}, src.region(x.lo, x.hi))
-	s.record(src, stream, x.lo, x.hi, false, false)
-	dst.record(r, stream, lo, hi, true, true)
+	err = stream.Copy(dst.region(r, mem, lo, hi), src.region(x.lo, x.hi))
+	src.hazards.built(x.lo, x.hi)
+	s.record(src, stream, hazard{lo: x.lo, hi: x.hi})
+	dst.hang(r, lo, hi, s, x.place, x.lo)
+	dst.record(r, stream, hazard{lo: lo, hi: hi, write: true, copy: true, fresh: true, from: r.place})
 	if err != nil {
 		return err
 	}

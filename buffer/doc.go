@@ -33,6 +33,14 @@
 // with a slice, and concerns the slice's elements alone: they are what is copied and what becomes
 // old elsewhere. Accesses to ranges that do not overlap do not exclude each other.
 //
+// [Buffer.AccessRanges] and [Buffer.AcquireRanges] take several ranges at once, such as the rows of a part of a
+// matrix. [Reinterpret] shows the same bytes as elements of another type.
+//
+// # Memory
+//
+// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [Allocator]), and
+// [SetBudget] limits it. [Adopt] makes a buffer of device memory that exists already, [AdoptSlice] of a slice.
+//
 // # Contents
 //
 // A new buffer reads as zeros, everywhere. What a lease or an Overwrite was taken to write, and then

@@ -2,6 +2,8 @@ package buffer
 
 import (
 	"context"
+	"runtime/trace"
+	"time"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -23,7 +25,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 		if err := s.open(op, false); err != nil {
 			return err
 		}
-		if x := s.conflict(stream.Device(), b.lo, b.hi, false); x != nil {
+		if x := s.conflict(stream.Device(), b.lo, b.hi, nil, false); x != nil {
 			return s.conflictError(op, coherence.Read, stream.Device().Name(), b.lo, b.hi, x)
 		}
 		_, _, err := s.bring(op, stream, coherence.Read, b.lo, b.hi)
@@ -36,7 +38,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	const op = "SyncTo"
 	s := b.s
 	if dev == nil {
-		slot, err := s.enter(ctx, op, coherence.Read, b.lo, b.hi)
+		slot, err := s.enter(ctx, op, coherence.Read, b.lo, b.hi, nil)
 		if err == nil {
 			s.leave(slot)
 		}
@@ -46,7 +48,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err != nil {
 		return err
 	}
-	slot, gen, err := s.acquire(ctx, true, op, stream, coherence.Read, b.lo, b.hi)
+	slot, gen, err := s.acquire(ctx, true, op, stream, coherence.Read, b.lo, b.hi, nil)
 	if err != nil {
 		return err
 	}
@@ -59,20 +61,20 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 		err = rerr
 	}
 	if mark != nil {
+		begin := now()
+		region := trace.StartRegion(ctx, "halyard: wait")
 		if serr := mark.Sync(ctx); err == nil {
 			err = serr
 		}
+		region.End()
+		s.waited(cause{op: op}, "work", dev, b.lo, b.hi, begin)
 		mark.Release()
 	}
-	if err != nil {
-		s.mu.Lock()
-		if r := s.find(dev); r != nil {
-			if serr := s.sweep(op, r, b.lo, b.hi); serr != nil {
-				err = serr
-			}
-		}
-		s.mu.Unlock()
+	s.mu.Lock()
+	if serr := s.resolve(op, b.lo, b.hi, true); serr != nil {
+		err = serr
 	}
+	s.mu.Unlock()
 	return err
 }
 
@@ -90,10 +92,8 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	if dev == nil {
 		return hal.Region{}, failure(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
 	}
-	for _, m := range s.host.shares {
-		if m.Device().Same(dev) {
-			return m.Region(b.lo, b.hi-b.lo), nil
-		}
+	if m := s.inPlace(dev); m != nil {
+		return s.region(&s.host.replica, m, b.lo, b.hi), nil
 	}
 	if r := s.find(dev); r != nil && r.mem != nil {
 		return r.region(b.lo, b.hi), nil
@@ -119,21 +119,22 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	if x := s.conflict(dev, b.lo, b.hi, true); x != nil {
+	if x := s.conflict(dev, b.lo, b.hi, nil, true); x != nil {
 		return s.conflictError(op, coherence.Modified, dev.Name(), b.lo, b.hi, x)
 	}
 	r := s.find(dev)
 	if r == nil {
 		return &hal.Error{Op: op, Device: -1, Kind: coherence.ErrConflict, Detail: dev.Name() + " has no replica"}
 	}
+	if err := s.notice(op, r, b.lo, b.hi); err != nil {
+		return err
+	}
 	if _, err := s.m.Plan(coherence.Modified, r.place, b.lo, b.hi, s.cost, s.plan[:0]); err != nil {
 		return err
 	}
 	mem := r.mem
-	for _, m := range s.host.shares {
-		if m.Device().Same(dev) {
-			mem = m
-		}
+	if r.place == coherence.Host {
+		mem = s.inPlace(dev)
 	}
 	if mem != nil {
 		if err := stream.Use(mem); err != nil {
@@ -145,7 +146,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	} else if busy != nil {
 		return s.conflictError(op, coherence.Modified, dev.Name(), b.lo, b.hi, busy)
 	}
-	s.record(r, stream, b.lo, b.hi, true, false)
+	s.record(r, stream, hazard{lo: b.lo, hi: b.hi, write: true})
 	s.wrote(coherence.Modified, r.place, b.lo, b.hi)
 	if r.place == coherence.Host {
 		s.host.clean = false
@@ -162,7 +163,7 @@ func (b *Buffer[T]) Discard() error {
 	if err := s.open(op, true); err != nil {
 		return err
 	}
-	if x := s.conflict(nil, b.lo, b.hi, true); x != nil {
+	if x := s.conflict(nil, b.lo, b.hi, nil, true); x != nil {
 		return s.conflictError(op, coherence.Discard, "every place", b.lo, b.hi, x)
 	}
 	s.wrote(coherence.Discard, coherence.Host, b.lo, b.hi)
@@ -172,8 +173,13 @@ func (b *Buffer[T]) Discard() error {
 // Evict gives the memory of the whole buffer's replica at a device back, or of the host's for nil. What is
 // current nowhere else is first copied to the host, or from the host to a device that has a replica; if
 // there is none the error is of kind coherence.ErrSoleCopy. It waits for accesses at that place, until ctx
-// ends, but not for the copy. A place without a replica is left alone. On a slice it is an error of
-// kind ErrInvalidArgument.
+// ends; for the copy it waits only if it is the host's memory that goes. A place without a replica is left alone.
+// On a slice it is an error of kind ErrInvalidArgument. The memory that a buffer has adopted goes with
+// the buffer and not before, which gives an error of kind ErrUnsupported.
+//
+// No byte hangs on the copy alone: a device's memory is kept until the copies out of it are known to have arrived, and
+// the device does not close before. If one fails, the replica is back and current, and the next access that
+// would read the bytes fails with the copy's error, once.
 func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	const op = "Evict"
 	if b.slice {
@@ -192,22 +198,90 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	if dev != nil {
 		place = dev.Name()
 	}
-	if err := s.settle(ctx, op, coherence.Evict, dev, place, 0, s.size); err != nil {
+	if err := s.settle(ctx, op, coherence.Evict, dev, place, 0, s.size, nil); err != nil {
 		return err
 	}
-	return s.evict(op, dev)
+	return s.evict(ctx, cause{op: op, action: coherence.Evict}, dev)
 }
 
-func (s *storage) evict(op string, dev *hal.Device) error {
+func (s *storage) evict(ctx context.Context, c cause, dev *hal.Device) error {
 	r := s.find(dev)
 	if r == nil || !s.m.Allocated().Has(r.place) {
 		return nil
 	}
-	if r.place != coherence.Host {
-		if err := s.hold(); err != nil {
+	if r.adopted {
+		return failure(c.op, hal.ErrUnsupported, "the memory was adopted, and goes when the buffer is closed")
+	}
+	begin := now()
+	if r.place == coherence.Host {
+		return s.evictHost(ctx, c, begin)
+	}
+	if err := s.hold(c); err != nil {
+		return err
+	}
+	_ = s.resolve("", 0, s.size, true)
+	if err := s.rescue(r, c); err != nil {
+		return err
+	}
+	current := s.currentAt(r.place)
+	needed := r.hazards.unsaved(len(current) > 0)
+	if err := s.m.Commit(coherence.Evict, r.place, 0, s.size); err != nil {
+		return err
+	}
+	s.noteEviction(r, c, begin)
+	if needed {
+		s.depart(r, current, c)
+		return nil
+	}
+	return r.free(c)
+}
+
+// evictHost gives the host's replica back, once what is copied from it has arrived.
+func (s *storage) evictHost(ctx context.Context, c cause, begin time.Time) error {
+	h := &s.host
+	_ = s.resolve("", 0, s.size, true)
+	for {
+		if err := s.rescue(&h.replica, c); err != nil {
 			return err
 		}
+		pending := h.hazards.saving(nil)
+		if len(pending) == 0 {
+			break
+		}
+		s.mu.Unlock()
+		err := s.await(ctx, c, 0, s.size, pending)
+		s.mu.Lock()
+		if err != nil {
+			return interrupted(c.op, ctx, nil)
+		}
+		if err := s.resolve(c.op, 0, s.size, true); err != nil {
+			return err
+		}
+		if err := s.open(c.op, false); err != nil {
+			return err
+		}
+		if err := s.settle(ctx, c.op, coherence.Evict, nil, "host", 0, s.size, nil); err != nil {
+			return err
+		}
+		if !s.m.Allocated().Has(coherence.Host) {
+			return nil
+		}
 	}
+	if err := s.m.Commit(coherence.Evict, coherence.Host, 0, s.size); err != nil {
+		return err
+	}
+	s.noteEviction(&h.replica, c, begin)
+	var first error
+	s.dropHost(func(err error) {
+		if first == nil {
+			first = err
+		}
+	}, c)
+	return first
+}
+
+// rescue copies what is current at r alone to another place.
+func (s *storage) rescue(r *replica, c cause) error {
 	plan, err := s.m.Plan(coherence.Evict, r.place, 0, s.size, s.cost, s.plan[:0])
 	if err != nil {
 		return err
@@ -223,23 +297,11 @@ func (s *storage) evict(op string, dev *hal.Device) error {
 			}
 			mem = to.mem
 		}
-		if err := s.move(t, stream, mem, op); err != nil {
+		if err := s.move(t, stream, mem, c); err != nil {
 			return err
 		}
 	}
-	s.m.Commit(coherence.Evict, r.place, 0, s.size)
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
-	if r.place == coherence.Host {
-		s.dropHost(keep)
-	} else {
-		keep(r.free())
-	}
-	return first
+	return nil
 }
 
 // Freeze makes every write to the whole buffer fail with ErrFrozen until Unfreeze has been called as
@@ -252,7 +314,7 @@ func (b *Buffer[T]) Freeze() error {
 	if err := s.open(op, false); err != nil {
 		return err
 	}
-	if x := s.conflict(nil, 0, s.size, false); x != nil {
+	if x := s.conflict(nil, 0, s.size, nil, false); x != nil {
 		return s.conflictError(op, coherence.Read, "every place", 0, s.size, x)
 	}
 	s.frozen++

@@ -2,35 +2,122 @@ package buffer
 
 import (
 	"context"
+	"slices"
 
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
 
 // hazard is work on a range of one replica that later work may have to wait for.
 type hazard struct {
 	lo, hi uint64
+	parts  []extent    // of [lo, hi) that the work is on, nil for all of it
+	seq    uint64      // in the order in which the storage's were made
 	mark   *hal.Mark   // nil if it could not be recorded: then the whole stream counts
 	stream *hal.Stream // the work is on
 	write  bool
-	copy   bool // a transfer into the replica, whose source is still good if it fails
+	copy   bool            // a transfer: into the replica, whose source is still good if it fails, or else out of it
+	fresh  bool            // a write of every byte that hangs on none of them
+	from   coherence.Place // of a transfer into the replica, NoPlace if it is zeros
+	old    []byte          // the whole host replica before it was moved, if the transfer is that move
+
+	// Of a write. Something was made of what it wrote, so that it stays, covered or not, until it is known how it ended;
+	// a later write covers it, and is ordered behind it; it has succeeded, and stays because what it was made of may fail.
+	base, under, ok bool
+
+	// fence is no work at all but earlier use of the memory, by somebody else; it gets a mark when somebody asks. arrival orders nothing: it is the
+	// far end of a transfer out of the replica.
+	fence, arrival bool
+}
+
+// concerns reports whether an access of [lo, hi) depends on the hazard.
+func (z *hazard) concerns(lo, hi uint64, writes bool) bool {
+	return (writes || z.write) && !z.arrival && !z.under && !z.ok && z.touches(lo, hi)
+}
+
+// changes reports whether the hazard is a write that puts bytes there.
+func (z *hazard) changes() bool { return z.write && !z.fence }
+
+// meets reports whether two hazards are on a common byte.
+func (z *hazard) meets(o *hazard) (found bool) {
+	if o.parts == nil {
+		return z.touches(o.lo, o.hi)
+	}
+	o.each(func(lo, hi uint64) { found = found || z.touches(lo, hi) })
+	return found
+}
+
+// madeOf reports whether what z wrote at a place hangs on what y wrote at another, or the same.
+func (z *hazard) madeOf(at coherence.Place, y *hazard, from coherence.Place) bool {
+	if y.seq >= z.seq || !y.changes() {
+		return false
+	}
+	return (from == at && !z.fresh || z.copy && from == z.from) && y.meets(z)
+}
+
+// touches reports whether the work is on a byte of [lo, hi).
+func (z *hazard) touches(lo, hi uint64) bool {
+	return z.lo < hi && lo < z.hi && (z.parts == nil || overlap(z.parts, lo, hi))
+}
+
+// each calls fn for each range that the work is on.
+func (z *hazard) each(fn func(lo, hi uint64)) {
+	if z.parts == nil {
+		fn(z.lo, z.hi)
+	}
+	for _, e := range z.parts {
+		fn(e.lo, e.hi)
+	}
+}
+
+// covers reports whether z is on everything that old is on.
+func (z *hazard) covers(old *hazard) bool {
+	switch {
+	case old.lo < z.lo || z.hi < old.hi:
+		return false
+	case z.parts == nil:
+		return true
+	case old.parts == nil:
+		return enclosed(z.parts, extent{old.lo, old.hi})
+	}
+	for _, e := range old.parts {
+		if !enclosed(z.parts, e) {
+			return false
+		}
+	}
+	return true
+}
+
+// saves reports whether the bytes of an evicted replica hang on the hazard: a transfer out of it, or the work that
+// made them, or that of others.
+func (z *hazard) saves() bool { return !z.fence && !z.ok && (z.copy != z.write || z.base) }
+
+// state asks whether the work has finished, and how.
+func (z *hazard) state() (done bool, err error) {
+	if z.mark != nil {
+		done, err = z.mark.Done()
+	} else {
+		done, err = z.stream.Idle()
+	}
+	return done || err != nil, err
 }
 
 // hazards are those of one replica. A write is ordered behind what it overlaps and so replaces what
 // it covers; the list holds little more than what is under way.
 type hazards struct {
-	list  []hazard
-	limit int // length at which finished ones are looked for again
+	list  []hazard // ascending by seq
+	limit int      // length at which finished ones are looked for again
 }
 
-// crowded is the least length at which finished hazards are looked for.
-const crowded = 16
+// crowd is the least length at which finished hazards are looked for.
+const crowd = 16
 
 // order makes stream wait for what an access of [lo, hi) depends on: a reader for writers, a writer
 // for everybody.
 func (h *hazards) order(stream *hal.Stream, lo, hi uint64, writes bool) error {
 	for i := range h.list {
 		z := &h.list[i]
-		if z.lo >= hi || lo >= z.hi || !(writes || z.write) {
+		if !z.concerns(lo, hi, writes) {
 			continue
 		}
 		if err := z.hold(stream); err != nil {
@@ -41,6 +128,11 @@ func (h *hazards) order(stream *hal.Stream, lo, hi uint64, writes bool) error {
 }
 
 func (z *hazard) hold(stream *hal.Stream) error {
+	if z.fence && z.mark == nil && z.stream != stream {
+		if m, err := z.stream.Mark(); err == nil {
+			z.mark = m
+		}
+	}
 	if z.mark != nil {
 		return stream.WaitMark(z.mark)
 	}
@@ -52,66 +144,94 @@ func (z *hazard) hold(stream *hal.Stream) error {
 func (h *hazards) add(z hazard) {
 	for i := 0; i < len(h.list); {
 		old := &h.list[i]
-		covered := z.lo <= old.lo && old.hi <= z.hi
-		if covered && (z.write || !old.write && old.stream == z.stream) {
-			h.remove(i)
-			continue
+		if z.changes() && !z.fresh && old.changes() && (old.copy || old.stream != z.stream) && old.meets(&z) {
+			old.base = true
+		}
+		if !z.arrival && z.covers(old) &&
+			(z.write || !old.write && !old.copy && old.stream == z.stream) {
+			if !old.base && !old.endedBadly(&z) {
+				h.remove(i)
+				continue
+			}
+			old.under = true
+		}
+		if old.fence && old.mark == nil && old.stream == z.stream && z.mark != nil {
+			// What is behind the fence is behind this mark, and what comes later is not before it.
+			z.mark.Retain()
+			old.mark = z.mark
 		}
 		i++
 	}
 	h.list = append(h.list, z)
 }
 
+// ended reports whether a write of the program's has failed that another on the same stream, and of the same bytes, has followed
+// on. While it goes on, the other's mark stands for both.
+func (z *hazard) endedBadly(next *hazard) (failed bool) {
+	if !z.changes() || next.fresh {
+		return false
+	}
+	_, err := z.state()
+	z.base = err != nil
+	return z.base
+}
+
+// built says that something is made of [lo, hi).
+func (h *hazards) built(lo, hi uint64) {
+	for i := range h.list {
+		if z := &h.list[i]; z.changes() && z.touches(lo, hi) {
+			z.base = true
+		}
+	}
+}
+
+// latest lists the ranges of z that no write in the list which hangs on nothing has followed on.
+func (h *hazards) latest(z *hazard) (list []extent) {
+	z.each(func(lo, hi uint64) { list = append(list, extent{lo, hi}) })
+	for i := range h.list {
+		if w := &h.list[i]; w.changes() && w.fresh && w.seq > z.seq {
+			w.each(func(lo, hi uint64) { list = cut(list, lo, hi) })
+		}
+	}
+	return list
+}
+
 func (h *hazards) remove(i int) {
 	if m := h.list[i].mark; m != nil {
 		m.Release()
 	}
-	last := len(h.list) - 1
-	h.list[i] = h.list[last]
-	h.list[last] = hazard{}
-	h.list = h.list[:last]
+	h.list = slices.Delete(h.list, i, i+1)
 }
 
-// sweep removes what has finished and reports each failure to failed.
-func (h *hazards) sweep(lo, hi uint64, failed func(z hazard, err error)) {
-	for i := 0; i < len(h.list); {
-		z := h.list[i]
-		if z.lo >= hi || lo >= z.hi {
-			i++
-			continue
-		}
-		var done bool
-		var err error
-		if z.mark != nil {
-			done, err = z.mark.Done()
-		} else {
-			done, err = z.stream.Idle()
-		}
-		if !done && err == nil {
-			i++
-			continue
-		}
-		h.remove(i)
-		if err != nil {
-			failed(z, err)
-		}
-	}
-}
+// crowded reports whether it is time to look for finished ones.
+func (h *hazards) crowded() bool { return len(h.list) >= max(crowd, h.limit) }
 
 // pending returns the hazards that an access of [lo, hi) on the host must wait for, each with a
 // reference to its mark that the caller releases.
 func (h *hazards) pending(lo, hi uint64, writes bool, dst []hazard) []hazard {
 	for i := range h.list {
-		z := h.list[i]
-		if z.lo >= hi || lo >= z.hi || !(writes || z.write) {
-			continue
+		if z := &h.list[i]; z.concerns(lo, hi, writes) {
+			dst = append(dst, z.retained())
 		}
-		if z.mark != nil {
-			z.mark.Retain()
-		}
-		dst = append(dst, z)
 	}
 	return dst
+}
+
+// saving returns those on which the bytes of an evicted replica hang, as pending does.
+func (h *hazards) saving(dst []hazard) []hazard {
+	for i := range h.list {
+		if z := &h.list[i]; z.saves() {
+			dst = append(dst, z.retained())
+		}
+	}
+	return dst
+}
+
+func (z *hazard) retained() hazard {
+	if z.mark != nil {
+		z.mark.Retain()
+	}
+	return *z
 }
 
 // wait waits on the host for each of the hazards and releases them all. It returns only that
@@ -135,7 +255,7 @@ func waitAll(ctx context.Context, list []hazard) error {
 }
 
 func (h *hazards) clear() {
-	for len(h.list) > 0 {
-		h.remove(len(h.list) - 1)
+	for i := len(h.list) - 1; i >= 0; i-- {
+		h.remove(i)
 	}
 }

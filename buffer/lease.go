@@ -24,7 +24,7 @@ func (l Lease) Region() hal.Region {
 	if x == nil {
 		return hal.Region{}
 	}
-	return x.mem.Region(x.lo, x.hi-x.lo)
+	return l.s.region(l.s.replica(x.place), x.mem, x.lo, x.hi)
 }
 
 // Pointer is what a kernel takes: the address of the first leased element on devices that have addresses

@@ -40,7 +40,7 @@ func (s *storage) mapForHost(write bool) error {
 		h.mapped = want
 		h.ptr = h.mapper.HostPointer()
 	}
-	s.record(&h.replica, stream, 0, s.size, true, false)
+	s.record(&h.replica, stream, hazard{hi: s.size, write: true})
 	return err
 }
 
@@ -63,7 +63,7 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 		return nil, err
 	}
 	h.mapped = turnDevice
-	s.record(&h.replica, stream, 0, s.size, true, false)
+	s.record(&h.replica, stream, hazard{hi: s.size, write: true})
 	return nil, nil
 }
 

@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/modeltest"
 )
 
@@ -18,18 +20,33 @@ func TestModel(t *testing.T) {
 			return append(openMany(t, "one", 2, 1, 2), openMany(t, "two", 1, 0, 1)...)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := modeltest.Fleet{Devices: open(t)}
-			for _, d := range f.Devices {
-				f.Streams = append(f.Streams, []*hal.Stream{newStream(t, d), newStream(t, d)})
-			}
-			rapid.Check(t, func(t *rapid.T) {
-				draw := func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, label) }
-				modeltest.Run(t, draw, f, 40, 60)
+		for _, from := range []string{"the device", "a pool"} {
+			t.Run(name+" with memory of "+from, func(t *testing.T) {
+				f := modeltest.Fleet{Devices: open(t)}
+				var pools []*pool.Pool
+				if from == "a pool" {
+					for _, d := range f.Devices {
+						p, err := pool.New(d, pool.Options{Chunk: 4 << 10, Large: 100})
+						require.NoError(t, err)
+						buffer.SetAllocator(d, p)
+						pools = append(pools, p)
+					}
+				}
+				for _, d := range f.Devices {
+					f.Streams = append(f.Streams, []*hal.Stream{newStream(t, d), newStream(t, d)})
+				}
+				rapid.Check(t, func(t *rapid.T) {
+					draw := func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, label) }
+					modeltest.Run(t, draw, f, 40, 60)
+				})
+				for _, p := range pools {
+					require.NotZero(t, p.Stats().Reserved, "%v was not used", p)
+					require.NoError(t, p.Close())
+				}
+				for _, d := range f.Devices {
+					require.Eventually(t, func() bool { return d.Usage().Held == 0 }, patience, tick, "%s holds memory", d.Name())
+				}
 			})
-			for _, d := range f.Devices {
-				require.Eventually(t, func() bool { return d.Usage().Held == 0 }, patience, tick, "%s holds memory", d.Name())
-			}
-		})
+		}
 	}
 }

@@ -2,8 +2,11 @@ package buffer
 
 import (
 	"context"
+	"runtime"
 	"runtime/trace"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,13 +27,21 @@ const (
 	EventAlloc
 	// EventFree is a replica given back, when the work that uses it has finished.
 	EventFree
-	// EventWait is a wait of the host for work under way, just over.
+	// EventWait is a wait of the host, just over.
 	EventWait
+	// EventEvict is a replica that a place has lost, just before its memory is given back. What had to be
+	// copied elsewhere first is already enqueued, as copies with the same cause.
+	EventEvict
+	// EventAvoided is a range that was asked for where it was current, so that nothing was copied.
+	EventAvoided
+	// EventUse is the end of an access: of a lease, whose work its stream may still have to do, or of
+	// a function on the host.
+	EventUse
 )
 
-var eventNames = [...]string{"copy", "fill", "alloc", "free", "wait"}
+var eventNames = [...]string{"copy", "fill", "alloc", "free", "wait", "evict", "avoided", "use"}
 
-// String returns "copy", "fill", "alloc", "free" or "wait".
+// String returns "copy", "fill", "alloc", "free", "wait", "evict", "avoided" or "use".
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]
@@ -43,14 +54,65 @@ type Event struct {
 	Kind   EventKind
 	Buffer uint64 // number of the buffer, counted from 1 in the order of creation
 	From   string // of a copy: "host" or a device's name
-	To     string // "host" or a device's name: where the bytes go, or the replica or the wait is
+	To     string // "host" or a device's name: where the bytes go, or the replica or the access is, or who waits
 	Lo, Hi uint64 // bytes of the buffer
-	Cause  string // the call that made it necessary: "Acquire", "View", "Evict", ...
 
-	Sources coherence.Set // of a copy: the places that had the bytes
-	Stream  *hal.Stream   // that a copy or fill was enqueued on, nil if the host did it at once
-	At      time.Time     // when it was enqueued, or began
-	Took    time.Duration // of a wait
+	Cause  string           // the call that made it necessary: "Acquire", "View", "Evict", ...
+	Action coherence.Action // what that call is going to do
+	For    uint64           // of an eviction that the program did not ask for, and its copies: the buffer that needs the room
+	// Why is, of an eviction, "budget", "out of memory", or "" if the program asked for it; of a wait, whether
+	// it was for "work" under way, for another "access" to end, or for "memory" to be given back.
+	Why string
+
+	Sources     coherence.Set // of a copy: the places that had the bytes
+	SourceNames string        // their names: "host, cuda:1"
+	FromDevice  *hal.Device   // nil for the host
+	ToDevice    *hal.Device   // nil for the host
+	Stream      *hal.Stream   // that a copy or fill was enqueued on, or that a lease is for; nil if the host did it at once
+	At          time.Time     // when it began: of a copy or fill, when it was about to be enqueued
+	Took        time.Duration // of a wait, an eviction, and an access of the host; of a copy or fill, what enqueueing it took
+
+	stack [16]uintptr
+}
+
+// Site returns file:line of the call that the event goes back to, outside this package and those below
+// it; "" if there is none, as of work that another goroutine does.
+func (e *Event) Site() string {
+	n := slices.Index(e.stack[:], 0)
+	if n < 0 {
+		n = len(e.stack)
+	}
+	if n == 0 {
+		return ""
+	}
+	frames := runtime.CallersFrames(e.stack[:n])
+	for {
+		f, more := frames.Next()
+		if f.Function != "" && !ours(f.Function) {
+			return f.File + ":" + strconv.Itoa(f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// ours reports whether a function belongs to this package or one below it, tests aside.
+func ours(function string) bool {
+	rest, ok := strings.CutPrefix(function, packagePath)
+	if !ok || rest == "" {
+		return false
+	}
+	pkg, _, _ := strings.Cut(rest[1:], ".")
+	return rest[0] == '.' || rest[0] == '/' && !strings.HasSuffix(pkg, "_test")
+}
+
+// cause says on whose behalf something is done.
+type cause struct {
+	op     string
+	action coherence.Action
+	client uint64 // number of the buffer that needs room, 0 if it is not about room
+	why    string
 }
 
 type observerEntry struct{ fn func(Event) }
@@ -88,31 +150,142 @@ func Observe(fn func(Event)) (stop func()) {
 // observed reports whether anybody wants events.
 func observed() bool { return observers.list.Load() != nil }
 
+// now is the time if anybody wants events, else the zero time.
+func now() time.Time {
+	if !observed() {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
 func notify(e Event) {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
 	if list := observers.list.Load(); list != nil {
+		runtime.Callers(2, e.stack[:])
 		for _, o := range *list {
 			o.fn(e)
 		}
 	}
 }
 
+func deviceName(dev *hal.Device) string {
+	if dev == nil {
+		return "host"
+	}
+	return dev.Name()
+}
+
+// noteTransfer reports a transfer that was just enqueued and is not yet part of the state.
+func (s *storage) noteTransfer(t coherence.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+	e := Event{Kind: EventFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action,
+		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin}
+	if !begin.IsZero() {
+		e.Took = time.Since(begin)
+	}
+	if t.From != coherence.NoPlace {
+		e.Kind, e.From, e.FromDevice = EventCopy, s.placeName(t.From, nil), s.replica(t.From).dev
+		e.Sources = s.m.State(t.Lo, t.Hi).Valid
+		for p := range e.Sources.All() {
+			if e.SourceNames != "" {
+				e.SourceNames += ", "
+			}
+			e.SourceNames += s.placeName(p, nil)
+		}
+	}
+	notify(e)
+}
+
 // noteReplica reports a replica that came or went.
-func (s *storage) noteReplica(kind EventKind, place string) {
+func (s *storage) noteReplica(kind EventKind, dev *hal.Device, c cause) {
 	if observed() {
-		notify(Event{Kind: kind, Buffer: s.id, To: place, Hi: s.size})
+		notify(Event{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action,
+			For: c.client, Why: c.why})
+	}
+}
+
+// noteEviction reports a replica that its place is about to lose.
+func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
+	if observed() && !begin.IsZero() {
+		notify(Event{Kind: EventEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action,
+			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
+	}
+}
+
+// noteAvoided reports bytes that were asked for where they are current.
+func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
+	notify(Event{Kind: EventAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action})
+}
+
+// began is what accesses count their times from.
+var began = time.Now()
+
+// begun notes that an access has what it needs.
+func (x *access) begun(op string) {
+	if observed() {
+		x.note(op)
+	}
+}
+
+func (x *access) note(op string) { x.op, x.since = op, time.Since(began) }
+
+// used reports an access that ends.
+func (s *storage) used(x *access) {
+	if x.since != 0 {
+		s.noteUse(x)
+	}
+}
+
+func (s *storage) noteUse(x *access) {
+	since := began.Add(x.since)
+	x.since = 0
+	if !observed() || x.op == "SyncTo" {
+		return
+	}
+	e := Event{Kind: EventUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.action,
+		Stream: x.stream, At: since}
+	if x.stream == nil {
+		e.Took = time.Since(since)
+	} else {
+		e.ToDevice = x.stream.Device()
+	}
+	notify(e)
+}
+
+// waited reports a wait of the host that has just ended, for whom and for what.
+func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
+	if observed() && !begin.IsZero() {
+		notify(Event{Kind: EventWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action,
+			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
 	}
 }
 
 // await waits for hazards on the host, and shows that it did.
-func (s *storage) await(ctx context.Context, op string, lo, hi uint64, list []hazard) error {
+func (s *storage) await(ctx context.Context, c cause, lo, hi uint64, list []hazard) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
-	begin := time.Now()
+	begin := now()
 	err := waitAll(ctx, list)
-	if observed() {
-		notify(Event{Kind: EventWait, Buffer: s.id, To: "host", Lo: lo, Hi: hi, Cause: op, At: begin, Took: time.Since(begin)})
-	}
+	s.waited(c, "work", nil, lo, hi, begin)
 	return err
+}
+
+// enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
+// transfer, and a region for the call that enqueues it.
+func (s *storage) enqueueTraced(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) (*hal.Stream, error) {
+	name, from := "halyard: copy", ""
+	if t.From == coherence.NoPlace {
+		name = "halyard: fill"
+	} else {
+		from = s.placeName(t.From, nil) + " to "
+	}
+	ctx, task := trace.NewTask(context.Background(), name)
+	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
+	region := trace.StartRegion(ctx, name)
+	stream, err := s.enqueue(t, stream, mem, c)
+	region.End()
+	if err != nil || stream == nil || stream.Call(task.End) != nil {
+		task.End()
+	}
+	return stream, err
 }

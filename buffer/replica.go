@@ -3,11 +3,13 @@ package buffer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // replica is the storage's copy at one place.
@@ -15,17 +17,48 @@ type replica struct {
 	owner   *storage
 	place   coherence.Place
 	dev     *hal.Device // nil for the host
-	mem     *hal.Memory // nil for the host, and for a device that was evicted
+	holding             // nothing for a device that was evicted
 	hazards hazards
+	adopted bool // the memory is the program's, and stays until the buffer is closed
 
 	// For the residency: when the replica was last used, and whether it holds bytes that nobody else does.
 	res  *residency
 	used atomic.Uint64
 	sole atomic.Bool
+
+	index int            // in the residency's list
+	from  pool.Allocator // that was asked for the memory, nil if the device itself
+	pool  *pool.Pool     // whose memory it has, or had last
+}
+
+// holding is the memory that a replica has.
+type holding struct {
+	mem   *hal.Memory // nil for the host
+	base  uint64      // bytes from the start of mem, or of the host's home, to the replica
+	block pool.Block  // that it is, if it came from an allocator
 }
 
 // region is the range [lo, hi) of the replica's memory.
-func (r *replica) region(lo, hi uint64) hal.Region { return r.mem.Region(lo, hi-lo) }
+func (h *holding) region(lo, hi uint64) hal.Region { return h.mem.Region(h.base+lo, hi-lo) }
+
+// region is the range [lo, hi) of a replica that one of the devices which share it knows as mem.
+func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region {
+	if r.place != coherence.Host || mem == s.host.home {
+		lo, hi = r.base+lo, r.base+hi
+	}
+	return mem.Region(lo, hi-lo)
+}
+
+// free gives the memory back when the work that the hazards stand for has finished, and forgets the hazards.
+func (h *holding) free(work *hazards) error {
+	mem, block := h.mem, h.block
+	*h = holding{}
+	if block.Live() {
+		return work.handBack(block, mem.Device())
+	}
+	work.clear()
+	return mem.Close()
+}
 
 // hostReplica is the copy at the host, and at the unified devices that share it.
 type hostReplica struct {
@@ -34,6 +67,8 @@ type hostReplica struct {
 	bytes []byte         // what ptr points to, if it is of the Go heap
 	home  *hal.Memory    // what ptr points to, if a device allocated it
 	clean bool           // nothing but zeros so far
+
+	release func() // of an adopted slice
 
 	shares []*hal.Memory // the same bytes as devices know them, home included
 
@@ -58,8 +93,8 @@ func (h *hostReplica) slice(lo, hi uint64) []byte {
 }
 
 const (
-	maxHost = 1 << 46  // bytes, beyond which Go cannot allocate
-	probed  = 64 << 20 // bytes, from which the system is asked first: Go ends the process if it refuses
+	maxHost = min(1<<46, math.MaxInt-1<<12) // bytes, beyond which Go cannot allocate
+	probed  = 64 << 20                      // bytes, from which the system is asked first: Go ends the process if it refuses
 )
 
 // alignedBytes returns zeroed memory that starts on a page if it fills one, so that devices can
@@ -75,13 +110,13 @@ func alignedBytes(n uint64) []byte {
 }
 
 // hold makes sure that the host has memory.
-func (s *storage) hold() error {
+func (s *storage) hold(c cause) error {
 	h := &s.host
 	if h.ptr != nil || h.mapper != nil {
 		return nil
 	}
 	if s.homeOn != nil {
-		return s.settleOn(s.homeOn)
+		return s.settleOn(s.homeOn, c)
 	}
 	if s.size > maxHost || s.size >= probed && !available(s.size) {
 		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
@@ -91,31 +126,33 @@ func (s *storage) hold() error {
 	h.ptr = unsafe.Pointer(unsafe.SliceData(h.bytes))
 	h.clean = true
 	s.m.Allocate(coherence.Host)
+	s.noteReplica(EventAlloc, nil, c)
 	return nil
 }
 
 // settleOn takes the host's memory from a device, page-locked.
-func (s *storage) settleOn(dev *hal.Device) error {
-	m, err := dev.Alloc(hal.KindHost, s.size, 0)
+func (s *storage) settleOn(dev *hal.Device, c cause) error {
+	got, err := s.hostMemory(dev)
 	if err != nil {
 		return err
 	}
-	h := &s.host
-	h.home = m
+	h, m := &s.host, got.mem
+	h.home, h.base, h.block = m, got.base, got.block
 	h.shares = append(h.shares, m)
 	h.clean = false
 	if m.NeedsMap() {
 		h.mapper, h.mapped = m, turnDevice
 	} else {
-		h.ptr = m.HostPointer()
+		h.ptr = unsafe.Add(m.HostPointer(), got.base)
 	}
 	s.m.Allocate(coherence.Host)
+	s.noteReplica(EventAlloc, nil, c)
 	return nil
 }
 
 // share returns the host's replica as memory of a unified device, or nil if the device cannot
 // work on it in place.
-func (s *storage) share(dev *hal.Device) *hal.Memory {
+func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 	h := &s.host
 	for _, m := range h.shares {
 		if m.Device().Same(dev) {
@@ -127,12 +164,12 @@ func (s *storage) share(dev *hal.Device) *hal.Memory {
 	}
 	if h.ptr == nil {
 		if s.homeOn == nil || s.homeOn.Same(dev) {
-			if s.settleOn(dev) == nil {
+			if s.settleOn(dev, c) == nil {
 				return h.home
 			}
 			return nil
 		}
-		if s.hold() != nil || h.ptr == nil {
+		if s.hold(c) != nil || h.ptr == nil {
 			return nil
 		}
 	}
@@ -179,13 +216,15 @@ func (s *storage) relocate(dev *hal.Device) *hal.Memory {
 		_ = m.Close()
 		return nil
 	}
-	moved := uint64(0)
+	bytes := uint64(0)
+	var parts []extent
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
 		if valid.Has(coherence.Host) {
 			if err = stream.CopyIn(m.Region(lo, hi-lo), h.slice(lo, hi)); err != nil {
 				return false
 			}
-			moved += hi - lo
+			bytes += hi - lo
+			parts = append(parts, extent{lo, hi})
 		}
 		return true
 	})
@@ -198,6 +237,7 @@ func (s *storage) relocate(dev *hal.Device) *hal.Memory {
 			_ = l.mem.Close()
 		}
 	}
+	old := h.bytes
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.shares = m, []*hal.Memory{m}
 	if m.NeedsMap() {
@@ -205,17 +245,20 @@ func (s *storage) relocate(dev *hal.Device) *hal.Memory {
 	} else {
 		h.ptr = m.HostPointer()
 	}
-	s.stats.BytesRelocated += moved
-	s.record(&h.replica, stream, 0, s.size, true, false)
+	s.stats.BytesRelocated += bytes
+	if len(parts) > 0 {
+		s.record(&h.replica, stream, moved(extent{parts[0].lo, parts[len(parts)-1].hi}, parts, old))
+	}
 	return m
 }
 
-// at returns the replica that streams of dev work on, and its memory, made if need be.
-func (s *storage) at(dev *hal.Device) (*replica, *hal.Memory, error) {
+// at returns the replica that the stream works on, and its memory, made if need be.
+func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
+	dev := stream.Device()
 	for _, r := range s.devs {
 		if r.dev == dev || r.dev.Same(dev) {
 			if r.mem == nil {
-				if err := s.allocate(r); err != nil {
+				if err := s.allocate(r, stream, c); err != nil {
 					return nil, nil, err
 				}
 			}
@@ -223,7 +266,7 @@ func (s *storage) at(dev *hal.Device) (*replica, *hal.Memory, error) {
 		}
 	}
 	if dev.Unified() {
-		if m := s.share(dev); m != nil {
+		if m := s.share(dev, c); m != nil {
 			return &s.host.replica, m, nil
 		}
 	}
@@ -232,29 +275,42 @@ func (s *storage) at(dev *hal.Device) (*replica, *hal.Memory, error) {
 		return nil, nil, failure("use "+dev.Name(), hal.ErrUnsupported, "a buffer has at most %d places", coherence.MaxPlaces)
 	}
 	r := &replica{owner: s, place: place, dev: dev, res: residencyOf(dev)}
-	if err := s.allocate(r); err != nil {
+	if err := s.allocate(r, stream, c); err != nil {
 		return nil, nil, err
 	}
 	s.devs = append(s.devs, r)
 	return r, r.mem, nil
 }
 
-func (s *storage) allocate(r *replica) error {
-	if !r.res.take(r) {
+func (s *storage) allocate(r *replica, stream *hal.Stream, c cause) error {
+	a, ok := r.res.take(r)
+	if !ok {
 		return &pressure{dev: r.dev}
 	}
-	m, err := r.dev.Alloc(hal.KindDevice, s.size, 0)
+	if own := s.allocatorOn(r.dev); own != nil {
+		a = own
+	}
+	got, err := obtain(a, r.dev, stream, hal.KindDevice, s.size)
 	if err != nil {
 		r.res.give(r)
 		if errors.Is(err, hal.ErrOutOfMemory) {
-			return &pressure{dev: r.dev, cause: err}
+			return &pressure{dev: r.dev, cause: err, from: a}
 		}
 		return err
 	}
-	r.mem = m
+	r.holding, r.from = got, a
+	if got.block.Live() {
+		if p := got.block.Pool(); p != nil && p != r.pool {
+			r.pool = p
+			r.res.know(p)
+		}
+		if got.block.Ordered() {
+			s.add(&r.hazards, hazard{hi: s.size, stream: stream, write: true, fence: true})
+		}
+	}
 	r.sole.Store(false)
 	s.m.Allocate(r.place)
-	s.noteReplica(EventAlloc, r.dev.Name())
+	s.noteReplica(EventAlloc, r.dev, c)
 	return nil
 }
 
@@ -268,22 +324,29 @@ func (s *storage) find(dev *hal.Device) *replica {
 			return r
 		}
 	}
+	if s.inPlace(dev) != nil {
+		return &s.host.replica
+	}
+	return nil
+}
+
+// inPlace returns the host's replica as a unified device knows it that shares it, else nil.
+func (s *storage) inPlace(dev *hal.Device) *hal.Memory {
 	for _, m := range s.host.shares {
-		if m.Device().Same(dev) {
-			return &s.host.replica
+		if m.Device().Same(dev) && dev.Unified() {
+			return m
 		}
 	}
 	return nil
 }
 
 // free gives a device's replica back when the work that uses it has finished.
-func (r *replica) free() error {
-	r.hazards.clear()
-	m := r.mem
-	r.mem = nil
-	r.res.give(r)
-	r.owner.noteReplica(EventFree, r.dev.Name())
-	return m.Close()
+func (r *replica) free(c cause) error {
+	if !r.adopted {
+		r.res.give(r)
+	}
+	r.owner.noteReplica(EventFree, r.dev, c)
+	return r.holding.free(&r.hazards)
 }
 
 func (s *storage) replica(p coherence.Place) *replica {
@@ -331,10 +394,11 @@ func (s *storage) lock(stream *hal.Stream) (ordered bool) {
 	if h.home != nil && h.home.Device().Same(dev) {
 		return true
 	}
-	if h.bytes == nil || s.size < worthLocking || !dev.Caps().Has(hal.CapRegister) {
+	lockable := h.bytes != nil || h.adopted && h.home == nil
+	if !lockable || s.size < worthLocking || !dev.Caps().Has(hal.CapRegister) {
 		return false
 	}
-	m, err := dev.Register(h.bytes)
+	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
 		m = nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/callsite"
 )
 
@@ -17,18 +18,24 @@ type storage struct {
 	elem uint64 // bytes per element
 	size uint64 // bytes
 
+	alignment uint64 // of adopted memory in bytes, 0 for what is aligned to anything
+
 	mu       sync.Mutex
 	closed   bool
 	frozen   int
 	m        coherence.Map
-	version  int64 // writes so far
+	version  int64  // writes so far
+	seq      uint64 // hazards so far
 	host     hostReplica
 	homeOn   *hal.Device // asked for by HostMemory
 	devs     []*replica  // by place, from 1 on
 	accesses accesses
 	changed  chan struct{} // closed when an access ends, nil while nobody waits
 	lost     []lost
+	leaving  []*departure // evicted replicas whose memory is still needed
 	stats    Stats
+
+	allocators []allocatorOn // by Allocator
 
 	self int // slot+1 of the host's access on whose behalf the replica is being mapped, 0 for none
 
@@ -56,14 +63,17 @@ func (s *storage) open(op string, writes bool) error {
 	if s.closed {
 		return s.closedError(op)
 	}
+	if len(s.leaving) > 0 {
+		_ = s.resolve("", 0, 0, true)
+	}
 	if writes && s.frozen > 0 {
 		return failure(op, ErrFrozen, "%d freezes", s.frozen)
 	}
 	return nil
 }
 
-// enter begins an access of the host to [lo, hi) bytes and returns when its bytes are there.
-func (s *storage) enter(ctx context.Context, op string, action coherence.Action, lo, hi uint64) (slot uint32, err error) {
+// enter begins an access of the host to the parts of [lo, hi) bytes, or to all of it, and returns when its bytes are there.
+func (s *storage) enter(ctx context.Context, op string, action coherence.Action, lo, hi uint64, parts []extent) (slot uint32, err error) {
 	writes := action != coherence.Read
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,23 +83,30 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 	if err := ctx.Err(); err != nil {
 		return 0, interrupted(op, ctx, nil)
 	}
+	c := cause{op: op, action: action}
 	for {
 		if s.accesses.open > 0 {
-			if err := s.settle(ctx, op, action, nil, "host", lo, hi); err != nil {
+			if err := s.settle(ctx, op, action, nil, "host", lo, hi, parts); err != nil {
 				return 0, err
 			}
 			if err := s.open(op, writes); err != nil {
 				return 0, err
 			}
 		}
-		if err := s.hold(); err != nil {
+		if err := s.hold(c); err != nil {
 			return 0, err
 		}
 		slot, _ = s.accesses.begin(lo, hi, action, coherence.Host, nil)
+		s.accesses.slots[slot].parts = parts
 		if writes || recordSites {
 			callsite.Here(&s.accesses.slots[slot].site)
 		}
-		err := s.fetch(ctx, op, action, lo, hi, slot)
+		var err error
+		if parts == nil {
+			err = s.fetch(ctx, op, action, lo, hi, slot)
+		} else {
+			err = s.fetchParts(ctx, op, action, parts, slot)
+		}
 		if err == nil {
 			break
 		}
@@ -103,16 +120,17 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 			return 0, interrupted(op, ctx, excluded)
 		}
 		if s.accesses.open > 0 {
-			s.pause(ctx)
+			s.pause(ctx, c, lo, hi)
 		}
 		if err := s.open(op, writes); err != nil {
 			return 0, err
 		}
 	}
 	if writes {
-		s.wrote(action, coherence.Host, lo, hi)
+		s.wroteParts(action, coherence.Host, lo, hi, parts)
 		s.host.clean = false
 	}
+	s.accesses.slots[slot].begun(op)
 	return slot, nil
 }
 
@@ -133,9 +151,22 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 		if err := s.mapForHost(writes); err != nil {
 			return err
 		}
-		needed := action != coherence.Overwrite && !s.m.ValidIn(lo, hi, coherence.Host)
+		needed := false
+		if action != coherence.Overwrite {
+			if err := s.notice(op, &h.replica, lo, hi); err != nil {
+				return err
+			}
+			if needed = !s.m.ValidIn(lo, hi, coherence.Host); needed {
+				if err := s.resolve(op, lo, hi, false); err != nil {
+					return err
+				}
+			}
+		}
 		if first && !needed && action != coherence.Overwrite {
 			s.stats.BytesAvoided += hi - lo
+			if observed() {
+				s.noteAvoided(cause{op: op, action: action}, nil, lo, hi)
+			}
 		}
 		first = false
 		if !needed && len(h.hazards.list) == 0 {
@@ -156,7 +187,7 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 		s.pending = h.hazards.pending(lo, hi, writes || zeros, s.pending[:0])
 		if len(s.pending) == 0 {
 			if zeros {
-				s.clearHost(lo, hi, op)
+				s.clearHost(lo, hi, cause{op: op, action: action})
 			}
 			return nil
 		}
@@ -164,20 +195,15 @@ func (s *storage) fetch(ctx context.Context, op string, action coherence.Action,
 		s.pending = nil // another may need scratch while the lock is open
 		s.self = 0
 		s.mu.Unlock()
-		err := s.await(ctx, op, lo, hi, pending)
+		err := s.await(ctx, cause{op: op, action: action}, lo, hi, pending)
 		s.mu.Lock()
 		clear(pending)
 		s.pending = pending[:0]
 		if err != nil {
 			return interrupted(op, ctx, nil)
 		}
-		if err := s.sweep(op, &h.replica, lo, hi); err != nil {
+		if err := s.resolve(op, lo, hi, true); err != nil {
 			return err
-		}
-		for _, r := range s.devs {
-			if err := s.sweep(op, r, lo, hi); err != nil {
-				return err
-			}
 		}
 		// A copy may have failed, and somebody else have found it: look again.
 	}
@@ -196,7 +222,7 @@ func (s *storage) fetchPlan(op string, action coherence.Action, lo, hi uint64) (
 			zeros = true
 			continue
 		}
-		if err := s.move(t, nil, nil, op); err != nil {
+		if err := s.move(t, nil, nil, cause{op: op, action: action}); err != nil {
 			return false, err
 		}
 	}
@@ -204,7 +230,7 @@ func (s *storage) fetchPlan(op string, action coherence.Action, lo, hi uint64) (
 }
 
 // clearHost zeroes what was never written in [lo, hi); nothing else uses the bytes.
-func (s *storage) clearHost(lo, hi uint64, cause string) {
+func (s *storage) clearHost(lo, hi uint64, c cause) {
 	plan, err := s.m.Plan(coherence.Read, coherence.Host, lo, hi, s.cost, s.plan[:0])
 	if err != nil {
 		return
@@ -212,23 +238,12 @@ func (s *storage) clearHost(lo, hi uint64, cause string) {
 	s.plan = plan[:0]
 	for _, t := range plan {
 		if t.From == coherence.NoPlace {
+			begin := now()
 			clear(s.host.slice(t.Lo, t.Hi))
-			s.account(t, nil, cause)
+			s.account(t, nil, c, begin)
 			s.m.Apply(t)
 		}
 	}
-}
-
-// sweep looks for failures in finished work on a replica and returns the first.
-func (s *storage) sweep(op string, r *replica, lo, hi uint64) error {
-	var first error
-	r.hazards.sweep(lo, hi, func(z hazard, err error) {
-		s.failed(r, z, err)
-		if first == nil && z.write {
-			first = &hal.Error{Op: op, Device: -1, Kind: kindOf(err), Err: err, Detail: "work under way failed"}
-		}
-	})
-	return first
 }
 
 func kindOf(err error) error {
@@ -241,6 +256,7 @@ func kindOf(err error) error {
 // leave ends an access of the host.
 func (s *storage) leave(slot uint32) {
 	s.mu.Lock()
+	s.used(&s.accesses.slots[slot])
 	s.ended(slot)
 	s.mu.Unlock()
 }
@@ -255,11 +271,14 @@ func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
 	if len(s.lost) > 0 {
 		s.found(lo, hi)
 	}
+	for _, d := range s.leaving {
+		d.outdated(lo, hi)
+	}
 }
 
 // acquire begins an access of a device and enqueues what it needs. If patient, it waits for accesses
 // that exclude it until ctx ends; if not, it fails.
-func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64) (slot, gen uint32, err error) {
+func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
 	writes := action != coherence.Read
 	if stream == nil {
 		return 0, 0, failure(op, hal.ErrInvalidArgument, "nil stream")
@@ -280,18 +299,18 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 	}
 	dev := stream.Device()
 	for {
-		if x := s.conflict(dev, lo, hi, writes); x != nil {
+		if x := s.conflict(dev, lo, hi, parts, writes); x != nil {
 			if !patient {
 				return 0, 0, s.conflictError(op, action, dev.Name(), lo, hi, x)
 			}
-			if err := s.settle(ctx, op, action, dev, dev.Name(), lo, hi); err != nil {
+			if err := s.settle(ctx, op, action, dev, dev.Name(), lo, hi, parts); err != nil {
 				return 0, 0, err
 			}
 			if err := s.open(op, writes); err != nil {
 				return 0, 0, err
 			}
 		}
-		slot, gen, err = s.lease(ctx, op, stream, action, lo, hi)
+		slot, gen, err = s.lease(ctx, op, stream, action, lo, hi, parts)
 		excluded, ok := err.(*ConflictError)
 		if !ok || !patient {
 			return slot, gen, err
@@ -300,15 +319,15 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 		if ctx.Err() != nil {
 			return 0, 0, interrupted(op, ctx, excluded)
 		}
-		s.pause(ctx)
+		s.pause(ctx, cause{op: op, action: action}, lo, hi)
 	}
 }
 
 // lease is acquire, once nothing excludes it. It makes room if the device is full.
-func (s *storage) lease(ctx context.Context, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64) (slot, gen uint32, err error) {
+func (s *storage) lease(ctx context.Context, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
 	writes := action != coherence.Read
 	dev := stream.Device()
-	if err := s.leaseOn(op, stream, action, lo, hi, &slot, &gen); err != nil {
+	if err := s.leaseOn(op, stream, action, lo, hi, parts, &slot, &gen); err != nil {
 		if _, full := err.(*pressure); !full {
 			return 0, 0, err
 		}
@@ -317,10 +336,10 @@ func (s *storage) lease(ctx context.Context, op string, stream *hal.Stream, acti
 			if err := s.open(op, writes); err != nil {
 				return err
 			}
-			if x := s.conflict(dev, lo, hi, writes); x != nil {
+			if x := s.conflict(dev, lo, hi, parts, writes); x != nil {
 				return s.conflictError(op, action, dev.Name(), lo, hi, x)
 			}
-			return s.leaseOn(op, stream, action, lo, hi, &slot, &gen)
+			return s.leaseOn(op, stream, action, lo, hi, parts, &slot, &gen)
 		})
 		if err != nil {
 			return 0, 0, err
@@ -330,33 +349,32 @@ func (s *storage) lease(ctx context.Context, op string, stream *hal.Stream, acti
 }
 
 // leaseOn is acquire, once nothing excludes it.
-func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, slot, gen *uint32) error {
+func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent, slot, gen *uint32) error {
 	writes := action != coherence.Read
-	r, mem, err := s.bring(op, stream, action, lo, hi)
+	r, mem, err := s.reach(op, stream, action, lo, hi, parts)
 	if err != nil {
-		return err
-	}
-	if err := r.hazards.order(stream, lo, hi, writes); err != nil {
 		return err
 	}
 	*slot, *gen = s.accesses.begin(lo, hi, action, r.place, stream)
 	x := &s.accesses.slots[*slot]
-	x.mem = mem
+	x.mem, x.parts = mem, parts
 	if writes || recordSites {
 		callsite.Here(&x.site)
 	}
 	if writes {
-		s.wrote(action, r.place, lo, hi)
+		s.wroteParts(action, r.place, lo, hi, parts)
 		if r.place == coherence.Host {
 			s.host.clean = false
 		}
 	}
+	x.begun(op)
 	return nil
 }
 
 // bring makes the replica of the stream's device good for the action on [lo, hi), in stream order.
 func (s *storage) bring(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64) (*replica, *hal.Memory, error) {
-	r, mem, err := s.at(stream.Device())
+	c := cause{op: op, action: action}
+	r, mem, err := s.at(stream, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -364,13 +382,25 @@ func (s *storage) bring(op string, stream *hal.Stream, action coherence.Action, 
 		r.res.touch(r)
 	}
 	if action != coherence.Overwrite {
+		if err := s.notice(op, r, lo, hi); err != nil {
+			return nil, nil, err
+		}
+		valid := s.m.ValidIn(lo, hi, r.place)
+		if !valid {
+			if err := s.resolve(op, lo, hi, false); err != nil {
+				return nil, nil, err
+			}
+		}
 		if len(s.lost) > 0 {
 			if err := s.lostIn(op, lo, hi); err != nil {
 				return nil, nil, err
 			}
 		}
-		if s.m.ValidIn(lo, hi, r.place) {
+		if valid {
 			s.stats.BytesAvoided += hi - lo
+			if observed() {
+				s.noteAvoided(c, stream.Device(), lo, hi)
+			}
 		} else {
 			plan, err := s.m.Plan(action, r.place, lo, hi, s.cost, s.plan[:0])
 			if err != nil {
@@ -378,7 +408,7 @@ func (s *storage) bring(op string, stream *hal.Stream, action coherence.Action, 
 			}
 			s.plan = plan[:0]
 			for _, t := range plan {
-				if err := s.move(t, stream, mem, op); err != nil {
+				if err := s.move(t, stream, mem, c); err != nil {
 					return nil, nil, err
 				}
 			}
@@ -404,8 +434,13 @@ func (s *storage) release(slot, gen uint32) error {
 	if x == nil {
 		return failure("release", hal.ErrClosed, "the lease was released before")
 	}
+	r := s.replica(x.place)
+	if r.hazards.crowded() {
+		_ = s.resolve("", 0, s.size, true)
+	}
 	err := x.stream.Use(x.mem)
-	s.record(s.replica(x.place), x.stream, x.lo, x.hi, x.action != coherence.Read, false)
+	s.record(r, x.stream, hazard{lo: x.lo, hi: x.hi, parts: x.parts, write: x.action != coherence.Read, fresh: x.action == coherence.Overwrite})
+	s.used(x)
 	s.ended(slot)
 	return err
 }
@@ -427,19 +462,29 @@ func (s *storage) cost(from, to coherence.Place) int {
 
 // close gives everything back. Work under way goes on.
 func (s *storage) close() error {
+	u, err := s.shut()
+	if u != nil {
+		u.over()
+	}
+	return err
+}
+
+// shut is close, but for the release of an adopted slice.
+func (s *storage) shut() (u *lastUse, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil
+		return nil, nil
 	}
 	if s.accesses.open > 0 {
 		for i := range s.accesses.slots {
 			if x := &s.accesses.slots[i]; x.open {
-				return s.conflictError("close", coherence.Discard, "every place", 0, s.size, x)
+				return nil, s.conflictError("close", coherence.Discard, "every place", 0, s.size, x)
 			}
 		}
 	}
 	s.closed = true
+	c := cause{op: "Close", action: coherence.Discard}
 	var first error
 	keep := func(err error) {
 		if first == nil {
@@ -448,35 +493,50 @@ func (s *storage) close() error {
 	}
 	for _, r := range s.devs {
 		if r.mem != nil {
-			keep(r.free())
+			keep(r.free(c))
 		}
 	}
-	s.dropHost(keep)
+	for _, d := range s.leaving {
+		keep(d.end())
+	}
+	s.leaving = nil
+	u = s.host.lastUse()
+	s.dropHost(keep, c)
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
 	}
-	return first
+	return u, first
 }
 
 // dropHost gives the host's replica back.
-func (s *storage) dropHost(keep func(error)) {
+func (s *storage) dropHost(keep func(error), c cause) {
 	h := &s.host
+	if h.ptr != nil || h.mapper != nil {
+		s.noteReplica(EventFree, nil, c)
+	}
 	if h.mapper != nil && h.mapped != turnDevice {
 		if stream, err := h.mapper.Device().CopyStream(false); err == nil {
 			_ = h.hazards.order(stream, 0, s.size, true)
 			keep(stream.Unmap(h.mapper))
 		}
 	}
-	h.hazards.clear()
+	pooled := h.block.Live()
 	for _, m := range h.shares {
-		keep(m.Close())
+		if m != h.home || !pooled {
+			keep(m.Close())
+		}
 	}
 	for _, l := range h.locks {
 		if l.mem != nil {
 			keep(l.mem.Close())
 		}
 	}
+	if pooled {
+		keep(h.hazards.handBack(h.block, h.home.Device()))
+	}
+	h.hazards.clear()
+	h.block, h.base = pool.Block{}, 0
 	h.ptr, h.bytes, h.home, h.shares, h.locks, h.mapper = nil, nil, nil, nil, nil, nil
 	h.mapped, h.clean = turnDevice, false
 }

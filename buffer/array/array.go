@@ -265,6 +265,42 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 	return b, a.root.onDevice(stream)
 }
 
+// AcquireStrided is AcquireContext for any array. The lease's region is from the first of the elements in the
+// buffer to the last, and has the element with indices i, j, ... at [Array.Origin] plus i, j, ... times
+// [Array.Strides], in elements. What lies in the gaps is not brought there, and is to be left alone: it may be old, and
+// somebody else may be at it. The exception is an array that fills more than 4096 separate ranges, as for [Array.View];
+// with coherence.Overwrite such an array is acquired for reading and writing.
+func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
+	const op = "AcquireStrided"
+	if err := a.check(op); err != nil {
+		return buffer.Lease{}, err
+	}
+	if stream == nil {
+		return buffer.Lease{}, failure(op, hal.ErrInvalidArgument, "nil stream")
+	}
+	if err := a.root.onDevice(stream); err != nil {
+		return buffer.Lease{}, err
+	}
+	pieces := ranges(a.at.pieces(maxRuns))
+	held := 0
+	for _, p := range pieces {
+		held += p.Hi - p.Lo
+	}
+	if mode == coherence.Overwrite && held > a.Len() {
+		mode = coherence.ReadWrite
+	}
+	return a.root.b.AcquireRanges(ctx, stream, mode, pieces)
+}
+
+// Origin is how many elements behind the first of the array's elements in the buffer the one is whose indices are
+// all 0: more than 0 only if a stride is negative.
+func (a *Array[T]) Origin() int {
+	if a.root == nil {
+		return 0
+	}
+	return a.at.off - a.at.hull().lo
+}
+
 // Close closes the buffer of an array that made it. Views and arrays over the program's own buffer are
 // not closed, which gives an error of kind ErrInvalidArgument.
 func (a *Array[T]) Close() error {

@@ -564,8 +564,8 @@ func TestManyGoroutinesUpdateCrossingViews(t *testing.T) {
 	require.Equal(t, want, values(t, a))
 }
 
-// What an Overwrite has opened it writes, even if it gets no further.
-func TestOverwriteCutShortLeavesNoHoles(t *testing.T) {
+// The ranges of an Overwrite are entered together or not at all.
+func TestOverwriteCutShortChangesNothing(t *testing.T) {
 	_, s := openDevice(t)
 	a := counted(t, array.RowMajor, 4, 3)
 	onDevice(t, a, s)
@@ -582,7 +582,7 @@ func TestOverwriteCutShortLeavesNoHoles(t *testing.T) {
 	}
 	require.ErrorIs(t, column.Overwrite(short, set), context.DeadlineExceeded)
 	require.NoError(t, busy.Release())
-	require.Equal(t, []int32{0, -1, 2, 3, -2, 5, 6, 7, 8, 9, 10, 11}, values(t, a))
+	require.Equal(t, []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, values(t, a))
 	require.NoError(t, column.Overwrite(ctx, set))
 	require.Equal(t, []int32{-1, -2, -3, -4}, values(t, column))
 
@@ -649,4 +649,37 @@ func TestPackKeepsTheOrder(t *testing.T) {
 	require.Equal(t, []int32{1, 3, 5, 0, 2, 4}, values(t, p))
 	require.NoError(t, p.Set(ctx, 9, 0, 0))
 	require.Equal(t, []int32{0, 2, 4, 1, 3, 5}, values(t, f), "a copy")
+}
+
+// A strided view is acquired on a device without its gaps: they are neither brought there nor excluded.
+func TestAcquireStridedLeavesTheGapsAlone(t *testing.T) {
+	_, s := openDevice(t)
+	a := counted(t, array.RowMajor, 4, 3)
+	column := view(t)(a.Select(1, 1))
+	before := a.Stats()
+	l, err := column.AcquireStrided(ctx, s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.Equal(t, uint64(16), a.Stats().BytesCopied-before.BytesCopied)
+	require.Equal(t, uint64(4*10), l.Region().Len)
+	require.Zero(t, column.Origin())
+	other := view(t)(a.Select(1, 2))
+	require.NoError(t, other.Update(ctx, func(g array.Grid[int32]) error {
+		for _, p := range g.All() {
+			*p += 100
+		}
+		return nil
+	}), "the gaps are somebody else's")
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, view(t)(a.Select(0, 3)).View(short, func(array.Grid[int32]) error { return nil }), context.DeadlineExceeded)
+	for i := range uint64(4) {
+		r, err := l.Region().Sub(4*3*i, 4)
+		require.NoError(t, err)
+		require.NoError(t, s.Fill(r, hal.Pattern32(uint32(50+i))))
+	}
+	require.NoError(t, l.Release())
+	require.Equal(t, []int32{0, 50, 102, 3, 51, 105, 6, 52, 108, 9, 53, 111}, values(t, a))
+
+	_, err = column.AcquireStrided(ctx, nil, coherence.Read)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 }

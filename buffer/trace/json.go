@@ -1,67 +1,281 @@
 package trace
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// entry is one event of the trace event format, which Chrome and Perfetto read. Times are in
-// microseconds.
+// entry is one event of the Trace Event Format, which Chrome and Perfetto read. Times are in
+// microseconds since the beginning of the recording.
 type entry struct {
-	Name  string  `json:"name"`
-	Cat   string  `json:"cat,omitempty"`
-	Phase string  `json:"ph"`
-	At    float64 `json:"ts"`
-	Took  float64 `json:"dur,omitempty"`
-	Proc  int     `json:"pid"`
-	Track int     `json:"tid"`
-	Scope string  `json:"s,omitempty"`
-	Args  any     `json:"args,omitempty"`
+	Name    string  `json:"name"`
+	Cat     string  `json:"cat,omitempty"`
+	Phase   string  `json:"ph"`
+	At      micros  `json:"ts"`
+	Took    *micros `json:"dur,omitempty"` // of a slice
+	Proc    int     `json:"pid"`
+	Track   int     `json:"tid"`
+	ID      uint64  `json:"id,omitempty"` // of a flow
+	Binding string  `json:"bp,omitempty"` // of the end of a flow: "e", the slice that encloses it
+	Scope   string  `json:"s,omitempty"`  // of an instant: "t", its track
+	Args    any     `json:"args,omitempty"`
 }
 
+// micros is a time in nanoseconds that is written in microseconds, without loss.
+type micros int64
+
+func (m micros) MarshalJSON() ([]byte, error) {
+	b := strconv.AppendInt(nil, int64(m/1000), 10)
+	if ns := m % 1000; ns != 0 {
+		b = append(b, '.', byte('0'+ns/100), byte('0'+ns/10%10), byte('0'+ns%10))
+	}
+	return b, nil
+}
+
+func (m *micros) UnmarshalJSON(b []byte) error {
+	var f float64
+	if err := json.Unmarshal(b, &f); err != nil {
+		return err
+	}
+	*m = micros(f*1000 + 0.5)
+	return nil
+}
+
+// args are what the trace says about a span. Sizes and ranges are in bytes.
 type args struct {
-	Name    string `json:"name,omitempty"`
-	Buffer  uint64 `json:"buffer,omitempty"`
-	Lo      uint64 `json:"lo,omitempty"`
-	Hi      uint64 `json:"hi,omitempty"`
-	Bytes   uint64 `json:"bytes,omitempty"`
+	ID      uint64 `json:"id"`
+	Buffer  uint64 `json:"buffer"`
+	Lo      uint64 `json:"lo"`
+	Hi      uint64 `json:"hi"`
+	Bytes   uint64 `json:"bytes"`
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"`
 	Cause   string `json:"cause,omitempty"`
+	Action  string `json:"action,omitempty"`
+	For     uint64 `json:"for_buffer,omitempty"`
+	Why     string `json:"why,omitempty"`
 	Sources string `json:"sources,omitempty"`
+	Caller  string `json:"caller,omitempty"`
+	Asked   micros `json:"asked"` // when the call began, while ts is when the stream came to it
+	Call    micros `json:"call,omitempty"`
+	Stream  int    `json:"stream,omitempty"`
+	Kind    string `json:"kind,omitempty"`  // of what was asked for
+	Place   string `json:"place,omitempty"` // whose stream it was asked of
 }
 
-// WriteJSON writes the recording as a Chrome trace: a track per device and direction, and one for the
-// host; each event carries its buffer, range in bytes, cause, and the places that had the bytes.
+type named struct {
+	Name      string `json:"name"`
+	Place     string `json:"place,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Simulated bool   `json:"simulated,omitempty"`
+}
+
+type sorted struct {
+	Index int `json:"sort_index"`
+}
+
+type resident struct {
+	Bytes int64 `json:"bytes"`
+}
+
+// askCategory tells the calls that asked for work from the work itself.
+const askCategory = "ask"
+
+// encoder turns spans into entries: a process for the host and one for each device, a track for each stream, for
+// what happens to memory, and for what the program does. Spans come in the order of their ends or of
+// their beginnings.
+type encoder struct {
+	begun time.Time
+	write func(entry)
+
+	procs  []string // names of the places; a pid is the index plus 1
+	tracks []*lane  // a tid is the index plus 1
+	bytes  map[string]int64
+	latest map[string]micros // of the counter of each place: several buffers may report at once
+}
+
+// lane is one track. Where spans overlap, which they must not on a track, they are spread over several.
+type lane struct {
+	proc  int
+	name  string
+	n     int // of those with the same name, from 1
+	until micros
+}
+
+func newEncoder(begun time.Time, write func(entry)) *encoder {
+	return &encoder{begun: begun, write: write, bytes: map[string]int64{}, latest: map[string]micros{}}
+}
+
+func (e *encoder) at(t time.Time) micros { return micros(max(0, t.Sub(e.begun))) }
+
+// place introduces a place.
+func (e *encoder) place(p Place) {
+	e.procs = append(e.procs, p.Name)
+	pid := len(e.procs)
+	e.write(entry{Name: "process_name", Phase: "M", Proc: pid,
+		Args: named{Name: p.Label(), Place: p.Name, Title: p.Title, Simulated: p.Simulated}})
+	e.write(entry{Name: "process_sort_index", Phase: "M", Proc: pid, Args: sorted{pid}})
+	e.write(e.counter(p.Name, 0))
+}
+
+func (e *encoder) pid(place string) int { return slices.Index(e.procs, place) + 1 }
+
+// lane returns the tid of the first track of that name on which nothing is later than at.
+func (e *encoder) lane(place, name string, order int, at, until micros) int {
+	pid, n := e.pid(place), 0
+	for i, l := range e.tracks {
+		if l.proc != pid || l.name != name {
+			continue
+		}
+		n++
+		if l.until <= at {
+			l.until = until
+			return i + 1
+		}
+	}
+	e.tracks = append(e.tracks, &lane{proc: pid, name: name, n: n + 1, until: until})
+	tid := len(e.tracks)
+	shown := name
+	if n > 0 {
+		shown += " (" + strconv.Itoa(n+1) + ")"
+	}
+	e.write(entry{Name: "thread_name", Phase: "M", Proc: pid, Track: tid, Args: named{Name: shown}})
+	e.write(entry{Name: "thread_sort_index", Phase: "M", Proc: pid, Track: tid, Args: sorted{order}})
+	return tid
+}
+
+// The tracks of a place, in their order.
+const (
+	callsTrack  = "calls"
+	memoryTrack = "memory"
+	streamTrack = "stream "
+)
+
+// ask shows the call that gave a stream work, and begins the arrow from there to the work.
+func (e *encoder) ask(s Span) {
+	at, took := e.at(s.At), micros(s.Took)
+	a := e.args(s)
+	a.Kind, a.Place = s.Kind.String(), s.Place
+	tid := e.lane("host", callsTrack, 0, at, at+took)
+	e.write(entry{Name: s.Cause, Cat: askCategory, Phase: "X", At: at, Took: &took, Proc: 1, Track: tid, Args: a})
+	e.write(entry{Name: "asked for", Cat: askCategory, Phase: "s", At: at, Proc: 1, Track: tid, ID: s.ID})
+}
+
+// span shows what has ended.
+func (e *encoder) span(s Span) {
+	at, until := e.at(s.Begin), e.at(s.End)
+	took := until - at
+	x := entry{Name: s.label(), Cat: s.Kind.String(), Phase: "X", At: at, Took: &took, Proc: e.pid(s.Place), Args: e.args(s)}
+	switch {
+	case s.Stream > 0:
+		x.Track = e.lane(s.Place, streamTrack+strconv.Itoa(s.Stream), 1+s.Stream, at, until)
+	case s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree || s.Kind == buffer.EventEvict:
+		x.Track = e.lane(s.Place, memoryTrack, 1, at, until)
+	default:
+		x.Track = e.lane(s.Place, callsTrack, 0, at, until)
+	}
+	if s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree || s.Kind == buffer.EventAvoided {
+		x.Phase, x.Scope, x.Took = "i", "t", nil
+	}
+	e.write(x)
+	switch {
+	case s.Kind == buffer.EventAlloc:
+		e.write(e.resident(s, +1))
+	case s.Kind == buffer.EventFree:
+		e.write(e.resident(s, -1))
+	case s.Stream > 0 && s.Kind != buffer.EventUse:
+		e.write(entry{Name: "asked for", Cat: askCategory, Phase: "f", At: at, Proc: x.Proc, Track: x.Track, ID: s.ID, Binding: "e"})
+	}
+}
+
+func (e *encoder) resident(s Span, sign int64) entry {
+	e.bytes[s.To] += sign * int64(s.Hi-s.Lo)
+	return e.counter(s.To, e.at(s.Begin))
+}
+
+// counter is what replicas take at a place since the recording began. It is below zero if some that were there before were given back.
+func (e *encoder) counter(place string, at micros) entry {
+	at = max(at, e.latest[place])
+	e.latest[place] = at
+	return entry{Name: "resident", Phase: "C", At: at, Proc: e.pid(place), Args: resident{e.bytes[place]}}
+}
+
+func (e *encoder) args(s Span) args {
+	return args{ID: s.ID, Buffer: s.Buffer, Lo: s.Lo, Hi: s.Hi, Bytes: s.Hi - s.Lo, From: s.From, To: s.To, Cause: s.Cause,
+		Action: s.Action.String(), For: s.For, Why: s.Why, Sources: s.SourceNames, Caller: s.Caller, Asked: e.at(s.At),
+		Call: micros(s.Took), Stream: s.Stream}
+}
+
+// head and tail enclose the entries, which stand one on a line.
+func head(begun time.Time) string {
+	return `{"displayTimeUnit":"ns","otherData":{"producer":"halyard","begun":"` + begun.UTC().Format(time.RFC3339Nano) + `"},"traceEvents":[`
+}
+
+const tail = "\n]}\n"
+
+func line(x entry) []byte {
+	var b bytes.Buffer
+	j := json.NewEncoder(&b)
+	j.SetEscapeHTML(false)
+	_ = j.Encode(x) // to memory, of types that all have a form
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// WriteJSON writes the recording as a Chrome trace. Each place is a process in it: the host with the calls of the
+// program, its waits and its accesses, each device with a track per stream, one for what comes and goes in its
+// memory, and a counter of the bytes that replicas take. Each entry carries its buffer, range in bytes, cause,
+// where in the program that was, and the places that had the bytes; an arrow leads from the call to the copy.
 func (r *Recording) WriteJSON(w io.Writer) error {
-	spans := r.Spans()
-	names := tracks(spans)
-	var out struct {
-		Entries []entry `json:"traceEvents"`
-		Unit    string  `json:"displayTimeUnit"`
-	}
-	out.Unit = "ns"
-	out.Entries = append(out.Entries, entry{Name: "process_name", Phase: "M", Proc: 1, Args: args{Name: "halyard"}})
-	for i, n := range names {
-		out.Entries = append(out.Entries, entry{Name: "thread_name", Phase: "M", Proc: 1, Track: i + 1, Args: args{Name: n}})
-	}
-	for _, s := range spans {
-		e := entry{Name: s.label(), Cat: s.Kind.String(), Phase: "X", At: micros(s.At.Sub(r.begun)), Took: micros(s.End.Sub(s.At)),
-			Proc: 1, Track: slices.Index(names, s.Track) + 1,
-			Args: args{Buffer: s.Buffer, Lo: s.Lo, Hi: s.Hi, Bytes: s.Hi - s.Lo, Cause: s.Cause}}
-		if s.Kind == buffer.EventCopy {
-			a := e.Args.(args)
-			a.Sources = s.Sources.String()
-			e.Args = a
+	out := bytes.NewBufferString(head(r.begun))
+	first := true
+	e := newEncoder(r.begun, func(x entry) {
+		if !first {
+			out.WriteByte(',')
 		}
-		if s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree {
-			e.Phase, e.Scope = "i", "t"
-		}
-		out.Entries = append(out.Entries, e)
+		first = false
+		out.WriteByte('\n')
+		out.Write(line(x))
+	})
+	for _, p := range r.Places() {
+		e.place(p)
 	}
-	return json.NewEncoder(w).Encode(out)
+	type item struct {
+		at   time.Time
+		ask  bool
+		span Span
+	}
+	var items []item
+	for _, s := range r.Spans() {
+		items = append(items, item{s.Begin, false, s})
+		if s.Stream > 0 && s.Kind != buffer.EventUse {
+			items = append(items, item{s.At, true, s})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b item) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.span.ID, b.span.ID), cmp.Compare(order(a.ask), order(b.ask)))
+	})
+	for _, i := range items {
+		if i.ask {
+			e.ask(i.span)
+		} else {
+			e.span(i.span)
+		}
+	}
+	out.WriteString(tail)
+	_, err := w.Write(out.Bytes())
+	return err
 }
 
-func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+func order(ask bool) int {
+	if ask {
+		return 0
+	}
+	return 1
+}

@@ -7,25 +7,46 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// Log writes every event of every buffer to the logger, at level debug, until stop is called. Sizes are
-// in bytes.
+// LevelAccess is the level of what happens on every access: its end, and that its bytes were in place.
+const LevelAccess = slog.LevelDebug - 4
+
+// Log writes every event of every buffer to the logger until stop is called: copies, fills, replicas that
+// come and go, evictions and waits at level debug, accesses at LevelAccess. The message is
+// "halyard: " and the kind; sizes are in bytes. A record that concerns a simulated device has simulated=true.
 func Log(l *slog.Logger) (stop func()) {
 	return buffer.Observe(func(e buffer.Event) {
+		level := slog.LevelDebug
+		if e.Kind == buffer.EventUse || e.Kind == buffer.EventAvoided {
+			level = LevelAccess
+		}
 		ctx := context.Background()
-		if !l.Enabled(ctx, slog.LevelDebug) {
+		if !l.Enabled(ctx, level) {
 			return
 		}
-		attrs := []slog.Attr{slog.Uint64("buffer", e.Buffer), slog.String("at", e.To)}
+		attrs := make([]slog.Attr, 0, 16)
+		attrs = append(attrs, slog.Uint64("buffer", e.Buffer), slog.String("at", e.To))
 		if e.Kind == buffer.EventCopy {
-			attrs = append(attrs, slog.String("from", e.From), slog.String("sources", e.Sources.String()))
+			attrs = append(attrs, slog.String("from", e.From), slog.String("sources", e.SourceNames))
 		}
-		attrs = append(attrs, slog.Uint64("lo", e.Lo), slog.Uint64("hi", e.Hi))
+		attrs = append(attrs, slog.Uint64("lo", e.Lo), slog.Uint64("hi", e.Hi), slog.Uint64("bytes", e.Hi-e.Lo))
 		if e.Cause != "" {
-			attrs = append(attrs, slog.String("cause", e.Cause))
+			attrs = append(attrs, slog.String("cause", e.Cause), slog.String("action", e.Action.String()))
+		}
+		if e.Why != "" {
+			attrs = append(attrs, slog.String("why", e.Why))
+		}
+		if e.For != 0 {
+			attrs = append(attrs, slog.Uint64("for_buffer", e.For))
 		}
 		if e.Took > 0 {
 			attrs = append(attrs, slog.Duration("took", e.Took))
 		}
-		l.LogAttrs(ctx, slog.LevelDebug, "halyard: "+e.Kind.String(), attrs...)
+		if e.FromDevice != nil && e.FromDevice.Info().Simulated || e.ToDevice != nil && e.ToDevice.Info().Simulated {
+			attrs = append(attrs, slog.Bool("simulated", true))
+		}
+		if site := e.Site(); site != "" {
+			attrs = append(attrs, slog.String("site", site))
+		}
+		l.LogAttrs(ctx, level, "halyard: "+e.Kind.String(), attrs...)
 	})
 }

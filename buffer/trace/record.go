@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -10,36 +11,69 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Span is one event with its end.
+// Span is one event with its beginning and end, and where it is shown. Its Stream and devices are nil.
 type Span struct {
 	buffer.Event
-	Track string    // where it is shown: "host", "cuda:0 in", "cuda:0 out"
-	End   time.Time // At for what takes no time, or whose end could not be seen
+
+	Begin time.Time // when the stream came to it; At for what no stream does
+	End   time.Time // Begin for what takes no time, or whose end could not be seen
+
+	Place  string // "host" for what the program itself does: waits, accesses of the host; else the device's name
+	Stream int    // of what a stream does, its number at the place, from 1 in the order of first use; else 0
+	Caller string // file:line in the program that the event goes back to, "" if there is none
+	ID     uint64 // number of the event, from 1
+}
+
+// Place is the host or a device, as it appears in a recording.
+type Place struct {
+	Name      string // "host", "cuda:0"
+	Title     string // for people; "" for the host
+	Simulated bool   // there is no such hardware here
+}
+
+// Label is the place's name, which says so if it is simulated.
+func (p Place) Label() string {
+	if p.Simulated {
+		return p.Name + " (simulated)"
+	}
+	return p.Name
 }
 
 // Recording is what happened between Record and Stop.
 type Recording struct {
+	c *collector
+
 	mu     sync.Mutex
-	stop   func()
-	open   sync.WaitGroup
 	begun  time.Time
 	ended  time.Time
 	spans  []Span
-	latest map[weak.Pointer[hal.Stream]]time.Time // end of the last span of a stream, in which work is done in order
+	places []Place
 }
 
 // Record begins to collect the events of all buffers. The recording holds every event in memory until
 // it is dropped. Several can run at once.
 func Record() *Recording {
-	r := &Recording{begun: time.Now(), latest: map[weak.Pointer[hal.Stream]]time.Time{}}
-	r.stop = buffer.Observe(r.observe)
+	r := &Recording{begun: time.Now()}
+	r.c = collect(nil, r.add, func(p Place) {
+		r.mu.Lock()
+		r.places = append(r.places, p)
+		r.mu.Unlock()
+	})
 	return r
 }
 
-// Stop ends the recording, after the copies that it has seen begin are done.
+func (r *Recording) add(s Span) {
+	r.mu.Lock()
+	r.spans = append(r.spans, s)
+	r.mu.Unlock()
+}
+
+// Stop ends the recording, after the copies that it has seen begin are done. Of those that are not
+// done after ten seconds, only the beginning is recorded. Stopping again does nothing.
 func (r *Recording) Stop() {
-	r.stop()
-	r.open.Wait()
+	if r.c != nil {
+		r.c.close()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended.IsZero() {
@@ -52,58 +86,185 @@ func (r *Recording) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	spans := slices.Clone(r.spans)
-	slices.SortStableFunc(spans, func(a, b Span) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(spans, func(a, b Span) int {
+		return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.ID, b.ID))
+	})
 	return spans
 }
 
-func (r *Recording) observe(e buffer.Event) {
-	stream := e.Stream
-	e.Stream = nil // a recording keeps no stream from being closed or found leaked
-	s := Span{Event: e, Track: track(e), End: e.At.Add(e.Took)}
-	if stream == nil {
-		r.add(s)
-		return
-	}
-	r.open.Add(1)
-	err := stream.Call(func() {
-		defer r.open.Done()
-		r.done(s, stream)
-	})
-	if err != nil {
-		r.open.Done()
-		r.add(s)
-	}
-}
-
-func (r *Recording) add(s Span) {
-	r.mu.Lock()
-	r.spans = append(r.spans, s)
-	r.mu.Unlock()
-}
-
-// done adds a copy that has just ended. It began when the one before it on the stream had ended.
-func (r *Recording) done(s Span, stream *hal.Stream) {
+// Places returns the places of the recording, the host first.
+func (r *Recording) Places() []Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.End = time.Now()
-	key := weak.Make(stream)
-	if last := r.latest[key]; last.After(s.At) && last.Before(s.End) {
-		s.At = last
-	}
-	if s.End.After(r.latest[key]) {
-		r.latest[key] = s.End
-	}
-	r.spans = append(r.spans, s)
+	return slices.Clone(r.places)
 }
 
-func track(e buffer.Event) string {
-	switch {
-	case e.Kind == buffer.EventCopy && e.To == "host":
-		return e.From + " out"
-	case e.Kind == buffer.EventCopy || e.Kind == buffer.EventFill && e.To != "host":
-		return e.To + " in"
+// patience is how long a recording that ends waits for copies under way.
+const patience = 10 * time.Second
+
+// collector makes spans of events.
+type collector struct {
+	stop  func()
+	asked func(Span)  // called when a stream is given work, if not nil
+	done  func(Span)  // called when the span has ended
+	place func(Place) // called before a place is first named
+
+	mu      sync.Mutex
+	ids     uint64
+	places  map[string]bool
+	streams map[weak.Pointer[hal.Stream]]*queue
+	count   map[string]int // streams of each place
+	open    int
+	idle    chan struct{} // closed when nothing is open and nothing new can come
+	closed  bool
+}
+
+// queue is the work of one stream that is recorded and not done, in order.
+type queue struct {
+	place  string
+	number int
+	last   time.Time // end of the latest that is done
+	spans  []Span
+}
+
+func collect(asked, done func(Span), place func(Place)) *collector {
+	c := &collector{asked: asked, done: done, place: place, places: map[string]bool{},
+		streams: map[weak.Pointer[hal.Stream]]*queue{}, count: map[string]int{}, idle: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.see("host", nil)
+	c.stop = buffer.Observe(c.observe)
+	return c
+}
+
+// see reports a place once; c.mu is held.
+func (c *collector) see(name string, dev *hal.Device) {
+	if c.places[name] || name == "" {
+		return
 	}
-	return e.To
+	c.places[name] = true
+	p := Place{Name: name}
+	if dev != nil {
+		info := dev.Info()
+		p.Title, p.Simulated = info.Name, info.Simulated
+	}
+	c.place(p)
+}
+
+func (c *collector) observe(e buffer.Event) {
+	stream, caller := e.Stream, e.Site()
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.see(e.From, e.FromDevice)
+	c.see(e.To, e.ToDevice)
+	c.ids++
+	s := Span{Event: e, Begin: e.At, End: e.At, Place: "host", Caller: caller, ID: c.ids}
+	// A recording keeps no stream from being closed or found leaked.
+	s.Event.Stream, s.FromDevice, s.ToDevice = nil, nil, nil
+	if stream == nil {
+		s.End = e.At.Add(e.Took)
+		switch e.Kind {
+		case buffer.EventAlloc, buffer.EventFree, buffer.EventEvict:
+			s.Place = e.To
+		}
+		c.done(s)
+		c.mu.Unlock()
+		return
+	}
+	q := c.queue(stream)
+	s.Place, s.Stream = q.place, q.number
+	if c.asked != nil && (e.Kind == buffer.EventCopy || e.Kind == buffer.EventFill) {
+		c.asked(s)
+	}
+	q.spans = append(q.spans, s)
+	c.open++
+	c.mu.Unlock()
+	if err := stream.Call(func() { c.finish(q, s.ID, time.Now()) }); err != nil {
+		c.finish(q, s.ID, time.Time{})
+	}
+}
+
+func (c *collector) queue(stream *hal.Stream) *queue {
+	key := weak.Make(stream)
+	q := c.streams[key]
+	if q == nil {
+		dev := stream.Device()
+		c.see(dev.Name(), dev)
+		c.count[dev.Name()]++
+		q = &queue{place: dev.Name(), number: c.count[dev.Name()]}
+		c.streams[key] = q
+	}
+	return q
+}
+
+// finish ends a span of a stream, and those before it: a stream does its work in order, while callbacks may
+// come in any. The zero time says that the end is not known.
+func (c *collector) finish(q *queue, id uint64, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(q.spans, func(s Span) bool { return s.ID == id })
+	if i < 0 {
+		return
+	}
+	for _, s := range q.spans[:i+1] {
+		if q.last.After(s.Begin) {
+			s.Begin = q.last
+		}
+		s.End = s.Begin
+		if at.After(s.End) {
+			s.End = at
+		}
+		q.last = s.End
+		c.done(s)
+		c.open--
+	}
+	q.spans = slices.Delete(q.spans, 0, i+1)
+	if c.open == 0 && c.closed {
+		close(c.idle)
+	}
+}
+
+// close ends the collection when what is under way has ended, or has been given up.
+func (c *collector) close() {
+	c.stop()
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		<-c.idle
+		return
+	}
+	c.closed = true
+	if c.open == 0 {
+		close(c.idle)
+	}
+	c.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-c.idle:
+		return
+	case <-timer.C:
+	}
+	c.mu.Lock()
+	var stuck []*queue
+	for _, q := range c.streams {
+		if len(q.spans) > 0 {
+			stuck = append(stuck, q)
+		}
+	}
+	c.mu.Unlock()
+	for _, q := range stuck {
+		c.mu.Lock()
+		id := uint64(0)
+		if n := len(q.spans); n > 0 {
+			id = q.spans[n-1].ID
+		}
+		c.mu.Unlock()
+		c.finish(q, id, time.Time{})
+	}
 }
 
 // label says in a few words what a span is.
@@ -113,26 +274,10 @@ func (s *Span) label() string {
 		return s.From + " → " + s.To
 	case buffer.EventFill:
 		return "zeros → " + s.To
+	case buffer.EventWait:
+		return "wait for " + s.Why
+	case buffer.EventUse:
+		return "use: " + s.Cause
 	}
 	return s.Kind.String()
-}
-
-// tracks lists the tracks of spans, the host first.
-func tracks(spans []Span) []string {
-	var names []string
-	for _, s := range spans {
-		if !slices.Contains(names, s.Track) {
-			names = append(names, s.Track)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		switch {
-		case a == b:
-			return 0
-		case a == "host" || b != "host" && a < b:
-			return -1
-		}
-		return 1
-	})
-	return names
 }

@@ -4,82 +4,375 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-halyard/halyard/buffer"
 )
 
-var colours = map[buffer.EventKind]string{
-	buffer.EventCopy:  "#3b82c4",
-	buffer.EventFill:  "#8a8f98",
-	buffer.EventAlloc: "#3f9b57",
-	buffer.EventFree:  "#c2803a",
-	buffer.EventWait:  "#b9504f",
+// look is one kind of bar: its class in the picture, and its name in the legend.
+type look struct{ class, name string }
+
+// looks are the kinds of bars, in the order of the legend.
+var looks = []look{
+	{"in", "copy to a device"}, {"out", "copy to the host"}, {"across", "copy between devices"}, {"fill", "clear"},
+	{"use", "work of a lease"}, {"host", "access of the host"}, {"wait", "wait of the host"}, {"evict", "eviction"}, {"res", "resident bytes"},
 }
 
-// WriteSVG draws the recording as a timeline: a row per track, time from left to right. The mouse over a
-// bar tells what it is.
-func (r *Recording) WriteSVG(w io.Writer) error {
-	const (
-		left, right, top = 120, 20, 34
-		width, row, bar  = 960, 30, 18
-	)
+func (s *Span) class() string {
+	switch s.Kind {
+	case buffer.EventCopy:
+		switch {
+		case s.To == "host":
+			return "out"
+		case s.From == "host":
+			return "in"
+		}
+		return "across"
+	case buffer.EventFill:
+		return "fill"
+	case buffer.EventUse:
+		if s.Stream == 0 {
+			return "host"
+		}
+		return "use"
+	case buffer.EventWait:
+		return "wait"
+	case buffer.EventEvict:
+		return "evict"
+	}
+	return "" // not drawn
+}
+
+// The style is one picture for light and one for dark surroundings. Both stand on a ground of their own, so that
+// either can be read wherever it is shown.
+const style = `<style>
+.ground{fill:#ffffff;stroke:#c9d1d9}.bar{stroke:#ffffff;stroke-width:.8}.band{fill:#f3f5f8}.grid{stroke:#dfe4ea}.title{fill:#1b2229}.name{fill:#1b2229}.small{fill:#57606a}.on{fill:#ffffff}
+.in{fill:#1f6fc4}.out{fill:#7d4cc2}.across{fill:#0f7f8c}.fill{fill:#7a828c}.use{fill:#2b8a4b}.host{fill:#8a6d1d}.wait{fill:#c0392b}.evict{fill:#c2580e}.res{fill:#1f6fc4;fill-opacity:.18;stroke:#1f6fc4}
+@media (prefers-color-scheme:dark){
+.ground{fill:#10151c;stroke:#30363d}.bar{stroke:#10151c;stroke-width:.8}.band{fill:#171e27}.grid{stroke:#2a323c}.title{fill:#e6edf3}.name{fill:#e6edf3}.small{fill:#9aa5b1}.on{fill:#0b0f14}
+.in{fill:#6cb0f5}.out{fill:#bd97f5}.across{fill:#4cc5d1}.fill{fill:#99a3ae}.use{fill:#5cc97f}.host{fill:#d8b54a}.wait{fill:#f2766a}.evict{fill:#f09a55}.res{fill:#6cb0f5;fill-opacity:.18;stroke:#6cb0f5}
+}
+</style>
+`
+
+const (
+	pictureWidth = 1200
+	chartLeft    = 150
+	chartRight   = 24
+	rowHeight    = 28
+	barHeight    = 18
+	curveHeight  = 24
+	markHeight   = 12 // of the line of marks over the curve
+	bandHeight   = 26
+	letter       = 6.1 // width of a letter of a bar's text, about
+)
+
+// row is one line of the picture.
+type row struct {
+	name   string
+	spans  []Span
+	memory bool // a curve of resident bytes, with evictions as marks
+}
+
+// WriteSVG draws the recording as a timeline with a title: places from top to bottom, each with a row per stream, a row
+// with the bytes that replicas take there and, at the host, rows of what the program did; time
+// from left to right. The mouse over a bar tells what it is and why.
+func (r *Recording) WriteSVG(w io.Writer, title string) error {
 	spans := r.Spans()
-	names := tracks(spans)
-	begin, end := r.begun, r.begun
-	for i, s := range spans {
-		if i == 0 {
-			begin = s.At
+	begin, end := time.Time{}, time.Time{}
+	for _, s := range spans {
+		if begin.IsZero() || s.Begin.Before(begin) {
+			begin = s.Begin
 		}
 		if s.End.After(end) {
 			end = s.End
 		}
 	}
 	total := max(end.Sub(begin), time.Microsecond)
-	at := func(t time.Time) float64 {
-		return left + float64(t.Sub(begin))/float64(total)*(width-left-right)
+	x := func(t time.Time) float64 {
+		return chartLeft + float64(t.Sub(begin))/float64(total)*(pictureWidth-chartLeft-chartRight)
 	}
-	height := top + row*len(names) + 44
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
-	const ticks = 6
-	for i := range ticks + 1 {
-		x := left + float64(i)/ticks*(width-left-right)
-		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#dddddd"/>`, x, top-6, x, top+row*len(names))
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" fill="#555555" text-anchor="middle">%s</text>`+"\n", x, top-14, span(total*time.Duration(i)/ticks))
-	}
-	for i, n := range names {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#222222" text-anchor="end">%s</text>`+"\n", left-10, top+i*row+bar-4, html.EscapeString(n))
-	}
-	for _, s := range spans {
-		for i, n := range names {
-			if n != s.Track {
-				continue
-			}
-			x := at(s.At)
-			wide := max(at(s.End)-x, 2)
-			fmt.Fprintf(&b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s" fill-opacity="0.85"><title>%s</title></rect>`+"\n",
-				x, top+i*row, wide, bar, colours[s.Kind], html.EscapeString(fmt.Sprintf("%s, buffer %d [%d, %d), %s, %s",
-					s.label(), s.Buffer, s.Lo, s.Hi, s.Cause, span(s.End.Sub(s.At)))))
+
+	var body strings.Builder
+	const top = 78
+	y := top
+	var simulated []string
+	for _, p := range r.Places() {
+		rows := rowsOf(p.Name, spans)
+		if len(rows) == 0 {
+			continue
 		}
+		if p.Simulated {
+			simulated = append(simulated, p.Name)
+		}
+		fmt.Fprintf(&body, `<rect class="band" x="12" y="%d" width="%d" height="%d" rx="5"/>`, y, pictureWidth-24, bandHeight)
+		fmt.Fprintf(&body, `<text class="name" x="22" y="%d" font-weight="bold">%s</text>`+"\n", y+17, html.EscapeString(p.Label()))
+		y += bandHeight + 5
+		for _, row := range rows {
+			at := y + 13
+			if row.memory {
+				at += markHeight
+				drawMemory(&body, row.spans, x, end, y+markHeight)
+			}
+			fmt.Fprintf(&body, `<text class="small" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", chartLeft-10, at, html.EscapeString(row.name))
+			for _, s := range row.spans {
+				drawBar(&body, s, x, y)
+			}
+			y += rowHeight
+			if row.memory {
+				y += markHeight + curveHeight - barHeight
+			}
+		}
+		y += 5
 	}
-	x := left
-	for _, k := range []buffer.EventKind{buffer.EventCopy, buffer.EventFill, buffer.EventAlloc, buffer.EventFree, buffer.EventWait} {
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d" fill="#222222">%s</text>`+"\n",
-			x, height-24, colours[k], x+18, height-14, k)
-		x += 90
+
+	var b strings.Builder
+	height := y + 62
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title" font-family="Helvetica, Arial, 'Liberation Sans', sans-serif" font-size="12">`+"\n",
+		pictureWidth, height, pictureWidth, height)
+	fmt.Fprintf(&b, `<title id="title">%s</title>`+"\n%s", html.EscapeString(title), style)
+	fmt.Fprintf(&b, `<rect class="ground" x="0.5" y="0.5" width="%d" height="%d" rx="10"/>`+"\n", pictureWidth-1, height-1)
+	fmt.Fprintf(&b, `<text class="title" x="22" y="32" font-size="17" font-weight="bold">%s</text>`, html.EscapeString(title))
+	fmt.Fprintf(&b, `<text class="small" x="%d" y="32" text-anchor="end">%s</text>`+"\n", pictureWidth-chartRight, html.EscapeString(sums(spans)))
+	drawAxis(&b, total, top, y)
+	b.WriteString(body.String())
+	drawLegend(&b, spans, y+22)
+	if len(simulated) > 0 {
+		fmt.Fprintf(&b, `<text class="small" x="22" y="%d">%s: simulated, there is no such hardware here</text>`+"\n",
+			y+48, html.EscapeString(strings.Join(simulated, ", ")))
 	}
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func span(d time.Duration) string {
+// rowsOf sorts the spans of a place into rows in which they do not overlap.
+func rowsOf(place string, spans []Span) []row {
+	streams := map[int]int{} // index of the row
+	var memory row
+	var calls []row
+	var work []row
+	for _, s := range spans {
+		switch {
+		case s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree || s.Kind == buffer.EventEvict:
+			if s.Place == place {
+				memory.spans = append(memory.spans, s)
+			}
+		case s.Place != place || s.class() == "":
+		case s.Stream > 0:
+			i, ok := streams[s.Stream]
+			if !ok {
+				i = len(work)
+				streams[s.Stream] = i
+				work = append(work, row{name: fmt.Sprintf("stream %d", s.Stream)})
+			}
+			work[i].spans = append(work[i].spans, s)
+		default:
+			i := slices.IndexFunc(calls, func(r row) bool { return !r.spans[len(r.spans)-1].End.After(s.Begin) })
+			if i < 0 {
+				i = len(calls)
+				calls = append(calls, row{name: "program"})
+			}
+			calls[i].spans = append(calls[i].spans, s)
+		}
+	}
+	slices.SortFunc(work, func(a, b row) int { return a.spans[0].Stream - b.spans[0].Stream })
+	rows := append(calls, work...)
+	if place != "host" && len(memory.spans) > 0 {
+		memory.name, memory.memory = "memory", true
+		if p := peak(memory.spans); p > 0 {
+			memory.name = "memory, " + sizeText(uint64(p))
+		}
+		rows = append(rows, memory)
+	}
+	return rows
+}
+
+func drawBar(b *strings.Builder, s Span, x func(time.Time) float64, y int) {
+	class := s.class()
+	if class == "" {
+		return
+	}
+	left := x(s.Begin)
+	wide := max(x(s.End)-left, 1.5)
+	if class == "evict" {
+		fmt.Fprintf(b, `<path class="evict" d="M%.1f %dl5 9h-10z"><title>%s</title></path>`+"\n", left, y, html.EscapeString(s.story()))
+		return
+	}
+	fmt.Fprintf(b, `<rect class="bar %s" x="%.1f" y="%d" width="%.1f" height="%d" rx="%.1f"><title>%s</title></rect>`,
+		class, left, y, wide, barHeight, min(3, wide/3), html.EscapeString(s.story()))
+	for _, text := range s.texts() {
+		if float64(utf8.RuneCountInString(text))*letter+8 <= wide {
+			fmt.Fprintf(b, `<text class="on" x="%.1f" y="%d" font-size="11" text-anchor="middle">%s</text>`, left+wide/2, y+13, html.EscapeString(text))
+			break
+		}
+	}
+	b.WriteByte('\n')
+}
+
+// texts are what can be written on the bar, the longest first.
+func (s *Span) texts() []string {
+	name := fmt.Sprintf("buffer %d", s.Buffer)
+	short := fmt.Sprintf("b%d", s.Buffer)
+	switch s.Kind {
+	case buffer.EventCopy:
+		why := s.Cause
+		if s.For != 0 {
+			why = fmt.Sprintf("room for %d", s.For)
+		}
+		return []string{name + ": " + why, name, short}
+	case buffer.EventWait:
+		return []string{"wait: " + s.Cause, "wait"}
+	case buffer.EventUse:
+		return []string{name + ": " + s.Action.String(), name, short}
+	}
+	return []string{name, short}
+}
+
+// story is all that is known about a span, for people.
+func (s *Span) story() string {
+	t := fmt.Sprintf("%s, buffer %d, bytes [%d, %d)", s.label(), s.Buffer, s.Lo, s.Hi)
+	if d := s.End.Sub(s.Begin); d > 0 {
+		t += ", " + durationText(d)
+	}
+	if s.Cause != "" {
+		t += fmt.Sprintf("; because of %s for %v", s.Cause, s.Action)
+	}
+	if s.For != 0 {
+		t += fmt.Sprintf("; room for buffer %d (%s)", s.For, s.Why)
+	}
+	if s.SourceNames != "" {
+		t += "; current at " + s.SourceNames
+	}
+	if s.Caller != "" {
+		dir, file := path.Split(filepath.ToSlash(s.Caller))
+		t += "; " + path.Join(path.Base(dir), file)
+	}
+	return t
+}
+
+// peak is the most bytes that replicas take at once.
+func peak(spans []Span) (most int64) {
+	var now int64
+	for _, s := range spans {
+		now += change(s)
+		most = max(most, now)
+	}
+	return most
+}
+
+// change is how many bytes more replicas take after the span.
+func change(s Span) int64 {
+	switch s.Kind {
+	case buffer.EventAlloc:
+		return int64(s.Hi - s.Lo)
+	case buffer.EventFree:
+		return -int64(s.Hi - s.Lo)
+	}
+	return 0
+}
+
+// drawMemory draws the bytes that replicas take, as steps.
+func drawMemory(b *strings.Builder, spans []Span, x func(time.Time) float64, end time.Time, y int) {
+	most := peak(spans)
+	if most == 0 {
+		return
+	}
+	var now int64
+	bottom := float64(y + curveHeight)
+	fmt.Fprintf(b, `<path class="res" d="M%.1f %.1f`, x(spans[0].Begin), bottom)
+	for _, s := range spans {
+		if d := change(s); d != 0 {
+			now += d
+			fmt.Fprintf(b, "H%.1fV%.1f", x(s.Begin), bottom-float64(max(now, 0))/float64(most)*(curveHeight-2))
+		}
+	}
+	fmt.Fprintf(b, `H%.1fV%.1fZ"><title>at most %s</title></path>`+"\n", x(end), bottom, sizeText(uint64(most)))
+}
+
+// drawAxis draws lines at round times.
+func drawAxis(b *strings.Builder, total time.Duration, top, bottom int) {
+	const lines = 9
+	step := math.Pow(10, math.Floor(math.Log10(float64(total)/lines)))
+	for _, f := range []float64{1, 2, 5, 10} {
+		if float64(total)/(step*f) <= lines {
+			step *= f
+			break
+		}
+	}
+	unit, name := 1e3, "µs"
+	switch {
+	case float64(total) >= 2e9:
+		unit, name = 1e9, "s"
+	case float64(total) >= 2e6:
+		unit, name = 1e6, "ms"
+	}
+	for i := 0; float64(i)*step <= float64(total); i++ {
+		t := float64(i) * step
+		x := chartLeft + t/float64(total)*(pictureWidth-chartLeft-chartRight)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, x, top-8, x, bottom)
+		fmt.Fprintf(b, `<text class="small" x="%.1f" y="%d" text-anchor="middle" font-size="11">%g %s</text>`+"\n", x, top-14, math.Round(t/unit*1e3)/1e3, name)
+	}
+}
+
+// drawLegend names the kinds of bars that there are.
+func drawLegend(b *strings.Builder, spans []Span, y int) {
+	x := 22.0
+	for _, l := range looks {
+		if !slices.ContainsFunc(spans, func(s Span) bool {
+			return s.class() == l.class || l.class == "res" && s.Kind == buffer.EventAlloc && s.Place != "host"
+		}) {
+			continue
+		}
+		if l.class == "evict" {
+			fmt.Fprintf(b, `<path class="evict" d="M%.1f %dl5 9h-10z"/>`, x+6, y-9)
+		} else {
+			fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%d" width="12" height="12" rx="2"/>`, l.class, x, y-10)
+		}
+		fmt.Fprintf(b, `<text class="small" x="%.1f" y="%d">%s</text>`+"\n", x+18, y, l.name)
+		x += 18 + float64(len(l.name))*letter + 22
+	}
+}
+
+// sums says in a line what was moved and what was not.
+func sums(spans []Span) string {
+	var c Counts
+	c.BytesByCause, c.BytesByLink = map[string]uint64{}, map[string]uint64{}
+	for _, s := range spans {
+		c.add(s.Event)
+	}
+	t := fmt.Sprintf("copied %s, avoided %s", sizeText(c.BytesCopied), sizeText(c.BytesAvoided))
+	switch {
+	case c.Evictions == 1:
+		t += ", 1 eviction"
+	case c.Evictions > 1:
+		t += fmt.Sprintf(", %d evictions", c.Evictions)
+	}
+	return t
+}
+
+func sizeText(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, u := float64(n)/1024, 0
+	for v >= 1024 && u < len(units)-1 {
+		v, u = v/1024, u+1
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + " " + units[u:u+1] + "iB"
+}
+
+func durationText(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
-		return fmt.Sprintf("%.0f µs", float64(d)/1e3)
+		return fmt.Sprintf("%.1f µs", float64(d)/1e3)
 	case d < time.Second:
 		return fmt.Sprintf("%.2f ms", float64(d)/1e6)
 	}

@@ -3,41 +3,123 @@ package trace_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/tracecheck"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if how := os.Getenv(childVariable); how != "" {
+		childMain(how)
+	}
+	goleak.VerifyTestMain(m)
+}
 
-// work moves 4000 bytes to the device and back, with one wait for a stream that is held shut, and one eviction.
+func open(tb testing.TB, name string, discrete, ordinal int) *hal.Device {
+	tb.Helper()
+	d, err := hal.OpenWith(context.Background(), host.New(host.Options{Name: name, Discrete: discrete}), ordinal)
+	require.NoError(tb, err)
+	return d
+}
+
+// work moves 4000 bytes to the device and back, with one access that finds its bytes in place, and two evictions, one
+// of them to make room for a second buffer.
 func work(tb testing.TB) {
 	tb.Helper()
 	ctx := context.Background()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "demo", Discrete: 1}), 1)
-	require.NoError(tb, err)
+	d := open(tb, "demo", 1, 1)
 	defer func() { require.NoError(tb, d.Close()) }()
+	buffer.SetBudget(d, 5000)
 	b, err := buffer.From(make([]float32, 1000))
 	require.NoError(tb, err)
 	defer func() { require.NoError(tb, b.Close()) }()
+	other, err := buffer.From(make([]float32, 500))
+	require.NoError(tb, err)
+	defer func() { require.NoError(tb, other.Close()) }()
 	require.NoError(tb, b.SyncTo(ctx, d))
 	s, err := d.CopyStream(false)
 	require.NoError(tb, err)
 	require.NoError(tb, b.MarkModified(s))
+	l, err := b.Acquire(s, coherence.ReadWrite)
+	require.NoError(tb, err)
+	require.NoError(tb, l.Release())
+	require.NoError(tb, other.Prefetch(s))
 	require.NoError(tb, b.View(ctx, func([]float32) error { return nil }))
-	require.NoError(tb, b.Evict(ctx, d))
+	require.NoError(tb, other.Evict(ctx, d))
+}
+
+// did is what work does, without waits, which hang on timing.
+var did = []string{
+	"alloc at host: Overwrite",
+	"use at host: Overwrite",
+	"alloc at host: Overwrite",
+	"use at host: Overwrite",
+	"alloc at demo:1: SyncTo",
+	"copy at demo:1 on stream 1: SyncTo, 4000 bytes of host",
+	"avoided at demo:1: Acquire",
+	"use at demo:1 on stream 1: Acquire",
+	"copy at host on stream 2: Prefetch, 4000 bytes of demo:1, room for the other",
+	"evict at demo:1: Prefetch, room for the other",
+	"free at demo:1: Prefetch, room for the other",
+	"alloc at demo:1: Prefetch",
+	"copy at demo:1 on stream 1: Prefetch, 2000 bytes of host",
+	"avoided at host: View",
+	"use at host: View",
+	"evict at demo:1: Evict",
+	"free at demo:1: Evict",
+	"free at host: Close",
+	"free at host: Close",
+}
+
+// told are the spans, in the order of their events and in the form of did.
+func told(tb testing.TB, spans []trace.Span) []string {
+	tb.Helper()
+	slices.SortFunc(spans, func(a, b trace.Span) int { return int(a.ID) - int(b.ID) })
+	var lines []string
+	for _, s := range spans {
+		assert.False(tb, s.End.Before(s.Begin))
+		assert.False(tb, s.Begin.Before(s.At))
+		assert.Regexp(tb, `/trace_test\.go:\d+$`, s.Caller)
+		if s.Kind == buffer.EventWait {
+			continue
+		}
+		l := fmt.Sprintf("%v at %s", s.Kind, s.To)
+		if s.Stream > 0 {
+			assert.Equal(tb, "demo:1", s.Place)
+			l += fmt.Sprintf(" on stream %d", s.Stream)
+		}
+		l += ": " + s.Cause
+		if s.Kind == buffer.EventCopy {
+			l += fmt.Sprintf(", %d bytes of %s", s.Hi-s.Lo, s.SourceNames)
+		}
+		if s.For != 0 {
+			assert.Equal(tb, "budget", s.Why)
+			assert.Equal(tb, s.Buffer+1, s.For)
+			l += ", room for the other"
+		}
+		lines = append(lines, l)
+	}
+	return lines
 }
 
 func TestRecordingAsChromeTrace(t *testing.T) {
@@ -46,35 +128,204 @@ func TestRecordingAsChromeTrace(t *testing.T) {
 	r.Stop()
 	r.Stop()
 	work(t) // not recorded
+	require.Equal(t, did, told(t, r.Spans()))
+	assert.Equal(t, []trace.Place{{Name: "host"}, {Name: "demo:1", Title: r.Places()[1].Title, Simulated: true}}, r.Places())
+
 	var out bytes.Buffer
 	require.NoError(t, r.WriteJSON(&out))
-	var got struct {
-		TraceEvents []struct {
-			Name, Ph string
-			Ts, Dur  float64
-			Tid      int
-			Args     map[string]any
+	require.NoError(t, tracecheck.Check(bytes.NewReader(out.Bytes())))
+	for _, says := range []string{`"name":"demo:1 (simulated)"`, `"name":"stream 1"`, `"name":"memory"`, `"name":"calls"`,
+		`"ph":"C"`, `"args":{"bytes":4000}`, `"ph":"s"`, `"ph":"f"`, `"cause":"Prefetch","action":"Evict"`} {
+		assert.Contains(t, out.String(), says)
+	}
+	assert.Equal(t, strings.Count(out.String(), `"ph":"f"`), strings.Count(out.String(), `"ph":"s"`))
+	assert.Equal(t, 3, strings.Count(out.String(), `"ph":"f"`), "an arrow for each copy")
+}
+
+// What was written is read back: every span, to the nanosecond.
+func TestChromeTraceIsReadBack(t *testing.T) {
+	r := trace.Record()
+	work(t)
+	r.Stop()
+	var out bytes.Buffer
+	require.NoError(t, r.WriteJSON(&out))
+	back, err := trace.Read(&out)
+	require.NoError(t, err)
+	require.Equal(t, did, told(t, back.Spans()))
+	require.Equal(t, r.Places(), back.Places())
+	a, b := r.Spans(), back.Spans()
+	for i := range a {
+		assert.Equal(t, a[i].Begin.Sub(a[0].Begin), b[i].Begin.Sub(b[0].Begin))
+		assert.Equal(t, a[i].End.Sub(a[0].Begin), b[i].End.Sub(b[0].Begin))
+		assert.Equal(t, a[i].At.Sub(a[0].Begin), b[i].At.Sub(b[0].Begin))
+		assert.Equal(t, a[i].Took, b[i].Took)
+		assert.Equal(t, a[i].Action, b[i].Action)
+	}
+	back.Stop() // does nothing
+}
+
+func TestWhatIsNoTraceIsRefused(t *testing.T) {
+	r := trace.Record()
+	work(t)
+	r.Stop()
+	var out bytes.Buffer
+	require.NoError(t, r.WriteJSON(&out))
+	for _, c := range []struct{ old, new string }{
+		{`"producer":"halyard"`, `"producer":"other"`},
+		{`{"displayTimeUnit"`, `["displayTimeUnit"`},
+		{`"action":"Overwrite"`, `"action":"Sing"`},
+		{`"lo":0,"hi":4000`, `"lo":5000,"hi":4000`},
+		{`"pid":1,"tid":0`, `"pid":3,"tid":0`},
+		{`"bytes":4000,"to"`, `"bytes":"x","to"`},
+		{`"kind":"copy"`, `"kind":"cope"`},
+		{`"kind":"copy","place":"demo:1"`, `"kind":"copy","place":"demo:2"`},
+	} {
+		require.Contains(t, out.String(), c.old)
+		_, err := trace.Read(strings.NewReader(strings.Replace(out.String(), c.old, c.new, 1)))
+		assert.ErrorIs(t, err, hal.ErrInvalidArgument, "%s -> %s", c.old, c.new)
+	}
+	_, err := trace.Read(strings.NewReader(""))
+	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
+}
+
+// At every moment of the run the file is a whole trace.
+func TestFileIsCompleteAfterEachEvent(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "trace-%p.json")
+	f, err := trace.Create(name)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Replace(name, "%p", fmt.Sprint(os.Getpid()), 1), f.Name())
+	whole := func() *trace.Recording {
+		data, err := os.ReadFile(f.Name())
+		require.NoError(t, err)
+		require.NoError(t, tracecheck.Check(bytes.NewReader(data)))
+		r, err := trace.Read(bytes.NewReader(data))
+		require.NoError(t, err)
+		return r
+	}
+	require.Empty(t, whole().Spans())
+	stop := buffer.Observe(func(buffer.Event) { whole() })
+	work(t)
+	stop()
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+	r := whole()
+	require.Equal(t, did, told(t, r.Spans()))
+	work(t)
+	require.Len(t, whole().Spans(), len(r.Spans()), "nothing is written after Close")
+
+	_, err = trace.Create("")
+	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = trace.Create(filepath.Join(t.TempDir(), "no", "such", "folder"))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Traces of programs that do many things at once keep the rules too.
+func TestManyGoroutines(t *testing.T) {
+	f, err := trace.Create(filepath.Join(t.TempDir(), "t.json"))
+	require.NoError(t, err)
+	r := trace.Record()
+	ctx := context.Background()
+	devs := []*hal.Device{open(t, "many", 2, 1), open(t, "many", 2, 2)}
+	shared, err := buffer.New[int64](1000)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			x, err := shared.Slice(i*100, i*100+150)
+			if !assert.NoError(t, err) {
+				return
+			}
+			for range 10 {
+				assert.NoError(t, x.Update(ctx, func(s []int64) error { s[0]++; return nil }))
+				assert.NoError(t, x.SyncTo(ctx, devs[i%2]))
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, shared.Close())
+	r.Stop()
+	require.NoError(t, f.Close())
+	for _, d := range devs {
+		require.NoError(t, d.Close())
+	}
+	var out bytes.Buffer
+	require.NoError(t, r.WriteJSON(&out))
+	require.NoError(t, tracecheck.Check(&out))
+	data, err := os.ReadFile(f.Name())
+	require.NoError(t, err)
+	require.NoError(t, tracecheck.Check(bytes.NewReader(data)))
+	back, err := trace.Read(bytes.NewReader(data))
+	require.NoError(t, err)
+	assert.Len(t, back.Spans(), len(r.Spans()))
+}
+
+// A stream does its work in order, so work behind a shut gate has not begun.
+func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
+	d := open(t, "order", 1, 1)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	x, err := buffer.From(make([]byte, 100))
+	require.NoError(t, err)
+	y, err := buffer.From(make([]byte, 100))
+	require.NoError(t, err)
+	r := trace.Record()
+	g, err := s.Gate()
+	require.NoError(t, err)
+	require.NoError(t, x.Prefetch(s))
+	require.NoError(t, y.Prefetch(s))
+	opened := time.Now()
+	require.NoError(t, g.Open())
+	r.Stop()
+	var copies []trace.Span
+	for _, s := range r.Spans() {
+		if s.Kind == buffer.EventCopy {
+			copies = append(copies, s)
 		}
 	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
-	track := map[int]string{}
-	var copies, marks []string
-	for _, e := range got.TraceEvents {
-		switch {
-		case e.Name == "thread_name":
-			track[e.Tid] = e.Args["name"].(string)
-		case e.Ph == "X" && e.Name != "wait":
-			require.GreaterOrEqual(t, e.Dur, 0.0)
-			copies = append(copies, fmt.Sprintf("%s on %s: %v bytes because of %v", e.Name, track[e.Tid], e.Args["bytes"], e.Args["cause"]))
-		case e.Ph == "i":
-			marks = append(marks, e.Name)
-		}
+	require.Len(t, copies, 2)
+	assert.True(t, copies[0].At.Before(opened) && copies[1].At.Before(opened), "asked for while the gate was shut")
+	assert.True(t, copies[0].End.After(opened))
+	assert.Less(t, copies[0].Buffer, copies[1].Buffer)
+	assert.False(t, copies[1].Begin.Before(copies[0].End), "the second begins when the first has ended")
+	require.NoError(t, x.Close())
+	require.NoError(t, y.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+}
+
+// A copy that is still under way when a program ends is in its file, without an end.
+func TestFileHasCopiesThatAreNotDone(t *testing.T) {
+	d := open(t, "slow", 1, 1)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	x, err := buffer.From(make([]byte, 100))
+	require.NoError(t, err)
+	f, err := trace.Create(filepath.Join(t.TempDir(), "t.json"))
+	require.NoError(t, err)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	require.NoError(t, x.Prefetch(s))
+	copied := func() trace.Span {
+		in, err := os.Open(f.Name())
+		require.NoError(t, err)
+		defer in.Close()
+		r, err := trace.Read(in)
+		require.NoError(t, err)
+		copies := slices.DeleteFunc(r.Spans(), func(s trace.Span) bool { return s.Kind != buffer.EventCopy })
+		require.Len(t, copies, 1)
+		return copies[0]
 	}
-	require.Equal(t, []string{
-		"host → demo:1 on demo:1 in: 4000 bytes because of SyncTo",
-		"demo:1 → host on demo:1 out: 4000 bytes because of View",
-	}, copies)
-	require.Equal(t, []string{"alloc", "free"}, marks)
+	before := copied()
+	require.NoError(t, g.Open())
+	require.NoError(t, f.Close())
+	after := copied()
+	assert.Equal(t, before.Begin, before.End)
+	assert.True(t, after.End.After(before.End))
+	after.Begin, after.End = before.Begin, before.End
+	assert.Equal(t, before, after)
+	require.NoError(t, x.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
 }
 
 func TestRecordingAsPicture(t *testing.T) {
@@ -82,8 +333,8 @@ func TestRecordingAsPicture(t *testing.T) {
 	work(t)
 	r.Stop()
 	var out bytes.Buffer
-	require.NoError(t, r.WriteSVG(&out))
-	rects := 0
+	require.NoError(t, r.WriteSVG(&out, "a <title>"))
+	bars := map[string]int{}
 	dec := xml.NewDecoder(bytes.NewReader(out.Bytes()))
 	for {
 		tok, err := dec.Token()
@@ -91,29 +342,90 @@ func TestRecordingAsPicture(t *testing.T) {
 			break
 		}
 		require.NoError(t, err, "the picture is well-formed")
-		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "rect" {
-			rects++
+		if e, ok := tok.(xml.StartElement); ok && (e.Name.Local == "rect" || e.Name.Local == "path") {
+			for _, a := range e.Attr {
+				if a.Name.Local == "class" {
+					bars[strings.TrimPrefix(a.Value, "bar ")]++
+				}
+			}
 		}
 	}
-	require.GreaterOrEqual(t, rects, 1+5+4, "background, legend, and the spans")
-	require.Contains(t, out.String(), "demo:1 in")
+	waits := bars["wait"]
+	delete(bars, "wait")
+	// One more of each in the legend.
+	assert.Equal(t, map[string]int{"ground": 1, "band": 2, "in": 3, "out": 2, "use": 2, "host": 4, "evict": 3, "res": 2}, bars)
+	assert.Positive(t, waits, "SyncTo waits")
+	for _, says := range []string{"demo:1 (simulated)", "demo:1: simulated, there is no such hardware here", "a &lt;title&gt;",
+		"stream 2", "memory, 3.9 KiB", "trace/trace_test.go:", "because of Prefetch for Evict; room for buffer", "copied 9.8 KiB, avoided 7.8 KiB, 2 evictions"} {
+		assert.Contains(t, out.String(), says)
+	}
+	assert.Contains(t, out.String(), "prefers-color-scheme:dark")
+	wd, err := os.Getwd()
+	require.NoError(t, err)
+	assert.NotContains(t, out.String(), wd, "a picture may be shown to others")
 }
 
 func TestEmptyRecording(t *testing.T) {
 	r := trace.Record()
 	r.Stop()
-	require.NoError(t, r.WriteJSON(io.Discard))
-	require.NoError(t, r.WriteSVG(io.Discard))
+	var out bytes.Buffer
+	require.NoError(t, r.WriteJSON(&out))
+	require.NoError(t, tracecheck.Check(&out))
+	require.NoError(t, r.WriteSVG(io.Discard, ""))
 	require.Empty(t, r.Spans())
 }
 
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
-	stop := trace.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	stop := trace.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: trace.LevelAccess})))
 	work(t)
 	stop()
-	require.Regexp(t, `level=DEBUG msg="halyard: copy" buffer=\d+ at=demo:1 from=host sources=\{host\} lo=0 hi=4000 cause=SyncTo`, out.String())
+	for _, line := range []string{
+		`level=DEBUG msg="halyard: copy" buffer=\d+ at=demo:1 from=host sources=host lo=0 hi=4000 bytes=4000 cause=SyncTo action=Read took=\S+ simulated=true site=\S+/trace_test\.go:\d+\n`,
+		`level=DEBUG msg="halyard: copy" buffer=\d+ at=host from=demo:1 .* cause=Prefetch action=Evict why=budget for_buffer=\d+ .*simulated=true`,
+		`level=DEBUG msg="halyard: evict" buffer=\d+ at=demo:1 lo=0 hi=4000 bytes=4000 cause=Prefetch action=Evict why=budget for_buffer=\d+ .*simulated=true`,
+		`level=DEBUG msg="halyard: alloc" buffer=\d+ at=demo:1 lo=0 hi=4000 bytes=4000 cause=SyncTo`,
+		`level=DEBUG msg="halyard: wait" .* cause=SyncTo .*why=work`,
+		`level=DEBUG-4 msg="halyard: avoided" buffer=\d+ at=host lo=0 hi=4000 bytes=4000 cause=View`,
+	} {
+		assert.Regexp(t, line, out.String())
+	}
+	assert.NotRegexp(t, `at=host lo=.*cause=View.*simulated`, out.String(), "the host is real")
 	n := out.Len()
 	work(t)
 	require.Equal(t, n, out.Len(), "nothing is logged after stop")
+
+	stop = trace.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo})))
+	work(t)
+	stop()
+	require.Equal(t, n, out.Len(), "nothing is logged above level debug")
+}
+
+func TestScopesNest(t *testing.T) {
+	outer := trace.Push("outer")
+	work(t)
+	inner := trace.Push("inner")
+	work(t)
+	so := inner.Counts()
+	got := inner.Pop()
+	work(t)
+	assert.Equal(t, "outer/inner", got.Name)
+	assert.Equal(t, so.BytesCopied, got.BytesCopied)
+	all := outer.Pop()
+	assert.Equal(t, "outer", all.Name)
+	assert.Equal(t, all, outer.Pop())
+	assert.Greater(t, all.Took, got.Took)
+	assert.Greater(t, all.Waited, got.Waited)
+	for i, c := range []trace.Counts{got, all} {
+		n := uint64(1 + 2*i)
+		assert.GreaterOrEqual(t, c.Waits, n)
+		c.Took, c.Waited, c.Waits = 0, 0, 0
+		assert.Equal(t, trace.Counts{Name: c.Name, Copies: 3 * n, BytesCopied: 10000 * n, Avoided: 2 * n, BytesAvoided: 8000 * n,
+			Allocs: 4 * n, BytesAllocated: 12000 * n, Frees: 4 * n, BytesFreed: 12000 * n, Evictions: 2 * n, BytesEvicted: 6000 * n,
+			PeakResident: 10000,
+			BytesByCause: map[string]uint64{"SyncTo": 4000 * n, "Prefetch": 6000 * n},
+			BytesByLink:  map[string]uint64{"host → demo:1": 6000 * n, "demo:1 → host": 4000 * n}}, c)
+	}
+	alone := trace.Push("alone")
+	assert.Equal(t, "alone", alone.Pop().Name)
 }

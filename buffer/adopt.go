@@ -1,0 +1,193 @@
+package buffer
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Adopt returns a buffer over memory that exists already, of [hal.Device.Alloc], [hal.Device.Adopt] or wherever from.
+// Nothing is copied: the memory is the buffer's replica at its place, and its contents are what the
+// buffer has. That place is the host for page-locked memory, and for memory of a unified device that the host can
+// touch; else it is the memory's device. Other places get replicas of their own as they use the buffer.
+//
+// The buffer owns the memory from now on, and closes it when it is closed itself and the work that uses it has
+// finished. Until then the memory stays where it is: it is never evicted, [Buffer.Evict] of that place is
+// of kind ErrUnsupported, and budgets do not count it. It is as large as the buffer, whole. Work that
+// is under way on it is not known here: order streams after it first. Memory that the host has to map is not mapped.
+//
+// Closed memory is of kind ErrClosed, a size that is no multiple of the element's of kind ErrInvalidArgument, and
+// an address that the element does not align to of kind ErrMisaligned. With the option [HostMemory],
+// which asks for other memory on the host, memory whose place is the host is of kind ErrInvalidArgument.
+// After an error the memory is still the program's.
+func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
+	const op = "Adopt"
+	var zero T
+	elem := uint64(unsafe.Sizeof(zero))
+	if mem == nil {
+		return nil, failure(op, hal.ErrInvalidArgument, "nil memory")
+	}
+	dev, size := mem.Device(), mem.Size()
+	stream, err := dev.CopyStream(false)
+	if err == nil {
+		err = stream.Use(mem)
+	}
+	if err != nil {
+		return nil, err
+	}
+	host := mem.HostPointer()
+	addresses := uint64(uintptr(host))
+	if dev.Caps().Has(hal.CapAddress) {
+		addresses |= uint64(mem.Handle())
+	}
+	switch {
+	case size%elem != 0:
+		return nil, failure(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", size, elem)
+	case size > math.MaxInt:
+		return nil, failure(op, hal.ErrOutOfRange, "%d bytes", size)
+	case addresses%uint64(unsafe.Alignof(zero)) != 0:
+		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %#x", unsafe.Alignof(zero), addresses)
+	}
+	s := newStorage(elem, size, opts)
+	s.alignment = alignmentOf(addresses)
+	c := cause{op: op, action: coherence.Overwrite}
+	if mem.Kind() != hal.KindHost && (!dev.Unified() || host == nil && !mem.NeedsMap()) {
+		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true, res: residencyOf(dev)}
+		s.devs = append(s.devs, r)
+		s.begin(r, c)
+		return &Buffer[T]{s: s, hi: size}, nil
+	}
+	h := &s.host
+	switch {
+	case s.homeOn != nil:
+		return nil, failure(op, hal.ErrInvalidArgument, "memory for the host, and the option HostMemory")
+	case mem.NeedsMap():
+		h.mapper, h.mapped = mem, turnDevice
+	case host == nil:
+		return nil, failure(op, hal.ErrUnsupported, "the host cannot touch this %s memory", mem.Kind())
+	default:
+		h.ptr = host
+	}
+	h.home, h.shares, h.adopted = mem, []*hal.Memory{mem}, true
+	s.begin(&h.replica, c)
+	return &Buffer[T]{s: s, hi: size}, nil
+}
+
+// AdoptSlice returns a buffer whose host replica is the slice itself: nothing is copied, and devices that work
+// on host memory in place work on it. The slice may be of Go's memory or of any other that the host can touch. Until
+// the buffer has been closed it is the buffer's: the program reads and writes it through the buffer alone, and whoever
+// owns memory that is not Go's keeps it.
+//
+// release, unless it is nil, is called once, when the buffer has been closed and the last work that uses the slice has
+// finished: by Close itself if nothing is under way, otherwise on a goroutine of its own, where a panic ends the
+// program. After an error it is not called.
+//
+// [Buffer.Evict] of the host is of kind ErrUnsupported. An empty slice, and the option [HostMemory], are of kind
+// ErrInvalidArgument, a slice at an address that the element does not align to is of kind ErrMisaligned.
+func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T], error) {
+	const op = "AdoptSlice"
+	ptr := unsafe.Pointer(unsafe.SliceData(data))
+	var zero T
+	elem := uint64(unsafe.Sizeof(zero))
+	switch {
+	case len(data) == 0:
+		return nil, failure(op, hal.ErrInvalidArgument, "an empty slice")
+	case uintptr(ptr)%unsafe.Alignof(zero) != 0:
+		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %p", unsafe.Alignof(zero), ptr)
+	}
+	s := newStorage(elem, uint64(len(data))*elem, opts)
+	if s.homeOn != nil {
+		return nil, failure(op, hal.ErrInvalidArgument, "a slice for the host, and the option HostMemory")
+	}
+	s.alignment = alignmentOf(uint64(uintptr(ptr)))
+	h := &s.host
+	h.ptr, h.adopted, h.release = ptr, true, release
+	s.begin(&h.replica, cause{op: op, action: coherence.Overwrite})
+	return &Buffer[T]{s: s, hi: s.size}, nil
+}
+
+// begin makes a replica current of which a new storage is made.
+func (s *storage) begin(r *replica, c cause) {
+	s.m.Allocate(r.place)
+	s.noteReplica(EventAlloc, r.dev, c)
+	s.wrote(coherence.Overwrite, r.place, 0, s.size)
+}
+
+// alignmentOf is the largest power of two that divides the addresses, of which the bits are given.
+func alignmentOf(addresses uint64) uint64 {
+	if addresses == 0 {
+		return 0
+	}
+	return 1 << bits.TrailingZeros64(addresses)
+}
+
+// lastUse is what has to end before an adopted slice may be released.
+type lastUse struct {
+	release func()
+	streams []*hal.Stream
+	devs    []*hal.Device
+}
+
+// lastUse takes the release function of the host's replica, which is about to be dropped; nil if it has none.
+func (h *hostReplica) lastUse() *lastUse {
+	if h.release == nil {
+		return nil
+	}
+	u := &lastUse{release: h.release}
+	h.release = nil
+	for i := range h.hazards.list {
+		z := &h.hazards.list[i]
+		if z.mark != nil {
+			if done, _ := z.mark.Done(); done {
+				continue
+			}
+		}
+		if !slices.Contains(u.streams, z.stream) {
+			u.streams = append(u.streams, z.stream)
+		}
+	}
+	for _, m := range h.shares {
+		u.devs = append(u.devs, m.Device())
+	}
+	for _, l := range h.locks {
+		if l.mem != nil {
+			u.devs = append(u.devs, l.dev)
+		}
+	}
+	return u
+}
+
+// over calls release once nothing uses the slice. What devices know of it has been closed.
+func (u *lastUse) over() {
+	idle := func() bool {
+		for _, t := range u.streams {
+			if done, err := t.Idle(); !done && err == nil {
+				return false
+			}
+		}
+		for _, d := range u.devs {
+			if d.Usage().Pending > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	if idle() {
+		u.release()
+		return
+	}
+	go func() {
+		for _, t := range u.streams {
+			_ = t.Drain(context.Background())
+		}
+		for _, d := range u.devs {
+			_ = d.Reclaim(context.Background()) // a device that is closed has given everything back
+		}
+		u.release()
+	}()
+}

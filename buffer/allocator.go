@@ -1,0 +1,179 @@
+package buffer
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"weak"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+// allocatorOn is the choice of an allocator for one device.
+type allocatorOn struct {
+	dev *hal.Device
+	a   pool.Allocator
+}
+
+// Allocator makes the buffer take the memory of its replica on the device from an allocator of that
+// device's memory, in place of the device itself or of what [SetAllocator] chose; nil goes back to the device.
+// With [HostMemory] of the same device the host's replica comes from it as well, unless the host has to map it. The
+// option may be given once for each device.
+//
+// Memory is freed on the stream that used it last, and is then the allocator's again while the stream still works.
+// Before such a stream is closed a pool is told with [pool.Pool.Retire].
+//
+// The allocator is used until the buffer is closed, and so is closed after it.
+func Allocator(dev *hal.Device, a pool.Allocator) Option {
+	return func(s *storage) {
+		s.allocators = slices.DeleteFunc(s.allocators, func(x allocatorOn) bool { return x.dev.Same(dev) })
+		if a == nil && dev != nil {
+			a = pool.Direct(dev)
+		}
+		if dev != nil {
+			s.allocators = append(s.allocators, allocatorOn{dev, a})
+		}
+	}
+}
+
+// SetAllocator chooses where replicas on a device handle take their memory from, in buffers made without the option
+// [Allocator]: an allocator of that device's memory, or for nil, which is the default, the device itself. It
+// concerns new replicas; those that exist keep what they have.
+//
+// There is no pool unless a program asks for one: memory that a pool keeps is out of reach of other programs
+// and of other libraries in this one, and the device does not close before the pool. With one, taking a
+// replica and giving it back costs some hundred nanoseconds and no call of the vendor's:
+//
+//	p, err := pool.New(dev, pool.Options{})
+//	buffer.SetAllocator(dev, p)
+//
+// When memory runs out, what pools keep without a use for it is given back first, and only then are
+// replicas evicted. To close the pool, close the buffers and set another allocator.
+func SetAllocator(dev *hal.Device, a pool.Allocator) {
+	if dev == nil {
+		return
+	}
+	res := residencyOf(dev)
+	res.mu.Lock()
+	res.alloc = a
+	res.mu.Unlock()
+}
+
+func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
+	for _, x := range s.allocators {
+		if x.dev.Same(dev) {
+			return x.a
+		}
+	}
+	return nil
+}
+
+// obtain takes memory from an allocator, or from the device if that is nil.
+func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind, size uint64) (holding, error) {
+	if a == nil {
+		mem, err := dev.Alloc(kind, size, 0)
+		return holding{mem: mem}, err
+	}
+	block, err := a.Alloc(stream, kind, size)
+	if err != nil {
+		return holding{}, err
+	}
+	r, err := block.Region()
+	switch {
+	case err != nil:
+	case !r.Mem.Device().Same(dev):
+		err = failure("allocate", hal.ErrWrongDevice, "an allocator of %s for %s", r.Mem.Device().Name(), dev.Name())
+	case r.Len < size:
+		err = failure("allocate", hal.ErrOutOfRange, "%d bytes from an allocator that was asked for %d", r.Len, size)
+	}
+	if err != nil {
+		_ = block.Free(stream)
+		return holding{}, err
+	}
+	return holding{mem: r.Mem, base: r.Off, block: block}, nil
+}
+
+// hostMemory takes page-locked memory for the host's replica.
+func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
+	a := s.allocatorOn(dev)
+	if a == nil {
+		res := residencyOf(dev)
+		res.mu.Lock()
+		a = res.alloc
+		res.mu.Unlock()
+	}
+	got, err := obtain(a, dev, nil, hal.KindHost, s.size)
+	if err == nil && got.block.Live() && got.mem.NeedsMap() {
+		// The host would map what belongs to others.
+		_ = got.block.Free(nil)
+		got, err = obtain(nil, dev, nil, hal.KindHost, s.size)
+	}
+	if err == nil && !got.mem.NeedsMap() && got.mem.HostPointer() == nil {
+		_ = got.free(new(hazards))
+		return holding{}, failure("host replica", hal.ErrUnsupported, "the host cannot touch page-locked memory of %s", dev.Name())
+	}
+	return got, err
+}
+
+// handBack frees a block of the device's memory when the work that the hazards stand for has finished, and
+// forgets the hazards.
+func (h *hazards) handBack(b pool.Block, dev *hal.Device) error {
+	// On the stream that used it last the block can be used again at once.
+	var last *hal.Stream
+	for i := len(h.list) - 1; i >= 0 && last == nil; i-- {
+		if t := h.list[i].stream; !h.list[i].arrival && dev.Same(t.Device()) && t.Err() == nil {
+			last = t
+		}
+	}
+	for i := range h.list {
+		z := &h.list[i]
+		switch {
+		case z.stream == last || z.arrival:
+		case z.mark == nil:
+			if b.UsedOn(z.stream) != nil {
+				_ = z.stream.Drain(context.Background()) // it takes no more work, and what it has must end
+			}
+		default:
+			if done, _ := z.mark.Done(); !done {
+				_ = b.Use(z.mark)
+			}
+		}
+	}
+	h.clear()
+	return b.Free(last)
+}
+
+// comesFrom reports whether freeing the replica gives memory to an allocator, or to the device for nil.
+func (r *replica) comesFrom(a pool.Allocator) bool {
+	if a == nil || r.from == nil {
+		return a == nil && r.from == nil
+	}
+	t := reflect.TypeOf(a)
+	return t == reflect.TypeOf(r.from) && t.Comparable() && a == r.from
+}
+
+// know remembers a pool, to ask it for memory when there is too little.
+func (res *residency) know(p *pool.Pool) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	w := weak.Make(p)
+	if !slices.Contains(res.pools, w) {
+		res.pools = append(res.pools, w)
+	}
+}
+
+// trim makes the pools that are known give back what they keep, but for the one that was asked already,
+// and returns the number of bytes.
+func (res *residency) trim(asked pool.Allocator) (released uint64) {
+	res.mu.Lock()
+	res.pools = slices.DeleteFunc(res.pools, func(w weak.Pointer[pool.Pool]) bool { return w.Value() == nil })
+	pools := slices.Clone(res.pools)
+	res.mu.Unlock()
+	for _, w := range pools {
+		if p := w.Value(); p != nil && asked != pool.Allocator(p) {
+			released += p.Trim(0)
+		}
+	}
+	return released
+}

@@ -1,0 +1,135 @@
+package dlpack
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Tensor describes what a struct of DLPack says.
+type Tensor struct {
+	Device     Device
+	Type       DataType
+	Shape      []int64
+	Strides    []int64 // in elements; of a struct that has none, those of a row-major array without gaps
+	Data       uintptr // an address, or a cl_mem
+	ByteOffset uint64  // from Data to the element whose indices are all 0
+	ReadOnly   bool
+	Copied     bool // the producer made it for the consumer alone
+
+	span span
+}
+
+// span is the elements that a tensor covers, gaps included, counted from the one whose indices are all 0: [lo, hi).
+type span struct{ lo, hi int64 }
+
+// checkRank checks what must be right before shape and strides can be read.
+func checkRank(op string, t *cTensor) error {
+	switch {
+	case t.ndim < 0 || t.ndim > array.MaxRank:
+		return failure(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", t.ndim, array.MaxRank)
+	case t.ndim > 0 && t.shape == 0:
+		return failure(op, hal.ErrInvalidArgument, "%d axes and no shape", t.ndim)
+	case t.ndim > 0 && (t.shape%8 != 0 || t.strides%8 != 0):
+		return failure(op, hal.ErrMisaligned, "shape at %#x and strides at %#x are not aligned to 8 bytes", t.shape, t.strides)
+	}
+	return nil
+}
+
+// describe checks a layout and fills in strides that are nil. It looks at no address.
+func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
+	d := Tensor{Device: t.device, Type: t.dtype, Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
+	n := int64(1)
+	for i, e := range shape {
+		switch {
+		case e < 0:
+			return Tensor{}, failure(op, hal.ErrInvalidArgument, "extent %d of axis %d", e, i)
+		case e > 0 && n > math.MaxInt/e:
+			return Tensor{}, failure(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
+		}
+		n *= e
+	}
+	if d.Device.ID < 0 {
+		return Tensor{}, failure(op, hal.ErrInvalidArgument, "device %v", d.Device)
+	}
+	if strides == nil {
+		d.Strides = make([]int64, len(shape))
+		step := int64(1)
+		for i := len(shape) - 1; i >= 0; i-- {
+			d.Strides[i] = step
+			step *= max(1, shape[i])
+		}
+	}
+	if n == 0 {
+		return d, nil
+	}
+	d.span.hi = 1
+	for i, e := range shape {
+		s := d.Strides[i]
+		if e == 1 || s == 0 {
+			continue
+		}
+		over, way := bits.Mul64(uint64(e-1), uint64(max(s, -s))) // the magnitude of the least number is right as well
+		room := uint64(math.MaxInt64 - d.span.hi)
+		if s < 0 {
+			room = uint64(math.MaxInt64 + d.span.lo)
+		}
+		if over != 0 || way > room {
+			return Tensor{}, failure(op, hal.ErrOutOfRange, "shape %v with strides %v reaches further than can be counted", shape, d.Strides)
+		}
+		if s > 0 {
+			d.span.hi += int64(way)
+		} else {
+			d.span.lo -= int64(way)
+		}
+	}
+	return d, nil
+}
+
+// part is what a tensor covers, as bytes.
+type part struct {
+	start uint64 // an address; for a cl_mem bytes from its start
+	size  uint64 // bytes
+	n     int    // elements, gaps included
+	first int    // of these, the element whose indices are all 0
+}
+
+// cover checks a tensor against a type of elements and says what it covers. Alignment is that which the
+// type needs, 1 for none.
+func (t *Tensor) cover(op string, want DataType, align uint64) (part, error) {
+	elem := uint64(want.Bits) / 8
+	switch {
+	case t.Type.Lanes != 1:
+		return part{}, failure(op, hal.ErrUnsupported, "elements are vectors: %v", t.Type)
+	case t.Type != want:
+		return part{}, failure(op, hal.ErrInvalidArgument, "elements are %v, not %v", t.Type, want)
+	case t.span.hi == 0:
+		return part{}, failure(op, hal.ErrUnsupported, "shape %v has no elements", t.Shape)
+	case t.Data == 0:
+		return part{}, failure(op, hal.ErrInvalidArgument, "no data")
+	}
+	outside := func() (part, error) {
+		return part{}, failure(op, hal.ErrOutOfRange, "data at %#x+%d, shape %v and strides %v lead outside the address space",
+			t.Data, t.ByteOffset, t.Shape, t.Strides)
+	}
+	base := uint64(t.Data)
+	if t.Device.Type == OpenCL {
+		base = 0
+	}
+	origin, carry := bits.Add64(base, t.ByteOffset, 0)
+	overBelow, below := bits.Mul64(uint64(-t.span.lo), elem)
+	overAbove, above := bits.Mul64(uint64(t.span.hi), elem)
+	if carry != 0 || overBelow != 0 || overAbove != 0 || below > origin || above > math.MaxUint64-origin || below > math.MaxInt-min(above, math.MaxInt) {
+		return outside()
+	}
+	p := part{start: origin - below, size: below + above, n: int(t.span.hi - t.span.lo), first: int(-t.span.lo)}
+	if p.size > math.MaxInt || base != 0 && p.start == 0 {
+		return outside()
+	}
+	if p.start%align != 0 {
+		return part{}, failure(op, hal.ErrMisaligned, "elements of %v at %#x are not aligned to %d bytes", want, p.start, align)
+	}
+	return p, nil
+}

@@ -1,0 +1,18 @@
+//go:build cuda && linux && !linked
+
+package dlpack_test
+
+import (
+	"testing"
+
+	"github.com/go-halyard/halyard/backends/cuda"
+	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/internal/gpu/gputest"
+)
+
+func TestCUDA(t *testing.T) {
+	lib, _ := gputest.Libraries(t, "cuda")
+	v := &vendor{backend: cuda.New(), onDevice: dlpack.CUDA, onHost: dlpack.CUDAHost, shared: dlpack.CUDAManaged,
+		defaultStream: 1, refused: []int64{0}, waits: []int64{2}}
+	v.run(t, lib, "HALYARD_CUDA_LIBRARY")
+}

@@ -1,0 +1,335 @@
+package dlpack
+
+import (
+	"context"
+	"math"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Options say where and how a tensor is exported. The zero Options exports the host's replica for reading.
+type Options struct {
+	// Device is where the consumer finds the elements; nil is the host.
+	Device *hal.Device
+
+	// Consumer is what the consumer's work is ordered on. It is of meaning for memory of a device.
+	Consumer Consumer
+
+	// Mode is coherence.Read, which flags the tensor as read-only, ReadWrite, or Overwrite for a consumer that
+	// writes every element and reads none.
+	Mode coherence.Action
+
+	// Legacy asks for the struct from before DLPack 1.0, which cannot say that a tensor is read-only.
+	Legacy bool
+
+	// Copy exports a copy, which the consumer may write to whatever Mode is, and which goes with the deleter.
+	Copy bool
+
+	// Done, unless it is nil, is called once when the deleter has been called and the lease has ended, with
+	// the lease's error. It runs on the consumer's thread, which may hold locks such as Python's: it may
+	// close the buffer, but must not wait for anything, nor panic.
+	Done func(error)
+}
+
+// Consumer says on which stream a consumer uses memory of a device.
+type Consumer struct {
+	how      ordering
+	stream   *hal.Stream
+	argument int64
+}
+
+type ordering uint8
+
+const (
+	unordered ordering = iota // the export waits for the bytes
+	onStream
+	byArgument
+)
+
+// OnStream is a consumer whose work is on a stream of this program. The bytes are current there for work that
+// comes later, nobody waits, and what the stream has been given when the deleter is called is what
+// later accesses wait for. The stream stays the program's, and open until then.
+func OnStream(s *hal.Stream) Consumer { return Consumer{how: onStream, stream: s} }
+
+// StreamArgument is a consumer that names its stream as the array API standard of Python has it, in the argument of
+// __dlpack__: on CUDA 1 for the legacy default stream, 2 for that of the thread, on ROCm 0 for the default stream,
+// on both a larger number for a stream's handle, and everywhere -1 for no order at all, which leaves
+// it to the consumer to wait for work under way. The argument's absence, None, is the zero Consumer.
+func StreamArgument(n int64) Consumer { return Consumer{how: byArgument, argument: n} }
+
+// Export lends a buffer, or a slice of one, to C as a tensor of one axis. It makes the elements current at
+// the place that o names and takes a lease on them, which the struct's deleter releases: until then the buffer is
+// in use as under any lease of its mode, and Close fails with a [buffer.ConflictError], of kind
+// hal.ErrBusy. The deleter may be called from any thread.
+//
+// It waits for accesses that exclude the lease and, for a Consumer that is on no known stream and for memory of the
+// host, for the bytes, until ctx ends.
+//
+// Errors are those of [buffer.Buffer.AcquireContext] and [buffer.Buffer.AcquireHost]; a stream of another
+// device is of kind ErrWrongDevice; memory that DLPack has no name for, a legacy struct for reading, and a platform on
+// which C cannot call Go are of kind ErrUnsupported. After an error nothing is lent, and Done is not called.
+func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], o Options) (Managed, error) {
+	const op = "export tensor"
+	if err := o.check(op, b == nil); err != nil {
+		return Managed{}, err
+	}
+	if o.Copy {
+		c, err := b.Clone(ctx)
+		if err != nil {
+			return Managed{}, err
+		}
+		m, err := export(ctx, op, c, 0, []int{c.Len()}, []int{1}, o.ofCopy(c.Close))
+		if err != nil {
+			_ = c.Close()
+		}
+		return m, err
+	}
+	return export(ctx, op, b, 0, []int{b.Len()}, []int{1}, o)
+}
+
+// ExportArray is Export for an array, with its shape and strides. The lease is on the elements and on what lies
+// between them.
+func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], o Options) (Managed, error) {
+	const op = "export tensor"
+	if err := o.check(op, a == nil); err != nil {
+		return Managed{}, err
+	}
+	finish := func() error { return nil }
+	if o.Copy {
+		c, err := a.Pack(ctx)
+		if err != nil {
+			return Managed{}, err
+		}
+		a, finish = c, c.Close
+		o = o.ofCopy(finish)
+	}
+	b, first, err := a.Hull(ctx)
+	if err == nil {
+		var m Managed
+		if m, err = export(ctx, op, b, first, a.Shape(), a.Strides(), o); err == nil {
+			return m, nil
+		}
+	}
+	_ = finish()
+	return Managed{}, err
+}
+
+func (o *Options) check(op string, missing bool) error {
+	reads := o.Mode == coherence.Read && !o.Copy
+	switch {
+	case !supported:
+		return failure(op, hal.ErrUnsupported, "C cannot call Go on this platform")
+	case missing:
+		return failure(op, hal.ErrInvalidArgument, "nothing to export")
+	case o.Mode != coherence.Read && o.Mode != coherence.ReadWrite && o.Mode != coherence.Overwrite:
+		return failure(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", o.Mode)
+	case o.Legacy && reads:
+		return failure(op, hal.ErrUnsupported, "a legacy struct cannot say that it is for reading only")
+	}
+	return nil
+}
+
+// ofCopy is the options for a copy that finish gives back.
+func (o Options) ofCopy(finish func() error) Options {
+	if o.Mode == coherence.Read {
+		o.Mode = coherence.ReadWrite
+	}
+	done := o.Done
+	o.Done = func(err error) {
+		if cerr := finish(); err == nil {
+			err = cerr
+		}
+		if done != nil {
+			done(err)
+		}
+	}
+	return o
+}
+
+func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o Options) (Managed, error) {
+	x := &loan{done: o.Done}
+	t := cTensor{dtype: TypeOf[T]()}
+	var zero T
+	offset := uintptr(first) * unsafe.Sizeof(zero)
+	if o.Device == nil && o.Consumer.how != onStream {
+		if o.Consumer.how == byArgument && o.Consumer.argument != -1 {
+			return Managed{}, failure(op, hal.ErrInvalidArgument, "stream %d of the host, which has none", o.Consumer.argument)
+		}
+		lease, err := b.AcquireHost(ctx, o.Mode)
+		if err != nil {
+			return Managed{}, err
+		}
+		p := lease.Pointer()
+		x.onHost = lease
+		x.pin.Pin(p)
+		t.device = Device{Type: CPU}
+		t.data = uintptr(p) + offset
+	} else if err := x.acquire(ctx, op, b, offset, &o, &t); err != nil {
+		return Managed{}, err
+	}
+	flags := uint64(0)
+	if o.Mode == coherence.Read {
+		flags |= flagReadOnly
+	}
+	if o.Copy {
+		flags |= flagCopied
+	}
+	return lent.begin(x, t, shape, strides, flags, o.Legacy), nil
+}
+
+// lessor is a buffer of any type.
+type lessor interface {
+	AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error)
+}
+
+// acquire takes a lease on a device, orders the consumer behind what it needs, and fills in where the data is.
+func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr, o *Options, t *cTensor) (err error) {
+	stream, wait, err := x.streamFor(op, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			if x.onDevice != (buffer.Lease{}) {
+				_ = x.onDevice.Release()
+			}
+			if x.stream != nil {
+				_ = x.stream.Close()
+			}
+		}
+	}()
+	if x.onDevice, err = b.AcquireContext(ctx, stream, o.Mode); err != nil {
+		return err
+	}
+	if err = locate(op, x.onDevice.Region(), offset, t); err != nil {
+		return err
+	}
+	if !wait && !t.device.Type.host() {
+		return nil
+	}
+	mark, err := stream.Mark()
+	if err != nil {
+		return err
+	}
+	defer mark.Release()
+	return mark.Sync(ctx)
+}
+
+// streamFor is the stream to take the lease on, and whether the consumer needs the host to wait for it.
+func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, err error) {
+	dev := o.Device
+	switch o.Consumer.how {
+	case onStream:
+		stream = o.Consumer.stream
+		if stream == nil {
+			return nil, false, failure(op, hal.ErrInvalidArgument, "nil stream")
+		}
+		if dev != nil && !stream.Device().Same(dev) {
+			return nil, false, failure(op, hal.ErrWrongDevice, "a stream of %s for memory of %s", stream.Device().Name(), dev.Name())
+		}
+		return stream, false, nil
+	case byArgument:
+		n := o.Consumer.argument
+		handle, known, err := streamHandle(op, dev.Info().Backend, n)
+		if err != nil {
+			return nil, false, err
+		}
+		if n == -1 {
+			stream, err = dev.CopyStream(false)
+			return stream, false, err
+		}
+		if known {
+			if x.stream, err = dev.AdoptStream(handle, nil); err != nil {
+				return nil, false, err
+			}
+			return x.stream, false, nil
+		}
+	}
+	stream, err = dev.CopyStream(false)
+	return stream, true, err
+}
+
+// streamHandle is the vendor's handle for a stream argument, known if it is a stream that can be adopted.
+func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err error) {
+	refuse := func() (uintptr, bool, error) {
+		return 0, false, failure(op, hal.ErrInvalidArgument, "stream %d on %s", n, backend)
+	}
+	if n < -1 || uint64(max(n, 0)) > math.MaxUint {
+		return refuse()
+	}
+	if n == -1 {
+		return 0, false, nil
+	}
+	switch backend {
+	case "cuda":
+		switch n {
+		case 0: // could be either default stream
+			return refuse()
+		case 1:
+			return 0, true, nil
+		case 2: // of a thread that is not known here
+			return 0, false, nil
+		}
+	case "hip":
+		if n == 1 || n == 2 {
+			return refuse()
+		}
+	default:
+		return refuse()
+	}
+	return uintptr(n), true, nil
+}
+
+// locate fills in the device and the address of a leased region, in DLPack's terms.
+func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
+	mem := r.Mem
+	if mem == nil {
+		return failure(op, hal.ErrClosed, "the lease has ended")
+	}
+	dev := mem.Device()
+	info := dev.Info()
+	at := func(kind DeviceType, id int, base uintptr) error {
+		if base == 0 {
+			return failure(op, hal.ErrInternal, "%v memory of %s has no address", mem.Kind(), dev.Name())
+		}
+		t.device = Device{Type: kind, ID: int32(id)}
+		t.data = base + uintptr(r.Off) + offset
+		return nil
+	}
+	switch info.Backend {
+	case "cuda", "hip":
+		onDevice, onHost, shared, id := CUDA, CUDAHost, CUDAManaged, 0
+		if info.Backend == "hip" {
+			onDevice, onHost, shared, id = ROCm, ROCmHost, ROCm, info.Ordinal
+		}
+		switch mem.Kind() {
+		case hal.KindDevice:
+			return at(onDevice, info.Ordinal, mem.Handle())
+		case hal.KindShared:
+			return at(shared, id, mem.Handle())
+		}
+		return at(onHost, 0, uintptr(mem.HostPointer()))
+	case "opencl":
+		switch {
+		case !dev.Caps().Has(hal.CapAddress):
+			t.device = Device{Type: OpenCL, ID: int32(info.Ordinal)}
+			t.data, t.byteOffset = mem.Handle(), r.Off+uint64(offset)
+			return nil
+		case mem.HostPointer() != nil:
+			return at(CPU, 0, uintptr(mem.HostPointer()))
+		case info.Tier == "usm":
+			return at(OneAPI, info.Ordinal, mem.Handle())
+		}
+	case "host": // also what its discrete devices have, though only streams of theirs should go there
+		return at(CPU, 0, mem.Handle())
+	default:
+		if p := mem.HostPointer(); p != nil {
+			return at(CPU, 0, uintptr(p))
+		}
+	}
+	return failure(op, hal.ErrUnsupported, "DLPack has no name for %v memory of %s", mem.Kind(), dev.Name())
+}

@@ -1,0 +1,356 @@
+package dlpack_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/dlpacktest"
+)
+
+// foreign is a tensor that the program in C makes: of 0, 1, 2 and so on, the skip-th byte first.
+type foreign struct {
+	dlpack.Managed
+	deleted *uint64 // calls of its deleter
+	peer    *dlpacktest.Peer
+}
+
+func makeForeign(t testing.TB, legacy bool, shape, strides []int64, skip uint64, flags uint64) foreign {
+	t.Helper()
+	return makeVersion(t, 1, legacy, shape, strides, skip, flags)
+}
+
+func makeVersion(t testing.TB, major int, legacy bool, shape, strides []int64, skip uint64, flags uint64) foreign {
+	t.Helper()
+	peer := dlpacktest.Load(t)
+	f := foreign{deleted: new(uint64), peer: peer}
+	f.Legacy = legacy
+	f.Address = peer.Make.Call8(flag(legacy), uintptr(len(shape)), uintptr(unsafe.Pointer(unsafe.SliceData(shape))),
+		uintptr(unsafe.Pointer(unsafe.SliceData(strides))), uintptr(skip), uintptr(flags), uintptr(major), uintptr(unsafe.Pointer(f.deleted)))
+	return f
+}
+
+func (f foreign) calls() uint64 { return atomic.LoadUint64(f.deleted) }
+
+// at is what C has at a place of the data.
+func (f foreign) at(i int) int32 { return int32(f.peer.Data.Call2(f.Address, uintptr(i))) }
+
+// tensor is the struct as C has it, for tests that spoil it.
+func (f foreign) tensor() *cTensor {
+	return (*cTensor)(pointer(f.peer.Tensor.Call2(f.Address, flag(f.Legacy))))
+}
+
+// cTensor is the layout that TestLayoutIsCs compares with C's.
+type cTensor struct {
+	data       uintptr
+	device     dlpack.Device
+	ndim       int32
+	dtype      dlpack.DataType
+	shape      uintptr
+	strides    uintptr
+	byteOffset uint64
+}
+
+func TestImportOfWhatCMade(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		shape, strides []int64
+		skip           uint64
+		want           []int32 // row by row
+	}{
+		{"scalar", nil, nil, 20, []int32{5}},
+		{"line", []int64{4}, nil, 0, []int32{0, 1, 2, 3}},
+		{"offset", []int64{4}, []int64{1}, 12, []int32{3, 4, 5, 6}},
+		{"rows", []int64{2, 3}, nil, 4, []int32{1, 2, 3, 4, 5, 6}},
+		{"columns", []int64{2, 3}, []int64{1, 2}, 0, []int32{0, 2, 4, 1, 3, 5}},
+		{"gaps", []int64{2, 2}, []int64{10, 3}, 0, []int32{0, 3, 10, 13}},
+		{"backwards", []int64{3}, []int64{-2}, 40, []int32{10, 8, 6}},
+		{"both ways", []int64{2, 2}, []int64{-10, 4}, 80, []int32{20, 24, 10, 14}},
+		{"three axes", []int64{2, 3, 2}, []int64{100, 10, 2}, 0, []int32{0, 2, 10, 12, 20, 22, 100, 102, 110, 112, 120, 122}},
+		{"three axes back", []int64{2, 2, 2}, []int64{4, -2, 1}, 8, []int32{2, 3, 0, 1, 6, 7, 4, 5}},
+		{"extent one", []int64{1, 3, 1}, []int64{math.MaxInt64, 1, math.MinInt64}, 0, []int32{0, 1, 2}},
+	} {
+		for _, legacy := range []bool{false, true} {
+			for _, copied := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/legacy=%v/copy=%v", c.name, legacy, copied), func(t *testing.T) {
+					f := makeForeign(t, legacy, c.shape, c.strides, c.skip, 0)
+					b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Copy: copied})
+					require.NoError(t, err)
+					require.Equal(t, flag(copied), uintptr(f.calls()), "the deleter's calls")
+					got, err := a.Values(ctx)
+					require.NoError(t, err)
+					require.Equal(t, c.want, got)
+					require.Equal(t, len(c.shape), a.Rank())
+					require.NoError(t, a.Update(ctx, func(g array.Grid[int32]) error {
+						for _, p := range g.All() {
+							*p += 1000
+						}
+						return nil
+					}))
+					if !copied {
+						for _, v := range c.want {
+							require.Equal(t, v+1000, f.at(int(v)), "C sees what Go wrote")
+						}
+						require.EqualValues(t, 0, b.Stats().BytesCopied)
+					}
+					require.NoError(t, b.Close())
+					require.NoError(t, b.Close())
+					require.EqualValues(t, 1, f.calls())
+					require.ErrorIs(t, a.View(ctx, func(array.Grid[int32]) error { return nil }), hal.ErrClosed)
+				})
+			}
+		}
+	}
+}
+
+// The deleter waits for the last work that uses the memory, whatever is closed before.
+func TestDeleterWaitsForWork(t *testing.T) {
+	d := openHost(t, 1)
+	s := newStream(t, d)
+	f := makeForeign(t, false, []int64{1000}, nil, 0, 0)
+	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+	require.NoError(t, err)
+	gate, err := s.Gate()
+	require.NoError(t, err)
+	require.NoError(t, b.Prefetch(s), "a copy out of the memory, behind the gate")
+	require.NoError(t, b.Close())
+	time.Sleep(10 * time.Millisecond)
+	require.Zero(t, f.calls())
+	require.NoError(t, gate.Open())
+	require.Eventually(t, func() bool { return f.calls() == 1 }, patience, time.Millisecond)
+}
+
+// A device that works on host memory in place does so on the tensor's.
+func TestUnifiedDeviceWorksInPlace(t *testing.T) {
+	d := openHost(t, 0)
+	s := newStream(t, d)
+	f := makeForeign(t, false, []int64{1000}, nil, 0, 0)
+	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+	require.NoError(t, err)
+	lease, err := b.Acquire(s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.Equal(t, f.tensor().data, lease.Pointer())
+	require.NoError(t, s.Fill(lease.Region(), hal.Pattern32(3)))
+	require.NoError(t, lease.Release())
+	require.NoError(t, b.View(ctx, func(x []int32) error { require.Equal(t, fill(1000, 3), x); return nil }))
+	require.EqualValues(t, 3, f.at(999))
+	require.Zero(t, b.Stats().BytesCopied+b.Stats().BytesRelocated)
+	require.NoError(t, b.Close())
+	require.Eventually(t, func() bool { return f.calls() == 1 }, patience, time.Millisecond)
+}
+
+func TestReadOnlyTensorIsFrozen(t *testing.T) {
+	f := makeForeign(t, false, []int64{4}, nil, 0, 1)
+	b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Update(ctx, func([]int32) error { panic("ran") }), buffer.ErrFrozen)
+	require.ErrorIs(t, a.Set(ctx, 1, 0), buffer.ErrFrozen)
+	_, err = dlpack.Export(ctx, b, dlpack.Options{Mode: coherence.ReadWrite})
+	require.ErrorIs(t, err, buffer.ErrFrozen)
+	got, err := a.Values(ctx)
+	require.NoError(t, err)
+	require.Equal(t, counted(4), got)
+	require.NoError(t, b.Close())
+	require.EqualValues(t, 1, f.calls())
+
+	f = makeForeign(t, false, []int64{4}, nil, 0, 1)
+	b, _, err = dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Copy: true})
+	require.NoError(t, err)
+	require.NoError(t, b.Update(ctx, func([]int32) error { return nil }), "a copy is one's own")
+	require.NoError(t, b.Close())
+}
+
+func TestOtherVersionIsDeleted(t *testing.T) {
+	for _, major := range []int{0, 2, math.MaxUint32} {
+		f := makeVersion(t, major, false, []int64{4}, nil, 0, 0)
+		f.tensor().ndim = -1 // what lies behind the flags is not looked at
+		_, err := f.Tensor()
+		var v *dlpack.VersionError
+		require.ErrorAs(t, err, &v)
+		require.EqualValues(t, major, v.Major)
+		require.Zero(t, f.calls(), "to look at it takes nothing")
+		_, _, err = dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+		require.ErrorAs(t, err, &v)
+		require.ErrorIs(t, err, hal.ErrUnsupported)
+		require.EqualValues(t, 1, f.calls())
+	}
+}
+
+// What is refused is as it was: it can be imported once it is put right.
+func TestBadTensorsAreRefused(t *testing.T) {
+	d := openHost(t, 1)
+	for _, c := range []struct {
+		name  string
+		kind  error
+		spoil func(*cTensor)
+		o     dlpack.ImportOptions
+	}{
+		{"no data", hal.ErrInvalidArgument, func(c *cTensor) { c.data = 0 }, dlpack.ImportOptions{}},
+		{"negative rank", hal.ErrInvalidArgument, func(c *cTensor) { c.ndim = -1 }, dlpack.ImportOptions{}},
+		{"huge rank", hal.ErrInvalidArgument, func(c *cTensor) { c.ndim = math.MaxInt32 }, dlpack.ImportOptions{}},
+		{"no shape", hal.ErrInvalidArgument, func(c *cTensor) { c.shape = 0 }, dlpack.ImportOptions{}},
+		{"odd shape", hal.ErrMisaligned, func(c *cTensor) { c.shape++ }, dlpack.ImportOptions{}},
+		{"odd strides", hal.ErrMisaligned, func(c *cTensor) { c.strides += 4 }, dlpack.ImportOptions{}},
+		{"other type", hal.ErrInvalidArgument, func(c *cTensor) { c.dtype.Code = dlpack.Float }, dlpack.ImportOptions{}},
+		{"other width", hal.ErrInvalidArgument, func(c *cTensor) { c.dtype.Bits = 64 }, dlpack.ImportOptions{}},
+		{"vectors", hal.ErrUnsupported, func(c *cTensor) { c.dtype.Lanes = 4 }, dlpack.ImportOptions{}},
+		{"no lanes", hal.ErrUnsupported, func(c *cTensor) { c.dtype.Lanes = 0 }, dlpack.ImportOptions{}},
+		{"past the end", hal.ErrOutOfRange, func(c *cTensor) { c.byteOffset = math.MaxUint64 - 8 }, dlpack.ImportOptions{}},
+		{"past the end", hal.ErrOutOfRange, func(c *cTensor) { c.byteOffset = math.MaxUint64 - uint64(c.data) - 8 }, dlpack.ImportOptions{Copy: true}},
+		{"misaligned", hal.ErrMisaligned, func(c *cTensor) { c.byteOffset = 2 }, dlpack.ImportOptions{}},
+		{"negative device", hal.ErrInvalidArgument, func(c *cTensor) { c.device.ID = -1 }, dlpack.ImportOptions{}},
+		{"Metal", hal.ErrUnsupported, func(c *cTensor) { c.device.Type = 8 }, dlpack.ImportOptions{}},
+		{"no kind", hal.ErrUnsupported, func(c *cTensor) { c.device.Type = 0 }, dlpack.ImportOptions{}},
+		{"CUDA nowhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = dlpack.CUDA }, dlpack.ImportOptions{}},
+		{"CUDA elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = dlpack.CUDA }, dlpack.ImportOptions{Device: d}},
+		{"pinned elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = dlpack.ROCmHost }, dlpack.ImportOptions{Device: d}},
+		{"cl_mem elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = dlpack.OpenCL }, dlpack.ImportOptions{Device: d}},
+	} {
+		for _, legacy := range []bool{false, true} {
+			f := makeForeign(t, legacy, []int64{2, 3}, []int64{3, 1}, 0, 0)
+			right := *f.tensor()
+			c.spoil(f.tensor())
+			_, _, err := dlpack.Import[int32](ctx, f.Managed, c.o)
+			require.ErrorIs(t, err, c.kind, c.name)
+			require.Zero(t, f.calls(), c.name)
+			*f.tensor() = right
+			b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+			require.NoError(t, err, c.name)
+			require.NoError(t, b.Close())
+			require.EqualValues(t, 1, f.calls(), c.name)
+		}
+	}
+	for _, c := range []struct {
+		name           string
+		kind           error
+		shape, strides []int64
+	}{
+		{"empty", hal.ErrUnsupported, []int64{3, 0}, nil},
+		{"negative extent", hal.ErrInvalidArgument, []int64{3, -1}, nil},
+		{"countless", hal.ErrOutOfRange, []int64{1 << 40, 1 << 40}, nil},
+		{"countless bytes", hal.ErrOutOfRange, []int64{math.MaxInt64}, nil},
+		{"far strides", hal.ErrOutOfRange, []int64{3, 3}, []int64{math.MaxInt64, 1}},
+		{"far strides back", hal.ErrOutOfRange, []int64{3}, []int64{math.MinInt64}},
+		{"before the start", hal.ErrOutOfRange, []int64{2}, []int64{math.MinInt64 / 4}},
+		{"before the start", hal.ErrOutOfRange, []int64{2}, []int64{-1 << 60}},
+		{"broadcast", hal.ErrInvalidArgument, []int64{3, 3}, []int64{0, 1}},
+		{"overlap", hal.ErrInvalidArgument, []int64{3, 3}, []int64{1, 1}},
+	} {
+		f := makeForeign(t, false, c.shape, c.strides, 0, 0)
+		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+		require.ErrorIs(t, err, c.kind, c.name)
+		require.Zero(t, f.calls(), c.name)
+		require.NoError(t, f.Delete())
+		require.EqualValues(t, 1, f.calls(), c.name)
+	}
+	for _, m := range []dlpack.Managed{{}, {Legacy: true}} {
+		_, _, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
+		require.ErrorIs(t, m.Delete(), hal.ErrInvalidArgument)
+		_, _, err = dlpack.Import[int32](ctx, dlpack.Managed{Address: 4097, Legacy: m.Legacy}, dlpack.ImportOptions{})
+		require.ErrorIs(t, err, hal.ErrMisaligned)
+	}
+}
+
+func TestCopyTakesWhatNoBufferCanBeOver(t *testing.T) {
+	for _, c := range []struct {
+		shape, strides []int64
+		skip           uint64
+		want           []int32
+	}{
+		{[]int64{2, 3}, []int64{0, 1}, 0, []int32{0, 1, 2, 0, 1, 2}},
+		{[]int64{2, 3}, []int64{1, 1}, 0, []int32{0, 1, 2, 1, 2, 3}},
+		{[]int64{2}, nil, 5, []int32{2 << 24, 3 << 24}}, // the bytes of 1, 2, 3 from the second on
+	} {
+		f := makeForeign(t, true, c.shape, c.strides, c.skip, 0)
+		b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Copy: true})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, f.calls())
+		got, err := a.Values(ctx)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+		require.NoError(t, b.Close())
+	}
+	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	_, _, err := dlpack.Import[int32](over, f.Managed, dlpack.ImportOptions{Copy: true})
+	require.ErrorIs(t, err, hal.ErrNotReady)
+	require.Zero(t, f.calls())
+	require.NoError(t, f.Delete())
+}
+
+// A struct may have no deleter.
+func TestNoDeleterIsNone(t *testing.T) {
+	data, shape := counted(6), []int64{6}
+	legacy := struct {
+		cTensor
+		context, deleter uintptr
+	}{cTensor: cTensor{data: uintptr(unsafe.Pointer(&data[0])), device: dlpack.Device{Type: dlpack.CPU}, ndim: 1,
+		dtype: dlpack.TypeOf[int32](), shape: uintptr(unsafe.Pointer(&shape[0]))}}
+	b, _, err := dlpack.Import[int32](ctx, dlpack.Managed{Address: uintptr(unsafe.Pointer(&legacy)), Legacy: true}, dlpack.ImportOptions{})
+	require.NoError(t, err)
+	require.NoError(t, b.Update(ctx, func(x []int32) error { x[5] = 50; return nil }))
+	require.NoError(t, b.Close())
+	require.Equal(t, []int32{0, 1, 2, 3, 4, 50}, data)
+}
+
+// Export and Import without anything in between, as two libraries of one program would.
+func TestRoundTrip(t *testing.T) {
+	for name, a := range layouts(t) {
+		want, err := a.Values(ctx)
+		require.NoError(t, err)
+		m, err := dlpack.ExportArray(ctx, a, dlpack.Options{Mode: coherence.ReadWrite})
+		require.NoError(t, err)
+		_, _, err = dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
+		b, got, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		require.NoError(t, err, name)
+		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		require.ErrorIs(t, err, hal.ErrClosed, "it was taken")
+		require.ErrorIs(t, m.Delete(), hal.ErrClosed)
+		require.Equal(t, a.Shape(), got.Shape(), name)
+		require.NoError(t, got.Update(ctx, func(g array.Grid[int32]) error {
+			for _, p := range g.All() {
+				*p++
+			}
+			return nil
+		}))
+		require.Equal(t, 1, dlpack.Outstanding())
+		require.NoError(t, b.Close())
+		require.Zero(t, dlpack.Outstanding())
+		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		require.ErrorIs(t, err, hal.ErrClosed)
+		after, err := a.Values(ctx)
+		require.NoError(t, err)
+		require.Equal(t, plus(want, 1), after, name)
+	}
+}
+
+func TestTensorIsDescribed(t *testing.T) {
+	f := makeForeign(t, false, []int64{2, 3, 4}, nil, 8, 3)
+	f.tensor().dtype = dlpack.DataType{Code: dlpack.Bool, Bits: 8, Lanes: 1}
+	got, err := f.Tensor()
+	require.NoError(t, err)
+	require.Equal(t, []int64{2, 3, 4}, got.Shape)
+	require.Equal(t, []int64{12, 4, 1}, got.Strides)
+	require.Equal(t, "bool8", got.Type.String())
+	require.True(t, got.ReadOnly)
+	require.True(t, got.Copied)
+	require.EqualValues(t, 8, got.ByteOffset)
+	require.Equal(t, "CPU:0", got.Device.String())
+	require.Equal(t, "dltensor_versioned", f.CapsuleName())
+	require.Equal(t, "used_dltensor", dlpack.Managed{Legacy: true}.UsedName())
+	require.NoError(t, f.Delete())
+}

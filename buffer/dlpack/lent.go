@@ -1,0 +1,115 @@
+package dlpack
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// inline is the rank up to which shape and strides lie in the loan itself.
+const inline = 4
+
+// loan is one tensor that C has, with the struct that it sees. C knows it by address: it stays in the table
+// of lent, and pinned, until the deleter has been called.
+type loan struct {
+	versioned cVersioned
+	legacy    cLegacy
+	dims      [2 * inline]int64
+	pin       runtime.Pinner
+
+	onHost   buffer.HostLease
+	onDevice buffer.Lease
+	stream   *hal.Stream // adopted for the consumer, nil if it was not
+	done     func(error)
+	taken    atomic.Bool // by Import or Delete
+}
+
+// loans are those whose deleter has not been called, by the address of their struct.
+type loans struct {
+	mu   sync.Mutex
+	open map[uintptr]*loan
+}
+
+var lent = loans{open: map[uintptr]*loan{}}
+
+// begin gives C the struct of a loan whose leases are taken.
+func (l *loans) begin(x *loan, t cTensor, shape, strides []int, flags uint64, legacy bool) Managed {
+	n := len(shape)
+	dims := x.dims[:]
+	if n > inline {
+		dims = make([]int64, 2*n)
+		x.pin.Pin(unsafe.SliceData(dims))
+	}
+	for i, e := range shape {
+		dims[i], dims[n+i] = int64(e), int64(strides[i])
+	}
+	x.pin.Pin(x)
+	if n > 0 {
+		t.shape, t.strides = address(&dims[0]), address(&dims[n])
+	}
+	t.ndim = int32(n)
+	m := Managed{Legacy: legacy, loan: x}
+	if legacy {
+		x.legacy = cLegacy{tensor: t, deleter: deleterEntry()}
+		m.Address = address(&x.legacy)
+	} else {
+		x.versioned = cVersioned{version: cVersion{major, minor}, deleter: deleterEntry(), flags: flags, tensor: t}
+		m.Address = address(&x.versioned)
+	}
+	l.mu.Lock()
+	l.open[m.Address] = x
+	l.mu.Unlock()
+	return m
+}
+
+// end is the deleter. An address that is no open loan's is left alone, so that a consumer that calls twice does
+// no harm as long as nothing else has come to lie there.
+func (l *loans) end(self uintptr) {
+	l.mu.Lock()
+	x, found := l.open[self]
+	delete(l.open, self)
+	l.mu.Unlock()
+	if found {
+		x.end()
+	}
+}
+
+// has reports whether a loan is open.
+func (l *loans) has(self uintptr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.open[self]
+	return ok
+}
+
+// end gives back what the loan took.
+func (x *loan) end() {
+	var err error
+	if x.onDevice != (buffer.Lease{}) {
+		err = x.onDevice.Release()
+	} else {
+		err = x.onHost.Release()
+	}
+	if x.stream != nil {
+		if cerr := x.stream.Close(); err == nil {
+			err = cerr
+		}
+	}
+	x.pin.Unpin()
+	if x.done != nil {
+		x.done(err)
+	}
+}
+
+// Outstanding is the number of exported tensors whose deleter has not been called.
+func Outstanding() int {
+	lent.mu.Lock()
+	defer lent.mu.Unlock()
+	return len(lent.open)
+}
+
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }

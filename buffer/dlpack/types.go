@@ -1,0 +1,119 @@
+package dlpack
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/go-halyard/halyard/buffer"
+)
+
+// DeviceType is DLPack's number for a kind of memory.
+type DeviceType int32
+
+// The device types that memory of this module can have.
+const (
+	CPU         DeviceType = 1
+	CUDA        DeviceType = 2
+	CUDAHost    DeviceType = 3 // page-locked by CUDA
+	OpenCL      DeviceType = 4 // the data pointer is a cl_mem
+	ROCm        DeviceType = 10
+	ROCmHost    DeviceType = 11 // page-locked by ROCm
+	CUDAManaged DeviceType = 13
+	OneAPI      DeviceType = 14 // unified shared memory
+)
+
+// String is the name, or the number of a type that this module has no memory of.
+func (t DeviceType) String() string {
+	switch t {
+	case CPU:
+		return "CPU"
+	case CUDA:
+		return "CUDA"
+	case CUDAHost:
+		return "CUDAHost"
+	case OpenCL:
+		return "OpenCL"
+	case ROCm:
+		return "ROCm"
+	case ROCmHost:
+		return "ROCmHost"
+	case CUDAManaged:
+		return "CUDAManaged"
+	case OneAPI:
+		return "OneAPI"
+	}
+	return fmt.Sprintf("DeviceType(%d)", int32(t))
+}
+
+// host reports whether the host reads and writes the memory in place.
+func (t DeviceType) host() bool { return t == CPU || t == CUDAHost || t == ROCmHost }
+
+// Device is where a tensor is.
+type Device struct {
+	Type DeviceType
+	ID   int32 // the vendor's ordinal; 0 for host and managed memory
+}
+
+func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
+
+// TypeCode is what the bits of an element mean.
+type TypeCode uint8
+
+// The type codes that elements of buffers can have, and Bool, which none has.
+const (
+	Int     TypeCode = 0
+	Uint    TypeCode = 1
+	Float   TypeCode = 2
+	Complex TypeCode = 5
+	Bool    TypeCode = 6
+)
+
+// String is the name as in "float32", without the number.
+func (c TypeCode) String() string {
+	switch c {
+	case Int:
+		return "int"
+	case Uint:
+		return "uint"
+	case Float:
+		return "float"
+	case Complex:
+		return "complex"
+	case Bool:
+		return "bool"
+	}
+	return fmt.Sprintf("type(%d)-", uint8(c))
+}
+
+// DataType is the type of a tensor's elements.
+type DataType struct {
+	Code  TypeCode
+	Bits  uint8  // of one lane
+	Lanes uint16 // 1 unless elements are vectors
+}
+
+// String is the name that Go has for the type, "float32"; vectors have their lanes behind it, "float32x4".
+func (d DataType) String() string {
+	s := fmt.Sprintf("%v%d", d.Code, d.Bits)
+	if d.Lanes != 1 {
+		s += fmt.Sprintf("x%d", d.Lanes)
+	}
+	return s
+}
+
+// TypeOf is the data type of a buffer's elements.
+func TypeOf[T buffer.Element]() DataType {
+	t := reflect.TypeFor[T]()
+	d := DataType{Bits: uint8(8 * t.Size()), Lanes: 1}
+	switch t.Kind() {
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		d.Code = Int
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		d.Code = Uint
+	case reflect.Float32, reflect.Float64:
+		d.Code = Float
+	default: // complex64 and complex128 are what is left
+		d.Code = Complex
+	}
+	return d
+}

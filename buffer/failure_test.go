@@ -1,0 +1,338 @@
+package buffer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// onDevice reads the elements on the stream's device.
+func onDevice(t *testing.T, s *hal.Stream, b *buffer.Buffer[uint32]) ([]uint32, error) {
+	t.Helper()
+	l, err := b.Acquire(s, coherence.Read)
+	if err != nil {
+		return nil, err
+	}
+	raw := make([]byte, l.Region().Len)
+	require.NoError(t, s.CopyOut(raw, l.Region()))
+	require.NoError(t, l.Release())
+	require.NoError(t, s.Sync(ctx))
+	out := make([]uint32, len(raw)/4)
+	for i := range out {
+		out[i] = uint32(raw[4*i]) | uint32(raw[4*i+1])<<8 | uint32(raw[4*i+2])<<16 | uint32(raw[4*i+3])<<24
+	}
+	return out, nil
+}
+
+// openLinked is openFaulty with devices that reach each other.
+func openLinked(t *testing.T, n int) (*faulty, []*hal.Device, []*hal.Stream) {
+	f, devs := openFaulty(t, n)
+	f.linked = true
+	var streams []*hal.Stream
+	for _, d := range devs {
+		streams = append(streams, newStream(t, d))
+	}
+	return f, devs, streams
+}
+
+func TestNextAccessFindsFailedCopy(t *testing.T) {
+	acquire := func(s *hal.Stream, b *buffer.Buffer[uint32], mode coherence.Action) error {
+		l, err := b.Acquire(s, mode)
+		if err == nil {
+			err = l.Release()
+		}
+		return err
+	}
+	for name, access := range map[string]func(s *hal.Stream, b *buffer.Buffer[uint32]) error{
+		"Acquire to read":  func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return acquire(s, b, coherence.Read) },
+		"Acquire to write": func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return acquire(s, b, coherence.ReadWrite) },
+		"Prefetch":         func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.Prefetch(s) },
+		"SyncTo":           func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.SyncTo(ctx, s.Device()) },
+		"MarkModified":     func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.MarkModified(s) },
+		"AcquireRanges": func(s *hal.Stream, b *buffer.Buffer[uint32]) error {
+			l, err := b.AcquireRanges(ctx, s, coherence.Read, []buffer.Range{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 4}})
+			if err == nil {
+				err = l.Release()
+			}
+			return err
+		},
+		"Clone": func(_ *hal.Stream, b *buffer.Buffer[uint32]) error {
+			c, err := b.Clone(ctx)
+			if err == nil {
+				err = c.Close()
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, devs := openFaulty(t, 1)
+			s := newStream(t, devs[0])
+			b := newBuffer(t, []uint32{1, 2, 3, 4})
+			f.fail("CopyIn", 1)
+			require.NoError(t, acquire(s, b, coherence.Read))
+			require.NoError(t, s.Sync(ctx))
+			require.ErrorIs(t, access(s, b), errLate)
+			require.Equal(t, coherence.Of(coherence.Host), b.State().Coherence.Valid)
+			got, err := onDevice(t, s, b)
+			require.NoError(t, err)
+			require.Equal(t, []uint32{1, 2, 3, 4}, got)
+		})
+	}
+}
+
+// A copy made of the destination before the failure was known is bad as well; the source is good.
+func TestFailureSpreadsWithTheCopies(t *testing.T) {
+	f, devs, s := openLinked(t, 2)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	g, err := s[0].Gate()
+	require.NoError(t, err)
+	f.fail("CopyIn", 1)
+	require.NoError(t, b.Prefetch(s[0]))
+	copies := b.Stats().Copies
+	require.NoError(t, b.Prefetch(s[1]))
+	require.Equal(t, copies+1, b.Stats().Copies)
+	require.NoError(t, g.Open())
+	require.NoError(t, s[1].Sync(ctx))
+	require.ErrorIs(t, b.Prefetch(s[1]), errLate)
+	require.Equal(t, coherence.Of(coherence.Host), b.State().Coherence.Valid, "%v", devs)
+	for i := range s {
+		got, err := onDevice(t, s[i], b)
+		require.NoError(t, err)
+		require.Equal(t, []uint32{1, 2, 3, 4}, got)
+	}
+}
+
+// So is a clone, whose bytes nobody else has.
+func TestCloneOfWhatFails(t *testing.T) {
+	f, devs, s := openLinked(t, 2)
+	b := written(t, s[0], 4, 7)
+	g, err := s[1].Gate()
+	require.NoError(t, err)
+	f.fail("Copy", 1)
+	require.NoError(t, b.Prefetch(s[1]))
+	require.NoError(t, b.Evict(ctx, devs[0]))
+	c, err := b.Clone(ctx)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, g.Open())
+	require.NoError(t, s[1].Sync(ctx))
+	require.ErrorIs(t, c.View(ctx, nothing), errLate)
+	require.ErrorIs(t, c.View(ctx, nothing), hal.ErrDeviceLost)
+	require.ErrorIs(t, b.View(ctx, nothing), errLate)
+	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, b))
+}
+
+// What was written on bad bytes is lost, and said to be; what was written in place of them is not.
+func TestWriteOverFailedCopy(t *testing.T) {
+	for _, mode := range []coherence.Action{coherence.ReadWrite, coherence.Overwrite} {
+		f, devs := openFaulty(t, 1)
+		s, o := newStream(t, devs[0]), newStream(t, devs[0])
+		b := newBuffer(t, []uint32{1, 2, 3, 4})
+		g, err := s.Gate()
+		require.NoError(t, err)
+		f.fail("CopyIn", 1)
+		require.NoError(t, b.Prefetch(s))
+		for range 2 {
+			l, err := b.Acquire(o, mode)
+			require.NoError(t, err)
+			require.NoError(t, o.Fill(l.Region(), hal.Pattern32(5)))
+			require.NoError(t, l.Release())
+		}
+		require.NoError(t, g.Open())
+		if mode == coherence.ReadWrite {
+			for range 2 {
+				require.ErrorIs(t, b.View(ctx, nothing), errLate)
+			}
+			require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
+			require.NoError(t, b.Fill(ctx, 5))
+		}
+		require.Equal(t, []uint32{5, 5, 5, 5}, contents(t, b))
+	}
+}
+
+// Bytes that were written on what another device's copy brought are lost with it.
+func TestWriteOverWhatFailsElsewhere(t *testing.T) {
+	f, devs := openFaulty(t, 3)
+	var s []*hal.Stream
+	for _, d := range devs {
+		s = append(s, newStream(t, d))
+	}
+	b := written(t, s[0], 4, 7)
+	g, err := s[1].Gate()
+	require.NoError(t, err)
+	f.fail("CopyIn", 1)
+	require.NoError(t, b.Prefetch(s[1]))
+	require.NoError(t, b.Evict(ctx, devs[0]))
+	l, err := b.Acquire(s[2], coherence.ReadWrite)
+	require.NoError(t, err)
+	first := l.Region()
+	first.Len = 4
+	require.NoError(t, s[2].Fill(first, hal.Pattern32(8)))
+	require.NoError(t, l.Release())
+	require.NoError(t, g.Open())
+	require.ErrorIs(t, b.View(ctx, nothing), errLate)
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
+}
+
+func TestFailedZerosAreMadeAgain(t *testing.T) {
+	f, devs := openFaulty(t, 1)
+	s := newStream(t, devs[0])
+	b, err := buffer.New[uint32](2)
+	require.NoError(t, err)
+	defer b.Close()
+	f.fail("Fill", 1)
+	require.NoError(t, b.Prefetch(s))
+	require.NoError(t, s.Sync(ctx))
+	require.ErrorIs(t, b.View(ctx, nothing), errLate)
+	require.Equal(t, []uint32{0, 0}, contents(t, b))
+	got, err := onDevice(t, s, b)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{0, 0}, got)
+}
+
+func TestFailedMoveToUnifiedMemory(t *testing.T) {
+	b := &faulty{Backend: host.New(host.Options{Name: "faulty"}), next: map[string]int{}}
+	d, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	require.True(t, d.Unified())
+	s := newStream(t, d)
+	for _, fails := range []int{1, 2} {
+		x := newBuffer(t, []uint32{1, 2, 3, 4})
+		b.fail("CopyIn", fails)
+		told := 0
+		if err := x.Prefetch(s); err != nil { // it may have run by then
+			require.ErrorIs(t, err, errLate)
+			told++
+		}
+		require.Equal(t, uint64(16), x.Stats().BytesRelocated)
+		for ; told < fails; told++ {
+			require.ErrorIs(t, x.View(ctx, nothing), errLate)
+		}
+		require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, x))
+		got, err := onDevice(t, s, x)
+		require.NoError(t, err)
+		require.Equal(t, []uint32{1, 2, 3, 4}, got)
+	}
+}
+
+// Whatever fails, and whenever that is found: an access fails, or has the right bytes.
+func TestNoFailureGoesUnnoticed(t *testing.T) {
+	const n, rounds = 12, 400
+	seen := map[string]int{}
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			f, devs, streams := openLinked(t, 3)
+			f.linked = seed%3 != 0
+			for i := range 3 {
+				streams = append(streams, newStream(t, devs[i]))
+			}
+			want := make([]uint32, n)
+			b := newBuffer(t, want)
+			faults := func(fn func() error) error {
+				f.mu.Lock()
+				f.odds = func() bool { return rng.IntN(5) == 0 }
+				f.mu.Unlock()
+				err := fn()
+				f.mu.Lock()
+				f.odds = nil
+				f.mu.Unlock()
+				return err
+			}
+			for round := range rounds {
+				lo := rng.IntN(n)
+				hi := lo + 1 + rng.IntN(n-lo)
+				if rng.IntN(3) == 0 {
+					lo, hi = 0, n
+				}
+				part, err := b.Slice(lo, hi)
+				require.NoError(t, err)
+				s := streams[rng.IntN(len(streams))]
+				v := uint32(round + 1)
+				switch k := rng.IntN(9); {
+				case k < 2: // read on a device
+					err = faults(func() error { return part.Prefetch(s) })
+				case k < 5: // write there
+					mode := coherence.ReadWrite
+					if k == 2 {
+						mode = coherence.Overwrite
+					}
+					var l buffer.Lease
+					err = faults(func() (err error) { l, err = part.Acquire(s, mode); return err })
+					if err == nil {
+						r, from := l.Region(), lo
+						if mode == coherence.ReadWrite && hi-lo > 1 {
+							r.Off, r.Len, from = r.Off+4, r.Len-4, lo+1
+						}
+						require.NoError(t, s.Fill(r, hal.Pattern32(v)))
+						require.NoError(t, l.Release())
+						for i := from; i < hi; i++ {
+							want[i] = v
+						}
+					}
+				case k < 7:
+					err = faults(func() error {
+						return part.Update(ctx, func(x []uint32) error { x[0] = v; return nil })
+					})
+					if err == nil {
+						want[lo] = v
+					}
+				case k < 8:
+					err = faults(func() error { return b.Evict(ctx, devs[rng.IntN(3)]) })
+				default:
+					require.NoError(t, s.Sync(ctx))
+				}
+				if rng.IntN(8) > 0 && !errors.Is(err, hal.ErrDeviceLost) {
+					continue
+				}
+				// Everything must be there, or be said to be lost.
+				for i := range n {
+					one, err := b.Slice(i, i+1)
+					require.NoError(t, err)
+					var got []uint32
+					view := func(x []uint32) error { got = slices.Clone(x); return nil }
+					if rng.IntN(2) == 0 {
+						got, err = onDevice(t, s, one)
+						if err == nil { // the copy may have failed, which is known by now
+							got, err = onDevice(t, s, one)
+						}
+					} else {
+						err = one.View(ctx, view)
+					}
+					for k := 0; err != nil && !errors.Is(err, hal.ErrDeviceLost); k++ {
+						require.Less(t, k, 20)
+						require.ErrorIs(t, err, errLate)
+						seen["told"]++
+						err = one.View(ctx, view)
+					}
+					if err != nil {
+						seen["lost"]++
+						require.NoError(t, one.Fill(ctx, v))
+						want[i] = v
+						continue
+					}
+					seen["good"]++
+					require.Equal(t, want[i], got[0], "round %d, element %d", round, i)
+				}
+			}
+			stop, cancel := context.WithCancel(ctx)
+			cancel()
+			_ = b.View(stop, nothing)
+		})
+	}
+	t.Log(seen)
+	require.Greater(t, seen["told"], 100)
+	require.Greater(t, seen["lost"], 100)
+	require.Greater(t, seen["good"], 10*seen["lost"])
+}

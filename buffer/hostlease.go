@@ -1,0 +1,66 @@
+package buffer
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// HostLease is the right to use elements of a buffer on the host, from AcquireHost to Release. It is for code
+// that keeps an address for a while, such as a C library; Go code has View, Update and Overwrite. It is a
+// small value that may be copied; after Release every copy of it is stale, and says so.
+type HostLease struct {
+	s         *storage
+	slot, gen uint32
+}
+
+// AcquireHost makes the elements current on the host, waits until they are there, and returns a lease on
+// them. mode is coherence.Read, ReadWrite, or Overwrite for a program that writes every element and reads
+// none. It waits for accesses that exclude it, until ctx ends. As long as the lease is open it
+// excludes others as View or Update would, and the buffer does not close.
+func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Action) (HostLease, error) {
+	const op = "AcquireHost"
+	if mode != coherence.Read && mode != coherence.ReadWrite && mode != coherence.Overwrite {
+		return HostLease{}, failure(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", mode)
+	}
+	slot, err := b.s.enter(ctx, op, mode, b.lo, b.hi, nil)
+	if err != nil {
+		return HostLease{}, err
+	}
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	return HostLease{b.s, slot, b.s.accesses.slots[slot].gen}, nil
+}
+
+// Pointer is the address of the first leased element, nil if the lease is stale. What it leads to must not
+// be used after Release, and not be changed under a lease for reading.
+func (l HostLease) Pointer() unsafe.Pointer {
+	if l.s == nil {
+		return nil
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	x := l.s.accesses.get(l.slot, l.gen)
+	if x == nil {
+		return nil
+	}
+	return l.s.hostSlice(x.lo)
+}
+
+// Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
+func (l HostLease) Release() error {
+	if l.s == nil {
+		return failure("release", hal.ErrClosed, "not a lease")
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	x := l.s.accesses.get(l.slot, l.gen)
+	if x == nil {
+		return failure("release", hal.ErrClosed, "the lease was released before")
+	}
+	l.s.used(x)
+	l.s.ended(l.slot)
+	return nil
+}

@@ -1,0 +1,73 @@
+package buffer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+func TestHostLease(t *testing.T) {
+	d := openMany(t, "host", 1, 1)[0]
+	s := newStream(t, d)
+	b, err := buffer.From([]int32{1, 2, 3, 4})
+	require.NoError(t, err)
+	lease, err := b.Acquire(s, coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(lease.Region(), hal.Pattern32(7)))
+	require.NoError(t, lease.Release())
+
+	part, err := b.Slice(1, 3)
+	require.NoError(t, err)
+	mine, err := part.AcquireHost(ctx, coherence.ReadWrite)
+	require.NoError(t, err)
+	got := unsafe.Slice((*int32)(mine.Pointer()), 2)
+	require.Equal(t, []int32{7, 7}, got, "the device's bytes have come")
+	got[1] = 70
+
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, part.View(short, func([]int32) error { panic("ran") }), hal.ErrNotReady)
+	_, err = b.Acquire(s, coherence.Read)
+	require.ErrorIs(t, err, hal.ErrBusy)
+	var conflict *buffer.ConflictError
+	require.ErrorAs(t, b.Close(), &conflict)
+	require.Equal(t, "host", conflict.Theirs.Place)
+	require.Contains(t, conflict.Theirs.Site, "hostlease_test.go")
+	require.NotContains(t, conflict.Theirs.Site, "hostlease.go")
+	first, err := b.Slice(0, 1)
+	require.NoError(t, err)
+	require.NoError(t, first.View(ctx, func([]int32) error { return nil }), "other elements are free")
+
+	require.NoError(t, mine.Release())
+	require.ErrorIs(t, mine.Release(), hal.ErrClosed)
+	require.Nil(t, mine.Pointer())
+	require.Equal(t, []int32{7, 7, 70, 7}, contents(t, b))
+	require.NoError(t, b.SyncTo(ctx, d), "what the host wrote goes back")
+
+	// Readers share, and a stale lease does not touch the one that has its slot now.
+	one, err := b.AcquireHost(ctx, coherence.Read)
+	require.NoError(t, err)
+	require.Nil(t, mine.Pointer())
+	require.ErrorIs(t, mine.Release(), hal.ErrClosed)
+	two, err := b.AcquireHost(ctx, coherence.Read)
+	require.NoError(t, err)
+	require.Equal(t, one.Pointer(), two.Pointer())
+	require.NoError(t, one.Release())
+	require.ErrorIs(t, b.Close(), hal.ErrBusy)
+	require.NoError(t, two.Release())
+
+	_, err = b.AcquireHost(ctx, coherence.Evict)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.ErrorIs(t, buffer.HostLease{}.Release(), hal.ErrClosed)
+	require.Nil(t, buffer.HostLease{}.Pointer())
+	require.NoError(t, b.Close())
+	_, err = b.AcquireHost(ctx, coherence.Read)
+	require.ErrorIs(t, err, hal.ErrClosed)
+}

@@ -1,0 +1,231 @@
+package buffer_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+func TestOneElementMovesAlone(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	b := written(t, s, 1000, 7)
+	v, err := b.At(ctx, 500)
+	require.NoError(t, err)
+	require.Equal(t, uint32(7), v)
+	require.Equal(t, uint64(4), b.Stats().BytesCopied)
+	require.NoError(t, b.Set(ctx, 3, 9))
+	require.Equal(t, uint64(4), b.Stats().BytesCopied)
+	part, err := b.Slice(2, 5)
+	require.NoError(t, err)
+	v, err = part.At(ctx, 1)
+	require.NoError(t, err)
+	require.Equal(t, uint32(9), v)
+	require.Equal(t, []byte{7, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0}, read(t, s, part))
+	require.Equal(t, uint64(8), b.Stats().BytesCopied)
+	for _, i := range []int{-1, 3} {
+		_, err = part.At(ctx, i)
+		require.ErrorIs(t, err, hal.ErrOutOfRange)
+		require.ErrorIs(t, part.Set(ctx, i, 1), hal.ErrOutOfRange)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = b.At(ctx, 3) }))
+}
+
+func TestFill(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	fillBoth(t, s, int8(-3))
+	fillBoth(t, s, uint16(0xabcd))
+	fillBoth(t, s, float32(1.5))
+	fillBoth(t, s, complex64(1+2i))
+	fillBoth(t, s, 1.25)
+	fillBoth(t, s, 3+4i)
+	b := newBuffer(t, []int8{1})
+	require.ErrorIs(t, b.FillOn(nil, 1), hal.ErrInvalidArgument)
+	require.NoError(t, b.Freeze())
+	require.ErrorIs(t, b.FillOn(s, 1), buffer.ErrFrozen)
+	require.ErrorIs(t, b.Fill(ctx, 1), buffer.ErrFrozen)
+}
+
+func fillBoth[T buffer.Element](t *testing.T, s *hal.Stream, v T) {
+	t.Helper()
+	for _, n := range []int{1, 2, 3, 777} {
+		b := newBuffer(t, make([]T, n+2))
+		part, err := b.Slice(1, n+1)
+		require.NoError(t, err)
+		want := make([]T, n+2)
+		for i := range n {
+			want[i+1] = v
+		}
+		require.NoError(t, part.FillOn(s, v))
+		require.Zero(t, b.Stats().BytesCopied)
+		require.Equal(t, want, contents(t, b))
+		require.NoError(t, b.Discard())
+		require.NoError(t, part.Fill(ctx, v))
+		require.Equal(t, want, contents(t, b))
+	}
+}
+
+func TestCopyFrom(t *testing.T) {
+	devs := openMany(t, "one", 2, 1, 2)
+	s := newStream(t, devs[0])
+	src, dst := written(t, s, 8, 3), newBuffer(t, make([]uint32, 8))
+	require.NoError(t, dst.CopyFrom(ctx, src))
+	require.Zero(t, src.Stats().BytesCopied, "within the device")
+	require.Zero(t, dst.Stats().BytesCopied)
+	require.True(t, dst.State().Places[1].Valid)
+	require.Equal(t, uint32(3), contents(t, dst)[7])
+
+	fill(t, s, src, 4)
+	buffer.SetBudget(devs[0], 40)
+	require.NoError(t, dst.Evict(ctx, devs[0]))
+	l, err := src.Acquire(s, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	require.NoError(t, src.CopyTo(ctx, dst), "there is no room, so it is copied on the host")
+	require.Equal(t, uint32(4), contents(t, dst)[7])
+	buffer.SetBudget(devs[0], 0)
+
+	left, err := dst.Slice(0, 4)
+	require.NoError(t, err)
+	right, err := dst.Slice(4, 8)
+	require.NoError(t, err)
+	require.NoError(t, right.Fill(ctx, 6))
+	require.NoError(t, left.CopyFrom(ctx, right))
+	require.Equal(t, uint32(6), contents(t, dst)[0])
+	mid, err := dst.Slice(2, 6)
+	require.NoError(t, err)
+	require.ErrorIs(t, left.CopyFrom(ctx, mid), hal.ErrOverlap)
+	require.ErrorIs(t, left.CopyFrom(ctx, dst), hal.ErrInvalidArgument)
+	require.ErrorIs(t, left.CopyFrom(ctx, nil), hal.ErrInvalidArgument)
+	require.ErrorIs(t, left.CopyTo(ctx, nil), hal.ErrInvalidArgument)
+	unwritten, err := buffer.New[uint32](8)
+	require.NoError(t, err)
+	require.NoError(t, dst.CopyFrom(ctx, unwritten))
+	require.Equal(t, make([]uint32, 8), contents(t, dst))
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, dst.CopyFrom(gone, src), context.Canceled)
+	require.NoError(t, unwritten.Close())
+	require.ErrorIs(t, dst.CopyFrom(ctx, unwritten), hal.ErrClosed)
+	require.Equal(t, make([]uint32, 8), contents(t, dst), "no access was left open")
+}
+
+func TestCopiesInBothDirectionsDoNotWaitForEachOther(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	a, b := newBuffer(t, make([]uint32, 100)), newBuffer(t, make([]uint32, 100))
+	require.NoError(t, a.SyncTo(ctx, d))
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			x, y := a, b
+			if i%2 == 0 {
+				x, y = b, a
+			}
+			for range 200 {
+				assert.NoError(t, x.CopyFrom(ctx, y))
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// A copy that waits for one buffer does not keep the other one from those who want it first.
+func TestACopyHoldsWhatComesFirst(t *testing.T) {
+	a, b := newBuffer(t, []uint32{1}), newBuffer(t, []uint32{2})
+	copied := make(chan error, 1)
+	require.NoError(t, a.Update(ctx, func([]uint32) error {
+		go func() { copied <- b.CopyFrom(ctx, a) }()
+		for range 30 {
+			time.Sleep(tick)
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			if err := b.View(short, nothing); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	require.NoError(t, <-copied)
+	require.Equal(t, []uint32{1}, contents(t, b))
+}
+
+func TestReinterpret(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	bytes, err := buffer.Reinterpret[uint8](b)
+	require.NoError(t, err)
+	require.Equal(t, 16, bytes.Len())
+	require.Equal(t, uint8(2), contents(t, bytes)[4])
+	require.NoError(t, bytes.Set(ctx, 4, 9))
+	require.Equal(t, []uint32{1, 9, 3, 4}, contents(t, b))
+	mid, err := bytes.Slice(4, 12)
+	require.NoError(t, err)
+	pair, err := buffer.Reinterpret[uint32](mid)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{9, 3}, contents(t, pair))
+	l, err := pair.Acquire(s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.Equal(t, uint64(8), l.Region().Len)
+	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(5)))
+	require.NoError(t, l.Release())
+	require.Equal(t, []uint32{1, 5, 5, 4}, contents(t, b))
+	c, err := pair.Clone(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, c.Len())
+	require.NoError(t, c.Close())
+	require.True(t, buffer.SameStorage(b, bytes))
+	require.True(t, buffer.SameStorage(pair, bytes))
+	require.False(t, buffer.SameStorage(b, c))
+	require.False(t, buffer.SameStorage(b, (*buffer.Buffer[int8])(nil)))
+
+	odd, err := bytes.Slice(1, 9)
+	require.NoError(t, err)
+	_, err = buffer.Reinterpret[uint32](odd)
+	require.ErrorIs(t, err, hal.ErrMisaligned)
+	three, err := bytes.Slice(0, 3)
+	require.NoError(t, err)
+	_, err = buffer.Reinterpret[uint16](three)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = buffer.Reinterpret[uint16, uint16](nil)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.ErrorIs(t, bytes.Close(), hal.ErrInvalidArgument)
+	require.ErrorIs(t, bytes.Evict(ctx, d), hal.ErrInvalidArgument)
+	l, err = bytes.Acquire(s, coherence.Read)
+	require.NoError(t, err)
+	_, err = b.Acquire(s, coherence.ReadWrite)
+	require.ErrorIs(t, err, hal.ErrBusy, "they exclude each other")
+	require.ErrorContains(t, err, "[0, 4)", "elements of the buffer")
+	require.ErrorIs(t, b.Close(), hal.ErrBusy)
+	require.NoError(t, l.Release())
+}
+
+func TestMeterScopesNest(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	var m buffer.Meter
+	_, err := m.Pop()
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	b := newBuffer(t, make([]uint32, 4))
+	m.Push()
+	require.NoError(t, b.SyncTo(ctx, d))
+	m.Push()
+	require.NoError(t, b.Set(ctx, 0, 1))
+	require.NoError(t, b.SyncTo(ctx, d))
+	s, err := m.Pop()
+	require.NoError(t, err)
+	require.Equal(t, buffer.Stats{Copies: 1, BytesCopied: 4}, s)
+	s, err = m.Pop()
+	require.NoError(t, err)
+	require.Equal(t, buffer.Stats{Copies: 2, BytesCopied: 20}, s)
+}

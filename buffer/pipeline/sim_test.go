@@ -1,0 +1,187 @@
+//go:build cuda && hip && linux
+
+package pipeline_test
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/pipeline"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/simgpu"
+)
+
+// simulations calls test with the name of a device of each simulated driver.
+func simulations(tb testing.TB, test func(sim *simgpu.Control, name string)) {
+	tb.Helper()
+	cuda, hip := gputest.Libraries(tb, "cuda")
+	tb.Setenv("HALYARD_CUDA_LIBRARY", cuda)
+	tb.Setenv("HALYARD_HIP_LIBRARY", hip)
+	for name, library := range map[string]string{"cuda:0": cuda, "hip:0": hip} {
+		sim, err := simgpu.Attach(library)
+		require.NoError(tb, err)
+		require.NoError(tb, sim.Reset(0))
+		test(sim, name)
+		require.NoError(tb, sim.Set(simgpu.Pageable, 0))
+		require.NoError(tb, sim.Set(simgpu.Validate, 1))
+		sim.Link(0)
+		require.NoError(tb, sim.Reset(0))
+	}
+}
+
+// The simulated drivers run work in any order that streams and events allow.
+func TestAnyOrder(t *testing.T) {
+	simulations(t, func(sim *simgpu.Control, name string) {
+		for seed := range uint64(60) {
+			require.NoError(t, sim.Reset(seed))
+			d, err := hal.Open(ctx, name)
+			require.NoError(t, err)
+			seen := 0
+			o := pipeline.Options{Chunk: 300, Depth: 1 + int(seed%4)}
+			require.NoError(t, pipeline.Run(ctx, d, o, numbers(5000), duplicate, inOrder(&seen)))
+			require.Equal(t, 5000, seen)
+			require.NoError(t, d.Close())
+			require.Empty(t, sim.Violations(), "%s, seed %d", name, seed)
+			require.Empty(t, sim.Leaks(), "%s, seed %d", name, seed)
+		}
+	})
+}
+
+// Whatever call of the vendor's fails, the sink has had a beginning of the results, each right, or all of them, and nothing is left
+// behind.
+func TestEveryVendorCallFails(t *testing.T) {
+	simulations(t, func(sim *simgpu.Control, name string) {
+		for n := uint64(1); ; n++ {
+			require.NoError(t, sim.Reset(n%3))
+			d, err := hal.Open(ctx, name)
+			require.NoError(t, err)
+			seen := 0
+			before := sim.CallCount()
+			sim.FailCall(n, 999)
+			err = pipeline.Run(ctx, d, pipeline.Options{Chunk: 300}, numbers(1000), duplicate, inOrder(&seen))
+			past := sim.CallCount()-before < n
+			sim.FailCall(0, 0)
+			if err == nil {
+				require.Equal(t, 1000, seen, "%s, call %d", name, n)
+			} else {
+				require.NotContains(t, err.Error(), "result ", "%s, call %d", name, n)
+			}
+			require.NoError(t, d.Close(), "%s, call %d", name, n)
+			require.Empty(t, sim.Violations(), "%s, call %d", name, n)
+			require.Empty(t, sim.Leaks(), "%s, call %d", name, n)
+			if past {
+				require.Greater(t, n, uint64(20))
+				return
+			}
+		}
+	})
+}
+
+// BenchmarkPipeline compares a pipeline with a loop that does one chunk after the other, over a simulated link of 0.5 GB/s for page-locked
+// and 0.2 GB/s for pageable memory, which carries one copy at a time. Source and sink are modelled as well, by sleeping as long as a file
+// of the same speed would take; the device's work is a copy within it. The loop has page-locked memory too. Four
+// stages of which two share the link cannot gain more than a factor of 2 where all take equally long.
+func BenchmarkPipeline(b *testing.B) {
+	const (
+		chunk, chunks = 1 << 18, 16 // 1 MiB each
+		spell         = 2 * time.Millisecond
+	)
+	simulations(b, func(sim *simgpu.Control, name string) {
+		require.NoError(b, sim.Set(simgpu.Validate, 0))
+		require.NoError(b, sim.Set(simgpu.Pageable, 200_000))
+		sim.Link(500_000)
+		d, err := hal.Open(ctx, name)
+		require.NoError(b, err)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(2 * 4 * chunk * chunks)
+			piped, looped := time.Duration(0), time.Duration(0)
+			for b.Loop() {
+				start := time.Now()
+				source, sink := paced(chunks, spell)
+				require.NoError(b, pipeline.Run(ctx, d, pipeline.Options{Chunk: chunk}, source, duplicate, sink))
+				piped += time.Since(start)
+				b.StopTimer()
+				start = time.Now()
+				source, sink = paced(chunks, spell)
+				require.NoError(b, loop(d, chunk, source, sink))
+				looped += time.Since(start)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(looped)/float64(piped), "loop/pipeline")
+		})
+		require.NoError(b, d.Close())
+	})
+}
+
+// paced is a source of so many chunks and a sink, each of which takes its time.
+func paced(chunks int, spell time.Duration) (pipeline.Source[int32], pipeline.Sink[int32]) {
+	source := func(_ context.Context, fill []int32) (int, error) {
+		if chunks--; chunks < 0 {
+			return 0, io.EOF
+		}
+		time.Sleep(spell)
+		for i := range fill {
+			fill[i] = int32(i)
+		}
+		return len(fill), nil
+	}
+	return source, func(context.Context, []int32) error {
+		time.Sleep(spell)
+		return nil
+	}
+}
+
+// loop does one chunk after the other.
+func loop(d *hal.Device, chunk int, source pipeline.Source[int32], sink pipeline.Sink[int32]) error {
+	in, err := buffer.New[int32](chunk, buffer.HostMemory(d))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := buffer.New[int32](chunk, buffer.HostMemory(d))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	s, err := d.NewStream(hal.StreamOptions{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for {
+		n := 0
+		last := false
+		err := in.Overwrite(ctx, func(fill []int32) (err error) {
+			if n, err = source(ctx, fill); err == io.EOF {
+				last, err = true, nil
+			}
+			return err
+		})
+		if err != nil || n == 0 && last {
+			return err
+		}
+		from, err := in.Acquire(s, coherence.Read)
+		if err != nil {
+			return err
+		}
+		to, err := out.Acquire(s, coherence.Overwrite)
+		if err != nil {
+			return err
+		}
+		_, err = duplicate(pipeline.Work{N: n, Stream: s, In: from, Out: to})
+		_, _ = from.Release(), to.Release()
+		if err != nil {
+			return err
+		}
+		if err := out.View(ctx, func(r []int32) error { return sink(ctx, r) }); err != nil || last {
+			return err
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package pipeline
+
+import (
+	"context"
+	"io"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+)
+
+// Reader is a source that reads elements in the machine's own byte order. Chunks are as full as they can be. A stream that ends
+// within an element gives io.ErrUnexpectedEOF.
+func Reader[T buffer.Element](r io.Reader) Source[T] {
+	return func(_ context.Context, fill []T) (int, error) {
+		b := bytesOf(fill)
+		n, err := io.ReadFull(r, b)
+		if err == io.ErrUnexpectedEOF {
+			if err = io.EOF; n%int(unsafe.Sizeof(fill[0])) != 0 {
+				err = io.ErrUnexpectedEOF
+			}
+		}
+		return n / int(unsafe.Sizeof(fill[0])), err
+	}
+}
+
+// Writer is a sink that writes elements in the machine's own byte order.
+func Writer[U buffer.Element](w io.Writer) Sink[U] {
+	return func(_ context.Context, results []U) error {
+		_, err := w.Write(bytesOf(results))
+		return err
+	}
+}
+
+func bytesOf[T buffer.Element](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), uintptr(len(s))*unsafe.Sizeof(s[0]))
+}

@@ -1,0 +1,42 @@
+package buffer
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Reinterpret is the buffer's bytes as elements of another type, in the byte order of the machine, over the same
+// storage: what is written through one is read through the other. It takes no memory, and is closed with the buffer
+// that it is a view of, like a [Buffer.Slice]. Conflicts count in elements of the type that the buffer was made with.
+//
+// A size that is no multiple of the new element's is of kind ErrInvalidArgument. A range that does not start where such
+// an element can, or adopted memory that is not aligned to it, is of kind ErrMisaligned.
+func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
+	const op = "Reinterpret"
+	if b == nil {
+		return nil, failure(op, hal.ErrInvalidArgument, "nil buffer")
+	}
+	var zero U
+	elem, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
+	switch {
+	case b.Size()%elem != 0:
+		return nil, failure(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", b.Size(), elem)
+	case b.lo%align != 0:
+		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at offset %d", align, b.lo)
+	case b.s.alignment%align != 0:
+		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes in memory that is aligned to %d", align, b.s.alignment)
+	}
+	return &Buffer[U]{s: b.s, lo: b.lo, hi: b.hi, slice: true}, nil
+}
+
+// SameStorage reports whether both are the same buffer, or parts or views of it, whatever their ranges.
+func SameStorage[T, U Element](a *Buffer[T], b *Buffer[U]) bool {
+	return a != nil && b != nil && a.s == b.s
+}
+
+// elementSize is the size of T in bytes.
+func (b *Buffer[T]) elementSize() uint64 {
+	var zero T
+	return uint64(unsafe.Sizeof(zero))
+}

@@ -1,0 +1,119 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Read reads a trace that WriteJSON or a [File] has written. Sources is lost, but not SourceNames. What is not such a
+// trace is an error of kind hal.ErrInvalidArgument.
+func Read(in io.Reader) (*Recording, error) {
+	bad := func(format string, v ...any) error {
+		return &hal.Error{Op: "read trace", Device: -1, Kind: hal.ErrInvalidArgument, Detail: fmt.Sprintf(format, v...)}
+	}
+	var file struct {
+		Other struct {
+			Producer string
+			Begun    time.Time
+		} `json:"otherData"`
+		Entries []struct {
+			Name, Cat string
+			Phase     string `json:"ph"`
+			At        micros `json:"ts"`
+			Took      micros `json:"dur"`
+			Proc      int    `json:"pid"`
+			Args      json.RawMessage
+		} `json:"traceEvents"`
+	}
+	if err := json.NewDecoder(in).Decode(&file); err != nil {
+		return nil, bad("%v", err)
+	}
+	if file.Other.Producer != "halyard" {
+		return nil, bad("not a trace of this package")
+	}
+	r := &Recording{begun: file.Other.Begun}
+	r.ended = r.begun
+	ended := map[uint64]bool{}
+	var asked []Span
+	when := func(m micros) time.Time { return r.begun.Add(time.Duration(m)) }
+	for i, x := range file.Entries {
+		if x.Name == "process_name" {
+			var n named
+			if err := json.Unmarshal(x.Args, &n); err != nil {
+				return nil, bad("entry %d: %v", i, err)
+			}
+			if x.Proc != len(r.places)+1 {
+				return nil, bad("entry %d: place %d comes after %d others", i, x.Proc, len(r.places))
+			}
+			r.places = append(r.places, Place{n.Place, n.Title, n.Simulated})
+		}
+		kind, ok := kindOf(x.Cat)
+		if !ok && x.Cat != askCategory || x.Phase != "X" && x.Phase != "i" {
+			continue
+		}
+		var a args
+		if err := json.Unmarshal(x.Args, &a); err != nil {
+			return nil, bad("entry %d: %v", i, err)
+		}
+		if x.Cat == askCategory {
+			if kind, ok = kindOf(a.Kind); !ok {
+				return nil, bad("entry %d: no kind %q", i, a.Kind)
+			}
+			if !slices.ContainsFunc(r.places, func(p Place) bool { return p.Name == a.Place }) {
+				return nil, bad("entry %d: no place %q", i, a.Place)
+			}
+		}
+		action, known := actionOf(a.Action)
+		switch {
+		case x.Proc < 1 || x.Proc > len(r.places):
+			return nil, bad("entry %d: no place %d", i, x.Proc)
+		case a.Lo > a.Hi || x.At < 0 || x.Took < 0:
+			return nil, bad("entry %d: a range or a time is upside down", i)
+		case !known:
+			return nil, bad("entry %d: no action %q", i, a.Action)
+		}
+		s := Span{Event: buffer.Event{Kind: kind, Buffer: a.Buffer, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
+			Action: action, For: a.For, Why: a.Why, SourceNames: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
+			Begin: when(x.At), End: when(x.At + x.Took), Place: r.places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
+		if s.End.After(r.ended) {
+			r.ended = s.End
+		}
+		if x.Cat == askCategory {
+			s.Place, s.Begin, s.End = a.Place, s.At, s.At
+			asked = append(asked, s)
+			continue
+		}
+		ended[s.ID] = true
+		r.spans = append(r.spans, s)
+	}
+	for _, s := range asked {
+		if !ended[s.ID] {
+			r.spans = append(r.spans, s)
+		}
+	}
+	return r, nil
+}
+
+func kindOf(name string) (buffer.EventKind, bool) {
+	for k := buffer.EventCopy; k <= buffer.EventUse; k++ {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+func actionOf(name string) (coherence.Action, bool) {
+	i := slices.IndexFunc(coherence.Actions(), func(a coherence.Action) bool { return a.String() == name })
+	if i < 0 {
+		return 0, false
+	}
+	return coherence.Actions()[i], true
+}
