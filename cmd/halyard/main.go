@@ -1,9 +1,11 @@
-// Command halyard shows the devices that a program built with Halyard finds on this machine, and holds them
-// to the conformance suite.
+// Command halyard shows the devices that a program built with Halyard finds on this machine, holds them
+// to the conformance suite, times them, and shows what a program moves between them.
 //
 //	halyard devices
 //	halyard check --backend opencl
 //	halyard check --file PATH
+//	halyard bench --plot curves.svg
+//	halyard trace -- ./program
 //
 // The exit status is 0, 1 if a check failed or something required is missing, or 2 for wrong usage.
 package main

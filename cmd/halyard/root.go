@@ -40,6 +40,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitPassed
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.As(err, new(childStatus)):
+		return childCode(err)
 	case errors.As(err, new(usageError)):
 		fmt.Fprintf(stderr, "halyard: %s (see halyard --help)\n", oneLine(err))
 		return exitUsage
@@ -84,7 +86,7 @@ tags of the same names; their drivers are looked for when it runs.`,
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDevices(), newCheck(), newVersion())
+	root.AddCommand(newDevices(), newCheck(), newBench(), newTrace(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

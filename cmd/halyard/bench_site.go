@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/internal/bench/peer"
+)
+
+// site is a device that is measured, with what is needed all the time.
+type site struct {
+	info          hal.Info
+	dev           *hal.Device
+	stream, other *hal.Stream
+	raw           peer.Peer // nil if nothing is known that could be called directly
+	noRaw         string    // why
+}
+
+// openSite opens a device, two streams on it, and its peer.
+func openSite(ctx context.Context, info hal.Info) (*site, error) {
+	s := &site{info: info}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	var err error
+	if s.raw, err = rawPeer(s.dev); err != nil {
+		s.raw, s.noRaw = nil, oneLine(err)
+	}
+	return s, nil
+}
+
+func (s *site) open(ctx context.Context) (err error) {
+	if s.dev, err = hal.Open(ctx, hal.Name(s.info)); err != nil {
+		return err
+	}
+	if s.stream, err = s.dev.NewStream(hal.StreamOptions{}); err != nil {
+		return err
+	}
+	s.other, err = s.dev.NewStream(hal.StreamOptions{})
+	return err
+}
+
+// rawPeer makes the vendor's own calls on a device.
+func rawPeer(dev *hal.Device) (peer.Peer, error) {
+	info := dev.Info()
+	switch info.Backend {
+	case "host":
+		return peer.Host(), nil
+	case "cuda":
+		return peer.CUDA(info.Ordinal)
+	case "hip":
+		return peer.HIP(info.Ordinal)
+	case "opencl":
+		// A stream whose handle is given away is slower. This one is for its context and device alone.
+		s, err := dev.NewStream(hal.StreamOptions{})
+		if err != nil {
+			return nil, err
+		}
+		p, err := peer.OpenCL(s.Handle(), info.Tier, info.Unified)
+		if cerr := s.Close(); err == nil && cerr != nil {
+			return nil, errors.Join(cerr, p.Close())
+		}
+		return p, err
+	}
+	return nil, fmt.Errorf("nothing is known that the backend %s could be compared with", info.Backend)
+}
+
+func (s *site) close() error {
+	var errs []error
+	if s.raw != nil {
+		errs = append(errs, s.raw.Close())
+	}
+	for _, stream := range []*hal.Stream{s.stream, s.other} {
+		if stream != nil {
+			errs = append(errs, stream.Close())
+		}
+	}
+	if s.dev != nil {
+		errs = append(errs, s.dev.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// beside makes a side of raw calls; there is none without a peer.
+func (s *site) beside(op func(p peer.Peer) func() error) bench.Side {
+	if s.raw == nil {
+		return bench.Side{}
+	}
+	return bench.Side{Op: op(s.raw), Enter: s.raw.Enter, Leave: s.raw.Leave}
+}
+
+// calls names what the raw side calls.
+func (s *site) calls(ops ...peer.Op) string {
+	if s.raw == nil {
+		return ""
+	}
+	var names []string
+	for _, op := range ops {
+		names = append(names, s.raw.Names(op)) // "" where there is nothing to do
+	}
+	return joinNonEmpty(", ", names...)
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-halyard/halyard/buffer/trace"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// traceOptions are the flags of trace.
+type traceOptions struct {
+	selection
+	out, svg string
+	top      int
+}
+
+func newTrace() *cobra.Command {
+	o := &traceOptions{}
+	cmd := &cobra.Command{
+		Use:   "trace (DEMO | -- PROGRAM [ARGUMENT]...)",
+		Short: "Show what a demonstration, or a program, copies between places and why",
+		Long: `Run a small workload on coherent buffers, or a program of yours, and say what was copied
+between places, which call made it necessary, what was avoided, and what was evicted
+for whom. --out writes a trace for ui.perfetto.dev or chrome://tracing, --svg a picture.
+
+The demonstrations are:
+` + demoList() + `
+Each is run twice, and the second run is shown. They use the devices of --device and --backend; without these, all discrete ones that
+programs see, or else all. A device that works on the host's memory in place needs no
+copies, and so shows none.
+
+A program is traced if it imports github.com/go-halyard/halyard/buffer/trace: it is
+run with HALYARD_TRACE set. Its exit status is passed on, 128 and the signal's number if one
+ended it; the status is 1 if the program's is 0 and it wrote no trace.`,
+		Example: `  halyard trace sweep --out sweep.json
+  HALYARD_HOST_DEVICES=2 halyard trace ranges --svg ranges.svg
+  halyard trace --out run.json -- ./program --its-flag`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.devices, "device", nil, "only these `devices`, such as host:1,cuda:0")
+	f.StringSliceVar(&o.backends, "backend", nil, "only the devices of these `backends`, such as opencl")
+	f.StringVar(&o.out, "out", "", "write a trace in the Trace Event Format to this `file`")
+	f.StringVar(&o.svg, "svg", "", "draw a timeline into this `file`")
+	f.IntVar(&o.top, "top", 10, "how many places in the program to list, those that copied the most")
+	return cmd
+}
+
+func (o *traceOptions) run(cmd *cobra.Command, args []string) error {
+	for _, name := range []string{"out", "svg"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usage("--%s needs the name of a file", name)
+		}
+	}
+	if o.top < 0 {
+		return usage("--top must not be negative, but is %d", o.top)
+	}
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		switch {
+		case n > 0:
+			return usage("a demonstration and a program do not go together: %q", args[0])
+		case len(args) == 0:
+			return usage("no program after --")
+		case len(o.devices) > 0 || len(o.backends) > 0:
+			return usage("--device and --backend are for demonstrations; %s chooses a program's devices", hal.DevicesVariable)
+		}
+		return o.runProgram(cmd, args)
+	}
+	if len(args) != 1 {
+		return usage("name one demonstration, of %s, or a program after --", strings.Join(demoNames(), ", "))
+	}
+	i := slices.IndexFunc(demos, func(d demo) bool { return d.name == args[0] })
+	if i < 0 {
+		return usage("no demonstration %q; there are %s", args[0], strings.Join(demoNames(), ", "))
+	}
+	return o.runDemo(cmd, demos[i])
+}
+
+// runDemo runs a demonstration and shows what it did.
+func (o *traceOptions) runDemo(cmd *cobra.Command, d demo) (err error) {
+	ctx := cmd.Context()
+	infos, err := o.choose(ctx)
+	if err != nil {
+		return err
+	}
+	var devs []*hal.Device
+	defer func() {
+		for _, dev := range devs {
+			if cerr := dev.Close(); err == nil {
+				err = cerr
+			}
+		}
+	}()
+	out := cmd.OutOrStdout()
+	unified := true
+	var titles []string
+	for _, info := range infos {
+		dev, err := hal.Open(ctx, hal.Name(info))
+		if err != nil {
+			return err
+		}
+		devs = append(devs, dev)
+		titles = append(titles, deviceTitle(info))
+		unified = unified && info.Unified
+		if len(devs) == d.devices {
+			break
+		}
+	}
+	fmt.Fprintf(out, "%s: %s\non %s\n", d.name, d.what, strings.Join(titles, ",\n   "))
+	if unified {
+		fmt.Fprintln(out, "which works on the host's memory in place: nothing needs to be copied. HALYARD_HOST_DEVICES=2 adds")
+		fmt.Fprintln(out, "two simulated devices with memory of their own.")
+	}
+	fmt.Fprintln(out)
+	if err := d.run(ctx, devs); err != nil { // what is done once, such as compiling fills, is not shown
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	r := trace.Record()
+	err = d.run(ctx, devs)
+	r.Stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	printTrace(out, r, o.top)
+	return o.write(out, r, "halyard trace "+d.name)
+}
+
+// choose returns the devices of the demonstrations.
+func (o *traceOptions) choose(ctx context.Context) ([]hal.Info, error) {
+	enumerate, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	infos, err := o.resolve(enumerate, hal.List(enumerate))
+	if err != nil {
+		return nil, err
+	}
+	if len(o.devices) > 0 {
+		return infos, nil
+	}
+	infos, _ = openable(enumerate, infos)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if discrete := slices.DeleteFunc(slices.Clone(infos), func(i hal.Info) bool { return i.Unified }); len(discrete) > 0 {
+		infos = discrete
+	}
+	if len(infos) == 0 {
+		return nil, fmt.Errorf("no device opens")
+	}
+	return infos, nil
+}
+
+// write writes the files that were asked for.
+func (o *traceOptions) write(says io.Writer, r *trace.Recording, title string) error {
+	for _, w := range []struct {
+		name  string
+		write func(*os.File) error
+		says  string
+	}{
+		{o.out, func(f *os.File) error { return r.WriteJSON(f) }, "trace written to %s: open it at ui.perfetto.dev or chrome://tracing\n"},
+		{o.svg, func(f *os.File) error { return r.WriteSVG(f, title) }, "picture written to %s\n"},
+	} {
+		if w.name == "" {
+			continue
+		}
+		f, err := os.Create(w.name)
+		if err != nil {
+			return err
+		}
+		if err := w.write(f); err != nil {
+			_ = f.Close()
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+		fmt.Fprintf(says, w.says, w.name)
+	}
+	return nil
+}

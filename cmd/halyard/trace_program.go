@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-halyard/halyard/buffer/trace"
+)
+
+// childStatus is the exit status of a program that was run, when it is not 0.
+type childStatus int
+
+func (s childStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// childCode is the status in an error that has one.
+func childCode(err error) int {
+	var s childStatus
+	errors.As(err, &s)
+	return int(s)
+}
+
+// runProgram runs a program with HALYARD_TRACE set and shows what it did, on the standard error: the
+// standard output is the program's.
+func (o *traceOptions) runProgram(cmd *cobra.Command, args []string) error {
+	file, err := os.CreateTemp("", "halyard-trace-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	if err := file.Close(); err != nil {
+		return err
+	}
+	child := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+	child.Env = append(os.Environ(), trace.Variable+"="+file.Name())
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	child.WaitDelay = 10 * time.Second
+	err = child.Run()
+	if child.ProcessState == nil {
+		return err
+	}
+	says := cmd.ErrOrStderr()
+	status := child.ProcessState.ExitCode()
+	if ws, ok := child.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		status = 128 + int(ws.Signal())
+	}
+	if status != 0 {
+		fmt.Fprintf(says, "halyard: %s: %v\n", args[0], child.ProcessState)
+	}
+	if err := o.showProgram(cmd, file.Name(), args); err != nil {
+		fmt.Fprintf(says, "halyard: %s\n", oneLine(err))
+		if status == 0 {
+			return errReported
+		}
+	}
+	if status != 0 {
+		return childStatus(status)
+	}
+	return nil
+}
+
+// errUntraced says that a program wrote no trace.
+var errUntraced = errors.New("wrote no trace: it must be a Go program that imports github.com/go-halyard/halyard/buffer/trace, " +
+	"for its side effect at least, and it must not clear its environment")
+
+func (o *traceOptions) showProgram(cmd *cobra.Command, name string, args []string) error {
+	data, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if info, err := data.Stat(); err != nil {
+		return err
+	} else if info.Size() == 0 {
+		return fmt.Errorf("%s %w", args[0], errUntraced)
+	}
+	r, err := trace.Read(data)
+	if err != nil {
+		return err
+	}
+	says := cmd.ErrOrStderr()
+	fmt.Fprintf(says, "\n%s:\n\n", strings.Join(args, " "))
+	printTrace(says, r, o.top)
+	return o.write(says, r, "halyard trace -- "+filepath.Base(args[0]))
+}
