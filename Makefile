@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race lint vet cross bench bench-peers sim torture fuzz linked nvidia-report generate check clean
+.PHONY: help run test race lint vet cross bench bench-docs bench-peers timeline sim torture fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ lint: vet ## gofmt, go vet under every set of tags, staticcheck
 	$(STATICCHECK) ./...
 
 vet:
-	@unformatted=$$(gofmt -l backends buffer cmd coherence conformance examples hal internal scripts); \
+	@unformatted=$$(gofmt -l backends bench buffer cmd coherence conformance docs examples hal internal scripts); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	@set -e; for tags in "" cuda opencl hip "$(TAGS)"; do \
 		echo "$(GO) vet -tags '$$tags' ./..."; $(GO) vet -tags "$$tags" ./...; \
@@ -54,6 +54,16 @@ cross: ## vet and build for each system without cgo
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" ./...
+
+bench-docs: ## measure the devices of this machine; write docs/performance.md and docs/bench.svg
+	@mkdir -p bin
+	@CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -o bin/halyard ./cmd/halyard
+	@HALYARD_HOST_DEVICES= ./bin/halyard bench --plot docs/bench.svg --doc docs/performance.md
+
+timeline: ## draw docs/timeline.svg anew
+	@mkdir -p bin
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/halyard ./cmd/halyard
+	@HALYARD_HOST_DEVICES=1 ./bin/halyard trace sweep --device host:1 --svg docs/timeline.svg
 
 bench-peers: ## install other systems, measure them beside Halyard and write the table of docs/performance.md
 	./bench/peers/run -document docs/performance.md -json docs/peers.json

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/simgpu"
 )
 
 // product is one program of the folder.
@@ -22,14 +27,25 @@ var products = []product{
 	{name: "halyard", args: []string{"build", "-trimpath", "-tags", "cuda"}, path: "./cmd/halyard"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
 	{name: "ptx.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/ptx"},
-	{name: "cuda-linked.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
+	{name: linkedTest, args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
+}
+
+const linkedTest = "cuda-linked.test"
+
+// The folder holds a file of this ending in place of a program that could not be built, with the reason.
+const unbuilt = ".unbuilt"
+
+// buildOptions are the flags of build.
+type buildOptions struct {
+	linked    bool // it is an error if the linked binding's tests cannot be built
+	simulated bool // also build the simulated driver
 }
 
 // build fills the folder, from the module that the working directory is in.
-func build(ctx context.Context, dir string, linked bool, log io.Writer) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+func build(ctx context.Context, dir string, o buildOptions, log io.Writer) error {
+	root, err := moduleRoot(ctx)
 	if err != nil {
-		return fmt.Errorf("the working directory is in no module: %w", err)
+		return err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
@@ -37,23 +53,116 @@ func build(ctx context.Context, dir string, linked bool, log io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	if o.simulated {
+		fmt.Fprintln(log, "building the simulated driver")
+		if err := simulate(dir); err != nil {
+			return fmt.Errorf("simulated driver: %w", err)
+		}
+	}
 	for _, p := range products {
-		if p.linked && !linked {
+		fmt.Fprintln(log, "building", p.name)
+		to := filepath.Join(dir, p.name)
+		if err := clean(to); err != nil {
+			return err
+		}
+		err := p.build(ctx, root, to, log)
+		if err == nil {
 			continue
 		}
-		fmt.Fprintln(log, "building", p.name)
-		args := append(append([]string{}, p.args...), "-o", filepath.Join(dir, p.name), p.path)
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = string(root[:len(root)-1])
-		cgo := "0"
-		if p.linked {
-			cgo = "1"
+		err = fmt.Errorf("%s: %w", p.name, err)
+		if !p.linked || o.linked || ctx.Err() != nil {
+			return err
 		}
-		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOOS=linux")
-		cmd.Stdout, cmd.Stderr = log, log
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		fmt.Fprintf(log, "going on without %v\n", err)
+		if err := os.WriteFile(to+unbuilt, []byte(err.Error()+"\n"), 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// clean removes what an earlier build left, so that no old program passes for a new one.
+func clean(path string) error {
+	for _, p := range []string{path, path + unbuilt} {
+		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func moduleRoot(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("go list, in the working directory: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func (p product) build(ctx context.Context, root, to string, log io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{}, p.args...), "-o", to, p.path)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if p.linked {
+		settings, err := linkedSettings()
+		if err != nil {
+			return err
+		}
+		cmd.Env = append(os.Environ(), settings...)
+	}
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = log, io.MultiWriter(log, &said)
+	if err := cmd.Run(); err != nil {
+		if why := lastLine(said.Bytes()); why != "" {
+			return fmt.Errorf("%w: %s", err, why)
+		}
+		return err
+	}
+	return nil
+}
+
+// linkedSettings are the environment in which the linked binding is built. What CGO_CFLAGS and CGO_LDFLAGS
+// say comes first. The program looks for libcuda.so.1 when it starts, so any library of that name will do to
+// link against, and without one the simulated driver does.
+func linkedSettings() ([]string, error) {
+	cflags, ldflags := os.Getenv("CGO_CFLAGS"), os.Getenv("CGO_LDFLAGS")
+	for _, dir := range []string{os.Getenv("HALYARD_CUDA_INCLUDE"), "/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"} {
+		if _, err := os.Stat(filepath.Join(dir, "cuda.h")); dir != "" && err == nil {
+			cflags += " -I" + dir
+			break
+		}
+	}
+	if !strings.Contains(cflags, "-I") {
+		return nil, errors.New("there is no cuda.h; HALYARD_CUDA_INCLUDE can name its folder")
+	}
+	if os.Getenv("CGO_LDFLAGS") == "" {
+		library, _, err := simgpu.Build(simulatedCache())
+		if err != nil {
+			return nil, fmt.Errorf("no library to link against: %w", err)
+		}
+		ldflags = "-L" + filepath.Dir(library)
+	}
+	return []string{"CGO_ENABLED=1", "GOOS=linux", "CGO_CFLAGS=" + strings.TrimSpace(cflags), "CGO_LDFLAGS=" + ldflags}, nil
+}
+
+// simulatedCache is where the tests keep the simulated drivers.
+func simulatedCache() string { return filepath.Join(os.TempDir(), "halyard-simgpu") }
+
+// simulatedLibrary is where the folder has the simulated driver.
+var simulatedLibrary = filepath.Join("simulated", "libcuda.so.1")
+
+func simulate(dir string) error {
+	library, _, err := simgpu.Build(simulatedCache())
+	if err != nil {
+		return err
+	}
+	image, err := os.ReadFile(library)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(dir, simulatedLibrary)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, image, 0o755)
 }

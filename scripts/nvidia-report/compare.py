@@ -1,10 +1,14 @@
-"""Times the allocators and copies of CuPy and PyTorch, and prints one JSON object.
+"""Times the allocators and copies of CuPy or PyTorch, and prints one JSON object.
+
+usage: compare.py cupy|torch
 
 The sizes are those of the Go benchmarks. A library that is missing, or that finds no
-device, is reported with the reason. Times are in nanoseconds, rates in MB/s.
+device, is reported with the reason, and so is a size for which it has not enough
+memory. Times are in nanoseconds, rates in MB/s.
 """
 
 import json
+import sys
 import time
 
 SIZES = [4 << 10, 1 << 20, 64 << 20]
@@ -26,17 +30,35 @@ def measure(fn, sync, seconds=0.3):
         n = max(n * 2, int(n * seconds * 1e9 / max(took, 1)))
 
 
+def measure_each(fn, sync):
+    """Nanoseconds for one call of fn and the wait for its work, as the Go benchmarks count."""
+
+    def call():
+        fn()
+        sync()
+
+    return measure(call, sync)
+
+
 def with_rates(times, size):
     return {k: {"ns/op": t, "MB/s": size / t * 1e3} for k, t in times.items()}
+
+
+def each_size(results, measure_size):
+    """Fills the results by size; what one size fails with does not keep the others."""
+    for size in SIZES:
+        results[str(size)] = attempt(lambda: measure_size(size), "error")
+    return results
 
 
 def cupy_results():
     import cupy
     import numpy
 
+    cupy.cuda.Device().use()
     sync = cupy.cuda.Device().synchronize
-    results = {"version": cupy.__version__}
-    for size in SIZES:
+
+    def measure_size(size):
         host = numpy.frombuffer(cupy.cuda.alloc_pinned_memory(size), dtype=numpy.uint8, count=size)
         pageable = numpy.zeros(size, dtype=numpy.uint8)
         a = cupy.zeros(size, dtype=cupy.uint8)
@@ -50,16 +72,17 @@ def cupy_results():
         def pooled():
             pool.malloc(size)
 
-        results[str(size)] = {
+        return {
             "alloc": {"raw": {"ns/op": measure(raw, sync)}, "pool": {"ns/op": measure(pooled, sync)}},
             "copy": with_rates({
-                "in-pinned": measure(lambda: a.set(host, stream=stream), stream.synchronize),
-                "in-pageable": measure(lambda: a.set(pageable), sync),
-                "out-pinned": measure(lambda: a.get(stream=stream, out=host), stream.synchronize),
-                "device": measure(lambda: cupy.copyto(b, a), sync),
+                "in-pinned": measure_each(lambda: a.set(host, stream=stream), stream.synchronize),
+                "in-pageable": measure_each(lambda: a.set(pageable), sync),
+                "out-pinned": measure_each(lambda: a.get(stream=stream, out=host), stream.synchronize),
+                "device": measure_each(lambda: cupy.copyto(b, a), sync),
             }, size),
         }
-    return results
+
+    return each_size({"version": cupy.__version__}, measure_size)
 
 
 def torch_results():
@@ -68,29 +91,34 @@ def torch_results():
     if not torch.cuda.is_available():
         raise RuntimeError("torch.cuda is not available")
     sync = torch.cuda.synchronize
-    results = {"version": torch.__version__}
-    for size in SIZES:
+
+    def measure_size(size):
         host = torch.zeros(size, dtype=torch.uint8, pin_memory=True)
         pageable = torch.zeros(size, dtype=torch.uint8)
         a = torch.zeros(size, dtype=torch.uint8, device="cuda")
         b = torch.zeros(size, dtype=torch.uint8, device="cuda")
-        results[str(size)] = {
+        return {
             "alloc": {"pool": {"ns/op": measure(lambda: torch.empty(size, dtype=torch.uint8, device="cuda"), sync)}},
             "copy": with_rates({
-                "in-pinned": measure(lambda: a.copy_(host, non_blocking=True), sync),
-                "in-pageable": measure(lambda: a.copy_(pageable), sync),
-                "out-pinned": measure(lambda: host.copy_(a, non_blocking=True), sync),
-                "device": measure(lambda: b.copy_(a), sync),
+                "in-pinned": measure_each(lambda: a.copy_(host, non_blocking=True), sync),
+                "in-pageable": measure_each(lambda: a.copy_(pageable), sync),
+                "out-pinned": measure_each(lambda: host.copy_(a, non_blocking=True), sync),
+                "device": measure_each(lambda: b.copy_(a), sync),
             }, size),
         }
-    return results
+
+    return each_size({"version": torch.__version__}, measure_size)
 
 
-def attempt(fn):
+def attempt(fn, key="unavailable"):
     try:
         return fn()
     except Exception as e:  # whatever is wrong with the library, the report says it
-        return {"unavailable": "%s: %s" % (type(e).__name__, e)}
+        return {key: "%s: %s" % (type(e).__name__, e)}
 
 
-print(json.dumps({"cupy": attempt(cupy_results), "torch": attempt(torch_results)}))
+if __name__ == "__main__":
+    libraries = {"cupy": cupy_results, "torch": torch_results}
+    if len(sys.argv) != 2 or sys.argv[1] not in libraries:
+        sys.exit("usage: compare.py cupy|torch")
+    print(json.dumps(attempt(libraries[sys.argv[1]])))

@@ -5,17 +5,18 @@
 //	go run ./scripts/nvidia-report build DIR
 //
 // builds into DIR the command, the CUDA backend's tests and benchmarks, the PTX example's test,
-// and this program. Nothing needs cgo or CUDA. With -linked it also builds the tests of the
-// linked binding, which needs cgo, cuda.h (CGO_CFLAGS) and libcuda (CGO_LDFLAGS).
+// and this program. None of them needs cgo or CUDA. Where there are a C compiler and cuda.h it also
+// builds the tests of the linked binding.
 //
 // On the NVIDIA machine:
 //
 //	DIR/nvidia-report run > report.json
 //
-// lists the devices, runs the conformance suite, the backend's tests with their seeded model
-// test, the example, the benchmarks beside raw driver calls and, where Python has CuPy or
-// PyTorch, their allocators and copies. It prints one JSON report; what the parts print goes
-// to files in DIR/output. The exit status is 0 only if everything passed.
+// lists the devices, runs the conformance suite, the backend's tests with the seeded model of a
+// buffer over the host and all devices, the example, the benchmarks beside raw driver calls and,
+// where Python has CuPy or PyTorch, their allocators and copies. It prints one JSON report and
+// keeps what the parts printed in DIR/output. A part that fails or takes too long says so in the
+// report, and the others go on. The exit status is 0 only if everything passed.
 package main
 
 import (
@@ -27,11 +28,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -42,16 +44,21 @@ const (
 	exitUsage  = 2
 )
 
+const usage = `usage: nvidia-report build [-linked] [-simulated] DIR
+       nvidia-report run [-dir DIR] [-limit DURATION] [-simulated]
+`
+
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("nvidia-report", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprintf(stderr, "usage: nvidia-report build [-linked] DIR\n       nvidia-report run [-dir DIR] [-timeout DURATION]\n")
+		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	linked := flags.Bool("linked", false, "build: also build the tests of the linked binding, with cgo")
+	linked := flags.Bool("linked", false, "build: fail if the tests of the linked binding cannot be built")
+	simulated := flags.Bool("simulated", false, "build: also the simulated driver; run: use it, to try the report without a device")
 	dir := flags.String("dir", "", "run: the folder that was built (default: the one this program lies in)")
-	timeout := flags.Duration("timeout", 10*time.Minute, "run: the longest that one part may take")
+	limit := flags.Duration("limit", 7*time.Minute+30*time.Second, "run: the longest that it may take")
 	verb := ""
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]
@@ -62,29 +69,31 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return exitUsage
 	}
+	fail := func(err error) int {
+		fmt.Fprintln(stderr, "nvidia-report:", err)
+		return exitFailed
+	}
 	switch {
 	case verb == "build" && flags.NArg() == 1:
-		if err := build(ctx, flags.Arg(0), *linked, stderr); err != nil {
-			fmt.Fprintln(stderr, "nvidia-report:", err)
-			return exitFailed
+		o := buildOptions{linked: *linked, simulated: *simulated}
+		if err := build(ctx, flags.Arg(0), o, stderr); err != nil {
+			return fail(err)
 		}
 		return exitPassed
-	case verb == "run" && flags.NArg() == 0:
+	case verb == "run" && flags.NArg() == 0 && *limit > 0:
 		if *dir == "" {
 			self, err := os.Executable()
 			if err != nil {
-				fmt.Fprintln(stderr, "nvidia-report:", err)
-				return exitFailed
+				return fail(err)
 			}
 			*dir = filepath.Dir(self)
 		}
-		report, err := run(ctx, *dir, *timeout, stderr)
+		report, err := run(ctx, runOptions{dir: *dir, limit: *limit, simulated: *simulated}, stderr)
 		if err == nil {
 			err = report.write(stdout)
 		}
 		if err != nil {
-			fmt.Fprintln(stderr, "nvidia-report:", err)
-			return exitFailed
+			return fail(err)
 		}
 		if !report.Passed {
 			return exitFailed

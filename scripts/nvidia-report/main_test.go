@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-halyard/halyard/internal/gpu/gputest"
 )
 
 // folder fills a folder with programs that only print.
@@ -29,16 +35,25 @@ func folder(t *testing.T, programs map[string]string) string {
 
 var sound = map[string]string{
 	"halyard": `case "$1" in
-devices) echo '[{"backend":"cuda"}]' ;;
+devices) echo '{"backends":[{"backend":"cuda","devices":[{"device":"cuda:0"}]}]}' ;;
 check) [ "$2 $3 $4" = "--json --backend cuda" ] && echo '{"passed":99}' ;;
+bench) echo '{"results":[]}' ;;
 esac`,
 	"cuda.test": `case "$*" in
-*-test.bench*) echo 'BenchmarkHardware/4096/in-pinned/raw-2   100   1234 ns/op   3319 MB/s   0 B/op   0 allocs/op' ;;
+*-test.bench*)
+	echo 'BenchmarkHardware/4096/in-pinned/raw-2   100   1000 ns/op   4096 MB/s   0 B/op   0 allocs/op'
+	echo 'BenchmarkHardware/4096/in-pinned/halyard-2   100   1250 ns/op   3319 MB/s   0 B/op   0 allocs/op'
+	echo 'BenchmarkHardware/4096/fill/halyard-2   100   900 ns/op'
+	echo 'BenchmarkHardware/call/record-2   100   60 ns/op   60 hal-ns   50 raw-ns'
+	echo 'BenchmarkHardwarePool/4096/alloc/pool-2   100   50 ns/op' ;;
 *) echo '--- PASS: TestHardware (0.00s)'; echo '    --- SKIP: TestHardware/Copy/Peers (0.00s)' ;;
 esac`,
 	"ptx.test":   `echo "--- PASS: TestSaxpyIsRight (0.1s)"; [ "$HALYARD_REQUIRE" = nvidia ]`,
 	"nvidia-smi": `echo "A GPU, 1.2, 3 MiB, 9.0"`,
-	"python3":    `echo '{"cupy": {"unavailable": "none"}}'`,
+	"python3": `case "$2" in
+cupy) echo '{"4096": {"alloc": {"pool": {"ns/op": 500}}, "copy": {"in-pinned": {"ns/op": 2500}}}}' ;;
+torch) echo '{"unavailable": "ImportError"}' ;;
+esac`,
 }
 
 // with is the sound folder with one program replaced.
@@ -51,13 +66,19 @@ func with(name, body string) map[string]string {
 	return programs
 }
 
-func report(t *testing.T, programs map[string]string) (status int, r Report, stderr string) {
+func report(t *testing.T, programs map[string]string, flags ...string) (status int, r Report, stderr string) {
 	t.Helper()
 	dir := folder(t, programs)
+	t.Setenv("HALYARD_PYTHON", "")
 	var out, log bytes.Buffer
-	status = command(context.Background(), []string{"run", "-dir", dir, "-timeout", "20s"}, &out, &log)
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+	status = command(context.Background(), append([]string{"run", "-dir", dir}, flags...), &out, &log)
+	d := json.NewDecoder(bytes.NewReader(out.Bytes()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
 		t.Fatalf("%v in %q; %s", err, out.String(), log.String())
+	}
+	if kept, err := os.ReadFile(filepath.Join(dir, "output", "report.json")); err != nil || !bytes.Equal(kept, out.Bytes()) {
+		t.Errorf("the report in the folder is another: %v, %s", err, kept)
 	}
 	return status, r, log.String()
 }
@@ -89,11 +110,171 @@ func TestReportOfASoundMachine(t *testing.T) {
 		t.Errorf("tests %v", tests)
 	}
 	b := part(t, r, "benchmarks").Benchmarks
-	if len(b) != 1 || b[0].Values["ns/op"] != 1234 || b[0].Values["MB/s"] != 3319 || b[0].Values["allocs/op"] != 0 {
+	if len(b) != 5 || b[1].Name != "BenchmarkHardware/4096/in-pinned/halyard" || b[1].Values["ns/op"] != 1250 ||
+		b[1].Values["MB/s"] != 3319 || b[1].Values["allocs/op"] != 0 {
 		t.Errorf("benchmarks %+v", b)
 	}
-	if p := part(t, r, "backend-linked"); p.Skipped == "" {
+	if p := part(t, r, "backend-linked"); p.Skipped != "cuda-linked.test was not built" {
 		t.Errorf("a program that was not built is not skipped: %+v", p)
+	}
+	if r.Simulated || r.Error != "" || r.Build.Go == "" || len(r.Parts) != len(steps) {
+		t.Errorf("simulated %t, error %q, build %+v, %d parts", r.Simulated, r.Error, r.Build, len(r.Parts))
+	}
+}
+
+// Programs that read the report count on these names.
+func TestShapeOfTheReport(t *testing.T) {
+	_, r, _ := report(t, with("ptx.test", `exit 3`))
+	var b bytes.Buffer
+	if err := r.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	var shape struct {
+		top                        map[string]json.RawMessage
+		Parts, Comparisons         []map[string]any
+		Machine, Build             map[string]any
+		Passed, Simulated, Nothing *bool
+	}
+	if err := json.Unmarshal(b.Bytes(), &shape); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b.Bytes(), &shape.top); err != nil {
+		t.Fatal(err)
+	}
+	keys := func(m map[string]any) string { return strings.Join(slices.Sorted(maps.Keys(m)), " ") }
+	if got := strings.Join(slices.Sorted(maps.Keys(shape.top)), " "); got != "build comparisons date machine parts passed seconds simulated" {
+		t.Errorf("the report has %s", got)
+	}
+	if got := keys(shape.Machine); got != "arch cpus gpus name os" {
+		t.Errorf("machine has %s", got)
+	}
+	if got := keys(shape.Comparisons[0]); got != "name ns ratios" {
+		t.Errorf("a comparison has %s", got)
+	}
+	if shape.Passed == nil || *shape.Passed || shape.Simulated == nil || *shape.Simulated || shape.Nothing != nil {
+		t.Errorf("passed %v, simulated %v", shape.Passed, shape.Simulated)
+	}
+	want := map[string]string{
+		"devices":        "name passed result seconds",
+		"backend":        "name passed seconds tests",
+		"kernel":         "error name passed seconds",
+		"benchmarks":     "benchmarks name passed seconds",
+		"backend-linked": "name passed seconds skipped",
+	}
+	var names []string
+	for _, p := range shape.Parts {
+		name := p["name"].(string)
+		names = append(names, name)
+		if w, ok := want[name]; ok && keys(p) != w {
+			t.Errorf("%s has %s, want %s", name, keys(p), w)
+		}
+	}
+	const parts = "devices conformance backend kernel benchmarks cupy torch backend-linked benchmarks-linked bench"
+	if got := strings.Join(names, " "); got != parts {
+		t.Errorf("the parts are %s", got)
+	}
+}
+
+func TestComparisons(t *testing.T) {
+	_, r, _ := report(t, sound)
+	want := []Comparison{
+		{"copy/4096/in-pinned", map[string]float64{"raw": 1000, "halyard": 1250, "cupy": 2500}, map[string]float64{"raw": 1.25, "cupy": 0.5}},
+		{"call/record", map[string]float64{"raw": 50, "halyard": 60}, map[string]float64{"raw": 1.2}},
+		{"pool/4096", map[string]float64{"cupy": 500, "halyard": 50}, map[string]float64{"cupy": 0.1}},
+	}
+	if !reflect.DeepEqual(r.Comparisons, want) {
+		t.Errorf("comparisons %+v\nwant %+v", r.Comparisons, want)
+	}
+}
+
+func TestLinkedTimesAreComparedWithLinkedOnes(t *testing.T) {
+	_, r, _ := report(t, with(linkedTest, `case "$*" in
+*-test.bench*) echo 'BenchmarkHardware/call/record-2   100   40 ns/op   40 hal-ns   20 raw-ns' ;;
+*) echo '--- PASS: TestHardware (0.00s)' ;;
+esac`))
+	for _, c := range r.Comparisons {
+		if c.Name == "call/record" {
+			if c.Ratios["raw"] != 1.2 || c.Ratios["raw-linked"] != 2 || len(c.Ratios) != 2 {
+				t.Errorf("%+v", c)
+			}
+			return
+		}
+	}
+	t.Errorf("no comparison in %+v", r.Comparisons)
+}
+
+func TestSimulatedDevicesAreSaidToBe(t *testing.T) {
+	_, r, _ := report(t, with("halyard", `case "$1" in
+devices) echo '{"backends":[{"backend":"cuda","devices":[{"device":"cuda:0","simulated":true}]}]}' ;;
+*) echo '{}' ;;
+esac`), "-simulated")
+	if !r.Simulated {
+		t.Error("the report does not say that the device is simulated")
+	}
+	if p := part(t, r, "kernel"); p.Skipped == "" || p.Error != "" {
+		t.Errorf("a kernel on the simulated driver: %+v", p)
+	}
+}
+
+func TestSimulatedDriverIsWhatThePartsLoad(t *testing.T) {
+	_, r, _ := report(t, with("halyard", `echo "{\"library\":\"$HALYARD_CUDA_LIBRARY\",\"require\":\"$HALYARD_REQUIRE\"}"`), "-simulated")
+	got := string(part(t, r, "devices").Result)
+	if !strings.Contains(got, simulatedLibrary) || !strings.Contains(got, "nvidia,simulated") {
+		t.Errorf("environment %s", got)
+	}
+}
+
+func TestUnbuiltProgramSaysWhy(t *testing.T) {
+	_, r, _ := report(t, with(linkedTest+unbuilt, `no compiler`))
+	if p := part(t, r, "backend-linked"); !strings.Contains(p.Skipped, "no compiler") {
+		t.Errorf("skipped %q", p.Skipped)
+	}
+}
+
+func TestWithoutPython(t *testing.T) {
+	programs := with("", "")
+	delete(programs, "")
+	delete(programs, "python3")
+	dir := folder(t, programs)
+	t.Setenv("PATH", dir)
+	w := &work{dir: dir}
+	t.Setenv("HALYARD_PYTHON", "")
+	path, skip, err := w.program(step{args: []string{"python3"}, maybe: true})
+	if path != "" || !strings.Contains(skip, "no Python") || err != nil {
+		t.Errorf("program %q, skipped %q, %v", path, skip, err)
+	}
+}
+
+// A part that hangs takes neither the report nor what was found before with it.
+func TestReportEndsInTime(t *testing.T) {
+	start := time.Now()
+	status, r, _ := report(t, with("ptx.test", `exec sleep 600`), "-limit", "2s")
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("it took %s", took)
+	}
+	if status != exitFailed || r.Passed || !strings.Contains(r.Error, "2s") {
+		t.Errorf("status %d, passed %t, error %q", status, r.Passed, r.Error)
+	}
+	if p := part(t, r, "backend"); !p.Passed || len(p.Tests) != 2 {
+		t.Errorf("what ran before is lost: %+v", p)
+	}
+	if p := part(t, r, "kernel"); p.Passed || !strings.Contains(p.Error, "stopped") {
+		t.Errorf("what hung: %+v", p)
+	}
+	if p := part(t, r, "benchmarks"); p.Passed || !strings.Contains(p.Error, "not run") {
+		t.Errorf("what came after: %+v", p)
+	}
+}
+
+func TestInterruptedReportIsPrinted(t *testing.T) {
+	dir := folder(t, sound)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, log bytes.Buffer
+	status := command(ctx, []string{"run", "-dir", dir}, &out, &log)
+	var r Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || status != exitFailed || r.Error != "interrupted" {
+		t.Errorf("status %d, error %q, %v in %q", status, r.Error, err, out.String())
 	}
 }
 
@@ -103,7 +284,15 @@ func TestReportOfAnUnsoundMachine(t *testing.T) {
 		part, want          string
 	}{
 		{"failing test", "cuda.test", `echo "    run.go:7: no device"; echo "--- FAIL: TestHardware (0s)"; exit 1`, "backend", "no device"},
+		{"failing test among skipped ones", "cuda.test", `echo "    a.go:1: skipped"; echo "--- SKIP: TestHardwareA (0s)"
+echo "--- FAIL: TestHardwareB (0s)"; echo "    b.go:2: after it"; exit 1`, "backend", "b.go:2"},
+		{"hanging test", "cuda.test", `printf 'panic: test timed out after 1m0s\n\trunning tests:\n\t\tTestHardware/Slow (1m0s)\n\ngoroutine 1:\n\tx.go:1\n' >&2; exit 2`,
+			"backend", "timed out after 1m0s, in TestHardware/Slow (1m0s)"},
+		{"panic", "cuda.test", `printf 'panic: nil pointer\n\ngoroutine 1:\n\tx.go:1\n' >&2; exit 2`, "backend", "exit status 2: panic: nil pointer"},
 		{"no test", "ptx.test", `true`, "kernel", "no test"},
+		{"all skipped", "ptx.test", `echo "--- SKIP: TestSaxpyIsRight (0s)"`, "kernel", "no test"},
+		{"crash", "halyard", `[ "$1" = devices ] && echo '{}' || kill -SEGV $$`, "conformance", "signal"},
+		{"broken Python", "python3", `echo "no module" >&2; exit 1`, "cupy", "no module"},
 		{"failing check", "halyard", `echo '{}'; echo broken >&2; [ "$1" = devices ]`, "conformance", "broken"},
 		{"no JSON", "halyard", `echo '{'`, "devices", "not JSON"},
 		{"no benchmark", "cuda.test", `echo "--- PASS: TestHardware (0s)"`, "benchmarks", "no benchmark"},
@@ -119,11 +308,19 @@ func TestReportOfAnUnsoundMachine(t *testing.T) {
 }
 
 func TestWrongUsageIsRefused(t *testing.T) {
-	for _, args := range [][]string{nil, {"walk"}, {"build"}, {"run", "x"}, {"build", "-nonsense", "x"}} {
+	for _, args := range [][]string{nil, {"walk"}, {"build"}, {"run", "x"}, {"build", "-nonsense", "x"}, {"run", "-limit", "0s"}} {
 		var out, log bytes.Buffer
 		if got := command(context.Background(), args, &out, &log); got != exitUsage || out.Len() > 0 || log.Len() == 0 {
 			t.Errorf("%q: status %d, printed %q and %q", args, got, out.String(), log.String())
 		}
+	}
+}
+
+// The benchmarks of both languages are of the same sizes, in bytes.
+func TestSizesAgree(t *testing.T) {
+	if want := "SIZES = [4 << 10, 1 << 20, 64 << 20]"; !strings.Contains(compare, want) || !slices.Equal(pythonSizes, gputest.Sizes) ||
+		!slices.Equal(pythonSizes, []int{4 << 10, 1 << 20, 64 << 20}) {
+		t.Errorf("Go measures %v, and the report reads %v; is that %s?", gputest.Sizes, pythonSizes, want)
 	}
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,29 +25,31 @@ var testLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 // readTests reads the output of a test binary with -test.v.
 func readTests(p *Part, output []byte) error {
 	p.Tests = make(map[string]string)
-	for s := bufio.NewScanner(bytes.NewReader(output)); s.Scan(); {
-		if m := testLine.FindStringSubmatch(s.Text()); m != nil {
-			p.Tests[m[2]] = strings.ToLower(m[1])
+	passed := false
+	for line := range bytes.Lines(output) {
+		if m := testLine.FindSubmatch(line); m != nil {
+			p.Tests[string(m[2])] = strings.ToLower(string(m[1]))
+			passed = passed || string(m[1]) == "PASS"
 		}
 	}
-	if len(p.Tests) == 0 {
-		return errors.New("no test was run")
+	if !passed {
+		return errors.New("no test passed")
 	}
 	return nil
 }
 
 // readBenchmarks reads lines of a name, a count and pairs of a value and its unit.
 func readBenchmarks(p *Part, output []byte) error {
-	for s := bufio.NewScanner(bytes.NewReader(output)); s.Scan(); {
-		fields := strings.Fields(s.Text())
+	for line := range strings.Lines(string(output)) {
+		fields := strings.Fields(line)
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
 		}
-		b := Benchmark{Name: fields[0], Values: make(map[string]float64)}
+		b := Benchmark{Name: procs.ReplaceAllString(fields[0], ""), Values: make(map[string]float64)}
 		for i := 2; i+1 < len(fields); i += 2 {
 			v, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
-				return err
+				return fmt.Errorf("%q: %w", strings.TrimSpace(line), err)
 			}
 			b.Values[fields[i+1]] = v
 		}
@@ -57,4 +59,30 @@ func readBenchmarks(p *Part, output []byte) error {
 		return errors.New("no benchmark was run")
 	}
 	return nil
+}
+
+// procs is what testing adds to a benchmark's name.
+var procs = regexp.MustCompile(`-\d+$`)
+
+// simulatedDevices reports whether a CUDA device that was listed is simulated.
+func simulatedDevices(devices *Part) bool {
+	var list struct {
+		Backends []struct {
+			Backend string `json:"backend"`
+			Devices []struct {
+				Simulated bool `json:"simulated"`
+			} `json:"devices"`
+		} `json:"backends"`
+	}
+	if json.Unmarshal(devices.Result, &list) != nil {
+		return false
+	}
+	for _, b := range list.Backends {
+		for _, d := range b.Devices {
+			if b.Backend == "cuda" && d.Simulated {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -11,17 +11,32 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 )
 
 // Report is the whole of what is printed.
 type Report struct {
-	Passed  bool      `json:"passed"`
-	Date    time.Time `json:"date"`
-	Machine Machine   `json:"machine"`
-	Parts   []*Part   `json:"parts"`
+	Passed bool `json:"passed"`
+	// Simulated says that a device was simulated, whose times say nothing about hardware.
+	Simulated   bool         `json:"simulated"`
+	Error       string       `json:"error,omitempty"` // why the report ends early
+	Date        time.Time    `json:"date"`
+	Seconds     float64      `json:"seconds"`
+	Build       Build        `json:"build"`
+	Machine     Machine      `json:"machine"`
+	Parts       []*Part      `json:"parts"`
+	Comparisons []Comparison `json:"comparisons"`
+}
+
+// Build says what was measured.
+type Build struct {
+	Go       string `json:"go"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
 }
 
 // Machine says where the report was made.
@@ -60,27 +75,53 @@ func (r *Report) write(w io.Writer) error {
 
 // step is a part that is to be run.
 type step struct {
-	name  string
-	args  []string // the program, relative to the folder, and its arguments
-	read  func(p *Part, output []byte) error
-	maybe bool // the program may be missing
+	name     string
+	args     []string // the program, relative to the folder, and its arguments
+	read     func(p *Part, output []byte) error
+	limit    time.Duration
+	maybe    bool // the program may be missing
+	hardware bool // it makes no sense on the simulated driver
 }
 
 //go:embed compare.py
 var compare string
 
-var steps = []step{
-	{name: "devices", args: []string{"halyard", "devices", "--json"}, read: readJSON},
-	{name: "conformance", args: []string{"halyard", "check", "--json", "--backend", "cuda"}, read: readJSON},
-	{name: "backend", args: []string{"cuda.test", "-test.v", "-test.run", "^TestHardware"}, read: readTests},
-	{name: "backend-linked", args: []string{"cuda-linked.test", "-test.v", "-test.run", "^TestHardware"}, read: readTests, maybe: true},
-	{name: "kernel", args: []string{"ptx.test", "-test.v"}, read: readTests},
-	{name: "benchmarks", args: []string{"cuda.test", "-test.run", "^$", "-test.bench", "^BenchmarkHardware", "-test.benchmem"}, read: readBenchmarks},
-	{name: "benchmarks-linked", args: []string{"cuda-linked.test", "-test.run", "^$", "-test.bench", "^BenchmarkHardware", "-test.benchmem"}, read: readBenchmarks, maybe: true},
+// tests and benchmarks are the arguments of a test binary. Tests that hang say where, just before their
+// part is over.
+func tests(program, pattern string, limit time.Duration) []string {
+	return []string{program, "-test.v", "-test.run", pattern, "-test.timeout", (limit - 5*time.Second).String()}
 }
 
-func run(ctx context.Context, dir string, timeout time.Duration, log io.Writer) (*Report, error) {
-	dir, err := filepath.Abs(dir)
+func benchmarks(program string) []string {
+	return []string{program, "-test.run", "^$", "-test.bench", "^BenchmarkHardware", "-test.benchmem", "-test.benchtime", "200ms"}
+}
+
+// steps are the parts, those first that matter most should the time not suffice for all.
+var steps = []step{
+	{name: "devices", args: []string{"halyard", "devices", "--json"}, read: readJSON, limit: 30 * time.Second},
+	{name: "conformance", args: []string{"halyard", "check", "--json", "--backend", "cuda", "--require", "cuda", "--timeout", "30s"}, read: readJSON, limit: 2 * time.Minute},
+	{name: "backend", args: tests("cuda.test", "^TestHardware", 2*time.Minute), read: readTests, limit: 2 * time.Minute},
+	{name: "kernel", args: tests("ptx.test", ".", 30*time.Second), read: readTests, limit: 30 * time.Second, hardware: true},
+	{name: "benchmarks", args: benchmarks("cuda.test"), read: readBenchmarks, limit: 90 * time.Second},
+	{name: "cupy", args: []string{"python3", compareFile, "cupy"}, read: readJSON, limit: 60 * time.Second, maybe: true, hardware: true},
+	{name: "torch", args: []string{"python3", compareFile, "torch"}, read: readJSON, limit: 90 * time.Second, maybe: true, hardware: true},
+	{name: "backend-linked", args: tests(linkedTest, "^TestHardware", time.Minute), read: readTests, limit: time.Minute, maybe: true},
+	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
+	{name: "bench", args: []string{"halyard", "bench", "--json", "--backend", "cuda", "--time", "20ms"}, read: readJSON, limit: 90 * time.Second},
+}
+
+const compareFile = "compare.py"
+
+// runOptions are the flags of run.
+type runOptions struct {
+	dir       string
+	limit     time.Duration
+	simulated bool
+}
+
+// run makes the report. Only a folder that cannot be written to is an error; all else is in the report.
+func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
+	dir, err := filepath.Abs(o.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -88,98 +129,239 @@ func run(ctx context.Context, dir string, timeout time.Duration, log io.Writer) 
 	if err := os.MkdirAll(output, 0o755); err != nil {
 		return nil, err
 	}
-	r := &Report{Passed: true, Date: time.Now().UTC().Truncate(time.Second), Machine: machine(ctx)}
-	for _, s := range append(steps, python(output)...) {
-		fmt.Fprintln(log, "running", s.name)
-		p := s.run(ctx, dir, output, timeout)
+	if err := os.WriteFile(filepath.Join(output, compareFile), []byte(compare), 0o644); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	w := &work{dir: dir, output: output, env: append(os.Environ(), "HALYARD_REQUIRE=nvidia"), simulated: o.simulated}
+	if o.simulated {
+		library := filepath.Join(dir, simulatedLibrary)
+		w.env = append(os.Environ(), "HALYARD_REQUIRE=nvidia,simulated", "HALYARD_CUDA_LIBRARY="+library,
+			"LD_LIBRARY_PATH="+filepath.Dir(library))
+	}
+	r := &Report{Passed: true, Date: start.UTC().Truncate(time.Second), Build: buildInfo(), Machine: machine(ctx)}
+	for _, s := range steps {
+		p := &Part{Name: s.name}
+		if ctx.Err() == nil {
+			fmt.Fprintln(log, "running", s.name)
+			w.do(ctx, s, p)
+		} else {
+			p.Error = "not run: " + ended(ctx, o.limit)
+		}
 		r.Parts = append(r.Parts, p)
 		r.Passed = r.Passed && (p.Passed || p.Skipped != "")
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		r.Seconds = time.Since(start).Seconds()
+		if err := r.keep(output); err != nil {
+			return nil, err
 		}
 	}
-	return r, nil
+	if ctx.Err() != nil {
+		r.Error = ended(ctx, o.limit)
+	}
+	r.Simulated = simulatedDevices(r.part("devices"))
+	r.Comparisons = comparisons(r)
+	return r, r.keep(output)
+}
+
+func ended(ctx context.Context, limit time.Duration) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Sprintf("the %s of the whole report were over", limit)
+	}
+	return "interrupted"
+}
+
+// keep writes what there is of the report, in case the machine does not live to see the end.
+func (r *Report) keep(output string) error {
+	var b bytes.Buffer
+	if err := r.write(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(output, "report.json"), b.Bytes(), 0o644)
+}
+
+func (r *Report) part(name string) *Part {
+	for _, p := range r.Parts {
+		if p.Name == name {
+			return p
+		}
+	}
+	return &Part{}
+}
+
+func buildInfo() Build {
+	b := Build{Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Revision = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+	return b
 }
 
 func machine(ctx context.Context) Machine {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), GPUs: []string{}}
 	m.Name, _ = os.Hostname()
-	out, err := exec.CommandContext(ctx, "nvidia-smi",
-		"--query-gpu=name,driver_version,memory.total,compute_cap", "--format=csv,noheader").Output()
-	if err == nil {
+	cmd := exec.CommandContext(ctx, "nvidia-smi",
+		"--query-gpu=name,driver_version,memory.total,compute_cap", "--format=csv,noheader")
+	cmd.WaitDelay = grace
+	if out, err := cmd.Output(); err == nil {
 		m.GPUs = strings.Split(strings.TrimSpace(string(out)), "\n")
 	}
 	return m
 }
 
-func (s step) run(ctx context.Context, dir, output string, timeout time.Duration) *Part {
-	p := &Part{Name: s.name}
-	program := s.args[0]
-	if !filepath.IsAbs(program) {
-		program = filepath.Join(dir, program)
+// work runs the parts.
+type work struct {
+	dir, output string
+	env         []string
+	simulated   bool
+}
+
+// program finds the program of a part. skip says why a part does without.
+func (w *work) program(s step) (path, skip string, err error) {
+	name := s.args[0]
+	if s.hardware && w.simulated {
+		return "", "it makes no sense on the simulated driver", nil
 	}
-	if _, err := os.Stat(program); err != nil {
-		if s.maybe && errors.Is(err, os.ErrNotExist) {
-			p.Skipped = s.args[0] + " was not built"
-		} else {
+	if name == "python3" {
+		if own := os.Getenv("HALYARD_PYTHON"); own != "" {
+			name = own
+		}
+		path, err = exec.LookPath(name)
+		if err != nil {
+			return "", "there is no Python: " + err.Error(), nil
+		}
+		return path, "", nil
+	}
+	path = filepath.Join(w.dir, name)
+	if _, err := os.Stat(path); err != nil {
+		if !s.maybe || !errors.Is(err, os.ErrNotExist) {
+			return "", "", err
+		}
+		if why, err := os.ReadFile(path + unbuilt); err == nil {
+			return "", "not built: " + strings.TrimSpace(string(why)), nil
+		}
+		return "", name + " was not built", nil
+	}
+	return path, "", nil
+}
+
+// grace is how long a program that was told to stop may take to do so.
+const grace = 10 * time.Second
+
+// do runs a part.
+func (w *work) do(ctx context.Context, s step, p *Part) {
+	program, skip, err := w.program(s)
+	if err != nil || skip != "" {
+		p.Skipped = skip
+		if err != nil {
 			p.Error = err.Error()
 		}
-		return p
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, s.args[1:]...)
-	cmd.Dir = output
-	cmd.Env = append(os.Environ(), "HALYARD_REQUIRE=nvidia")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd := exec.CommandContext(limited, program, s.args[1:]...)
+	cmd.Dir, cmd.Env = w.output, w.env
+	// A program may have something to say when it is interrupted. What it started may live on.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = grace
+	stdout, err := os.Create(filepath.Join(w.output, s.name+".out"))
+	if err != nil {
+		p.Error = err.Error()
+		return
+	}
+	defer stdout.Close()
+	stderr, err := os.Create(filepath.Join(w.output, s.name+".err"))
+	if err != nil {
+		p.Error = err.Error()
+		return
+	}
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	start := time.Now()
-	err := cmd.Run()
+	err = finish(limited, cmd)
 	p.Seconds = time.Since(start).Seconds()
-	if ctx.Err() != nil {
-		err = fmt.Errorf("stopped after %s", timeout)
+	switch {
+	case ctx.Err() != nil:
+		err = errors.New("stopped, for the whole report ends here")
+	case limited.Err() != nil:
+		err = fmt.Errorf("stopped after %s", s.limit)
 	}
-	for suffix, b := range map[string][]byte{".out": stdout.Bytes(), ".err": stderr.Bytes()} {
-		if werr := os.WriteFile(filepath.Join(output, s.name+suffix), b, 0o644); err == nil {
-			err = werr
-		}
+	out, outErr := os.ReadFile(stdout.Name())
+	said, _ := os.ReadFile(stderr.Name())
+	if outErr == nil {
+		outErr = s.read(p, out)
 	}
-	if rerr := s.read(p, stdout.Bytes()); err == nil {
-		err = rerr
+	if err == nil {
+		err = outErr
 	}
 	if err != nil {
 		p.Error = err.Error()
-		if why := reason(stdout.Bytes(), stderr.Bytes()); why != "" {
+		if why := reason(out, said); why != "" {
 			p.Error += ": " + why
 		}
 	}
 	p.Passed = err == nil
-	return p
 }
 
-// reason is the line that is likely to say what was wrong: the last one of the errors, or the
-// first that a test printed.
-func reason(stdout, stderr []byte) string {
-	if b := bytes.TrimSpace(stderr); len(b) > 0 {
-		return string(b[bytes.LastIndexByte(b, '\n')+1:])
+// finish runs a program. One that hangs in the kernel, where nothing can end it, is left behind.
+func finish(ctx context.Context, cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
 	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(2 * grace):
+		return errors.New("it cannot be stopped")
+	}
+}
+
+// reason is the line that is likely to say what was wrong: a panic and the test it was in, the line nearest to
+// the first test that failed, or the last one of the errors.
+func reason(stdout, stderr []byte) string {
+	if m := panicked.FindSubmatch(stderr); m != nil {
+		return strings.TrimSuffix(fmt.Sprintf("%s, in %s", m[1], m[2]), ", in ")
+	}
+	said, failed := "", false
 	for line := range bytes.Lines(stdout) {
-		if bytes.Contains(line, []byte(".go:")) {
-			return string(bytes.TrimSpace(line))
+		line = bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("--- FAIL: ")):
+			failed = true
+		case bytes.HasPrefix(line, []byte("--- ")) && !failed:
+			said = "" // it is about a test that passed or was skipped
+		case bytes.Contains(line, []byte(".go:")) && (!failed || said == ""):
+			said = string(line)
 		}
 	}
-	return ""
+	if failed && said != "" {
+		return said
+	}
+	return lastLine(stderr)
 }
 
-// python is the comparison with the array libraries, if there is a Python.
-func python(output string) []step {
-	interpreter, err := exec.LookPath("python3")
-	if err != nil {
-		return []step{{name: "python", args: []string{"python3"}, maybe: true}}
-	}
-	script := filepath.Join(output, "compare.py")
-	if err := os.WriteFile(script, []byte(compare), 0o644); err != nil {
-		return []step{{name: "python", args: []string{script}}}
-	}
-	return []step{{name: "python", args: []string{interpreter, script}, read: readJSON}}
+// panicked is a panic, and the test that was running if it ran too long.
+var panicked = regexp.MustCompile(`(?m)^(panic: .*)\n(?:\s*running tests:\n\s*(.*)\n)?`)
+
+func lastLine(b []byte) string {
+	b = bytes.TrimSpace(b)
+	return string(b[bytes.LastIndexByte(b, '\n')+1:])
 }

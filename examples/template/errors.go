@@ -1,0 +1,42 @@
+package template
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// REPLACE the rows with every status that the vendor's headers define. A status belongs to exactly one kind; what a
+// program cannot act on is ErrInternal. ErrDeviceLost is special: package hal remembers it, and refuses all further use
+// of the device handle.
+var statuses = []struct {
+	code status
+	name string // as the vendor writes it
+	kind error
+}{
+	{statusNoMemory, "STATUS_NO_MEMORY", driver.ErrOutOfMemory},
+	{statusBadValue, "STATUS_BAD_VALUE", driver.ErrInvalidArgument},
+	{statusBroken, "STATUS_BROKEN", driver.ErrInternal},
+	{statusGone, "STATUS_GONE", driver.ErrDeviceLost},
+}
+
+// check makes an error of a status: nil if the call was good. Every error of a backend is a *driver.Error that
+// names the operation, the backend and the device, and keeps what the vendor said.
+func (d *device) check(op, api string, st status) error {
+	if st == statusOK {
+		return nil
+	}
+	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrInternal,
+		Vendor: driver.Vendor{API: api, Name: fmt.Sprintf("STATUS_%d", st), Code: int64(st)}}
+	for _, s := range statuses {
+		if s.code == st {
+			e.Kind, e.Vendor.Name = s.kind, s.name
+		}
+	}
+	return e
+}
+
+// failure is an error that the vendor was not asked about.
+func (d *device) failure(op string, kind error, format string, args ...any) error {
+	return &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}

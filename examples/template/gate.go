@@ -1,0 +1,21 @@
+package template
+
+import "github.com/go-halyard/halyard/hal/driver"
+
+// gate holds one stream shut. With it the suite looks at streams while they work, without sleeping, and streams wait
+// for events of other backends. CUDA has cuStreamWaitValue32 for it, OpenCL user events. Leave it out, with the bit
+// CapGate, and checks of order are skipped.
+type gate chan struct{}
+
+// Gate implements driver.Gater: work that is enqueued later does not start before the gate is opened.
+func (s *stream) Gate() (driver.Gate, error) {
+	g := make(gate)
+	return g, s.enqueue("gate", func() error { <-g; return nil })
+}
+
+// Open implements driver.Gate. It is called once, from any goroutine, perhaps before the stream has come to the gate,
+// and does not wait.
+func (g gate) Open() error {
+	close(g)
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Comparison is one thing that several ways do, in nanoseconds. A ratio is Halyard's time divided by the
+// other's: 1 is as fast, below 1 is faster.
+type Comparison struct {
+	Name   string             `json:"name"` // "copy/4096/in-pinned"
+	NS     map[string]float64 `json:"ns"`   // by who does it: "halyard", "halyard-linked", "raw", "raw-linked", "cupy", "torch"
+	Ratios map[string]float64 `json:"ratios"`
+}
+
+// The benchmarks of the backend and what the report calls them.
+const (
+	hardwarePrefix = "BenchmarkHardware/"
+	poolPrefix     = "BenchmarkHardwarePool/"
+)
+
+// comparisons puts side by side what different parts measured.
+func comparisons(r *Report) []Comparison {
+	list := []Comparison{}
+	at := make(map[string]int)
+	add := func(name, who string, ns float64) {
+		i, ok := at[name]
+		if !ok {
+			i = len(list)
+			at[name] = i
+			list = append(list, Comparison{Name: name, NS: make(map[string]float64), Ratios: make(map[string]float64)})
+		}
+		list[i].NS[who] = ns
+	}
+	for _, part := range []struct{ name, suffix string }{{"benchmarks", ""}, {"benchmarks-linked", "-linked"}} {
+		for _, b := range r.part(part.name).Benchmarks {
+			addBenchmark(b, part.suffix, add)
+		}
+	}
+	for _, library := range []string{"cupy", "torch"} {
+		addPython(r.part(library).Result, library, add)
+	}
+	both := list[:0]
+	for _, c := range list {
+		for who, ns := range c.NS {
+			ours, other := strings.CutPrefix(who, "raw")
+			if !other {
+				ours = ""
+			}
+			if mine := c.NS["halyard"+ours]; !strings.HasPrefix(who, "halyard") && mine > 0 && ns > 0 {
+				c.Ratios[who] = mine / ns
+			}
+		}
+		if len(c.Ratios) > 0 {
+			both = append(both, c)
+		}
+	}
+	return both
+}
+
+// addBenchmark adds a benchmark of the backend, named SIZE/WHAT/WHO or call/WHAT.
+func addBenchmark(b Benchmark, suffix string, add func(name, who string, ns float64)) {
+	if rest, ok := strings.CutPrefix(b.Name, poolPrefix); ok {
+		if size, _, ok := strings.Cut(rest, "/"); ok {
+			add("pool/"+size, "halyard"+suffix, b.Values["ns/op"])
+		}
+		return
+	}
+	rest, ok := strings.CutPrefix(b.Name, hardwarePrefix)
+	if !ok {
+		return
+	}
+	if what, ok := strings.CutPrefix(rest, "call/"); ok {
+		add("call/"+what, "halyard"+suffix, b.Values["hal-ns"])
+		add("call/"+what, "raw"+suffix, b.Values["raw-ns"])
+		return
+	}
+	part := strings.Split(rest, "/")
+	if len(part) != 3 {
+		return
+	}
+	name := "copy/" + part[0] + "/" + part[1]
+	if part[1] == "alloc" || part[1] == "alloc-stream" {
+		name = part[1] + "/" + part[0]
+	}
+	add(name, part[2]+suffix, b.Values["ns/op"])
+}
+
+// addPython adds what compare.py measured with one library.
+func addPython(result json.RawMessage, library string, add func(name, who string, ns float64)) {
+	var sizes map[string]json.RawMessage
+	if json.Unmarshal(result, &sizes) != nil {
+		return
+	}
+	for _, size := range pythonSizes {
+		type times map[string]struct {
+			NS float64 `json:"ns/op"`
+		}
+		var measured struct{ Alloc, Copy times }
+		key := strconv.Itoa(size)
+		if json.Unmarshal(sizes[key], &measured) != nil {
+			continue
+		}
+		for what, t := range measured.Copy {
+			add("copy/"+key+"/"+what, library, t.NS)
+		}
+		if t, ok := measured.Alloc["raw"]; ok {
+			add("alloc/"+key, library, t.NS)
+		}
+		if t, ok := measured.Alloc["pool"]; ok {
+			add("pool/"+key, library, t.NS)
+		}
+	}
+}
+
+// pythonSizes are SIZES of compare.py.
+var pythonSizes = []int{4 << 10, 1 << 20, 64 << 20}
