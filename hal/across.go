@@ -152,11 +152,8 @@ func (b *bridge) copyOut(dst, src Region, idle bool) error {
 	return b.dst.Follow(b.src)
 }
 
-// worthLocking is how many bytes page-locked memory makes faster, on a device that it makes any difference to.
-const worthLocking = 64 << 10
-
 // hostFor reports whether streams of dev, another device than the region's, may copy to and from the region as host
-// memory, in stream order and as fast as by way of page-locked memory.
+// memory, in stream order and as fast as by way of page-locked memory, which one piece alone does not gain by.
 func (r *Region) hostFor(dev *deviceState) bool {
 	m := r.Mem.s
 	switch {
@@ -167,7 +164,7 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	case m.kind == KindHost && dev.links(m.dev, driver.LinkWait):
 		return true // page-locked for every device of its driver
 	}
-	return dev.info.Caps.Has(CapPageableOrder) && (r.Len < worthLocking || !gainsByLock(dev))
+	return dev.info.Caps.Has(CapPageableOrder) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
 
 // host is the region as the host sees it.

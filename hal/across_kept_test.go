@@ -163,6 +163,29 @@ func TestAcrossInPlaceOutlivesItsMemory(t *testing.T) {
 	}
 }
 
+// Closing the memories right after the copy waits for it, although nothing else has used them.
+func TestAcrossUsesBothMemories(t *testing.T) {
+	for _, pair := range acrossPairs {
+		for _, n := range []uint64{4 << 10, 2 << 20} {
+			from, to := newEnd(t, hostNamed("one"), pair.from, n), newEnd(t, hostNamed("two"), pair.to, n)
+			g, err := from.s.Gate()
+			require.NoError(t, err)
+			require.NoError(t, hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()))
+			for _, e := range []*end{from, to} {
+				require.NoError(t, e.m.Close())
+				require.GreaterOrEqual(t, e.d.Usage().Held, n, pair.name)
+			}
+			require.NoError(t, g.Open())
+			for _, e := range []*end{from, to} {
+				require.NoError(t, e.s.Sync(ctx))
+				require.NoError(t, e.d.Reclaim(ctx))
+				require.Zero(t, e.d.Usage().Held, pair.name)
+				e.close(t)
+			}
+		}
+	}
+}
+
 // Repeated copies take no memory, neither of Go's heap nor of the devices.
 func TestAcrossSteadyStateAllocatesNothing(t *testing.T) {
 	for _, pair := range acrossPairs {
@@ -213,6 +236,32 @@ func TestAcrossKeepsPageLockedMemory(t *testing.T) {
 		require.LessOrEqual(t, f.held(), f.own()+12<<20)
 		f.finish(t)
 	}
+}
+
+// The source of the next copy between two streams does not fill memory that the last one has not read yet.
+func TestAcrossNextCopyWaitsForKeptMemory(t *testing.T) {
+	f := newAcross(t, newRecorder(), 40<<20)
+	for range 3 {
+		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+	}
+	before := f.r.before()
+	read := map[uintptr]int{} // where the destination read memory last
+	shared := 0
+	for i, a := range f.r.acts {
+		switch a.what {
+		case "out":
+			if in, ok := read[a.host]; ok {
+				require.True(t, before(in, i), "act %d fills what act %d reads", i, in)
+				shared++
+			}
+		case "in":
+			read[a.host] = i
+		}
+	}
+	require.Equal(t, 27, shared, "of 30 pieces all but 3 take the place of another")
+	f.open()
+	require.True(t, bytes.Equal(f.want, f.got(t)))
+	f.finish(t)
 }
 
 func TestAcrossReclaimGivesBack(t *testing.T) {

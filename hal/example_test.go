@@ -44,12 +44,6 @@ func Example() {
 	// Output: [1 2 9 9 1 2 1 2]
 }
 
-func ExampleOpen_notBuilt() {
-	_, err := hal.Open(context.Background(), "hip:0")
-	fmt.Println(err)
-	// Output: hip: open: backend not built in: build with -tags hip and import the package backends
-}
-
 func ExampleStream_Gate() {
 	ctx := context.Background()
 	dev, err := hal.Open(ctx, "host:0")
