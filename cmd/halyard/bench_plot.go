@@ -151,6 +151,10 @@ func (r *benchRun) panel(d deviceEntry, rate bool) (*plot.Plot, error) {
 		*s = sans(8)
 	}
 	p.Title.Text = d.title()
+	if len(p.Title.Text) > 60 { // as wide as a panel
+		p.Title.TextStyle.Font = sans(7.5)
+	}
+	p.Legend.Padding, p.Legend.ThumbnailWidth = 1.5, 18
 	p.X.Label.Text = "size"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(sizeTicks), plot.TickerFunc(figureTicks)
