@@ -43,6 +43,27 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	}
 }
 
+// BenchmarkAcquireBehindCopy is Acquire and Release while the copy that brings the bytes is still under way.
+func BenchmarkAcquireBehindCopy(b *testing.B) {
+	d := openMany(b, "one", 1, 1)[0]
+	s := newStream(b, d)
+	x := newBuffer(b, make([]float32, 1<<10))
+	g, err := s.Gate()
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, g.Open()) })
+	require.NoError(b, x.Prefetch(s))
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := x.Acquire(s, coherence.Read)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Release(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkView(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // span is a range of bytes and a place where it is current.
@@ -92,6 +93,14 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 	}
 	if err := s.resolve(op, lo, hi, true); err != nil {
 		return err
+	}
+	for _, x := range onHost {
+		if !s.m.ValidIn(x.lo, x.hi, coherence.Host) { // somebody else has found a failure
+			if err := s.lostIn(op, x.lo, x.hi); err != nil {
+				return err
+			}
+			return failure(op, hal.ErrInternal, "work under way failed")
+		}
 	}
 	if err := dst.hold(cause{op: op, action: coherence.Overwrite}); err != nil {
 		return err

@@ -46,6 +46,14 @@
 // A new buffer reads as zeros, everywhere. What a lease or an Overwrite was taken to write, and then
 // did not, has unspecified contents.
 //
+// # Failures
+//
+// A copy may fail when it runs, long after the call that enqueued it. The next access of the elements then fails, once, with
+// the copy's error; where they came from they are still current, and the access after that copies them anew. What was
+// copied on from the destination in the meantime does not count as current either. Elements that were changed on bytes
+// which then turn out never to have arrived are lost, as are those that failed work of the program's wrote: accesses that
+// would read them fail, with kind hal.ErrDeviceLost, until they are written anew or discarded.
+//
 // # Unified devices
 //
 // A device that works on host memory in place ([hal.Device.Unified]) shares the host's replica, and

@@ -16,3 +16,22 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 	s.m.Deallocate(r.place)
 	return r.free(cause{})
 }
+
+// Staged is how many pieces the device handle's ring has copied since there is one, and whether there is one.
+func Staged(dev *hal.Device) (pieces uint64, ok bool) {
+	res := residencyOf(dev)
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	if res.ring == nil {
+		return 0, false
+	}
+	return res.ring.Stats().Pieces, true
+}
+
+// Unstaged keeps a device handle from having a ring.
+func Unstaged(dev *hal.Device) {
+	res := residencyOf(dev)
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	res.plain = true
+}

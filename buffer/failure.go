@@ -84,18 +84,17 @@ func (s *storage) resolve(op string, lo, hi uint64, all bool) error {
 // ask looks for the ends of the hazards in [lo, hi), and appends those that failed.
 func (h *hazards) ask(failures []broken, p coherence.Place, d *departure, lo, hi uint64, all bool) []broken {
 	all = all || h.crowded()
-	var blocked *hazard
+	blocked := -1 // a write that goes on, which later writes of the same bytes are behind
 	for i := 0; i < len(h.list); i++ {
 		z := &h.list[i]
-		if z.ok || !z.touches(lo, hi) || !all && (!z.changes() || blocked != nil && z.meets(blocked)) {
+		if z.ok || !z.touches(lo, hi) || !all && (!z.changes() || blocked >= 0 && z.meets(&h.list[blocked])) {
 			continue
 		}
 		done, err := z.state()
 		switch {
 		case !done:
-			if blocked == nil && z.changes() {
-				b := *z
-				blocked = &b
+			if blocked < 0 && z.changes() {
+				blocked = i
 			}
 		case err != nil:
 			failures = append(failures, broken{p, d, *z, err})
@@ -277,6 +276,7 @@ func (s *storage) spread(p coherence.Place, z *hazard) (wrong map[coherence.Plac
 	for _, w := range later {
 		w.z.each(func(lo, hi uint64) {
 			switch {
+			case w.z.turn:
 			case !w.z.fresh:
 				used = append(used, within(wrong[w.to], lo, hi)...)
 			case w.z.copy && w.z.from != coherence.NoPlace:

@@ -21,6 +21,9 @@ type hazard struct {
 	from   coherence.Place // of a transfer into the replica, NoPlace if it is zeros
 	old    []byte          // the whole host replica before it was moved, if the transfer is that move
 
+	// turn is a write that changes no byte: the memory goes from the host to the device, or back.
+	turn bool
+
 	// Of a write. Something was made of what it wrote, so that it stays, covered or not, until it is known how it ended;
 	// a later write covers it, and is ordered behind it; it has succeeded, and stays because what it was made of may fail.
 	base, under, ok bool

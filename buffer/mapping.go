@@ -40,7 +40,7 @@ func (s *storage) mapForHost(write bool) error {
 		h.mapped = want
 		h.ptr = h.mapper.HostPointer()
 	}
-	s.record(&h.replica, stream, hazard{hi: s.size, write: true})
+	s.record(&h.replica, stream, hazard{hi: s.size, write: true, turn: true})
 	return err
 }
 
@@ -63,7 +63,7 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 		return nil, err
 	}
 	h.mapped = turnDevice
-	s.record(&h.replica, stream, hazard{hi: s.size, write: true})
+	s.record(&h.replica, stream, hazard{hi: s.size, write: true, turn: true})
 	return nil, nil
 }
 

@@ -641,8 +641,9 @@ func (st *streamState) bridge(g driver.Gate, ev driver.Event, release func()) {
 	go func() {
 		_ = waited(ev) // a failure is reported where the failed work is asked for
 		_ = g.Open()
-		release()
+		// In this order: release may be what lets another device close, which waits for memory that st has used.
 		st.end()
+		release()
 	}()
 }
 

@@ -2,14 +2,13 @@
 
 package memcopy
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/cpu"
-)
+import "unsafe"
 
 // canStream says that streamBlocks works here.
-var canStream = cpu.X86.HasAVX
+var canStream = hasAVX()
+
+// hasAVX reports whether the processor and the system have 32-byte vectors.
+func hasAVX() bool
 
 // streamBlocks copies blocks of streamBlock bytes. dst is aligned to 32 bytes.
 //
