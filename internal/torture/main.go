@@ -35,7 +35,15 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "a regular expression: only scenarios whose name it finds")
 	flag.StringVar(&o.json, "json", "", "a file for the summary")
 	flag.StringVar(&o.document, "document", "", "a Markdown file for the summary")
+	merge := flag.Bool("merge", false, "add up the summaries of runs that went on side by side, whose JSON files are the arguments, and do nothing else")
 	flag.Parse()
+	if *merge {
+		if err := o.merge(flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "torture:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	only, err := regexp.Compile(o.only)
 	if flag.NArg() > 0 || err != nil {
 		fmt.Fprintln(os.Stderr, "torture: wrong usage:", err, flag.Args())
@@ -108,6 +116,11 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 	sum.Seconds = time.Since(start).Seconds()
 	sum.Devices = w.names
 	sum.goroutines()
+	return o.report(sum)
+}
+
+// report prints the summary and writes the files that are asked for.
+func (o options) report(sum *summary) (ok bool, err error) {
 	text := sum.text()
 	fmt.Print(text)
 	if o.json != "" {
@@ -125,6 +138,34 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 		}
 	}
 	return !strings.Contains(text, "FAILED"), nil
+}
+
+// merge adds up summaries.
+func (o options) merge(files []string) error {
+	if len(files) == 0 {
+		return fmt.Errorf("-merge needs files")
+	}
+	var sum *summary
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var one summary
+		if err := json.Unmarshal(text, &one); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if one.Processes == 0 {
+			one.Processes = 1
+		}
+		if sum == nil {
+			sum = &one
+		} else if err := sum.add(&one); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	_, err := o.report(sum)
+	return err
 }
 
 func isTerminal() bool {

@@ -44,6 +44,8 @@ type summary struct {
 	Seeds     uint64   `json:"seeds"`
 	Seconds   float64  `json:"seconds"`
 	Stopped   string   `json:"stopped,omitempty"`
+	Processes int      `json:"processes,omitempty"` // that ran side by side; Seconds is all their time, and Also their other seeds
+	Also      string   `json:"also,omitempty"`
 	Scenarios []*tally `json:"scenarios"`
 }
 
@@ -55,6 +57,41 @@ func (s *summary) goroutines() {
 		last.Leaks++
 		last.Failures = append(last.Failures, "goroutines at the end: "+err.Error())
 	}
+}
+
+// add adds a run of the same scenarios that went on beside s.
+func (s *summary) add(other *summary) error {
+	if len(other.Scenarios) != len(s.Scenarios) {
+		return fmt.Errorf("other scenarios")
+	}
+	for i, t := range s.Scenarios {
+		o := other.Scenarios[i]
+		if o.Name != t.Name {
+			return fmt.Errorf("scenario %q in place of %q", o.Name, t.Name)
+		}
+		t.Runs += o.Runs
+		t.Actions += o.Actions
+		t.Faults += o.Faults
+		t.Seconds += o.Seconds
+		t.WrongBytes += o.WrongBytes
+		t.Leaks += o.Leaks
+		t.Violations += o.Violations
+		t.Unexplained += o.Unexplained
+		t.Failures = append(t.Failures, o.Failures...)
+		for k, n := range o.Errors {
+			if t.Errors == nil {
+				t.Errors = map[string]uint64{}
+			}
+			t.Errors[k] += n
+		}
+	}
+	s.Seconds += other.Seconds
+	s.Processes += other.Processes
+	s.Also += fmt.Sprintf(", %d to %d", other.FirstSeed, other.FirstSeed+other.Seeds-1)
+	if s.Stopped == "" {
+		s.Stopped = other.Stopped
+	}
+	return nil
 }
 
 func (s *summary) total() (all tally) {
@@ -89,8 +126,7 @@ func (s *summary) table() table.Writer {
 func (s *summary) text() string {
 	var b strings.Builder
 	b.WriteString(s.table().Render())
-	fmt.Fprintf(&b, "\n%s, seeds %d to %d, on %s\n", time.Duration(s.Seconds*float64(time.Second)).Round(time.Second),
-		s.FirstSeed, s.FirstSeed+s.Seeds-1, strings.Join(s.Devices, ", "))
+	fmt.Fprintf(&b, "\n%s, seeds %d to %d%s, on %s\n", s.time(), s.FirstSeed, s.FirstSeed+s.Seeds-1, s.Also, strings.Join(s.Devices, ", "))
 	for _, t := range s.Scenarios {
 		for _, f := range t.Failures {
 			fmt.Fprintf(&b, "FAILED  %s: %s\n", t.Name, f)
@@ -105,12 +141,20 @@ func (s *summary) text() string {
 	return b.String()
 }
 
+func (s *summary) time() string {
+	text := time.Duration(s.Seconds * float64(time.Second)).Round(time.Second).String()
+	if s.Processes > 1 {
+		text += fmt.Sprintf(" of %d processes side by side", s.Processes)
+	}
+	return text
+}
+
 func (s *summary) markdown() string {
 	all := s.total()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Reliability campaign\n\nThe summary of `make torture`, as it wrote it.\n\n")
-	fmt.Fprintf(&b, "- When and where: %s, %s.\n- How long: %s.\n- Seeds: %d to %d.\n", s.Date, s.Machine,
-		time.Duration(s.Seconds*float64(time.Second)).Round(time.Second), s.FirstSeed, s.FirstSeed+s.Seeds-1)
+	fmt.Fprintf(&b, "- When and where: %s, %s.\n- How long: %s.\n- Seeds: %d to %d%s.\n", s.Date, s.Machine, s.time(),
+		s.FirstSeed, s.FirstSeed+s.Seeds-1, s.Also)
 	fmt.Fprintf(&b, "- Devices: %s.\n", strings.Join(s.Devices, "; "))
 	fmt.Fprintf(&b, "- **%d actions, %d faults made on purpose, %d wrong bytes, %d leaks, %d vendors' rules broken, %d unexplained errors.**\n",
 		all.Actions, all.Faults, all.WrongBytes, all.Leaks, all.Violations, all.Unexplained)

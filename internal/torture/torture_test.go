@@ -93,6 +93,28 @@ func TestErrorsThatNothingExplainsAreFound(t *testing.T) {
 	assert.True(t, found)
 }
 
+func TestMergeAddsUp(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for i, text := range []string{
+		`{"first_seed": 1, "seeds": 10, "seconds": 60, "scenarios": [{"name": "a", "what": "does this", "actions": 5, "errors": {"busy": 1}}]}`,
+		`{"first_seed": 100, "seeds": 2, "seconds": 30, "scenarios": [{"name": "a", "what": "does this", "actions": 7, "leaks": 1, "errors": {"busy": 2, "closed": 1}}]}`,
+	} {
+		files = append(files, filepath.Join(dir, string(rune('a'+i))))
+		require.NoError(t, os.WriteFile(files[i], []byte(text), 0o644))
+	}
+	document := filepath.Join(dir, "c")
+	require.NoError(t, options{document: document}.merge(files))
+	text, err := os.ReadFile(document)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "1m30s of 2 processes side by side")
+	assert.Contains(t, string(text), "Seeds: 1 to 10, 100 to 101.")
+	assert.Contains(t, string(text), "**12 actions, 0 faults made on purpose, 0 wrong bytes, 1 leaks, ")
+	assert.Contains(t, string(text), "busy (3), closed (1)")
+	assert.Error(t, options{}.merge(nil))
+	assert.Error(t, options{}.merge([]string{document}))
+}
+
 func TestSummaryNamesFailures(t *testing.T) {
 	s := summary{FirstSeed: 7, Seeds: 2, Scenarios: []*tally{{Name: "a", What: "does this", Actions: 3}, {Name: "b", What: "does that",
 		Faults: 1, Leaks: 2, Errors: map[string]uint64{"busy": 4}, Failures: []string{"seed 8: two\nlines"}}}}
