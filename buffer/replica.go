@@ -27,7 +27,7 @@ type replica struct {
 	sole atomic.Bool
 
 	index int            // in the residency's list
-	from  pool.Allocator // that was asked for the memory, nil if the device itself
+	from  pool.Allocator // that was asked for the memory, nil if the device itself; guarded by res.mu
 	pool  *pool.Pool     // whose memory it has, or had last
 }
 
@@ -290,6 +290,9 @@ func (s *storage) allocate(r *replica, stream *hal.Stream, c cause) error {
 	if own := s.allocatorOn(r.dev); own != nil {
 		a = own
 	}
+	r.res.mu.Lock() // under which others look for what to evict
+	r.from = a
+	r.res.mu.Unlock()
 	got, err := obtain(a, r.dev, stream, hal.KindDevice, s.size)
 	if err != nil {
 		r.res.give(r)
@@ -298,7 +301,7 @@ func (s *storage) allocate(r *replica, stream *hal.Stream, c cause) error {
 		}
 		return err
 	}
-	r.holding, r.from = got, a
+	r.holding = got
 	if got.block.Live() {
 		if p := got.block.Pool(); p != nil && p != r.pool {
 			r.pool = p
