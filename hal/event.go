@@ -112,7 +112,12 @@ func (s *Stream) Wait(e *Event) error {
 	if st.dev.links(es.dev, driver.LinkWait) {
 		return st.dev.check(st.drv.Wait(es.cur.drv))
 	}
-	ev := es.cur
+	return es.waitAcross(op, st)
+}
+
+// waitAcross makes a stream wait whose driver does not know the event; es.mu is held.
+func (s *eventState) waitAcross(op string, st *streamState) error {
+	ev := s.cur
 	if done, _ := asked(ev.drv); done {
 		return nil
 	}
@@ -120,12 +125,12 @@ func (s *Stream) Wait(e *Event) error {
 	if err != nil {
 		return err
 	}
-	if !es.enter() { // closed since it was locked
+	if !s.enter() { // closed since it was locked
 		_ = g.Open()
-		return es.dev.failure(op, ErrClosed, "the event is closed")
+		return s.dev.failure(op, ErrClosed, "the event is closed")
 	}
 	ev.waits++
-	st.bridge(g, ev.drv, func() { es.bridged(ev) })
+	st.bridge(g, ev.drv, func() { s.bridged(ev) })
 	return nil
 }
 
