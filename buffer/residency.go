@@ -139,7 +139,12 @@ func (res *residency) give(r *replica) {
 }
 
 // touch makes r the most recently used.
-func (res *residency) touch(r *replica) { r.used.Store(res.clock.Add(1)) }
+func (res *residency) touch(r *replica) {
+	if last := r.used.Load(); last != 0 && last == res.clock.Load() {
+		return // it is so already
+	}
+	r.used.Store(res.clock.Add(1))
+}
 
 // relieve makes room for a replica of the storage. No storage is locked by the caller.
 func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {

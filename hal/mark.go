@@ -21,7 +21,7 @@ type Mark struct {
 
 	// users counts references in its low half; the high half counts what goes on behind
 	// the holders' backs, and keeps the mark from being used again without
-	// counting as open.
+	// counting as open. It is 1 while the mark is spare: storing it then would cost what counting does.
 	users atomic.Int64
 }
 
@@ -58,7 +58,14 @@ func (m *Mark) Retain() { m.users.Add(1) }
 
 // Release drops a reference.
 func (m *Mark) Release() {
+	if m.users.Load() == 1 { // nobody else can be there to add to it
+		m.dev.putMark(m, true)
+		return
+	}
 	left := m.users.Add(-1)
+	if left == 0 {
+		m.users.Store(1)
+	}
 	if left&(pin-1) == 0 {
 		m.dev.putMark(m, left == 0)
 	}
@@ -72,6 +79,7 @@ func (m *Mark) pin() {
 
 func (m *Mark) unpin() {
 	if m.users.Add(-pin) == 0 {
+		m.users.Store(1)
 		m.dev.recycle(m)
 	}
 	m.dev.end()
@@ -142,8 +150,9 @@ func (s *deviceState) takeMark() (*Mark, error) {
 		s.spareMarks = s.spareMarks[:n-1]
 		s.marks++
 		s.mu.Unlock()
-		m.users.Store(1)
-		m.done.Store(false)
+		if m.done.Load() {
+			m.done.Store(false)
+		}
 		return m, nil
 	}
 	s.marks++

@@ -275,6 +275,9 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 // uses the memory, so that closing the memory waits for it.
 func (s *Stream) Use(m *Memory) error {
 	const op = "use"
+	if m != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
+		return nil // it is known
+	}
 	if err := s.s.begin(op); err != nil {
 		return err
 	}
@@ -334,10 +337,13 @@ func (st *streamState) sync() error {
 
 // Err tells why the stream takes no work: an error of kind ErrClosed or ErrDeviceLost, or nil.
 func (s *Stream) Err() error {
-	if err := s.s.begin("use a stream"); err != nil {
-		return err
+	const op = "use a stream"
+	if s.s.closed() {
+		return s.s.dev.failure(op, ErrClosed, "the stream is closed")
 	}
-	s.s.end()
+	if lost := s.s.dev.lost.Load(); lost != nil {
+		return lost
+	}
 	return nil
 }
 
