@@ -38,13 +38,13 @@ func (s *storage) notice(op string, r *replica, lo, hi uint64) error {
 	if len(h.list) == 1 && !h.list[0].copy && len(s.leaving) == 0 {
 		// The program's own work, mostly behind other work of its own.
 		z := &h.list[0]
-		if !z.changes() || !z.touches(lo, hi) {
+		if z.ok || !z.changes() || !z.touches(lo, hi) {
 			return nil
 		}
 		if done, err := z.state(); !done {
 			return nil
 		} else if err == nil {
-			h.remove(0)
+			z.ok = true // its mark is good for the next
 			return nil
 		}
 	}

@@ -150,8 +150,7 @@ func (h *hazards) add(z hazard) {
 		if z.changes() && !z.fresh && old.changes() && (old.copy || old.stream != z.stream) && old.meets(&z) {
 			old.base = true
 		}
-		if !z.arrival && z.covers(old) &&
-			(z.write || !old.write && !old.copy && old.stream == z.stream) {
+		if h.replaces(&z, old) {
 			if !old.base && !old.endedBadly(&z) {
 				h.remove(i)
 				continue
@@ -168,7 +167,30 @@ func (h *hazards) add(z hazard) {
 	h.list = append(h.list, z)
 }
 
-// ended reports whether a write of the program's has failed that another on the same stream, and of the same bytes, has followed
+// renew takes the mark of the one hazard in the list for z, if z is to replace it and nobody else has the mark. It
+// then stands for the work of z.
+func (h *hazards) renew(z *hazard) bool {
+	if len(h.list) != 1 {
+		return false
+	}
+	old := &h.list[0]
+	if old.mark == nil || old.stream != z.stream || old.base || old.fence || !h.replaces(z, old) || old.endedBadly(z) {
+		return false
+	}
+	if !z.stream.MarkAgain(old.mark) {
+		return false
+	}
+	z.mark, old.mark = old.mark, nil
+	h.remove(0)
+	return true
+}
+
+// replaces reports whether z makes an earlier hazard superfluous, as far as only what waits for the two counts.
+func (h *hazards) replaces(z, old *hazard) bool {
+	return !z.arrival && z.covers(old) && (z.write || !old.write && !old.copy && old.stream == z.stream)
+}
+
+// endedBadly reports whether a write of the program's has failed that another on the same stream, and of the same bytes, has followed
 // on. While it goes on, the other's mark stands for both.
 func (z *hazard) endedBadly(next *hazard) (failed bool) {
 	if !z.changes() || next.fresh {

@@ -69,7 +69,9 @@ func (s *storage) account(t coherence.Transfer, stream *hal.Stream, c cause, beg
 // cannot fail: without a mark, the stream as a whole stands for the work. The rest of the hazard, but for its mark, is z.
 func (s *storage) record(r *replica, stream *hal.Stream, z hazard) {
 	z.stream = stream
-	z.mark, _ = stream.Mark()
+	if !r.hazards.renew(&z) {
+		z.mark, _ = stream.Mark()
+	}
 	s.add(&r.hazards, z)
 }
 

@@ -150,32 +150,24 @@ func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 	if err := m.check(a, p, lo, hi); err != nil {
 		return err
 	}
-	cells := &standard[a]
-	mask := mustNotMeet(cells)
-	var refusal error
-	if mask != 0 {
-		m.walk(lo, hi, filter{p, mask}, func(lo, hi uint64, valid Set) bool {
-			kind := cells[situation(valid, p)].refuse
+	c := &commits[a]
+	if c.barred != 0 {
+		var refusal error
+		m.walk(lo, hi, filter{p, c.barred}, func(lo, hi uint64, valid Set) bool {
+			kind := standard[a][situation(valid, p)].refuse
 			if kind == nil {
 				kind = ErrSoleCopy
 			}
 			refusal = m.conflict(kind, a, p, lo, hi, valid)
 			return false
 		})
-	}
-	if refusal != nil {
-		return refusal
-	}
-	var effects effects
-	for i := range cells {
-		effects[i] = cells[i].valid
-	}
-	m.update(lo, hi, p, effects)
-	for i := range cells {
-		switch e := cells[i].allocated; {
-		case e == Join, e == Leave && lo == 0 && hi == m.size:
-			m.allocated = e.On(m.allocated, p)
+		if refusal != nil {
+			return refusal
 		}
+	}
+	m.update(lo, hi, p, c.valid)
+	if e := c.allocated; e == Join || e == Leave && lo == 0 && hi == m.size {
+		m.allocated = e.On(m.allocated, p)
 	}
 	return nil
 }
@@ -237,15 +229,28 @@ func (m *Map) conflict(kind error, a Action, p Place, lo, hi uint64, valid Set) 
 	return &ConflictError{Kind: kind, Action: a, Place: p, State: State{m.allocated, valid}, Lo: lo, Hi: hi}
 }
 
-// mustNotMeet is the set of situations that stand in the way of committing an action.
-func mustNotMeet(cells *[numSituations]cell) (w When) {
-	for i := range cells {
-		if cells[i].refuse != nil || cells[i].supply == SupplyRescue {
-			w |= 1 << i
+// commit is what committing an action does, as the table says.
+type commit struct {
+	barred    When // the situations that stand in the way
+	valid     effects
+	allocated Effect // Keep, or what the action does in any situation
+}
+
+var commits = func() (list [numActions]commit) {
+	for a := range list {
+		c := &list[a]
+		for i, cell := range standard[a] {
+			if cell.refuse != nil || cell.supply == SupplyRescue {
+				c.barred |= 1 << i
+			}
+			c.valid[i] = cell.valid
+			if cell.allocated != Keep {
+				c.allocated = cell.allocated
+			}
 		}
 	}
-	return w
-}
+	return list
+}()
 
 // needsWork is the set of situations in which an action transfers or fails.
 func needsWork(cells *[numSituations]cell) (w When) {

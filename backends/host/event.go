@@ -2,6 +2,7 @@ package host
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -12,8 +13,9 @@ type event struct {
 	dev    *device
 	timing bool
 
+	stream atomic.Pointer[stream] // nil if never recorded, or known to be done; written under mu
+
 	mu       sync.Mutex
-	stream   *stream       // nil if never recorded, or known to be done
 	done     uint64        // how many operations of stream it stands for
 	recorded uint64        // how many times it was recorded
 	stamped  bool          // stamp belongs to the last record
@@ -33,9 +35,13 @@ var epoch = time.Now()
 func (e *event) record(s *stream, done uint64) uint64 {
 	if s.done.Load() >= done {
 		s = nil
+		if !e.timing && e.stream.Load() == nil {
+			return 0 // it is so already, and nobody asks how often it was recorded
+		}
 	}
 	e.mu.Lock()
-	e.stream, e.done = s, done
+	e.done = done
+	e.stream.Store(s)
 	e.recorded++
 	e.stamped = false
 	n := e.recorded
@@ -56,13 +62,17 @@ func (e *event) stampNow(n uint64) {
 // pending returns the stream and the number of operations that e still waits for, or
 // nil if it is done.
 func (e *event) pending() (*stream, uint64) {
-	e.mu.Lock()
-	if e.stream != nil && e.stream.done.Load() >= e.done {
-		e.stream = nil
+	if e.stream.Load() == nil {
+		return nil, 0
 	}
-	s, done := e.stream, e.done
-	e.mu.Unlock()
-	return s, done
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.stream.Load()
+	if s != nil && s.done.Load() >= e.done {
+		e.stream.Store(nil)
+		s = nil
+	}
+	return s, e.done
 }
 
 // Query implements driver.Event.
