@@ -135,6 +135,9 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	mem := r.mem
 	if r.place == coherence.Host {
 		mem = s.inPlace(dev)
+		if err := s.host.usedOn(stream, mem); err != nil {
+			return err
+		}
 	}
 	if mem != nil {
 		if err := stream.Use(mem); err != nil {

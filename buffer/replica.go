@@ -192,6 +192,15 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 	return m
 }
 
+// usedOn notes that work of the stream may use the host's replica by way of m, one of the shares. The memory that is
+// home to the bytes knows nothing of what another share is used for, and would be given back under the work.
+func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
+	if h.home == nil || h.home == m {
+		return nil
+	}
+	return stream.Use(h.home)
+}
+
 // relocate moves the host's replica into memory of a unified device, so that both can work on it in place
 // from now on. It returns nil if somebody holds on to the replica where it is.
 func (s *storage) relocate(dev *hal.Device) *hal.Memory {
@@ -267,6 +276,9 @@ func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error)
 	}
 	if dev.Unified() {
 		if m := s.share(dev, c); m != nil {
+			if err := s.host.usedOn(stream, m); err != nil {
+				return nil, nil, err
+			}
 			return &s.host.replica, m, nil
 		}
 	}
@@ -389,10 +401,17 @@ func (s *storage) lock(stream *hal.Stream) (ordered bool) {
 	if dev.Caps().Has(hal.CapPageableOrder) {
 		return true
 	}
+	known, locked := false, false
 	for _, l := range h.locks {
-		if l.dev.Same(dev) {
-			return l.mem != nil && stream.Use(l.mem) == nil
+		if l.mem != nil && stream.Use(l.mem) != nil { // another device's lock, too: the driver may rely on it
+			return false
 		}
+		if l.dev.Same(dev) {
+			known, locked = true, l.mem != nil
+		}
+	}
+	if known {
+		return locked
 	}
 	if h.home != nil && h.home.Device().Same(dev) {
 		return true

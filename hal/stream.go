@@ -187,11 +187,15 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	}
 	r.Mem.s.note(st)
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	st.held.add(st, p, r.Len)
+	var err error
 	if in {
-		return st.dev.check(st.drv.CopyIn(r.raw(), p))
+		err = st.drv.CopyIn(r.raw(), p)
+	} else {
+		err = st.drv.CopyOut(p, r.raw())
 	}
-	return st.dev.check(st.drv.CopyOut(p, r.raw()))
+	// Not before: others who find the stream idle forget what is held.
+	st.held.add(st, p, r.Len)
+	return st.dev.check(err)
 }
 
 // Fill repeats the pattern over dst, whose offset and length are multiples of the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -308,13 +309,7 @@ func outOfMemory(r *run) {
 // same checks that every element of b is v. Only an explained error is allowed.
 func (r *run) same(b *buffer.Buffer[uint32], v uint32) {
 	err := b.View(r.ctx, func(got []uint32) error {
-		bad := 0
-		for _, g := range got {
-			if g != v {
-				bad += 4
-			}
-		}
-		r.wrong(bad, "want %#x everywhere, the first is %#x", v, got[0])
+		r.wrong(differing(got, v), "want %#x everywhere, the first is %#x", v, got[0])
 		return nil
 	})
 	r.explain(err)
@@ -506,6 +501,40 @@ func closing(r *run) {
 	for _, s := range streams {
 		r.explain(s.Close())
 	}
+	for range 4 {
+		r.afterlife(devs[r.rng.IntN(len(devs))], devs[r.rng.IntN(len(devs))])
+	}
+}
+
+// afterlife closes a buffer whose last write, on one device, is held up, and looks whether that reaches a new buffer,
+// which may get the memory that the closed one had on another device.
+func (r *run) afterlife(first, last *hal.Device) {
+	s, t := r.stream(first), r.stream(last)
+	defer func() {
+		r.must(s.Close())
+		r.must(t.Close())
+	}()
+	fill := func(b *buffer.Buffer[uint32], s *hal.Stream, v uint32) {
+		r.actions.Add(1)
+		l, err := b.Acquire(s, coherence.ReadWrite)
+		r.must(err)
+		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
+		r.must(l.Release())
+	}
+	old, err := buffer.New[uint32](512)
+	r.must(err)
+	fill(old, s, 1)
+	g, err := t.Gate()
+	r.must(err)
+	fill(old, t, 2)
+	r.must(old.Close())
+	fresh, err := buffer.New[uint32](512)
+	r.must(err)
+	defer func() { r.must(fresh.Close()) }()
+	fill(fresh, s, 3)
+	r.must(g.Open())
+	r.must(t.Sync(background))
+	r.same(fresh, 3)
 }
 
 func (r *run) closes(b *buffer.Buffer[uint32]) error {
@@ -543,21 +572,51 @@ func migration(r *run) {
 			}
 		}()
 		want := uint32(0)
+		past := fmt.Sprintf("%d elements on %s and %s, on one thread: %t; filled with", b.Len(), streams[0].Device().Name(), streams[1].Device().Name(), locked)
+		look := func() {
+			bad, first := 0, []uint32(nil)
+			r.explain(b.View(r.ctx, func(got []uint32) error {
+				bad, first = differing(got, want), slices.Clone(got)
+				return nil
+			}))
+			past += ", viewed"
+			if bad == 0 {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+			later := 0
+			r.explain(b.View(r.ctx, func(got []uint32) error {
+				later = differing(got, want)
+				return nil
+			}))
+			r.wrong(bad, "%s: got %#x; %d bytes wrong after a while; %+v, %+v", past, first, later, b.State(), b.Stats())
+		}
 		for k := range 12 {
 			r.actions.Add(1)
 			s := streams[k%2]
 			l, err := b.Acquire(s, coherence.ReadWrite)
 			r.must(err)
 			want = rng.Uint32()
+			past += fmt.Sprintf(" %#x at %#x", want, l.Pointer())
 			r.must(s.Fill(l.Region(), hal.Pattern32(want)))
 			runtime.Gosched()
 			r.must(l.Release())
 			if rng.IntN(4) == 0 {
-				r.same(b, want)
+				look()
 			}
 		}
-		r.same(b, want)
+		look()
 	})
+}
+
+// differing counts the bytes of elements that are not v.
+func differing(list []uint32, v uint32) (n int) {
+	for _, x := range list {
+		if x != v {
+			n += 4
+		}
+	}
+	return n
 }
 
 func manyBuffers(r *run) {

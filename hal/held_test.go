@@ -1,0 +1,98 @@
+package hal_test
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// meddling is the host backend, with somebody else who acts on a stream in the middle of a copy to or from the host. The
+// copy itself is left out: the host backend would hold the memory, as a vendor's does not.
+type meddling struct {
+	*host.Backend
+	act func()
+}
+
+func (b *meddling) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return &meddlingDevice{d, b}, err
+}
+
+type meddlingDevice struct {
+	driver.Device
+	b *meddling
+}
+
+func (d *meddlingDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	return &meddlingStream{s, s.(driver.Gater), d.b}, err
+}
+
+type meddlingStream struct {
+	driver.Stream
+	driver.Gater
+	b *meddling
+}
+
+func (s *meddlingStream) CopyIn(driver.Region, unsafe.Pointer) error {
+	s.b.act()
+	return nil
+}
+
+func (s *meddlingStream) CopyOut(unsafe.Pointer, driver.Region) error {
+	s.b.act()
+	return nil
+}
+
+// The host memory of a copy stays reachable while the copy is under way, though somebody found the stream idle
+// just before it was enqueued.
+func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
+	ctx := context.Background()
+	for _, in := range []bool{true, false} {
+		b := &meddling{Backend: host.New(host.Options{})}
+		dev, err := hal.OpenWith(ctx, b, 0)
+		require.NoError(t, err)
+		s, err := dev.NewStream(hal.StreamOptions{})
+		require.NoError(t, err)
+		m, err := dev.Alloc(hal.KindDevice, 1<<16, 0)
+		require.NoError(t, err)
+		var g *hal.Gate
+		b.act = func() {
+			done, err := s.Query() // whoever learns this forgets what was held for copies before
+			require.NoError(t, err)
+			require.True(t, done)
+			g, err = s.Gate()
+			require.NoError(t, err)
+		}
+		var gone atomic.Bool
+		func() {
+			bytes := make([]byte, 1<<16)
+			runtime.AddCleanup(&bytes[0], func(struct{}) { gone.Store(true) }, struct{}{})
+			if in {
+				require.NoError(t, s.CopyIn(m.Region(0, 1<<16), bytes))
+			} else {
+				require.NoError(t, s.CopyOut(bytes, m.Region(0, 1<<16)))
+			}
+		}()
+		for range 5 {
+			runtime.GC()
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.False(t, gone.Load(), "the copy has yet to use it")
+		require.NoError(t, g.Open())
+		require.NoError(t, s.Sync(ctx))
+		require.Eventually(t, func() bool { runtime.GC(); return gone.Load() }, 10*time.Second, time.Millisecond)
+		require.NoError(t, m.Close())
+		require.NoError(t, s.Close())
+		require.NoError(t, dev.Close())
+	}
+}
