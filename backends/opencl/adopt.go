@@ -55,7 +55,7 @@ func (d *device) Adopt(kind driver.Kind, handle uintptr, size uint64) (driver.Me
 		}
 		visible = p.Kind != driver.KindDevice
 	}
-	m.addr, m.base = handle, handle
+	m.addr, m.mem = handle, handle
 	if visible {
 		m.host.Store((*byte)(dl.Pointer(handle)))
 	}

@@ -23,8 +23,7 @@ type memory struct {
 	direct     bool // the host sees it at addr
 
 	addr uintptr // what copies and kernels use
-	base uintptr // what the vendor gave, at or before addr
-	mem  uintptr // the cl_mem, or 0
+	mem  uintptr // what the vendor gave: a cl_mem in the buffer tier, in the others an address at or before addr
 
 	host atomic.Pointer[byte] // where the host sees it, or nil, if that is not addr
 }
@@ -39,15 +38,22 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier has no shared memory", d.tier)
 	}
-	m := &memory{dev: d, kind: kind, size: size}
-	if err := d.charge(m, op); err != nil {
-		return nil, err
+	// CPU runtimes would go on until the system kills the program, for they allocate lazily.
+	// It is counted before m is made, since an atomic operation waits for the stores before it.
+	counts := d.counts(kind)
+	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
+		m := &memory{dev: d, kind: kind, size: size}
+		return nil, m.shortOf(op, "the device has %d bytes", d.info.TotalMemory)
 	}
+	m := &memory{dev: d, kind: kind, size: size, charged: counts}
 	var err error
-	if d.tier == tierBuffer {
+	switch d.tier {
+	case tierBuffer:
 		err = m.allocBuffer(op)
-	} else {
-		err = m.allocAddress(op, max(align, d.info.Alignment))
+	case tierUSM:
+		err = m.allocUSM(op, max(align, d.info.Alignment))
+	default:
+		err = m.allocSVM(op, max(align, d.info.Alignment))
 	}
 	if err != nil {
 		d.ctx.held.Add(-m.charge())
@@ -56,21 +62,18 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	return m, nil
 }
 
-// charge keeps what is allocated within the memory that the device says it has. CPU runtimes
-// would go on until the system kills the program, for they allocate lazily.
-func (d *device) charge(m *memory, op string) error {
-	if m.kind == driver.KindHost && !d.info.Unified || d.info.TotalMemory == 0 {
-		return nil
+// counts reports whether memory of a kind counts against what the device says it has.
+func (d *device) counts(kind driver.Kind) bool {
+	return (kind != driver.KindHost || d.info.Unified) && d.info.TotalMemory != 0
+}
+
+// charge counts bytes, unless they would make it more than total.
+func (c *sharedContext) charge(size, total uint64) bool {
+	if held := c.held.Add(size); held >= size && held <= total {
+		return true
 	}
-	held := d.ctx.held.Add(m.size)
-	if held > d.info.TotalMemory || held < m.size {
-		d.ctx.held.Add(-m.size)
-		err := refusal(op, d.info.Ordinal, driver.ErrOutOfMemory, "the device has %d bytes", d.info.TotalMemory)
-		err.Shortage = d.shortage(m)
-		return err
-	}
-	m.charged = true
-	return nil
+	c.held.Add(-size)
+	return false
 }
 
 // charge is how many bytes count against the device's memory.
@@ -98,44 +101,64 @@ func (m *memory) allocationFailure(op, api string, st status) error {
 	return err
 }
 
-func (m *memory) allocAddress(op string, align uint64) error {
-	d := m.dev
-	size := m.size
+// shortOf is an error of kind ErrOutOfMemory of which the vendor says no more.
+func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
+	err := refusal(op, m.dev.info.Ordinal, driver.ErrOutOfMemory, detail, args...)
+	err.Shortage = m.dev.shortage(m)
+	return err
+}
+
+// wanted is what to ask the vendor for so that size bytes can be aligned.
+func wanted(size, align uint64) (uint64, uint64) {
 	if align > vendorAlign {
-		size += align - 1
+		return size + align - 1, vendorAlign
 	}
-	ask := min(align, vendorAlign)
+	return size, align
+}
+
+// place puts the memory at the first aligned address of what the vendor gave.
+func (m *memory) place(base uintptr, align uint64) {
+	m.mem, m.addr = base, (base+uintptr(align-1))&^uintptr(align-1)
+	m.direct = m.visible()
+}
+
+func (m *memory) allocSVM(op string, align uint64) error {
+	d := m.dev
+	flags := uint64(memReadWrite)
+	// Memory that only the device touches need not be fine-grained.
+	if d.tier == tierSVM && m.visible() {
+		flags |= memSVMFineGrained
+	}
+	size, ask := wanted(m.size, align)
+	base := d.t.svmAlloc(d.ctx.cl, flags, size, ask)
+	if base == 0 {
+		return m.shortOf(op, "clSVMAlloc gave no memory")
+	}
+	m.place(base, align)
+	return nil
+}
+
+func (m *memory) allocUSM(op string, align uint64) error {
+	d := m.dev
+	size, ask := wanted(m.size, align)
+	var base uintptr
 	var st status
 	var api string
-	visible := m.visible()
 	switch {
-	case d.tier != tierUSM:
-		api = "clSVMAlloc"
-		flags := uint64(memReadWrite)
-		// Memory that only the device touches need not be fine-grained.
-		if d.tier == tierSVM && visible {
-			flags |= memSVMFineGrained
-		}
-		if m.base = d.t.svmAlloc(d.ctx.cl, flags, size, ask); m.base == 0 {
-			err := refusal(op, d.info.Ordinal, driver.ErrOutOfMemory, "clSVMAlloc gave no memory")
-			err.Shortage = d.shortage(m)
-			return err
-		}
 	case m.kind == driver.KindShared:
 		api = "clSharedMemAllocINTEL"
-		m.base, st = d.hw.usm.sharedAlloc(d.ctx.cl, d.hw.id, size, ask)
-	case visible:
+		base, st = d.hw.usm.sharedAlloc(d.ctx.cl, d.hw.id, size, ask)
+	case m.visible():
 		api = "clHostMemAllocINTEL"
-		m.base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
+		base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
 	default:
 		api = "clDeviceMemAllocINTEL"
-		m.base, st = d.hw.usm.deviceAlloc(d.ctx.cl, d.hw.id, size, ask)
+		base, st = d.hw.usm.deviceAlloc(d.ctx.cl, d.hw.id, size, ask)
 	}
 	if st != success {
 		return m.allocationFailure(op, api, st)
 	}
-	m.addr = (m.base + uintptr(align-1)) &^ uintptr(align-1)
-	m.direct = visible
+	m.place(base, align)
 	return nil
 }
 
@@ -151,9 +174,8 @@ func (m *memory) allocBuffer(op string) error {
 	if m.kind == driver.KindHost {
 		owned, err := mapHost(m.size)
 		if err != nil {
-			e := refusal(op, d.info.Ordinal, driver.ErrOutOfMemory, "the system gave no memory")
+			e := m.shortOf(op, "the system gave no memory")
 			e.Err = err
-			e.Shortage = d.shortage(m)
 			return e
 		}
 		flags |= memUseHostPtr
@@ -177,7 +199,7 @@ func (m *memory) Size() uint64 { return m.size }
 
 // Handle is an address, or the cl_mem in the buffer tier.
 func (m *memory) Handle() uintptr {
-	if m.mem != 0 {
+	if m.dev.tier == tierBuffer {
 		return m.mem
 	}
 	return m.addr
@@ -194,7 +216,7 @@ func (m *memory) HostPointer() unsafe.Pointer {
 
 // NeedsMap reports whether the host must map the memory first.
 func (m *memory) NeedsMap() bool {
-	return m.visible() && (m.mem != 0 || m.dev.tier == tierSVMCoarse)
+	return m.visible() && (m.dev.tier == tierBuffer || m.dev.tier == tierSVMCoarse)
 }
 
 // Free gives the memory back.
@@ -203,7 +225,7 @@ func (m *memory) Free() error {
 	d := m.dev
 	var err error
 	switch {
-	case m.mem != 0:
+	case d.tier == tierBuffer:
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
 		if m.owns && err == nil {
 			if e := unmapHost(m.hostMemory()); e != nil {
@@ -214,9 +236,9 @@ func (m *memory) Free() error {
 		}
 	case m.registered || m.foreign:
 	case d.tier == tierUSM:
-		err = d.check(op, "clMemFreeINTEL", d.hw.usm.free(d.ctx.cl, m.base))
+		err = d.check(op, "clMemFreeINTEL", d.hw.usm.free(d.ctx.cl, m.mem))
 	default:
-		d.t.svmFree(d.ctx.cl, m.base)
+		d.t.svmFree(d.ctx.cl, m.mem)
 	}
 	if m.registered {
 		start := uintptr(m.HostPointer())

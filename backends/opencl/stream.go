@@ -173,7 +173,7 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 		flags |= mapWrite
 	}
 	s.mu.Lock()
-	if m.mem == 0 {
+	if s.dev.tier != tierBuffer {
 		ev, st := s.dev.t.svmMap(s.queue, flags, m.addr, m.size)
 		return s.enqueued(op, "clEnqueueSVMMap", ev, st)
 	}
@@ -203,7 +203,7 @@ func (s *stream) Unmap(mem driver.Memory) error {
 
 func (s *stream) unmap(op string, m *memory, addr uintptr) error {
 	s.mu.Lock()
-	if m.mem == 0 {
+	if s.dev.tier != tierBuffer {
 		ev, st := s.dev.t.svmUnmap(s.queue, addr)
 		return s.enqueued(op, "clEnqueueSVMUnmap", ev, st)
 	}

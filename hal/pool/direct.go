@@ -53,7 +53,7 @@ func (a *direct) Free(b Block, stream *hal.Stream) error {
 		return err
 	}
 	r := b.rec
-	if !r.state.CompareAndSwap(b.state(), b.state()+1) {
+	if !r.end(b.state()) {
 		return b.stale("free")
 	}
 	if stream != nil {

@@ -233,7 +233,7 @@ func (p *Pool) Free(b Block, stream *hal.Stream) error {
 			}
 			continue
 		}
-		if !r.state.CompareAndSwap(b.state(), b.state()+1) {
+		if !r.end(b.state()) {
 			l.mu.Unlock()
 			return b.stale("free")
 		}
@@ -606,16 +606,7 @@ func (p *Pool) Close() error {
 		return nil
 	}
 	defer p.stop()()
-	var report Report
-	for _, h := range p.heaps {
-		h.report(p, &report)
-	}
-	if report.Blocks > 0 {
-		for _, d := range p.everybody() {
-			d.mu.Lock()
-			d.retired = false
-			d.mu.Unlock()
-		}
+	if report := p.report(); report.Blocks > 0 {
 		report.sort()
 		return p.failure("close", hal.ErrBusy, "%d blocks are live: %s", report.Blocks, report.holders())
 	}
@@ -681,6 +672,11 @@ func (p *Pool) stop() (resume func()) {
 		}
 	}
 	return func() {
+		for _, d := range p.everybody() {
+			d.mu.Lock()
+			d.retired = p.closed
+			d.mu.Unlock()
+		}
 		for _, f := range undo {
 			f()
 		}

@@ -11,9 +11,8 @@ import (
 // record is what all blocks of one range have in common. The range never changes, so that a stale block
 // reads nothing that somebody else writes.
 type record struct {
-	// state is odd while a block is live, even while none is, and never goes back. In a pool it
-	// changes under the lock of a lane or of the heap, which makes it safe to ask what is live
-	// while all of them are held.
+	// state is how many blocks have ended. The next block has it for its own until it ends too, so
+	// that giving one out changes nothing that others look at.
 	state atomic.Uint64
 	size  atomic.Uint64 // bytes asked for
 	tag   atomic.Uint32
@@ -31,6 +30,10 @@ type record struct {
 
 	next  *record // in a bin
 	epoch uint64  // of the domain, when the block was freed
+
+	// live says that there is a block. In a pool it changes under the lock of a lane or of the heap,
+	// and may be read while all of them are held.
+	live bool
 }
 
 // give makes a block of the record, whose lock is held.
@@ -42,12 +45,18 @@ func (r *record) give(size uint64, tag uint32) (state uint64) {
 	if r.tag.Load() != tag {
 		r.tag.Store(tag)
 	}
-	state = r.state.Load() + 1
-	r.state.Store(state)
-	return state
+	r.live = true
+	return r.state.Load()
 }
 
-func (r *record) live() bool { return r.state.Load()&1 != 0 }
+// end makes the block of a state stale, with the lock held. It reports false if the block is that already.
+func (r *record) end(state uint64) bool {
+	if !r.state.CompareAndSwap(state, state+1) {
+		return false
+	}
+	r.live = false
+	return true
+}
 
 // uses are the marks up to which a block is in use, beside what the stream says that frees it.
 type uses struct {

@@ -19,7 +19,7 @@ type Holding struct {
 	Occupy uint64 // bytes, with what size classes add
 }
 
-// Report says who holds a pool's memory. It is taken while others go on.
+// Report says who holds a pool's memory at one moment.
 type Report struct {
 	Device   string
 	Limit    uint64    // bytes, 0 for none
@@ -30,25 +30,32 @@ type Report struct {
 	Holdings []Holding // the largest first
 }
 
-// Report says who holds the pool's memory now.
+// Report says who holds the pool's memory now. Nobody else allocates or frees meanwhile.
 func (p *Pool) Report() Report {
-	var r Report
-	for _, h := range p.heaps {
-		h.mu.Lock()
-		h.report(p, &r)
-		h.mu.Unlock()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	resume := p.stop()
+	r := p.report()
+	resume()
 	r.sort()
 	return r
 }
 
-// report adds what a heap holds; h.mu is held.
+// report says who holds what, in no order; everybody is stopped.
+func (p *Pool) report() (r Report) {
+	for _, h := range p.heaps {
+		h.report(p, &r)
+	}
+	return r
+}
+
+// report adds what a heap holds; everybody is stopped.
 func (h *heap) report(p *Pool, r *Report) {
 	r.Device, r.Limit, r.Reserved = p.dev.Name(), p.opts.Limit, p.reserved.Load()
 	r.Lost += h.lost
 	held := map[uint32]*Holding{}
 	count := func(rec *record) {
-		if rec == nil || !rec.live() {
+		if rec == nil || !rec.live {
 			return
 		}
 		tag := rec.tag.Load()

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -168,15 +170,25 @@ func TestCloseAmongManyGoroutines(t *testing.T) {
 	}
 }
 
-// Of many that free one block, exactly one succeeds.
+// Of many that free one block at once, on streams of their own, exactly one succeeds.
 func TestOnlyOneFreeSucceeds(t *testing.T) {
 	d := openHost(t, 0, 0)
 	p := newPool(t, d, pool.Options{})
-	for range 200 {
+	streams := []*hal.Stream{nil, newStream(t, d)}
+	for range 20000 {
 		b := alloc(t, p, nil, 300)
-		errs := make(chan error, 4)
-		for range cap(errs) {
-			go func() { errs <- b.Free(nil) }()
+		errs := make(chan error, len(streams))
+		var ready atomic.Int32
+		for _, s := range streams {
+			go func() {
+				ready.Add(1)
+				for spun := 1; int(ready.Load()) < len(streams); spun++ {
+					if spun%1000 == 0 {
+						runtime.Gosched()
+					}
+				}
+				errs <- b.Free(s)
+			}()
 		}
 		succeeded := 0
 		for range cap(errs) {
