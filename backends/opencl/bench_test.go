@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -158,6 +159,49 @@ func BenchmarkAllocAndFree(b *testing.B) {
 				closeAll(b, s, blocks, d)
 			})
 		}
+	})
+}
+
+// BenchmarkAllocAndFreeTogether is 64 goroutines that allocate and free at once, with the vendor's calls, and from a
+// pool, all on one stream and each on its own. Times are those of all 64 times 64 allocations.
+func BenchmarkAllocAndFreeTogether(b *testing.B) {
+	const hands, each, n = 64, 64, 4 << 10
+	together := func(do func(i int)) func() {
+		return func() {
+			var wg sync.WaitGroup
+			for i := range hands {
+				wg.Go(func() {
+					for range each {
+						do(i)
+					}
+				})
+			}
+			wg.Wait()
+		}
+	}
+	inEachTier(b, func(name string, p place) {
+		b.Run(name, func(b *testing.B) {
+			d, err := hal.OpenWith(b.Context(), p.backend, p.ordinal)
+			ok(b, err)
+			blocks, err := pool.New(d, pool.Options{})
+			ok(b, err)
+			var streams [hands]*hal.Stream
+			for i := range streams {
+				streams[i], err = d.NewStream(hal.StreamOptions{})
+				ok(b, err)
+			}
+			pooled := func(s *hal.Stream) {
+				m, _ := blocks.Alloc(s, hal.KindDevice, n)
+				_ = m.Free(s)
+			}
+			inTurns(b, way{"raw", together(func(int) { rawAllocAndFree(p, n) })},
+				way{"pool", together(func(int) { pooled(streams[0]) })},
+				way{"pool64", together(func(i int) { pooled(streams[i]) })})
+			for _, s := range streams {
+				ok(b, s.Close())
+			}
+			closeAll(b, blocks, d)
+		})
 	})
 }
 
