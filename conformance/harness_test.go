@@ -36,7 +36,7 @@ var required = map[string]string{
 	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst OneBlockedSyncBlocksNobodyElse",
 	"Events": "WaitOrders WaitUnrecordedIsNoOp WaitCompletedSkips ReRecordKeepsEarlierWaits FanOutFanIn MultiEventWait " +
 		"CrossBackendWait ElapsedNonNegative ElapsedNeedsTiming ElapsedUnrecordedRejected ElapsedPendingNotReady",
-	"Lifetime":     "CloseMemoryInFlight CloseStreamInFlight CloseEventPending CancelledSyncLeavesUsable GoSliceMovesOrStays",
+	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CancelledSyncLeavesUsable GoSliceMovesOrStays",
 	"HostMemory":   "PinnedRoundTrip RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
 	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
 	"Concurrency":  "MethodsParallel CloseRaces GoroutineMigration",

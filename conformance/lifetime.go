@@ -12,6 +12,7 @@ import (
 var lifetimeChecks = []Check{
 	{Name: "CloseDoesNotWait", Rule: "Closing an idle object is not held up by a stream that is held shut.", Needs: hal.CapGate, run: closeDoesNotWait},
 	{Name: "CloseMemoryInFlight", Rule: "Memory that is closed while work uses it is given back after the last use, and not reused before.", Needs: hal.CapGate, run: closeMemoryInFlight},
+	{Name: "CloseBytesInFlight", Rule: "Host memory that is closed while a copy uses the bytes that it gave stays until the copy is done.", Needs: hal.CapGate, run: closeBytesInFlight},
 	{Name: "CloseStreamInFlight", Rule: "Closing a stream neither waits for its work nor stops it.", Needs: hal.CapGate, run: closeStreamInFlight},
 	{Name: "CloseEventPending", Rule: "Closing an event does not change what waits for it.", Needs: hal.CapGate, run: closeEventPending},
 	{Name: "CloseEverythingInFlight", Rule: "All objects can be closed while work is under way; the device closes when it is done.", Needs: hal.CapGate, run: closeEverythingInFlight},
@@ -72,6 +73,35 @@ func closeMemoryInFlight(t *T) {
 		t.same(t.all(x), repeated(hal.Pattern8(0x11), n), "block %d, allocated meanwhile", i)
 	}
 	t.eventually(func() bool { u := t.dev.Usage(); return u.Held == before+8*n && u.Pending == 0 }, "the memory is given back")
+}
+
+func closeBytesInFlight(t *T) {
+	const n = 8192
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, repeated(hal.Pattern8(1), n))
+	for _, in := range []bool{true, false} {
+		h := t.memory(t.dev, hal.KindHost, n)
+		if h.NeedsMap() {
+			t.Skipf("the host's memory must be mapped to be touched, and unmapped before the device may")
+		}
+		b, err := h.Bytes()
+		t.must(err, "bytes of host memory")
+		copy(b, repeated(hal.Pattern8(2), n))
+		g := t.shut(s)
+		if in {
+			t.must(s.CopyIn(m.All(), b), "copy in")
+		} else {
+			t.must(s.CopyOut(b, m.All()), "copy out")
+		}
+		t.must(h.Close(), "close")
+		if u := t.dev.Usage(); u.Pending != 1 {
+			t.Errorf("while a copy uses the bytes of closed memory: %+v, want 1 pending", u)
+		}
+		t.letGo(g)
+		t.sync(s)
+		t.same(t.all(m), repeated(hal.Pattern8(2), n), "copied from bytes whose memory was closed meanwhile")
+		t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "the memory is given back")
+	}
 }
 
 func closeStreamInFlight(t *T) {

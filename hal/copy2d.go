@@ -121,6 +121,7 @@ func (s *Stream) copyHost2D(op string, m Plane, b []byte, pitch, width, rows uin
 	}
 	m.Mem.s.note(st)
 	p := unsafe.Pointer(unsafe.SliceData(b))
+	st.noteBytes(p, n)
 	defer st.held.add(st, p, n) // not before: others who find the stream idle forget what is held
 	there, here := driver.Plane{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Plane{Host: p, Pitch: pitch}
 	if in {

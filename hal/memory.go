@@ -30,6 +30,8 @@ type memoryState struct {
 	mapped atomic.Bool
 	extra  *extra // nil if there is nothing
 
+	exposed atomic.Bool // the program has its bytes
+
 	// last is the stream that used the memory last; first and more are all since the start.
 	last  atomic.Pointer[streamState]
 	mu    sync.Mutex
@@ -116,15 +118,16 @@ func (m *Memory) HostPointer() unsafe.Pointer {
 // [Stream.Unmap].
 func (m *Memory) NeedsMap() bool { return m.s.needs }
 
-// Bytes is the memory as the host sees it. The slice must not be used after Close, and
+// Bytes is the memory as the host sees it. The slice must not be used after Close, nor after Unmap, and
 // says nothing about work under way: synchronise first. Memory that the host cannot
 // touch is of kind ErrUnsupported, memory that is not mapped of kind ErrNotReady.
 func (m *Memory) Bytes() ([]byte, error) {
 	const op = "host view"
 	s := m.s
-	if s.closed() {
+	if !s.enter() {
 		return nil, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
+	defer s.leave()
 	if s.needs && !s.mapped.Load() {
 		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
 	}
@@ -132,10 +135,13 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if p == nil {
 		return nil, s.dev.failure(op, ErrUnsupported, "the host cannot touch %s memory of this device", s.kind)
 	}
+	s.expose(p)
 	return unsafe.Slice((*byte)(p), s.size), nil
 }
 
-// Close gives the memory back once the work that uses it has finished; it does not wait.
+// Close gives the memory back once the work that uses it has finished; it does not wait. That includes copies to and
+// from the host whose other end lies in the slice that Bytes gave. Of host memory that was registered, and is
+// named by its own bytes, it knows nothing: wait for such copies first.
 func (m *Memory) Close() error {
 	first, finish := m.s.handle.close()
 	if !first {
@@ -214,6 +220,7 @@ func (s *memoryState) freeAfter(waits []func() bool) error {
 }
 
 func (s *memoryState) free(closing bool) error {
+	s.hide()
 	err := s.drv.Free()
 	var tell func()
 	if s.extra != nil {

@@ -187,6 +187,7 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	}
 	r.Mem.s.note(st)
 	p := unsafe.Pointer(unsafe.SliceData(b))
+	st.noteBytes(p, r.Len)
 	var err error
 	if in {
 		err = st.drv.CopyIn(r.raw(), p)
@@ -271,6 +272,9 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 	if err := act(d); err != nil {
 		m.s.mapped.Store(!mapped)
 		return st.dev.check(err)
+	}
+	if !mapped {
+		m.s.hide() // it may be elsewhere the next time
 	}
 	return nil
 }

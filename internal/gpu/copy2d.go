@@ -85,8 +85,8 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 		return err
 	}
 	alone := !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch
-	if !alone && (s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r)) {
-		if alone, err = s.mustStage(op); err != nil {
+	if !alone && (s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r) || onHost(&r.Dst) && onHost(&r.Src)) {
+		if alone, err = s.mustStage(op, 0, 0); err != nil {
 			return err
 		}
 	}
@@ -106,6 +106,12 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 // pageable reports whether the rows lie in memory of the host's that the library does not know.
 func (s *Stream) pageable(p *driver.Plane, r *driver.Rect) bool {
 	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
+}
+
+// onHost reports whether the rows are the host's.
+func onHost(p *driver.Plane) bool {
+	m, ok := p.Mem.(*Memory)
+	return p.Mem == nil || ok && m.onHost()
 }
 
 // plane is the address of the first row, and whether it is the host's or of this device.

@@ -1,6 +1,10 @@
 package gpu
 
-import "github.com/go-halyard/halyard/hal/driver"
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
 
 // Fill implements driver.Stream. The vendors fill with patterns of 1, 2 and 4 bytes at
 // addresses that are multiples of them. A longer pattern, and one at an odd address of
@@ -19,7 +23,27 @@ func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 		}
 		return nil
 	}
+	if m.onHost() { // copies from there to there would wait
+		switch busy, err := s.mustStage(op, 0, 0); {
+		case err != nil:
+			return err
+		case busy:
+			at := m.hostAt(dst.Off)
+			return s.dev.check(op, CallHostCall, s.dev.calls.enqueue(s, func() { repeat(at, p, n) }, nil))
+		}
+	}
 	return s.double(op, m, addr, p, n)
+}
+
+// repeat is double on the host.
+func repeat(at unsafe.Pointer, p driver.Pattern, n uintptr) {
+	b := unsafe.Slice((*byte)(at), n)
+	for i := range min(uintptr(p.Width), n) {
+		b[i] = byte(p.Bits >> (8 * i))
+	}
+	for done := uintptr(p.Width); done < n; done *= 2 {
+		copy(b[done:], b[:done])
+	}
 }
 
 // shortest is the narrowest pattern that repeats to the same bytes.

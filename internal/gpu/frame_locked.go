@@ -19,7 +19,7 @@ func (f *frame) invoke() uintptr {
 		}
 	}
 	a := &f.args
-	return dl.ProcAt(f.fn).Call6(a[0], a[1], a[2], a[3], a[4], a[5])
+	return dl.ProcAt(f.fn).Call8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]) // hipMemcpy2DAsync takes 8
 }
 
 // handlesByValue says that no call takes a handle of another process here.

@@ -68,3 +68,10 @@ func (r *ranges) contains(start, size uintptr) bool {
 	i := search(list, start)
 	return i < len(list) && list[i].start <= start && start+size <= list[i].end
 }
+
+// touches reports whether any of the range lies inside one that was added.
+func (r *ranges) touches(start, size uintptr) bool {
+	list := r.spans()
+	i := search(list, start)
+	return i < len(list) && list[i].start < start+size
+}

@@ -26,11 +26,14 @@ type stagingBlock struct {
 	size uintptr
 }
 
-// mustStage reports whether the vendor's own copy of pageable memory would make the caller wait for
-// the stream, because it is busy.
-func (s *Stream) mustStage(op string) (bool, error) {
+// mustStage reports whether the vendor's own copy of n bytes of pageable memory would make the caller wait for
+// the stream, because it is busy, or would be refused, because only some of the memory is page-locked.
+func (s *Stream) mustStage(op string, host, n uintptr) (bool, error) {
 	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
 		return false, nil
+	}
+	if n != 0 && s.dev.lib.hosts.touches(host, n) && !s.dev.lib.hosts.contains(host, n) {
+		return true, nil
 	}
 	switch code := s.api.StreamQuery(s.ctx, s.handle); code {
 	case Success:

@@ -41,6 +41,21 @@ func (m *Memory) onDevice() bool {
 	return m.origin == fromDevice || m.origin == fromStream || m.origin == fromIPC
 }
 
+// onHost reports whether the memory is the host's, which the host can touch whatever the device does.
+func (m *Memory) onHost() bool {
+	return m.host != 0 && (m.origin == fromHost || m.origin == fromCaller)
+}
+
+// hostAt is the host's address of a byte of the memory.
+func (m *Memory) hostAt(off uint64) unsafe.Pointer { return hostPointer(m.host + uintptr(off)) }
+
+// moveOnHost copies between two places of the host's in stream order. The vendors' calls would make the caller wait
+// for the stream ("fully synchronous", CUDA Driver API, section 2).
+func (s *Stream) moveOnHost(op string, dst, src unsafe.Pointer, n uintptr) error {
+	code := s.dev.calls.enqueue(s, func() { moveHost(dst, src, n) }, nil)
+	return s.dev.check(op, CallHostCall, code)
+}
+
 // Copy implements driver.Stream.
 func (s *Stream) Copy(dst, src driver.Region) error {
 	const op = "copy"
@@ -53,6 +68,14 @@ func (s *Stream) Copy(dst, src driver.Region) error {
 		return s.strange(op)
 	}
 	dstAddr, srcAddr, n := to.at(dst), from.at(src), uintptr(dst.Len)
+	if to.onHost() && from.onHost() {
+		switch busy, err := s.mustStage(op, 0, 0); {
+		case err != nil:
+			return err
+		case busy:
+			return s.moveOnHost(op, to.hostAt(dst.Off), from.hostAt(src.Off), n)
+		}
+	}
 	var code Code
 	call := CallCopyAny
 	switch {
@@ -79,10 +102,12 @@ func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 		return s.strange(op)
 	}
 	addr, n := m.at(dst), uintptr(dst.Len)
-	if !s.dev.lib.hosts.contains(uintptr(src), n) {
-		switch stage, err := s.mustStage(op); {
+	if m.onHost() || !s.dev.lib.hosts.contains(uintptr(src), n) {
+		switch stage, err := s.mustStage(op, uintptr(src), n); {
 		case err != nil:
 			return err
+		case stage && m.onHost():
+			return s.moveOnHost(op, m.hostAt(dst.Off), src, n)
 		case stage:
 			return s.stageIn(m, addr, src, n)
 		}
@@ -110,10 +135,12 @@ func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 		return s.strange(op)
 	}
 	addr, n := m.at(src), uintptr(src.Len)
-	if !s.dev.lib.hosts.contains(uintptr(dst), n) {
-		switch stage, err := s.mustStage(op); {
+	if m.onHost() || !s.dev.lib.hosts.contains(uintptr(dst), n) {
+		switch stage, err := s.mustStage(op, uintptr(dst), n); {
 		case err != nil:
 			return err
+		case stage && m.onHost():
+			return s.moveOnHost(op, dst, m.hostAt(src.Off), n)
 		case stage:
 			return s.stageOut(dst, m, addr, n)
 		}

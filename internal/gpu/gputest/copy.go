@@ -1,6 +1,7 @@
 package gputest
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"testing"
@@ -107,6 +108,68 @@ func copyPageableBusy(h *Harness, t *testing.T) {
 			ok(t, s.Sync())
 			same(t, "a small copy", smallOut, small)
 			same(t, "a large copy", out, want)
+		}
+	})
+}
+
+// copyOnHostBusy copies and fills between places of the host's behind a shut gate, where CUDA's own call would wait.
+func copyOnHostBusy(h *Harness, t *testing.T) {
+	h.seeds(t, 3, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		s := newStream(t, d)
+		const size = 1 << 16
+		a, b := alloc(t, d, driver.KindHost, size), alloc(t, d, driver.KindHost, size)
+		in, out := random(seed, size), make([]byte, size)
+		gate, err := s.(driver.Gater).Gate()
+		ok(t, err)
+		ok(t, s.CopyIn(whole(a), at(in)))
+		ok(t, s.Copy(whole(b), whole(a)))
+		ok(t, s.Fill(region(b, 8, 16), driver.Pattern{Bits: 0x0807060504030201, Width: 8}))
+		if r, is := s.(driver.Copier2D); is && d.Info().Caps.Has(driver.CapCopy2D) {
+			ok(t, r.Copy2D(driver.Rect{Dst: driver.Plane{Mem: b, Off: 1024, Pitch: 64}, Src: driver.Plane{Mem: a, Pitch: 32}, Width: 16, Rows: 4}))
+		}
+		ok(t, s.CopyOut(at(out), whole(b)))
+		if done, err := s.Query(); done || err != nil {
+			t.Fatalf("the stream passed a shut gate: %t, %v", done, err)
+		}
+		ok(t, gate.Open())
+		ok(t, s.Sync())
+		want := bytes.Clone(in)
+		for i := range 16 {
+			want[8+i] = byte(1 + i%8)
+		}
+		if d.Info().Caps.Has(driver.CapCopy2D) {
+			for row := range 4 {
+				copy(want[1024+64*row:][:16], in[32*row:])
+			}
+		}
+		same(t, "what came out", out, want)
+	})
+}
+
+// copyPartlyLocked copies host memory of which some is page-locked, which CUDA's own call refuses.
+func copyPartlyLocked(h *Harness, t *testing.T) {
+	h.seeds(t, 3, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		s := newStream(t, d)
+		const size = 1 << 16
+		m := alloc(t, d, driver.KindDevice, size)
+		buf := make([]byte, size+1<<14)
+		buf = buf[-uintptr(at(buf))%4096:]
+		for _, cut := range [][2]int{{0, size / 2}, {size / 2, size}, {4096, 8192}} {
+			in, out := buf[:size], make([]byte, size)
+			copy(in, random(seed, size))
+			r, err := d.(driver.Registerer).Register(at(in[cut[0]:]), uint64(cut[1]-cut[0]))
+			ok(t, err)
+			ok(t, s.CopyIn(whole(m), at(in)))
+			ok(t, s.CopyOut(at(out), whole(m)))
+			ok(t, s.Sync())
+			same(t, "through the device", out, in)
+			clear(in)
+			ok(t, s.CopyOut(at(in), whole(m)))
+			ok(t, s.Sync())
+			same(t, "back", in, out)
+			ok(t, r.Free())
 		}
 	})
 }

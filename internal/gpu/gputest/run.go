@@ -34,6 +34,8 @@ var tests = []struct {
 	{"Copy/EveryPairOfKinds", anywhere, copyEveryPair},
 	{"Copy/OffsetsAndLengths", anywhere, copyOffsets},
 	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
+	{"Copy/OnTheHostOfABusyStream", anywhere, copyOnHostBusy},
+	{"Copy/PartlyPageLocked", anywhere, copyPartlyLocked},
 	{"Copy/Peers", anywhere, copyPeers},
 	{"Copy/NoPeers", onlySim, noPeers},
 	{"Fill/EveryWidth", anywhere, fillEveryWidth},

@@ -4,6 +4,8 @@
 /* What an end of an operation may be. */
 enum end { DEVICE_END, HOST_END, ANY_END };
 
+static bool host_end(const struct block *b) { return !b || b->kind == HOST || b->kind == REGISTERED; }
+
 static bool is_device(const struct block *b) {
     return b && (b->kind == DEVICE || b->kind == IMPORTED);
 }
@@ -124,6 +126,8 @@ int engine_copy(struct stream *s, const struct rect *r, int kind, bool sync) {
         violation("%s: source and destination overlap", self.call);
 
     bool wait = !dst.b || (sync && !(is_device(dst.b) && (is_device(src.b) || (!src.b && face.staged_sync))));
+    /* CUDA: "from any host memory to any host memory, the function is fully synchronous". */
+    wait |= face.contexts && host_end(dst.b) && host_end(src.b);
     struct op *op = op_new(OP_COPY, s, self.call);
     op->dst = dst;
     op->src = src;
