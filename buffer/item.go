@@ -91,8 +91,8 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 
 // CopyFrom makes the elements those of src, of which there are as many. They are copied where they are: on the host if
 // all are current there, else within a device that has them all and room for the copy, else on the host. It waits for
-// accesses that exclude it, until ctx ends, and for what is copied on the host for work under way. Two ranges of one buffer
-// that share elements are of kind ErrOverlap.
+// accesses that exclude it, until ctx ends, and for what is copied on the host for work under way. If it cannot have both, b is
+// as it was. Two ranges of one buffer that share elements are of kind ErrOverlap.
 func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 	const op = "CopyFrom"
 	switch {
@@ -108,16 +108,23 @@ func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 			return err
 		}
 	}
+	var to uint32
 	return inOrder(b, src,
 		func() (func() error, error) {
-			slot, err := b.s.enter(ctx, op, coherence.Overwrite, b.lo, b.hi, nil)
-			return func() error { b.s.leave(slot); return nil }, err
+			b.s.mu.Lock()
+			defer b.s.mu.Unlock()
+			var err error
+			to, err = b.s.reserve(ctx, op, coherence.Overwrite, b.lo, b.hi, nil)
+			return func() error { b.s.leave(to); return nil }, err
 		},
 		func() (func() error, error) {
 			slot, err := src.s.enter(ctx, op, coherence.Read, src.lo, src.hi, nil)
 			return func() error { src.s.leave(slot); return nil }, err
 		},
 		func() error {
+			if err := b.s.commit(ctx, op, to); err != nil {
+				return err
+			}
 			copy(b.s.host.slice(b.lo, b.hi), src.s.host.slice(src.lo, src.hi))
 			return nil
 		})
@@ -137,15 +144,33 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 		return err
 	}
 	var to, from Lease
-	lease := func(l *Lease, x *Buffer[T], mode coherence.Action) func() (func() error, error) {
-		return func() (func() error, error) {
-			slot, gen, err := x.s.acquire(ctx, true, op, stream, mode, x.lo, x.hi, nil)
-			*l = Lease{x.s, slot, gen}
-			return l.Release, err
-		}
-	}
-	return inOrder(b, src, lease(&to, b, coherence.Overwrite), lease(&from, src, coherence.Read),
-		func() error { return stream.Copy(to.Region(), from.Region()) })
+	written := false
+	return inOrder(b, src,
+		func() (func() error, error) {
+			b.s.mu.Lock()
+			defer b.s.mu.Unlock()
+			slot, gen, err := b.s.reserveOn(ctx, true, op, stream, coherence.Overwrite, b.lo, b.hi, nil)
+			to = Lease{b.s, slot, gen}
+			return func() error {
+				if written {
+					return to.Release()
+				}
+				b.s.leave(slot) // it was given no work
+				return nil
+			}, err
+		},
+		func() (func() error, error) {
+			slot, gen, err := src.s.acquire(ctx, true, op, stream, coherence.Read, src.lo, src.hi, nil)
+			from = Lease{src.s, slot, gen}
+			return from.Release, err
+		},
+		func() error {
+			if err := b.s.commit(ctx, op, to.slot); err != nil {
+				return err
+			}
+			written = true
+			return stream.Copy(to.Region(), from.Region())
+		})
 }
 
 // inOrder opens an access to each of two buffers, in the same order whoever asks, so that no two calls wait for each

@@ -16,6 +16,14 @@ func (s *storage) mapForHost(write bool) error {
 	if h.mapper == nil || h.mapped >= want {
 		return nil
 	}
+	if h.mapped == turnDevice {
+		// The device's turn lasts as long as its leases: what they are still to be used for would not be seen by the host.
+		for i := range s.accesses.slots {
+			if x := &s.accesses.slots[i]; x.open && x.stream != nil && x.place == coherence.Host && (write || x.action != coherence.Read) {
+				return s.conflictError("map", coherence.ReadWrite, "host", 0, s.size, x)
+			}
+		}
+	}
 	stream, err := h.mapper.Device().CopyStream(false)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -181,8 +182,8 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 		return s.relocate(dev)
 	}
 	if m.NeedsMap() {
-		if len(h.shares) > 0 {
-			_ = m.Close() // two that take turns with a third is one too many
+		if len(h.shares) > 0 || s.heldByHost() {
+			_ = m.Close() // two that take turns with a third is one too many, and the host keeps its turn while it is at it
 			return nil
 		}
 		h.mapper, h.mapped = m, turnDevice
@@ -201,6 +202,11 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	return stream.Use(h.home)
 }
 
+// heldByHost reports whether there is an access of the host, which must find the replica where it is.
+func (s *storage) heldByHost() bool {
+	return slices.ContainsFunc(s.accesses.slots, func(x access) bool { return x.open && x.stream == nil })
+}
+
 // relocate moves the host's replica into memory of a unified device, so that both can work on it in place
 // from now on. It returns nil if somebody holds on to the replica where it is.
 func (s *storage) relocate(dev *hal.Device) *hal.Memory {
@@ -208,10 +214,8 @@ func (s *storage) relocate(dev *hal.Device) *hal.Memory {
 	if h.bytes == nil || len(h.shares) > 0 {
 		return nil
 	}
-	for i := range s.accesses.slots {
-		if x := &s.accesses.slots[i]; x.open && x.stream == nil {
-			return nil
-		}
+	if s.heldByHost() {
+		return nil
 	}
 	stream, err := dev.CopyStream(false)
 	if err != nil {

@@ -74,9 +74,18 @@ func (s *storage) open(op string, writes bool) error {
 
 // enter begins an access of the host to the parts of [lo, hi) bytes, or to all of it, and returns when its bytes are there.
 func (s *storage) enter(ctx context.Context, op string, action coherence.Action, lo, hi uint64, parts []extent) (slot uint32, err error) {
-	writes := action != coherence.Read
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slot, err = s.reserve(ctx, op, action, lo, hi, parts); err == nil && action != coherence.Read {
+		s.wroteParts(action, coherence.Host, lo, hi, parts)
+		s.host.clean = false
+	}
+	return slot, err
+}
+
+// reserve is enter, with s.mu held, but for what a write makes old.
+func (s *storage) reserve(ctx context.Context, op string, action coherence.Action, lo, hi uint64, parts []extent) (slot uint32, err error) {
+	writes := action != coherence.Read
 	if err := s.open(op, writes); err != nil {
 		return 0, err
 	}
@@ -126,12 +135,30 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 			return 0, err
 		}
 	}
-	if writes {
-		s.wroteParts(action, coherence.Host, lo, hi, parts)
-		s.host.clean = false
-	}
 	s.accesses.slots[slot].begun(op)
 	return slot, nil
+}
+
+// commit makes everything else old that the access of a slot, which was reserved, is to write. After an error nothing is.
+func (s *storage) commit(ctx context.Context, op string, slot uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.accesses.slots[slot]
+	var err error
+	// Evictions may have moved bytes since.
+	if x.stream == nil {
+		err = s.fetch(ctx, op, x.action, x.lo, x.hi, slot)
+	} else {
+		err = s.replica(x.place).hazards.order(x.stream, x.lo, x.hi, true)
+	}
+	if err != nil {
+		return err
+	}
+	s.wroteParts(x.action, x.place, x.lo, x.hi, x.parts)
+	if x.place == coherence.Host {
+		s.host.clean = false
+	}
+	return nil
 }
 
 // fetch makes the host's replica good for the action on [lo, hi): bytes there, work done. The access
@@ -279,6 +306,20 @@ func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
 // acquire begins an access of a device and enqueues what it needs. If patient, it waits for accesses
 // that exclude it until ctx ends; if not, it fails.
 func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot, gen, err = s.reserveOn(ctx, patient, op, stream, action, lo, hi, parts); err == nil && action != coherence.Read {
+		place := s.accesses.slots[slot].place
+		s.wroteParts(action, place, lo, hi, parts)
+		if place == coherence.Host {
+			s.host.clean = false
+		}
+	}
+	return slot, gen, err
+}
+
+// reserveOn is acquire, with s.mu held, but for what a write makes old.
+func (s *storage) reserveOn(ctx context.Context, patient bool, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
 	writes := action != coherence.Read
 	if stream == nil {
 		return 0, 0, failure(op, hal.ErrInvalidArgument, "nil stream")
@@ -289,8 +330,6 @@ func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *
 	if err := stream.Err(); err != nil {
 		return 0, 0, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.open(op, writes); err != nil {
 		return 0, 0, err
 	}
@@ -360,12 +399,6 @@ func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action
 	x.mem, x.parts = mem, parts
 	if writes || recordSites {
 		callsite.Here(&x.site)
-	}
-	if writes {
-		s.wroteParts(action, r.place, lo, hi, parts)
-		if r.place == coherence.Host {
-			s.host.clean = false
-		}
 	}
 	x.begun(op)
 	return nil

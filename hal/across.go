@@ -43,14 +43,10 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 	if src.Mem.s.dev != s.dev {
 		return s.foreign(op, src.Mem)
 	}
-	if d.dev.links(s.dev, driver.LinkCopy) {
-		if err := dstStream.Follow(srcStream); err != nil {
+	for _, t := range [...]*Stream{dstStream, srcStream} {
+		if err := t.Err(); err != nil {
 			return err
 		}
-		if err := dstStream.Copy(dst, src); err != nil {
-			return err
-		}
-		return srcStream.Follow(dstStream)
 	}
 	switch {
 	case dst.Mem.s.closed() || src.Mem.s.closed():
@@ -63,6 +59,17 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 		return d.dev.failure(op, ErrInvalidArgument, "from %d bytes to %d bytes", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
+	case dst.Mem.s == src.Mem.s && dst.Off < src.Off+src.Len && src.Off < dst.Off+dst.Len:
+		return d.dev.failure(op, ErrOverlap, "[%d, %d) and [%d, %d) of one memory", src.Off, src.Off+src.Len, dst.Off, dst.Off+dst.Len)
+	}
+	if d.dev.links(s.dev, driver.LinkCopy) {
+		if err := dstStream.Follow(srcStream); err != nil {
+			return err
+		}
+		if err := dstStream.Copy(dst, src); err != nil {
+			return err
+		}
+		return srcStream.Follow(dstStream)
 	}
 	if err := d.dev.begin(op); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (d *Device) Adopt(f Foreign) (*Memory, error) {
 	if f.Release != nil {
 		x = &extra{release: f.Release}
 	}
-	return newMemory(d, drv, f.Kind, f.Size, adopted, x), nil
+	return newMemory(d, op, drv, f.Kind, f.Size, adopted, x)
 }
 
 // AdoptStream makes a Stream of the vendor's stream of that handle, which was made elsewhere for the
@@ -101,7 +101,10 @@ func (d *Device) AdoptStream(handle uintptr, release func()) (*Stream, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	st := newStream(d, drv, true)
+	st, err := newStream(d, op, drv)
+	if err != nil {
+		return nil, err
+	}
 	st.s.outside, st.s.onRelease = true, release
 	return st, nil
 }

@@ -54,7 +54,7 @@ func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 	src.crossings = append(src.crossings, c)
 	src.mu.Unlock()
 	if s.closed() || src.closed() {
-		c.forget()
+		c.drop() // others may have put blocks there before it was on both lists
 	}
 	return c
 }
@@ -71,13 +71,18 @@ func (c *crossing) forget() {
 // closeCrossings gives back all that is kept for copies to and from the device, which is closed.
 func (s *deviceState) closeCrossings() {
 	for _, c := range s.allCrossings() {
-		c.forget()
-		c.mu.Lock()
-		blocks := c.blocks
-		c.blocks, c.bytes = nil, 0
-		c.mu.Unlock()
-		closeBlocks(blocks)
+		c.drop()
 	}
+}
+
+// drop gives back all that is kept for a crossing of which a device is closed.
+func (c *crossing) drop() {
+	c.forget()
+	c.mu.Lock()
+	blocks := c.blocks
+	c.blocks, c.bytes = nil, 0
+	c.mu.Unlock()
+	closeBlocks(blocks)
 }
 
 // closeIdleCrossings gives back what no work uses, and reports whether that was anything.

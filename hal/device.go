@@ -156,7 +156,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		}
 		return nil, s.check(err)
 	}
-	return newMemory(d, drv, kind, size, allocated, nil), nil
+	return newMemory(d, op, drv, kind, size, allocated, nil)
 }
 
 // collect gives back what nothing uses any more, and reports whether that was anything since the count was taken.
@@ -186,12 +186,13 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	return newMemory(d, drv, KindHost, uint64(len(b)), registered, &extra{keep: b}), nil
+	return newMemory(d, op, drv, KindHost, uint64(len(b)), registered, &extra{keep: b})
 }
 
 // NewStream returns a new stream. Priorities beyond what the device has are clamped.
 func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
-	if err := d.s.begin("new stream"); err != nil {
+	const op = "new stream"
+	if err := d.s.begin(op); err != nil {
 		return nil, err
 	}
 	defer d.s.end()
@@ -201,7 +202,7 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	return newStream(d, drv, true), nil
+	return newStream(d, op, drv)
 }
 
 // NewEvent returns a new event, which stands for nothing until it is recorded. Timing
@@ -219,7 +220,7 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	return newEvent(d, drv, o), nil
+	return newEvent(d, op, drv, o)
 }
 
 // Write copies src to dst and returns when that is done; src is free to change again.
@@ -322,7 +323,7 @@ func (s *deviceState) finish() error {
 
 func (s *deviceState) begin(op string) error {
 	if !s.enter() {
-		return s.failure(op, ErrClosed, "the device is closed")
+		return s.closedError(op)
 	}
 	if lost := s.lost.Load(); lost != nil {
 		s.end()
@@ -386,11 +387,21 @@ func (s *deviceState) links(other *deviceState, want driver.Link) bool {
 	return ok && s.info.Backend == other.info.Backend && l.Link(other.drv)&want == want
 }
 
-// enlist notes an open object of the device.
-func (s *deviceState) enlist(c *child, owner described) {
+// enlist notes an open object of the device, with so many of the vendor's, unless the device is closed: then who closes it
+// does not know of the object, and waits for its maker.
+func (s *deviceState) enlist(c *child, owner described, objects int) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed() {
+		return false
+	}
 	s.link(c, owner)
-	s.mu.Unlock()
+	s.objects += objects
+	return true
+}
+
+func (s *deviceState) closedError(op string) error {
+	return s.failure(op, ErrClosed, "the device is closed")
 }
 
 // strike takes an object off the list, unless it is not there.
@@ -469,11 +480,14 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if s := d.s.copyStreams[i].Load(); s != nil {
 		return s, nil
 	}
+	if d.s.closed() { // and who closes it has been here
+		return nil, d.s.closedError("copy stream")
+	}
 	drv, err := d.s.drv.NewStream(StreamOptions{})
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	s := newStream(d, drv, false)
+	s := &Stream{s: &streamState{dev: d.s, drv: drv}}
 	d.s.objects++
 	d.s.copyStreams[i].Store(s)
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -28,20 +29,36 @@ type eventState struct {
 }
 
 // vendorEvent is a driver's event with the number of goroutines that wait for it on behalf of
-// other backends. One that was replaced is closed by the last of them.
+// other backends. One that was replaced is closed by its last user.
 type vendorEvent struct {
-	drv      driver.Event
-	waits    int
-	replaced bool
+	drv   driver.Event
+	waits int
+	users atomic.Int32 // calls and waits under way, and one until it is replaced
 }
 
-func newEvent(d *Device, drv driver.Event, o EventOptions) *Event {
-	s := &eventState{dev: d.s, cur: &vendorEvent{drv: drv}, opts: o}
-	d.s.took()
-	d.s.enlist(&s.child, s)
+func newVendorEvent(drv driver.Event) *vendorEvent {
+	ev := &vendorEvent{drv: drv}
+	ev.users.Store(1)
+	return ev
+}
+
+// drop ends a use.
+func (s *eventState) drop(ev *vendorEvent) {
+	if ev.users.Add(-1) == 0 {
+		s.dev.took()
+		_ = s.dev.closeEvent(ev.drv)
+	}
+}
+
+func newEvent(d *Device, op string, drv driver.Event, o EventOptions) (*Event, error) {
+	s := &eventState{dev: d.s, cur: newVendorEvent(drv), opts: o}
+	if !d.s.enlist(&s.child, s, 1) {
+		_ = drv.Close()
+		return nil, d.s.closedError(op)
+	}
 	e := &Event{s: s, dev: d}
 	e.cleanup = runtime.AddCleanup(e, (*eventState).leaked, s)
-	return e
+	return e, nil
 }
 
 func (s *eventState) describe() string { return "event" }
@@ -74,7 +91,7 @@ func (s *Stream) Record(e *Event) error {
 		if err != nil {
 			return es.dev.check(err)
 		}
-		ev = &vendorEvent{drv: fresh}
+		ev = newVendorEvent(fresh)
 	}
 	if err := st.drv.Record(ev.drv); err != nil {
 		if ev != es.cur {
@@ -83,7 +100,7 @@ func (s *Stream) Record(e *Event) error {
 		return es.dev.check(err)
 	}
 	if ev != es.cur {
-		es.cur.replaced = true
+		es.drop(es.cur)
 		es.cur = ev
 	}
 	es.stream = st
@@ -130,6 +147,7 @@ func (s *eventState) waitAcross(op string, st *streamState) error {
 		return s.dev.failure(op, ErrClosed, "the event is closed")
 	}
 	ev.waits++
+	ev.users.Add(1)
 	st.bridge(g, ev.drv, func() { s.bridged(ev) })
 	return nil
 }
@@ -138,12 +156,8 @@ func (s *eventState) waitAcross(op string, st *streamState) error {
 func (s *eventState) bridged(ev *vendorEvent) {
 	s.mu.Lock()
 	ev.waits--
-	last := ev.replaced && ev.waits == 0
 	s.mu.Unlock()
-	if last {
-		s.dev.took()
-		_ = s.dev.closeEvent(ev.drv)
-	}
+	s.drop(ev)
 	s.end()
 }
 
@@ -158,13 +172,12 @@ func (e *Event) Query() (bool, error) {
 }
 
 func (s *eventState) query() (bool, error) {
-	s.mu.Lock()
-	drv, recorded := s.cur.drv, s.stream != nil
-	s.mu.Unlock()
-	if !recorded {
+	ev, stream := s.recorded()
+	defer s.drop(ev)
+	if stream == nil {
 		return true, nil
 	}
-	done, err := drv.Query()
+	done, err := ev.drv.Query()
 	return done, s.dev.check(err)
 }
 
@@ -183,13 +196,12 @@ func (e *Event) Sync(ctx context.Context) error {
 }
 
 func (s *eventState) sync() error {
-	s.mu.Lock()
-	drv, recorded := s.cur.drv, s.stream != nil
-	s.mu.Unlock()
-	if !recorded {
+	ev, stream := s.recorded()
+	defer s.drop(ev)
+	if stream == nil {
 		return nil
 	}
-	return s.dev.check(drv.Sync())
+	return s.dev.check(ev.drv.Sync())
 }
 
 // Elapsed is the device time between since and e. Both were made with Timing and recorded,
@@ -206,7 +218,9 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	}
 	defer since.s.end()
 	to, toStream := e.s.recorded()
+	defer e.s.drop(to)
 	from, fromStream := since.s.recorded()
+	defer since.s.drop(from)
 	switch {
 	case !e.s.dev.links(since.s.dev, driver.LinkWait):
 		return 0, e.s.dev.failure(op, ErrWrongDevice, "an event of %s", Name(since.s.dev.info))
@@ -215,18 +229,20 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	case toStream == nil || fromStream == nil:
 		return 0, e.s.dev.failure(op, ErrInvalidArgument, "an event was never recorded")
 	}
-	t, ok := to.(driver.Timer)
+	t, ok := to.drv.(driver.Timer)
 	if !ok {
 		return 0, e.s.dev.failure(op, ErrUnsupported, "the device does not time events")
 	}
-	d, err := t.Elapsed(from)
+	d, err := t.Elapsed(from.drv)
 	return d, e.s.dev.check(err)
 }
 
-func (s *eventState) recorded() (driver.Event, *streamState) {
+// recorded returns the vendor's event as it is now, for the caller to use until drop, and the stream of the last record.
+func (s *eventState) recorded() (*vendorEvent, *streamState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cur.drv, s.stream
+	s.cur.users.Add(1)
+	return s.cur, s.stream
 }
 
 // Close closes the event. Waits that were enqueued keep their meaning.

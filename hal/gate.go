@@ -24,7 +24,9 @@ type gateState struct {
 
 func newGate(d *Device, drv driver.Gate) *Gate {
 	s := &gateState{dev: d.s, drv: drv}
-	d.s.enlist(&s.child, s)
+	d.s.mu.Lock() // the stream that it shuts keeps the device from being given back
+	d.s.link(&s.child, s)
+	d.s.mu.Unlock()
 	g := &Gate{s: s}
 	g.cleanup = runtime.AddCleanup(g, (*gateState).leaked, s)
 	return g

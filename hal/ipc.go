@@ -232,5 +232,5 @@ func (d *Device) Import(t Token) (*Memory, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	return newMemory(d, drv, t.Kind, t.Size, imported, nil), nil
+	return newMemory(d, op, drv, t.Kind, t.Size, imported, nil)
 }

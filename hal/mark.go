@@ -168,6 +168,10 @@ func (s *Stream) WaitMark(m *Mark) error {
 
 func (s *deviceState) takeMark() (*Mark, error) {
 	s.mu.Lock()
+	if s.closed() {
+		s.mu.Unlock()
+		return nil, s.closedError("mark")
+	}
 	if n := len(s.spareMarks); n > 0 {
 		m := s.spareMarks[n-1]
 		s.spareMarks = s.spareMarks[:n-1]

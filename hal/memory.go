@@ -55,13 +55,19 @@ type extra struct {
 	release func() // of the program
 }
 
-func newMemory(d *Device, drv driver.Memory, kind Kind, size uint64, from origin, x *extra) *Memory {
+// newMemory makes a memory of the driver's an object of the device, or gives it back if the device was closed meanwhile.
+func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, from origin, x *extra) (*Memory, error) {
 	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, origin: from, extra: x}
 	if m, ok := drv.(driver.Mapped); ok {
 		s.needs = m.NeedsMap()
 	}
 	dev := d.s
 	dev.mu.Lock()
+	if dev.closed() {
+		dev.mu.Unlock()
+		_ = drv.Free()
+		return nil, dev.closedError(op)
+	}
 	dev.link(&s.child, s)
 	dev.objects++
 	if from == allocated {
@@ -72,7 +78,7 @@ func newMemory(d *Device, drv driver.Memory, kind Kind, size uint64, from origin
 	dev.mu.Unlock()
 	m := &Memory{s: s, dev: d}
 	m.cleanup = runtime.AddCleanup(m, (*memoryState).leaked, s)
-	return m
+	return m, nil
 }
 
 func (s *memoryState) describe() string {

@@ -61,16 +61,16 @@ func (l *latch) wait() {
 	<-ch
 }
 
-func newStream(d *Device, drv driver.Stream, counted bool) *Stream {
+// newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile.
+func newStream(d *Device, op string, drv driver.Stream) (*Stream, error) {
 	s := &streamState{dev: d.s, drv: drv}
-	st := &Stream{s: s}
-	if counted {
-		st.dev = d
-		d.s.took()
-		d.s.enlist(&s.child, s)
-		st.cleanup = runtime.AddCleanup(st, (*streamState).leaked, s)
+	if !d.s.enlist(&s.child, s, 1) {
+		_ = drv.Close()
+		return nil, d.s.closedError(op)
 	}
-	return st
+	st := &Stream{s: s, dev: d}
+	st.cleanup = runtime.AddCleanup(st, (*streamState).leaked, s)
+	return st, nil
 }
 
 func (st *streamState) describe() string {
@@ -280,13 +280,18 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 }
 
 // Use tells the library that work which the program itself enqueued on the stream's handle
-// uses the memory, so that closing the memory waits for it.
+// uses the memory, so that closing the memory waits for it. On a stream that is closed the error is of kind ErrClosed, and
+// the memory is kept for what is still under way all the same.
 func (s *Stream) Use(m *Memory) error {
 	const op = "use"
 	if m != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
 		return nil // it is known
 	}
 	if err := s.s.begin(op); err != nil {
+		if s.s.closed() && !s.s.gone.Load() && m != nil && m.s.enter() {
+			m.s.note(s.s)
+			m.s.leave()
+		}
 		return err
 	}
 	defer s.s.end()
@@ -512,7 +517,10 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 		}
 		return nil, st.dev.check(err)
 	}
-	m := newMemory(s.Device(), drv, KindDevice, size, allocated, nil)
+	m, err := newMemory(s.Device(), op, drv, KindDevice, size, allocated, nil)
+	if err != nil {
+		return nil, err
+	}
 	m.s.note(st)
 	return m, nil
 }

@@ -69,7 +69,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		}
 		return nil, nil, err
 	}
-	owner := &owner{deleter: deleter, self: m.Address}
+	own := newOwner(deleter, m.Address)
 	var zero T
 	align := uint64(unsafe.Alignof(zero))
 	onHost, err := t.onHost(op, o.Device)
@@ -94,13 +94,18 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	var b *buffer.Buffer[T]
 	if onHost {
 		if o.Device != nil && o.Device.Unified() {
-			b, _, _ = adopted[T](o.Device, &t, p, owner) // or it is memory that the device does not know
+			// Or it is memory that the device does not know. An attempt that fails has an owner of its own, who hears of
+			// that too late to tell what became of the tensor.
+			attempt := newOwner(deleter, m.Address)
+			if b, _, _ = adopted[T](o.Device, &t, p, attempt); b != nil {
+				own = attempt
+			}
 		}
 		if b == nil {
-			b, err = buffer.AdoptSlice(unsafe.Slice((*T)(at(uintptr(p.start))), p.n), owner.over)
+			b, err = buffer.AdoptSlice(unsafe.Slice((*T)(at(uintptr(p.start))), p.n), own.over)
 		}
 	} else {
-		b, p.first, err = adopted[T](o.Device, &t, p, owner)
+		b, p.first, err = adopted[T](o.Device, &t, p, own)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +129,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		_ = mine.Close()
 		return nil, nil, err
 	}
-	owner.owns.Store(true)
+	own.owns.Store(true)
 	if o.Copy {
 		err = mine.Close()
 	}
@@ -136,6 +141,8 @@ type owner struct {
 	deleter, self uintptr
 	owns          atomic.Bool
 }
+
+func newOwner(deleter, self uintptr) *owner { return &owner{deleter: deleter, self: self} }
 
 func (o *owner) over() {
 	if o.owns.Load() {

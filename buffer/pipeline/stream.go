@@ -13,13 +13,21 @@ import (
 func Reader[T buffer.Element](r io.Reader) Source[T] {
 	return func(_ context.Context, fill []T) (int, error) {
 		b := bytesOf(fill)
-		n, err := io.ReadFull(r, b)
-		if err == io.ErrUnexpectedEOF {
-			if err = io.EOF; n%int(unsafe.Sizeof(fill[0])) != 0 {
-				err = io.ErrUnexpectedEOF
-			}
+		// Not io.ReadFull, whose io.ErrUnexpectedEOF may be the reader's own: a compressed stream that was cut off.
+		n, err := 0, error(nil)
+		for n < len(b) && err == nil {
+			var k int
+			k, err = r.Read(b[n:])
+			n += k
 		}
-		return n / int(unsafe.Sizeof(fill[0])), err
+		elem := int(unsafe.Sizeof(fill[0]))
+		switch {
+		case n == len(b):
+			err = nil // it comes again
+		case err == io.EOF && n%elem != 0:
+			err = io.ErrUnexpectedEOF
+		}
+		return n / elem, err
 	}
 }
 

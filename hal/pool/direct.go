@@ -57,8 +57,9 @@ func (a *direct) Free(b Block, stream *hal.Stream) error {
 		return b.stale("free")
 	}
 	if stream != nil {
-		// A closed stream has told hal itself what it uses.
+		// hal keeps the memory for a closed stream, too.
 		if err := stream.Use(r.mem); err != nil && !isClosed(err) {
+			keepFor(r.mem, r.uses.take())
 			_ = r.mem.Close()
 			return err
 		}

@@ -210,10 +210,11 @@ func (h *heap) rest(r *record) {
 	l.mu.Unlock()
 }
 
-// lose gives up a record that work may use of which nobody can ask whether it has finished. Its
+// lose gives up a record that work of the stream may use, of which nobody can ask whether it has finished. Its
 // memory goes back to the device, which knows its own work, when no other block needs it.
-func (h *heap) lose(r *record) {
+func (h *heap) lose(r *record, stream *hal.Stream) {
 	c := r.chunk
+	_ = stream.Use(c.mem) // as far as it is closed, for what is under way
 	if c.whole != nil {
 		_ = h.drop(c)
 		return
@@ -474,7 +475,7 @@ func (h *heap) dissolve(d *domain) {
 			} else if passed, _ := d.settled(); r.epoch <= passed {
 				h.rest(r)
 			} else {
-				h.lose(r)
+				h.lose(r, d.stream)
 			}
 			return true
 		})

@@ -151,6 +151,10 @@ func parseLine(f []string) (l LogLine, err error) {
 	if l.Time, err = time.Parse(LogTime, f[0]); err != nil {
 		return l, err
 	}
+	if n, ok := strings.CutPrefix(f[3], "kind("); ok { // one that there is not was asked for
+		k, _ := strconv.ParseUint(strings.TrimSuffix(n, ")"), 10, 8)
+		l.Kind = hal.Kind(k)
+	}
 	action := -1
 	for i, name := range actionNames {
 		if name == f[1] {
@@ -162,7 +166,7 @@ func parseLine(f []string) (l LogLine, err error) {
 			l.Kind = k
 		}
 	}
-	if action < 0 || l.Kind == 0 {
+	if action < 0 || l.Kind.String() != f[3] {
 		return l, failure(nil, "read log", hal.ErrInvalidArgument, "action %q, kind %q", f[1], f[3])
 	}
 	l.Action = Action(action)

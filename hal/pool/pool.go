@@ -239,6 +239,7 @@ func (p *Pool) Free(b Block, stream *hal.Stream) error {
 		}
 		l.in(r.size.Load(), r.cap)
 		if r.uses.some.Load() {
+			r.live = true // until it is parked, so that the pool is not closed meanwhile
 			l.mu.Unlock()
 			p.park(r, d)
 			return nil
@@ -299,15 +300,13 @@ func (p *Pool) park(r *record, d *domain) {
 	h := p.heaps[r.kind-1]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case p.closed:
-		releaseAll(fence)
-	case !certain:
-		releaseAll(fence)
-		h.lose(r)
-	default:
+	r.live = false
+	if certain {
 		h.parked = append(h.parked, parked{r, fence})
+		return
 	}
+	keepFor(r.mem, fence)
+	h.lose(r, d.stream)
 }
 
 func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32) (Block, error) {
@@ -615,7 +614,7 @@ func (p *Pool) Close() error {
 	for _, h := range p.heaps {
 		// Work that the program itself enqueued may have been told to nobody but the pool.
 		for _, d := range p.everybody() {
-			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil && !d.foreign {
+			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil {
 				for _, c := range h.chunks {
 					_ = d.stream.Use(c.mem)
 				}

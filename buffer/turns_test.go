@@ -1,0 +1,153 @@
+package buffer_test
+
+import (
+	"context"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// turns is a unified device which takes turns with the host: the host sees what the device had when it mapped the memory, and
+// the device what the host had when it was unmapped.
+type turns struct{ *host.Backend }
+
+func (b turns) Devices(ctx context.Context) ([]driver.Info, error) {
+	list, err := b.Backend.Devices(ctx)
+	for i := range list {
+		list[i] = turned(list[i])
+	}
+	return list, err
+}
+
+func turned(i driver.Info) driver.Info {
+	i.Unified = true
+	i.Caps |= driver.CapMap
+	i.Caps &^= driver.CapAddress | driver.CapRegister | driver.CapShared | driver.CapConcurrent
+	return i
+}
+
+func (b turns) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return turnsDevice{d}, err
+}
+
+type turnsDevice struct{ driver.Device }
+
+func (d turnsDevice) Info() driver.Info { return turned(d.Device.Info()) }
+
+func (d turnsDevice) Alloc(k driver.Kind, n, a uint64) (driver.Memory, error) {
+	m, err := d.Device.Alloc(k, n, a)
+	return &turnsMemory{Memory: m, shadow: make([]byte, n)}, err
+}
+
+func (d turnsDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	return turnsStream{s, s.(driver.Gater)}, err
+}
+
+type turnsMemory struct {
+	driver.Memory
+	shadow []byte
+	write  bool
+}
+
+func (m *turnsMemory) NeedsMap() bool              { return true }
+func (m *turnsMemory) HostPointer() unsafe.Pointer { return unsafe.Pointer(&m.shadow[0]) }
+
+type turnsStream struct {
+	driver.Stream
+	driver.Gater
+}
+
+func under(r driver.Region) driver.Region {
+	if m, ok := r.Mem.(*turnsMemory); ok {
+		r.Mem = m.Memory
+	}
+	return r
+}
+
+func (s turnsStream) Copy(dst, src driver.Region) error { return s.Stream.Copy(under(dst), under(src)) }
+func (s turnsStream) CopyIn(dst driver.Region, p unsafe.Pointer) error {
+	return s.Stream.CopyIn(under(dst), p)
+}
+func (s turnsStream) CopyOut(p unsafe.Pointer, src driver.Region) error {
+	return s.Stream.CopyOut(p, under(src))
+}
+func (s turnsStream) Fill(dst driver.Region, p driver.Pattern) error {
+	return s.Stream.Fill(under(dst), p)
+}
+func (s turnsStream) Map(m driver.Memory, write bool) error {
+	x := m.(*turnsMemory)
+	x.write = write
+	return s.Stream.CopyOut(unsafe.Pointer(&x.shadow[0]), driver.Region{Mem: x.Memory, Len: x.Size()})
+}
+func (s turnsStream) Unmap(m driver.Memory) error {
+	x := m.(*turnsMemory)
+	if !x.write {
+		return nil
+	}
+	return s.Stream.CopyIn(driver.Region{Mem: x.Memory, Len: x.Size()}, unsafe.Pointer(&x.shadow[0]))
+}
+
+func inTurns(t *testing.T) (sa, sd *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
+	a, err := hal.OpenWith(ctx, turns{host.New(host.Options{Name: "turns", Discrete: 1})}, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	d := openMany(t, "two", 1, 1)[0]
+	sa, sd = newStream(t, a), newStream(t, d)
+	b, err = buffer.New[uint32](8)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	fill(t, sa, b, 1)
+	low, err = b.Slice(0, 4)
+	require.NoError(t, err)
+	high, err = b.Slice(4, 8)
+	require.NoError(t, err)
+	return sa, sd, b, low, high
+}
+
+// As long as a device has a lease on memory that it takes turns with, nothing takes its turn away.
+func TestEvictionUnderLeaseInPlace(t *testing.T) {
+	sa, sd, b, low, high := inTurns(t)
+	d := sd.Device()
+	fill(t, sd, high, 2)
+	l, err := low.Acquire(sa, coherence.ReadWrite)
+	require.NoError(t, err)
+	buffer.SetBudget(d, 32)
+	other, err := buffer.New[uint32](8)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, other.Close()) })
+	_, err = other.Acquire(sd, coherence.Overwrite) // needs the room, which a copy to the host would make
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	require.NoError(t, sa.Fill(l.Region(), hal.Pattern32(5)))
+	require.NoError(t, l.Release())
+	require.Equal(t, []uint32{5, 5, 5, 5, 2, 2, 2, 2}, contents(t, b))
+	fill(t, sd, other, 3)
+}
+
+func TestCopyOutOfLeasedMemoryInPlace(t *testing.T) {
+	sa, sd, b, low, high := inTurns(t)
+	l, err := low.Acquire(sa, coherence.ReadWrite)
+	require.NoError(t, err)
+	_, err = high.Acquire(sd, coherence.Read)
+	require.ErrorIs(t, err, coherence.ErrConflict)
+	got := make(chan error)
+	go func() {
+		x, err := high.AcquireContext(ctx, sd, coherence.Read)
+		if err == nil {
+			err = x.Release()
+		}
+		got <- err
+	}()
+	require.NoError(t, sa.Fill(l.Region(), hal.Pattern32(5)))
+	require.NoError(t, l.Release())
+	require.NoError(t, <-got)
+	require.Equal(t, []uint32{5, 5, 5, 5, 1, 1, 1, 1}, contents(t, b))
+}

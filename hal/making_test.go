@@ -1,0 +1,80 @@
+package hal_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+type slowBackend struct {
+	*host.Backend
+	in, out chan struct{}
+}
+
+func (b *slowBackend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return &slowDevice{d, b}, err
+}
+
+type slowDevice struct {
+	driver.Device
+	b *slowBackend
+}
+
+func (d *slowDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	d.b.in <- struct{}{}
+	<-d.b.out
+	return d.Device.NewStream(o)
+}
+func (d *slowDevice) Alloc(k driver.Kind, n, a uint64) (driver.Memory, error) {
+	d.b.in <- struct{}{}
+	<-d.b.out
+	return d.Device.Alloc(k, n, a)
+}
+func (d *slowDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
+	d.b.in <- struct{}{}
+	<-d.b.out
+	return d.Device.NewEvent(o)
+}
+
+// A device that is closed while something is made on it does not wait for what nobody was given.
+func TestCloseWhileMaking(t *testing.T) {
+	for name, make1 := range map[string]func(d *hal.Device) error{
+		"stream": func(d *hal.Device) error { _, err := d.NewStream(hal.StreamOptions{}); return err },
+		"memory": func(d *hal.Device) error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
+		"event":  func(d *hal.Device) error { _, err := d.NewEvent(hal.EventOptions{}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &slowBackend{host.New(host.Options{}), make(chan struct{}), make(chan struct{})}
+			d, err := hal.OpenWith(context.Background(), b, 0)
+			require.NoError(t, err)
+			made := make(chan error, 1)
+			go func() { made <- make1(d) }()
+			<-b.in
+			closed := make(chan error, 1)
+			go func() { closed <- d.Close() }()
+			require.Eventually(t, func() bool { _, _, err := d.MemInfo(); return errors.Is(err, hal.ErrClosed) }, 10*time.Second, time.Millisecond)
+			b.out <- struct{}{}
+			require.ErrorIs(t, within(t, made), hal.ErrClosed)
+			require.NoError(t, within(t, closed))
+		})
+	}
+}
+
+func within(t *testing.T, ch chan error) error {
+	t.Helper()
+	select {
+	case err := <-ch:
+		return err
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "stuck")
+		return nil
+	}
+}
