@@ -102,13 +102,13 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 // writes every element and reads none. What is needed is enqueued on the stream; Acquire does
 // not wait. Elements that are in use in a way that excludes the access give a [ConflictError].
 func (b *Buffer[T]) Acquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	slot, gen, err := b.s.acquire(context.Background(), false, "Acquire", stream, mode, b.lo, b.hi, nil)
+	slot, gen, err := b.s.acquire(context.Background(), impatient, "Acquire", stream, mode, b.lo, b.hi, nil)
 	return Lease{b.s, slot, gen}, err
 }
 
 // AcquireContext is Acquire, but waits for accesses that exclude it, until ctx ends.
 func (b *Buffer[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	slot, gen, err := b.s.acquire(ctx, true, "AcquireContext", stream, mode, b.lo, b.hi, nil)
+	slot, gen, err := b.s.acquire(ctx, patient, "AcquireContext", stream, mode, b.lo, b.hi, nil)
 	return Lease{b.s, slot, gen}, err
 }
 

@@ -48,7 +48,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err != nil {
 		return err
 	}
-	slot, gen, err := s.acquire(ctx, true, op, stream, coherence.Read, b.lo, b.hi, nil)
+	slot, gen, err := s.acquire(ctx, patient, op, stream, coherence.Read, b.lo, b.hi, nil)
 	if err != nil {
 		return err
 	}

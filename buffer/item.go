@@ -49,7 +49,7 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 
 // FillOn makes every element v on the stream's device, in stream order, under the rules of Acquire. It does not wait.
 func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
-	slot, gen, err := b.s.acquire(context.Background(), false, "FillOn", stream, coherence.Overwrite, b.lo, b.hi, nil)
+	slot, gen, err := b.s.acquire(context.Background(), impatient, "FillOn", stream, coherence.Overwrite, b.lo, b.hi, nil)
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,7 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 	written := false
 	return inOrder(b, src,
 		func() (func() error, error) {
-			b.s.mu.Lock()
-			defer b.s.mu.Unlock()
-			slot, gen, err := b.s.reserveOn(ctx, true, op, stream, coherence.Overwrite, b.lo, b.hi, nil)
+			slot, gen, err := b.s.acquire(ctx, reserving, op, stream, coherence.Overwrite, b.lo, b.hi, nil)
 			to = Lease{b.s, slot, gen}
 			return func() error {
 				if written {
@@ -160,7 +158,7 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 			}, err
 		},
 		func() (func() error, error) {
-			slot, gen, err := src.s.acquire(ctx, true, op, stream, coherence.Read, src.lo, src.hi, nil)
+			slot, gen, err := src.s.acquire(ctx, patient, op, stream, coherence.Read, src.lo, src.hi, nil)
 			from = Lease{src.s, slot, gen}
 			return from.Release, err
 		},

@@ -51,7 +51,7 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 	if err != nil {
 		return Lease{}, err
 	}
-	slot, gen, err := b.s.acquire(ctx, true, op, stream, mode, lo, hi, parts)
+	slot, gen, err := b.s.acquire(ctx, patient, op, stream, mode, lo, hi, parts)
 	return Lease{b.s, slot, gen}, err
 }
 

@@ -76,11 +76,41 @@ func (s *storage) open(op string, writes bool) error {
 func (s *storage) enter(ctx context.Context, op string, action coherence.Action, lo, hi uint64, parts []extent) (slot uint32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot, err = s.reserve(ctx, op, action, lo, hi, parts); err == nil && action != coherence.Read {
+	if parts == nil && s.ready(action, lo, hi) && ctx.Err() == nil {
+		slot = s.enterReady(cause{op: op, action: action}, lo, hi)
+	} else if slot, err = s.reserve(ctx, op, action, lo, hi, parts); err != nil {
+		return 0, err
+	}
+	if action != coherence.Read {
 		s.wroteParts(action, coherence.Host, lo, hi, parts)
 		s.host.clean = false
 	}
-	return slot, err
+	return slot, nil
+}
+
+// ready reports whether an access of the host can begin with nothing to look for, copy or wait for, as most can.
+func (s *storage) ready(action coherence.Action, lo, hi uint64) bool {
+	h := &s.host
+	return !s.closed && s.accesses.open == 0 && h.ptr != nil && h.mapper == nil && len(h.hazards.list) == 0 &&
+		len(s.leaving) == 0 && len(s.lost) == 0 && (action == coherence.Read || s.frozen == 0) &&
+		(action == coherence.Overwrite || s.m.ValidIn(lo, hi, coherence.Host))
+}
+
+// enterReady is reserve for an access that is ready.
+func (s *storage) enterReady(c cause, lo, hi uint64) (slot uint32) {
+	slot, _ = s.accesses.begin(lo, hi, c.action, coherence.Host, nil)
+	x := &s.accesses.slots[slot]
+	if c.action != coherence.Read || recordSites {
+		callsite.Here(&x.site)
+	}
+	if c.action != coherence.Overwrite {
+		s.stats.BytesAvoided += hi - lo
+		if observed() {
+			s.noteAvoided(c, nil, lo, hi)
+		}
+	}
+	x.begun(c.op)
+	return slot
 }
 
 // reserve is enter, with s.mu held, but for what a write makes old.
@@ -303,23 +333,19 @@ func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
 	}
 }
 
-// acquire begins an access of a device and enqueues what it needs. If patient, it waits for accesses
-// that exclude it until ctx ends; if not, it fails.
-func (s *storage) acquire(ctx context.Context, patient bool, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slot, gen, err = s.reserveOn(ctx, patient, op, stream, action, lo, hi, parts); err == nil && action != coherence.Read {
-		place := s.accesses.slots[slot].place
-		s.wroteParts(action, place, lo, hi, parts)
-		if place == coherence.Host {
-			s.host.clean = false
-		}
-	}
-	return slot, gen, err
-}
+// manner is how to acquire: failing at once where an access excludes this one, waiting for it, or waiting and leaving what the write
+// makes old to commit.
+type manner uint8
 
-// reserveOn is acquire, with s.mu held, but for what a write makes old.
-func (s *storage) reserveOn(ctx context.Context, patient bool, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
+const (
+	impatient manner = iota
+	patient
+	reserving
+)
+
+// acquire begins an access of a device and enqueues what it needs. Unless impatient, it waits for accesses
+// that exclude it until ctx ends.
+func (s *storage) acquire(ctx context.Context, how manner, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
 	writes := action != coherence.Read
 	if stream == nil {
 		return 0, 0, failure(op, hal.ErrInvalidArgument, "nil stream")
@@ -330,6 +356,8 @@ func (s *storage) reserveOn(ctx context.Context, patient bool, op string, stream
 	if err := stream.Err(); err != nil {
 		return 0, 0, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.open(op, writes); err != nil {
 		return 0, 0, err
 	}
@@ -339,7 +367,7 @@ func (s *storage) reserveOn(ctx context.Context, patient bool, op string, stream
 	dev := stream.Device()
 	for {
 		if x := s.conflict(dev, lo, hi, parts, writes); x != nil {
-			if !patient {
+			if how == impatient {
 				return 0, 0, s.conflictError(op, action, dev.Name(), lo, hi, x)
 			}
 			if err := s.settle(ctx, op, action, dev, dev.Name(), lo, hi, parts); err != nil {
@@ -349,9 +377,14 @@ func (s *storage) reserveOn(ctx context.Context, patient bool, op string, stream
 				return 0, 0, err
 			}
 		}
-		slot, gen, err = s.lease(ctx, op, stream, action, lo, hi, parts)
+		if slot, gen, err = s.leaseOn(op, stream, action, lo, hi, parts, how); err == nil {
+			return slot, gen, nil
+		}
+		if _, full := err.(*pressure); full {
+			slot, gen, err = s.squeeze(ctx, op, stream, action, lo, hi, parts, how)
+		}
 		excluded, ok := err.(*ConflictError)
-		if !ok || !patient {
+		if !ok || how == impatient {
 			return slot, gen, err
 		}
 		// The memory is the host's turn, and somebody is at it.
@@ -362,46 +395,45 @@ func (s *storage) reserveOn(ctx context.Context, patient bool, op string, stream
 	}
 }
 
-// lease is acquire, once nothing excludes it. It makes room if the device is full.
-func (s *storage) lease(ctx context.Context, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (slot, gen uint32, err error) {
+// squeeze is leaseOn once more and again, on a device that is full.
+func (s *storage) squeeze(ctx context.Context, op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent, how manner) (slot, gen uint32, err error) {
 	writes := action != coherence.Read
 	dev := stream.Device()
-	if err := s.leaseOn(op, stream, action, lo, hi, parts, &slot, &gen); err != nil {
-		if _, full := err.(*pressure); !full {
-			return 0, 0, err
+	// Room is made with the buffer unlocked, and everything looked at anew.
+	err = s.unpressed(ctx, op, func() error {
+		if err := s.open(op, writes); err != nil {
+			return err
 		}
-		// Room is made with the buffer unlocked, and everything looked at anew.
-		err = s.unpressed(ctx, op, func() error {
-			if err := s.open(op, writes); err != nil {
-				return err
-			}
-			if x := s.conflict(dev, lo, hi, parts, writes); x != nil {
-				return s.conflictError(op, action, dev.Name(), lo, hi, x)
-			}
-			return s.leaseOn(op, stream, action, lo, hi, parts, &slot, &gen)
-		})
-		if err != nil {
-			return 0, 0, err
+		if x := s.conflict(dev, lo, hi, parts, writes); x != nil {
+			return s.conflictError(op, action, dev.Name(), lo, hi, x)
 		}
-	}
-	return slot, gen, nil
+		slot, gen, err = s.leaseOn(op, stream, action, lo, hi, parts, how)
+		return err
+	})
+	return slot, gen, err
 }
 
 // leaseOn is acquire, once nothing excludes it.
-func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent, slot, gen *uint32) error {
+func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent, how manner) (slot, gen uint32, err error) {
 	writes := action != coherence.Read
 	r, mem, err := s.reach(op, stream, action, lo, hi, parts)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	*slot, *gen = s.accesses.begin(lo, hi, action, r.place, stream)
-	x := &s.accesses.slots[*slot]
+	slot, gen = s.accesses.begin(lo, hi, action, r.place, stream)
+	x := &s.accesses.slots[slot]
 	x.mem, x.parts = mem, parts
 	if writes || recordSites {
 		callsite.Here(&x.site)
 	}
+	if writes && how != reserving {
+		s.wroteParts(action, r.place, lo, hi, parts)
+		if r.place == coherence.Host {
+			s.host.clean = false
+		}
+	}
 	x.begun(op)
-	return nil
+	return slot, gen, nil
 }
 
 // bring makes the replica of the stream's device good for the action on [lo, hi), in stream order.

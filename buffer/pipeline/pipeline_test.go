@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -114,16 +115,17 @@ func TestResultsWaitForTheDevice(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		seen := 0
 		var opened atomic.Int64
+		var openers sync.WaitGroup
 		err := pipeline.Run(ctx, d, pipeline.Options{Chunk: 50}, numbers(1000),
 			func(w pipeline.Work) (int, error) {
 				g, err := w.Stream.Gate()
 				if err != nil {
 					return 0, err
 				}
-				go func() {
+				openers.Go(func() {
 					opened.Add(1)
 					_ = g.Open()
-				}()
+				})
 				return duplicate(w)
 			},
 			func(c context.Context, r []int32) error {
@@ -132,6 +134,7 @@ func TestResultsWaitForTheDevice(t *testing.T) {
 				}
 				return inOrder(&seen)(c, r)
 			})
+		openers.Wait()
 		require.NoError(t, err)
 		require.Equal(t, 1000, seen)
 	})
