@@ -2,6 +2,7 @@ package backends_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,9 +12,12 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
+// registered makes one more backend, the last by name.
+var registered = sync.OnceFunc(func() { driver.Register(host.New(host.Options{Name: "zz", Discrete: 1})) })
+
 // Default is the first device of the selection that is not the host's, and the host's where there is no other.
 func TestDefaultPrefersADevice(t *testing.T) {
-	driver.Register(host.New(host.Options{Name: "zz", Discrete: 1})) // the last by name
+	registered()
 	ctx := context.Background()
 	opened := func(selection string) string {
 		t.Setenv(hal.DevicesVariable, selection)
