@@ -34,7 +34,11 @@ func Reader[T buffer.Element](r io.Reader) Source[T] {
 // Writer is a sink that writes elements in the machine's own byte order.
 func Writer[U buffer.Element](w io.Writer) Sink[U] {
 	return func(_ context.Context, results []U) error {
-		_, err := w.Write(bytesOf(results))
+		b := bytesOf(results)
+		n, err := w.Write(b)
+		if err == nil && n < len(b) {
+			err = io.ErrShortWrite // of a writer that breaks the rules
+		}
 		return err
 	}
 }
