@@ -166,7 +166,7 @@ func TestPlatformThatHangs(t *testing.T) {
 		&fakePlatform{name: "Stuck", hang: hang, devices: []fakeDevice{gpu("late", nil)}},
 		&fakePlatform{name: "Good", devices: []fakeDevice{gpu("a", nil)}},
 	)
-	b.limit = 20 * time.Millisecond
+	b.limit = time.Second
 	wantDevices(t, b, t.Context(), "a")
 	wantProblem(t, b, "platform 0 (Stuck) did not list its devices in time")
 	d, err := b.Open(t.Context(), 0)
@@ -175,7 +175,7 @@ func TestPlatformThatHangs(t *testing.T) {
 
 	// The caller's own deadline counts too, and its cancellation.
 	b.limit = time.Hour
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	wantDevices(t, b, ctx, "a")
 	ctx, cancel = context.WithCancel(t.Context())
@@ -197,7 +197,7 @@ func TestEveryPlatformHangs(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	b := fakeBackend(&fakePlatform{name: "Stuck", hang: hang})
-	b.limit = 20 * time.Millisecond
+	b.limit = time.Second
 	_, err := b.Devices(t.Context())
 	wantKind(t, err, driver.ErrUnavailable)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "platform 0 (Stuck)") {
