@@ -177,6 +177,9 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 	if !dev.Caps().Has(hal.CapRegister) {
 		return s.relocate(dev)
 	}
+	if dev.Caps().Has(hal.CapMap) && s.heldByHost() {
+		return nil // what takes turns may look at the bytes at once
+	}
 	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
 		return s.relocate(dev)
