@@ -17,6 +17,13 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 	return r.free(cause{})
 }
 
+// Awaited reports whether somebody waits for an access of the buffer to end.
+func Awaited[T Element](b *Buffer[T]) bool {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	return b.s.changed != nil
+}
+
 // Staged is how many pieces the device handle's ring has copied since there is one, and whether there is one.
 func Staged(dev *hal.Device) (pieces uint64, ok bool) {
 	res := residencyOf(dev)

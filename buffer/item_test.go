@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -146,15 +145,8 @@ func TestACopyHoldsWhatComesFirst(t *testing.T) {
 	copied := make(chan error, 1)
 	require.NoError(t, a.Update(ctx, func([]uint32) error {
 		go func() { copied <- b.CopyFrom(ctx, a) }()
-		for range 30 {
-			time.Sleep(tick)
-			short, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			if err := b.View(short, nothing); err != nil {
-				return err
-			}
-		}
-		return nil
+		require.Eventually(t, func() bool { return buffer.Awaited(a) }, patience, tick)
+		return b.View(ctx, nothing)
 	}))
 	require.NoError(t, <-copied)
 	require.Equal(t, []uint32{1}, contents(t, b))

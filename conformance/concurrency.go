@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/go-halyard/halyard/hal"
 )
@@ -126,11 +125,14 @@ func closeRaces(t *T) {
 					return
 				}
 				t.must(err, "call %d", i)
-				if n < 50 {
-					runtime.Gosched()
-				} else {
-					time.Sleep(20 * time.Microsecond) // a device slower than its callers would fall behind for ever
+				if n%16 == 15 { // or a device slower than its callers would fall behind for ever
+					if err := s.Sync(t.ctx); errors.Is(err, hal.ErrClosed) {
+						return
+					} else {
+						t.must(err, "catch up")
+					}
 				}
+				runtime.Gosched()
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package hal_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,10 +51,11 @@ func TestPanicOfReleaseLaterEndsTheProgram(t *testing.T) {
 		require.NoError(t, g.Open())
 		_ = s.Sync(ctx)
 		_ = d.Reclaim(ctx) // whose caller has nothing to do with it
-		time.Sleep(10 * time.Second)
-		return
+		select {}          // until the panic ends it
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	soon, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(soon, os.Args[0], "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), variable+"=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)

@@ -387,16 +387,16 @@ func (s *deviceState) links(other *deviceState, want driver.Link) bool {
 	return ok && s.info.Backend == other.info.Backend && l.Link(other.drv)&want == want
 }
 
-// enlist notes an open object of the device, with so many of the vendor's, unless the device is closed: then who closes it
+// enlist notes an open object of the device, which has one of the vendor's, unless the device is closed: then who closes it
 // does not know of the object, and waits for its maker.
-func (s *deviceState) enlist(c *child, owner described, objects int) bool {
+func (s *deviceState) enlist(c *child, owner described) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed() {
 		return false
 	}
 	s.link(c, owner)
-	s.objects += objects
+	s.objects++
 	return true
 }
 

@@ -52,7 +52,7 @@ func (s *eventState) drop(ev *vendorEvent) {
 
 func newEvent(d *Device, op string, drv driver.Event, o EventOptions) (*Event, error) {
 	s := &eventState{dev: d.s, cur: newVendorEvent(drv), opts: o}
-	if !d.s.enlist(&s.child, s, 1) {
+	if !d.s.enlist(&s.child, s) {
 		_ = drv.Close()
 		return nil, d.s.closedError(op)
 	}

@@ -83,9 +83,12 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 				require.NoError(t, s.CopyOut(bytes, m.Region(0, 1<<16)))
 			}
 		}()
-		for range 5 {
-			runtime.GC()
-			time.Sleep(2 * time.Millisecond)
+		// Others that nobody holds are found unreachable meanwhile.
+		var others atomic.Int32
+		for range 2 {
+			before := others.Load()
+			runtime.AddCleanup(&make([]byte, 1<<16)[0], func(struct{}) { others.Add(1) }, struct{}{})
+			require.Eventually(t, func() bool { runtime.GC(); return others.Load() > before }, 10*time.Second, time.Millisecond)
 		}
 		require.False(t, gone.Load(), "the copy has yet to use it")
 		require.NoError(t, g.Open())

@@ -1,7 +1,9 @@
 package hal_test
 
 import (
+	"bytes"
 	"context"
+	"runtime/pprof"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,13 +97,13 @@ func TestEventReplacedUnderSync(t *testing.T) {
 	x := <-inside
 	require.NoError(t, s.Record(e)) // replaces what w waits for
 	require.NoError(t, g.Open())
-	require.NoError(t, w.Sync(ctx)) // the wait has ended
-	for range 100 {
-		if x.closed.Load() {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	require.NoError(t, w.Sync(ctx))     // the wait has ended
+	require.Eventually(t, func() bool { // the goroutine that waited for w has ended, too
+		var stacks bytes.Buffer
+		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 2))
+		return !bytes.Contains(stacks.Bytes(), []byte(").bridge.func"))
+	}, 10*time.Second, time.Millisecond)
+	require.False(t, x.closed.Load(), "closed while it is asked")
 	close(leave)
 	require.NoError(t, <-done)
 	require.NoError(t, w.Sync(ctx))

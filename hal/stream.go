@@ -64,7 +64,7 @@ func (l *latch) wait() {
 // newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile.
 func newStream(d *Device, op string, drv driver.Stream) (*Stream, error) {
 	s := &streamState{dev: d.s, drv: drv}
-	if !d.s.enlist(&s.child, s, 1) {
+	if !d.s.enlist(&s.child, s) {
 		_ = drv.Close()
 		return nil, d.s.closedError(op)
 	}
