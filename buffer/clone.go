@@ -114,7 +114,6 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 	}
 	for _, x := range onHost {
 		copy(dst.host.slice(x.lo-lo, x.hi-lo), s.host.slice(x.lo, x.hi))
-		dst.host.clean = false
 		dst.wrote(coherence.Overwrite, coherence.Host, x.lo-lo, x.hi-lo)
 	}
 	return nil

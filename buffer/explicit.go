@@ -151,9 +151,6 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	s.record(r, stream, hazard{lo: b.lo, hi: b.hi, write: true})
 	s.wrote(coherence.Modified, r.place, b.lo, b.hi)
-	if r.place == coherence.Host {
-		s.host.clean = false
-	}
 	return nil
 }
 

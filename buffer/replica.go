@@ -185,8 +185,8 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 		return s.relocate(dev)
 	}
 	if m.NeedsMap() {
-		if len(h.shares) > 0 || s.heldByHost() {
-			_ = m.Close() // two that take turns with a third is one too many, and the host keeps its turn while it is at it
+		if len(h.shares) > 0 {
+			_ = m.Close() // two that take turns with a third is one too many
 			return nil
 		}
 		h.mapper, h.mapped = m, turnDevice

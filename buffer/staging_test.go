@@ -15,31 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
-	"github.com/go-halyard/halyard/internal/simgpu"
 )
-
-// eachSimulation runs a test on the simulated drivers, whose rules must have been kept when it is over.
-func eachSimulation(t *testing.T, test func(t *testing.T, sim *simgpu.Control, name string)) {
-	cuda, hip := gputest.Libraries(t, "cuda")
-	t.Setenv("HALYARD_CUDA_LIBRARY", cuda)
-	t.Setenv("HALYARD_HIP_LIBRARY", hip)
-	for _, c := range []struct{ name, library string }{{"cuda:0", cuda}, {"hip:0", hip}} {
-		t.Run(c.name, func(t *testing.T) {
-			sim, err := simgpu.Attach(c.library)
-			require.NoError(t, err)
-			require.NoError(t, sim.Reset(0))
-			test(t, sim, c.name)
-			kept(t, sim)
-			require.NoError(t, sim.Reset(0))
-		})
-	}
-}
-
-func kept(t *testing.T, sim *simgpu.Control) {
-	t.Helper()
-	require.Empty(t, sim.Violations())
-	require.Empty(t, sim.Leaks())
-}
 
 // number is what element i holds in a round.
 func number(round, i int) uint32 { return uint32(round)<<24 ^ uint32(i)*2654435761 }
@@ -47,10 +23,10 @@ func number(round, i int) uint32 { return uint32(round)<<24 ^ uint32(i)*26544357
 // Uploads of pageable memory go through the device's ring, and what the host writes right after does not reach
 // them. The ring goes with the last replica.
 func TestUploadsAreStaged(t *testing.T) {
-	eachSimulation(t, func(t *testing.T, sim *simgpu.Control, name string) {
+	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
 		for seed := range uint64(8) {
 			require.NoError(t, sim.Reset(seed))
-			d, err := hal.Open(ctx, name)
+			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
 			s, err := d.NewStream(hal.StreamOptions{})
 			require.NoError(t, err)
@@ -90,17 +66,16 @@ func TestUploadsAreStaged(t *testing.T) {
 			require.NoError(t, b.Close())
 			require.NoError(t, s.Close())
 			require.NoError(t, d.Close())
-			kept(t, sim)
+			sim.Kept(t, "seed", seed)
 		}
 	})
 }
 
 // Each vendor call of a staged upload fails in turn. No byte is wrong, and nothing is left behind.
 func TestStagedUploadWithFailures(t *testing.T) {
-	eachSimulation(t, func(t *testing.T, sim *simgpu.Control, name string) {
-		for n := uint64(1); ; n++ {
-			require.NoError(t, sim.Reset(n))
-			d, err := hal.Open(ctx, name)
+	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
+		sim.FailEachCall(t, 8, func(n uint64, during func(func())) {
+			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
 			s, err := d.NewStream(hal.StreamOptions{})
 			require.NoError(t, err)
@@ -108,14 +83,11 @@ func TestStagedUploadWithFailures(t *testing.T) {
 			b, err := buffer.New[uint32](elems)
 			require.NoError(t, err)
 			require.NoError(t, b.Fill(ctx, uint32(n)))
-			before := sim.CallCount()
-			sim.FailCall(n, 999)
-			l, err := b.Acquire(s, coherence.Read)
-			if err == nil {
-				_ = l.Release()
-			}
-			past := sim.CallCount()-before < n
-			sim.FailCall(0, 0)
+			during(func() {
+				if l, err := b.Acquire(s, coherence.Read); err == nil {
+					_ = l.Release()
+				}
+			})
 			_ = s.Sync(ctx)
 			if err = b.Prefetch(s); err != nil {
 				require.NoError(t, b.Prefetch(s), "call %d", n)
@@ -126,32 +98,17 @@ func TestStagedUploadWithFailures(t *testing.T) {
 			require.NoError(t, b.Close())
 			require.NoError(t, s.Close())
 			require.NoError(t, d.Close())
-			require.Empty(t, sim.Violations(), "call %d", n)
-			require.Empty(t, sim.Leaks(), "call %d", n)
-			if past {
-				require.Greater(t, n, uint64(8))
-				return
-			}
-		}
+		})
 	})
 }
 
-// BenchmarkStagedUpload is Update and Acquire of 16 MiB, with the ring and without it, over a bus of the model of package
-// staging's BenchmarkLink: 0.5 GB/s from page-locked memory, 0.2 GB/s from pageable memory on the calling thread.
+// BenchmarkStagedUpload is Update and Acquire of 16 MiB, with the ring and without it, over a modelled bus.
 func BenchmarkStagedUpload(b *testing.B) {
-	cuda, hip := gputest.Libraries(b, "cuda")
-	b.Setenv("HALYARD_CUDA_LIBRARY", cuda)
-	b.Setenv("HALYARD_HIP_LIBRARY", hip)
-	for _, c := range []struct{ name, library string }{{"cuda:0", cuda}, {"hip:0", hip}} {
-		sim, err := simgpu.Attach(c.library)
-		require.NoError(b, err)
-		require.NoError(b, sim.Reset(0))
-		require.NoError(b, sim.Set(simgpu.Validate, 0))
-		require.NoError(b, sim.Set(simgpu.Pageable, 200_000))
-		sim.Link(500_000)
+	for _, sim := range gputest.Simulate(b) {
+		sim.SlowLink(b)
 		for _, staged := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/staged=%t", c.name, staged), func(b *testing.B) {
-				d, err := hal.Open(ctx, c.name)
+			b.Run(fmt.Sprintf("%s/staged=%t", sim.Device, staged), func(b *testing.B) {
+				d, err := hal.Open(ctx, sim.Device)
 				require.NoError(b, err)
 				if !staged {
 					buffer.Unstaged(d)
@@ -173,9 +130,5 @@ func BenchmarkStagedUpload(b *testing.B) {
 				require.NoError(b, d.Close())
 			})
 		}
-		sim.Link(0)
-		require.NoError(b, sim.Set(simgpu.Pageable, 0))
-		require.NoError(b, sim.Set(simgpu.Validate, 1))
-		require.NoError(b, sim.Reset(0))
 	}
 }

@@ -83,7 +83,6 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 	}
 	if action != coherence.Read {
 		s.wroteParts(action, coherence.Host, lo, hi, parts)
-		s.host.clean = false
 	}
 	return slot, nil
 }
@@ -185,9 +184,6 @@ func (s *storage) commit(ctx context.Context, op string, slot uint32) error {
 		return err
 	}
 	s.wroteParts(x.action, x.place, x.lo, x.hi, x.parts)
-	if x.place == coherence.Host {
-		s.host.clean = false
-	}
 	return nil
 }
 
@@ -322,7 +318,11 @@ func (s *storage) leave(slot uint32) {
 func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
 	s.m.Commit(a, p, lo, hi)
 	s.version++
-	if a != coherence.Discard && p != coherence.Host {
+	switch {
+	case a == coherence.Discard:
+	case p == coherence.Host:
+		s.host.clean = false
+	default:
 		s.replica(p).sole.Store(true)
 	}
 	if len(s.lost) > 0 {
@@ -428,9 +428,6 @@ func (s *storage) leaseOn(op string, stream *hal.Stream, action coherence.Action
 	}
 	if writes && how != reserving {
 		s.wroteParts(action, r.place, lo, hi, parts)
-		if r.place == coherence.Host {
-			s.host.clean = false
-		}
 	}
 	x.begun(op)
 	return slot, gen, nil

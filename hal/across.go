@@ -59,8 +59,8 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 		return d.dev.failure(op, ErrInvalidArgument, "from %d bytes to %d bytes", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
-	case dst.Mem.s == src.Mem.s && dst.Off < src.Off+src.Len && src.Off < dst.Off+dst.Len:
-		return d.dev.failure(op, ErrOverlap, "[%d, %d) and [%d, %d) of one memory", src.Off, src.Off+src.Len, dst.Off, dst.Off+dst.Len)
+	case dst.overlaps(&src):
+		return dst.overlapping(op, &src)
 	}
 	if d.dev.links(s.dev, driver.LinkCopy) {
 		if err := dstStream.Follow(srcStream); err != nil {

@@ -24,31 +24,16 @@ var hostFunctions = []string{"cuLaunchHostFunc", "hipLaunchHostFunc", "hipStream
 // simulations are the two simulated drivers. Either may lack host functions.
 func simulations(tb testing.TB, cudaLacks, hipLacks bool) (cuda, hip *simgpu.Control) {
 	tb.Helper()
-	cudaLib, hipLib := gputest.Libraries(tb, "cuda")
-	cudaOld, hipOld := gputest.Libraries(tb, "cuda", hostFunctions...)
-	if cudaLacks {
-		cudaLib = cudaOld
+	old, full := gputest.Simulate(tb, hostFunctions...), gputest.Simulate(tb)
+	pick := func(i int, lacks bool, variable string) *simgpu.Control {
+		sim := full[i]
+		if lacks {
+			sim = old[i]
+		}
+		tb.Setenv(variable, sim.Library)
+		return sim.Control
 	}
-	if hipLacks {
-		hipLib = hipOld
-	}
-	tb.Setenv("HALYARD_CUDA_LIBRARY", cudaLib)
-	tb.Setenv("HALYARD_HIP_LIBRARY", hipLib)
-	cuda, err := simgpu.Attach(cudaLib)
-	require.NoError(tb, err)
-	hip, err = simgpu.Attach(hipLib)
-	require.NoError(tb, err)
-	for _, c := range []*simgpu.Control{cuda, hip} {
-		require.NoError(tb, c.Reset(0))
-		tb.Cleanup(func() {
-			for _, s := range []simgpu.Setting{simgpu.Without, simgpu.Pageable, simgpu.LinkRate} {
-				require.NoError(tb, c.Set(s, 0))
-			}
-			require.NoError(tb, c.Set(simgpu.Validate, 1))
-			require.NoError(tb, c.Reset(0))
-		})
-	}
-	return cuda, hip
+	return pick(0, cudaLacks, "HALYARD_CUDA_LIBRARY"), pick(1, hipLacks, "HALYARD_HIP_LIBRARY")
 }
 
 type simEnd struct {

@@ -392,6 +392,11 @@ func (s *deviceState) links(other *deviceState, want driver.Link) bool {
 func (s *deviceState) enlist(c *child, owner described) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.admit(c, owner)
+}
+
+// admit is enlist with s.mu held.
+func (s *deviceState) admit(c *child, owner described) bool {
 	if s.closed() {
 		return false
 	}
@@ -414,7 +419,7 @@ func (s *deviceState) strike(c *child) {
 	}
 }
 
-// link is enlist with s.mu held.
+// link puts an object on the list; s.mu is held.
 func (s *deviceState) link(c *child, owner described) {
 	c.owner = owner
 	c.prev, c.next = s.children.prev, &s.children

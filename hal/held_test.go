@@ -6,59 +6,20 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/hooked"
 )
-
-// meddling is the host backend, with somebody else who acts on a stream in the middle of a copy to or from the host. The
-// copy itself is left out: the host backend would hold the memory, as a vendor's does not.
-type meddling struct {
-	*host.Backend
-	act func()
-}
-
-func (b *meddling) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return &meddlingDevice{d, b}, err
-}
-
-type meddlingDevice struct {
-	driver.Device
-	b *meddling
-}
-
-func (d *meddlingDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return &meddlingStream{s, s.(driver.Gater), d.b}, err
-}
-
-type meddlingStream struct {
-	driver.Stream
-	driver.Gater
-	b *meddling
-}
-
-func (s *meddlingStream) CopyIn(driver.Region, unsafe.Pointer) error {
-	s.b.act()
-	return nil
-}
-
-func (s *meddlingStream) CopyOut(unsafe.Pointer, driver.Region) error {
-	s.b.act()
-	return nil
-}
 
 // The host memory of a copy stays reachable while the copy is under way, though somebody found the stream idle
 // just before it was enqueued.
 func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 	ctx := context.Background()
 	for _, in := range []bool{true, false} {
-		b := &meddling{Backend: host.New(host.Options{})}
+		b := &hooked.Backend{Backend: host.New(host.Options{})}
 		dev, err := hal.OpenWith(ctx, b, 0)
 		require.NoError(t, err)
 		s, err := dev.NewStream(hal.StreamOptions{})
@@ -66,7 +27,8 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 		m, err := dev.Alloc(hal.KindDevice, 1<<16, 0)
 		require.NoError(t, err)
 		var g *hal.Gate
-		b.act = func() {
+		// The copy itself is left out: the host backend would hold the memory, as a vendor's does not.
+		b.Copy = func() {
 			done, err := s.Query() // whoever learns this forgets what was held for copies before
 			require.NoError(t, err)
 			require.True(t, done)

@@ -10,39 +10,8 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/hooked"
 )
-
-type slowBackend struct {
-	*host.Backend
-	in, out chan struct{}
-}
-
-func (b *slowBackend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return &slowDevice{d, b}, err
-}
-
-type slowDevice struct {
-	driver.Device
-	b *slowBackend
-}
-
-func (d *slowDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	d.b.in <- struct{}{}
-	<-d.b.out
-	return d.Device.NewStream(o)
-}
-func (d *slowDevice) Alloc(k driver.Kind, n, a uint64) (driver.Memory, error) {
-	d.b.in <- struct{}{}
-	<-d.b.out
-	return d.Device.Alloc(k, n, a)
-}
-func (d *slowDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	d.b.in <- struct{}{}
-	<-d.b.out
-	return d.Device.NewEvent(o)
-}
 
 // A device that is closed while something is made on it does not wait for what nobody was given.
 func TestCloseWhileMaking(t *testing.T) {
@@ -52,16 +21,17 @@ func TestCloseWhileMaking(t *testing.T) {
 		"event":  func(d *hal.Device) error { _, err := d.NewEvent(hal.EventOptions{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &slowBackend{host.New(host.Options{}), make(chan struct{}), make(chan struct{})}
+			in, out := make(chan struct{}), make(chan struct{})
+			b := &hooked.Backend{Backend: host.New(host.Options{}), Make: func() { in <- struct{}{}; <-out }}
 			d, err := hal.OpenWith(context.Background(), b, 0)
 			require.NoError(t, err)
 			made := make(chan error, 1)
 			go func() { made <- make1(d) }()
-			<-b.in
+			<-in
 			closed := make(chan error, 1)
 			go func() { closed <- d.Close() }()
 			require.Eventually(t, func() bool { _, _, err := d.MemInfo(); return errors.Is(err, hal.ErrClosed) }, 10*time.Second, time.Millisecond)
-			b.out <- struct{}{}
+			out <- struct{}{}
 			require.ErrorIs(t, within(t, made), hal.ErrClosed)
 			require.NoError(t, within(t, closed))
 		})

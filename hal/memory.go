@@ -63,19 +63,17 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	}
 	dev := d.s
 	dev.mu.Lock()
-	if dev.closed() {
-		dev.mu.Unlock()
-		_ = drv.Free()
-		return nil, dev.closedError(op)
-	}
-	dev.link(&s.child, s)
-	dev.objects++
-	if from == allocated {
+	admitted := dev.admit(&s.child, s)
+	if admitted && from == allocated {
 		dev.held += size
 		dev.peak = max(dev.peak, dev.held)
 		dev.total++
 	}
 	dev.mu.Unlock()
+	if !admitted {
+		_ = drv.Free()
+		return nil, dev.closedError(op)
+	}
 	m := &Memory{s: s, dev: d}
 	m.cleanup = runtime.AddCleanup(m, (*memoryState).leaked, s)
 	return m, nil

@@ -37,3 +37,12 @@ func (r *Region) raw() driver.Region {
 func (r *Region) outside(op string) error {
 	return r.Mem.s.dev.failure(op, ErrOutOfRange, "[%d, %d+%d) of a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.size)
 }
+
+// overlaps reports whether the regions, which lie within their memories, have bytes in common.
+func (r *Region) overlaps(other *Region) bool {
+	return r.Mem.s == other.Mem.s && r.Off < other.Off+other.Len && other.Off < r.Off+r.Len
+}
+
+func (r *Region) overlapping(op string, src *Region) error {
+	return r.Mem.s.dev.failure(op, ErrOverlap, "[%d, %d) and [%d, %d) of one memory", src.Off, src.Off+src.Len, r.Off, r.Off+r.Len)
+}

@@ -136,8 +136,8 @@ func (st *streamState) copy(op string, dst, src Region) error {
 		return st.dev.failure(op, ErrInvalidArgument, "from %d bytes to %d bytes", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
-	case dst.Mem.s == src.Mem.s && dst.Off < src.Off+src.Len && src.Off < dst.Off+dst.Len:
-		return st.dev.failure(op, ErrOverlap, "[%d, %d) and [%d, %d) of one memory", src.Off, src.Off+src.Len, dst.Off, dst.Off+dst.Len)
+	case dst.overlaps(&src):
+		return dst.overlapping(op, &src)
 	}
 	dst.Mem.s.note(st)
 	src.Mem.s.note(st)

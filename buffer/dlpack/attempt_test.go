@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,5 +49,68 @@ func TestDeleterOfRefusedAttempt(t *testing.T) {
 	}
 	require.Zero(t, f.calls(), "the tensor is in use")
 	require.NoError(t, b.Close())
+	require.EqualValues(t, 1, f.calls())
+}
+
+// failing is the host backend under the name of a vendor's. A copy within the device is reported to have failed, though it
+// has been enqueued, behind a gate.
+type failing struct {
+	*host.Backend
+	gates chan driver.Gate
+}
+
+func (b failing) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return failingDevice{d, d.(driver.Adopter), b}, err
+}
+
+type failingDevice struct {
+	driver.Device
+	driver.Adopter
+	b failing
+}
+
+func (d failingDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	return failingStream{s, d.b}, err
+}
+
+type failingStream struct {
+	driver.Stream
+	b failing
+}
+
+func (s failingStream) Copy(dst, src driver.Region) error {
+	g, err := s.Stream.(driver.Gater).Gate()
+	if err != nil {
+		return err
+	}
+	if err := s.Stream.Copy(dst, src); err != nil {
+		return err
+	}
+	s.b.gates <- g
+	return &driver.Error{Op: "copy", Backend: "cuda", Kind: driver.ErrInternal}
+}
+
+// A tensor that is refused after all is the caller's only when no copy reads it any more.
+func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
+	backend := failing{host.New(host.Options{Name: "cuda", Discrete: 1}), make(chan driver.Gate)}
+	d, err := hal.OpenWith(ctx, backend, 1)
+	require.NoError(t, err)
+	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
+	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
+	result := make(chan error, 1)
+	go func() {
+		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
+		result <- err
+	}()
+	g := <-backend.gates
+	time.Sleep(20 * time.Millisecond) // for wrong code to return in
+	require.Empty(t, result, "the copy has not run yet")
+	require.NoError(t, g.Open())
+	require.ErrorIs(t, <-result, hal.ErrInternal)
+	require.Zero(t, f.calls(), "the tensor is the caller's")
+	require.NoError(t, d.Close())
+	require.NoError(t, f.Delete())
 	require.EqualValues(t, 1, f.calls())
 }

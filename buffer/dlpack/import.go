@@ -127,6 +127,9 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	}
 	if err != nil {
 		_ = mine.Close()
+		if o.Copy {
+			<-own.given // a copy may have begun, and the tensor is the caller's again
+		}
 		return nil, nil, err
 	}
 	own.owns.Store(true)
@@ -140,11 +143,15 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 type owner struct {
 	deleter, self uintptr
 	owns          atomic.Bool
+	given         chan struct{} // closed when the memory has been given back
 }
 
-func newOwner(deleter, self uintptr) *owner { return &owner{deleter: deleter, self: self} }
+func newOwner(deleter, self uintptr) *owner {
+	return &owner{deleter: deleter, self: self, given: make(chan struct{})}
+}
 
 func (o *owner) over() {
+	close(o.given)
 	if o.owns.Load() {
 		call(o.deleter, o.self)
 	}

@@ -15,41 +15,21 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
-	"github.com/go-halyard/halyard/internal/simgpu"
 )
-
-// simulations calls test with the name of a device of each simulated driver.
-func simulations(tb testing.TB, test func(sim *simgpu.Control, name string)) {
-	tb.Helper()
-	cuda, hip := gputest.Libraries(tb, "cuda")
-	tb.Setenv("HALYARD_CUDA_LIBRARY", cuda)
-	tb.Setenv("HALYARD_HIP_LIBRARY", hip)
-	for name, library := range map[string]string{"cuda:0": cuda, "hip:0": hip} {
-		sim, err := simgpu.Attach(library)
-		require.NoError(tb, err)
-		require.NoError(tb, sim.Reset(0))
-		test(sim, name)
-		require.NoError(tb, sim.Set(simgpu.Pageable, 0))
-		require.NoError(tb, sim.Set(simgpu.Validate, 1))
-		sim.Link(0)
-		require.NoError(tb, sim.Reset(0))
-	}
-}
 
 // The simulated drivers run work in any order that streams and events allow.
 func TestAnyOrder(t *testing.T) {
-	simulations(t, func(sim *simgpu.Control, name string) {
+	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
 		for seed := range uint64(60) {
 			require.NoError(t, sim.Reset(seed))
-			d, err := hal.Open(ctx, name)
+			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
 			seen := 0
 			o := pipeline.Options{Chunk: 300, Depth: 1 + int(seed%4)}
 			require.NoError(t, pipeline.Run(ctx, d, o, numbers(5000), duplicate, inOrder(&seen)))
 			require.Equal(t, 5000, seen)
 			require.NoError(t, d.Close())
-			require.Empty(t, sim.Violations(), "%s, seed %d", name, seed)
-			require.Empty(t, sim.Leaks(), "%s, seed %d", name, seed)
+			sim.Kept(t, "seed", seed)
 		}
 	})
 }
@@ -57,35 +37,26 @@ func TestAnyOrder(t *testing.T) {
 // Whatever call of the vendor's fails, the sink has had a beginning of the results, each right, or all of them, and nothing is left
 // behind.
 func TestEveryVendorCallFails(t *testing.T) {
-	simulations(t, func(sim *simgpu.Control, name string) {
-		for n := uint64(1); ; n++ {
-			require.NoError(t, sim.Reset(n%3))
-			d, err := hal.Open(ctx, name)
+	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
+		sim.FailEachCall(t, 20, func(n uint64, during func(func())) {
+			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
 			seen := 0
-			before := sim.CallCount()
-			sim.FailCall(n, 999)
-			err = pipeline.Run(ctx, d, pipeline.Options{Chunk: 300}, numbers(1000), duplicate, inOrder(&seen))
-			past := sim.CallCount()-before < n
-			sim.FailCall(0, 0)
+			during(func() {
+				err = pipeline.Run(ctx, d, pipeline.Options{Chunk: 300}, numbers(1000), duplicate, inOrder(&seen))
+			})
 			if err == nil {
-				require.Equal(t, 1000, seen, "%s, call %d", name, n)
+				require.Equal(t, 1000, seen, "call %d", n)
 			} else {
-				require.NotContains(t, err.Error(), "result ", "%s, call %d", name, n)
+				require.NotContains(t, err.Error(), "result ", "call %d", n)
 			}
-			require.NoError(t, d.Close(), "%s, call %d", name, n)
-			require.Empty(t, sim.Violations(), "%s, call %d", name, n)
-			require.Empty(t, sim.Leaks(), "%s, call %d", name, n)
-			if past {
-				require.Greater(t, n, uint64(20))
-				return
-			}
-		}
+			require.NoError(t, d.Close(), "call %d", n)
+		})
 	})
 }
 
-// BenchmarkPipeline compares a pipeline with a loop that does one chunk after the other, over a simulated link of 0.5 GB/s for page-locked
-// and 0.2 GB/s for pageable memory, which carries one copy at a time. Source and sink are modelled as well, by sleeping as long as a file
+// BenchmarkPipeline compares a pipeline with a loop that does one chunk after the other, over the modelled bus of
+// gputest.SlowLink, which carries one copy at a time. Source and sink are modelled as well, by sleeping as long as a file
 // of the same speed would take; the device's work is a copy within it. The loop has page-locked memory too. Four
 // stages of which two share the link cannot gain more than a factor of 2 where all take equally long.
 func BenchmarkPipeline(b *testing.B) {
@@ -93,13 +64,11 @@ func BenchmarkPipeline(b *testing.B) {
 		chunk, chunks = 1 << 18, 16 // 1 MiB each
 		spell         = 2 * time.Millisecond
 	)
-	simulations(b, func(sim *simgpu.Control, name string) {
-		require.NoError(b, sim.Set(simgpu.Validate, 0))
-		require.NoError(b, sim.Set(simgpu.Pageable, 200_000))
-		sim.Link(500_000)
-		d, err := hal.Open(ctx, name)
+	for _, sim := range gputest.Simulate(b) {
+		sim.SlowLink(b)
+		d, err := hal.Open(ctx, sim.Device)
 		require.NoError(b, err)
-		b.Run(name, func(b *testing.B) {
+		b.Run(sim.Device, func(b *testing.B) {
 			b.SetBytes(2 * 4 * chunk * chunks)
 			piped, looped := time.Duration(0), time.Duration(0)
 			for b.Loop() {
@@ -117,7 +86,7 @@ func BenchmarkPipeline(b *testing.B) {
 			b.ReportMetric(float64(looped)/float64(piped), "loop/pipeline")
 		})
 		require.NoError(b, d.Close())
-	})
+	}
 }
 
 // paced is a source of so many chunks and a sink, each of which takes its time.

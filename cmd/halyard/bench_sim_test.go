@@ -9,21 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
-	"github.com/go-halyard/halyard/internal/simgpu"
 )
 
 // On simulated devices our calls and the raw ones move the same bytes, keep the vendors' rules and give everything back.
 func TestBenchOnSimulatedDevices(t *testing.T) {
-	cuda, hip := gputest.Libraries(t, "cuda")
-	t.Setenv("HALYARD_CUDA_LIBRARY", cuda)
-	t.Setenv("HALYARD_HIP_LIBRARY", hip)
-	var sims []*simgpu.Control
-	for _, lib := range []string{cuda, hip} {
-		c, err := simgpu.Attach(lib)
-		require.NoError(t, err)
-		require.NoError(t, c.Reset(0))
-		sims = append(sims, c)
-	}
+	sims := gputest.Simulate(t)
 	stdout, stderr, status := halyard(t, quick("--device", "cuda:0,cuda:1,hip:0", "--max-size", "4KiB", "--json")...)
 	require.Equal(t, exitPassed, status, "%s%s", stdout, stderr)
 	got := decode[benchRun](t, stdout)

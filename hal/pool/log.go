@@ -84,16 +84,27 @@ func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 
 // Free implements [Allocator].
 func (l *Logger) Free(b Block, stream *hal.Stream) error {
-	// Before it is free, for then the address may be allocated, and logged, by somebody else.
-	if b.Live() {
-		l.write(ActionFree, b.address(), b.Kind(), b.Size(), stream)
+	l.mu.Lock() // once it is free, somebody else may be given the address, and write that down only after this
+	defer l.mu.Unlock()
+	if !b.Live() {
+		return l.next.Free(b, stream)
 	}
-	return l.next.Free(b, stream)
+	address, kind, size := b.address(), b.Kind(), b.Size()
+	err := l.next.Free(b, stream)
+	if !b.Live() {
+		l.put(ActionFree, address, kind, size, stream)
+	}
+	return err
 }
 
 func (l *Logger) write(a Action, address uint64, kind hal.Kind, size uint64, stream *hal.Stream) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.put(a, address, kind, size, stream)
+	l.mu.Unlock()
+}
+
+// put is write with l.mu held.
+func (l *Logger) put(a Action, address uint64, kind hal.Kind, size uint64, stream *hal.Stream) {
 	line := time.Now().AppendFormat(l.line[:0], LogTime)
 	line = append(append(line, ','), a.String()...)
 	line = strconv.AppendUint(append(line, ",0x"...), address, 16)

@@ -2,20 +2,28 @@ package pool_test
 
 import (
 	"bytes"
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/hooked"
 )
 
-// what the program enqueues itself is behind the gate
+// keptUntil wants the device to have memory in use until open has let the work go on that uses it.
+func keptUntil(t *testing.T, d *hal.Device, open func()) {
+	t.Helper()
+	held := d.Usage().Held
+	open()
+	require.NotZero(t, held)
+	require.NoError(t, d.Reclaim(ctx))
+	require.Zero(t, d.Usage().Held)
+}
 
-func TestCloseForeign(t *testing.T) {
+// A pool that is closed leaves memory to the work of another device's stream.
+func TestCloseLeavesMemoryToOtherDevice(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	o := openHost(t, 2, 256*mib)
 	p, err := pool.New(d, pool.Options{})
@@ -25,14 +33,11 @@ func TestCloseForeign(t *testing.T) {
 	open := shut(t, s)
 	free(t, b, s)
 	require.NoError(t, p.Close())
-	held := d.Usage().Held
-	open()
-	require.NotZero(t, held)
-	require.NoError(t, d.Reclaim(ctx))
-	require.Zero(t, d.Usage().Held)
+	keptUntil(t, d, open)
 }
 
-func TestLostWhileRunning(t *testing.T) {
+// Trimming leaves memory to the work of a stream that was closed after the block was freed to it.
+func TestTrimLeavesMemoryToClosedStream(t *testing.T) {
 	for _, size := range []uint64{4 * kib, 8 * mib} {
 		d := openHost(t, 1, 256*mib)
 		p := newPool(t, d, pool.Options{NoStreamAlloc: true})
@@ -44,15 +49,12 @@ func TestLostWhileRunning(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
 		p.Trim(0)
-		held := d.Usage().Held
-		open()
-		require.NotZero(t, held, "%d", size)
-		require.NoError(t, d.Reclaim(ctx))
-		require.Zero(t, d.Usage().Held)
+		keptUntil(t, d, open)
 	}
 }
 
-func TestPoolCloseClosedStream(t *testing.T) {
+// So does closing the pool.
+func TestCloseLeavesMemoryToClosedStream(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	p, err := pool.New(d, pool.Options{NoStreamAlloc: true})
 	require.NoError(t, err)
@@ -63,14 +65,11 @@ func TestPoolCloseClosedStream(t *testing.T) {
 	free(t, b, s)
 	require.NoError(t, s.Close())
 	require.NoError(t, p.Close())
-	held := d.Usage().Held
-	open()
-	require.NotZero(t, held)
-	require.NoError(t, d.Reclaim(ctx))
-	require.Zero(t, d.Usage().Held)
+	keptUntil(t, d, open)
 }
 
-func TestDirectClosedStream(t *testing.T) {
+// A block that is freed to a closed stream waits for what the stream still has to do.
+func TestDirectFreeToClosedStream(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	p := pool.Direct(d)
 	s, err := d.NewStream(hal.StreamOptions{})
@@ -79,14 +78,11 @@ func TestDirectClosedStream(t *testing.T) {
 	open := shut(t, s)
 	require.NoError(t, s.Close())
 	free(t, b, s)
-	held := d.Usage().Held
-	open()
-	require.NotZero(t, held)
-	require.NoError(t, d.Reclaim(ctx))
-	require.Zero(t, d.Usage().Held)
+	keptUntil(t, d, open)
 }
 
-func TestLog(t *testing.T) {
+// What was refused leaves a log that can be read.
+func TestLogOfRefusals(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	var w bytes.Buffer
 	l := pool.Log(pool.Direct(d), &w)
@@ -97,42 +93,9 @@ func TestLog(t *testing.T) {
 	require.NoError(t, err)
 }
 
-type hookBackend struct {
-	*host.Backend
-	hook func()
-}
-
-func (b *hookBackend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return &hookDevice{d, b}, err
-}
-
-type hookDevice struct {
-	driver.Device
-	b *hookBackend
-}
-
-func (d *hookDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return &hookStream{s, s.(driver.Gater), d.b}, err
-}
-
-type hookStream struct {
-	driver.Stream
-	driver.Gater
-	b *hookBackend
-}
-
-func (s *hookStream) Record(e driver.Event) error {
-	if h := s.b.hook; h != nil {
-		s.b.hook = nil
-		h()
-	}
-	return s.Stream.Record(e)
-}
-
-func TestParkRace(t *testing.T) {
-	hb := &hookBackend{Backend: host.New(host.Options{Discrete: 2})}
+// A pool that is closed while a block is on its way back is busy, and keeps the block's memory.
+func TestCloseDuringFree(t *testing.T) {
+	hb := &hooked.Backend{Backend: host.New(host.Options{Discrete: 2})}
 	d, err := hal.OpenWith(ctx, hb, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
@@ -146,7 +109,10 @@ func TestParkRace(t *testing.T) {
 	require.NoError(t, b.Use(m))
 	m.Release()
 	var cerr error
-	hb.hook = func() { cerr = p.Close() }
+	hb.Record = func() {
+		hb.Record = nil
+		cerr = p.Close()
+	}
 	require.NoError(t, b.Free(s))
 	held := d.Usage().Held
 	require.ErrorIs(t, cerr, hal.ErrBusy)

@@ -19,7 +19,6 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/gpu/gputest"
 	"github.com/go-halyard/halyard/internal/modeltest"
-	"github.com/go-halyard/halyard/internal/simgpu"
 )
 
 var ctx = context.Background()
@@ -70,15 +69,7 @@ func TestLongVoyage(t *testing.T) {
 
 func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo, hi int) int, elements, actions int, pooled bool) {
 	t.Helper()
-	cuda, hip := gputest.Libraries(t, "cuda")
-	t.Setenv("HALYARD_CUDA_LIBRARY", cuda)
-	t.Setenv("HALYARD_HIP_LIBRARY", hip)
-	var sims []*simgpu.Control
-	for _, lib := range []string{cuda, hip} {
-		c, err := simgpu.Attach(lib)
-		require.NoError(t, err)
-		sims = append(sims, c)
-	}
+	sims := gputest.Simulate(t)
 	// OpenCL's devices are real, know no seeds, and stay open.
 	var always []*hal.Device
 	for _, r := range hal.List(ctx) {
@@ -111,7 +102,7 @@ func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo
 	t.Logf("%d seeds of up to %d actions over %d devices", seeds, actions, len(always)+3)
 }
 
-func one(t *testing.T, seed uint64, sims []*simgpu.Control, always []*hal.Device,
+func one(t *testing.T, seed uint64, sims []gputest.Simulated, always []*hal.Device,
 	draw func(*rand.Rand, string, int, int) int, elements, actions int, pooled bool) (ok bool) {
 	t.Helper()
 	for _, c := range sims {

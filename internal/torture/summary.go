@@ -59,6 +59,25 @@ func (s *summary) goroutines() {
 	}
 }
 
+// add adds what another run did and found.
+func (t *tally) add(o *tally) {
+	t.Runs += o.Runs
+	t.Actions += o.Actions
+	t.Faults += o.Faults
+	t.Seconds += o.Seconds
+	t.WrongBytes += o.WrongBytes
+	t.Leaks += o.Leaks
+	t.Violations += o.Violations
+	t.Unexplained += o.Unexplained
+	t.Failures = append(t.Failures, o.Failures...)
+	for k, n := range o.Errors {
+		if t.Errors == nil {
+			t.Errors = map[string]uint64{}
+		}
+		t.Errors[k] += n
+	}
+}
+
 // add adds a run of the same scenarios that went on beside s.
 func (s *summary) add(other *summary) error {
 	if len(other.Scenarios) != len(s.Scenarios) {
@@ -69,21 +88,7 @@ func (s *summary) add(other *summary) error {
 		if o.Name != t.Name {
 			return fmt.Errorf("scenario %q in place of %q", o.Name, t.Name)
 		}
-		t.Runs += o.Runs
-		t.Actions += o.Actions
-		t.Faults += o.Faults
-		t.Seconds += o.Seconds
-		t.WrongBytes += o.WrongBytes
-		t.Leaks += o.Leaks
-		t.Violations += o.Violations
-		t.Unexplained += o.Unexplained
-		t.Failures = append(t.Failures, o.Failures...)
-		for k, n := range o.Errors {
-			if t.Errors == nil {
-				t.Errors = map[string]uint64{}
-			}
-			t.Errors[k] += n
-		}
+		t.add(o)
 	}
 	s.Seconds += other.Seconds
 	s.Processes += other.Processes
@@ -97,14 +102,7 @@ func (s *summary) add(other *summary) error {
 func (s *summary) total() (all tally) {
 	all.Name = "all"
 	for _, t := range s.Scenarios {
-		all.Runs += t.Runs
-		all.Actions += t.Actions
-		all.Faults += t.Faults
-		all.WrongBytes += t.WrongBytes
-		all.Leaks += t.Leaks
-		all.Violations += t.Violations
-		all.Unexplained += t.Unexplained
-		all.Failures = append(all.Failures, t.Failures...)
+		all.add(t)
 	}
 	return all
 }
