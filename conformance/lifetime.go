@@ -31,6 +31,11 @@ func closeDoesNotWait(t *T) {
 		t.must(idle.Fill(m.All(), hal.Zero), "fill")
 		mems = append(mems, m)
 	}
+	if t.dev.Caps().Has(hal.CapRegister) {
+		m, err := t.dev.Register(make([]byte, 10_000))
+		t.must(err, "register")
+		mems = append(mems, m)
+	}
 	t.sync(idle)
 	g := t.shut(s)
 	t.must(s.Fill(held.All(), hal.Zero), "fill")
@@ -42,6 +47,7 @@ func closeDoesNotWait(t *T) {
 	t.busy(s, "the stream that is held shut")
 	t.letGo(g)
 	t.sync(s)
+	t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "everything is given back")
 }
 
 func closeMemoryInFlight(t *T) {

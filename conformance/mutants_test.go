@@ -31,6 +31,7 @@ var hanging = map[string]bool{
 	"streams wait for each other":             true,
 	"callbacks are lost":                      true,
 	"work waits for callbacks":                true,
+	"frees wait for every stream":             true,
 }
 
 // cut is the region without its last n bytes.
@@ -341,6 +342,7 @@ var mutants = []mutant{
 		}
 		return all, nil
 	}}},
+	{"frees wait for every stream", bug{free: freeWhenIdle}},
 	{"streams wait for each other", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
 		s.d.b.mu.Lock()
 		streams := append([]driver.Stream(nil), s.d.b.streams...)

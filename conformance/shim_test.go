@@ -66,6 +66,9 @@ type bug struct {
 	// mapped says which kinds of memory host and device take turns with.
 	mapped func(driver.Kind) bool
 
+	// freeWaits is what memory says of free.
+	freeWaits bool
+
 	// liesAboutDone is set where work is reported done that is not: memory is then given back behind the
 	// scenes only when it really is, since the process would crash otherwise.
 	liesAboutDone bool

@@ -31,6 +31,7 @@ type T struct {
 	failed  bool
 	skipped bool
 	sealed  bool // the result was taken
+	gates   []*hal.Gate
 
 	cleanups []func() // used by the check's goroutine alone
 	dev      *hal.Device

@@ -47,8 +47,9 @@ func (p *plan) watch(ctx context.Context, c Check) Result {
 	case <-done:
 	case <-timer.C:
 		t.Errorf("not done after %v; its goroutines:\n%s", p.Timeout, stacks(c.FullName()))
-		// Whatever waits with the check's context can still end and give back what it holds.
+		// Whatever waits with the check's context, or for its gates, can still end and give back what it holds.
 		cancel()
+		t.openGates()
 		timer.Reset(min(p.Timeout, 5*time.Second))
 		select {
 		case <-done:

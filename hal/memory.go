@@ -21,14 +21,15 @@ type Memory struct {
 type memoryState struct {
 	handle
 	child
-	dev    *deviceState
-	drv    driver.Memory
-	size   uint64
-	kind   Kind
-	origin origin
-	needs  bool // host access needs mapped
-	mapped atomic.Bool
-	extra  *extra // nil if there is nothing
+	dev       *deviceState
+	drv       driver.Memory
+	size      uint64
+	kind      Kind
+	origin    origin
+	needs     bool // host access needs mapped
+	freeWaits bool // as driver.FreeWaiter says
+	mapped    atomic.Bool
+	extra     *extra // nil if there is nothing
 
 	exposed atomic.Bool // the program has its bytes
 
@@ -60,6 +61,9 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, origin: from, extra: x}
 	if m, ok := drv.(driver.Mapped); ok {
 		s.needs = m.NeedsMap()
+	}
+	if m, ok := drv.(driver.FreeWaiter); ok {
+		s.freeWaits = m.FreeWaits()
 	}
 	dev := d.s
 	dev.mu.Lock()
@@ -145,14 +149,15 @@ func (m *Memory) Bytes() ([]byte, error) {
 
 // Close gives the memory back once the work that uses it has finished; it does not wait. That includes copies to and
 // from the host whose other end lies in the slice that Bytes gave. Of host memory that was registered, and is
-// named by its own bytes, it knows nothing: wait for such copies first.
+// named by its own bytes, it knows nothing: wait for such copies first. A driver whose calls would wait for other work of the
+// device, as CUDA's and HIP's do, is not called while the program holds a [Gate] shut.
 func (m *Memory) Close() error {
 	first, finish := m.s.handle.close()
 	if !first {
 		return nil
 	}
 	m.cleanup.Stop()
-	if finish && m.s.last.Load() == nil {
+	if finish && m.s.last.Load() == nil && m.s.beginFree() {
 		return m.s.free(true)
 	}
 	m.s.dev.strike(&m.s.child)
@@ -191,23 +196,23 @@ func (s *memoryState) note(t *streamState) {
 // finish frees the memory now if nothing uses it, or hands it to the reaper. closing says that Close
 // is what calls.
 func (s *memoryState) finish(closing bool) error {
-	if s.last.Load() == nil {
-		return s.free(closing)
-	}
 	// No call can be under way, nor come.
-	var waits []func() bool
-	users := []*streamState{s.first}
+	var users []*streamState
+	if s.first != nil {
+		users = append(users, s.first)
+	}
 	if s.more != nil {
 		users = append(users, *s.more...)
 	}
 	s.first, s.more = nil, nil
 	s.last.Store(nil)
+	var waits []func() bool
 	for _, t := range users {
 		if w := t.pendingWork(); w != nil {
 			waits = append(waits, w)
 		}
 	}
-	if len(waits) == 0 {
+	if len(waits) == 0 && s.beginFree() {
 		return s.free(closing)
 	}
 	return s.freeAfter(waits)
@@ -218,14 +223,20 @@ func (s *memoryState) freeAfter(waits []func() bool) error {
 		for len(waits) > 0 && waits[0]() {
 			waits = waits[1:]
 		}
-		return len(waits) == 0
+		return len(waits) == 0 && s.beginFree()
 	}, func() { _ = s.free(false) })
 	return nil
 }
 
+// beginFree reports whether the memory may be freed as far as gates are concerned; free comes next then.
+func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin() }
+
 func (s *memoryState) free(closing bool) error {
 	s.hide()
 	err := s.drv.Free()
+	if s.freeWaits {
+		frees.end()
+	}
 	var tell func()
 	if s.extra != nil {
 		tell = s.extra.release

@@ -423,8 +423,10 @@ func (s *Stream) Gate() (*Gate, error) {
 		return nil, err
 	}
 	defer s.s.end()
+	frees.shutting()
 	drv, err := s.s.gate()
 	if err != nil {
+		frees.opened()
 		return nil, err
 	}
 	return newGate(s.Device(), drv), nil

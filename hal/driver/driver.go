@@ -293,6 +293,13 @@ type Mapped interface {
 	NeedsMap() bool
 }
 
+// FreeWaiter is implemented by Memory whose Free may wait for work that does not use it.
+type FreeWaiter interface {
+	// FreeWaits reports whether it may. It is asked once, and Free is then not called while the program
+	// holds a stream shut by a gate, which it could otherwise not come to open.
+	FreeWaits() bool
+}
+
 // Sharer is implemented by a Device (CapIPC).
 type Sharer interface {
 	// Export names memory for another process. Memory that cannot be shared is an error of kind

@@ -177,6 +177,11 @@ func (m *memory) NeedsMap() bool {
 	return ok && n.NeedsMap()
 }
 
+func (m *memory) FreeWaits() bool {
+	w, ok := m.Memory.(driver.FreeWaiter)
+	return ok && w.FreeWaits()
+}
+
 // raw is the region of the other backend's memory.
 func raw(r driver.Region) driver.Region {
 	r.Mem = r.Mem.(*memory).Memory

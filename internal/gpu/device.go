@@ -28,6 +28,7 @@ type Device struct {
 	links   links
 	signals signals
 	calls   hostCalls
+	staging stagingBlocks
 	imports imports
 }
 
@@ -87,6 +88,7 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 func (d *Device) Close() error {
 	d.calls.abandon(nil)
 	d.signals.close(d)
+	d.staging.close(d)
 	return d.give(CallRelease, releaseContext, uintptr(d.dev))
 }
 

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -12,6 +13,9 @@ const (
 	stagingLeast = 64 << 10
 	stagingSize  = 4 << 20
 )
+
+// stagingKept is how much of closed streams' staging memory a device keeps for others, in bytes.
+const stagingKept = 64 << 20
 
 // staging is page-locked memory through which a busy stream copies pageable memory. The
 // stream is in order, so each piece uses the same memory after the one before it.
@@ -56,13 +60,13 @@ func (g *staging) take(op string, d *Device, n uintptr) (*stagingBlock, error) {
 	if g.block != nil && g.block.size >= want {
 		return g.block, nil
 	}
-	base, code := d.api.HostAlloc(d.ctx, uint64(want))
+	b, code := d.staging.take(d, want)
 	switch {
 	case code != Success && g.block != nil:
 		return g.block, nil
 	case code != Success && want > stagingLeast:
 		want = stagingLeast
-		base, code = d.api.HostAlloc(d.ctx, uint64(want))
+		b, code = d.staging.take(d, want)
 	}
 	if code != Success {
 		return nil, d.short(op, CallHostAlloc, code, driver.KindHost, uint64(want))
@@ -70,7 +74,7 @@ func (g *staging) take(op string, d *Device, n uintptr) (*stagingBlock, error) {
 	if g.block != nil {
 		g.small = append(g.small, g.block)
 	}
-	g.block = &stagingBlock{base, want}
+	g.block = b
 	return g.block, nil
 }
 
@@ -81,9 +85,59 @@ func (g *staging) close(d *Device) {
 		g.small = append(g.small, g.block)
 	}
 	for _, b := range g.small {
-		_ = d.give(CallHostFree, API.HostFree, b.base)
+	d.staging.put(d, b)
 	}
 	g.block, g.small = nil, nil
+}
+
+// stagingBlocks are what closed streams have left. To free them could mean to wait for other streams.
+type stagingBlocks struct {
+	mu    sync.Mutex
+	spare []*stagingBlock
+	bytes uintptr
+}
+
+// take returns a block of so many bytes at least, the smallest spare one or a new one.
+func (p *stagingBlocks) take(d *Device, want uintptr) (*stagingBlock, Code) {
+	p.mu.Lock()
+	best := -1
+	for i, b := range p.spare {
+		if b.size >= want && (best < 0 || b.size < p.spare[best].size) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		b := p.spare[best]
+		p.spare = slices.Delete(p.spare, best, best+1)
+		p.bytes -= b.size
+		p.mu.Unlock()
+		return b, Success
+	}
+	p.mu.Unlock()
+	base, code := d.api.HostAlloc(d.ctx, uint64(want))
+	return &stagingBlock{base, want}, code
+}
+
+func (p *stagingBlocks) put(d *Device, b *stagingBlock) {
+	p.mu.Lock()
+	keep := p.bytes+b.size <= stagingKept
+	if keep {
+		p.spare = append(p.spare, b)
+		p.bytes += b.size
+	}
+	p.mu.Unlock()
+	if !keep {
+		_ = d.give(CallHostFree, API.HostFree, b.base)
+	}
+}
+
+func (p *stagingBlocks) close(d *Device) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.spare {
+		_ = d.give(CallHostFree, API.HostFree, b.base)
+	}
+	p.spare, p.bytes = nil, 0
 }
 
 // stageIn copies pageable memory to the device, in pieces that the stream fetches itself.

@@ -34,6 +34,7 @@ var tests = []struct {
 	{"Copy/EveryPairOfKinds", anywhere, copyEveryPair},
 	{"Copy/OffsetsAndLengths", anywhere, copyOffsets},
 	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
+	{"Copy/StagingMemoryIsKept", onlySim, stagingIsKept},
 	{"Copy/OnTheHostOfABusyStream", anywhere, copyOnHostBusy},
 	{"Copy/PartlyPageLocked", anywhere, copyPartlyLocked},
 	{"Copy/Peers", anywhere, copyPeers},

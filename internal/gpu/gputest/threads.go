@@ -105,10 +105,10 @@ func blockedSync(h *Harness, t *testing.T) {
 	for i := range uint64(20) {
 		m, err := d.Alloc(driver.KindDevice, 1000, 0)
 		ok(t, err)
+		defer func() { ok(t, m.Free()) }() // which would wait for the gate
 		want := random(i, 1000)
 		write(t, other, whole(m), want)
 		same(t, "beside a blocked sync", read(t, other, whole(m)), want)
-		ok(t, m.Free())
 		ok(t, shut.Record(ev)) // the blocked stream takes work, too
 	}
 	select {

@@ -216,8 +216,14 @@ int ipc_close(struct ctx *c, u64 addr) {
         b->opens--;
         return ctx_state(c);
     }
-    if (watch_host(b, 0, b->size, true, self.call) == 0 && b->pending)
-        violation("in flight: %s closes memory %u with %u operations to run", self.call, b->id, b->pending);
+    int rc = in_flight(b) ? OK : ctx_settle(c);
+    if (rc != OK)
+        return rc;
+    wait_idle();
+    if (block_find(addr, &off, &alias) != b || b->kind != IMPORTED) {
+        violation("%s: closed twice", self.call);
+        return E_VALUE;
+    }
     block_release(b);
     return ctx_state(c);
 }

@@ -455,6 +455,8 @@ int stream_wait_value(struct stream *s, u64 addr, u64 value, u64 mask, u32 width
 int stream_write_value(struct stream *s, u64 addr, u64 value, u32 width);
 int stream_call(struct stream *s, void (*fn)(void *), void (*cb)(void *, int, void *), void *arg, u64 handle);
 int ctx_sync(struct ctx *c);
+bool in_flight(struct block *b);
+int ctx_settle(struct ctx *c); /* may release: the wait of a call that gives memory back */
 
 int event_new(struct ctx *c, u32 flags, u64 *out);
 struct event *event_get(struct ctx *c, u64 handle, bool any_device, int *code);

@@ -69,9 +69,13 @@ static struct block *start_of(u64 addr, const char *what) {
     return NULL;
 }
 
-static void in_flight(struct block *b) {
-    if (watch_host(b, 0, b->size, true, self.call) == 0 && b->pending && E.validate)
+/* Whether work still uses the memory that is to go, which is reported. */
+bool in_flight(struct block *b) {
+    if (watch_host(b, 0, b->size, true, self.call))
+        return true;
+    if (b->pending && E.validate)
         violation("in flight: %s ends memory %u with %u operations to run", self.call, b->id, b->pending);
+    return b->pending;
 }
 
 int engine_free(struct ctx *c, u64 addr, enum kind kind) {
@@ -86,7 +90,12 @@ int engine_free(struct ctx *c, u64 addr, enum kind kind) {
     }
     if (b->kind == DEVICE && b->dev != c->dev)
         violation("%s: memory of device %d while device %d is current", self.call, b->dev, c->dev);
-    in_flight(b);
+    int rc = in_flight(b) ? OK : ctx_settle(c);
+    if (rc != OK)
+        return rc;
+    wait_idle();
+    if (start_of(addr, "frees") != b)
+        return E_VALUE;
     block_release(b);
     return ctx_state(c);
 }
@@ -173,7 +182,14 @@ int engine_unregister(struct ctx *c, u64 addr) {
         violation("%s: not the start of a registered range", self.call);
         return E_NOT_REGISTERED;
     }
-    in_flight(b);
+    int rc = in_flight(b) ? OK : ctx_settle(c);
+    if (rc != OK)
+        return rc;
+    wait_idle();
+    if (block_find(addr, &off, &alias) != b || b->kind != REGISTERED) {
+        violation("%s: unregistered twice", self.call);
+        return E_NOT_REGISTERED;
+    }
     block_release(b);
     return ctx_state(c);
 }
