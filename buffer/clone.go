@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/hal"
 )
 
 // span is a range of bytes and a place where it is current.
@@ -95,11 +94,8 @@ func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi
 		return err
 	}
 	for _, x := range onHost {
-		if !s.m.ValidIn(x.lo, x.hi, coherence.Host) { // somebody else has found a failure
-			if err := s.lostIn(op, x.lo, x.hi); err != nil {
-				return err
-			}
-			return failure(op, hal.ErrInternal, "work under way failed")
+		if !s.m.ValidIn(x.lo, x.hi, coherence.Host) {
+			return s.badSince(op, x.lo, x.hi)
 		}
 	}
 	if err := dst.hold(cause{op: op, action: coherence.Overwrite}); err != nil {
@@ -139,7 +135,7 @@ func (s *storage) cloneOnDevice(dst *storage, x span, base uint64) error {
 	err = stream.Copy(dst.region(r, mem, lo, hi), src.region(x.lo, x.hi))
 	src.hazards.built(x.lo, x.hi)
 	s.record(src, stream, hazard{lo: x.lo, hi: x.hi})
-	dst.hang(r, lo, hi, s, x.place, x.lo)
+	dst.hang(r, s.unsure(x.place, x.lo, x.hi, lo))
 	dst.record(r, stream, hazard{lo: lo, hi: hi, write: true, copy: true, fresh: true, from: r.place})
 	if err != nil {
 		return err

@@ -53,11 +53,11 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 		return err
 	}
 	if err := s.yield(op, stream, b.lo, b.hi); err != nil {
-		_ = s.release(slot, gen)
+		_ = s.release(slot, gen, nil)
 		return err
 	}
 	mark, err := stream.Mark()
-	if rerr := s.release(slot, gen); err == nil {
+	if rerr := s.release(slot, gen, nil); err == nil {
 		err = rerr
 	}
 	if mark != nil {

@@ -337,41 +337,79 @@ func moved(e extent, parts []extent, old []byte) hazard {
 	return hazard{lo: e.lo, hi: e.hi, parts: parts, write: true, copy: true, fresh: true, from: coherence.Host, old: old}
 }
 
-// hang makes [lo, hi) of a new buffer's replica, copied from [base, ...) of one of another's at a place, as good as that.
-func (s *storage) hang(r *replica, lo, hi uint64, o *storage, place coherence.Place, base uint64) {
+// unsure lists the writes of which nobody knows yet whether they succeed and on which [lo, hi) at a place hangs, as hazards of a copy of
+// these bytes that begins at base. Each has a reference to its mark.
+func (s *storage) unsure(p coherence.Place, lo, hi, base uint64) (list []hazard) {
 	type write struct {
 		at coherence.Place
 		z  *hazard
 	}
 	var made []write
-	end := base + hi - lo
-	o.lists(func(p coherence.Place, h *hazards, _ *departure) {
+	s.lists(func(at coherence.Place, h *hazards, _ *departure) {
 		for i := range h.list {
-			if z := &h.list[i]; p == place && z.changes() && z.touches(base, end) {
-				made = append(made, write{p, z})
+			if z := &h.list[i]; at == p && z.changes() && z.touches(lo, hi) {
+				made = append(made, write{at, z})
 			}
 		}
 	})
 	for i := 0; i < len(made); i++ {
 		w := made[i]
-		o.lists(func(p coherence.Place, h *hazards, _ *departure) {
+		s.lists(func(at coherence.Place, h *hazards, _ *departure) {
 			for j := range h.list {
 				y := &h.list[j]
-				if w.z.madeOf(w.at, y, p) && !slices.ContainsFunc(made, func(x write) bool { return x.z == y }) {
-					made = append(made, write{p, y})
+				if w.z.madeOf(w.at, y, at) && !slices.ContainsFunc(made, func(x write) bool { return x.z == y }) {
+					made = append(made, write{at, y})
 				}
 			}
 		})
 	}
 	for _, w := range made {
 		w.z.each(func(from, to uint64) {
-			if from, to = max(from, base), min(to, end); w.z.ok || from >= to {
+			if from, to = max(from, lo), min(to, hi); w.z.ok || from >= to {
 				return
 			}
 			z := w.z.retained()
-			s.add(&r.hazards, hazard{lo: from - base + lo, hi: to - base + lo, mark: z.mark, stream: z.stream,
-				write: true, copy: true, fresh: true, from: r.place, base: true, under: true})
+			list = append(list, hazard{lo: from - lo + base, hi: to - lo + base, mark: z.mark, stream: z.stream,
+				write: true, copy: true, fresh: true, base: true, under: true})
 		})
+	}
+	return list
+}
+
+// unsureOf is unsure for what an access reads, to be copied to base. It is an error if somebody else has found since the access began that
+// the bytes are bad.
+func (s *storage) unsureOf(op string, slot uint32, base uint64) ([]hazard, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &s.accesses.slots[slot]
+	if !s.m.ValidIn(x.lo, x.hi, x.place) {
+		return nil, s.badSince(op, x.lo, x.hi)
+	}
+	return s.unsure(x.place, x.lo, x.hi, base), nil
+}
+
+// badSince is the error of an access to bytes of which somebody else has found a failure since it began.
+func (s *storage) badSince(op string, lo, hi uint64) error {
+	if err := s.lostIn(op, lo, hi); err != nil {
+		return err
+	}
+	return failure(op, hal.ErrInternal, "work under way failed")
+}
+
+// forget gives up the marks of hazards that become none.
+func forget(list []hazard) {
+	for _, z := range list {
+		if z.mark != nil {
+			z.mark.Release()
+		}
+	}
+}
+
+// hang makes bytes that are copied to a replica hang on what their source hangs on.
+func (s *storage) hang(r *replica, unsure []hazard) {
+	for _, z := range unsure {
+		z.from = r.place
+		s.add(&r.hazards, z)
 	}
 }
 

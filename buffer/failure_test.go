@@ -132,6 +132,54 @@ func TestCloneOfWhatFails(t *testing.T) {
 	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, b))
 }
 
+// So is what CopyFrom made of it, until it is copied again.
+func TestCopyFromWhatFails(t *testing.T) {
+	for _, within := range []bool{false, true} {
+		f, devs, s := openLinked(t, 2)
+		b := written(t, s[0], 8, 7)
+		src, err := b.Slice(0, 4)
+		require.NoError(t, err)
+		dst := newBuffer(t, []uint32{1, 2, 3, 4})
+		if within {
+			dst, err = b.Slice(4, 8)
+			require.NoError(t, err)
+		}
+		g, err := s[1].Gate()
+		require.NoError(t, err)
+		f.fail("Copy", 1)
+		require.NoError(t, src.Prefetch(s[1]))
+		require.NoError(t, b.Evict(ctx, devs[0]))
+		require.NoError(t, dst.CopyFrom(ctx, src))
+		require.NoError(t, g.Open())
+		require.NoError(t, s[1].Sync(ctx))
+		require.ErrorIs(t, dst.View(ctx, nothing), errLate)
+		require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
+		require.ErrorIs(t, src.View(ctx, nothing), errLate)
+		require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, src))
+		require.NoError(t, dst.CopyFrom(ctx, src))
+		require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, dst))
+	}
+}
+
+// A failure of what was there before does not concern a copy, though it is not known yet whether that will be good.
+func TestCopyFromEndsWhatWasThereBefore(t *testing.T) {
+	f, devs, s := openLinked(t, 3)
+	src, dst := written(t, s[1], 4, 7), written(t, s[0], 4, 1)
+	g, err := s[1].Gate()
+	require.NoError(t, err)
+	fill(t, s[1], src, 8)
+	f.fail("Copy", 1)
+	require.NoError(t, dst.Prefetch(s[1]))
+	require.NoError(t, dst.Evict(ctx, devs[0]))
+	require.NoError(t, dst.Prefetch(s[2]))
+	require.NoError(t, dst.CopyFrom(ctx, src))
+	require.Equal(t, coherence.Of(2), dst.State().Coherence.Valid, "%v", devs)
+	require.NoError(t, g.Open())
+	require.NoError(t, s[1].Sync(ctx))
+	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, dst))
+	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, src))
+}
+
 // What was written on bad bytes is lost, and said to be; what was written in place of them is not.
 func TestWriteOverFailedCopy(t *testing.T) {
 	for _, mode := range []coherence.Action{coherence.ReadWrite, coherence.Overwrite} {

@@ -144,6 +144,7 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 		return err
 	}
 	var to, from Lease
+	var unsure []hazard
 	written := false
 	return inOrder(b, src,
 		func() (func() error, error) {
@@ -151,8 +152,9 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 			to = Lease{b.s, slot, gen}
 			return func() error {
 				if written {
-					return to.Release()
+					return b.s.release(slot, gen, unsure)
 				}
+				forget(unsure)
 				b.s.leave(slot) // it was given no work
 				return nil
 			}, err
@@ -163,6 +165,10 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 			return from.Release, err
 		},
 		func() error {
+			var err error
+			if unsure, err = src.s.unsureOf(op, from.slot, b.lo); err != nil {
+				return err
+			}
 			if err := b.s.commit(ctx, op, to.slot); err != nil {
 				return err
 			}

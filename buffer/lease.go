@@ -62,5 +62,5 @@ func (l Lease) Release() error {
 	if l.s == nil {
 		return failure("release", hal.ErrClosed, "not a lease")
 	}
-	return l.s.release(l.slot, l.gen)
+	return l.s.release(l.slot, l.gen, nil)
 }

@@ -488,12 +488,13 @@ func (s *storage) bring(op string, stream *hal.Stream, action coherence.Action, 
 	return r, mem, nil
 }
 
-// release ends an access of a device.
-func (s *storage) release(slot, gen uint32) error {
+// release ends an access of a device. What it has written was copied from bytes that hang on unsure.
+func (s *storage) release(slot, gen uint32, unsure []hazard) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.accesses.get(slot, gen)
 	if x == nil {
+		forget(unsure)
 		return failure("release", hal.ErrClosed, "the lease was released before")
 	}
 	r := s.replica(x.place)
@@ -501,7 +502,14 @@ func (s *storage) release(slot, gen uint32) error {
 		_ = s.resolve("", 0, s.size, true)
 	}
 	err := x.stream.Use(x.mem)
-	s.record(r, x.stream, hazard{lo: x.lo, hi: x.hi, parts: x.parts, write: x.action != coherence.Read, fresh: x.action == coherence.Overwrite})
+	z := hazard{lo: x.lo, hi: x.hi, parts: x.parts, write: x.action != coherence.Read, fresh: x.action == coherence.Overwrite}
+	if len(unsure) > 0 {
+		z.base = true
+		s.record(r, x.stream, z) // which ends what was there before
+		s.hang(r, unsure)
+		z.base, z.copy, z.from = false, true, r.place
+	}
+	s.record(r, x.stream, z)
 	s.used(x)
 	s.ended(slot)
 	return err

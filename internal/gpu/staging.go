@@ -85,7 +85,7 @@ func (g *staging) close(d *Device) {
 		g.small = append(g.small, g.block)
 	}
 	for _, b := range g.small {
-	d.staging.put(d, b)
+		d.staging.put(d, b)
 	}
 	g.block, g.small = nil, nil
 }
