@@ -167,4 +167,7 @@ func (s *storage) ended(slot uint32) {
 		close(s.changed)
 		s.changed = nil
 	}
+	if g := s.host.guard; g != nil {
+		g.settle()
+	}
 }

@@ -6,9 +6,12 @@ import (
 )
 
 // mapForHost makes the host's replica touchable for the host, where host and a device take
-// turns. The work that this takes is a hazard of the replica, to be waited for like any other.
+// turns, and where it is guarded. The work that this takes is a hazard of the replica, to be waited for like any other.
 func (s *storage) mapForHost(write bool) error {
 	h := &s.host
+	if err := h.open(write); err != nil {
+		return err
+	}
 	want := turnHostReads
 	if write {
 		want = turnHostWrites

@@ -70,6 +70,7 @@ type hostReplica struct {
 	clean bool           // nothing but zeros so far
 
 	release func() // of an adopted slice
+	guard   *guard // that ptr points to, if the buffer is guarded
 
 	shares []*hal.Memory // the same bytes as devices know them, home included
 
@@ -123,8 +124,17 @@ func (s *storage) hold(c cause) error {
 		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
 			Detail: fmt.Sprintf("%d bytes are more than the host has", s.size)}
 	}
-	h.bytes = alignedBytes(s.size)
-	h.ptr = unsafe.Pointer(unsafe.SliceData(h.bytes))
+	if s.guarded {
+		g, err := newGuard(s, s.size)
+		if err != nil {
+			return err
+		}
+		h.guard, h.ptr = g, g.pointer()
+		g.watch()
+	} else {
+		h.bytes = alignedBytes(s.size)
+		h.ptr = unsafe.Pointer(unsafe.SliceData(h.bytes))
+	}
 	h.clean = true
 	s.m.Allocate(coherence.Host)
 	s.noteReplica(EventAlloc, nil, c)
@@ -160,7 +170,7 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 			return m
 		}
 	}
-	if h.mapper != nil {
+	if h.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted {
 		return nil
 	}
 	if h.ptr == nil {
@@ -423,7 +433,7 @@ func (s *storage) lock(stream *hal.Stream) (ordered bool) {
 	if h.home != nil && h.home.Device().Same(dev) {
 		return true
 	}
-	lockable := h.bytes != nil || h.adopted && h.home == nil
+	lockable := h.bytes != nil || h.guard != nil || h.adopted && h.home == nil
 	if !lockable || s.size < worthLocking || !dev.Caps().Has(hal.CapRegister) {
 		return false
 	}

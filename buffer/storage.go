@@ -28,6 +28,7 @@ type storage struct {
 	seq      uint64 // hazards so far
 	host     hostReplica
 	homeOn   *hal.Device // asked for by HostMemory
+	guarded  bool        // the host's replica, unless homeOn
 	devs     []*replica  // by place, from 1 on
 	accesses accesses
 	changed  chan struct{} // closed when an access ends, nil while nobody waits
@@ -46,7 +47,7 @@ type storage struct {
 var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
-	s := &storage{id: created.Add(1), elem: elem, size: size}
+	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)
@@ -90,7 +91,7 @@ func (s *storage) enter(ctx context.Context, op string, action coherence.Action,
 // ready reports whether an access of the host can begin with nothing to look for, copy or wait for, as most can.
 func (s *storage) ready(action coherence.Action, lo, hi uint64) bool {
 	h := &s.host
-	return !s.closed && s.accesses.open == 0 && h.ptr != nil && h.mapper == nil && len(h.hazards.list) == 0 &&
+	return !s.closed && s.accesses.open == 0 && h.ptr != nil && h.mapper == nil && h.guard == nil && len(h.hazards.list) == 0 &&
 		len(s.leaving) == 0 && len(s.lost) == 0 && (action == coherence.Read || s.frozen == 0) &&
 		(action == coherence.Overwrite || s.m.ValidIn(lo, hi, coherence.Host))
 }
@@ -165,6 +166,9 @@ func (s *storage) reserve(ctx context.Context, op string, action coherence.Actio
 		}
 	}
 	s.accesses.slots[slot].begun(op)
+	if g := s.host.guard; g != nil {
+		g.settle()
+	}
 	return slot, nil
 }
 
@@ -605,8 +609,11 @@ func (s *storage) dropHost(keep func(error), c cause) {
 	if pooled {
 		keep(h.hazards.handBack(h.block, h.home.Device()))
 	}
+	if h.guard != nil {
+		h.guard.abandon()
+	}
 	h.hazards.clear()
-	h.block, h.base = pool.Block{}, 0
+	h.block, h.base, h.guard = pool.Block{}, 0, nil
 	h.ptr, h.bytes, h.home, h.shares, h.locks, h.mapper = nil, nil, nil, nil, nil, nil
 	h.mapped, h.clean = turnDevice, false
 }

@@ -1,0 +1,185 @@
+package buffer
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// guardAll is whether every buffer is guarded.
+var guardAll = slices.Contains(strings.Split(os.Getenv("HALYARD_DEBUG"), ","), "guard")
+
+// Guarded is for finding slices that outlive the access which gave them: one kept from [Buffer.View], say, through which stale
+// bytes would be read or a write be lost; and for writes to what was asked for to read. The host's replica is then memory of the
+// system's, in whole pages, that nobody can read while no access of the host is open and no copy uses it, nor write if those
+// only read. Go reports "unexpected fault address" where a slice is used all the same, with the stack. The word guard in
+// HALYARD_DEBUG guards every buffer of the process.
+//
+// A guarded buffer is for tests: devices that share the host's memory get a copy of their own, accesses of the host make
+// two system calls, and the addresses of the last thousand host replicas stay taken after Close, so that a later use is
+// noticed as well. It does not concern memory that the program brought or asked for, by [AdoptSlice] or [HostMemory]. It works on
+// Linux; elsewhere the host's replica cannot be had, and the error is of kind ErrUnsupported.
+func Guarded() Option { return func(s *storage) { s.guarded = true } }
+
+// guard is the host's replica as memory that can be made inaccessible. The storage's lock is held for all of its methods.
+type guard struct {
+	s        *storage
+	pages    []byte
+	level    level
+	watching bool // a goroutine is to look when copies are done
+}
+
+// level is what can be done with the memory.
+type level uint8
+
+const (
+	shut level = iota
+	readable
+	writable
+)
+
+// newGuard takes zeroed memory for n bytes from the system.
+func newGuard(s *storage, n uint64) (*guard, error) {
+	page := uint64(os.Getpagesize())
+	pages, err := mapPages(int((n + page - 1) / page * page))
+	if err != nil {
+		return nil, guardError(err)
+	}
+	return &guard{s: s, pages: pages, level: writable}, nil
+}
+
+func guardError(err error) error {
+	return &hal.Error{Op: "host replica", Device: -1, Kind: guardKind(err), Err: err, Detail: "guarded memory"}
+}
+
+func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
+
+// open lets the host at its replica, until nothing needs it.
+func (h *hostReplica) open(write bool) error {
+	g := h.guard
+	if g == nil {
+		return nil
+	}
+	want := levelOf(write)
+	if g.level < want {
+		if err := protect(g.pages, want); err != nil {
+			return guardError(err)
+		}
+		g.level = want
+	}
+	g.watch()
+	return nil
+}
+
+// watch has a goroutine settle when the copies that use the memory are done.
+func (g *guard) watch() {
+	if g.watching {
+		return
+	}
+	g.watching = true
+	go func() {
+		s := g.s
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for pause := firstAsk; s.host.guard == g && s.host.hazards.busy(); pause = min(2*pause, lastAsk) {
+			s.mu.Unlock()
+			time.Sleep(pause)
+			s.mu.Lock()
+		}
+		g.watching = false
+		if s.host.guard == g {
+			g.settle()
+		}
+	}()
+}
+
+// Marks that are kept to wait for would keep a device from closing, so the goroutines ask now and then.
+const (
+	firstAsk = 20 * time.Microsecond
+	lastAsk  = 2 * time.Millisecond
+)
+
+// settle lets the host do what somebody needs, and no more. If the system does not, more is possible.
+func (g *guard) settle() {
+	want := shut
+	for i := range g.s.accesses.slots {
+		if x := &g.s.accesses.slots[i]; x.open && x.stream == nil {
+			want = max(want, levelOf(x.action != coherence.Read))
+		}
+	}
+	for i := range g.s.host.hazards.list {
+		if z := &g.s.host.hazards.list[i]; !z.over() {
+			want = max(want, levelOf(z.write))
+			g.watch()
+		}
+	}
+	if want < g.level && protect(g.pages, want) == nil {
+		g.level = want
+	}
+}
+
+func levelOf(write bool) level {
+	if write {
+		return writable
+	}
+	return readable
+}
+
+// abandon gives the memory, but not the addresses, back when the work is done that uses it.
+func (g *guard) abandon() {
+	var streams []*hal.Stream
+	for i := range g.s.host.hazards.list {
+		if z := &g.s.host.hazards.list[i]; !z.over() {
+			streams = append(streams, z.stream)
+		}
+	}
+	if len(streams) == 0 {
+		retire(g.pages)
+		return
+	}
+	go func() {
+		for _, s := range streams {
+			for pause := firstAsk; ; pause = min(2*pause, lastAsk) {
+				if idle, err := s.Idle(); idle || err != nil {
+					break
+				}
+				time.Sleep(pause)
+			}
+		}
+		retire(g.pages)
+	}()
+}
+
+// retired are the pages of guards that are gone, for a while.
+var retired struct {
+	sync.Mutex
+	list [][]byte
+}
+
+const mostRetired = 1000
+
+func retire(pages []byte) {
+	discard(pages)
+	retired.Lock()
+	defer retired.Unlock()
+	if retired.list = append(retired.list, pages); len(retired.list) > mostRetired {
+		unmapPages(retired.list[0])
+		retired.list = slices.Delete(retired.list, 0, 1)
+	}
+}
+
+// busy reports whether work of the hazards goes on.
+func (h *hazards) busy() bool {
+	return slices.ContainsFunc(h.list, func(z hazard) bool { return !z.over() })
+}
+
+func (z *hazard) over() bool {
+	done, _ := z.state()
+	return done
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package buffer
+
+import (
+	"errors"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+func mapPages(int) ([]byte, error) { return nil, errors.New("only on Linux") }
+
+func unmapPages([]byte) {}
+
+func guardKind(error) error { return hal.ErrUnsupported }
+
+func protect([]byte, level) error { return nil }
+
+func discard([]byte) {}
