@@ -46,7 +46,7 @@ func (s *memoryState) leaked() {
 	s.dev.reportLeak(s.describe())
 	s.dev.strike(&s.child)
 	if first, finish := s.handle.close(); first && finish {
-		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish(false) })
+		s.reap(func() bool { return true }, func() { _ = s.finish(false) })
 	}
 }
 

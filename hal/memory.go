@@ -149,8 +149,8 @@ func (m *Memory) Bytes() ([]byte, error) {
 
 // Close gives the memory back once the work that uses it has finished; it does not wait. That includes copies to and
 // from the host whose other end lies in the slice that Bytes gave. Of host memory that was registered, and is
-// named by its own bytes, it knows nothing: wait for such copies first. A driver whose calls would wait for other work of the
-// device, as CUDA's and HIP's do, is not called while the program holds a [Gate] shut.
+// named by its own bytes, it knows nothing: wait for such copies first. What the driver itself waits for is another matter: CUDA's and
+// HIP's calls may wait for other work of the device, and are not made while the program holds a [Gate] shut.
 func (m *Memory) Close() error {
 	first, finish := m.s.handle.close()
 	if !first {
@@ -219,13 +219,18 @@ func (s *memoryState) finish(closing bool) error {
 }
 
 func (s *memoryState) freeAfter(waits []func() bool) error {
-	s.dev.reaper.add(func() bool {
+	s.reap(func() bool {
 		for len(waits) > 0 && waits[0]() {
 			waits = waits[1:]
 		}
 		return len(waits) == 0 && s.beginFree()
 	}, func() { _ = s.free(false) })
 	return nil
+}
+
+// reap leaves finish, which frees the memory, to the reaper.
+func (s *memoryState) reap(ready func() bool, finish func()) {
+	s.dev.reaper.put(reaped{ready, finish, s.freeWaits})
 }
 
 // beginFree reports whether the memory may be freed as far as gates are concerned; free comes next then.

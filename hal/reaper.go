@@ -15,6 +15,9 @@ type reaper struct {
 	items   []reaped
 	running bool
 
+	slow  []func() // that may wait for other work, and are called one after the other on a goroutine of their own
+	slows bool     // while it runs
+
 	outside  int           // functions that run apart
 	sweeping int           // sweeps under way
 	asked    int           // items that they hold
@@ -24,6 +27,7 @@ type reaper struct {
 type reaped struct {
 	ready  func() bool
 	finish func()
+	slow   bool // finish may wait for other work
 }
 
 const (
@@ -33,10 +37,12 @@ const (
 
 func (r *reaper) init() { r.idle.L = &r.mu }
 
-func (r *reaper) add(ready func() bool, finish func()) {
+func (r *reaper) add(ready func() bool, finish func()) { r.put(reaped{ready: ready, finish: finish}) }
+
+func (r *reaper) put(it reaped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.items = append(r.items, reaped{ready, finish})
+	r.items = append(r.items, it)
 	if !r.running {
 		r.running = true
 		go r.run()
@@ -78,11 +84,14 @@ func (r *reaper) sweep() int {
 	n, total := 0, len(items)
 	kept := items[:0]
 	for _, it := range items {
-		if it.ready() {
+		switch {
+		case !it.ready():
+			kept = append(kept, it)
+		case it.slow:
+			r.later(it.finish)
+		default:
 			it.finish()
 			n++
-		} else {
-			kept = append(kept, it)
 		}
 	}
 	clear(items[len(kept):])
@@ -96,6 +105,33 @@ func (r *reaper) sweep() int {
 	return n
 }
 
+// later calls what may wait.
+func (r *reaper) later(finish func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slow = append(r.slow, finish)
+	if !r.slows {
+		r.slows = true
+		go r.runSlow()
+	}
+}
+
+func (r *reaper) runSlow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.slow) > 0 {
+		finish := r.slow[0]
+		r.mu.Unlock()
+		finish()
+		r.mu.Lock()
+		r.slow[0] = nil
+		r.slow = r.slow[1:]
+		r.finished.Add(1)
+	}
+	r.slow, r.slows = nil, false
+	r.idle.Broadcast()
+}
+
 // count is the number of items finished so far.
 func (r *reaper) count() uint64 { return r.finished.Load() }
 
@@ -105,7 +141,7 @@ func (r *reaper) collect(since uint64) bool {
 	r.sweep()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.sweeping > 0 {
+	for r.sweeping > 0 || r.slows {
 		r.idle.Wait()
 	}
 	return r.finished.Load() != since
@@ -129,14 +165,14 @@ func (r *reaper) apart(fn func()) {
 func (r *reaper) pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.items) + r.asked + r.outside
+	return len(r.items) + r.asked + len(r.slow) + r.outside
 }
 
 // drain waits until everything has been given back.
 func (r *reaper) drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.items)+r.asked+r.outside > 0 || r.running {
+	for len(r.items)+r.asked+r.outside > 0 || r.running || r.slows {
 		r.idle.Wait()
 	}
 }

@@ -16,6 +16,7 @@ type Backend struct {
 	driver.Backend
 	Make   func()       // before a stream, an event or memory is made
 	Copy   func()       // in place of a copy to or from the host, which does nothing else then
+	Free   func()       // before memory is freed that was allocated since this was set
 	Record func()       // before an event is recorded
 	Query  func(*Event) // before an event is queried
 
@@ -56,7 +57,11 @@ func (d *device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
 
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	d.making()
-	return d.Device.Alloc(kind, size, align)
+	m, err := d.Device.Alloc(kind, size, align)
+	if err == nil && d.b.Free != nil {
+		m = &memory{m, d.b}
+	}
+	return m, err
 }
 
 func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
@@ -79,7 +84,7 @@ func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 		f()
 		return nil
 	}
-	return s.Stream.CopyIn(dst, src)
+	return s.Stream.CopyIn(raw(dst), src)
 }
 
 func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
@@ -87,7 +92,7 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 		f()
 		return nil
 	}
-	return s.Stream.CopyOut(dst, src)
+	return s.Stream.CopyOut(dst, raw(src))
 }
 
 func (s *stream) Record(e driver.Event) error {
