@@ -79,3 +79,49 @@ func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
 }
+
+// Memory stays for the marks that it was kept for, of whatever device, and holds nobody else up.
+func TestMemoryIsKeptForMarks(t *testing.T) {
+	ctx := context.Background()
+	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "here"}), 0)
+	require.NoError(t, err)
+	other, err := hal.OpenWith(ctx, host.New(host.Options{Name: "there"}), 0)
+	require.NoError(t, err)
+	s, err := other.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	m, err := d.Alloc(hal.KindDevice, 64, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, m.KeepFor(nil), hal.ErrInvalidArgument)
+
+	before, err := s.Mark()
+	require.NoError(t, err)
+	require.NoError(t, s.Sync(ctx))
+	require.NoError(t, m.KeepFor(before))
+	before.Release()
+	require.Zero(t, d.Usage().Pending, "for work that has finished")
+
+	g, err := s.Gate()
+	require.NoError(t, err)
+	for range 3 {
+		mark, err := s.Mark()
+		require.NoError(t, err)
+		require.NoError(t, m.KeepFor(mark))
+		mark.Release()
+	}
+	require.NoError(t, m.Close())
+	late, err := s.Mark()
+	require.NoError(t, err)
+	require.ErrorIs(t, m.KeepFor(late), hal.ErrClosed)
+	late.Release()
+	require.EqualValues(t, 64, d.Usage().Held)
+	next, err := d.Alloc(hal.KindDevice, 32, 0)
+	require.NoError(t, err)
+	require.NoError(t, next.Close())
+	require.EqualValues(t, 64, d.Usage().Held)
+	require.NoError(t, g.Open())
+	require.NoError(t, d.Reclaim(ctx))
+	require.Zero(t, d.Usage().Held)
+	require.NoError(t, s.Close())
+	require.NoError(t, other.Close())
+	require.NoError(t, d.Close())
+}

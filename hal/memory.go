@@ -31,7 +31,8 @@ type memoryState struct {
 	mapped    atomic.Bool
 	extra     *extra // nil if there is nothing
 
-	exposed atomic.Bool // the program has its bytes
+	exposed atomic.Bool  // the program has its bytes
+	kept    atomic.Int32 // marks that have not been passed, for which it stays
 
 	// last is the stream that used the memory last; first and more are all since the start.
 	last  atomic.Pointer[streamState]
@@ -157,13 +158,40 @@ func (m *Memory) Close() error {
 		return nil
 	}
 	m.cleanup.Stop()
-	if finish && m.s.last.Load() == nil && m.s.beginFree() {
+	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {
 		return m.s.free(true)
 	}
 	m.s.dev.strike(&m.s.child)
 	if finish {
 		return m.s.finish(true)
 	}
+	return nil
+}
+
+// KeepFor tells the library that the marked work, of whatever device, uses the memory, so that closing it waits for that as well.
+// The caller keeps its reference to the mark. Until the work has finished it counts as pending at the memory's device.
+func (m *Memory) KeepFor(mark *Mark) error {
+	const op = "keep"
+	switch {
+	case mark == nil:
+		return m.s.dev.failure(op, ErrInvalidArgument, "nil mark")
+	case !m.s.enter():
+		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
+	}
+	defer m.s.leave()
+	if done, err := mark.Done(); done || err != nil {
+		return nil // how the work ended is for its owner to find
+	}
+	s, dev := m.s, m.s.dev
+	mark.pin()
+	s.kept.Add(1)
+	dev.reaper.add(func() bool {
+		done, err := mark.Done()
+		return done || err != nil
+	}, func() {
+		s.kept.Add(-1)
+		go mark.unpin() // which may be what its device waits for to close
+	})
 	return nil
 }
 
@@ -211,6 +239,9 @@ func (s *memoryState) finish(closing bool) error {
 		if w := t.pendingWork(); w != nil {
 			waits = append(waits, w)
 		}
+	}
+	if s.kept.Load() > 0 {
+		waits = append(waits, func() bool { return s.kept.Load() == 0 })
 	}
 	if len(waits) == 0 && s.beginFree() {
 		return s.free(closing)

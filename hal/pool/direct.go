@@ -79,21 +79,10 @@ func own(a Allocator, b Block) error {
 	return nil
 }
 
-// keepFor makes hal keep a memory that is about to be closed until the marks are passed, and
-// releases them.
+// keepFor makes hal keep a memory until the marks are passed, and releases them.
 func keepFor(mem *hal.Memory, fence []*hal.Mark) {
-	if fence = passed(fence); len(fence) == 0 {
-		return
+	for _, m := range fence {
+		_ = mem.KeepFor(m)
 	}
-	defer releaseAll(fence)
-	// A stream that does nothing but wait: hal keeps memory for the streams that use it, closed
-	// ones included.
-	s, err := mem.Device().NewStream(hal.StreamOptions{})
-	if err != nil {
-		return // the device is lost, and its memory with it
-	}
-	if waitAll(s, fence) {
-		_ = s.Use(mem)
-	}
-	_ = s.Close()
+	releaseAll(fence)
 }

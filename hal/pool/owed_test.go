@@ -8,7 +8,9 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/faulty"
 	"github.com/go-halyard/halyard/internal/hooked"
 )
 
@@ -119,4 +121,23 @@ func TestCloseDuringFree(t *testing.T) {
 	open()
 	require.NoError(t, p.Close())
 	require.NotZero(t, held)
+}
+
+// Memory waits for the uses of a freed block though the device has no more streams to give.
+func TestFreeWithoutAnotherStream(t *testing.T) {
+	f := faulty.New(host.New(host.Options{Discrete: 1}))
+	d, err := hal.OpenWith(ctx, f, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	s := newStream(t, openHost(t, 2, 256*mib))
+	b := alloc(t, pool.Direct(d), nil, 4*kib)
+	open := shut(t, s)
+	m, err := s.Mark()
+	require.NoError(t, err)
+	require.NoError(t, b.Use(m))
+	m.Release()
+	f.Fail(1, driver.ErrOutOfMemory)
+	free(t, b, nil)
+	f.Fail(0, driver.ErrOutOfMemory)
+	keptUntil(t, d, open)
 }
