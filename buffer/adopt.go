@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -130,7 +131,7 @@ func alignmentOf(addresses uint64) uint64 {
 type lastUse struct {
 	release func()
 	streams []*hal.Stream
-	devs    []*hal.Device
+	left    atomic.Int32 // memories that are not given back, and one for the streams
 }
 
 // lastUse takes the release function of the host's replica, which is about to be dropped; nil if it has none.
@@ -139,6 +140,7 @@ func (h *hostReplica) lastUse() *lastUse {
 		return nil
 	}
 	u := &lastUse{release: h.release}
+	u.left.Store(1)
 	h.release = nil
 	for i := range h.hazards.list {
 		z := &h.hazards.list[i]
@@ -151,43 +153,39 @@ func (h *hostReplica) lastUse() *lastUse {
 			u.streams = append(u.streams, z.stream)
 		}
 	}
-	for _, m := range h.shares {
-		u.devs = append(u.devs, m.Device())
-	}
-	for _, l := range h.locks {
-		if l.mem != nil {
-			u.devs = append(u.devs, l.dev)
-		}
-	}
 	return u
+}
+
+// close closes what a device knows of the slice, or of no slice if u is nil.
+func (u *lastUse) close(m *hal.Memory) error {
+	if u == nil {
+		return m.Close()
+	}
+	u.left.Add(1)
+	return m.CloseThen(func() {
+		if u.left.Add(-1) == 0 {
+			go u.release() // which may close the device that is waiting for this
+		}
+	})
 }
 
 // over calls release once nothing uses the slice. What devices know of it has been closed.
 func (u *lastUse) over() {
-	idle := func() bool {
-		for _, t := range u.streams {
-			if done, err := t.Idle(); !done && err == nil {
-				return false
-			}
+	done := func() {
+		if u.left.Add(-1) == 0 {
+			u.release()
 		}
-		for _, d := range u.devs {
-			if d.Usage().Pending > 0 {
-				return false
-			}
-		}
-		return true
 	}
-	if idle() {
-		u.release()
-		return
+	for _, t := range u.streams {
+		if idle, err := t.Idle(); !idle && err == nil {
+			go func() {
+				for _, t := range u.streams {
+					_ = t.Drain(context.Background())
+				}
+				done()
+			}()
+			return
+		}
 	}
-	go func() {
-		for _, t := range u.streams {
-			_ = t.Drain(context.Background())
-		}
-		for _, d := range u.devs {
-			_ = d.Reclaim(context.Background()) // a device that is closed has given everything back
-		}
-		u.release()
-	}()
+	done()
 }

@@ -178,6 +178,30 @@ func TestAdoptedSliceIsUsedInPlaceAndReleasedAfterItsLastUse(t *testing.T) {
 	require.True(t, released, "by Close, when nothing is under way")
 }
 
+// The release of a slice does not wait for what else a device has to give back.
+func TestAdoptedSliceIsReleasedBesideOtherWork(t *testing.T) {
+	d := openMany(t, "one", 1, 0)[0]
+	s, busy := newStream(t, d), newStream(t, d)
+	var released atomic.Bool
+	b, err := buffer.AdoptSlice(make([]int64, 1<<14), func() { released.Store(true) })
+	require.NoError(t, err)
+	l, err := b.Acquire(s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.True(t, d.Unified())
+	require.NoError(t, l.Release())
+	require.NoError(t, s.Sync(ctx))
+	other, err := d.Alloc(hal.KindDevice, 64, 0)
+	require.NoError(t, err)
+	g, err := busy.Gate()
+	require.NoError(t, err)
+	require.NoError(t, busy.Fill(other.All(), hal.Zero))
+	require.NoError(t, other.Close())
+	require.NoError(t, b.Close())
+	require.Eventually(t, released.Load, patience, tick)
+	require.Equal(t, 1, d.Usage().Pending)
+	require.NoError(t, g.Open())
+}
+
 func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	if !d.Caps().Has(hal.CapAdopt) {

@@ -272,7 +272,7 @@ func (s *storage) evictHost(ctx context.Context, c cause, begin time.Time) error
 	}
 	s.noteEviction(&h.replica, c, begin)
 	var first error
-	s.dropHost(func(err error) {
+	s.dropHost(nil, func(err error) {
 		if first == nil {
 			first = err
 		}

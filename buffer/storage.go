@@ -575,7 +575,7 @@ func (s *storage) shut() (u *lastUse, err error) {
 	}
 	s.leaving = nil
 	u = s.host.lastUse()
-	s.dropHost(keep, c)
+	s.dropHost(u, keep, c)
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
@@ -583,8 +583,8 @@ func (s *storage) shut() (u *lastUse, err error) {
 	return u, first
 }
 
-// dropHost gives the host's replica back.
-func (s *storage) dropHost(keep func(error), c cause) {
+// dropHost gives the host's replica back. u is the last use of an adopted one.
+func (s *storage) dropHost(u *lastUse, keep func(error), c cause) {
 	h := &s.host
 	if h.ptr != nil || h.mapper != nil {
 		s.noteReplica(EventFree, nil, c)
@@ -598,12 +598,12 @@ func (s *storage) dropHost(keep func(error), c cause) {
 	pooled := h.block.Live()
 	for _, m := range h.shares {
 		if m != h.home || !pooled {
-			keep(m.Close())
+			keep(u.close(m))
 		}
 	}
 	for _, l := range h.locks {
 		if l.mem != nil {
-			keep(l.mem.Close())
+			keep(u.close(l.mem))
 		}
 	}
 	if pooled {

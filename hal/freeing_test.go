@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -123,5 +124,36 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	require.Zero(t, d.Usage().Held)
 	require.NoError(t, s.Close())
 	require.NoError(t, other.Close())
+	require.NoError(t, d.Close())
+}
+
+func TestCloseThen(t *testing.T) {
+	ctx := context.Background()
+	d, err := hal.OpenWith(ctx, host.New(host.Options{}), 0)
+	require.NoError(t, err)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	calls := make(chan string, 10)
+	closing := func(m *hal.Memory, what string) { require.NoError(t, m.CloseThen(func() { calls <- what })) }
+	idle, err := d.Register(make([]byte, 64))
+	require.NoError(t, err)
+	closing(idle, "idle")
+	require.Equal(t, "idle", <-calls, "by CloseThen itself")
+	closing(idle, "again")
+
+	var gone []string
+	busy, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(new([64]byte))), Size: 64,
+		Release: func() { gone = append(gone, "released") }})
+	require.NoError(t, err)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(busy.All(), hal.Zero))
+	require.NoError(t, busy.CloseThen(func() { gone = append(gone, "given"); calls <- "busy" }))
+	require.Empty(t, calls)
+	require.NoError(t, g.Open())
+	require.Equal(t, "busy", <-calls)
+	require.Equal(t, []string{"released", "given"}, gone)
+	require.Empty(t, calls, "what was closed before")
+	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
 }

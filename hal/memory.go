@@ -55,6 +55,21 @@ const (
 type extra struct {
 	keep    []byte // host memory of a registration
 	release func() // of the program
+	then    func() // as CloseThen
+}
+
+// told is what the program wants to be called when the memory has been given back, nil for nothing.
+func (x *extra) told() func() {
+	switch {
+	case x == nil:
+		return nil
+	case x.release == nil || x.then == nil:
+		if x.then != nil {
+			return x.then
+		}
+		return x.release
+	}
+	return func() { x.release(); x.then() }
 }
 
 // newMemory makes a memory of the driver's an object of the device, or gives it back if the device was closed meanwhile.
@@ -157,6 +172,28 @@ func (m *Memory) Close() error {
 	if !first {
 		return nil
 	}
+	return m.close(finish)
+}
+
+// CloseThen is Close, and calls given when the memory has been given back: before it returns if nothing is under way, else on a
+// goroutine of its own, for which the device waits when it is closed. It does not if the memory was closed before.
+func (m *Memory) CloseThen(given func()) error {
+	if !m.s.enter() {
+		return nil
+	}
+	if first, _ := m.s.handle.close(); !first {
+		m.s.leave()
+		return nil
+	}
+	if m.s.extra == nil {
+		m.s.extra = &extra{}
+	}
+	m.s.extra.then = given
+	return m.close(m.s.handle.leave())
+}
+
+// close gives the memory back, or leaves that to the last call under way.
+func (m *Memory) close(finish bool) error {
 	m.cleanup.Stop()
 	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {
 		return m.s.free(true)
@@ -273,11 +310,8 @@ func (s *memoryState) free(closing bool) error {
 	if s.freeWaits {
 		frees.end()
 	}
-	var tell func()
-	if s.extra != nil {
-		tell = s.extra.release
-		s.extra = nil
-	}
+	tell := s.extra.told()
+	s.extra = nil
 	dev := s.dev
 	dev.mu.Lock()
 	last := dev.unlink(&s.child)
