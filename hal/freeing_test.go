@@ -2,6 +2,7 @@ package hal_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -142,7 +143,9 @@ func TestCloseThen(t *testing.T) {
 	closing(idle, "again")
 
 	var gone []string
-	busy, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(new([64]byte))), Size: 64,
+	bytes := make([]byte, 64)
+	defer runtime.KeepAlive(bytes)
+	busy, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(&bytes[0])), Size: 64,
 		Release: func() { gone = append(gone, "released") }})
 	require.NoError(t, err)
 	g, err := s.Gate()
