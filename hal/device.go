@@ -41,6 +41,9 @@ type deviceState struct {
 	crossings   []*crossing               // to and from the device
 	values      sync.Map
 
+	frees      *driverFrees
+	closeWaits atomic.Bool // to close the vendor's device, or memory of it, may be to wait for gates
+
 	reaper      reaper
 	finishedAll latch // the vendor's device is closed
 }
@@ -58,6 +61,10 @@ func newDevice(b driver.Backend, drv driver.Device) *Device {
 	s := &deviceState{drv: drv, info: drv.Info()}
 	if s.info.Backend == "" {
 		s.info.Backend = b.Name()
+	}
+	s.frees = frees.of(s.info.Backend)
+	if w, ok := drv.(driver.FreeWaiter); ok && w.FreeWaits() {
+		s.closeWaits.Store(true)
 	}
 	s.children.prev, s.children.next = &s.children, &s.children
 	s.none.L = &s.mu
@@ -162,7 +169,22 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 // collect gives back what nothing uses any more, and reports whether that was anything since the count was taken.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.closeIdleCrossings()
+	s.trim()
 	return s.reaper.collect(since) || idle
+}
+
+// trim has the driver give back what it keeps for later, unless that could be to wait for a gate.
+func (s *deviceState) trim() {
+	t, ok := s.drv.(driver.Trimmer)
+	if !ok {
+		return
+	}
+	s.reaper.put(reaped{func() bool { return true }, func() {
+		if frees.begin(s.frees) {
+			t.Trim()
+			frees.end()
+		}
+	}, true})
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
@@ -256,7 +278,8 @@ func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
 }
 
 // Close closes the device. While memory, streams, events or gates of it are open it
-// fails with ErrBusy and names them. It waits for work under way on objects that
+// fails with ErrBusy and names them; so it does, on CUDA and HIP, while the program holds another device of the driver
+// shut by a [Gate], for which the driver might wait. It waits for work under way on objects that
 // have been closed already, and for calls under way.
 func (d *Device) Close() error {
 	s := d.s
@@ -269,6 +292,10 @@ func (d *Device) Close() error {
 		err := s.failure("close", ErrBusy, "still open: %s", s.listChildren())
 		s.mu.Unlock()
 		return err
+	}
+	if s.closeWaits.Load() && frees.held(s.frees) {
+		s.mu.Unlock()
+		return s.failure("close", ErrBusy, "the driver may wait for a gate that is shut")
 	}
 	s.stay() // so that it is this call that finishes, unless others are under way
 	s.handle.close()
@@ -520,6 +547,7 @@ func (d *Device) Reclaim(ctx context.Context) error {
 		return err
 	}
 	d.s.closeIdleCrossings()
+	d.s.trim()
 	idle := func() (bool, error) {
 		d.s.reaper.sweep()
 		return d.s.reaper.pending() == 0, nil

@@ -54,31 +54,115 @@ func TestFreeThatWaits(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// Memory whose free may wait is not freed while the program holds a gate shut, on whatever stream.
+// Memory whose free may wait is not freed while the program holds a gate shut for which the driver might wait.
 func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	ctx := context.Background()
 	freed := make(chan struct{}, 10)
 	b := &hooked.Backend{Backend: host.New(host.Options{}), Free: func() { freed <- struct{}{} }}
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
-	elsewhere := openNamed(t, "elsewhere", 0, 0)
-	s, err := elsewhere.NewStream(hal.StreamOptions{})
+	same, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
+	s, other := openStream(t, same), openStream(t, openNamed(t, "elsewhere", 0, 0))
+	closeOne := func() {
+		m, err := d.Alloc(hal.KindDevice, 64, 0)
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+	}
+	closeOne()
+	require.Len(t, freed, 1, "at once without a gate")
+
 	g, err := s.Gate()
 	require.NoError(t, err)
-	m, err := d.Alloc(hal.KindDevice, 64, 0)
-	require.NoError(t, err)
-	require.NoError(t, m.Close())
+	closeOne()
 	require.Equal(t, 1, d.Usage().Pending)
-	require.Empty(t, freed)
+	require.Len(t, freed, 1, "a gate of another device of the driver")
+	require.ErrorIs(t, d.Close(), hal.ErrBusy)
 	require.NoError(t, g.Open())
 	require.NoError(t, d.Reclaim(ctx))
-	require.Len(t, freed, 1)
-	m, err = d.Alloc(hal.KindDevice, 64, 0)
+	require.Len(t, freed, 2)
+
+	g, err = other.Gate()
 	require.NoError(t, err)
-	require.NoError(t, m.Close())
-	require.Len(t, freed, 2, "at once without a gate")
+	closeOne()
+	require.Len(t, freed, 3, "a gate that no stream of the driver waits for")
+	m, err := other.Mark()
+	require.NoError(t, err)
+	require.NoError(t, s.WaitMark(m))
+	m.Release()
+	closeOne()
+	require.Len(t, freed, 3, "a gate that a stream of the driver waits for")
+	require.NoError(t, g.Open())
+	require.NoError(t, d.Reclaim(ctx))
+	require.Len(t, freed, 4)
+	require.NoError(t, s.Sync(ctx))
 	require.NoError(t, s.Close())
+	require.NoError(t, other.Close())
+	require.NoError(t, same.Close())
+	require.NoError(t, d.Close())
+}
+
+func openStream(t *testing.T, d *hal.Device) *hal.Stream {
+	t.Helper()
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	return s
+}
+
+// A goroutine that is about to shut a gate holds nothing up that the frees under way wait for.
+func TestGateDuringFreeThatWaits(t *testing.T) {
+	ctx := context.Background()
+	started, first := make(chan struct{}), make(chan struct{}, 1)
+	first <- struct{}{}
+	b := &hooked.Backend{Backend: host.New(host.Options{})}
+	d, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	var large [2]*hal.Memory
+	for i := range large {
+		large[i], err = d.Alloc(hal.KindDevice, 64<<20, 0)
+		require.NoError(t, err)
+	}
+	s, slow, u, v := openStream(t, d), openStream(t, d), openStream(t, d), openStream(t, d)
+	b.Free = func() {
+		select {
+		case <-first:
+			started <- struct{}{}
+			_ = s.Sync(ctx)
+		default:
+		}
+	}
+	var mems [2]*hal.Memory
+	for i := range mems {
+		mems[i], err = d.Alloc(hal.KindDevice, 64, 0)
+		require.NoError(t, err)
+	}
+	for range 20 {
+		require.NoError(t, slow.Fill(large[0].All(), hal.Zero))
+	}
+	require.NoError(t, u.Fill(large[1].All(), hal.Zero))
+	require.NoError(t, u.Fill(mems[1].All(), hal.Zero))
+	require.NoError(t, slow.Close())
+	require.NoError(t, s.Follow(slow)) // by a gate that the library opens when slow is done
+	freed := make(chan error, 1)
+	go func() { freed <- mems[0].Close() }()
+	<-started
+	require.NoError(t, mems[1].Close())
+	gate := make(chan error, 1)
+	go func() {
+		g, err := v.Gate()
+		if err == nil {
+			err = g.Open()
+		}
+		gate <- err
+	}()
+	require.NoError(t, within(t, freed))
+	require.NoError(t, within(t, gate))
+	for _, m := range large {
+		require.NoError(t, m.Close())
+	}
+	for _, s := range []*hal.Stream{s, u, v} {
+		require.NoError(t, s.Close())
+	}
 	require.NoError(t, d.Close())
 }
 

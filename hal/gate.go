@@ -44,42 +44,8 @@ func (g *Gate) Open() error {
 func (s *gateState) open() error {
 	s.once.Do(func() {
 		s.err = s.dev.check(s.drv.Open())
-		frees.opened()
+		frees.opened(s.dev.frees)
 		s.dev.strike(&s.child)
 	})
 	return s.err
 }
-
-// frees keeps what frees memory, and may wait for all work of a device, apart from gates that the program holds shut: it
-// could be the program's own call that waits. The library's own gates open by themselves.
-var frees freeing
-
-type freeing struct {
-	sync.RWMutex     // read-locked by who frees
-	shut         int // gates of programs, of all drivers: work waits for work across devices
-}
-
-// shutting comes before a gate is made, and lets frees under way come to their end.
-func (f *freeing) shutting() {
-	f.Lock()
-	f.shut++
-	f.Unlock()
-}
-
-func (f *freeing) opened() {
-	f.Lock()
-	f.shut--
-	f.Unlock()
-}
-
-// begin reports whether memory may be freed now, by who calls end then.
-func (f *freeing) begin() bool {
-	f.RLock()
-	if f.shut > 0 {
-		f.RUnlock()
-		return false
-	}
-	return true
-}
-
-func (f *freeing) end() { f.RUnlock() }

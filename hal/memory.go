@@ -79,7 +79,9 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 		s.needs = m.NeedsMap()
 	}
 	if m, ok := drv.(driver.FreeWaiter); ok {
-		s.freeWaits = m.FreeWaits()
+		if s.freeWaits = m.FreeWaits(); s.freeWaits {
+			d.s.closeWaits.Store(true)
+		}
 	}
 	dev := d.s
 	dev.mu.Lock()
@@ -302,7 +304,7 @@ func (s *memoryState) reap(ready func() bool, finish func()) {
 }
 
 // beginFree reports whether the memory may be freed as far as gates are concerned; free comes next then.
-func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin() }
+func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin(s.dev.frees) }
 
 func (s *memoryState) free(closing bool) error {
 	s.hide()

@@ -81,7 +81,7 @@ func (r *reaper) sweep() int {
 	r.sweeping++
 	r.asked += len(items)
 	r.mu.Unlock()
-	n, total := 0, len(items)
+	n, left := 0, len(items)
 	kept := items[:0]
 	for _, it := range items {
 		switch {
@@ -89,6 +89,7 @@ func (r *reaper) sweep() int {
 			kept = append(kept, it)
 		case it.slow:
 			r.later(it.finish)
+			left--
 		default:
 			it.finish()
 			n++
@@ -98,7 +99,7 @@ func (r *reaper) sweep() int {
 	r.mu.Lock()
 	r.items = append(kept, r.items...)
 	r.sweeping--
-	r.asked -= total
+	r.asked -= left
 	r.finished.Add(uint64(n))
 	r.idle.Broadcast()
 	r.mu.Unlock()
@@ -110,6 +111,7 @@ func (r *reaper) later(finish func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slow = append(r.slow, finish)
+	r.asked--
 	if !r.slows {
 		r.slows = true
 		go r.runSlow()

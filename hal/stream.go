@@ -423,16 +423,28 @@ func (s *Stream) Gate() (*Gate, error) {
 		return nil, err
 	}
 	defer s.s.end()
-	frees.shutting()
-	drv, err := s.s.gate()
+	frees.shutting(s.s.dev.frees)
+	drv, err := s.s.rawGate()
 	if err != nil {
-		frees.opened()
+		frees.opened(s.s.dev.frees)
 		return nil, err
 	}
 	return newGate(s.Device(), drv), nil
 }
 
+// gate shuts the stream on behalf of the library.
 func (st *streamState) gate() (driver.Gate, error) {
+	own := st.dev.frees
+	own.bridges.Add(1)
+	g, err := st.rawGate()
+	if err != nil {
+		own.bridges.Add(-1)
+		return nil, err
+	}
+	return &ownGate{g, own}, nil
+}
+
+func (st *streamState) rawGate() (driver.Gate, error) {
 	g, ok := st.drv.(driver.Gater)
 	if !ok || !st.dev.info.Caps.Has(CapGate) {
 		return nil, st.dev.failure("gate", ErrUnsupported, "the device cannot hold a stream shut")

@@ -293,11 +293,17 @@ type Mapped interface {
 	NeedsMap() bool
 }
 
-// FreeWaiter is implemented by Memory whose Free may wait for work that does not use it.
+// FreeWaiter is implemented by Memory whose Free, or a Device whose Close, may wait for work that does not use it.
 type FreeWaiter interface {
-	// FreeWaits reports whether it may. It is asked once, and Free is then not called while the program
-	// holds a stream shut by a gate, which it could otherwise not come to open.
+	// FreeWaits reports whether it may. It is asked once, and the call is then not made while the program
+	// holds a stream of the backend shut by a gate, which it could otherwise not come to open.
 	FreeWaits() bool
+}
+
+// Trimmer is implemented by a Device that keeps memory for later.
+type Trimmer interface {
+	// Trim gives it back. It may wait as Free may.
+	Trim()
 }
 
 // Sharer is implemented by a Device (CapIPC).

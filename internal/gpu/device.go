@@ -84,6 +84,12 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &Event{dev: d, handle: h, timing: o.Timing}, nil
 }
 
+// FreeWaits implements driver.FreeWaiter: Close gives page-locked memory back.
+func (d *Device) FreeWaits() bool { return true }
+
+// Trim implements driver.Trimmer.
+func (d *Device) Trim() { d.staging.close(d) }
+
 // Close implements driver.Device. The context goes when nothing else in the program holds it.
 func (d *Device) Close() error {
 	d.calls.abandon(nil)

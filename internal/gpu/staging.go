@@ -14,9 +14,6 @@ const (
 	stagingSize  = 4 << 20
 )
 
-// stagingKept is how much of closed streams' staging memory a device keeps for others, in bytes.
-const stagingKept = 64 << 20
-
 // staging is page-locked memory through which a busy stream copies pageable memory. The
 // stream is in order, so each piece uses the same memory after the one before it.
 type staging struct {
@@ -85,16 +82,16 @@ func (g *staging) close(d *Device) {
 		g.small = append(g.small, g.block)
 	}
 	for _, b := range g.small {
-		d.staging.put(d, b)
+		d.staging.put(b)
 	}
 	g.block, g.small = nil, nil
 }
 
-// stagingBlocks are what closed streams have left. To free them could mean to wait for other streams.
+// stagingBlocks are what closed streams have left: no more than what streams had that were open together. To free them
+// could mean to wait for other streams.
 type stagingBlocks struct {
 	mu    sync.Mutex
 	spare []*stagingBlock
-	bytes uintptr
 }
 
 // take returns a block of so many bytes at least, the smallest spare one or a new one.
@@ -109,7 +106,6 @@ func (p *stagingBlocks) take(d *Device, want uintptr) (*stagingBlock, Code) {
 	if best >= 0 {
 		b := p.spare[best]
 		p.spare = slices.Delete(p.spare, best, best+1)
-		p.bytes -= b.size
 		p.mu.Unlock()
 		return b, Success
 	}
@@ -118,26 +114,20 @@ func (p *stagingBlocks) take(d *Device, want uintptr) (*stagingBlock, Code) {
 	return &stagingBlock{base, want}, code
 }
 
-func (p *stagingBlocks) put(d *Device, b *stagingBlock) {
+func (p *stagingBlocks) put(b *stagingBlock) {
 	p.mu.Lock()
-	keep := p.bytes+b.size <= stagingKept
-	if keep {
-		p.spare = append(p.spare, b)
-		p.bytes += b.size
-	}
+	p.spare = append(p.spare, b)
 	p.mu.Unlock()
-	if !keep {
-		_ = d.give(CallHostFree, API.HostFree, b.base)
-	}
 }
 
 func (p *stagingBlocks) close(d *Device) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, b := range p.spare {
+	spare := p.spare
+	p.spare = nil
+	p.mu.Unlock()
+	for _, b := range spare {
 		_ = d.give(CallHostFree, API.HostFree, b.base)
 	}
-	p.spare, p.bytes = nil, 0
 }
 
 // stageIn copies pageable memory to the device, in pieces that the stream fetches itself.
