@@ -127,7 +127,7 @@ func alignmentOf(addresses uint64) uint64 {
 	return 1 << bits.TrailingZeros64(addresses)
 }
 
-// lastUse is what has to end before an adopted slice may be released.
+// lastUse is what has to end before an adopted slice, or guarded memory, may be released.
 type lastUse struct {
 	release func()
 	streams []*hal.Stream

@@ -272,11 +272,15 @@ func (s *storage) evictHost(ctx context.Context, c cause, begin time.Time) error
 	}
 	s.noteEviction(&h.replica, c, begin)
 	var first error
-	s.dropHost(nil, func(err error) {
+	u := h.lastUse()
+	s.dropHost(u, func(err error) {
 		if first == nil {
 			first = err
 		}
 	}, c)
+	if u != nil {
+		u.over()
+	}
 	return first
 }
 

@@ -1,6 +1,9 @@
 package buffer
 
-import "github.com/go-halyard/halyard/hal"
+import (
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
 
 // Cycle makes the replica of the stream's device, which must be the only one that the buffer has ever had, and gives it
 // back as one that the stream was the last to use.
@@ -41,4 +44,12 @@ func Unstaged(dev *hal.Device) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	res.plain = true
+}
+
+// Hazards is the number of hazards of a buffer.
+func Hazards[T Element](b *Buffer[T]) (n int) {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	b.s.lists(func(_ coherence.Place, h *hazards, _ *departure) { n += len(h.list) })
+	return n
 }

@@ -338,7 +338,7 @@ func moved(e extent, parts []extent, old []byte) hazard {
 }
 
 // unsure lists the writes of which nobody knows yet whether they succeed and on which [lo, hi) at a place hangs, as hazards of a copy of
-// these bytes that begins at base. Each has a reference to its mark.
+// these bytes that begins at base.
 func (s *storage) unsure(p coherence.Place, lo, hi, base uint64) (list []hazard) {
 	type write struct {
 		at coherence.Place
@@ -346,9 +346,13 @@ func (s *storage) unsure(p coherence.Place, lo, hi, base uint64) (list []hazard)
 	}
 	var made []write
 	s.lists(func(at coherence.Place, h *hazards, _ *departure) {
-		for i := range h.list {
-			if z := &h.list[i]; at == p && z.changes() && z.touches(lo, hi) {
+		for i := len(h.list) - 1; i >= 0 && at == p; i-- {
+			z := &h.list[i]
+			if z.changes() && z.touches(lo, hi) {
 				made = append(made, write{at, z})
+			}
+			if z.changes() && z.fresh && !z.copy && z.parts == nil && z.lo <= lo && hi <= z.hi {
+				break // nothing is left of what was there before
 			}
 		}
 	})
@@ -364,14 +368,23 @@ func (s *storage) unsure(p coherence.Place, lo, hi, base uint64) (list []hazard)
 		})
 	}
 	for _, w := range made {
-		w.z.each(func(from, to uint64) {
-			if from, to = max(from, lo), min(to, hi); w.z.ok || from >= to {
-				return
+		if w.z.ok || w.z.cut {
+			continue
+		}
+		wrong, _ := s.spread(w.at, w.z) // what has been written in its place since does not hang on it
+		var end ender
+		for _, e := range within(wrong[p], lo, hi) {
+			if end == nil {
+				end = w.z.ender()
 			}
-			z := w.z.retained()
-			list = append(list, hazard{lo: from - lo + base, hi: to - lo + base, mark: z.mark, stream: z.stream,
+			e = extent{e.lo - lo + base, e.hi - lo + base}
+			if same := slices.IndexFunc(list, func(z hazard) bool { return z.lo == e.lo && z.hi == e.hi }); same >= 0 {
+				list[same].end.(*ends).add(end)
+				continue
+			}
+			list = append(list, hazard{lo: e.lo, hi: e.hi, end: &ends{list: []ender{end}}, stream: w.z.stream,
 				write: true, copy: true, fresh: true, base: true, under: true})
-		})
+		}
 	}
 	return list
 }
@@ -394,15 +407,6 @@ func (s *storage) badSince(op string, lo, hi uint64) error {
 		return err
 	}
 	return failure(op, hal.ErrInternal, "work under way failed")
-}
-
-// forget gives up the marks of hazards that become none.
-func forget(list []hazard) {
-	for _, z := range list {
-		if z.mark != nil {
-			z.mark.Release()
-		}
-	}
 }
 
 // hang makes bytes that are copied to a replica hang on what their source hangs on.

@@ -180,6 +180,67 @@ func TestCopyFromEndsWhatWasThereBefore(t *testing.T) {
 	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, src))
 }
 
+// A copy does not hang on what was written over before it was made.
+func TestCopyFromHangsOnWhatIsThere(t *testing.T) {
+	f, devs := openFaulty(t, 1)
+	s := newStream(t, devs[0])
+	g, err := s.Gate()
+	require.NoError(t, err)
+	f.fail("Fill", 1)
+	src := written(t, s, 8, 9)
+	left, err := src.Slice(0, 4)
+	require.NoError(t, err)
+	fill(t, s, left, 5) // which succeeds
+	dst := newBuffer(t, []uint32{1, 2, 3, 4})
+	require.NoError(t, dst.CopyFrom(ctx, left))
+	require.NoError(t, g.Open())
+	require.NoError(t, s.Sync(ctx))
+	_ = dst.View(ctx, nothing) // the copy's stream hears of the failure
+	require.Equal(t, []uint32{5, 5, 5, 5}, contents(t, dst))
+}
+
+// Copies to and fro, ahead of the device, do not multiply what they hang on.
+func TestCopiesToAndFro(t *testing.T) {
+	_, devs := openFaulty(t, 1)
+	s := newStream(t, devs[0])
+	g, err := s.Gate()
+	require.NoError(t, err)
+	a, b := written(t, s, 4, 9), newBuffer(t, []uint32{1, 2, 3, 4})
+	for i := range 100 {
+		require.NoError(t, b.CopyFrom(ctx, a))
+		require.NoError(t, a.CopyFrom(ctx, b))
+		require.LessOrEqual(t, buffer.Hazards(a)+buffer.Hazards(b), 6*i+12)
+	}
+	require.NoError(t, g.Open())
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, a))
+}
+
+// A copy does not keep a device open that its source hangs on.
+func TestCopyFromLeavesDevicesAlone(t *testing.T) {
+	_, devs := openFaulty(t, 1)
+	other, err := hal.OpenWith(ctx, host.New(host.Options{Name: "other", Discrete: 1}), 1)
+	require.NoError(t, err)
+	s := newStream(t, devs[0])
+	o, err := other.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	src, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	fill(t, s, src, 8) // the device that the copy is made on
+	require.NoError(t, s.Sync(ctx))
+	g, err := o.Gate()
+	require.NoError(t, err)
+	fill(t, o, src, 9)
+	require.NoError(t, src.Prefetch(s))
+	dst := newBuffer(t, []uint32{1, 2, 3, 4})
+	require.NoError(t, dst.CopyFrom(ctx, src))
+	require.NoError(t, src.Close())
+	require.NoError(t, g.Open())
+	require.NoError(t, o.Sync(ctx))
+	require.NoError(t, o.Close())
+	require.NoError(t, other.Close())
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, dst))
+}
+
 // What was written on bad bytes is lost, and said to be; what was written in place of them is not.
 func TestWriteOverFailedCopy(t *testing.T) {
 	for _, mode := range []coherence.Action{coherence.ReadWrite, coherence.Overwrite} {

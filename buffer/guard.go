@@ -99,7 +99,7 @@ func (g *guard) watch() {
 	}()
 }
 
-// Marks that are kept to wait for would keep a device from closing, so the goroutines ask now and then.
+// Marks that are kept to wait for would keep a device from closing, so the goroutine asks now and then.
 const (
 	firstAsk = 20 * time.Microsecond
 	lastAsk  = 2 * time.Millisecond
@@ -131,31 +131,6 @@ func levelOf(write bool) level {
 	return readable
 }
 
-// abandon gives the memory, but not the addresses, back when the work is done that uses it.
-func (g *guard) abandon() {
-	var streams []*hal.Stream
-	for i := range g.s.host.hazards.list {
-		if z := &g.s.host.hazards.list[i]; !z.over() {
-			streams = append(streams, z.stream)
-		}
-	}
-	if len(streams) == 0 {
-		retire(g.pages)
-		return
-	}
-	go func() {
-		for _, s := range streams {
-			for pause := firstAsk; ; pause = min(2*pause, lastAsk) {
-				if idle, err := s.Idle(); idle || err != nil {
-					break
-				}
-				time.Sleep(pause)
-			}
-		}
-		retire(g.pages)
-	}()
-}
-
 // retired are the pages of guards that are gone, for a while.
 var retired struct {
 	sync.Mutex
@@ -164,6 +139,7 @@ var retired struct {
 
 const mostRetired = 1000
 
+// retire gives the memory, but not the addresses, back.
 func retire(pages []byte) {
 	discard(pages)
 	retired.Lock()

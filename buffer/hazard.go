@@ -3,6 +3,7 @@ package buffer
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -14,12 +15,16 @@ type hazard struct {
 	parts  []extent    // of [lo, hi) that the work is on, nil for all of it
 	seq    uint64      // in the order in which the storage's were made
 	mark   *hal.Mark   // nil if it could not be recorded: then the whole stream counts
+	end    ender       // of work of another buffer's, in place of a mark
 	stream *hal.Stream // the work is on
 	write  bool
 	copy   bool            // a transfer: into the replica, whose source is still good if it fails, or else out of it
 	fresh  bool            // a write of every byte that hangs on none of them
 	from   coherence.Place // of a transfer into the replica, NoPlace if it is zeros
 	old    []byte          // the whole host replica before it was moved, if the transfer is that move
+
+	// cut is a write that puts no bytes there, but ends what was there before.
+	cut bool
 
 	// turn is a write that changes no byte: the memory goes from the host to the device, or back.
 	turn bool
@@ -31,6 +36,64 @@ type hazard struct {
 	// fence is no work at all but earlier use of the memory, by somebody else; it gets a mark when somebody asks. arrival orders nothing: it is the
 	// far end of a transfer out of the replica.
 	fence, arrival bool
+}
+
+// ender is asked how work ends. It keeps no device from closing.
+type ender interface {
+	Done() (bool, error)
+	Sync(context.Context) error
+}
+
+// ender is for asking how the hazard's work ends after the hazard is gone.
+func (z *hazard) ender() ender {
+	switch {
+	case z.mark != nil:
+		return z.mark.Outcome()
+	case z.end != nil:
+		return z.end
+	}
+	return &streamEnd{z.stream}
+}
+
+// streamEnd stands for a stream that could not be marked.
+type streamEnd struct{ *hal.Stream }
+
+func (s *streamEnd) Done() (bool, error)            { return s.Idle() }
+func (s *streamEnd) Sync(ctx context.Context) error { return s.Drain(ctx) }
+
+// ends are done when all of them are, and fail with one that fails.
+type ends struct {
+	mu   sync.Mutex
+	list []ender // that are not known to be done, the latest first: while it goes on, nobody else is asked
+	err  error
+}
+
+func (e *ends) add(x ender) { e.list = append(e.list, x) }
+
+func (e *ends) Done() (bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for len(e.list) > 0 {
+		done, err := e.list[0].Done()
+		if !done && err == nil {
+			return false, nil
+		}
+		if e.err == nil {
+			e.err = err
+		}
+		e.list = slices.Delete(e.list, 0, 1)
+	}
+	return true, e.err
+}
+
+func (e *ends) Sync(ctx context.Context) error {
+	e.mu.Lock()
+	list := slices.Clone(e.list)
+	e.mu.Unlock()
+	for _, x := range list {
+		_ = x.Sync(ctx)
+	}
+	return ctx.Err()
 }
 
 // concerns reports whether an access of [lo, hi) depends on the hazard.
@@ -97,9 +160,12 @@ func (z *hazard) saves() bool { return !z.fence && !z.ok && (z.copy != z.write |
 
 // state asks whether the work has finished, and how.
 func (z *hazard) state() (done bool, err error) {
-	if z.mark != nil {
+	switch {
+	case z.mark != nil:
 		done, err = z.mark.Done()
-	} else {
+	case z.end != nil:
+		done, err = z.end.Done()
+	default:
 		done, err = z.stream.Idle()
 	}
 	return done || err != nil, err
@@ -265,9 +331,12 @@ func waitAll(ctx context.Context, list []hazard) error {
 	var stopped error
 	for _, z := range list {
 		if stopped == nil {
-			if z.mark != nil {
+			switch {
+			case z.mark != nil:
 				_ = z.mark.Sync(ctx)
-			} else {
+			case z.end != nil:
+				_ = z.end.Sync(ctx)
+			default:
 				_ = z.stream.Drain(ctx)
 			}
 			stopped = ctx.Err()

@@ -154,7 +154,6 @@ func (b *Buffer[T]) copyOn(ctx context.Context, op string, dev *hal.Device, src 
 				if written {
 					return b.s.release(slot, gen, unsure)
 				}
-				forget(unsure)
 				b.s.leave(slot) // it was given no work
 				return nil
 			}, err

@@ -69,7 +69,7 @@ type hostReplica struct {
 	home  *hal.Memory    // what ptr points to, if a device allocated it
 	clean bool           // nothing but zeros so far
 
-	release func() // of an adopted slice
+	release func() // of an adopted slice, or of guarded memory
 	guard   *guard // that ptr points to, if the buffer is guarded
 
 	shares []*hal.Memory // the same bytes as devices know them, home included
@@ -130,6 +130,7 @@ func (s *storage) hold(c cause) error {
 			return err
 		}
 		h.guard, h.ptr = g, g.pointer()
+		h.release = func() { retire(g.pages) }
 		g.watch()
 	} else {
 		h.bytes = alignedBytes(s.size)

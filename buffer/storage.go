@@ -498,7 +498,6 @@ func (s *storage) release(slot, gen uint32, unsure []hazard) error {
 	defer s.mu.Unlock()
 	x := s.accesses.get(slot, gen)
 	if x == nil {
-		forget(unsure)
 		return failure("release", hal.ErrClosed, "the lease was released before")
 	}
 	r := s.replica(x.place)
@@ -508,10 +507,10 @@ func (s *storage) release(slot, gen uint32, unsure []hazard) error {
 	err := x.stream.Use(x.mem)
 	z := hazard{lo: x.lo, hi: x.hi, parts: x.parts, write: x.action != coherence.Read, fresh: x.action == coherence.Overwrite}
 	if len(unsure) > 0 {
-		z.base = true
-		s.record(r, x.stream, z) // which ends what was there before
+		z.base, z.cut = true, true
+		s.record(r, x.stream, z)
 		s.hang(r, unsure)
-		z.base, z.copy, z.from = false, true, r.place
+		z.base, z.cut, z.copy, z.from = false, false, true, r.place
 	}
 	s.record(r, x.stream, z)
 	s.used(x)
@@ -583,7 +582,7 @@ func (s *storage) shut() (u *lastUse, err error) {
 	return u, first
 }
 
-// dropHost gives the host's replica back. u is the last use of an adopted one.
+// dropHost gives the host's replica back. u is its last use, if somebody wants to know.
 func (s *storage) dropHost(u *lastUse, keep func(error), c cause) {
 	h := &s.host
 	if h.ptr != nil || h.mapper != nil {
@@ -608,9 +607,6 @@ func (s *storage) dropHost(u *lastUse, keep func(error), c cause) {
 	}
 	if pooled {
 		keep(h.hazards.handBack(h.block, h.home.Device()))
-	}
-	if h.guard != nil {
-		h.guard.abandon()
 	}
 	h.hazards.clear()
 	h.block, h.base, h.guard = pool.Block{}, 0, nil

@@ -179,12 +179,12 @@ func (s *deviceState) trim() {
 	if !ok {
 		return
 	}
-	s.reaper.put(reaped{func() bool { return true }, func() {
+	s.reaper.put(reaped{slow: true, ready: func() bool { return true }, finish: func() {
 		if frees.begin(s.frees) {
 			t.Trim()
 			frees.end()
 		}
-	}, true})
+	}})
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory

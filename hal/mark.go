@@ -2,6 +2,7 @@ package hal
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -104,6 +105,56 @@ func (m *Mark) unpin() {
 		m.dev.recycle(m)
 	}
 	m.dev.end()
+}
+
+// whenDone calls fn with the error of the marked work when that has finished, soon after. The mark need not be held until then, and its
+// device, if it is closed, waits.
+func (m *Mark) whenDone(fn func(error)) {
+	m.pin()
+	var failure error
+	m.dev.reaper.put(reaped{quiet: true, ready: func() (over bool) {
+		over, failure = m.Done()
+		return over || failure != nil
+	}, finish: func() {
+		fn(failure)
+		go m.unpin() // which may be what closes the device
+	}})
+}
+
+// Outcome is how the work ends that a mark stands for. It is safe for concurrent use, and nothing has to be given back.
+type Outcome struct {
+	over latch
+
+	mu   sync.Mutex
+	mark *Mark // nil once it is over
+	err  error
+}
+
+// Outcome is for asking how the marked work has ended without a reference to the mark, which would keep its device open.
+func (m *Mark) Outcome() *Outcome {
+	o := &Outcome{mark: m}
+	m.whenDone(func(err error) {
+		o.mu.Lock()
+		o.mark, o.err = nil, err
+		o.mu.Unlock()
+		o.over.open()
+	})
+	return o
+}
+
+// Done is as [Mark.Done].
+func (o *Outcome) Done() (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mark == nil {
+		return true, o.err
+	}
+	return o.mark.Done() // which is pinned as long as it is here
+}
+
+// Sync is as [Mark.Sync].
+func (o *Outcome) Sync(ctx context.Context) error {
+	return await(ctx, "wait for an outcome", o.Done, func() error { o.over.wait(); return o.err }, func() {})
 }
 
 func (m *Mark) known() bool { return m.passed.Load() == m.round }

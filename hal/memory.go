@@ -208,7 +208,7 @@ func (m *Memory) close(finish bool) error {
 }
 
 // KeepFor tells the library that the marked work, of whatever device, uses the memory, so that closing it waits for that as well.
-// The caller keeps its reference to the mark. Until the work has finished it counts as pending at the memory's device.
+// The caller keeps its reference to the mark.
 func (m *Memory) KeepFor(mark *Mark) error {
 	const op = "keep"
 	switch {
@@ -221,16 +221,8 @@ func (m *Memory) KeepFor(mark *Mark) error {
 	if done, err := mark.Done(); done || err != nil {
 		return nil // how the work ended is for its owner to find
 	}
-	s, dev := m.s, m.s.dev
-	mark.pin()
-	s.kept.Add(1)
-	dev.reaper.add(func() bool {
-		done, err := mark.Done()
-		return done || err != nil
-	}, func() {
-		s.kept.Add(-1)
-		go mark.unpin() // which may be what its device waits for to close
-	})
+	m.s.kept.Add(1)
+	mark.whenDone(func(error) { m.s.kept.Add(-1) })
 	return nil
 }
 
@@ -300,7 +292,7 @@ func (s *memoryState) freeAfter(waits []func() bool) error {
 
 // reap leaves finish, which frees the memory, to the reaper.
 func (s *memoryState) reap(ready func() bool, finish func()) {
-	s.dev.reaper.put(reaped{ready, finish, s.freeWaits})
+	s.dev.reaper.put(reaped{ready: ready, finish: finish, slow: s.freeWaits})
 }
 
 // beginFree reports whether the memory may be freed as far as gates are concerned; free comes next then.

@@ -18,6 +18,7 @@ type reaper struct {
 	slow  []func() // that may wait for other work, and are called one after the other on a goroutine of their own
 	slows bool     // while it runs
 
+	quiet    int           // of the items and those asked
 	outside  int           // functions that run apart
 	sweeping int           // sweeps under way
 	asked    int           // items that they hold
@@ -28,6 +29,7 @@ type reaped struct {
 	ready  func() bool
 	finish func()
 	slow   bool // finish may wait for other work
+	quiet  bool // nothing was closed, and nobody waits for it
 }
 
 const (
@@ -43,6 +45,9 @@ func (r *reaper) put(it reaped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.items = append(r.items, it)
+	if it.quiet {
+		r.quiet++
+	}
 	if !r.running {
 		r.running = true
 		go r.run()
@@ -81,7 +86,7 @@ func (r *reaper) sweep() int {
 	r.sweeping++
 	r.asked += len(items)
 	r.mu.Unlock()
-	n, left := 0, len(items)
+	n, left, quiet := 0, len(items), 0
 	kept := items[:0]
 	for _, it := range items {
 		switch {
@@ -93,6 +98,9 @@ func (r *reaper) sweep() int {
 		default:
 			it.finish()
 			n++
+			if it.quiet {
+				quiet++
+			}
 		}
 	}
 	clear(items[len(kept):])
@@ -100,6 +108,7 @@ func (r *reaper) sweep() int {
 	r.items = append(kept, r.items...)
 	r.sweeping--
 	r.asked -= left
+	r.quiet -= quiet
 	r.finished.Add(uint64(n))
 	r.idle.Broadcast()
 	r.mu.Unlock()
@@ -167,14 +176,17 @@ func (r *reaper) apart(fn func()) {
 func (r *reaper) pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.items) + r.asked + len(r.slow) + r.outside
+	return r.closed()
 }
+
+// closed is the number of things that were closed and have not been given back; r.mu is held.
+func (r *reaper) closed() int { return len(r.items) + r.asked - r.quiet + len(r.slow) + r.outside }
 
 // drain waits until everything has been given back.
 func (r *reaper) drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.items)+r.asked+r.outside > 0 || r.running || r.slows {
+	for r.closed() > 0 || r.slows || r.running && r.quiet == 0 {
 		r.idle.Wait()
 	}
 }

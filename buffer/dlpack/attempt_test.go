@@ -114,3 +114,27 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 	require.NoError(t, f.Delete())
 	require.EqualValues(t, 1, f.calls())
 }
+
+// An Import that is refused before a copy was made does not wait for what else goes on.
+func TestRefusedImportDoesNotWait(t *testing.T) {
+	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "cuda", Discrete: 1}), 1)
+	require.NoError(t, err)
+	s := newStream(t, d)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	copies, err := d.CopyStream(false)
+	require.NoError(t, err)
+	require.NoError(t, copies.Follow(s)) // as any copy does of what s writes
+	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
+	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	_, _, err = dlpack.Import[int32](over, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
+	require.ErrorIs(t, err, hal.ErrNotReady)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, g.Open())
+	require.NoError(t, f.Delete())
+	require.NoError(t, s.Sync(ctx))
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+}

@@ -69,6 +69,9 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		}
 		return nil, nil, err
 	}
+	if err := ctx.Err(); err != nil && o.Copy {
+		return nil, nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
+	}
 	own := newOwner(deleter, m.Address)
 	var zero T
 	align := uint64(unsafe.Alignof(zero))

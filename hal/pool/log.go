@@ -51,12 +51,14 @@ type Logger struct {
 	w    *bufio.Writer
 	line []byte
 	err  error // the first of the writer
+
+	freeing map[uint64]*freeing // by address
 }
 
 // Log returns an allocator that writes a log to w, through a buffer: call Flush at the end. What it
 // cannot write is lost, without harm to the allocation; Flush tells.
 func Log(a Allocator, w io.Writer) *Logger {
-	l := &Logger{next: a, w: bufio.NewWriter(w)}
+	l := &Logger{next: a, w: bufio.NewWriter(w), freeing: map[uint64]*freeing{}}
 	_, l.err = l.w.WriteString(logHeader + "\n")
 	return l
 }
@@ -74,9 +76,14 @@ func (l *Logger) Flush() error {
 // Alloc implements [Allocator].
 func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	b, err := l.next.Alloc(stream, kind, size)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err != nil {
 		l.write(ActionFailure, 0, kind, size, stream)
 		return Block{}, err
+	}
+	if f := l.freeing[b.address()]; f != nil { // who frees it has yet to come back
+		l.freed(f)
 	}
 	l.write(ActionAllocate, b.address(), kind, b.Size(), stream)
 	return b.From(l), nil
@@ -84,27 +91,45 @@ func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 
 // Free implements [Allocator].
 func (l *Logger) Free(b Block, stream *hal.Stream) error {
-	l.mu.Lock() // once it is free, somebody else may be given the address, and write that down only after this
-	defer l.mu.Unlock()
 	if !b.Live() {
 		return l.next.Free(b, stream)
 	}
-	address, kind, size := b.address(), b.Kind(), b.Size()
+	f := &freeing{b.address(), b.Kind(), b.Size(), stream}
+	l.mu.Lock()
+	if l.freeing[f.address] == nil {
+		l.freeing[f.address] = f
+	}
+	l.mu.Unlock()
 	err := l.next.Free(b, stream)
-	if !b.Live() {
-		l.put(ActionFree, address, kind, size, stream)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.freeing[f.address] != f:
+	case b.Live():
+		delete(l.freeing, f.address)
+	default:
+		l.freed(f)
 	}
 	return err
 }
 
-func (l *Logger) write(a Action, address uint64, kind hal.Kind, size uint64, stream *hal.Stream) {
-	l.mu.Lock()
-	l.put(a, address, kind, size, stream)
-	l.mu.Unlock()
+// freeing is a block that is being freed. As soon as it is, somebody else may be given the address, and
+// whoever comes first writes the line.
+type freeing struct {
+	address uint64
+	kind    hal.Kind
+	size    uint64
+	stream  *hal.Stream
 }
 
-// put is write with l.mu held.
-func (l *Logger) put(a Action, address uint64, kind hal.Kind, size uint64, stream *hal.Stream) {
+// freed writes the line of a block that has been freed; l.mu is held.
+func (l *Logger) freed(f *freeing) {
+	delete(l.freeing, f.address)
+	l.write(ActionFree, f.address, f.kind, f.size, f.stream)
+}
+
+// write writes a line; l.mu is held.
+func (l *Logger) write(a Action, address uint64, kind hal.Kind, size uint64, stream *hal.Stream) {
 	line := time.Now().AppendFormat(l.line[:0], LogTime)
 	line = append(append(line, ','), a.String()...)
 	line = strconv.AppendUint(append(line, ",0x"...), address, 16)

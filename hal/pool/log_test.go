@@ -70,6 +70,37 @@ func TestLogIsReadBackAndReplayed(t *testing.T) {
 	free(t, z, nil)
 }
 
+// An allocator below the logger may call it, and may hand an address on before Free has come back.
+func TestLogOfAllocatorThatCalls(t *testing.T) {
+	d := openHost(t, 1, 64*mib)
+	m, err := d.Alloc(hal.KindHost, 64, 0)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	var l *pool.Logger
+	var next pool.Block
+	again := false
+	l = pool.Log(pool.Callbacks(
+		func(*hal.Stream, hal.Kind, uint64) (hal.Region, error) { return m.All(), nil },
+		func(r hal.Region, _ *hal.Stream) error {
+			if !again {
+				again = true
+				next = alloc(t, l, nil, 64)
+			}
+			return l.Flush()
+		}), &out)
+	free(t, alloc(t, l, nil, 64), nil)
+	free(t, next, nil)
+	require.NoError(t, l.Flush())
+	lines, err := pool.ReadLog(&out)
+	require.NoError(t, err)
+	var told []pool.Action
+	for _, n := range lines {
+		told = append(told, n.Action)
+	}
+	require.Equal(t, []pool.Action{pool.ActionAllocate, pool.ActionFree, pool.ActionAllocate, pool.ActionFree}, told)
+	require.NoError(t, m.Close())
+}
+
 func TestLogsThatAreNone(t *testing.T) {
 	const header = "Time,Action,Pointer,Kind,Size,Stream\n"
 	const at = "2026-01-02T03:04:05.000000006Z,"

@@ -224,6 +224,10 @@ int ipc_close(struct ctx *c, u64 addr) {
         violation("%s: closed twice", self.call);
         return E_VALUE;
     }
+    if (b->opens > 1) { /* opened again meanwhile */
+        b->opens--;
+        return ctx_state(c);
+    }
     block_release(b);
     return ctx_state(c);
 }
