@@ -417,7 +417,8 @@ func (s *Stream) Drain(ctx context.Context) error {
 }
 
 // Gate holds the stream shut: work enqueued after it does not start before the gate is
-// opened. It needs CapGate.
+// opened. It needs CapGate. Where the driver's frees wait for its devices (CUDA, HIP), it first lets those
+// end that are under way.
 func (s *Stream) Gate() (*Gate, error) {
 	if err := s.s.begin("gate"); err != nil {
 		return nil, err
