@@ -84,7 +84,7 @@ func closeMemoryInFlight(t *T) {
 func closeBytesInFlight(t *T) {
 	const n = 8192
 	s := t.stream(t.dev)
-	m := t.filled(t.dev, repeated(hal.Pattern8(1), n))
+	m, first := t.filled(t.dev, repeated(hal.Pattern8(1), n)), t.memory(t.dev, hal.KindDevice, 64)
 	for _, in := range []bool{true, false} {
 		h := t.memory(t.dev, hal.KindHost, n)
 		if h.NeedsMap() {
@@ -93,6 +93,8 @@ func closeBytesInFlight(t *T) {
 		b, err := h.Bytes()
 		t.must(err, "bytes of host memory")
 		copy(b, repeated(hal.Pattern8(2), n))
+		t.must(s.CopyIn(first.All(), b[:64]), "copy in, earlier")
+		t.sync(s)
 		g := t.shut(s)
 		if in {
 			t.must(s.CopyIn(m.All(), b), "copy in")

@@ -25,7 +25,12 @@ type exposures struct {
 type exposure struct {
 	start, end uintptr
 	mem        *memoryState
+	list       *exposures // that it is in
+	alone      bool       // it overlaps no other
 }
+
+// has reports whether all of [start, end) is the exposed memory's, and nobody else's.
+func (x *exposure) has(start, end uintptr) bool { return x.alone && x.start <= start && end <= x.end }
 
 // from is the index of the first that starts at an address or behind it.
 func (l *exposures) from(at uintptr) int {
@@ -44,8 +49,12 @@ func changeExposed(change func(*exposures)) {
 		l.all = slices.Clone(old.all)
 	}
 	change(l)
-	for _, x := range l.all {
+	reach := uintptr(0) // of those before
+	for i := range l.all {
+		x := &l.all[i]
 		l.longest = max(l.longest, x.end-x.start)
+		x.list, x.alone = l, x.start >= reach && (i+1 == len(l.all) || x.end <= l.all[i+1].start)
+		reach = max(reach, x.end)
 	}
 	if len(l.all) == 0 {
 		l = nil
@@ -58,7 +67,7 @@ func (s *memoryState) expose(p unsafe.Pointer) {
 	if s.exposed.Load() || s.exposed.Swap(true) {
 		return
 	}
-	x := exposure{uintptr(p), uintptr(p) + uintptr(s.size), s}
+	x := exposure{start: uintptr(p), end: uintptr(p) + uintptr(s.size), mem: s}
 	changeExposed(func(l *exposures) { l.all = slices.Insert(l.all, l.from(x.start), x) })
 }
 
@@ -77,11 +86,15 @@ func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
 	if l == nil {
 		return
 	}
-	start := uintptr(p)
-	for i := l.from(start - min(start, l.longest)); i < len(l.all) && l.all[i].start < start+uintptr(n); i++ {
+	start, end := uintptr(p), uintptr(p)+uintptr(n)
+	if x := st.seen.Load(); x != nil && x.list == l && x.has(start, end) && x.mem.last.Load() == st && !x.mem.closed() {
+		return // as the last time
+	}
+	for i := l.from(start - min(start, l.longest)); i < len(l.all) && l.all[i].start < end; i++ {
 		if x := &l.all[i]; x.end > start && x.mem.enter() {
 			x.mem.note(st)
 			x.mem.leave()
+			st.seen.Store(x)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type streamState struct {
 	dev  *deviceState
 	drv  driver.Stream
 	held holds
+	seen atomic.Pointer[exposure] // that the stream was last found to use by its bytes
 
 	outside   bool   // adopted: the program's own work may keep it busy for ever
 	onRelease func() // of the program, or nil
