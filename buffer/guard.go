@@ -1,11 +1,11 @@
 package buffer
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -87,9 +87,15 @@ func (g *guard) watch() {
 		s := g.s
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for pause := firstAsk; s.host.guard == g && s.host.hazards.busy(); pause = min(2*pause, lastAsk) {
+		for s.host.guard == g {
+			busy := s.host.hazards.busy()
+			if len(busy) == 0 {
+				break
+			}
 			s.mu.Unlock()
-			time.Sleep(pause)
+			for _, e := range busy {
+				_ = e.Sync(context.Background())
+			}
 			s.mu.Lock()
 		}
 		g.watching = false
@@ -98,12 +104,6 @@ func (g *guard) watch() {
 		}
 	}()
 }
-
-// Marks that are kept to wait for would keep a device from closing, so the goroutine asks now and then.
-const (
-	firstAsk = 20 * time.Microsecond
-	lastAsk  = 2 * time.Millisecond
-)
 
 // settle lets the host do what somebody needs, and no more. If the system does not, more is possible.
 func (g *guard) settle() {
@@ -150,9 +150,14 @@ func retire(pages []byte) {
 	}
 }
 
-// busy reports whether work of the hazards goes on.
-func (h *hazards) busy() bool {
-	return slices.ContainsFunc(h.list, func(z hazard) bool { return !z.over() })
+// busy lists how the work ends that goes on.
+func (h *hazards) busy() (list []ender) {
+	for i := range h.list {
+		if z := &h.list[i]; !z.over() {
+			list = append(list, z.ender())
+		}
+	}
+	return list
 }
 
 func (z *hazard) over() bool {

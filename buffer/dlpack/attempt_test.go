@@ -1,6 +1,7 @@
 package dlpack_test
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"testing"
@@ -92,6 +93,19 @@ func (s failingStream) Copy(dst, src driver.Region) error {
 	return &driver.Error{Op: "copy", Backend: "cuda", Kind: driver.ErrInternal}
 }
 
+// waits reports whether a goroutine waits for a channel in a function.
+func waits(function string) bool {
+	stacks := make([]byte, 1<<20)
+	for _, g := range bytes.Split(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+		head, frames, _ := bytes.Cut(g, []byte("\n"))
+		top, _, _ := bytes.Cut(frames, []byte("\n"))
+		if bytes.Contains(head, []byte("[chan receive")) && bytes.Contains(top, []byte(function)) {
+			return true
+		}
+	}
+	return false
+}
+
 // A tensor that is refused after all is the caller's only when no copy reads it any more.
 func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 	backend := failing{host.New(host.Options{Name: "cuda", Discrete: 1}), make(chan driver.Gate)}
@@ -105,7 +119,7 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 		result <- err
 	}()
 	g := <-backend.gates
-	time.Sleep(20 * time.Millisecond) // for wrong code to return in
+	require.Eventually(t, func() bool { return len(result) > 0 || waits("dlpack.imported[") }, 10*time.Second, time.Millisecond)
 	require.Empty(t, result, "the copy has not run yet")
 	require.NoError(t, g.Open())
 	require.ErrorIs(t, <-result, hal.ErrInternal)
