@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race lint vet cross bench bench-docs bench-peers timeline sim torture fuzz linked nvidia-report generate check clean
+.PHONY: help run test race moving lint vet cross bench bench-docs bench-peers timeline sim torture fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,16 @@ test: ## run the tests; what is skipped is listed with the reason
 
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -tags "$(TAGS)" ./...
+
+# An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
+# Here every call moves the stack, and what is free faults. It costs so much that long tests are left out.
+MOVING := hal hal/pool buffer buffer/dlpack backends/... internal/dl internal/gpu internal/simgpu internal/bench/peer examples/saxpy examples/ptx
+MOVING_SKIP := TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
+SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
+/Coherence/LegalTransitions|/Errors/EveryNthCallFails|TestConformance/Concurrency
+moving: ## run tests with stacks that move at every call and freed memory that faults, to find addresses gone stale
+	@$(REPORT) -tags "$(TAGS)" -gcflags 'github.com/go-halyard/halyard/...=-d=maymorestack=runtime.mayMoreStackMove' \
+		-exec 'env GODEBUG=efence=1' -skip '$(MOVING_SKIP)' $(addprefix ./,$(MOVING))
 
 check: lint test cross ## everything that needs nothing but Go
 

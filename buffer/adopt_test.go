@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 // fresh returns memory of the device that holds the given bytes.
@@ -124,7 +125,7 @@ func TestAdoptRefusesBadMemory(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrMisaligned)
 	runtime.KeepAlive(raw)
 
-	m, err = devs[0].Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(unsafe.SliceData(odd))), Size: 12})
+	m, err = devs[0].Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, odd), Size: 12})
 	require.NoError(t, err)
 	_, err = buffer.Adopt[uint32](m)
 	require.ErrorIs(t, err, hal.ErrMisaligned)
@@ -210,7 +211,7 @@ func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
 	data := make([]byte, 4096)
 	data[5] = 6
 	var released atomic.Bool
-	m, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(unsafe.SliceData(data))), Size: 4096,
+	m, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, data), Size: 4096,
 		Release: func() { released.Store(true) }})
 	require.NoError(t, err)
 	b, err := buffer.Adopt[uint8](m)
@@ -223,7 +224,6 @@ func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
 	require.False(t, released.Load())
 	require.NoError(t, g.Open())
 	require.Eventually(t, released.Load, patience, tick)
-	runtime.KeepAlive(data)
 }
 
 func TestCloneOfAdoptedMemoryIsTheBuffersOwn(t *testing.T) {

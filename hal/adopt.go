@@ -14,6 +14,9 @@ type Foreign struct {
 	// Handle is the memory in the terms of [Memory.Handle] of the device: the device's address of it,
 	// a pointer of unified shared memory or of SVM, a cl_mem of the device's own context, or
 	// on the host any address that the whole process may read and write.
+	//
+	// To Go it is a number: memory of Go that it leads to is held by a [runtime.Pinner] until Release, or it may be
+	// on a stack that moves, or be collected. [Device.Register] and buffer.AdoptSlice hold what they take.
 	Handle uintptr
 
 	// Size is in bytes.

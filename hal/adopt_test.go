@@ -16,13 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
-
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 func adopt(tb testing.TB, d *hal.Device, b []byte, release func()) *hal.Memory {
 	tb.Helper()
-	m, err := d.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: address(b), Size: uint64(len(b)), Release: release})
+	m, err := d.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: pintest.Slice(tb, b), Size: uint64(len(b)), Release: release})
 	require.NoError(tb, err)
 	return m
 }
@@ -169,9 +168,14 @@ func ExampleDevice_Adopt() {
 		return
 	}
 	pixels := []byte("from elsewhere")
+	var pin runtime.Pinner // for memory of Go; what C allocated stays where it is
+	pin.Pin(&pixels[0])
 	m, err := d.Adopt(hal.Foreign{
-		Kind: hal.KindHost, Handle: address(pixels), Size: uint64(len(pixels)),
-		Release: func() { fmt.Println("given back:", string(pixels)) },
+		Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(&pixels[0])), Size: uint64(len(pixels)),
+		Release: func() {
+			fmt.Println("given back:", string(pixels))
+			pin.Unpin()
+		},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -2,16 +2,15 @@ package hal_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 // A driver's free that waits holds nothing else up that was closed with work under way, and is waited for by Reclaim.
@@ -228,8 +227,7 @@ func TestCloseThen(t *testing.T) {
 
 	var gone []string
 	bytes := make([]byte, 64)
-	defer runtime.KeepAlive(bytes)
-	busy, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(&bytes[0])), Size: 64,
+	busy, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, bytes), Size: 64,
 		Release: func() { gone = append(gone, "released") }})
 	require.NoError(t, err)
 	g, err := s.Gate()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 const (
@@ -130,7 +131,7 @@ func TestAdoptAddress(t *testing.T) {
 			if p.info.Caps.Has(driver.CapQuery) {
 				adoptKind(t, p, k, own.Handle(), n+1<<20, driver.ErrOutOfRange)
 				plain := make([]uint64, 8)
-				adoptKind(t, p, k, uintptr(unsafe.Pointer(&plain[0])), 8, driver.ErrInvalidArgument)
+				adoptKind(t, p, k, pintest.Slice(t, plain), 8, driver.ErrInvalidArgument)
 				if k == driver.KindHost {
 					adoptKind(t, p, driver.KindShared, own.Handle(), n, driver.ErrInvalidArgument)
 				}
@@ -164,6 +165,7 @@ func TestAdoptQueue(t *testing.T) {
 			}
 			m := alloc(t, p, driver.KindDevice, n)
 			want := ramp(n, 5)
+			pintest.Slice(t, want) // the copy goes on after the call
 			ev, st := rawCopyIn(p, queue, m, unsafe.Pointer(&want[0]), n)
 			ok(t, p.check("test", "copy in", st))
 			p.t.releaseEvent(ev)

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -115,11 +114,10 @@ func build(d *device) error {
 		return err
 	}
 	source := dl.CString("kernel void one(global float *x) { x[get_global_id(0)] = 1; }")
-	text := uintptr(unsafe.Pointer(&source[0]))
+	lines := &[1]unsafe.Pointer{unsafe.Pointer(&source[0])}
 	w := dl.GetWords()
 	defer w.Put()
-	program := lib.Proc("clCreateProgramWithSource").Call5(d.ctx.cl, 1, uintptr(unsafe.Pointer(&text)), 0, w.At(0))
-	runtime.KeepAlive(source)
+	program := lib.Proc("clCreateProgramWithSource").Call5(d.ctx.cl, 1, uintptr(unsafe.Pointer(lines)), 0, w.At(0))
 	if st := status(w[0]); st != success {
 		return d.check("build", "clCreateProgramWithSource", st)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 // vendor is what DLPack calls the memory of one backend.
@@ -151,7 +151,7 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 }
 
 func (v *vendor) hostAndShared(t *testing.T, d *hal.Device) {
-	shape := []int64{256}
+	shape := pintest.Slice(t, []int64{256})
 	for _, c := range []struct {
 		kind hal.Kind
 		name dlpack.DeviceType
@@ -159,13 +159,8 @@ func (v *vendor) hostAndShared(t *testing.T, d *hal.Device) {
 		mem, err := d.Alloc(c.kind, 1024, 0)
 		require.NoError(t, err)
 		require.NoError(t, d.Write(ctx, mem.All(), make([]byte, 1024)))
-		var legacy struct {
-			cTensor
-			context, deleter uintptr
-		}
-		legacy.cTensor = cTensor{data: mem.Handle(), device: dlpack.Device{Type: c.name}, ndim: 1,
-			dtype: dlpack.TypeOf[int32](), shape: uintptr(unsafe.Pointer(&shape[0]))}
-		m := dlpack.Managed{Address: uintptr(unsafe.Pointer(&legacy)), Legacy: true}
+		m := dlpack.Managed{Legacy: true, Address: pintest.Address(t, &cLegacy{cTensor: cTensor{data: mem.Handle(),
+			device: dlpack.Device{Type: c.name}, ndim: 1, dtype: dlpack.TypeOf[int32](), shape: shape}})}
 		devices := []*hal.Device{d}
 		if c.name != v.onDevice {
 			_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: openHost(t, 1)})

@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/dlpacktest"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 // foreign is a tensor that the program in C makes: of 0, 1, 2 and so on, the skip-th byte first.
@@ -60,6 +61,12 @@ type cTensor struct {
 	shape      uintptr
 	strides    uintptr
 	byteOffset uint64
+}
+
+// cLegacy is the struct from before DLPack 1.0.
+type cLegacy struct {
+	cTensor
+	_ [2]uintptr // context and deleter
 }
 
 func TestImportOfWhatCMade(t *testing.T) {
@@ -297,13 +304,10 @@ func TestCopyTakesWhatNoBufferCanBeOver(t *testing.T) {
 
 // A struct may have no deleter.
 func TestNoDeleterIsNone(t *testing.T) {
-	data, shape := counted(6), []int64{6}
-	legacy := struct {
-		cTensor
-		context, deleter uintptr
-	}{cTensor: cTensor{data: uintptr(unsafe.Pointer(&data[0])), device: dlpack.Device{Type: dlpack.CPU}, ndim: 1,
-		dtype: dlpack.TypeOf[int32](), shape: uintptr(unsafe.Pointer(&shape[0]))}}
-	b, _, err := dlpack.Import[int32](ctx, dlpack.Managed{Address: uintptr(unsafe.Pointer(&legacy)), Legacy: true}, dlpack.ImportOptions{})
+	data := counted(6)
+	m := dlpack.Managed{Legacy: true, Address: pintest.Address(t, &cLegacy{cTensor: cTensor{data: pintest.Slice(t, data),
+		device: dlpack.Device{Type: dlpack.CPU}, ndim: 1, dtype: dlpack.TypeOf[int32](), shape: pintest.Slice(t, []int64{6})}})}
+	b, _, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
 	require.NoError(t, err)
 	require.NoError(t, b.Update(ctx, func(x []int32) error { x[5] = 50; return nil }))
 	require.NoError(t, b.Close())

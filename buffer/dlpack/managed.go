@@ -10,6 +10,8 @@ import (
 // Managed is a struct in C's terms that lends a tensor until its deleter is called: a
 // DLManagedTensorVersioned, or a DLManagedTensor if it is Legacy.
 type Managed struct {
+	// Address is the struct's. A struct that a Go program makes itself, and all that it leads to, is held by a
+	// [runtime.Pinner] until its deleter is called.
 	Address uintptr
 	Legacy  bool
 

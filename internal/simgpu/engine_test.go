@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -202,7 +203,7 @@ func TestFreedAddressesAreNotReused(t *testing.T) {
 		}
 		p := v.pinned(100)
 		v.unpin(p)
-		require.NotZero(t, v.call(v.pick("cuMemFreeHost", "hipHostFree"), address(p)))
+		require.NotZero(t, v.call(v.pick("cuMemFreeHost", "hipHostFree"), v.address(p)))
 		v.violates("twice")
 	})
 }
@@ -309,7 +310,7 @@ func TestValidatorReports(t *testing.T) {
 			require.Equal(v.t, 1, v.fill(b+100, 1, 1, s))
 		}},
 		{"Foreign", []string{"does not know"}, func(v *vendor, a, b, s, other uintptr) {
-			require.Equal(v.t, 1, v.fill(address(make([]byte, 64)), 1, 64, s))
+			require.Equal(v.t, 1, v.fill(v.address(make([]byte, 64)), 1, 64, s))
 		}},
 		{"FreeForeign", []string{"not"}, func(v *vendor, a, b, s, other uintptr) {
 			require.Equal(v.t, 1, v.tryFree(12345))
@@ -322,7 +323,7 @@ func TestValidatorReports(t *testing.T) {
 		}},
 		{"SwappedArguments", []string{"host pointer belongs"}, func(v *vendor, a, b, s, other uintptr) {
 			mem := v.pinned(64)
-			require.Equal(v.t, 1, v.call(v.pick("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"), a, address(mem), 64, s))
+			require.Equal(v.t, 1, v.call(v.pick("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"), a, v.address(mem), 64, s))
 		}},
 		{"Overlap", []string{"overlap"}, func(v *vendor, a, b, s, other uintptr) {
 			require.Zero(v.t, v.d2d(a, a+10, 20, s))
@@ -535,7 +536,7 @@ func TestLeaksAreListed(t *testing.T) {
 		v.event(0)
 		_, code := v.allocAsync(80, s)
 		require.Zero(t, code)
-		v.ok(v.pick("cuMemHostRegister_v2", "hipHostRegister"), address(mem), uintptr(len(mem)), 1)
+		v.ok(v.pick("cuMemHostRegister_v2", "hipHostRegister"), v.address(mem), uintptr(len(mem)), 1)
 		for _, words := range [][]string{{"device memory", "77 bytes"}, {"host memory", "78 bytes"}, {"managed memory", "79 bytes"},
 			{"device memory", "80 bytes"}, {"registered memory", "8192 bytes"}, {"stream 1"}, {"event 1"}} {
 			require.NoError(t, hasLine(v.Leaks(), append(words, "simulated "+v.face)...))
@@ -598,7 +599,7 @@ func TestStreamsProgressWithoutTheHost(t *testing.T) {
 			for range 10 {
 				require.Zero(t, v.fill(a, 1, 4096, s))
 			}
-			require.Zero(t, v.call(v.pick("cuStreamWriteValue32_v2", "hipStreamWriteValue32"), s, address(word), 5, 0))
+			require.Zero(t, v.call(v.pick("cuStreamWriteValue32_v2", "hipStreamWriteValue32"), s, v.address(word), 5, 0))
 			for flag.Load() != 5 {
 				runtime.Gosched()
 			}
@@ -793,7 +794,7 @@ func TestStickyErrorLastsUntilTheContextGoes(t *testing.T) {
 			require.Equal(t, 700, v.tryFree(a), "a free still frees")
 			require.Equal(t, 700, v.call(v.pick("cuStreamDestroy_v2", "hipStreamDestroy"), s))
 			require.Equal(t, 700, v.call(v.pick("cuEventDestroy_v2", "hipEventDestroy"), e))
-			require.Equal(t, 700, v.call(v.pick("cuMemFreeHost", "hipHostFree"), address(word)))
+			require.Equal(t, 700, v.call(v.pick("cuMemFreeHost", "hipHostFree"), v.address(word)))
 			v.Clear()
 			if v.cuda() {
 				v.end()
@@ -961,13 +962,13 @@ func TestPeers(t *testing.T) {
 func TestRegisteredMemory(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v *vendor) {
 		register := func(b []byte) int {
-			return v.call(v.pick("cuMemHostRegister_v2", "hipHostRegister"), address(b), uintptr(len(b)), 2)
+			return v.call(v.pick("cuMemHostRegister_v2", "hipHostRegister"), v.address(b), uintptr(len(b)), 2)
 		}
 		unregister := func(b []byte) int {
-			return v.call(v.pick("cuMemHostUnregister", "hipHostUnregister"), address(b))
+			return v.call(v.pick("cuMemHostUnregister", "hipHostUnregister"), v.address(b))
 		}
 		device := func(b []byte) (p uintptr) {
-			v.ok(v.pick("cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer"), uintptr(unsafe.Pointer(&p)), address(b), 0)
+			v.ok(v.pick("cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer"), uintptr(unsafe.Pointer(&p)), v.address(b), 0)
 			return p
 		}
 		mem := make([]byte, 10000)
@@ -981,7 +982,7 @@ func TestRegisteredMemory(t *testing.T) {
 				require.Equal(t, 712, register(mem[5000:]))
 				require.Equal(t, 712, register(mem[:1]))
 				p := device(mem)
-				require.Equal(t, lack == 0, p == address(mem))
+				require.Equal(t, lack == 0, p == v.address(mem))
 				require.Equal(t, p+50, device(mem[50:]))
 				// Both the device's address, and the host's where a host pointer belongs.
 				require.Zero(t, v.d2d(a, p, 10000, s))
@@ -991,7 +992,7 @@ func TestRegisteredMemory(t *testing.T) {
 				require.Equal(t, pattern(10000, 2)[:2500], mem[:2500])
 				require.Equal(t, make([]byte, 2500), mem[2500:5000])
 				if lack != 0 {
-					require.Equal(t, 1, v.fill(address(mem), 0, 1, s))
+					require.Equal(t, 1, v.fill(v.address(mem), 0, 1, s))
 					v.violates("not the device's")
 				}
 				require.Equal(t, 713, unregister(mem[1:]))
@@ -1028,15 +1029,15 @@ func TestManagedMemory(t *testing.T) {
 		for seed := range uint64(4) {
 			v.restart(seed)
 			m, s := v.managed(4096), v.stream()
-			require.Zero(t, v.fill(address(m), 6, 4096, s))
-			require.Zero(t, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), address(m), 4096, ^uintptr(0), s))
-			require.Zero(t, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), address(m)+100, 100, 1, s))
-			require.Equal(t, 101, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), address(m), 1, 9, s))
+			require.Zero(t, v.fill(v.address(m), 6, 4096, s))
+			require.Zero(t, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(m), 4096, ^uintptr(0), s))
+			require.Zero(t, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(m)+100, 100, 1, s))
+			require.Equal(t, 101, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(m), 1, 9, s))
 			require.Zero(t, v.sync(s))
 			require.Equal(t, bytes.Repeat([]byte{6}, 4096), m)
-			require.Equal(t, 1, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), address(m), 4097, 0, s))
+			require.Equal(t, 1, v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(m), 4097, 0, s))
 			v.violates("not a range of managed memory")
-			v.free(address(m))
+			v.free(v.address(m))
 			v.silent()
 		}
 	})
@@ -1055,7 +1056,7 @@ func TestAbilitiesCanBeTakenAway(t *testing.T) {
 			return value
 		}
 		var out [8]uint64
-		p := uintptr(unsafe.Pointer(&out))
+		p := pintest.Address(t, &out)
 		mem := make([]byte, 64)
 		for _, c := range []struct {
 			lack      Lack
@@ -1075,10 +1076,10 @@ func TestAbilitiesCanBeTakenAway(t *testing.T) {
 				return v.call(v.pick("cuMemAllocManaged", "hipMallocManaged"), p, 10, 1)
 			}},
 			{LackConcurrentManaged, 89, 9, 101, func(s uintptr) int {
-				return v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), address(v.managed(64)), 64, 0, s)
+				return v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(v.managed(64)), 64, 0, s)
 			}},
 			{LackHostRegister, 99, 0, 801, func(s uintptr) int {
-				return v.call(v.pick("cuMemHostRegister_v2", "hipHostRegister"), address(mem), 64, 0)
+				return v.call(v.pick("cuMemHostRegister_v2", "hipHostRegister"), v.address(mem), 64, 0)
 			}},
 			{LackPriorities, 78, 78, 0, nil},
 			{LackHostFunc, 0, 0, 801, func(s uintptr) int {
@@ -1088,7 +1089,7 @@ func TestAbilitiesCanBeTakenAway(t *testing.T) {
 				return v.call(v.pick("cuIpcGetMemHandle", "hipIpcGetMemHandle"), p, v.alloc(10))
 			}},
 			{LackPrefetch, 0, 0, 801, func(s uintptr) int {
-				return v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), address(v.managed(64)), 64, 0, s)
+				return v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(v.managed(64)), 64, 0, s)
 			}},
 			{LackMemInfo, 0, 0, 801, func(s uintptr) int {
 				return v.call(v.pick("cuMemGetInfo_v2", "hipMemGetInfo"), p, p+8)
@@ -1350,11 +1351,11 @@ func TestTwoDimensions(t *testing.T) {
 		v.ok("cuMemAllocPitch_v2", uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&pitch)), 100, 5, 4)
 		require.EqualValues(t, 512, pitch)
 		src := pattern(500, 1)
-		in := memcpy2D{srcType: 1, srcHost: address(src), srcPitch: 100, dstType: 2, dst: a, dstPitch: pitch, width: 100, height: 5}
+		in := memcpy2D{srcType: 1, srcHost: v.address(src), srcPitch: 100, dstType: 2, dst: a, dstPitch: pitch, width: 100, height: 5}
 		v.ok("cuMemcpy2DAsync_v2", uintptr(unsafe.Pointer(&in)), s)
 		v.ok("cuMemsetD2D16Async", a+10, pitch, 0x0201, 4, 2, s)
 		got := make([]byte, 50)
-		out := memcpy2D{srcType: 2, src: a, srcX: 10, srcY: 1, srcPitch: pitch, dstType: 1, dstHost: address(got), dstPitch: 10, width: 10, height: 4}
+		out := memcpy2D{srcType: 2, src: a, srcX: 10, srcY: 1, srcPitch: pitch, dstType: 1, dstHost: v.address(got), dstPitch: 10, width: 10, height: 4}
 		v.ok("cuMemcpy2DAsync_v2", uintptr(unsafe.Pointer(&out)), s)
 		want := []byte{1, 2, 1, 2, 1, 2, 1, 2, src[118], src[119]}
 		for row := 2; row < 5; row++ {
@@ -1468,13 +1469,13 @@ func TestEntryPointsByName(t *testing.T) {
 		var fn uintptr
 		status := int32(-1)
 		name := append([]byte(c.name), 0)
-		v.ok("cuGetProcAddress_v2", address(name), uintptr(unsafe.Pointer(&fn)), c.version, 0, uintptr(unsafe.Pointer(&status)))
+		v.ok("cuGetProcAddress_v2", v.address(name), uintptr(unsafe.Pointer(&fn)), c.version, 0, uintptr(unsafe.Pointer(&status)))
 		require.Equal(t, v.symbol(c.exported), fn, c.name)
 		require.Zero(t, status)
 	}
 	var fn uintptr
 	name := []byte("cuNothing\x00")
-	require.Equal(t, 500, v.call("cuGetProcAddress", address(name), uintptr(unsafe.Pointer(&fn)), 12000, 0))
+	require.Equal(t, 500, v.call("cuGetProcAddress", v.address(name), uintptr(unsafe.Pointer(&fn)), 12000, 0))
 	require.Equal(t, 801, v.call("cuModuleLoad", 0, 0))
 }
 
@@ -1512,11 +1513,11 @@ func BenchmarkFreeCall(b *testing.B) {
 			a, s := v.alloc(1<<20), v.stream()
 			p := v.pinned(1 << 20)
 			name := v.pick("cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync")
-			v.ok(name, a, address(p), 1<<20, s)
+			v.ok(name, a, v.address(p), 1<<20, s)
 			fn := v.symbol(name)
 			b.ResetTimer()
 			for range b.N {
-				invoke(fn, a, address(p), 1<<20, s)
+				invoke(fn, a, v.address(p), 1<<20, s)
 			}
 		})
 	}

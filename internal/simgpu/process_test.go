@@ -12,17 +12,18 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 // openToken passes the 64 bytes of the token by value: on amd64 they lie on the
 // stack, behind six register arguments of which two count.
 func openToken(v *vendor, out *uintptr, token *[8]uint64) int {
-	args := []uintptr{uintptr(unsafe.Pointer(out)), 1, 0, 0, 0, 0}
+	args := []uintptr{pintest.Address(v.t, out), 1, 0, 0, 0, 0}
 	for _, w := range token {
 		args = append(args, uintptr(w))
 	}
 	code := v.call(v.pick("cuIpcOpenMemHandle_v2", "hipIpcOpenMemHandle"), args...)
-	runtime.KeepAlive(out)
 	return code
 }
 
@@ -30,6 +31,7 @@ func openToken(v *vendor, out *uintptr, token *[8]uint64) int {
 type failure struct{ testing.TB }
 
 func (failure) Helper()                   {}
+func (failure) Cleanup(func())            {} // the process ends
 func (failure) FailNow()                  { os.Exit(3) }
 func (failure) Errorf(f string, a ...any) { fmt.Printf(f+"\n", a...) }
 func (failure) Fatal(a ...any)            { fmt.Println(a...); os.Exit(3) }

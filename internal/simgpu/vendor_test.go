@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 var built struct {
@@ -190,7 +191,7 @@ func (v *vendor) managed(n int) []byte {
 
 func (v *vendor) unpin(b []byte) {
 	v.t.Helper()
-	v.ok(v.pick("cuMemFreeHost", "hipHostFree"), address(b))
+	v.ok(v.pick("cuMemFreeHost", "hipHostFree"), v.address(b))
 }
 
 func (v *vendor) stream() uintptr {
@@ -218,11 +219,11 @@ func (v *vendor) endEvent(e uintptr) {
 }
 
 func (v *vendor) h2d(dst uintptr, src []byte, s uintptr) int {
-	return v.call(v.pick("cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync"), dst, address(src), uintptr(len(src)), s)
+	return v.call(v.pick("cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync"), dst, v.address(src), uintptr(len(src)), s)
 }
 
 func (v *vendor) d2h(dst []byte, src uintptr, s uintptr) int {
-	return v.call(v.pick("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"), address(dst), src, uintptr(len(dst)), s)
+	return v.call(v.pick("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"), v.address(dst), src, uintptr(len(dst)), s)
 }
 
 func (v *vendor) d2d(dst, src uintptr, n int, s uintptr) int {
@@ -258,9 +259,9 @@ func (v *vendor) eventQuery(e uintptr) int {
 // gate makes the stream wait until the word is 1.
 func (v *vendor) gate(s uintptr, word []byte) int {
 	if v.cuda() {
-		return v.call("cuStreamWaitValue32_v2", s, address(word), 1, 0)
+		return v.call("cuStreamWaitValue32_v2", s, v.address(word), 1, 0)
 	}
-	return v.call("hipStreamWaitValue32", s, address(word), 1, 0, 0xFFFFFFFF)
+	return v.call("hipStreamWaitValue32", s, v.address(word), 1, 0, 0xFFFFFFFF)
 }
 
 func (v *vendor) peerCopy(dst uintptr, dstDev int, src uintptr, srcDev, n int, s uintptr) int {
@@ -314,7 +315,8 @@ func invoke(fn uintptr, args ...uintptr) uintptr {
 	return r
 }
 
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+// address is where a slice is until the test ends: copies go on after the call.
+func (v *vendor) address(b []byte) uintptr { return pintest.Slice(v.t, b) }
 
 func pattern(n int, salt byte) []byte {
 	b := make([]byte, n)

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
-
-func addr(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 
 // guarded is n bytes with eight more on both sides, which must stay as they are.
 func guarded(n int) (all, inside []byte) {
@@ -28,11 +27,11 @@ func TestHostMovesBytes(t *testing.T) {
 			src[i] = byte(i) ^ byte(i>>8)
 		}
 		for name, copy := range map[string]func(dst []byte) error{
-			"in":   func(dst []byte) error { return h.CopyIn(addr(dst), unsafe.Pointer(&src[0]), uint64(n)) },
-			"out":  func(dst []byte) error { return h.CopyOut(unsafe.Pointer(&dst[0]), addr(src), uint64(n)) },
-			"copy": func(dst []byte) error { return h.Copy(addr(dst), addr(src), uint64(n)) },
+			"in":   func(dst []byte) error { return h.CopyIn(pintest.Slice(t, dst), unsafe.Pointer(&src[0]), uint64(n)) },
+			"out":  func(dst []byte) error { return h.CopyOut(unsafe.Pointer(&dst[0]), pintest.Slice(t, src), uint64(n)) },
+			"copy": func(dst []byte) error { return h.Copy(pintest.Slice(t, dst), pintest.Slice(t, src), uint64(n)) },
 			"across": func(dst []byte) error {
-				op, calls := Across(h, Host(), false, addr(dst), addr(src), nil, uint64(n))
+				op, calls := Across(h, Host(), false, pintest.Slice(t, dst), pintest.Slice(t, src), nil, uint64(n))
 				assert.Equal(t, "copy", calls)
 				return op()
 			},
@@ -44,7 +43,7 @@ func TestHostMovesBytes(t *testing.T) {
 			assert.Equal(t, bytes.Repeat([]byte{0xee}, 8), all[8+n:])
 		}
 		all, dst := guarded(n)
-		require.NoError(t, h.Fill(addr(dst), 0x04030201, uint64(n)))
+		require.NoError(t, h.Fill(pintest.Slice(t, dst), 0x04030201, uint64(n)))
 		assert.Equal(t, bytes.Repeat([]byte{1, 2, 3, 4}, n/4), dst, "%d", n)
 		assert.Equal(t, bytes.Repeat([]byte{0xee}, 8), all[:8])
 		assert.Equal(t, bytes.Repeat([]byte{0xee}, 8), all[8+n:])

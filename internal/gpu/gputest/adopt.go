@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/pintest"
 )
 
 // openHal opens a device as programs do.
@@ -148,7 +149,7 @@ func adoptOldDriver(h *Harness, t *testing.T) {
 		ok(t, m.Close())
 	}
 	ok(t, st.Close())
-	_, err = d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: uintptr(at(make([]byte, 64))), Size: 64})
+	_, err = d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, make([]byte, 64)), Size: 64})
 	kind(t, err, driver.ErrInvalidArgument)
 }
 
