@@ -13,10 +13,14 @@ import (
 func TestShelfWidens(t *testing.T) {
 	s := newShelf()
 	var taken []*lane
-	for want := 1; want <= min(mostLanes, 2*runtime.GOMAXPROCS(0)); want *= 2 {
+	limit := min(mostLanes, 2*runtime.GOMAXPROCS(0)) // reached or passed by doubling
+	for want := 1; want < 2*limit; want *= 2 {
 		for range want {
 			if len(taken) < want {
-				s.misses.Store(missesSpread - 1)
+				s.misses.Store(0)
+				if len(taken) == len(*s.lanes.Load()) {
+					s.misses.Store(missesSpread - 1)
+				}
 				taken = append(taken, s.lock())
 			}
 		}
