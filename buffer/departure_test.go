@@ -33,8 +33,7 @@ func nothing([]uint32) error { return nil }
 func TestEvictedMemoryIsKeptUntilItsCopyHasArrived(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	b := written(t, s, 4, 9)
 	require.NoError(t, b.Evict(ctx, d), "without waiting")
 	require.Equal(t, coherence.HostOnly, b.State().Name)
@@ -57,8 +56,7 @@ func TestFailedWriteBackRestoresTheReplica(t *testing.T) {
 		f, devs := openFaulty(t, 1)
 		d := devs[0]
 		s := newStream(t, d)
-		g, err := s.Gate()
-		require.NoError(t, err)
+		g := hold(t, s)
 		b := written(t, s, 4, 9)
 		f.fail("CopyOut", 1)
 		require.NoError(t, b.Evict(ctx, d))
@@ -67,7 +65,7 @@ func TestFailedWriteBackRestoresTheReplica(t *testing.T) {
 		if !asked {
 			require.Eventually(t, func() bool { return b.State().Name == coherence.DeviceDirty }, patience, tick, "restored")
 		}
-		err = b.View(ctx, func([]uint32) error { panic("ran on bytes that never arrived") })
+		err := b.View(ctx, func([]uint32) error { panic("ran on bytes that never arrived") })
 		require.ErrorIs(t, err, errLate)
 		require.Equal(t, coherence.DeviceDirty, b.State().Name)
 		require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b), "reported once, and the bytes are there")
@@ -82,8 +80,7 @@ func TestFailedWriteBackRestoresTheReplica(t *testing.T) {
 func TestFailedWriteBackSpoilsWhatWasCopiedFromIt(t *testing.T) {
 	f, devs := openFaulty(t, 2)
 	s, other := newStream(t, devs[0]), newStream(t, devs[1])
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	b := written(t, s, 4, 9)
 	f.fail("CopyOut", 1)
 	require.NoError(t, b.Evict(ctx, devs[0]))
@@ -91,7 +88,7 @@ func TestFailedWriteBackSpoilsWhatWasCopiedFromIt(t *testing.T) {
 	require.NoError(t, g.Open())
 	require.Eventually(t, func() bool { return b.State().Places[1].Valid }, patience, tick, "restored")
 	require.False(t, b.State().Places[2].Valid)
-	_, err = b.Acquire(other, coherence.Read)
+	_, err := b.Acquire(other, coherence.Read)
 	require.ErrorIs(t, err, errLate)
 	l, err := b.Acquire(other, coherence.Read)
 	require.NoError(t, err)
@@ -106,8 +103,7 @@ func TestFailedWriteBackDoesNotUndoLaterWrites(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	d := devs[0]
 	s, s2 := newStream(t, d), newStream(t, d)
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	b := written(t, s, 8, 9)
 	f.fail("CopyOut", 1)
 	require.NoError(t, b.Evict(ctx, d))
@@ -123,8 +119,7 @@ func TestFailedWriteBackDoesNotUndoLaterWrites(t *testing.T) {
 	require.Eventually(t, func() bool { return buffer.ResidencyOf(d).Used == 32 }, patience, tick)
 
 	// Written on the host, or forgotten, it is not what comes back.
-	g, err = s.Gate()
-	require.NoError(t, err)
+	g = hold(t, s)
 	fill(t, s, b, 7)
 	f.fail("CopyOut", 1)
 	require.NoError(t, b.Evict(ctx, d))
@@ -171,8 +166,7 @@ func TestFailedSecondLegRestoresTheReplica(t *testing.T) {
 	f, devs := openFaulty(t, 2)
 	s, other := newStream(t, devs[0]), newStream(t, devs[1])
 	b := written(t, s, 4, 9)
-	g, err := other.Gate()
-	require.NoError(t, err)
+	g := hold(t, other)
 	f.fail("CopyIn", 1)
 	require.NoError(t, b.Prefetch(other))
 	require.NoError(t, b.Evict(ctx, devs[0]), "current elsewhere, as far as one knows")
@@ -188,8 +182,7 @@ func TestFailedWorkIsFoundAfterEviction(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	d := devs[0]
 	s := newStream(t, d)
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	f.fail("Fill", 1)
 	b := written(t, s, 4, 9)
 	require.NoError(t, b.Evict(ctx, d))
@@ -204,8 +197,7 @@ func TestFailedWorkIsFoundAfterEviction(t *testing.T) {
 func TestClosingABufferDropsWhatIsLeaving(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	b := written(t, s, 4, 9)
 	require.NoError(t, b.Evict(ctx, d))
 	require.NoError(t, b.Close())
@@ -218,8 +210,7 @@ func TestClosingABufferDropsWhatIsLeaving(t *testing.T) {
 func TestFailedWorkSpoilsItsCopies(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	s := newStream(t, devs[0])
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	f.fail("Fill", 1)
 	b := written(t, s, 8, 9)
 	left, err := b.Slice(0, 2)

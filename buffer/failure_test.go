@@ -94,8 +94,7 @@ func TestNextAccessFindsFailedCopy(t *testing.T) {
 func TestFailureSpreadsWithTheCopies(t *testing.T) {
 	f, devs, s := openLinked(t, 2)
 	b := newBuffer(t, []uint32{1, 2, 3, 4})
-	g, err := s[0].Gate()
-	require.NoError(t, err)
+	g := hold(t, s[0])
 	f.fail("CopyIn", 1)
 	require.NoError(t, b.Prefetch(s[0]))
 	copies := b.Stats().Copies
@@ -116,8 +115,7 @@ func TestFailureSpreadsWithTheCopies(t *testing.T) {
 func TestCloneOfWhatFails(t *testing.T) {
 	f, devs, s := openLinked(t, 2)
 	b := written(t, s[0], 4, 7)
-	g, err := s[1].Gate()
-	require.NoError(t, err)
+	g := hold(t, s[1])
 	f.fail("Copy", 1)
 	require.NoError(t, b.Prefetch(s[1]))
 	require.NoError(t, b.Evict(ctx, devs[0]))
@@ -144,8 +142,7 @@ func TestCopyFromWhatFails(t *testing.T) {
 			dst, err = b.Slice(4, 8)
 			require.NoError(t, err)
 		}
-		g, err := s[1].Gate()
-		require.NoError(t, err)
+		g := hold(t, s[1])
 		f.fail("Copy", 1)
 		require.NoError(t, src.Prefetch(s[1]))
 		require.NoError(t, b.Evict(ctx, devs[0]))
@@ -165,8 +162,7 @@ func TestCopyFromWhatFails(t *testing.T) {
 func TestCopyFromEndsWhatWasThereBefore(t *testing.T) {
 	f, devs, s := openLinked(t, 3)
 	src, dst := written(t, s[1], 4, 7), written(t, s[0], 4, 1)
-	g, err := s[1].Gate()
-	require.NoError(t, err)
+	g := hold(t, s[1])
 	fill(t, s[1], src, 8)
 	f.fail("Copy", 1)
 	require.NoError(t, dst.Prefetch(s[1]))
@@ -184,8 +180,7 @@ func TestCopyFromEndsWhatWasThereBefore(t *testing.T) {
 func TestCopyFromHangsOnWhatIsThere(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	s := newStream(t, devs[0])
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	f.fail("Fill", 1)
 	src := written(t, s, 8, 9)
 	left, err := src.Slice(0, 4)
@@ -203,8 +198,7 @@ func TestCopyFromHangsOnWhatIsThere(t *testing.T) {
 func TestCopiesToAndFro(t *testing.T) {
 	_, devs := openFaulty(t, 1)
 	s := newStream(t, devs[0])
-	g, err := s.Gate()
-	require.NoError(t, err)
+	g := hold(t, s)
 	a, b := written(t, s, 4, 9), newBuffer(t, []uint32{1, 2, 3, 4})
 	for i := range 100 {
 		require.NoError(t, b.CopyFrom(ctx, a))
@@ -227,8 +221,7 @@ func TestCopyFromLeavesDevicesAlone(t *testing.T) {
 	require.NoError(t, err)
 	fill(t, s, src, 8) // the device that the copy is made on
 	require.NoError(t, s.Sync(ctx))
-	g, err := o.Gate()
-	require.NoError(t, err)
+	g := hold(t, o)
 	fill(t, o, src, 9)
 	require.NoError(t, src.Prefetch(s))
 	dst := newBuffer(t, []uint32{1, 2, 3, 4})
@@ -247,8 +240,7 @@ func TestWriteOverFailedCopy(t *testing.T) {
 		f, devs := openFaulty(t, 1)
 		s, o := newStream(t, devs[0]), newStream(t, devs[0])
 		b := newBuffer(t, []uint32{1, 2, 3, 4})
-		g, err := s.Gate()
-		require.NoError(t, err)
+		g := hold(t, s)
 		f.fail("CopyIn", 1)
 		require.NoError(t, b.Prefetch(s))
 		for range 2 {
@@ -277,8 +269,7 @@ func TestWriteOverWhatFailsElsewhere(t *testing.T) {
 		s = append(s, newStream(t, d))
 	}
 	b := written(t, s[0], 4, 7)
-	g, err := s[1].Gate()
-	require.NoError(t, err)
+	g := hold(t, s[1])
 	f.fail("CopyIn", 1)
 	require.NoError(t, b.Prefetch(s[1]))
 	require.NoError(t, b.Evict(ctx, devs[0]))
@@ -444,4 +435,12 @@ func TestNoFailureGoesUnnoticed(t *testing.T) {
 	require.Greater(t, seen["told"], 100)
 	require.Greater(t, seen["lost"], 100)
 	require.Greater(t, seen["good"], 10*seen["lost"])
+}
+
+// hold holds up what a stream is given from now on.
+func hold(t *testing.T, s *hal.Stream) *hal.Gate {
+	t.Helper()
+	g, err := s.Gate()
+	require.NoError(t, err)
+	return g
 }

@@ -90,7 +90,6 @@ func TestAcrossKeepsTheOrderOfBothStreams(t *testing.T) {
 				require.NoError(t, to.s.Copy(middle.All(), to.m.All()))
 				to.put(t, 5)
 				for _, g := range gates {
-					time.Sleep(200 * time.Microsecond) // for what is not ordered to go wrong; what is takes any time
 					require.NoError(t, g.Open())
 				}
 				from.all(t, 4, label)

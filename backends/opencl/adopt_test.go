@@ -7,6 +7,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/pintest"
@@ -183,11 +185,7 @@ func TestAdoptQueue(t *testing.T) {
 			ok(t, s.Sync())
 			closeAll(t, e, timed, s, m)
 			// PoCL's threads let go of a queue a moment after its work is done, and its buffers keep the last event.
-			for start := time.Now(); references(t, p, queue, queueReferences) != 1; time.Sleep(time.Millisecond) {
-				if time.Since(start) > 10*time.Second {
-					t.Fatalf("%d references after Close", references(t, p, queue, queueReferences))
-				}
-			}
+			require.Eventually(t, func() bool { return references(t, p, queue, queueReferences) == 1 }, 10*time.Second, time.Millisecond)
 			p.t.releaseQueue(queue)
 		}
 		bad := func(queue uintptr, want error) {

@@ -67,10 +67,9 @@ func signals(r *run) {
 		var why bytes.Buffer
 		cmd.Stderr = &why
 		r.must(cmd.Start())
-		first := make([]byte, 6)
-		_, err = io.ReadFull(out, first)
+		// What it writes is "ready\n" and a byte for each copy.
+		_, err = io.ReadFull(out, make([]byte, 6+r.rng.IntN(40)))
 		r.must(err)
-		time.Sleep(time.Duration(r.rng.IntN(20_000)) * time.Microsecond)
 		sent := time.Now()
 		r.must(cmd.Process.Signal(syscall.SIGTERM))
 		rest, err := io.ReadAll(out)
@@ -151,6 +150,7 @@ func copies(careful bool) error {
 		if err := l.Release(); err != nil {
 			return err
 		}
+		fmt.Print(".")
 	}
 	err = b.View(background, func(got []uint32) error {
 		for i, v := range got {

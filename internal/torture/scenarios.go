@@ -431,7 +431,16 @@ func closing(r *run) {
 	r.must(err)
 	var next sync.Mutex
 	value := uint32(0)
-	stop := make(chan struct{})
+	stop, acted := make(chan struct{}), make(chan struct{})
+	// some lets the others act for a while, up to most times.
+	some := func(most int) {
+		for range r.rng.IntN(most) {
+			select {
+			case <-acted:
+			case <-r.ctx.Done():
+			}
+		}
+	}
 	var wg sync.WaitGroup
 	for i := range 4 {
 		rng := rand.New(rand.NewPCG(r.seed, uint64(i)+1))
@@ -441,6 +450,7 @@ func closing(r *run) {
 					select {
 					case <-stop:
 						return
+					case acted <- struct{}{}:
 					default:
 					}
 					r.actions.Add(1)
@@ -485,16 +495,16 @@ func closing(r *run) {
 			})
 		})
 	}
-	time.Sleep(time.Duration(r.rng.IntN(3000)) * time.Microsecond)
+	some(60)
 	if r.rng.IntN(2) == 0 {
 		i := r.rng.IntN(len(streams))
 		r.explain(streams[i].Close())
 	}
-	time.Sleep(time.Duration(r.rng.IntN(2000)) * time.Microsecond)
+	some(40)
 	for !errors.Is(r.closes(b), nil) { // leases of the others make it busy
 		runtime.Gosched()
 	}
-	time.Sleep(time.Duration(r.rng.IntN(1000)) * time.Microsecond)
+	some(20)
 	close(stop)
 	wg.Wait()
 	r.fault(2)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
@@ -30,13 +29,12 @@ func driverKind(err, want error) bool {
 	return errors.As(err, &e) && e.Kind == want
 }
 
-// eventually waits until cond holds.
-func eventually(t testing.TB, what string, cond func() bool) {
+// reclaimed waits for what is closed to be given back, and checks how many releases were called.
+func reclaimed(t testing.TB, d *hal.Device, releases *atomic.Int32, want int) {
 	t.Helper()
-	for start := time.Now(); !cond(); time.Sleep(50 * time.Microsecond) {
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("never: %s", what)
-		}
+	ok(t, d.Reclaim(t.Context()))
+	if got, pending := int(releases.Load()), d.Usage().Pending; got != want || pending != 0 {
+		t.Fatalf("%d releases, want %d; %d allocations pending", got, want, pending)
 	}
 }
 
@@ -50,7 +48,7 @@ func adoptEveryKind(h *Harness, t *testing.T) {
 		ok(t, err)
 		own := newStream(t, other)
 		var releases atomic.Int32
-		n := int32(0)
+		n := 0
 		for _, k := range kindsOf(other) {
 			mem, err := other.Alloc(k, size, 0)
 			ok(t, err)
@@ -73,7 +71,7 @@ func adoptEveryKind(h *Harness, t *testing.T) {
 			ok(t, s.Sync(t.Context()))
 			same(t, "what the owner wrote", got, random(seed, size))
 			n++
-			eventually(t, "release", func() bool { return releases.Load() == n && d.Usage().Pending == 0 })
+			reclaimed(t, d, &releases, n)
 		}
 		ok(t, s.Close())
 	})
@@ -182,7 +180,7 @@ func adoptStreams(h *Harness, t *testing.T) {
 				}
 			}
 			same(t, "work of both sides", read(t, s, whole(mem)), want)
-			eventually(t, "release", func() bool { return int(released.Load()) == i+1 && d.Usage().Pending == 0 })
+			reclaimed(t, d, &released, i+1)
 		}
 	})
 }
