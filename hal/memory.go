@@ -63,10 +63,9 @@ func (x *extra) told() func() {
 	switch {
 	case x == nil:
 		return nil
-	case x.release == nil || x.then == nil:
-		if x.then != nil {
-			return x.then
-		}
+	case x.release == nil:
+		return x.then
+	case x.then == nil:
 		return x.release
 	}
 	return func() { x.release(); x.then() }
