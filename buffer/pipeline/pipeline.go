@@ -45,7 +45,7 @@ type Work struct {
 	Out    buffer.Lease // of Options.Results elements, to be written
 }
 
-// emptyMost is how often in a row a source may return nothing.
+// emptyMost is how often in a row a source, or the stream that it reads, may return nothing.
 const emptyMost = 100
 
 // errGone is the reason when a function ends its goroutine instead of returning.
