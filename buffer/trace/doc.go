@@ -20,7 +20,8 @@
 // Go runs nothing of a program's when it exits. So the file is a complete trace after each event that is
 // written to it, whichever way the program ends. A copy is written when it is asked for, and again when it is
 // done; of those that were under way at the end only the first is there, and leases that were are not. A
-// program that wants them as well closes the trace itself, see [CloseEnvironment].
+// program that wants them as well closes the trace itself, see [CloseEnvironment]. If the process is killed in the middle of a
+// write, the closing bracket can be missing: the format leaves it optional, and viewers and [Read] do not ask for it.
 //
 // # Cost
 //

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strconv"
@@ -19,15 +20,15 @@ type File struct {
 	mu     sync.Mutex
 	out    *os.File
 	end    int64 // of the entries, where the tail stands
-	first  bool
 	err    error
 	closed bool
 }
 
 // Create begins a trace of the events of all buffers in a new file of that name, or in place of the old one; %p in
 // the name stands for the number of this process. After each event the file is a complete trace: of a
-// program that exits without Close, only the ends of the copies and leases that are still under way are missing. An empty name is an
-// error of kind hal.ErrInvalidArgument.
+// program that exits without Close, only the ends of the copies and leases that are still under way are missing. A program that
+// is killed in the middle of a write can leave a file without its closing bracket, as the Trace Event Format allows; its entries are
+// whole. An empty name is an error of kind hal.ErrInvalidArgument.
 func Create(name string) (*File, error) {
 	if name == "" {
 		return nil, &hal.Error{Op: "create trace", Device: -1, Kind: hal.ErrInvalidArgument, Detail: "no file name"}
@@ -36,39 +37,46 @@ func Create(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{out: out, first: true}
+	f := &File{out: out, end: int64(len(head))}
 	begun := time.Now()
-	h := head(begun)
-	if _, err := out.WriteString(h + tail); err != nil {
+	if _, err := out.WriteString(head + tail); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
-	f.end = int64(len(h))
 	f.e = newEncoder(begun, f.write)
 	f.c = collect(f.e.ask, f.e.span, f.e.place) // one at a time, by the collector's lock
 	return f, nil
 }
 
+// page is the smallest unit of memory in which a system writes to a file.
+const page = 4096
+
 // write puts an entry in the place of the tail, and the tail behind it.
+//
+// Linux gives up a write between two pages when the process is killed. So an entry stands with its tail in one page, behind spaces if it
+// has to be the next one: what is cut off then is the tail alone. (An entry that is longer than a page would need names of devices and
+// files that are as long.)
 func (f *File) write(x entry) {
-	b := make([]byte, 0, 512)
+	b := line(x)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil || f.closed {
 		return
 	}
-	if !f.first {
-		b = append(b, ',')
+	gap := int64(len(",\n"))
+	if last := f.end + gap + int64(len(b)+len(tail)) - 1; last/page != f.end/page {
+		gap = page - f.end%page
 	}
-	f.first = false
-	b = append(b, '\n')
-	b = append(b, line(x)...)
-	n := len(b)
-	b = append(b, tail...)
-	if _, err := f.out.WriteAt(b, f.end); err != nil {
+	out := bytes.Repeat([]byte{' '}, int(gap))
+	if f.end > int64(len(head)) {
+		out[0] = ','
+	}
+	out[gap-1] = '\n'
+	out = append(append(out, b...), tail...)
+	if _, err := f.out.WriteAt(out, f.end); err != nil {
 		f.err = err
 		return
 	}
-	f.end += int64(n)
+	f.end += int64(len(out) - len(tail))
 }
 
 // Name is the name of the file.

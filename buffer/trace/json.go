@@ -75,7 +75,13 @@ type named struct {
 	Place     string `json:"place,omitempty"`
 	Title     string `json:"title,omitempty"`
 	Simulated bool   `json:"simulated,omitempty"`
+
+	// Of the first place alone: who wrote the trace, and when it began.
+	Producer string     `json:"producer,omitempty"`
+	Begun    *time.Time `json:"begun,omitempty"`
 }
+
+const producer = "halyard"
 
 type sorted struct {
 	Index int `json:"sort_index"`
@@ -119,8 +125,12 @@ func (e *encoder) at(t time.Time) micros { return micros(max(0, t.Sub(e.begun)))
 func (e *encoder) place(p Place) {
 	e.procs = append(e.procs, p.Name)
 	pid := len(e.procs)
-	e.write(entry{Name: "process_name", Phase: "M", Proc: pid,
-		Args: named{Name: p.Label(), Place: p.Name, Title: p.Title, Simulated: p.Simulated}})
+	n := named{Name: p.Label(), Place: p.Name, Title: p.Title, Simulated: p.Simulated}
+	if pid == 1 {
+		begun := e.begun.UTC()
+		n.Producer, n.Begun = producer, &begun
+	}
+	e.write(entry{Name: "process_name", Phase: "M", Proc: pid, Args: n})
 	e.write(entry{Name: "process_sort_index", Phase: "M", Proc: pid, Args: sorted{pid}})
 	e.write(e.counter(p.Name, 0))
 }
@@ -213,12 +223,11 @@ func (e *encoder) args(s Span) args {
 		Call: micros(s.Took), Stream: s.Stream}
 }
 
-// head and tail enclose the entries, which stand one on a line.
-func head(begun time.Time) string {
-	return `{"displayTimeUnit":"ns","otherData":{"producer":"halyard","begun":"` + begun.UTC().Format(time.RFC3339Nano) + `"},"traceEvents":[`
-}
-
-const tail = "\n]}\n"
+// A trace is an array of entries, one on a line. The format leaves its closing bracket optional.
+const (
+	head = "["
+	tail = "\n]\n"
+)
 
 func line(x entry) []byte {
 	var b bytes.Buffer
@@ -233,7 +242,7 @@ func line(x entry) []byte {
 // memory, and a counter of the bytes that replicas take. Each entry carries its buffer, range in bytes, cause,
 // where in the program that was, and the places that had the bytes; an arrow leads from the call to the copy.
 func (r *Recording) WriteJSON(w io.Writer) error {
-	out := bytes.NewBufferString(head(r.begun))
+	out := bytes.NewBufferString(head)
 	first := true
 	e := newEncoder(r.begun, func(x entry) {
 		if !first {

@@ -12,42 +12,41 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Read reads a trace that WriteJSON or a [File] has written. Sources is lost, but not SourceNames. What is not such a
-// trace is an error of kind hal.ErrInvalidArgument.
+// Read reads a trace that WriteJSON or a [File] has written; its closing bracket may be missing. Sources is lost, but not
+// SourceNames. What is not such a trace is an error of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Recording, error) {
 	bad := func(format string, v ...any) error {
 		return &hal.Error{Op: "read trace", Device: -1, Kind: hal.ErrInvalidArgument, Detail: fmt.Sprintf(format, v...)}
 	}
-	var file struct {
-		Other struct {
-			Producer string
-			Begun    time.Time
-		} `json:"otherData"`
-		Entries []struct {
+	r := &Recording{}
+	ended := map[uint64]bool{}
+	var asked []Span
+	when := func(m micros) time.Time { return r.begun.Add(time.Duration(m)) }
+	d := json.NewDecoder(in)
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return nil, bad("not a list of entries")
+	}
+	for i := 0; d.More(); i++ {
+		var x struct {
 			Name, Cat string
 			Phase     string `json:"ph"`
 			At        micros `json:"ts"`
 			Took      micros `json:"dur"`
 			Proc      int    `json:"pid"`
 			Args      json.RawMessage
-		} `json:"traceEvents"`
-	}
-	if err := json.NewDecoder(in).Decode(&file); err != nil {
-		return nil, bad("%v", err)
-	}
-	if file.Other.Producer != "halyard" {
-		return nil, bad("not a trace of this package")
-	}
-	r := &Recording{begun: file.Other.Begun}
-	r.ended = r.begun
-	ended := map[uint64]bool{}
-	var asked []Span
-	when := func(m micros) time.Time { return r.begun.Add(time.Duration(m)) }
-	for i, x := range file.Entries {
+		}
+		if err := d.Decode(&x); err == io.EOF {
+			break // behind a comma: see File.write
+		} else if err != nil {
+			return nil, bad("entry %d: %v", i, err)
+		}
 		if x.Name == "process_name" {
 			var n named
 			if err := json.Unmarshal(x.Args, &n); err != nil {
 				return nil, bad("entry %d: %v", i, err)
+			}
+			if x.Proc == 1 && n.Producer == producer && n.Begun != nil {
+				r.begun, r.ended = *n.Begun, *n.Begun
 			}
 			if x.Proc != len(r.places)+1 {
 				return nil, bad("entry %d: place %d comes after %d others", i, x.Proc, len(r.places))
@@ -92,6 +91,12 @@ func Read(in io.Reader) (*Recording, error) {
 		}
 		ended[s.ID] = true
 		r.spans = append(r.spans, s)
+	}
+	if _, err := d.Token(); err != nil && err != io.EOF {
+		return nil, bad("%v", err)
+	}
+	if r.begun.IsZero() {
+		return nil, bad("not a trace of this package")
 	}
 	for _, s := range asked {
 		if !ended[s.ID] {

@@ -172,7 +172,9 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 	require.NoError(t, r.WriteJSON(&out))
 	for _, c := range []struct{ old, new string }{
 		{`"producer":"halyard"`, `"producer":"other"`},
-		{`{"displayTimeUnit"`, `["displayTimeUnit"`},
+		{`[`, `{`},
+		{`}},`, `}},,`},
+		{`"ph":"X"`, `"ph":X`},
 		{`"action":"Overwrite"`, `"action":"Sing"`},
 		{`"lo":0,"hi":4000`, `"lo":5000,"hi":4000`},
 		{`"pid":1,"tid":0`, `"pid":3,"tid":0`},
@@ -184,8 +186,13 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 		_, err := trace.Read(strings.NewReader(strings.Replace(out.String(), c.old, c.new, 1)))
 		assert.ErrorIs(t, err, hal.ErrInvalidArgument, "%s -> %s", c.old, c.new)
 	}
-	_, err := trace.Read(strings.NewReader(""))
-	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
+	whole := strings.TrimRight(out.String(), "]\n")
+	_, err := trace.Read(strings.NewReader(whole))
+	assert.NoError(t, err, "the closing bracket may be missing")
+	for _, text := range []string{"", "[", "[]", "{}", whole[:len(whole)-1], whole + "}"} {
+		_, err := trace.Read(strings.NewReader(text))
+		assert.ErrorIs(t, err, hal.ErrInvalidArgument)
+	}
 }
 
 // At every moment of the run the file is a whole trace.
@@ -222,6 +229,29 @@ func TestFileIsCompleteAfterEachEvent(t *testing.T) {
 	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = trace.Create(filepath.Join(t.TempDir(), "no", "such", "folder"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// What a write leaves if it ends at any boundary between two pages, as it does when the process is killed, can be read.
+func TestFileIsCutBetweenItsEntries(t *testing.T) {
+	f, err := trace.Create(filepath.Join(t.TempDir(), "t.json"))
+	require.NoError(t, err)
+	x, err := buffer.From(make([]byte, 100))
+	require.NoError(t, err)
+	cuts := 0
+	for end := 1; cuts < 10; {
+		require.NoError(t, x.View(context.Background(), func([]byte) error { return nil }))
+		data, err := os.ReadFile(f.Name())
+		require.NoError(t, err)
+		if at := len(data) / 4096 * 4096; at >= end {
+			cuts++
+			require.NoError(t, tracecheck.Check(bytes.NewReader(data[:at])), "%s", data[at-100:])
+			_, err = trace.Read(bytes.NewReader(data[:at]))
+			require.NoError(t, err)
+		}
+		end = len(data)
+	}
+	require.NoError(t, x.Close())
+	require.NoError(t, f.Close())
 }
 
 // Traces of programs that do many things at once keep the rules too.

@@ -26,9 +26,9 @@ type slice struct{ begin, end float64 }
 
 type track struct{ pid, tid int }
 
-// Check reports the first way in which a trace in the object form breaks a rule:
+// Check reports the first way in which a trace in the array form breaks a rule:
 //
-//   - it is JSON, and every event has a name, a known phase, and numbers for its process, track and time, which
+//   - it is JSON, but for the closing bracket and a comma before it, which the format leaves optional, and every event has a name, a known phase, and numbers for its process, track and time, which
 //     is not negative;
 //   - metadata names every process and every track that has an event, once;
 //   - on a track, the slices do not overlap, and slices and instants come in the order of their times; so do the
@@ -40,19 +40,12 @@ func Check(in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var file struct {
-		TraceEvents []event
-		DisplayUnit string `json:"displayTimeUnit"`
+	var events []event
+	if data = bytes.TrimSpace(data); !bytes.HasSuffix(data, []byte("]")) {
+		data = append(bytes.TrimSuffix(data, []byte(",")), ']')
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&file); err != nil {
+	if err := json.Unmarshal(data, &events); err != nil {
 		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("something follows the trace")
-	}
-	if file.DisplayUnit != "ns" && file.DisplayUnit != "ms" {
-		return fmt.Errorf("displayTimeUnit is %q", file.DisplayUnit)
 	}
 	processes, threads := map[int]bool{}, map[track]bool{}
 	onTrack := map[track][]slice{}
@@ -60,7 +53,7 @@ func Check(in io.Reader) error {
 	counters := map[string]float64{}
 	begun := map[string]event{}
 	var ends []event
-	for i, e := range file.TraceEvents {
+	for i, e := range events {
 		bad := func(format string, v ...any) error {
 			return fmt.Errorf("event %d, %q of phase %q: %s", i, e.Name, e.Ph, fmt.Sprintf(format, v...))
 		}

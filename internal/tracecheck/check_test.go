@@ -20,12 +20,15 @@ const good = names + `
 {"name":"c","ph":"C","ts":5,"pid":1,"tid":0,"args":{"n":1}}`
 
 func check(events string) error {
-	return Check(strings.NewReader(`{"displayTimeUnit":"ns","traceEvents":[` + events + `]}`))
+	return Check(strings.NewReader("[" + events + "]"))
 }
 
 func TestGoodTracePasses(t *testing.T) {
 	require.NoError(t, check(good))
 	require.NoError(t, check(""))
+	for _, cut := range []string{"[", "[" + good, "[" + good + ", \n"} {
+		require.NoError(t, Check(strings.NewReader(cut)))
+	}
 }
 
 func TestEachBrokenRuleIsFound(t *testing.T) {
@@ -59,6 +62,7 @@ func TestEachBrokenRuleIsFound(t *testing.T) {
 	assert.Error(t, check(good+","))
 	assert.ErrorContains(t, check(names+names[:len(names)-1]), "a second one")
 	assert.ErrorContains(t, check(good+`,{"name":"c","ph":"C","ts":4,"pid":1,"tid":0,"args":{"n":1}}`), "back in time")
-	assert.Error(t, Check(strings.NewReader(`{"traceEvents":[]}`)))
-	assert.Error(t, Check(strings.NewReader(`{"displayTimeUnit":"ns","traceEvents":[]}]`)))
+	assert.Error(t, Check(strings.NewReader("["+good[:len(good)-1])))
+	assert.Error(t, Check(strings.NewReader("{}")))
+	assert.Error(t, Check(strings.NewReader("[]]")))
 }
