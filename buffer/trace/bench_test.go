@@ -2,15 +2,18 @@ package trace_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // BenchmarkView is an access that copies nothing, by who watches. With nobody watching it is the access alone.
@@ -44,6 +47,39 @@ func BenchmarkView(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkShortLivedStreams is a stream that is opened, used once and closed, after n others, while a file is written.
+func BenchmarkShortLivedStreams(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := open(b, "short", 1, 1)
+			defer d.Close()
+			f, err := trace.Create(filepath.Join(b.TempDir(), "t.json"))
+			require.NoError(b, err)
+			defer f.Close()
+			one := func() {
+				x, err := buffer.From(make([]byte, 100))
+				require.NoError(b, err)
+				s, err := d.NewStream(hal.StreamOptions{})
+				require.NoError(b, err)
+				require.NoError(b, use(x, s))
+				require.NoError(b, s.Sync(context.Background()))
+				require.NoError(b, s.Close())
+				require.NoError(b, x.Close())
+			}
+			for range n {
+				one()
+			}
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			for b.Loop() {
+				one()
+			}
+			b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
 		})
 	}
 }

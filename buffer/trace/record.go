@@ -19,7 +19,7 @@ type Span struct {
 	End   time.Time // Begin for what takes no time, or whose end could not be seen
 
 	Place  string // "host" for what the program itself does: waits, accesses of the host; else the device's name
-	Stream int    // of what a stream does, its number at the place, from 1 in the order of first use; else 0
+	Stream int    // of what a stream does, its number at the place, from 1; that of a stream that is gone is given to a later one; else 0
 	Caller string // file:line in the program that the event goes back to, "" if there is none
 	ID     uint64 // number of the event, from 1
 }
@@ -113,7 +113,8 @@ type collector struct {
 	ids     uint64
 	places  map[string]bool
 	streams map[weak.Pointer[hal.Stream]]*queue
-	count   map[string]int // streams of each place
+	most    int                 // of streams, before those that are gone are looked for
+	numbers map[string]*numbers // of the streams of each place
 	open    int
 	idle    chan struct{} // closed when nothing is open and nothing new can come
 	closed  bool
@@ -127,9 +128,25 @@ type queue struct {
 	spans  []Span
 }
 
+// numbers are those that the streams of a place have had.
+type numbers struct {
+	last int
+	free []int // of streams that are gone, falling
+}
+
+func (n *numbers) take() int {
+	if k := len(n.free) - 1; k >= 0 {
+		number := n.free[k]
+		n.free = n.free[:k]
+		return number
+	}
+	n.last++
+	return n.last
+}
+
 func collect(asked, done func(Span), place func(Place)) *collector {
 	c := &collector{asked: asked, done: done, place: place, places: map[string]bool{},
-		streams: map[weak.Pointer[hal.Stream]]*queue{}, count: map[string]int{}, idle: make(chan struct{})}
+		streams: map[weak.Pointer[hal.Stream]]*queue{}, most: fewStreams, numbers: map[string]*numbers{}, idle: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.see("host", nil)
@@ -191,13 +208,40 @@ func (c *collector) queue(stream *hal.Stream) *queue {
 	key := weak.Make(stream)
 	q := c.streams[key]
 	if q == nil {
+		if len(c.streams) >= c.most {
+			c.forget()
+		}
 		dev := stream.Device()
 		c.see(dev.Name(), dev)
-		c.count[dev.Name()]++
-		q = &queue{place: dev.Name(), number: c.count[dev.Name()]}
+		n := c.numbers[dev.Name()]
+		if n == nil {
+			n = &numbers{}
+			c.numbers[dev.Name()] = n
+		}
+		q = &queue{place: dev.Name(), number: n.take()}
 		c.streams[key] = q
 	}
 	return q
+}
+
+// fewStreams is up to how many streams are kept without a look at which of them are gone.
+const fewStreams = 16
+
+// forget drops the streams that take no more work and have none that is not done. It is called when there are twice as many
+// as were left the time before.
+func (c *collector) forget() {
+	for key, q := range c.streams {
+		if s := key.Value(); len(q.spans) > 0 || s != nil && s.Err() == nil {
+			continue
+		}
+		delete(c.streams, key)
+		n := c.numbers[q.place]
+		n.free = append(n.free, q.number)
+	}
+	for _, n := range c.numbers {
+		slices.SortFunc(n.free, func(a, b int) int { return b - a })
+	}
+	c.most = max(fewStreams, 2*len(c.streams))
 }
 
 // finish ends a span of a stream, and those before it: a stream does its work in order, while callbacks may

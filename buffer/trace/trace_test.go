@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -326,6 +327,57 @@ func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
 	require.NoError(t, y.Close())
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
+}
+
+// Streams that are gone leave nothing behind: their numbers are used again, also if one that works lives on.
+func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
+	d := open(t, "short", 1, 1)
+	x, err := buffer.From(make([]byte, 100))
+	require.NoError(t, err)
+	r := trace.Record()
+	uses := func() (numbers []int) { // of the streams
+		for _, s := range r.Spans() {
+			if s.Kind == buffer.EventUse && s.Place == "short:1" {
+				numbers = append(numbers, s.Stream)
+			}
+		}
+		return numbers
+	}
+	kept, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	require.NoError(t, use(x, kept))
+	g, err := kept.Gate()
+	require.NoError(t, err)
+	require.NoError(t, use(x, kept))
+	for range 200 {
+		s, err := d.NewStream(hal.StreamOptions{})
+		require.NoError(t, err)
+		seen := len(uses())
+		require.NoError(t, use(x, s))
+		for len(uses()) == seen { // until its end is recorded
+			runtime.Gosched()
+		}
+		require.NoError(t, s.Close())
+	}
+	require.NoError(t, g.Open())
+	require.NoError(t, use(x, kept))
+	r.Stop()
+	require.Len(t, uses(), 203)
+	require.LessOrEqual(t, slices.Max(uses()), 20)
+	ofKept := slices.DeleteFunc(uses(), func(n int) bool { return n != 1 })
+	require.Len(t, ofKept, 3, "a stream that lives on keeps its number to itself")
+	require.NoError(t, kept.Close())
+	require.NoError(t, x.Close())
+	require.NoError(t, d.Close())
+}
+
+// use has the stream read x.
+func use(x *buffer.Buffer[byte], s *hal.Stream) error {
+	l, err := x.Acquire(s, coherence.Read)
+	if err != nil {
+		return err
+	}
+	return l.Release()
 }
 
 // A copy that is still under way when a program ends is in its file, without an end.
