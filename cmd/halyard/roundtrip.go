@@ -90,21 +90,40 @@ func checkFile(cmd *cobra.Command, path string, infos []hal.Info, asJSON bool) e
 	return err
 }
 
-// openFile opens something that has bytes to read.
-func openFile(path string) (f *os.File, size int64, err error) {
+// openFile opens a regular file that is not empty. Opening a named pipe can wait for ever, where no signal would end the command,
+// and what a device such as /dev/zero gives has no end. Nor may what is appended to the file from now on.
+func openFile(path string) (in io.ReadCloser, size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, 0, usage("--file: %w", err)
 	case info.IsDir():
 		return nil, 0, usage("--file %s: a directory has no bytes of its own; name a file", path)
-	case info.Mode().IsRegular() && info.Size() == 0:
+	case !info.Mode().IsRegular():
+		return nil, 0, usage("--file %s: a %s; name a regular file", path, fileKind(info.Mode()))
+	case info.Size() == 0:
 		return nil, 0, usage("--file %s: the file is empty, so there is nothing to move", path)
 	}
-	if f, err = os.Open(path); err != nil {
+	f, err := os.Open(path)
+	if err != nil {
 		return nil, 0, usage("--file: %w", err)
 	}
-	return f, info.Size(), nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(f, info.Size()), f}, info.Size(), nil
+}
+
+func fileKind(m os.FileMode) string {
+	switch {
+	case m&os.ModeNamedPipe != 0:
+		return "pipe"
+	case m&os.ModeSocket != 0:
+		return "socket"
+	case m&os.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
 }
 
 // takeRound reads everything from r, in windows of the given length, and takes each through a buffer.

@@ -86,6 +86,21 @@ func TestFileIsTakenInWindows(t *testing.T) {
 	}
 }
 
+func TestFileIsReadAsLongAsItWas(t *testing.T) {
+	path, _ := tempFile(t, 100)
+	in, size, err := openFile(path)
+	require.NoError(t, err)
+	defer in.Close()
+	more, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = more.Write(make([]byte, 50))
+	require.NoError(t, errors.Join(err, more.Close()))
+	data, err := io.ReadAll(in)
+	require.NoError(t, err)
+	assert.EqualValues(t, 100, size)
+	assert.Len(t, data, 100)
+}
+
 func TestFileReadErrorIsReported(t *testing.T) {
 	cause := errors.New("the disk is gone")
 	r := io.MultiReader(strings.NewReader("some bytes"), iotest.ErrReader(cause))
@@ -99,8 +114,8 @@ func TestEmptyFilesAreRefused(t *testing.T) {
 	_, stderr, status := halyard(t, "check", "--file", path)
 	assert.Equal(t, exitUsage, status)
 	assert.Contains(t, stderr, "the file is empty")
-	// One whose length is not known before it is read.
-	_, err := takeRound(t.Context(), strings.NewReader(""), "pipe", []hal.Info{{Backend: "host"}}, 4, func(int) {})
+	// One that has become empty since it was opened.
+	_, err := takeRound(t.Context(), strings.NewReader(""), "data", []hal.Info{{Backend: "host"}}, 4, func(int) {})
 	assert.ErrorAs(t, err, new(usageError))
 }
 
