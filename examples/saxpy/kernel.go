@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -28,7 +29,7 @@ const (
 	queueContext   = 0x1090
 	queueDevice    = 0x1091
 	devicePlatform = 0x1031
-	buildLog       = 0x1183
+	programLog     = 0x1183
 )
 
 func loadOpenCL() (*opencl, error) {
@@ -106,9 +107,8 @@ func build(cl *opencl, stream *hal.Stream) (k *kernel, err error) {
 		return nil, fmt.Errorf("clCreateProgramWithSource: OpenCL status %d", status)
 	}
 	if err := call("clBuildProgram", cl.buildProgram, k.program, 1, uintptr(unsafe.Pointer(&device)), 0, 0, 0); err != nil {
-		log := make([]byte, 4096)
-		_ = call("clGetProgramBuildInfo", cl.buildInfo, k.program, device, buildLog, uintptr(len(log)), uintptr(unsafe.Pointer(&log[0])), 0)
-		return nil, errors.Join(fmt.Errorf("%w\n%s", err, log), k.close())
+		log, lerr := k.buildLog(device)
+		return nil, errors.Join(fmt.Errorf("%w\n%s", err, log), lerr, k.close())
 	}
 	name := []byte("saxpy\x00")
 	k.saxpy, _, _ = purego.SyscallN(cl.createKernel, k.program, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&status)))
@@ -116,6 +116,19 @@ func build(cl *opencl, stream *hal.Stream) (k *kernel, err error) {
 		return nil, errors.Join(fmt.Errorf("clCreateKernel: OpenCL status %d", status), k.close())
 	}
 	return k, nil
+}
+
+// buildLog is what the compiler said when it built the program for the device. The driver refuses to write it where it has less
+// room than the log takes, so its size is asked for first; that counts a NUL at the end.
+func (k *kernel) buildLog(device uintptr) (string, error) {
+	var size uintptr
+	err := call("clGetProgramBuildInfo", k.cl.buildInfo, k.program, device, programLog, 0, 0, uintptr(unsafe.Pointer(&size)))
+	if err != nil || size == 0 {
+		return "", err
+	}
+	log := make([]byte, size)
+	err = call("clGetProgramBuildInfo", k.cl.buildInfo, k.program, device, programLog, size, uintptr(unsafe.Pointer(&log[0])), 0)
+	return strings.TrimRight(string(log), "\x00"), err
 }
 
 // usmSetter finds the call that sets an argument to an address of unified shared memory, an extension of
