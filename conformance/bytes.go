@@ -42,6 +42,12 @@ func difference(got, want []byte) string {
 	if bytes.Equal(got, want) {
 		return ""
 	}
+	return mismatch(got, want)
+}
+
+// mismatch tells at which bytes got differs from want, which it did. Memory that a device is still writing, as it must not, may have
+// become equal since.
+func mismatch(got, want []byte) string {
 	first, count := -1, 0
 	for i := range got {
 		if got[i] != want[i] {
@@ -50,6 +56,9 @@ func difference(got, want []byte) string {
 			}
 			count++
 		}
+	}
+	if count == 0 {
+		return fmt.Sprintf("some of %d bytes differed, and changed while they were compared", len(got))
 	}
 	to := min(first+8, len(got))
 	return fmt.Sprintf("%d of %d bytes differ, first at %d: got % x, want % x", count, len(got), first, got[first:to], want[first:to])
