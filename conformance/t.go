@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -179,20 +180,27 @@ func (t *T) Errorf(format string, args ...any) {
 	t.log = append(t.log, where+text)
 }
 
-// where is the line of this package outside t.go that reports, innermost first up to the check itself.
+// The suite's own methods: helpers of checks, and what runs them.
+var (
+	helper = method(reflect.TypeFor[T]())
+	runner = method(reflect.TypeFor[plan]())
+)
+
+// method is what the names of the methods of a pointer to the type begin with.
+func method(r reflect.Type) string { return r.PkgPath() + ".(*" + r.Name() + ")." }
+
+// where are the lines of the check that report, innermost first. Those of helpers are left out.
 func (t *T) where() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
 	var lines []string
 	for {
 		f, more := frames.Next()
-		name := filepath.Base(f.File)
-		switch name {
-		case "watchdog.go", "t.go", "await.go", "access.go", "proc.go", "panic.go", "asm_amd64.s", "asm_arm64.s":
-		default:
-			if strings.Contains(f.Function, "/conformance.") {
-				lines = append(lines, fmt.Sprintf("%s:%d", name, f.Line))
-			}
+		if strings.HasPrefix(f.Function, runner) {
+			break
+		}
+		if strings.Contains(f.Function, "/conformance.") && !strings.HasPrefix(f.Function, helper) {
+			lines = append(lines, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line))
 		}
 		if !more {
 			break
@@ -201,7 +209,6 @@ func (t *T) where() string {
 	if len(lines) == 0 {
 		return ""
 	}
-	// The last one is the check's own.
 	return strings.Join(lines, " < ") + ": "
 }
 
