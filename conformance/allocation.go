@@ -252,12 +252,19 @@ func statsMatch(t *T) {
 	}
 }
 
-// addressed returns the address that alignment is about, and false if the memory has none.
-func addressed(m *hal.Memory) (uintptr, bool) {
-	if m.Device().Caps().Has(hal.CapAddress) {
-		return m.Handle(), true
+// aligned fails unless the addresses of the memory, at the device and at the host, as far as it has them, are multiples of align.
+func (t *T) aligned(m *hal.Memory, align uint64) {
+	check := func(at uintptr, who string) {
+		if uint64(at)%align != 0 {
+			t.Errorf("%v memory of %d bytes, at %#x for the %s, is not aligned to %d", m.Kind(), m.Size(), at, who, align)
+		}
 	}
-	return 0, false
+	if t.dev.Caps().Has(hal.CapAddress) {
+		check(m.Handle(), "device")
+	}
+	if !m.NeedsMap() { // where a mapping lies is not promised
+		check(uintptr(m.HostPointer()), "host")
+	}
 }
 
 func defaultAlignment(t *T) {
@@ -265,9 +272,7 @@ func defaultAlignment(t *T) {
 	for _, k := range kinds(t.dev) {
 		for _, size := range []int{1, 3, 100, 4097, 300 << 10} {
 			m := t.memory(t.dev, k, size)
-			if a, ok := addressed(m); ok && uint64(a)%align != 0 {
-				t.Errorf("%v memory of %d bytes at %#x is not aligned to %d", k, size, a, align)
-			}
+			t.aligned(m, align)
 			if k != hal.KindDevice {
 				t.onHost(m, func(b []byte) { b[0], b[size-1] = 1, 2 })
 			}
@@ -282,9 +287,7 @@ func explicitAlignment(t *T) {
 			for _, size := range []int{1, 777} {
 				m, err := t.dev.Alloc(k, uint64(size), align)
 				t.must(err, "%d bytes of %v memory aligned to %d", size, k, align)
-				if a, ok := addressed(m); ok && uint64(a)%align != 0 {
-					t.Errorf("%v memory of %d bytes at %#x is not aligned to %d", k, size, a, align)
-				}
+				t.aligned(m, align)
 				b := t.random(size)
 				t.put(m, 0, b)
 				t.same(t.all(m), b, "%v memory aligned to %d", k, align)

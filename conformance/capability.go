@@ -228,9 +228,7 @@ func streamAllocInOrder(t *T) {
 		t.must(err, "allocate")
 		t.Cleanup(func() { t.must(m.Close(), "close") })
 		t.want(m.Size() == uint64(n) && m.Kind() == hal.KindDevice, "%d bytes of %v memory", m.Size(), m.Kind())
-		if a, ok := addressed(m); ok {
-			t.want(uint64(a)%t.dev.Info().Alignment == 0, "memory at %#x is not aligned", a)
-		}
+		t.aligned(m, t.dev.Info().Alignment)
 		t.must(s.CopyIn(m.All(), b), "copy in")
 		t.must(s.CopyOut(out, m.All()), "copy out")
 		t.must(m.Close(), "close")

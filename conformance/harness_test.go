@@ -36,7 +36,7 @@ var required = map[string]string{
 	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst OneBlockedSyncBlocksNobodyElse",
 	"Events": "WaitOrders WaitUnrecordedIsNoOp WaitCompletedSkips ReRecordKeepsEarlierWaits FanOutFanIn MultiEventWait " +
 		"CrossBackendWait ElapsedNonNegative ElapsedNeedsTiming ElapsedUnrecordedRejected ElapsedPendingNotReady",
-	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CancelledSyncLeavesUsable GoSliceMovesOrStays",
+	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CloseGivesContextsBack CancelledSyncLeavesUsable GoSliceMovesOrStays",
 	"HostMemory":   "PinnedRoundTrip RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
 	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
 	"Concurrency":  "MethodsParallel CloseRaces GoroutineMigration",
@@ -248,6 +248,7 @@ func TestFailureTellsWhereAndHowToRepeatIt(t *testing.T) {
 	require.Regexp(t, `^allocation\.go:\d+: round 0`, first.Log[0])
 	require.Equal(t, first.Log[0], run(7).Log[0], "the same seed")
 	require.NotEqual(t, first.Log[0], run(8).Log[0], "another seed")
+	require.NotContains(t, first.Log[0], " < ", "helpers are left out")
 	require.Contains(t, run(0).Log[len(first.Log)-1], "seed ")
 }
 

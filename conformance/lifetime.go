@@ -17,8 +17,36 @@ var lifetimeChecks = []Check{
 	{Name: "CloseEventPending", Rule: "Closing an event does not change what waits for it.", Needs: hal.CapGate, run: closeEventPending},
 	{Name: "CloseEverythingInFlight", Rule: "All objects can be closed while work is under way; the device closes when it is done.", Needs: hal.CapGate, run: closeEverythingInFlight},
 	{Name: "CancelledSyncLeavesUsable", Rule: "A wait that was given up leaves the stream, the event and the memory usable.", Needs: hal.CapGate, run: cancelledSync},
+	{Name: "CloseGivesContextsBack", Rule: "Closing the last handle on a device gives up its contexts.", run: closeGivesContextsBack},
 	{Name: "GoSliceMovesOrStays", Rule: "A Go slice handed to an asynchronous copy survives garbage collection until the copy is done.", run: goSliceStays},
 	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyAcross completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
+}
+
+func closeGivesContextsBack(t *T) {
+	contexts := t.contexts()
+	open := contexts()
+	t.want(open > 0, "a device is open, and no context")
+	t.must(t.dev.Close(), "close the device")
+	before := contexts()
+	t.want(before < open, "%d contexts while the device was open, %d after it was closed", open, before)
+	for range 2 {
+		first, second := t.Open(), t.Open()
+		for _, d := range []*hal.Device{first, second} {
+			t.must(t.filled(d, t.random(64)).Close(), "close memory")
+		}
+		t.must(first.Close(), "close one handle")
+		t.want(contexts() > before, "a device is open, and no context of it")
+		t.must(second.Close(), "close the other handle")
+		t.want(contexts() == before, "%d contexts before the device was opened, %d after it was closed", before, contexts())
+	}
+}
+
+// contexts counts the vendor's contexts.
+func (t *T) contexts() func() int {
+	if t.p.Contexts == nil {
+		t.Skipf("nobody counts contexts: Harness.Contexts is nil")
+	}
+	return t.p.Contexts
 }
 
 func closeDoesNotWait(t *T) {

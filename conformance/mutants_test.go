@@ -134,6 +134,22 @@ var mutants = []mutant{
 		},
 		closeDevice: func(d *shimDevice) error { d.b.wasClosed.Store(true); return nil },
 	}},
+	{"never gives a context back", bug{closeDevice: func(d *shimDevice) error { d.b.open.Add(1); return nil }}},
+	{"keeps its context for the next open", bug{
+		closeDevice: func(d *shimDevice) error {
+			if d.b.open.Load() == 0 {
+				d.b.wasClosed.Store(true)
+				d.b.open.Add(1)
+			}
+			return nil
+		},
+		openFails: func(b *shim) error {
+			if b.wasClosed.Swap(false) {
+				b.open.Add(-1)
+			}
+			return nil
+		},
+	}},
 	{"closes all handles with one", bug{
 		closeDevice: func(d *shimDevice) error {
 			if d.b.open.Load() > 0 {
@@ -174,6 +190,19 @@ var mutants = []mutant{
 		}
 		return m, err
 	}}},
+	{"ignores the alignment of host memory without an address", bug{
+		info: func(_ *shim, i driver.Info) driver.Info { i.Caps &^= driver.CapAddress; return i },
+		alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
+			if kind != driver.KindHost {
+				return d.alloc(kind, size, align)
+			}
+			m, err := d.alloc(kind, size+256, max(align, 512))
+			if err == nil {
+				m.size, m.off = size, 256
+			}
+			return m, err
+		},
+	}},
 	{"ignores the kind: device memory is host memory", bug{
 		alloc: func(d *shimDevice, _ driver.Kind, size, align uint64) (*shimMemory, error) {
 			return d.alloc(driver.KindHost, size, align)
