@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-halyard/halyard/backends/host"
@@ -30,7 +31,8 @@ func TestConformance(t *testing.T) {
 		Backend:     b,                                                       // listing and opening
 		VendorCodes: vendorCodes,                                             // the table of errors.go
 		Faults:      func() conformance.FaultControl { return f },            // every call fails once
-		Contexts:    func() int { return int(lib.cards[0].contexts.Load()) }, // listing opens nothing
+		Breakdown:   f.broken.Store,                                          // work fails when its turn has come
+		Contexts:    func() int { return int(lib.cards[0].contexts.Load()) }, // listing opens nothing, closing gives back
 		Short:       testing.Short(),
 		// What the device will never do, or does not do yet, goes here, with the reason:
 		Exclusions: nil,
@@ -57,12 +59,17 @@ type faults struct {
 	mu             sync.Mutex
 	calls          uint64
 	failAt, loseAt uint64
+
+	broken atomic.Bool
 }
 
 // before is asked by every call. Calls that the stream makes when the work's turn has come are left alone: the suite
 // counts those that come from the program.
 func (f *faults) before(api string) status {
 	if api == "memWrite" || api == "memRead" {
+		if f.broken.Load() {
+			return statusBroken
+		}
 		return statusOK
 	}
 	f.mu.Lock()
@@ -200,7 +207,7 @@ func TestMissingLibrary(t *testing.T) {
 
 func ExampleNew() {
 	// The backend is used through package hal, like any other.
-	dev, err := hal.Open(context.Background(), "template:0")
+	dev, err := hal.Open(context.Background(), name+":0")
 	if err != nil {
 		panic(err)
 	}
