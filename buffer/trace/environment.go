@@ -6,8 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
+
+	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // The environment variables that a program with this package obeys.
@@ -15,7 +15,7 @@ const (
 	// Variable names the file that a trace of the whole run is written to.
 	Variable = "HALYARD_TRACE"
 	// DebugVariable makes every event be logged if "log" is one of the words in it, between commas.
-	DebugVariable = "HALYARD_DEBUG"
+	DebugVariable = debug.Variable
 )
 
 var environment struct {
@@ -23,14 +23,14 @@ var environment struct {
 	stop func()
 }
 
-func init() { obey(os.Getenv, os.Stderr) }
+func init() { obey(os.Stderr) }
 
 // obey does what the environment asks for, and complains where that cannot be done: nobody else would.
-func obey(getenv func(string) string, stderr io.Writer) {
-	if slices.Contains(strings.Split(getenv(DebugVariable), ","), "log") {
+func obey(stderr io.Writer) {
+	if debug.Has("log") {
 		environment.stop = Log(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	}
-	if name := getenv(Variable); name != "" {
+	if name := os.Getenv(Variable); name != "" {
 		f, err := Create(name)
 		if err != nil {
 			fmt.Fprintf(stderr, "halyard: no trace, %s=%s: %v\n", Variable, name, err)

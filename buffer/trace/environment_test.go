@@ -92,7 +92,7 @@ func TestEnvironmentLogs(t *testing.T) {
 	assert.Contains(t, stderr, `level=DEBUG msg="halyard: copy"`)
 	assert.Contains(t, stderr, "simulated=true")
 	assert.NotContains(t, stderr, "avoided", "accesses are below level debug")
-	stderr, _ = child(t, "exit", halyard.DebugVariable+"=sites")
+	stderr, _ = child(t, "exit", halyard.DebugVariable+"=sites,nolog")
 	assert.Empty(t, stderr)
 }
 

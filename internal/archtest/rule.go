@@ -28,7 +28,7 @@ var Rules = []Rule{
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "hal", "coherence", "internal/dl"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
 	{"buffer/pipeline", []string{"buffer", "hal", "coherence"}, "what stands on buffers knows no backend"},
-	{"buffer/trace", []string{"buffer", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"buffer/trace", []string{"buffer", "hal", "coherence", "internal/debug"}, "what stands on buffers knows no backend"},
 	{"conformance", []string{"hal", "hal/driver", "buffer", "coherence"}, "the suite is for backends of anyone, and so knows none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
