@@ -34,7 +34,7 @@ const (
 func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
 	const op = "copy across"
 	if dst.Mem == nil || src.Mem == nil || dstStream == nil || srcStream == nil {
-		return failure(op, ErrInvalidArgument, "nil memory or stream")
+		return Errorf(op, ErrInvalidArgument, "nil memory or stream")
 	}
 	d, s := dstStream.s, srcStream.s
 	if dst.Mem.s.dev != d.dev {
@@ -50,7 +50,7 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 	}
 	switch {
 	case dst.Mem.s.closed() || src.Mem.s.closed():
-		return failure(op, ErrClosed, "the memory is closed")
+		return Errorf(op, ErrClosed, "the memory is closed")
 	case !dst.inside():
 		return dst.outside(op)
 	case !src.inside():

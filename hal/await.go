@@ -7,7 +7,7 @@ import "context"
 func await(ctx context.Context, op string, query func() (bool, error), wait func() error, release func()) error {
 	if ctx.Err() != nil {
 		release()
-		return interrupted(op, ctx)
+		return Interrupted(op, ctx)
 	}
 	if done, err := query(); done || err != nil {
 		release()
@@ -28,6 +28,6 @@ func await(ctx context.Context, op string, query func() (bool, error), wait func
 	case err := <-ch:
 		return err
 	case <-ctx.Done():
-		return interrupted(op, ctx)
+		return Interrupted(op, ctx)
 	}
 }

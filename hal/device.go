@@ -253,7 +253,7 @@ func (d *Device) Write(ctx context.Context, dst Region, src []byte) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return interrupted("write", ctx)
+		return Interrupted("write", ctx)
 	}
 	if err := s.CopyIn(dst, src); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return interrupted("read", ctx)
+		return Interrupted("read", ctx)
 	}
 	if err := s.CopyOut(dst, src); err != nil {
 		return err

@@ -30,7 +30,9 @@ var (
 	ErrInternal        = driver.ErrInternal        // the vendor's driver reported something unforeseen
 )
 
-func failure(op string, kind error, format string, args ...any) error {
+// Errorf returns an error of one of the kinds that belongs to no device, for packages that check what their callers pass on to
+// this one. op is the operation that failed; format and args say what was wrong.
+func Errorf(op string, kind error, format string, args ...any) error {
 	return &Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
@@ -39,7 +41,7 @@ func (d *deviceState) failure(op string, kind error, format string, args ...any)
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// interrupted reports that ctx ended before op had finished.
-func interrupted(op string, ctx context.Context) error {
+// Interrupted returns the error of an operation that ended because ctx did: it is of kind [ErrNotReady] and wraps the context's cause.
+func Interrupted(op string, ctx context.Context) error {
 	return &Error{Op: op, Device: -1, Kind: ErrNotReady, Err: context.Cause(ctx)}
 }

@@ -261,7 +261,7 @@ func (e *Event) Close() error {
 
 func (e *Event) begin(op string) error {
 	if e == nil {
-		return failure(op, ErrInvalidArgument, "nil event")
+		return Errorf(op, ErrInvalidArgument, "nil event")
 	}
 	if !e.s.enter() {
 		return e.s.dev.failure(op, ErrClosed, "the event is closed")
@@ -286,7 +286,7 @@ func (s *eventState) finish() error {
 // event meanwhile.
 func (e *Event) lock(op string) error {
 	if e == nil {
-		return failure(op, ErrInvalidArgument, "nil event")
+		return Errorf(op, ErrInvalidArgument, "nil event")
 	}
 	e.s.mu.Lock()
 	if e.s.closed() {

@@ -62,7 +62,7 @@ var thisProcess = sync.OnceValue(func() uint64 {
 // validate reports what makes the token one that nobody exported.
 func (t *Token) validate(op string) error {
 	bad := func(format string, args ...any) error {
-		return failure(op, ErrInvalidArgument, "not a token: "+format, args...)
+		return Errorf(op, ErrInvalidArgument, "not a token: "+format, args...)
 	}
 	switch {
 	case t.Backend == "" || len(t.Backend) > tokenName || bytes.IndexByte([]byte(t.Backend), 0) >= 0:
@@ -108,7 +108,7 @@ func (t Token) AppendBinary(b []byte) ([]byte, error) {
 func (t *Token) UnmarshalBinary(b []byte) error {
 	const op = "read a token"
 	bad := func(format string, args ...any) error {
-		return failure(op, ErrInvalidArgument, "not a token: "+format, args...)
+		return Errorf(op, ErrInvalidArgument, "not a token: "+format, args...)
 	}
 	le := binary.LittleEndian
 	if len(b) < tokenHandle+tokenSum || string(b[:4]) != tokenMagic {
@@ -156,7 +156,7 @@ func (t *Token) UnmarshalText(text []byte) error {
 	const op = "read a token"
 	rest, ok := bytes.CutPrefix(text, []byte(tokenText))
 	if !ok || bytes.ContainsAny(rest, "\r\n") { // which the decoder would skip
-		return failure(op, ErrInvalidArgument, "not a token: %d bytes of other text", len(text))
+		return Errorf(op, ErrInvalidArgument, "not a token: %d bytes of other text", len(text))
 	}
 	b, err := base64.RawURLEncoding.Strict().AppendDecode(nil, rest)
 	if err != nil {

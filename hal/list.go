@@ -60,7 +60,7 @@ func List(ctx context.Context) []Report {
 // there is an error.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, interrupted("devices", ctx)
+		return nil, Interrupted("devices", ctx)
 	}
 	selection := os.Getenv(DevicesVariable)
 	if strings.TrimSpace(selection) == "" {
@@ -106,7 +106,7 @@ func Name(info Info) string { return info.Backend + ":" + strconv.Itoa(info.Ordi
 // DevicesVariable does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {
-		return nil, interrupted("open "+strconv.Quote(name), ctx)
+		return nil, Interrupted("open "+strconv.Quote(name), ctx)
 	}
 	b, ordinal, err := resolve(name)
 	if err != nil {
@@ -119,13 +119,13 @@ func Open(ctx context.Context, name string) (*Device, error) {
 // tests reach backends of their own making.
 func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 	if b == nil {
-		return nil, failure("open", ErrInvalidArgument, "nil backend")
+		return nil, Errorf("open", ErrInvalidArgument, "nil backend")
 	}
 	if ctx.Err() != nil {
-		return nil, interrupted("open "+b.Name(), ctx)
+		return nil, Interrupted("open "+b.Name(), ctx)
 	}
 	if ordinal < 0 {
-		return nil, failure("open", ErrOutOfRange, "%s:%d: a device number is not negative", b.Name(), ordinal)
+		return nil, Errorf("open", ErrOutOfRange, "%s:%d: a device number is not negative", b.Name(), ordinal)
 	}
 	return open(ctx, b, ordinal)
 }
@@ -158,7 +158,7 @@ func Default(ctx context.Context) (*Device, error) {
 		return nil, err
 	}
 	if len(infos) == 0 {
-		return nil, failure("open the default device", ErrUnavailable, "no device; is package backends imported?")
+		return nil, Errorf("open the default device", ErrUnavailable, "no device; is package backends imported?")
 	}
 	i := slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" })
 	return Open(ctx, Name(infos[max(i, 0)]))
@@ -170,7 +170,7 @@ func resolve(name string) (b driver.Backend, ordinal int, err error) {
 	if numbered {
 		n, err := strconv.ParseUint(number, 10, 31)
 		if err != nil {
-			return nil, 0, failure("open", ErrInvalidArgument, "%q: the part after the colon is not a device number", name)
+			return nil, 0, Errorf("open", ErrInvalidArgument, "%q: the part after the colon is not a device number", name)
 		}
 		ordinal = int(n)
 	}
@@ -191,7 +191,7 @@ func resolve(name string) (b driver.Backend, ordinal int, err error) {
 		}
 	}
 	slices.Sort(names)
-	return nil, 0, failure("open", ErrInvalidArgument, "%q: no such backend; known are %s", name, strings.Join(names, ", "))
+	return nil, 0, Errorf("open", ErrInvalidArgument, "%q: no such backend; known are %s", name, strings.Join(names, ", "))
 }
 
 func notBuilt(name string) error {
@@ -256,7 +256,7 @@ func within[R any](ctx context.Context, op string, fn func() (R, error), abandon
 			}()
 		}
 		var none R
-		err := interrupted(op, ctx)
+		err := Interrupted(op, ctx)
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err.(*Error).Detail = "no answer before the deadline"
 		}

@@ -19,7 +19,7 @@ func (m *Memory) All() Region { return Region{Mem: m, Len: m.s.size} }
 // ErrOutOfRange if r does not have them.
 func (r Region) Sub(off, n uint64) (Region, error) {
 	if off > r.Len || n > r.Len-off {
-		return Region{}, failure("region", ErrOutOfRange, "[%d, %d+%d) of a region of %d bytes", off, off, n, r.Len)
+		return Region{}, Errorf("region", ErrOutOfRange, "[%d, %d+%d) of a region of %d bytes", off, off, n, r.Len)
 	}
 	return Region{Mem: r.Mem, Off: r.Off + off, Len: n}, nil
 }

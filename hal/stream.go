@@ -366,7 +366,7 @@ func (s *Stream) Err() error {
 func (s *Stream) Follow(t *Stream) error {
 	const op = "follow"
 	if t == nil {
-		return failure(op, ErrInvalidArgument, "nil stream")
+		return Errorf(op, ErrInvalidArgument, "nil stream")
 	}
 	if s.s == t.s {
 		return s.Err()
