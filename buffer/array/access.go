@@ -37,13 +37,13 @@ func (a *Array[T]) Overwrite(ctx context.Context, fn func(Grid[T]) error) error 
 		return err
 	}
 	if fn == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil function")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
 	if a.solid() {
 		return a.inPlace(ctx, op, coherence.Overwrite, fn)
 	}
-	if err := ctx.Err(); err != nil {
-		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
+	if ctx.Err() != nil {
+		return hal.Interrupted(op, ctx)
 	}
 	to := a.at.packed()
 	data := make([]T, a.Len())
@@ -65,7 +65,7 @@ func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Action
 		return err
 	}
 	if fn == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil function")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
 	if err := a.root.onHost(ctx); err != nil {
 		return err

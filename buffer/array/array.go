@@ -68,7 +68,7 @@ func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], e
 
 func plan(op string, order Order, shape []int) (n int, err error) {
 	if !order.known() {
-		return 0, failure(op, hal.ErrInvalidArgument, "%v is no order", order)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%v is no order", order)
 	}
 	return count(op, shape)
 }
@@ -87,7 +87,7 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 		return nil, err
 	}
 	if n != len(data) {
-		return nil, failure(op, hal.ErrInvalidArgument, "%d elements for the %d of shape %v", len(data), n, shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements for the %d of shape %v", len(data), n, shape)
 	}
 	b, err := buffer.From(data)
 	if err != nil {
@@ -110,9 +110,9 @@ func FromBufferIn[T buffer.Element](order Order, b *buffer.Buffer[T], shape ...i
 	case err != nil:
 		return nil, err
 	case b == nil:
-		return nil, failure(op, hal.ErrInvalidArgument, "nil buffer")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
 	case n != b.Len():
-		return nil, failure(op, hal.ErrInvalidArgument, "a buffer of %d elements for the %d of shape %v", b.Len(), n, shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a buffer of %d elements for the %d of shape %v", b.Len(), n, shape)
 	}
 	return &Array[T]{root: &root[T]{b: b, lent: true}, at: dense(order, shape)}, nil
 }
@@ -126,7 +126,7 @@ func FromBufferIn[T buffer.Element](order Order, b *buffer.Buffer[T], shape ...i
 func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
 	const op = "FromStrides"
 	if b == nil {
-		return nil, failure(op, hal.ErrInvalidArgument, "nil buffer")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
 	}
 	l, err := strided(op, b.Len(), offset, shape, strides)
 	if err != nil {
@@ -138,7 +138,7 @@ func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strid
 // check refuses what is not an array.
 func (a *Array[T]) check(op string) error {
 	if a == nil || a.root == nil {
-		return failure(op, hal.ErrInvalidArgument, "not an array; make one with New, From or FromBuffer")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "not an array; make one with New, From or FromBuffer")
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 		return nil, err
 	}
 	if _, ok := a.at.order(); !ok {
-		return nil, failure(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy", a.at.shape, a.at.strides)
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy", a.at.shape, a.at.strides)
 	}
 	return a.part(a.at.hull())
 }
@@ -260,7 +260,7 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 		return nil, err
 	}
 	if stream == nil {
-		return nil, failure(op, hal.ErrInvalidArgument, "nil stream")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
 	return b, a.root.onDevice(stream)
 }
@@ -276,7 +276,7 @@ func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode 
 		return buffer.Lease{}, err
 	}
 	if stream == nil {
-		return buffer.Lease{}, failure(op, hal.ErrInvalidArgument, "nil stream")
+		return buffer.Lease{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
 	if err := a.root.onDevice(stream); err != nil {
 		return buffer.Lease{}, err
@@ -310,9 +310,9 @@ func (a *Array[T]) Close() error {
 	}
 	switch {
 	case a.view:
-		return failure(op, hal.ErrInvalidArgument, "a view is closed with its array")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "a view is closed with its array")
 	case a.root.lent:
-		return failure(op, hal.ErrInvalidArgument, "the array is over a buffer of the program's, which closes it")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the array is over a buffer of the program's, which closes it")
 	}
 	return a.root.b.Close()
 }

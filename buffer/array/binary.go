@@ -42,7 +42,7 @@ func (a *Array[T]) AppendBinary(dst []byte) ([]byte, error) {
 func (a *Array[T]) UnmarshalBinary(file []byte) error {
 	const op = "UnmarshalBinary"
 	if a == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil array")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil array")
 	}
 	h, data, err := npy.Decode[T](file)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *Array[T]) UnmarshalBinary(file []byte) error {
 		return nil
 	}
 	if !slices.Equal(a.at.shape, h.Shape) {
-		return failure(op, hal.ErrInvalidArgument, "shape %v for an array of shape %v", h.Shape, a.at.shape)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "shape %v for an array of shape %v", h.Shape, a.at.shape)
 	}
 	from, to := dense(orderOf(h), h.Shape), a.at.packed()
 	if !from.same(&to) {

@@ -29,7 +29,7 @@ func (a *Array[T]) PackIn(ctx context.Context, order Order) (*Array[T], error) {
 		return nil, err
 	}
 	if !order.known() {
-		return nil, failure(op, hal.ErrInvalidArgument, "%v is no order", order)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%v is no order", order)
 	}
 	return a.pack(ctx, op, order)
 }
@@ -103,7 +103,7 @@ func move[T buffer.Element](ctx context.Context, op string, dst, src *Array[T]) 
 		}
 	}
 	if !slices.Equal(dst.at.shape, src.at.shape) {
-		return failure(op, hal.ErrInvalidArgument, "shape %v to shape %v", src.at.shape, dst.at.shape)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "shape %v to shape %v", src.at.shape, dst.at.shape)
 	}
 	data := make([]T, src.Len())
 	to := dst.at.packed()

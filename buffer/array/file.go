@@ -19,7 +19,7 @@ func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, er
 		return 0, err
 	}
 	if w == nil {
-		return 0, failure(op, hal.ErrInvalidArgument, "nil writer")
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil writer")
 	}
 	err = a.inOrder(ctx, func(fortran bool, data []T) (err error) {
 		written, err = npy.Write(w, fortran, a.at.shape, data)
@@ -55,7 +55,7 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
 	const op = "ReadNPY"
 	if r == nil {
-		return nil, failure(op, hal.ErrInvalidArgument, "nil reader")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil reader")
 	}
 	h, err := npy.ReadHeader(r)
 	if err != nil {
@@ -83,10 +83,10 @@ func holds(op string, h npy.Header) error {
 	if n, err := h.Len(); err != nil {
 		return err
 	} else if n == 0 {
-		return failure(op, hal.ErrUnsupported, "shape %v has no elements; an array is never empty", h.Shape)
+		return hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements; an array is never empty", h.Shape)
 	}
 	if len(h.Shape) > MaxRank {
-		return failure(op, hal.ErrUnsupported, "%d axes; there are at most %d", len(h.Shape), MaxRank)
+		return hal.Errorf(op, hal.ErrUnsupported, "%d axes; there are at most %d", len(h.Shape), MaxRank)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func within[T buffer.Element](data []T, at *layout, writes bool, fn func(Grid[T]
 
 func (g *Grid[T]) check(op string) error {
 	if g.open == nil || !g.open.Load() {
-		return failure(op, hal.ErrClosed, "the grid is that of an access that has ended")
+		return hal.Errorf(op, hal.ErrClosed, "the grid is that of an access that has ended")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (g Grid[T]) Set(value T, index ...int) error {
 		return err
 	}
 	if !g.writes {
-		return failure(op, hal.ErrInvalidArgument, "the access is for reading")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the access is for reading")
 	}
 	p, err := g.at.place(op, index)
 	if err != nil {
@@ -92,7 +92,7 @@ func (g Grid[T]) Slice(order Order) ([]T, error) {
 		return nil, err
 	}
 	if !g.at.contiguous(order) {
-		return nil, failure(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in %v order", g.at.shape, g.at.strides, order)
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in %v order", g.at.shape, g.at.strides, order)
 	}
 	return g.run(g.at.off, g.Len()), nil
 }
@@ -106,11 +106,11 @@ func (g Grid[T]) Row(index ...int) ([]T, error) {
 	}
 	last := len(g.at.shape) - 1
 	if last < 0 {
-		return nil, failure(op, hal.ErrInvalidArgument, "an array without axes has no rows")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "an array without axes has no rows")
 	}
 	n := g.at.shape[last]
 	if n > 1 && g.at.strides[last] != 1 {
-		return nil, failure(op, hal.ErrUnsupported, "elements along the last axis are %d apart", g.at.strides[last])
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "elements along the last axis are %d apart", g.at.strides[last])
 	}
 	outer := layout{g.at.shape[:last], g.at.strides[:last], g.at.off}
 	p, err := outer.place(op, index)
@@ -171,7 +171,7 @@ func (g Grid[T]) CopyIn(order Order, src []T) error {
 		return err
 	}
 	if !g.writes {
-		return failure(op, hal.ErrInvalidArgument, "the access is for reading")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the access is for reading")
 	}
 	copyElements(g.data, g.at, src, &from)
 	return nil
@@ -183,9 +183,9 @@ func (g *Grid[T]) packed(op string, order Order, n int) (layout, error) {
 	}
 	switch {
 	case !order.known():
-		return layout{}, failure(op, hal.ErrInvalidArgument, "%v is no order", order)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%v is no order", order)
 	case n != g.Len():
-		return layout{}, failure(op, hal.ErrInvalidArgument, "%d elements for the %d of shape %v", n, g.Len(), g.at.shape)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements for the %d of shape %v", n, g.Len(), g.at.shape)
 	}
 	return dense(order, g.at.shape), nil
 }

@@ -25,17 +25,17 @@ type span struct{ lo, hi int }
 // count checks a shape and returns the number of elements.
 func count(op string, shape []int) (int, error) {
 	if len(shape) > MaxRank {
-		return 0, failure(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", len(shape), MaxRank)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", len(shape), MaxRank)
 	}
 	for i, e := range shape {
 		if e < 1 {
-			return 0, failure(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v; an array is never empty", e, i, shape)
+			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v; an array is never empty", e, i, shape)
 		}
 	}
 	n := 1
 	for _, e := range shape {
 		if n > math.MaxInt/e {
-			return 0, failure(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
+			return 0, hal.Errorf(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
 		}
 		n *= e
 	}
@@ -60,13 +60,13 @@ func dense(order Order, shape []int) layout {
 // strided checks a layout that somebody else made, for a sequence of n elements.
 func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	if len(shape) != len(strides) {
-		return layout{}, failure(op, hal.ErrInvalidArgument, "shape %v with strides %v", shape, strides)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v with strides %v", shape, strides)
 	}
 	if _, err := count(op, shape); err != nil {
 		return layout{}, err
 	}
 	outside := func() (layout, error) {
-		return layout{}, failure(op, hal.ErrOutOfRange, "offset %d, shape %v and strides %v lead outside %d elements", off, shape, strides, n)
+		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "offset %d, shape %v and strides %v lead outside %d elements", off, shape, strides, n)
 	}
 	if off < 0 || off >= n {
 		return outside()
@@ -79,7 +79,7 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 		s := strides[i]
 		switch {
 		case s == 0:
-			return layout{}, failure(op, hal.ErrInvalidArgument, "stride 0 of axis %d: elements would share a place", i)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "stride 0 of axis %d: elements would share a place", i)
 		case s > 0 && s > above/(e-1), s < 0 && (s == math.MinInt || -s > below/(e-1)):
 			return outside()
 		case s > 0:
@@ -93,7 +93,7 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	reach := 1
 	for _, a := range slices.Backward(axes) {
 		if a.stride < reach {
-			return layout{}, failure(op, hal.ErrInvalidArgument, "strides %v of shape %v do not nest: an axis steps into another's elements", strides, shape)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "strides %v of shape %v do not nest: an axis steps into another's elements", strides, shape)
 		}
 		reach += (a.n - 1) * a.stride
 	}
@@ -158,7 +158,7 @@ func (l *layout) order() (Order, bool) {
 
 func (l *layout) slice(op string, ranges []Range) (layout, error) {
 	if len(ranges) > len(l.shape) {
-		return layout{}, failure(op, hal.ErrInvalidArgument, "%d ranges for the %d axes of shape %v", len(ranges), len(l.shape), l.shape)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d ranges for the %d axes of shape %v", len(ranges), len(l.shape), l.shape)
 	}
 	s := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
 	for i, r := range ranges {
@@ -167,9 +167,9 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 		}
 		switch {
 		case r.Step == 0:
-			return layout{}, failure(op, hal.ErrInvalidArgument, "step 0 along axis %d", i)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "step 0 along axis %d", i)
 		case r.Lo < 0 || r.Hi > l.shape[i] || r.Lo >= r.Hi:
-			return layout{}, failure(op, hal.ErrOutOfRange, "[%d, %d) along axis %d of shape %v", r.Lo, r.Hi, i, l.shape)
+			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) along axis %d of shape %v", r.Lo, r.Hi, i, l.shape)
 		}
 		first, width := r.Lo, r.Hi-r.Lo-1
 		if r.Step < 0 {
@@ -190,7 +190,7 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 
 func (l *layout) axis(op string, i int) error {
 	if i < 0 || i >= len(l.shape) {
-		return failure(op, hal.ErrOutOfRange, "axis %d of shape %v", i, l.shape)
+		return hal.Errorf(op, hal.ErrOutOfRange, "axis %d of shape %v", i, l.shape)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (l *layout) choose(op string, axis, i int) (layout, error) {
 		return layout{}, err
 	}
 	if i < 0 || i >= l.shape[axis] {
-		return layout{}, failure(op, hal.ErrOutOfRange, "index %d along axis %d of shape %v", i, axis, l.shape)
+		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "index %d along axis %d of shape %v", i, axis, l.shape)
 	}
 	s := l.without(func(k int) bool { return k == axis })
 	s.off += i * l.strides[axis]
@@ -224,7 +224,7 @@ func (l *layout) squeeze(op string, axes []int) (layout, error) {
 			return layout{}, err
 		}
 		if l.shape[i] != 1 {
-			return layout{}, failure(op, hal.ErrInvalidArgument, "axis %d of shape %v has more than one index", i, l.shape)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d of shape %v has more than one index", i, l.shape)
 		}
 	}
 	return l.without(func(k int) bool { return l.shape[k] == 1 && (len(axes) == 0 || slices.Contains(axes, k)) }), nil
@@ -237,7 +237,7 @@ func (l *layout) permute(op string, axes []int) (layout, error) {
 		}
 	}
 	if len(axes) != len(l.shape) {
-		return layout{}, failure(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
 	}
 	s := layout{off: l.off}
 	for i, x := range axes {
@@ -245,7 +245,7 @@ func (l *layout) permute(op string, axes []int) (layout, error) {
 			return layout{}, err
 		}
 		if slices.Contains(axes[:i], x) {
-			return layout{}, failure(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%v does not permute the axes of shape %v", axes, l.shape)
 		}
 		s.shape = append(s.shape, l.shape[x])
 		s.strides = append(s.strides, l.strides[x])

@@ -73,11 +73,11 @@ func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 		return nil, err
 	}
 	if n != a.Len() {
-		return nil, failure(op, hal.ErrInvalidArgument, "shape %v has %d elements, shape %v has %d", shape, n, a.at.shape, a.Len())
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v has %d elements, shape %v has %d", shape, n, a.at.shape, a.Len())
 	}
 	l, ok := a.at.reshape(order, shape)
 	if !ok {
-		return nil, failure(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; PackIn(%v) makes a copy that has",
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; PackIn(%v) makes a copy that has",
 			a.at.shape, a.at.strides, order, slices.Clone(shape), order)
 	}
 	return a.derive(l, nil)

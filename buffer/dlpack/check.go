@@ -29,11 +29,11 @@ type span struct{ lo, hi int64 }
 func checkRank(op string, t *cTensor) error {
 	switch {
 	case t.ndim < 0 || t.ndim > array.MaxRank:
-		return failure(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", t.ndim, array.MaxRank)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", t.ndim, array.MaxRank)
 	case t.ndim > 0 && t.shape == 0:
-		return failure(op, hal.ErrInvalidArgument, "%d axes and no shape", t.ndim)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%d axes and no shape", t.ndim)
 	case t.ndim > 0 && (t.shape%8 != 0 || t.strides%8 != 0):
-		return failure(op, hal.ErrMisaligned, "shape at %#x and strides at %#x are not aligned to 8 bytes", t.shape, t.strides)
+		return hal.Errorf(op, hal.ErrMisaligned, "shape at %#x and strides at %#x are not aligned to 8 bytes", t.shape, t.strides)
 	}
 	return nil
 }
@@ -45,14 +45,14 @@ func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 	for i, e := range shape {
 		switch {
 		case e < 0:
-			return Tensor{}, failure(op, hal.ErrInvalidArgument, "extent %d of axis %d", e, i)
+			return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d", e, i)
 		case e > 0 && n > math.MaxInt/e:
-			return Tensor{}, failure(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
+			return Tensor{}, hal.Errorf(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
 		}
 		n *= e
 	}
 	if d.Device.ID < 0 {
-		return Tensor{}, failure(op, hal.ErrInvalidArgument, "device %v", d.Device)
+		return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "device %v", d.Device)
 	}
 	if strides == nil {
 		d.Strides = make([]int64, len(shape))
@@ -77,7 +77,7 @@ func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 			room = uint64(math.MaxInt64 + d.span.lo)
 		}
 		if over != 0 || way > room {
-			return Tensor{}, failure(op, hal.ErrOutOfRange, "shape %v with strides %v reaches further than can be counted", shape, d.Strides)
+			return Tensor{}, hal.Errorf(op, hal.ErrOutOfRange, "shape %v with strides %v reaches further than can be counted", shape, d.Strides)
 		}
 		if s > 0 {
 			d.span.hi += int64(way)
@@ -102,16 +102,16 @@ func (t *Tensor) cover(op string, want DataType, align uint64) (part, error) {
 	elem := uint64(want.Bits) / 8
 	switch {
 	case t.Type.Lanes != 1:
-		return part{}, failure(op, hal.ErrUnsupported, "elements are vectors: %v", t.Type)
+		return part{}, hal.Errorf(op, hal.ErrUnsupported, "elements are vectors: %v", t.Type)
 	case t.Type != want:
-		return part{}, failure(op, hal.ErrInvalidArgument, "elements are %v, not %v", t.Type, want)
+		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "elements are %v, not %v", t.Type, want)
 	case t.span.hi == 0:
-		return part{}, failure(op, hal.ErrUnsupported, "shape %v has no elements", t.Shape)
+		return part{}, hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements", t.Shape)
 	case t.Data == 0:
-		return part{}, failure(op, hal.ErrInvalidArgument, "no data")
+		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "no data")
 	}
 	outside := func() (part, error) {
-		return part{}, failure(op, hal.ErrOutOfRange, "data at %#x+%d, shape %v and strides %v lead outside the address space",
+		return part{}, hal.Errorf(op, hal.ErrOutOfRange, "data at %#x+%d, shape %v and strides %v lead outside the address space",
 			t.Data, t.ByteOffset, t.Shape, t.Strides)
 	}
 	base := uint64(t.Data)
@@ -129,7 +129,7 @@ func (t *Tensor) cover(op string, want DataType, align uint64) (part, error) {
 		return outside()
 	}
 	if p.start%align != 0 {
-		return part{}, failure(op, hal.ErrMisaligned, "elements of %v at %#x are not aligned to %d bytes", want, p.start, align)
+		return part{}, hal.Errorf(op, hal.ErrMisaligned, "elements of %v at %#x are not aligned to %d bytes", want, p.start, align)
 	}
 	return p, nil
 }

@@ -6,10 +6,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-func failure(op string, kind error, format string, args ...any) error {
-	return &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
 // VersionError reports a struct of another major version of DLPack, whose layout is not known. It is of
 // kind hal.ErrUnsupported.
 type VersionError struct{ Major, Minor uint32 }

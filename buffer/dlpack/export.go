@@ -122,13 +122,13 @@ func (o *Options) check(op string, missing bool) error {
 	reads := o.Mode == coherence.Read && !o.Copy
 	switch {
 	case !supported:
-		return failure(op, hal.ErrUnsupported, "C cannot call Go on this platform")
+		return hal.Errorf(op, hal.ErrUnsupported, "C cannot call Go on this platform")
 	case missing:
-		return failure(op, hal.ErrInvalidArgument, "nothing to export")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nothing to export")
 	case o.Mode != coherence.Read && o.Mode != coherence.ReadWrite && o.Mode != coherence.Overwrite:
-		return failure(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", o.Mode)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", o.Mode)
 	case o.Legacy && reads:
-		return failure(op, hal.ErrUnsupported, "a legacy struct cannot say that it is for reading only")
+		return hal.Errorf(op, hal.ErrUnsupported, "a legacy struct cannot say that it is for reading only")
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 	offset := uintptr(first) * unsafe.Sizeof(zero)
 	if o.Device == nil && o.Consumer.how != onStream {
 		if o.Consumer.how == byArgument && o.Consumer.argument != -1 {
-			return Managed{}, failure(op, hal.ErrInvalidArgument, "stream %d of the host, which has none", o.Consumer.argument)
+			return Managed{}, hal.Errorf(op, hal.ErrInvalidArgument, "stream %d of the host, which has none", o.Consumer.argument)
 		}
 		lease, err := b.AcquireHost(ctx, o.Mode)
 		if err != nil {
@@ -226,10 +226,10 @@ func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, 
 	case onStream:
 		stream = o.Consumer.stream
 		if stream == nil {
-			return nil, false, failure(op, hal.ErrInvalidArgument, "nil stream")
+			return nil, false, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 		}
 		if dev != nil && !stream.Device().Same(dev) {
-			return nil, false, failure(op, hal.ErrWrongDevice, "a stream of %s for memory of %s", stream.Device().Name(), dev.Name())
+			return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "a stream of %s for memory of %s", stream.Device().Name(), dev.Name())
 		}
 		return stream, false, nil
 	case byArgument:
@@ -256,7 +256,7 @@ func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, 
 // streamHandle is the vendor's handle for a stream argument, known if it is a stream that can be adopted.
 func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err error) {
 	refuse := func() (uintptr, bool, error) {
-		return 0, false, failure(op, hal.ErrInvalidArgument, "stream %d on %s", n, backend)
+		return 0, false, hal.Errorf(op, hal.ErrInvalidArgument, "stream %d on %s", n, backend)
 	}
 	if n < -1 || uint64(max(n, 0)) > math.MaxUint {
 		return refuse()
@@ -288,13 +288,13 @@ func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err 
 func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	mem := r.Mem
 	if mem == nil {
-		return failure(op, hal.ErrClosed, "the lease has ended")
+		return hal.Errorf(op, hal.ErrClosed, "the lease has ended")
 	}
 	dev := mem.Device()
 	info := dev.Info()
 	at := func(kind DeviceType, id int, base uintptr) error {
 		if base == 0 {
-			return failure(op, hal.ErrInternal, "%v memory of %s has no address", mem.Kind(), dev.Name())
+			return hal.Errorf(op, hal.ErrInternal, "%v memory of %s has no address", mem.Kind(), dev.Name())
 		}
 		t.device = Device{Type: kind, ID: int32(id)}
 		t.data = base + uintptr(r.Off) + offset
@@ -331,5 +331,5 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 			return at(CPU, 0, uintptr(p))
 		}
 	}
-	return failure(op, hal.ErrUnsupported, "DLPack has no name for %v memory of %s", mem.Kind(), dev.Name())
+	return hal.Errorf(op, hal.ErrUnsupported, "DLPack has no name for %v memory of %s", mem.Kind(), dev.Name())
 }

@@ -69,8 +69,8 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		}
 		return nil, nil, err
 	}
-	if err := ctx.Err(); err != nil && o.Copy {
-		return nil, nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
+	if ctx.Err() != nil && o.Copy {
+		return nil, nil, hal.Interrupted(op, ctx)
 	}
 	own := newOwner(deleter, m.Address)
 	var zero T
@@ -173,19 +173,19 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 	case OpenCL, OneAPI:
 		backend = "opencl"
 	default:
-		return false, failure(op, hal.ErrUnsupported, "memory of %v", t.Device)
+		return false, hal.Errorf(op, hal.ErrUnsupported, "memory of %v", t.Device)
 	}
 	if dev == nil {
 		if t.Device.Type.host() || t.Device.Type == CUDAManaged {
 			return true, nil
 		}
-		return false, failure(op, hal.ErrWrongDevice, "memory of %v, and no device", t.Device)
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v, and no device", t.Device)
 	}
 	info := dev.Info()
 	addresses := dev.Caps().Has(hal.CapAddress)
 	numbered := !t.Device.Type.host() && t.Device.Type != CUDAManaged
 	if info.Backend != backend || numbered && info.Ordinal != int(t.Device.ID) || t.Device.Type == OpenCL && addresses || t.Device.Type == OneAPI && info.Tier != "usm" {
-		return false, failure(op, hal.ErrWrongDevice, "memory of %v, on %s", t.Device, dev.Name())
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v, on %s", t.Device, dev.Name())
 	}
 	return false, nil
 }
@@ -222,7 +222,7 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 	}
 	if t.Device.Type == CPU && mem.NeedsMap() {
 		_ = mem.Close()
-		return nil, 0, failure("adopt", hal.ErrUnsupported, "the host has the memory")
+		return nil, 0, hal.Errorf("adopt", hal.ErrUnsupported, "the host has the memory")
 	}
 	b, err := buffer.Adopt[T](mem)
 	if err != nil {

@@ -54,7 +54,7 @@ func (m Managed) Delete() error {
 // take makes a struct of Export the caller's, of which it can be that only once. Of others nothing is known.
 func (m Managed) take(op string) error {
 	if m.loan != nil && (!lent.has(m.Address) || !m.loan.taken.CompareAndSwap(false, true)) {
-		return failure(op, hal.ErrClosed, "the tensor was imported or deleted before")
+		return hal.Errorf(op, hal.ErrClosed, "the tensor was imported or deleted before")
 	}
 	return nil
 }
@@ -69,11 +69,11 @@ func (m Managed) untake() {
 func (m Managed) check(op string) error {
 	switch {
 	case !supported:
-		return failure(op, hal.ErrUnsupported, "DLPack's structs are not known on this platform")
+		return hal.Errorf(op, hal.ErrUnsupported, "DLPack's structs are not known on this platform")
 	case m.Address == 0:
-		return failure(op, hal.ErrInvalidArgument, "no struct")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "no struct")
 	case m.Address%8 != 0:
-		return failure(op, hal.ErrMisaligned, "a struct at %#x is not aligned to 8 bytes", m.Address)
+		return hal.Errorf(op, hal.ErrMisaligned, "a struct at %#x is not aligned to 8 bytes", m.Address)
 	}
 	return nil
 }

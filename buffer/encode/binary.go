@@ -44,7 +44,7 @@ func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	if len(values) != x.b.Len() {
-		return failure(op, hal.ErrInvalidArgument, "%d elements for a buffer of %d", len(values), x.b.Len())
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%d elements for a buffer of %d", len(values), x.b.Len())
 	}
 	return x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil })
 }
@@ -65,7 +65,7 @@ func decode[T buffer.Element](op string, data []byte) ([]T, error) {
 		return nil, err
 	}
 	if len(h.Shape) != 1 {
-		return nil, failure(op, hal.ErrInvalidArgument, "an array of shape %v; package array has those", h.Shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "an array of shape %v; package array has those", h.Shape)
 	}
 	return values, nil
 }

@@ -32,7 +32,7 @@ func Of[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { r
 
 func (x Bytes[T]) check(op string) error {
 	if x.b == nil || x.ctx == nil {
-		return failure(op, hal.ErrInvalidArgument, "no buffer or no context; make Bytes with Of")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "no buffer or no context; make Bytes with Of")
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	size := x.Size()
 	switch {
 	case off < 0:
-		return 0, failure(op, hal.ErrInvalidArgument, "offset %d", off)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "offset %d", off)
 	case off >= size:
 		return 0, io.EOF
 	case len(p) == 0:
@@ -101,9 +101,9 @@ func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	size := x.Size()
 	switch {
 	case off < 0:
-		return 0, failure(op, hal.ErrInvalidArgument, "offset %d", off)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "offset %d", off)
 	case off > size || int64(len(p)) > size-off:
-		return 0, failure(op, hal.ErrOutOfRange, "[%d, %d+%d) of %d bytes", off, off, len(p), size)
+		return 0, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d+%d) of %d bytes", off, off, len(p), size)
 	}
 	w := width[T]()
 	done := 0
@@ -148,7 +148,7 @@ func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 		return 0, err
 	}
 	if w == nil {
-		return 0, failure(op, hal.ErrInvalidArgument, "nil writer")
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil writer")
 	}
 	err = x.b.View(x.ctx, func(s []T) error {
 		n, err := w.Write(raw(s))
@@ -171,10 +171,10 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 		return 0, err
 	}
 	if r == nil {
-		return 0, failure(op, hal.ErrInvalidArgument, "nil reader")
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil reader")
 	}
-	if err := stopped(x.ctx, op); err != nil {
-		return 0, err
+	if x.ctx.Err() != nil {
+		return 0, hal.Interrupted(op, x.ctx)
 	}
 	size := x.Size()
 	data, err := io.ReadAll(io.LimitReader(r, size+1))
@@ -185,7 +185,7 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	case n < size:
 		return n, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "too few bytes for the buffer", Err: io.ErrUnexpectedEOF}
 	case n > size:
-		return n, failure(op, hal.ErrOutOfRange, "more than the %d bytes of the buffer", size)
+		return n, hal.Errorf(op, hal.ErrOutOfRange, "more than the %d bytes of the buffer", size)
 	}
 	return n, x.b.Overwrite(x.ctx, func(s []T) error { copy(raw(s), data); return nil })
 }

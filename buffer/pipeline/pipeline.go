@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -72,13 +71,13 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	}
 	switch {
 	case dev == nil || source == nil || process == nil || sink == nil:
-		return invalid(op, "nil device or function")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil device or function")
 	case o.Chunk <= 0 || o.Results <= 0:
-		return invalid(op, fmt.Sprintf("chunks of %d elements and %d results", o.Chunk, o.Results))
+		return hal.Errorf(op, hal.ErrInvalidArgument, "chunks of %d elements and %d results", o.Chunk, o.Results)
 	case o.Depth < 1 || o.Depth > MostDepth:
-		return invalid(op, fmt.Sprintf("depth %d; 1 to %d", o.Depth, MostDepth))
+		return hal.Errorf(op, hal.ErrInvalidArgument, "depth %d; 1 to %d", o.Depth, MostDepth)
 	case ctx.Err() != nil:
-		return interrupted(op, ctx)
+		return hal.Interrupted(op, ctx)
 	}
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -109,7 +108,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	case p.written == p.total:
 		return nil
 	case ctx.Err() != nil && cause == context.Cause(ctx):
-		return interrupted(op, ctx)
+		return hal.Interrupted(op, ctx)
 	}
 	return cause
 }
@@ -227,7 +226,7 @@ func (p *run[T, U]) next(fill []T) (n int, last bool, err error) {
 		n, err = p.source(p.ctx, fill)
 		switch {
 		case n < 0 || n > len(fill):
-			return 0, false, invalid("pipeline", fmt.Sprintf("the source filled %d of %d elements", n, len(fill)))
+			return 0, false, hal.Errorf("pipeline", hal.ErrInvalidArgument, "the source filled %d of %d elements", n, len(fill))
 		case err == io.EOF:
 			return n, true, nil
 		case err != nil || n > 0:
@@ -283,7 +282,7 @@ func (p *run[T, U]) enqueue(s *slot[T, U]) error {
 	case err != nil:
 		return err
 	case s.got < 0 || s.got > p.o.Results:
-		return invalid("pipeline", fmt.Sprintf("%d results of at most %d", s.got, p.o.Results))
+		return hal.Errorf("pipeline", hal.ErrInvalidArgument, "%d results of at most %d", s.got, p.o.Results)
 	}
 	return failed
 }
@@ -332,12 +331,4 @@ func part[T buffer.Element](b *buffer.Buffer[T], n int) (*buffer.Buffer[T], erro
 		return b, nil
 	}
 	return b.Slice(0, n)
-}
-
-func invalid(op, detail string) error {
-	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: detail}
-}
-
-func interrupted(op string, ctx context.Context) error {
-	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
 }

@@ -31,7 +31,7 @@ type File struct {
 // whole. An empty name is an error of kind hal.ErrInvalidArgument.
 func Create(name string) (*File, error) {
 	if name == "" {
-		return nil, &hal.Error{Op: "create trace", Device: -1, Kind: hal.ErrInvalidArgument, Detail: "no file name"}
+		return nil, hal.Errorf("create trace", hal.ErrInvalidArgument, "no file name")
 	}
 	out, err := os.Create(strings.ReplaceAll(name, "%p", strconv.Itoa(os.Getpid())))
 	if err != nil {

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -16,7 +15,7 @@ import (
 // SourceNames. What is not such a trace is an error of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Recording, error) {
 	bad := func(format string, v ...any) error {
-		return &hal.Error{Op: "read trace", Device: -1, Kind: hal.ErrInvalidArgument, Detail: fmt.Sprintf(format, v...)}
+		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
 	}
 	r := &Recording{}
 	ended := map[uint64]bool{}

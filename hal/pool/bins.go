@@ -28,7 +28,7 @@ func newBins(a Allocator, sizes []uint64, only bool) (Allocator, error) {
 	sizes = slices.Clone(sizes)
 	slices.Sort(sizes)
 	if len(sizes) == 0 || sizes[0] == 0 {
-		return nil, failure(nil, "bins", hal.ErrInvalidArgument, "sizes %v", sizes)
+		return nil, hal.Errorf("bins", hal.ErrInvalidArgument, "sizes %v", sizes)
 	}
 	return &bins{a, sizes, only}, nil
 }
@@ -37,7 +37,7 @@ func (a *bins) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, err
 	if i, _ := slices.BinarySearch(a.sizes, size); size > 0 && i < len(a.sizes) {
 		size = a.sizes[i]
 	} else if size > 0 && a.only {
-		return Block{}, failure(nil, "alloc", hal.ErrOutOfRange, "%d bytes; every block has %d", size, a.sizes[0])
+		return Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes; every block has %d", size, a.sizes[0])
 	}
 	return a.next.Alloc(stream, kind, size)
 }

@@ -35,7 +35,7 @@ func (b Block) Live() bool { return b.rec != nil && b.rec.state.Load() == b.stat
 // Region is the memory of the block, as long as was asked for.
 func (b Block) Region() (hal.Region, error) {
 	if b.rec == nil {
-		return hal.Region{}, failure(nil, "region of a block", hal.ErrClosed, "not a block")
+		return hal.Region{}, hal.Errorf("region of a block", hal.ErrClosed, "not a block")
 	}
 	r := hal.Region{Mem: b.rec.mem, Off: b.rec.off, Len: b.rec.size.Load()}
 	if !b.Live() {
@@ -89,7 +89,7 @@ func (b Block) Ordered() bool { return b.ticket&orderedBit != 0 }
 // Free gives the block back to the allocator that gave it out; see [Allocator].
 func (b Block) Free(stream *hal.Stream) error {
 	if b.from == nil {
-		return failure(nil, "free", hal.ErrClosed, "not a block")
+		return hal.Errorf("free", hal.ErrClosed, "not a block")
 	}
 	return b.from.Free(b, stream)
 }
@@ -106,7 +106,7 @@ func (b Block) From(a Allocator) Block {
 func (b Block) Use(m *hal.Mark) error {
 	const op = "use of a block"
 	if b.rec == nil {
-		return failure(nil, op, hal.ErrClosed, "not a block")
+		return hal.Errorf(op, hal.ErrClosed, "not a block")
 	}
 	if m == nil {
 		return failure(b.rec.mem.Device(), op, hal.ErrInvalidArgument, "nil mark")
@@ -122,7 +122,7 @@ func (b Block) Use(m *hal.Mark) error {
 func (b Block) UsedOn(stream *hal.Stream) error {
 	const op = "use of a block"
 	if b.rec == nil {
-		return failure(nil, op, hal.ErrClosed, "not a block")
+		return hal.Errorf(op, hal.ErrClosed, "not a block")
 	}
 	if !b.Live() {
 		return b.stale(op)

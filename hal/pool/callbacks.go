@@ -24,7 +24,7 @@ func Callbacks(alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (hal.R
 func (a *callbacks) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	const op = "alloc"
 	if size == 0 {
-		return Block{}, failure(nil, op, hal.ErrInvalidArgument, "size 0")
+		return Block{}, hal.Errorf(op, hal.ErrInvalidArgument, "size 0")
 	}
 	region, err := a.alloc(stream, kind, size)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *callbacks) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block
 		if region.Mem != nil {
 			_ = a.free(region, stream)
 		}
-		return Block{}, failure(nil, op, hal.ErrInternal, "the callback returned %d bytes for %d", region.Len, size)
+		return Block{}, hal.Errorf(op, hal.ErrInternal, "the callback returned %d bytes for %d", region.Len, size)
 	}
 	r := &record{mem: region.Mem, off: region.Off, cap: region.Len, kind: kind, owner: a}
 	return newBlock(r, a, r.give(size, 0), stream != nil), nil

@@ -66,7 +66,7 @@ func (c *Counter) Pop() (Counts, error) {
 	defer c.mu.Unlock()
 	last := len(c.scopes) - 1
 	if last == 0 {
-		return Counts{}, failure(nil, "pop", hal.ErrInvalidArgument, "no scope was pushed")
+		return Counts{}, hal.Errorf("pop", hal.ErrInvalidArgument, "no scope was pushed")
 	}
 	ended := c.scopes[last]
 	c.scopes = c.scopes[:last]

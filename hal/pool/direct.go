@@ -17,7 +17,7 @@ func Direct(dev *hal.Device) Allocator { return &direct{dev: dev} }
 // CapStreamAlloc is of kind ErrUnsupported.
 func Vendor(dev *hal.Device) (Allocator, error) {
 	if dev == nil {
-		return nil, failure(nil, "vendor allocator", hal.ErrInvalidArgument, "nil device")
+		return nil, hal.Errorf("vendor allocator", hal.ErrInvalidArgument, "nil device")
 	}
 	if !dev.Caps().Has(hal.CapStreamAlloc) {
 		return nil, failure(dev, "vendor allocator", hal.ErrUnsupported, "the device allocates in no stream's order")
@@ -71,7 +71,7 @@ func (a *direct) Free(b Block, stream *hal.Stream) error {
 // own refuses blocks of other allocators.
 func own(a Allocator, b Block) error {
 	if b.rec == nil {
-		return failure(nil, "free", hal.ErrClosed, "not a block")
+		return hal.Errorf("free", hal.ErrClosed, "not a block")
 	}
 	if b.rec.owner != a {
 		return failure(b.rec.mem.Device(), "free", hal.ErrInvalidArgument, "the block belongs to another allocator")

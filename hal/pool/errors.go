@@ -9,12 +9,11 @@ import (
 
 // failure is an error that belongs to the device, or to none if dev is nil.
 func failure(dev *hal.Device, op string, kind error, format string, args ...any) error {
-	e := &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-	if dev != nil {
-		info := dev.Info()
-		e.Backend, e.Device = info.Backend, info.Ordinal
+	if dev == nil {
+		return hal.Errorf(op, kind, format, args...)
 	}
-	return e
+	info := dev.Info()
+	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
 func (p *Pool) failure(op string, kind error, format string, args ...any) error {

@@ -203,7 +203,7 @@ func parseLine(f []string) (l LogLine, err error) {
 		}
 	}
 	if action < 0 || l.Kind.String() != f[3] {
-		return l, failure(nil, "read log", hal.ErrInvalidArgument, "action %q, kind %q", f[1], f[3])
+		return l, hal.Errorf("read log", hal.ErrInvalidArgument, "action %q, kind %q", f[1], f[3])
 	}
 	l.Action = Action(action)
 	if l.Pointer, err = strconv.ParseUint(f[2], 0, 64); err != nil {

@@ -95,7 +95,7 @@ var _ Allocator = (*Pool)(nil)
 func New(dev *hal.Device, o Options) (*Pool, error) {
 	const op = "new pool"
 	if dev == nil {
-		return nil, failure(nil, op, hal.ErrInvalidArgument, "nil device")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
 	}
 	info := dev.Info()
 	unit := info.Alignment

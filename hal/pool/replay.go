@@ -41,7 +41,7 @@ func NewReplay(lines []LogLine) (*Replay, error) {
 		}
 		block, there := live[l.Pointer]
 		if there != (l.Action == ActionFree) {
-			return nil, failure(nil, op, hal.ErrInvalidArgument, "line %d of the log: %v of %#x, which is live: %t", i+2, l.Action, l.Pointer, there)
+			return nil, hal.Errorf(op, hal.ErrInvalidArgument, "line %d of the log: %v of %#x, which is live: %t", i+2, l.Action, l.Pointer, there)
 		}
 		if there {
 			delete(live, l.Pointer)
@@ -75,7 +75,7 @@ type Replayed struct {
 func (r *Replay) Run(a Allocator, streams []*hal.Stream) (Replayed, error) {
 	var done Replayed
 	if len(streams) < r.streams {
-		return done, failure(nil, "replay", hal.ErrInvalidArgument, "%d streams; the log names %d", len(streams), r.streams)
+		return done, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams; the log names %d", len(streams), r.streams)
 	}
 	blocks := make([]Block, r.blocks)
 	last := make([]*hal.Stream, r.blocks)

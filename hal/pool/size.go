@@ -27,22 +27,22 @@ func ParseSize(text string) (uint64, error) {
 	unit, known := units[name]
 	switch {
 	case !known:
-		return 0, failure(nil, op, hal.ErrInvalidArgument, "%q: %q is no unit; use B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q: %q is no unit; use B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
 	case strings.Trim(number, "0123456789.") != "":
-		return 0, failure(nil, op, hal.ErrInvalidArgument, "%q is no size", text)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q is no size", text)
 	}
 	const longest = 64 // digits; no size needs as many
 	if len(number) > longest {
-		return 0, failure(nil, op, hal.ErrInvalidArgument, "%q has too many digits", text)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q has too many digits", text)
 	}
 	r, ok := new(big.Rat).SetString(number)
 	if !ok {
-		return 0, failure(nil, op, hal.ErrInvalidArgument, "%q is no size", text)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q is no size", text)
 	}
 	r.Mul(r, new(big.Rat).SetInt(new(big.Int).SetUint64(unit)))
 	whole := new(big.Int).Quo(r.Num(), r.Denom())
 	if !whole.IsUint64() {
-		return 0, failure(nil, op, hal.ErrOutOfRange, "%q does not fit in 64 bits", text)
+		return 0, hal.Errorf(op, hal.ErrOutOfRange, "%q does not fit in 64 bits", text)
 	}
 	return whole.Uint64(), nil
 }
@@ -70,7 +70,7 @@ func FormatSize(n uint64) string {
 func PercentFree(dev *hal.Device, percent int) (uint64, error) {
 	const op, multiple = "percentage of free memory", 256
 	if dev == nil {
-		return 0, failure(nil, op, hal.ErrInvalidArgument, "nil device")
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
 	}
 	if percent < 0 || percent > 100 {
 		return 0, failure(dev, op, hal.ErrInvalidArgument, "%d percent", percent)

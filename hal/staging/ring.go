@@ -70,7 +70,7 @@ type Stats struct {
 func New(dev *hal.Device, o Options) (*Ring, error) {
 	const op = "new staging ring"
 	if dev == nil {
-		return nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "nil device"}
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
 	}
 	if o.Slots == 0 {
 		o.Slots = DefaultSlots
@@ -286,7 +286,7 @@ func (r *Ring) check(op string, stream *hal.Stream) error {
 // take returns a slot that nothing uses, and waits for one.
 func (r *Ring) take(ctx context.Context, op string) (*slot, error) {
 	if ctx.Err() != nil {
-		return nil, interrupted(op, ctx)
+		return nil, hal.Interrupted(op, ctx)
 	}
 	if s, err := r.poll(op); s != nil || err != nil {
 		return s, err
@@ -305,7 +305,7 @@ func (r *Ring) take(ctx context.Context, op string) (*slot, error) {
 	select {
 	case s = <-r.free:
 	case <-ctx.Done():
-		err = interrupted(op, ctx)
+		err = hal.Interrupted(op, ctx)
 	case <-r.closing:
 		err = r.failure(op, hal.ErrClosed, "the ring is closed")
 	}
@@ -400,10 +400,6 @@ func (r *Ring) leave(s *slot) {
 func (r *Ring) failure(op string, kind error, format string, args ...any) error {
 	info := r.dev.Info()
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
-func interrupted(op string, ctx context.Context) error {
-	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
 }
 
 // fits reports whether the region exists and is n bytes long.

@@ -92,17 +92,17 @@ func (s *slot) await(ctx context.Context, op string) error {
 		}
 		if !r.closed {
 			r.free <- s
-			return interrupted(op, ctx)
+			return hal.Interrupted(op, ctx)
 		}
 	default:
 		s.owned = false
 		if !r.closed {
 			r.watched = append(r.watched, s)
-			return interrupted(op, ctx)
+			return hal.Interrupted(op, ctx)
 		}
 	}
 	s.close()
-	return interrupted(op, ctx)
+	return hal.Interrupted(op, ctx)
 }
 
 // watchOnce waits for the work that uses the slot, and then gives it to whoever wants it.

@@ -39,7 +39,7 @@ const tuneBytes = 32 << 20
 func Tune(ctx context.Context, dev *hal.Device) (Tuning, error) {
 	const op = "tune staging"
 	if dev == nil {
-		return Tuning{}, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "nil device"}
+		return Tuning{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
 	}
 	n := uint64(tuneBytes)
 	if total := dev.Info().TotalMemory; total > 0 {

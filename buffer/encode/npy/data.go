@@ -61,7 +61,7 @@ func header[T any](fortran bool, shape []int, data []T) (Header, error) {
 		return Header{}, err
 	}
 	if n != len(data) {
-		return Header{}, failure("write npy", hal.ErrInvalidArgument, "%d elements for the %d of shape %v", len(data), n, shape)
+		return Header{}, hal.Errorf("write npy", hal.ErrInvalidArgument, "%d elements for the %d of shape %v", len(data), n, shape)
 	}
 	return h, nil
 }
@@ -105,7 +105,7 @@ func Decode[T any](file []byte) (Header, []T, error) {
 	if have := r.Len(); have < n*h.Type.Size {
 		return Header{}, nil, unread(op, "the elements", io.ErrUnexpectedEOF)
 	} else if have > n*h.Type.Size {
-		return Header{}, nil, failure(op, hal.ErrInvalidArgument, "%d bytes of elements, and %d more", n*h.Type.Size, have-n*h.Type.Size)
+		return Header{}, nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes of elements, and %d more", n*h.Type.Size, have-n*h.Type.Size)
 	}
 	data := make([]T, n)
 	copy(raw(data), file[len(file)-r.Len():])
@@ -123,7 +123,7 @@ func fits[T any](op string, h Header) (int, error) {
 		return 0, err
 	}
 	if t != h.Type {
-		return 0, failure(op, hal.ErrInvalidArgument, "elements of type %v, not %v", h.Type, t)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "elements of type %v, not %v", h.Type, t)
 	}
 	return n, nil
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-func failure(op string, kind error, format string, args ...any) error {
-	return &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
 // unread describes a failed read: an early end is a malformed file, anything else the reader's own error.
 func unread(op, what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -37,17 +37,17 @@ func NewHeader[T any](fortran bool, shape []int) (Header, error) {
 func (h Header) Len() (int, error) {
 	const op = "npy header"
 	if !h.Type.known() {
-		return 0, failure(op, hal.ErrInvalidArgument, "%+v is no type of element", h.Type)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%+v is no type of element", h.Type)
 	}
 	n, none := 1, false
 	for _, e := range h.Shape {
 		switch {
 		case e < 0:
-			return 0, failure(op, hal.ErrInvalidArgument, "shape %v", h.Shape)
+			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v", h.Shape)
 		case e == 0:
 			none = true
 		case n > math.MaxInt/h.Type.Size/e:
-			return 0, failure(op, hal.ErrOutOfRange, "shape %v has more bytes than can be counted", h.Shape)
+			return 0, hal.Errorf(op, hal.ErrOutOfRange, "shape %v has more bytes than can be counted", h.Shape)
 		default:
 			n *= e
 		}
@@ -101,7 +101,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	const before = len(magic) + 4
 	size := len(b) - start - before
 	if size > math.MaxUint16 {
-		return dst, failure("npy header", hal.ErrUnsupported, "%d axes do not fit in a header", len(h.Shape))
+		return dst, hal.Errorf("npy header", hal.ErrUnsupported, "%d axes do not fit in a header", len(h.Shape))
 	}
 	binary.LittleEndian.PutUint16(b[start+before-2:], uint16(size))
 	return b, nil
@@ -118,13 +118,13 @@ func ReadHeader(r io.Reader) (Header, error) {
 		return Header{}, unread(op, "the magic string", err)
 	}
 	if string(at[:len(magic)]) != magic {
-		return Header{}, failure(op, hal.ErrInvalidArgument, "%q is not how an npy file begins", at[:len(magic)])
+		return Header{}, hal.Errorf(op, hal.ErrInvalidArgument, "%q is not how an npy file begins", at[:len(magic)])
 	}
 	major, minor := at[len(magic)], at[len(magic)+1]
 	width := 4
 	switch {
 	case major < 1 || major > 3 || minor != 0:
-		return Header{}, failure(op, hal.ErrUnsupported, "version %d.%d of the format", major, minor)
+		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "version %d.%d of the format", major, minor)
 	case major == 1:
 		width = 2
 	}
@@ -139,7 +139,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 		size = binary.LittleEndian.Uint32(at)
 	}
 	if size > MaxHeader {
-		return Header{}, failure(op, hal.ErrUnsupported, "a header of %d bytes; at most %d are read", size, MaxHeader)
+		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "a header of %d bytes; at most %d are read", size, MaxHeader)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(r, text); err != nil {

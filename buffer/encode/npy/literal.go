@@ -67,7 +67,7 @@ func parse(text string, long bool) (h Header, err error) {
 
 func (l *literal) wrong(format string, args ...any) error {
 	args = append(args, l.pos)
-	return failure("read npy header", hal.ErrInvalidArgument, format+" at byte %d of the dictionary", args...)
+	return hal.Errorf("read npy header", hal.ErrInvalidArgument, format+" at byte %d of the dictionary", args...)
 }
 
 func (l *literal) skip() {
@@ -112,7 +112,7 @@ func (l *literal) str() (string, error) {
 
 func (l *literal) descr() (string, error) {
 	if s := l.rest(); s != "" && (s[0] == '[' || s[0] == '(') {
-		return "", failure("read npy header", hal.ErrUnsupported, "elements that are records")
+		return "", hal.Errorf("read npy header", hal.ErrUnsupported, "elements that are records")
 	}
 	return l.str()
 }
@@ -163,7 +163,7 @@ func (l *literal) integer() (int, error) {
 	}
 	v, err := strconv.ParseInt(s[:n], 10, strconv.IntSize)
 	if err != nil {
-		return 0, failure("read npy header", hal.ErrOutOfRange, "extent %s", s[:n])
+		return 0, hal.Errorf("read npy header", hal.ErrOutOfRange, "extent %s", s[:n])
 	}
 	l.pos += n
 	if l.long && n < len(s) && s[n] == 'L' {

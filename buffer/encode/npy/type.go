@@ -53,7 +53,7 @@ func TypeOf[T any]() (Type, error) {
 	case reflect.Complex64, reflect.Complex128:
 		t.Kind = 'c'
 	default:
-		return Type{}, failure("npy type", hal.ErrUnsupported, "%v is not a number of fixed size", r)
+		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported, "%v is not a number of fixed size", r)
 	}
 	return t, nil
 }
@@ -81,7 +81,7 @@ func parseType(descr string) (t Type, big bool, err error) {
 		}
 	}
 	if !t.known() {
-		return Type{}, false, failure(op, hal.ErrUnsupported, "elements of type %q", descr)
+		return Type{}, false, hal.Errorf(op, hal.ErrUnsupported, "elements of type %q", descr)
 	}
 	if t.unit() == 1 {
 		big = bigEndian
