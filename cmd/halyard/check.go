@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +15,6 @@ import (
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/exclusions"
 )
 
 // checkOptions are the flags of check.
@@ -42,7 +41,7 @@ different places, modified and read at each of them, and read back on the host. 
 digests before and after must be equal.
 
 The last line is "N passed, N failed, N skipped". Among the skipped are checks that need an
-ability or a second device which is not there, and known exclusions; each is listed with
+ability or a second device which is not there, and exclusions; each is listed with
 its reason. The exit status is 1 if a check failed or something required is missing.`,
 		Example: `  halyard check
   halyard check --backend opencl --require opencl
@@ -105,11 +104,35 @@ func (o *checkOptions) exclusions() ([]conformance.Exclusion, error) {
 		}
 		list = append(list, conformance.Exclusion{Check: name, Kind: conformance.Unsupported, Reason: why})
 	}
-	list, unmatched := exclusions.Expand(list)
+	list, unmatched := expand(list)
 	if len(unmatched) > 0 {
 		return nil, usage("--exclude %q: no check has that name; halyard check --list shows them", unmatched[0])
 	}
 	return list, nil
+}
+
+// expand replaces each pattern by the names of the checks that it matches. Where several entries match a check the first one
+// counts. unmatched are the patterns that match none, or are malformed.
+func expand(list []conformance.Exclusion) (named []conformance.Exclusion, unmatched []string) {
+	taken := map[string]bool{}
+	for _, x := range list {
+		found := false
+		for _, c := range conformance.Checks() {
+			name := c.FullName()
+			if ok, err := path.Match(x.Check, name); err != nil || !ok {
+				continue
+			}
+			found = true
+			if !taken[name] {
+				taken[name] = true
+				named = append(named, conformance.Exclusion{Check: name, Kind: x.Kind, Reason: x.Reason})
+			}
+		}
+		if !found {
+			unmatched = append(unmatched, x.Check)
+		}
+	}
+	return named, unmatched
 }
 
 func (o *checkOptions) run(cmd *cobra.Command) error {
@@ -166,7 +189,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	m := newMeter(cmd.ErrOrStderr(), int64(len(infos)*len(o.checks())), progress.UnitsDefault)
 	for _, info := range infos {
 		h := o.harness(info, around)
-		h.Exclusions, _ = exclusions.Expand(append(slices.Clone(excluded), exclusions.For(info)...))
+		h.Exclusions = excluded
 		if err = run.device(ctx, info, h, func(check string) { m.step(1, hal.Name(info)+" "+check) }); err != nil {
 			break
 		}

@@ -227,3 +227,27 @@ func TestPeerPrefersMemoryOfItsOwn(t *testing.T) {
 	assert.Equal(t, "", peerOf(around[0], around))
 	assert.Equal(t, "host:0", peerOf(host(1), around[:3]))
 }
+
+func TestExpandNamesEachCheckOnce(t *testing.T) {
+	all := conformance.Checks()
+	first, group := all[0].FullName(), all[0].Group
+	size := 0
+	for _, c := range all {
+		if c.Group == group {
+			size++
+		}
+	}
+	named, unmatched := expand([]conformance.Exclusion{
+		{Check: first, Kind: conformance.ExpectedFailure, Reason: "the first"},
+		{Check: group + "/*", Kind: conformance.Unsupported, Reason: "the others"},
+		{Check: "No/*", Kind: conformance.Unsupported, Reason: "none"},
+		{Check: "[", Kind: conformance.Unsupported, Reason: "no pattern"},
+	})
+	assert.Equal(t, []string{"No/*", "["}, unmatched)
+	if assert.Len(t, named, size) {
+		assert.Equal(t, conformance.Exclusion{Check: first, Kind: conformance.ExpectedFailure, Reason: "the first"}, named[0])
+		for _, x := range named[1:] {
+			assert.Equal(t, "the others", x.Reason)
+		}
+	}
+}

@@ -101,8 +101,8 @@ func TestForbiddenReachIsFound(t *testing.T) {
 		"buffer/a.go":              file(Module + "/internal/memcopy"),
 		"internal/memcopy/a.go":    file(Module + "/internal/dl"),
 		"internal/dl/a.go":         file("github.com/ebitengine/purego"),
-		"backends/hip/a.go":        file(Module + "/internal/exclusions"),
-		"internal/exclusions/a.go": file(Module + "/conformance"),
+		"backends/hip/a.go":        file(Module + "/internal/modeltest"),
+		"internal/modeltest/a.go": file(Module + "/conformance"),
 		"conformance/a.go":         file(Module + "/hal"),
 	})
 	require.NoError(t, err)
@@ -112,6 +112,6 @@ func TestForbiddenReachIsFound(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		`buffer -> internal/memcopy -> internal/dl imports "github.com/ebitengine/purego": a program that takes buffers gets no other module`,
-		`backends/hip -> internal/exclusions imports "conformance": a backend reaches nothing above hal/driver`,
+		`backends/hip -> internal/modeltest imports "conformance": a backend reaches nothing above hal/driver`,
 	}, lines)
 }

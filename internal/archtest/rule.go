@@ -44,7 +44,6 @@ var Rules = []Rule{
 		"a library for tests that is made as any program makes one"},
 	{"internal/gpu/gputest", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/modeltest", testSupport, "for tests, which may use what stands above the backends"},
-	{"internal/exclusions", []string{"hal", "conformance"}, "a table for the command, above the suite"},
 	{"cmd", []string{"hal", "hal/driver", "hal/pool", "buffer", "buffer/trace", "coherence", "conformance", "backends", "internal/...",
 		"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "gonum.org/v1/plot/..."}, "the command uses what any program can"},
 	{"scripts", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/..."}, "a tool uses what any program can"},
