@@ -16,7 +16,9 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 		return err
 	}
 	s.add(&r.hazards, hazard{hi: s.size, stream: stream, write: true})
-	s.m.Deallocate(r.place)
+	if err := s.m.Commit(coherence.Evict, r.place, 0, s.size); err != nil {
+		return err
+	}
 	return r.free(cause{})
 }
 
