@@ -56,8 +56,7 @@
 // A [Map] keeps a state for each interval of a buffer. Intervals split where an action touches part
 // of them and merge as soon as neighbours are equal. A write marks exactly the bytes it was given;
 // transfers choose their source for each interval, move exactly the bytes that are not valid, and
-// merge when source and destination are the same. [Map.PlanCoalesced] copies a little more where that
-// saves transfers, and marks nothing more.
+// merge when source and destination are the same.
 //
 // One interval is kept in the map itself, up to 128 in a sorted slice, and more in a B+ tree that
 // keeps, above every 32 entries, which places are valid in all of them and which in some. So a

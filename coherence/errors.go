@@ -12,8 +12,6 @@ var (
 	ErrConflict = errors.New("conflicting access")
 	// ErrSoleCopy says that the only valid replica would be lost.
 	ErrSoleCopy = errors.New("sole valid copy")
-	// ErrStillValid says that a replica cannot be deallocated because it holds valid bytes.
-	ErrStillValid = errors.New("replica still valid")
 	// ErrInvalidPlace says that a place is neither the host nor a device.
 	ErrInvalidPlace = errors.New("invalid place")
 	// ErrInvalidAction says that an action is none of those that Actions lists.

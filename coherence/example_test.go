@@ -115,20 +115,6 @@ func ExampleMap_Runs() {
 	// [60, 100) valid at {}
 }
 
-// Every second 64 bytes are stale on the device. One copy of all is cheaper than eight.
-func ExampleMap_PlanCoalesced() {
-	m := coherence.NewMap(1024)
-	_ = m.Commit(coherence.Overwrite, host, 0, 1024)
-	_ = m.Commit(coherence.Read, gpu, 0, 1024)
-	for lo := uint64(0); lo < 1024; lo += 128 {
-		_ = m.Commit(coherence.ReadWrite, host, lo, lo+64)
-	}
-	exact, _ := m.Plan(coherence.Read, gpu, 0, 1024, nil, nil)
-	merged, _ := m.PlanCoalesced(coherence.Read, gpu, 0, 1024, nil, 64, nil)
-	fmt.Println(len(exact), "copies of", exact[0].Len(), "bytes, or", len(merged), "of", merged[0].Len())
-	// Output: 8 copies of 64 bytes, or 1 of 960
-}
-
 // The state is kept when the copy failed: the source still has the bytes.
 func ExampleMap_Invalidate() {
 	m := coherence.NewMap(16)

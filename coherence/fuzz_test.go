@@ -15,11 +15,10 @@ func FuzzMap(f *testing.F) {
 			p := Place(program[1] % 6)
 			lo := uint64(program[2]) % size
 			hi := min(lo+1+uint64(program[3])%size, size)
-			gap := uint64(program[1] / 64)
 			stop := int(program[2]/64) - 1
 			var err error
 			if a := Action(program[0] % (numActions + 1)); a < numActions {
-				err = o.act(m, properly, a, p, lo, hi, nil, gap, stop)
+				err = o.act(m, properly, a, p, lo, hi, nil, stop)
 			} else {
 				err = o.poison(m, p, lo, hi)
 			}

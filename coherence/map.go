@@ -55,19 +55,6 @@ func (m *Map) Allocate(p Place) error {
 	return nil
 }
 
-// Deallocate records that p has no memory any more. It fails with ErrStillValid if p is valid
-// somewhere: evict it first. Deallocating what is not allocated does nothing.
-func (m *Map) Deallocate(p Place) error {
-	if !p.Usable() {
-		return invalidPlace(p)
-	}
-	if m.whole().any.Has(p) {
-		return fmt.Errorf("coherence: deallocate %v: %w", p, ErrStillValid)
-	}
-	m.allocated = m.allocated.Without(p)
-	return nil
-}
-
 // ValidIn reports whether p holds every byte of [lo, hi) valid. It is false for a range that does
 // not lie in the map.
 func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
@@ -144,7 +131,7 @@ func (m *Map) Apply(t Transfer) error {
 // transfer must have been passed to [Map.Apply] before; for other actions Commit alone will do.
 //
 // Evict makes p invalid in the range, and not allocated if the range is the whole map; after a part
-// was evicted the memory is still there, to be given up by [Map.Deallocate]. Commit refuses what
+// was evicted the memory is still there, until the whole is. Commit refuses what
 // [Map.Plan] refuses, and an eviction that would lose a sole copy, with the same errors.
 func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 	if err := m.check(a, p, lo, hi); err != nil {

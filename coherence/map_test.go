@@ -3,7 +3,6 @@ package coherence
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,15 +43,14 @@ func drive(t *rapid.T, o *model, m *Map, places Place) {
 		"act": func(t *rapid.T) {
 			a := rapid.SampledFrom(Actions()).Draw(t, "action")
 			p, cost := place.Draw(t, "at"), rapid.IntRange(0, 1).Draw(t, "cost")
-			gap := rapid.Uint64Range(0, 8).Draw(t, "gap")
 			stop := rapid.IntRange(-1, 3).Draw(t, "stop")
 			lo, hi := span(t)
-			require.NoError(t, o.act(m, properly, a, p, lo, hi, costs[cost], gap, stop))
+			require.NoError(t, o.act(m, properly, a, p, lo, hi, costs[cost], stop))
 		},
 		"write bytes": func(t *rapid.T) {
 			for range 8 {
 				i := rapid.Uint64Range(0, m.Size()-1).Draw(t, "byte")
-				require.NoError(t, o.act(m, properly, Overwrite, place.Draw(t, "at"), i, i+1, nil, 0, -1))
+				require.NoError(t, o.act(m, properly, Overwrite, place.Draw(t, "at"), i, i+1, nil, -1))
 			}
 		},
 		"fail": func(t *rapid.T) {
@@ -63,15 +61,6 @@ func drive(t *rapid.T, o *model, m *Map, places Place) {
 			p := place.Draw(t, "at")
 			require.NoError(t, m.Allocate(p))
 			o.allocated = o.allocated.With(p)
-		},
-		"deallocate": func(t *rapid.T) {
-			p := place.Draw(t, "at")
-			if slices.ContainsFunc(o.valid, func(v Set) bool { return v.Has(p) }) {
-				require.ErrorIs(t, m.Deallocate(p), ErrStillValid)
-				return
-			}
-			require.NoError(t, m.Deallocate(p))
-			o.allocated = o.allocated.Without(p)
 		},
 		"": func(t *rapid.T) {
 			require.NoError(t, o.compare(m))
@@ -109,7 +98,7 @@ func TestLongRandomTraces(t *testing.T) {
 					}
 					var err error
 					if i%25 == 24 {
-						err = o.act(m, properly, a, p, lo, hi, nil, r.Uint64N(64), r.IntN(3)-1)
+						err = o.act(m, properly, a, p, lo, hi, nil, r.IntN(3)-1)
 					} else {
 						err = o.quick(m, a, p, lo, hi)
 					}
@@ -288,27 +277,6 @@ func TestTransfersFromOneSourceMergeAcrossIntervals(t *testing.T) {
 	assert.Equal(t, []Transfer{{Move{Host, 2}, 0, 30}}, transfers)
 }
 
-func TestCoalescingCopiesMoreAndMarksNoMore(t *testing.T) {
-	m := NewMap(100)
-	require.NoError(t, m.Commit(Overwrite, Host, 0, 100))
-	require.NoError(t, m.Commit(Read, 1, 40, 44))
-	require.NoError(t, m.Commit(Read, 1, 60, 68))
-
-	plan := func(gap uint64) []Transfer {
-		transfers, err := m.PlanCoalesced(Read, 1, 0, 100, nil, gap, nil)
-		require.NoError(t, err)
-		return transfers
-	}
-	h1 := Move{Host, 1}
-	assert.Equal(t, []Transfer{{h1, 0, 40}, {h1, 44, 60}, {h1, 68, 100}}, plan(3))
-	assert.Equal(t, []Transfer{{h1, 0, 60}, {h1, 68, 100}}, plan(4))
-	assert.Equal(t, []Transfer{{h1, 0, 100}}, plan(8))
-
-	// Where the destination alone is valid the gap is in the way.
-	require.NoError(t, m.Commit(ReadWrite, 1, 40, 44))
-	assert.Equal(t, []Transfer{{h1, 0, 40}, {h1, 44, 100}}, plan(8))
-}
-
 func TestPlanAppends(t *testing.T) {
 	m := NewMap(10)
 	first := Transfer{Move{NoPlace, 1}, 0, 5}
@@ -350,7 +318,6 @@ func TestEvictionOfAPartKeepsTheMemory(t *testing.T) {
 	require.NoError(t, m.Apply(transfers[0]))
 	require.NoError(t, m.Commit(Evict, 1, 0, 4))
 	assert.Equal(t, Of(0, 1), m.Allocated())
-	require.ErrorIs(t, m.Deallocate(1), ErrStillValid)
 
 	transfers, err = m.Plan(Evict, 1, 0, 10, nil, nil)
 	require.NoError(t, err)
@@ -406,7 +373,6 @@ func TestRangesOutsideTheMapAreRefused(t *testing.T) {
 			require.ErrorIs(t, m.Commit(Read, 64, 0, 1), ErrInvalidPlace)
 			require.ErrorIs(t, m.Commit(6, 1, 0, 1), ErrInvalidAction)
 			require.ErrorIs(t, m.Allocate(NoPlace), ErrInvalidPlace)
-			require.ErrorIs(t, m.Deallocate(NoPlace), ErrInvalidPlace)
 			assert.Zero(t, m.Invalidate(NoPlace, 0, 1))
 			assert.Zero(t, m.Invalidate(1, 1, 1))
 			assert.Zero(t, m.Invalidate(1, size, size+9))
@@ -531,7 +497,7 @@ func TestQueriesAndRepeatedWritesDoNotAllocate(t *testing.T) {
 			_, _, _ = m.Summary(1, size-1)
 			m.Runs(at, at+8, func(lo, hi uint64, _ Set) bool { sum += hi - lo; return true })
 			dst, _ = m.Plan(Read, 5, at, at+8, cost, dst[:0])
-			dst, _ = m.PlanCoalesced(ReadWrite, 5, at, at+8, nil, 64, dst[:0])
+			dst, _ = m.Plan(ReadWrite, 5, at, at+8, nil, dst[:0])
 		}), "queries of %d intervals", n)
 		assert.Zero(t, testing.AllocsPerRun(50, write), "writes in %d intervals", n)
 	}

@@ -61,14 +61,14 @@ func (o *model) ends(a Action, p Place, i uint64, cost Cost) Move {
 
 // steps is how a map is driven; the tests put broken ones in its place.
 type steps struct {
-	plan   func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error)
+	plan   func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error)
 	apply  func(m *Map, t Transfer) error
 	commit func(m *Map, a Action, p Place, lo, hi uint64) error
 }
 
 var properly = steps{
-	plan: func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error) {
-		return m.PlanCoalesced(a, p, lo, hi, cost, gap, nil)
+	plan: func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error) {
+		return m.Plan(a, p, lo, hi, cost, nil)
 	},
 	apply:  (*Map).Apply,
 	commit: (*Map).Commit,
@@ -76,9 +76,9 @@ var properly = steps{
 
 // act performs one action on the map and on the model and compares them. It stops after stop
 // transfers, as if the next one had been refused, unless stop is negative.
-func (o *model) act(m *Map, s steps, a Action, p Place, lo, hi uint64, cost Cost, gap uint64, stop int) error {
+func (o *model) act(m *Map, s steps, a Action, p Place, lo, hi uint64, cost Cost, stop int) error {
 	needed, refusal := o.expect(a, p, lo, hi)
-	transfers, err := s.plan(m, a, p, lo, hi, cost, gap)
+	transfers, err := s.plan(m, a, p, lo, hi, cost)
 	if !errors.Is(err, refusal) || (err == nil) != (refusal == nil) {
 		return fmt.Errorf("plan fails with %v, not %v", err, refusal)
 	}
@@ -96,7 +96,7 @@ func (o *model) act(m *Map, s steps, a Action, p Place, lo, hi uint64, cost Cost
 			return fmt.Errorf("eviction before its transfers fails with %v", err)
 		}
 	}
-	if err := o.check(transfers, a, p, lo, hi, needed, cost, gap); err != nil {
+	if err := o.check(transfers, a, p, lo, hi, needed, cost); err != nil {
 		return err
 	}
 	for i, t := range transfers {
@@ -131,9 +131,8 @@ func (o *model) act(m *Map, s steps, a Action, p Place, lo, hi uint64, cost Cost
 	return o.compare(m)
 }
 
-// check verifies that transfers are in order, move what is needed from where it is cheapest, and no
-// more than coalescing allows.
-func (o *model) check(transfers []Transfer, a Action, p Place, lo, hi, needed uint64, cost Cost, gap uint64) error {
+// check verifies that transfers are in order, and move what is needed, from where it is cheapest, and no more.
+func (o *model) check(transfers []Transfer, a Action, p Place, lo, hi, needed uint64, cost Cost) error {
 	var moved uint64
 	at := lo
 	for i, t := range transfers {
@@ -144,37 +143,18 @@ func (o *model) check(transfers []Transfer, a Action, p Place, lo, hi, needed ui
 			return fmt.Errorf("%v is not merged with the one before", t)
 		}
 		at = t.Hi
-		between := uint64(0)
 		for b := t.Lo; b < t.Hi; b++ {
-			if n, _ := o.expect(a, p, b, b+1); n > 0 {
-				if want := o.ends(a, p, b, cost); want != t.Move {
-					return fmt.Errorf("byte %d: %v, not %v", b, t.Move, want)
-				}
-				moved++
-				between = 0
-				continue
-			}
-			between++
-			if between > gap || b == t.Lo || b == t.Hi-1 || !o.valid[b].Has(t.From) || !o.valid[b].Has(t.To) {
+			if n, _ := o.expect(a, p, b, b+1); n == 0 {
 				return fmt.Errorf("%v moves byte %d, which need not", t, b)
 			}
+			if want := o.ends(a, p, b, cost); want != t.Move {
+				return fmt.Errorf("byte %d: %v, not %v", b, t.Move, want)
+			}
+			moved++
 		}
 	}
 	if moved != needed {
 		return fmt.Errorf("%v move %d bytes of %d", transfers, moved, needed)
-	}
-	if gap == 0 {
-		return nil
-	}
-	for i := 1; i < len(transfers); i++ {
-		l, r := transfers[i-1], transfers[i]
-		bridge := l.Move == r.Move && l.From != NoPlace && r.Lo-l.Hi <= gap
-		for b := l.Hi; b < r.Lo; b++ {
-			bridge = bridge && o.valid[b].Has(l.From) && o.valid[b].Has(l.To)
-		}
-		if bridge {
-			return fmt.Errorf("%v and %v are not coalesced", l, r)
-		}
 	}
 	return nil
 }

@@ -17,13 +17,6 @@ func (t Transfer) Len() uint64 { return t.Hi - t.Lo }
 // Errors are those of [State.Plan], with the first interval that stands in the way, and *RangeError;
 // dst is then returned as it was.
 func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) ([]Transfer, error) {
-	return m.PlanCoalesced(a, p, lo, hi, cost, 0, dst)
-}
-
-// PlanCoalesced is [Map.Plan] where one larger copy is cheaper than several small ones: transfers
-// with the same two ends become one if at most gap bytes lie between them and both ends hold those
-// bytes valid, so that copying them changes nothing. Nothing more is marked valid for it.
-func (m *Map) PlanCoalesced(a Action, p Place, lo, hi uint64, cost Cost, gap uint64, dst []Transfer) ([]Transfer, error) {
 	if err := m.check(a, p, lo, hi); err != nil {
 		return dst, err
 	}
@@ -53,7 +46,7 @@ func (m *Map) PlanCoalesced(a Action, p Place, lo, hi uint64, cost Cost, gap uin
 		}
 		if len(dst) > before {
 			last := &dst[len(dst)-1]
-			if last.Move == move && (last.Hi == lo || m.bridged(move, last.Hi, lo, gap)) {
+			if last.Move == move && last.Hi == lo {
 				last.Hi = hi
 				return true
 			}
@@ -65,13 +58,4 @@ func (m *Map) PlanCoalesced(a Action, p Place, lo, hi uint64, cost Cost, gap uin
 		return dst[:before], err
 	}
 	return dst, nil
-}
-
-// bridged reports whether a move may run across the gap [lo, hi).
-func (m *Map) bridged(move Move, lo, hi, gap uint64) bool {
-	if hi-lo > gap || move.From == NoPlace {
-		return false
-	}
-	ends := Of(move.From, move.To)
-	return m.index.meet(lo, hi, ends) == ends
 }

@@ -89,7 +89,7 @@ func searchRanges(s steps) (worlds, transitions int, err error) {
 						}
 						for _, stop := range stops {
 							what := fmt.Sprintf("%v at %v of [%d, %d)", a, p, lo, hi)
-							if !try(what, func(m *Map, o *model) error { return o.act(m, s, a, p, lo, hi, nil, 0, stop) }) {
+							if !try(what, func(m *Map, o *model) error { return o.act(m, s, a, p, lo, hi, nil, stop) }) {
 								return len(seen), transitions, err
 							}
 						}
@@ -143,17 +143,17 @@ func TestEveryMutantOfTheRangesIsCaught(t *testing.T) {
 			}
 		},
 		"the state changes before the plan": func(s *steps) {
-			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error) {
+			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error) {
 				if a == ReadWrite {
 					_ = m.Commit(a, p, lo, hi)
 				}
-				return properly.plan(m, a, p, lo, hi, cost, gap)
+				return properly.plan(m, a, p, lo, hi, cost)
 			}
 		},
 		"a range with parts valid in different places has no source": func(s *steps) {
-			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error) {
+			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error) {
 				if a != Read {
-					return properly.plan(m, a, p, lo, hi, cost, gap)
+					return properly.plan(m, a, p, lo, hi, cost)
 				}
 				_, move, need, err := m.State(lo, hi).Plan(a, p, cost)
 				if !need {
@@ -163,8 +163,8 @@ func TestEveryMutantOfTheRangesIsCaught(t *testing.T) {
 			}
 		},
 		"the source of the first interval is taken for all": func(s *steps) {
-			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error) {
-				transfers, err := properly.plan(m, a, p, lo, hi, cost, gap)
+			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error) {
+				transfers, err := properly.plan(m, a, p, lo, hi, cost)
 				for i := range transfers {
 					transfers[i].Move = transfers[0].Move
 				}
@@ -172,8 +172,8 @@ func TestEveryMutantOfTheRangesIsCaught(t *testing.T) {
 			}
 		},
 		"a transfer covers the whole buffer": func(s *steps) {
-			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error) {
-				transfers, err := properly.plan(m, a, p, lo, hi, cost, gap)
+			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error) {
+				transfers, err := properly.plan(m, a, p, lo, hi, cost)
 				if len(transfers) == 1 {
 					transfers[0].Lo, transfers[0].Hi = 0, m.Size()
 				}
@@ -181,8 +181,8 @@ func TestEveryMutantOfTheRangesIsCaught(t *testing.T) {
 			}
 		},
 		"the last transfer of a plan is forgotten": func(s *steps) {
-			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost, gap uint64) ([]Transfer, error) {
-				transfers, err := properly.plan(m, a, p, lo, hi, cost, gap)
+			s.plan = func(m *Map, a Action, p Place, lo, hi uint64, cost Cost) ([]Transfer, error) {
+				transfers, err := properly.plan(m, a, p, lo, hi, cost)
 				return transfers[:max(0, len(transfers)-1)], err
 			}
 		},

@@ -53,7 +53,7 @@ const (
 	liberality = "a legal action is not refused"
 	unchanged  = "a refused action changes nothing"
 	choice     = "the cheapest source or refuge is chosen"
-	reported   = "a failure that loses the last valid replica is reported as such"
+	rescued    = "a copy that fails loses nothing"
 )
 
 // search visits every world that can be reached from the empty one with the places below limit, and
@@ -183,12 +183,12 @@ func step(t *protocol, w world, a Action, p, limit Place, cost Cost) (after worl
 	// What the action wrote, or what was copied for it to read, may turn out to have failed. An
 	// eviction is committed when its copy is known to be good.
 	if (a == Read && need) || a.Writes() {
-		poisoned, lost := next.Poison(p)
-		alone := poisoned.Valid == 0
-		if lost != alone || a == Read && w.written && lost {
-			return fail(reported, "lost is %t in %v", lost, poisoned)
+		failed := State{Allocated: next.Allocated, Valid: next.Valid.Without(p)}
+		lost := failed.Valid == 0
+		if a == Read && w.written && lost {
+			return fail(rescued, "%v", failed)
 		}
-		torn = append(torn, world{poisoned, after.written && !lost})
+		torn = append(torn, world{failed, after.written && !lost})
 	}
 	return after, torn, nil
 }

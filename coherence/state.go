@@ -44,14 +44,6 @@ func (s State) Apply(m Move) State {
 	return State{Allocated: s.Allocated.With(m.To), Valid: s.Valid.With(m.To)}
 }
 
-// Poison returns the state once a transfer or kernel that wrote at p is known to have failed: p
-// holds nothing valid any more. If lost is true no valid replica is left, so that the range would
-// read as zeros: whoever keeps the state has to report the failure instead.
-func (s State) Poison(p Place) (next State, lost bool) {
-	next = State{Allocated: s.Allocated, Valid: s.Valid.Without(p)}
-	return next, s.Valid != 0 && next.Valid == 0
-}
-
 // Version returns the version that p holds: the given one, which is that of the last write, or -1
 // if p is not valid.
 func (s State) Version(p Place, version int64) int64 {

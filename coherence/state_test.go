@@ -78,23 +78,8 @@ func TestCostChoosesTheOtherEnd(t *testing.T) {
 	assert.Equal(t, Move{1, Host}, m, "of equal costs the host wins, allocated or not")
 }
 
-func TestPoisonTellsWhetherTheLastReplicaIsLost(t *testing.T) {
-	s := State{Of(0, 1), Of(0, 1)}
-	s, lost := s.Poison(1)
-	assert.Equal(t, State{Of(0, 1), Of(0)}, s)
-	assert.False(t, lost)
-	s, lost = s.Poison(1)
-	assert.Equal(t, Of(0), s.Valid)
-	assert.False(t, lost)
-	s, lost = s.Poison(0)
-	assert.Equal(t, State{Of(0, 1), 0}, s)
-	assert.True(t, lost)
-	_, lost = s.Poison(0)
-	assert.False(t, lost, "nothing was left to lose")
-}
-
 func TestEveryErrorHasOneKind(t *testing.T) {
-	kinds := []error{ErrConflict, ErrSoleCopy, ErrStillValid, ErrInvalidPlace, ErrInvalidAction, ErrInvalidState, ErrInvalidRange}
+	kinds := []error{ErrConflict, ErrSoleCopy, ErrInvalidPlace, ErrInvalidAction, ErrInvalidState, ErrInvalidRange}
 	m := NewMap(8)
 	require.NoError(t, m.Commit(Overwrite, Host, 0, 8))
 	second := func(_ []Transfer, err error) error { return err }
@@ -102,7 +87,6 @@ func TestEveryErrorHasOneKind(t *testing.T) {
 	for want, err := range map[error]error{
 		ErrConflict:      second(m.Plan(Modified, 1, 0, 8, nil, nil)),
 		ErrSoleCopy:      second(m.Plan(Evict, Host, 0, 8, nil, nil)),
-		ErrStillValid:    m.Deallocate(Host),
 		ErrInvalidPlace:  m.Allocate(64),
 		ErrInvalidAction: second(m.Plan(Action(6), Host, 0, 8, nil, nil)),
 		ErrInvalidState:  fourth(State{Valid: Of(1)}.Plan(Read, 1, nil)),
