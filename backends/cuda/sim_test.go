@@ -59,3 +59,6 @@ func TestOlderNames(t *testing.T) {
 		t.Errorf("%+v, %v", infos, err)
 	}
 }
+
+// BenchmarkPageable compares copies of pageable memory with copies of page-locked memory.
+func BenchmarkPageable(b *testing.B) { gputest.Pageable(b, harness(b)) }

@@ -54,3 +54,6 @@ func TestIncompleteRuntime(t *testing.T) {
 	_, h.Library = gputest.Libraries(t, "hip", needed)
 	gputest.Incomplete(t, h, needed)
 }
+
+// BenchmarkPageable compares copies of pageable memory with copies of page-locked memory.
+func BenchmarkPageable(b *testing.B) { gputest.Pageable(b, harness(b)) }
