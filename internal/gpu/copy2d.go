@@ -86,7 +86,7 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 	}
 	alone := !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch
 	if !alone && (s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r) || onHost(&r.Dst) && onHost(&r.Src)) {
-		if alone, err = s.mustStage(op, 0, 0); err != nil {
+		if alone, err = s.wouldWait(op); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ type Device struct {
 	links   links
 	signals signals
 	calls   hostCalls
-	staging stagingBlocks
+	staging blocks
 	imports imports
 }
 

@@ -24,10 +24,10 @@ func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 		return nil
 	}
 	if m.onHost() { // copies from there to there would wait
-		switch busy, err := s.mustStage(op, 0, 0); {
+		switch wait, err := s.wouldWait(op); {
 		case err != nil:
 			return err
-		case busy:
+		case wait:
 			at := m.hostAt(dst.Off)
 			return s.dev.check(op, CallHostCall, s.dev.calls.enqueue(s, func() { repeat(at, p, n) }, nil))
 		}

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
 // Stream implements driver.Stream, driver.Gater, driver.Caller, driver.StreamAllocator and
@@ -52,8 +53,52 @@ func (m *Memory) hostAt(off uint64) unsafe.Pointer { return hostPointer(m.host +
 // moveOnHost copies between two places of the host's in stream order. The vendors' calls would make the caller wait
 // for the stream ("fully synchronous", CUDA Driver API, section 2).
 func (s *Stream) moveOnHost(op string, dst, src unsafe.Pointer, n uintptr) error {
-	code := s.dev.calls.enqueue(s, func() { moveHost(dst, src, n) }, nil)
+	code := s.dev.calls.enqueue(s, func() { memcopy.Copy(dst, src, uint64(n)) }, nil)
 	return s.dev.check(op, CallHostCall, code)
+}
+
+// idle reports whether all work of the stream is done.
+func (s *Stream) idle(op string) (bool, error) {
+	return s.dev.finished(op, CallStreamQuery, s.api.StreamQuery(s.ctx, s.handle))
+}
+
+// wouldWait reports whether a vendor's call that waits for the stream would make the caller wait, and a host function can
+// do its work.
+func (s *Stream) wouldWait(op string) (bool, error) {
+	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
+		return false, nil
+	}
+	idle, err := s.idle(op)
+	return !idle, err
+}
+
+// copyWay is how a copy between a memory and the host is made.
+type copyWay uint8
+
+const (
+	byVendor copyWay = iota // by the vendor's call
+	hostCopy                // by a host function
+	staged                  // through page-locked memory
+)
+
+// way is how to copy n bytes between the memory and host memory. What the vendor would make the caller wait for, or would
+// refuse because only some of the memory is page-locked, goes another way; so does what is faster that way.
+func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
+	hosts, info := &s.dev.lib.hosts, &s.dev.info
+	other := staged
+	if m.onHost() {
+		other = hostCopy
+	} else if hosts.contains(host, n) {
+		return byVendor, nil
+	}
+	crosses := other == staged && info.PCI.Known && !info.Unified
+	if info.Caps.Has(driver.CapHostCallback) && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
+		return other, nil
+	}
+	if wait, err := s.wouldWait(op); !wait || err != nil {
+		return byVendor, err
+	}
+	return other, nil
 }
 
 // Copy implements driver.Stream.
@@ -69,10 +114,10 @@ func (s *Stream) Copy(dst, src driver.Region) error {
 	}
 	dstAddr, srcAddr, n := to.at(dst), from.at(src), uintptr(dst.Len)
 	if to.onHost() && from.onHost() {
-		switch busy, err := s.mustStage(op, 0, 0); {
+		switch wait, err := s.wouldWait(op); {
 		case err != nil:
 			return err
-		case busy:
+		case wait:
 			return s.moveOnHost(op, to.hostAt(dst.Off), from.hostAt(src.Off), n)
 		}
 	}
@@ -102,15 +147,13 @@ func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 		return s.strange(op)
 	}
 	addr, n := m.at(dst), uintptr(dst.Len)
-	if m.onHost() || !s.dev.lib.hosts.contains(uintptr(src), n) {
-		switch stage, err := s.mustStage(op, uintptr(src), n); {
-		case err != nil:
-			return err
-		case stage && m.onHost():
-			return s.moveOnHost(op, m.hostAt(dst.Off), src, n)
-		case stage:
-			return s.stageIn(m, addr, src, n)
-		}
+	switch way, err := s.way(op, m, uintptr(src), n); {
+	case err != nil:
+		return err
+	case way == hostCopy:
+		return s.moveOnHost(op, m.hostAt(dst.Off), src, n)
+	case way == staged:
+		return s.stageIn(m, addr, src, n)
 	}
 	call, code := s.copyIn(m, addr, uintptr(src), n)
 	runtime.KeepAlive(src)
@@ -135,15 +178,13 @@ func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 		return s.strange(op)
 	}
 	addr, n := m.at(src), uintptr(src.Len)
-	if m.onHost() || !s.dev.lib.hosts.contains(uintptr(dst), n) {
-		switch stage, err := s.mustStage(op, uintptr(dst), n); {
-		case err != nil:
-			return err
-		case stage && m.onHost():
-			return s.moveOnHost(op, dst, m.hostAt(src.Off), n)
-		case stage:
-			return s.stageOut(dst, m, addr, n)
-		}
+	switch way, err := s.way(op, m, uintptr(dst), n); {
+	case err != nil:
+		return err
+	case way == hostCopy:
+		return s.moveOnHost(op, dst, m.hostAt(src.Off), n)
+	case way == staged:
+		return s.stageOut(dst, m, addr, n)
 	}
 	call, code := s.copyOut(uintptr(dst), m, addr, n)
 	runtime.KeepAlive(dst)
@@ -188,7 +229,7 @@ func (s *Stream) Wait(event driver.Event) error {
 
 // Query implements driver.Stream.
 func (s *Stream) Query() (bool, error) {
-	return s.dev.finished("query stream", CallStreamQuery, s.api.StreamQuery(s.ctx, s.handle))
+	return s.idle("query stream")
 }
 
 // Sync implements driver.Stream.
@@ -258,10 +299,11 @@ func (s *Stream) Close() error {
 	d := s.dev
 	d.calls.abandon(s)
 	s.gates.close(d)
+	left := d.staging.leave(s)
 	var err error
 	if !s.foreign {
 		err = d.give(CallStreamDestroy, API.StreamDestroy, s.handle)
 	}
-	s.staging.close(d)
+	d.staging.put(left)
 	return err
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -89,6 +91,7 @@ func copyPageableBusy(h *Harness, t *testing.T) {
 			m := alloc(t, d, k, size)
 			small, want := random(1, 100), random(2, size)
 			out, smallOut := make([]byte, size), make([]byte, 100)
+			again := alloc(t, d, k, size)
 
 			gate, err := s.(driver.Gater).Gate()
 			ok(t, err)
@@ -97,6 +100,7 @@ func copyPageableBusy(h *Harness, t *testing.T) {
 			ok(t, s.CopyOut(at(smallOut), region(m, 50, 100)))
 			ok(t, s.CopyIn(whole(m), at(want)))
 			ok(t, s.CopyOut(at(out), whole(m)))
+			ok(t, s.CopyIn(whole(again), at(out))) // as the copy before it leaves it
 			if done, err := s.Query(); done || err != nil {
 				t.Fatalf("the stream passed a shut gate: %t, %v", done, err)
 			}
@@ -109,7 +113,66 @@ func copyPageableBusy(h *Harness, t *testing.T) {
 			ok(t, s.Sync())
 			same(t, "a small copy", smallOut, small)
 			same(t, "a large copy", out, want)
+			same(t, "what came out and went in", read(t, s, whole(again)), want)
 		}
+	})
+}
+
+// copyPageableIdle copies more and less than what an idle stream takes at once, there and back, and in again what has come
+// out: by then the stream is busy.
+func copyPageableIdle(h *Harness, t *testing.T) {
+	h.seeds(t, 3, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		s := newStream(t, d)
+		for _, k := range kindsOf(d) {
+			for _, size := range []uint64{1, 256<<10 - 1, 256 << 10, 1<<20 + 1, 4 << 20, 4<<20 + 1, 9<<20 + 5} {
+				m, again := alloc(t, d, k, size+20), alloc(t, d, k, size)
+				around := bytes.Repeat([]byte{7}, 20)
+				ok(t, s.Fill(whole(m), driver.Pattern{Bits: 7, Width: 1}))
+				ok(t, s.Sync())
+				want, out := random(size, int(size)), bytes.Repeat([]byte{3}, int(size)+2)
+				ok(t, s.CopyIn(region(m, 9, size), at(want)))
+				ok(t, s.Sync())
+				ok(t, s.CopyOut(at(out[1:]), region(m, 9, size)))
+				ok(t, s.CopyIn(whole(again), at(out[1:])))
+				ok(t, s.Sync())
+				same(t, fmt.Sprint(size, " bytes"), out, slices.Concat([]byte{3}, want, []byte{3}))
+				same(t, fmt.Sprint(size, " bytes in again"), read(t, s, whole(again)), want)
+				all := read(t, s, whole(m))
+				same(t, "what lies around them", append(all[:9:9], all[9+size:]...), around)
+			}
+		}
+	})
+}
+
+// copyPageableAtOnce has several goroutines copy on few streams.
+func copyPageableAtOnce(h *Harness, t *testing.T) {
+	h.seeds(t, 10, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		streams := []driver.Stream{newStream(t, d), newStream(t, d)}
+		var wg sync.WaitGroup
+		for g := range uint64(6) {
+			size := 200_000 + 300_000*g
+			m := alloc(t, d, driver.KindDevice, size)
+			wg.Go(func() {
+				back := make([]byte, size)
+				for round := range uint64(3) {
+					s, want := streams[(g+round)%2], random(100*seed+10*g+round, int(size))
+					err := s.CopyIn(whole(m), at(want))
+					if err == nil {
+						err = s.CopyOut(at(back), whole(m))
+					}
+					if err == nil {
+						err = s.Sync()
+					}
+					if err != nil || !bytes.Equal(back, want) {
+						t.Errorf("goroutine %d, round %d: %v, or wrong bytes", g, round, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
 	})
 }
 

@@ -153,7 +153,26 @@ func (p *program) run() {
 			p.memory(d, s, k)
 		}
 	}
+	p.staged(d, s)
 	p.others(d, s)
+}
+
+// staged copies pageable memory there and back through page-locked memory.
+func (p *program) staged(d driver.Device, s driver.Stream) {
+	m, err := d.Alloc(driver.KindDevice, 300<<10, 0)
+	if !p.got(err) {
+		return
+	}
+	defer func() { p.got(m.Free()) }()
+	want, got := random(9, 300<<10), make([]byte, 300<<10)
+	right := p.got(s.CopyIn(whole(m), at(want)))
+	right = p.got(s.CopyOut(at(got), whole(m))) && right
+	if !p.got(s.Sync()) {
+		ok(p.t, s.Sync())
+	}
+	if right && !bytes.Equal(got, want) {
+		p.t.Error("staged bytes were lost and nothing said so")
+	}
 }
 
 // memory writes and reads one memory; bytes are right unless a step said that it failed.

@@ -23,15 +23,23 @@ func callsDoNotAllocate(h *Harness, t *testing.T) {
 	m, locked := alloc(t, d, driver.KindDevice, 4096), alloc(t, d, driver.KindHost, 4096)
 	ev := newEvent(t, d, false)
 	dst, src := whole(m), whole(locked)
+	pageable := make([]byte, 2<<20)
+	large := whole(alloc(t, d, driver.KindDevice, uint64(len(pageable))))
 	for name, call := range map[string]func() error{
 		"copy":     func() error { return s.Copy(dst, src) },
 		"copy in":  func() error { return s.CopyIn(dst, locked.HostPointer()) },
 		"copy out": func() error { return s.CopyOut(locked.HostPointer(), dst) },
-		"fill":     func() error { return s.Fill(dst, driver.Pattern{Bits: 5, Width: 4}) },
-		"record":   func() error { return s.Record(ev) },
-		"wait":     func() error { return s.Wait(ev) },
-		"query":    func() error { _, err := s.Query(); return err },
-		"sync":     s.Sync,
+		"copy in at once": func() error {
+			if err := s.CopyIn(large, at(pageable)); err != nil {
+				return err
+			}
+			return s.Sync()
+		},
+		"fill":   func() error { return s.Fill(dst, driver.Pattern{Bits: 5, Width: 4}) },
+		"record": func() error { return s.Record(ev) },
+		"wait":   func() error { return s.Wait(ev) },
+		"query":  func() error { _, err := s.Query(); return err },
+		"sync":   s.Sync,
 	} {
 		if n := testing.AllocsPerRun(100, func() { ok(t, call()) }); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)

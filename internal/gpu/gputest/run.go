@@ -34,6 +34,8 @@ var tests = []struct {
 	{"Copy/EveryPairOfKinds", anywhere, copyEveryPair},
 	{"Copy/OffsetsAndLengths", anywhere, copyOffsets},
 	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
+	{"Copy/PageableMemoryOfAnIdleStream", anywhere, copyPageableIdle},
+	{"Copy/PageableMemoryFromManyGoroutines", anywhere, copyPageableAtOnce},
 	{"Copy/StagingMemoryIsKept", onlySim, stagingIsKept},
 	{"Copy/OnTheHostOfABusyStream", anywhere, copyOnHostBusy},
 	{"Copy/PartlyPageLocked", anywhere, copyPartlyLocked},
