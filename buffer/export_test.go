@@ -29,25 +29,6 @@ func Awaited[T Element](b *Buffer[T]) bool {
 	return b.s.changed != nil
 }
 
-// Staged is how many pieces the device handle's ring has copied since there is one, and whether there is one.
-func Staged(dev *hal.Device) (pieces uint64, ok bool) {
-	res := residencyOf(dev)
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	if res.ring == nil {
-		return 0, false
-	}
-	return res.ring.Stats().Pieces, true
-}
-
-// Unstaged keeps a device handle from having a ring.
-func Unstaged(dev *hal.Device) {
-	res := residencyOf(dev)
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	res.plain = true
-}
-
 // Hazards is the number of hazards of a buffer.
 func Hazards[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()

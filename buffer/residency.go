@@ -14,7 +14,6 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/hal/staging"
 )
 
 // SetBudget limits the memory that replicas take on a device handle to so many bytes; 0, the default, sets
@@ -65,9 +64,6 @@ type residency struct {
 	evictions uint64
 	written   uint64
 
-	ring  *staging.Ring // for uploads, while there is a replica and one was wanted
-	plain bool          // it would not pay
-
 	alloc pool.Allocator // by SetAllocator
 	pools []weak.Pointer[pool.Pool]
 }
@@ -112,22 +108,6 @@ func (res *residency) leave(r *replica) {
 	moved.index = r.index
 	res.replicas[last] = nil
 	res.replicas = res.replicas[:last]
-	if last == 0 && res.ring != nil {
-		_ = res.ring.Close()
-		res.ring = nil
-	}
-}
-
-// staging returns the device's ring, or nil if it has none.
-func (res *residency) staging(dev *hal.Device) *staging.Ring {
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	if res.ring == nil && !res.plain && len(res.replicas) > 0 {
-		if res.plain = !staging.Worthwhile(dev); !res.plain {
-			res.ring, _ = staging.New(dev, staging.Options{})
-		}
-	}
-	return res.ring
 }
 
 // give removes a replica from the book.

@@ -3,7 +3,6 @@
 package buffer_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -20,9 +19,8 @@ import (
 // number is what element i holds in a round.
 func number(round, i int) uint32 { return uint32(round)<<24 ^ uint32(i)*2654435761 }
 
-// Uploads of pageable memory go through the device's ring, and what the host writes right after does not reach
-// them. The ring goes with the last replica.
-func TestUploadsAreStaged(t *testing.T) {
+// What the host writes right after an upload of pageable memory does not reach it.
+func TestUploadKeepsWhatWasWritten(t *testing.T) {
 	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
 		for seed := range uint64(8) {
 			require.NoError(t, sim.Reset(seed))
@@ -30,7 +28,7 @@ func TestUploadsAreStaged(t *testing.T) {
 			require.NoError(t, err)
 			s, err := d.NewStream(hal.StreamOptions{})
 			require.NoError(t, err)
-			const n = 5 << 18 // 5 MiB: more than the ring's slots take at once
+			const n = 5 << 18 // 5 MiB: more than a stream takes at once
 			b, err := buffer.New[uint32](n)
 			require.NoError(t, err)
 			for round := range 4 {
@@ -42,14 +40,11 @@ func TestUploadsAreStaged(t *testing.T) {
 				}))
 				l, err := b.Acquire(s, coherence.Read)
 				require.NoError(t, err)
-				pieces, ok := buffer.Staged(d)
-				require.True(t, ok)
-				require.NotZero(t, pieces)
 				copied, err := d.Alloc(hal.KindDevice, 4*n, 0)
 				require.NoError(t, err)
 				require.NoError(t, s.Copy(copied.All(), l.Region()))
 				require.NoError(t, l.Release())
-				require.NoError(t, b.Fill(ctx, 1)) // waits for as much as was not staged
+				require.NoError(t, b.Fill(ctx, 1))
 				raw := make([]byte, 4*n)
 				require.NoError(t, s.CopyOut(raw, copied.All()))
 				require.NoError(t, s.Sync(ctx))
@@ -61,8 +56,6 @@ func TestUploadsAreStaged(t *testing.T) {
 					}
 				}
 			}
-			require.NoError(t, b.Evict(ctx, d))
-			require.Eventually(t, func() bool { _, ok := buffer.Staged(d); return !ok }, patience, tick)
 			require.NoError(t, b.Close())
 			require.NoError(t, s.Close())
 			require.NoError(t, d.Close())
@@ -100,35 +93,4 @@ func TestStagedUploadWithFailures(t *testing.T) {
 			require.NoError(t, d.Close())
 		})
 	})
-}
-
-// BenchmarkStagedUpload is Update and Acquire of 16 MiB, with the ring and without it, over a modelled bus.
-func BenchmarkStagedUpload(b *testing.B) {
-	for _, sim := range gputest.Simulate(b) {
-		sim.SlowLink(b)
-		for _, staged := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/staged=%t", sim.Device, staged), func(b *testing.B) {
-				d, err := hal.Open(ctx, sim.Device)
-				require.NoError(b, err)
-				if !staged {
-					buffer.Unstaged(d)
-				}
-				s, err := d.NewStream(hal.StreamOptions{})
-				require.NoError(b, err)
-				x, err := buffer.New[uint32](4 << 20)
-				require.NoError(b, err)
-				b.SetBytes(16 << 20)
-				for b.Loop() {
-					require.NoError(b, x.Update(ctx, func(v []uint32) error { v[0]++; return nil }))
-					l, err := x.Acquire(s, coherence.Read)
-					require.NoError(b, err)
-					require.NoError(b, l.Release())
-					require.NoError(b, s.Sync(ctx))
-				}
-				require.NoError(b, x.Close())
-				require.NoError(b, s.Close())
-				require.NoError(b, d.Close())
-			})
-		}
-	}
 }

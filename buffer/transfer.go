@@ -134,56 +134,16 @@ func (s *storage) moveIn(t coherence.Transfer, stream *hal.Stream, c cause) erro
 	if err := s.host.hazards.order(stream, t.Lo, t.Hi, false); err != nil {
 		return err
 	}
-	ordered := s.lock(stream)
-	if !ordered {
+	if !s.lock(stream) {
 		// The driver may read the host's memory during the call.
 		_ = s.await(context.Background(), c, t.Lo, t.Hi, s.host.hazards.pending(t.Lo, t.Hi, false, nil))
 	}
 	if err := dst.hazards.order(stream, t.Lo, t.Hi, true); err != nil {
 		return err
 	}
-	rest := t.Lo + s.stage(dst, stream, t.Lo, t.Hi, !ordered)
-	var err error
-	if rest < t.Hi {
-		err = stream.CopyIn(dst.region(rest, t.Hi), s.host.slice(rest, t.Hi))
-	}
-	s.host.hazards.built(t.Lo, t.Hi)
-	z := hazard{lo: rest, hi: t.Hi, stream: stream, copy: true}
-	if rest < t.Hi {
-		z.mark = marked(stream, 2)
-		s.add(&s.host.hazards, z)
-	} else {
-		z.mark = marked(stream, 1)
-	}
-	z.lo, z.write, z.fresh, z.from = t.Lo, true, true, coherence.Host
-	s.add(&dst.hazards, z)
+	err := stream.CopyIn(dst.region(t.Lo, t.Hi), s.host.slice(t.Lo, t.Hi))
+	s.recordBoth(dst, &s.host.replica, stream, t.Lo, t.Hi)
 	return err
-}
-
-// worthStaging is the size in bytes from which copies from pageable memory go through the device's ring.
-const worthStaging = 256 << 10
-
-// stage copies as much of [lo, hi) of the host's replica to a device's as can be read now, and returns how many bytes
-// that is. settled says that nobody is writing to it.
-func (s *storage) stage(dst *replica, stream *hal.Stream, lo, hi uint64, settled bool) (n uint64) {
-	h := &s.host
-	if hi-lo < worthStaging || h.home != nil || h.mapper != nil {
-		return 0
-	}
-	for i := range h.locks {
-		if l := &h.locks[i]; l.mem != nil && l.dev.Same(dst.dev) {
-			return 0
-		}
-	}
-	for i := range h.hazards.list {
-		if !settled && h.hazards.list[i].concerns(lo, hi, false) {
-			return 0
-		}
-	}
-	if ring := dst.res.staging(dst.dev); ring != nil {
-		n, _ = ring.TryUpload(stream, dst.region(lo, hi), h.slice(lo, hi)) // what it has not copied is copied after it
-	}
-	return n
 }
 
 // moveAcross copies from one device to another.
