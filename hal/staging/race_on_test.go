@@ -1,5 +1,0 @@
-//go:build race
-
-package staging_test
-
-const raceEnabled = true
