@@ -48,11 +48,52 @@ type ender interface {
 func (z *hazard) ender() ender {
 	switch {
 	case z.mark != nil:
-		return z.mark.Outcome()
+		return newMarkEnd(z.mark)
 	case z.end != nil:
 		return z.end
 	}
 	return &streamEnd{z.stream}
+}
+
+// markEnd is how the work of a mark ends. It holds the mark until then.
+type markEnd struct {
+	mu   sync.Mutex
+	mark *hal.Mark // nil once the work has ended
+	err  error
+}
+
+func newMarkEnd(m *hal.Mark) *markEnd {
+	e := &markEnd{mark: m}
+	m.Retain()
+	m.OnDone(func(err error) {
+		e.mu.Lock()
+		e.mark, e.err = nil, err
+		e.mu.Unlock()
+		m.Release()
+	})
+	return e
+}
+
+func (e *markEnd) Done() (bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mark == nil {
+		return true, e.err
+	}
+	return e.mark.Done()
+}
+
+func (e *markEnd) Sync(ctx context.Context) error {
+	e.mu.Lock()
+	m := e.mark
+	if m == nil {
+		e.mu.Unlock()
+		return e.err
+	}
+	m.Retain()
+	e.mu.Unlock()
+	defer m.Release()
+	return m.Sync(ctx)
 }
 
 // streamEnd stands for a stream that could not be marked.

@@ -193,15 +193,12 @@ func blockSize(n uint64) uint64 {
 	return (n + unit - 1) / unit * unit
 }
 
-// after notes the end of the last copy. The mark is the block's from here on, and not counted as open.
+// after notes the end of the last copy. The reference to the mark is the block's from here on.
 func (b *block) after(read *Mark) {
-	old := b.read
-	read.pin()
-	read.Release()
-	b.read = read
-	if old != nil {
-		old.unpin()
+	if b.read != nil {
+		b.read.Release()
 	}
+	b.read = read
 }
 
 // idle reports whether no work uses the block.
@@ -212,7 +209,7 @@ func (b *block) idle() bool {
 	if done, err := b.read.Done(); !done && err == nil {
 		return false
 	}
-	b.read.unpin()
+	b.read.Release()
 	b.read, b.to, b.from = nil, nil, nil
 	return true
 }
@@ -220,8 +217,7 @@ func (b *block) idle() bool {
 // close gives the memory back when the copies that use it have finished.
 func (b *block) close() { closeBlocks([]*block{b}) }
 
-// closeBlocks closes blocks that no call holds. The memories come first: with its last mark a device that is
-// being closed may wait for them.
+// closeBlocks closes blocks that no call holds.
 func closeBlocks(blocks []*block) {
 	for _, b := range blocks {
 		for i, m := range b.locked {
@@ -236,10 +232,8 @@ func closeBlocks(blocks []*block) {
 			_ = m.Close()
 			b.locked[i] = nil
 		}
-	}
-	for _, b := range blocks {
 		if b.read != nil {
-			b.read.unpin()
+			b.read.Release()
 			b.read = nil
 		}
 	}

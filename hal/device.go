@@ -33,8 +33,7 @@ type deviceState struct {
 	objects    int       // memory, streams and events that the vendor still has
 	none       sync.Cond // objects is 0
 	children   child     // list head
-	spareMarks []*Mark
-	marks      int  // handed out
+	marks      marks
 	abandoned  bool // leaked while in use
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
@@ -45,6 +44,8 @@ type deviceState struct {
 	closeWaits atomic.Bool // to close the vendor's device, or memory of it, may be to wait for gates
 
 	reaper      reaper
+	watch       watch
+	asks        asking
 	finishedAll latch // the vendor's device is closed
 }
 
@@ -68,7 +69,7 @@ func newDevice(b driver.Backend, drv driver.Device) *Device {
 	}
 	s.children.prev, s.children.next = &s.children, &s.children
 	s.none.L = &s.mu
-	s.reaper.init()
+	s.watch.init()
 	d := &Device{s: s}
 	s.self = weak.Make(d)
 	d.cleanup = runtime.AddCleanup(d, (*deviceState).leaked, s)
@@ -169,6 +170,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 // collect gives back what nothing uses any more, and reports whether that was anything since the count was taken.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.closeIdleCrossings()
+	s.watch.sweep()
 	s.trim()
 	return s.reaper.collect(since) || idle
 }
@@ -225,24 +227,6 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 		return nil, d.s.check(err)
 	}
 	return newStream(d, op, drv)
-}
-
-// NewEvent returns a new event, which stands for nothing until it is recorded. Timing
-// needs CapTiming.
-func (d *Device) NewEvent(o EventOptions) (*Event, error) {
-	const op = "new event"
-	if err := d.s.begin(op); err != nil {
-		return nil, err
-	}
-	defer d.s.end()
-	if o.Timing && !d.s.info.Caps.Has(CapTiming) {
-		return nil, d.s.failure(op, ErrUnsupported, "the device does not time events")
-	}
-	drv, err := d.s.drv.NewEvent(o)
-	if err != nil {
-		return nil, d.s.check(err)
-	}
-	return newEvent(d, op, drv, o)
 }
 
 // Write copies src to dst and returns when that is done; src is free to change again.
@@ -316,7 +300,7 @@ func (d *Device) Close() error {
 }
 
 // inUse reports whether anything of the device is open; s.mu is held.
-func (s *deviceState) inUse() bool { return s.children.next != &s.children || s.marks > 0 }
+func (s *deviceState) inUse() bool { return s.children.next != &s.children }
 
 func (s *deviceState) listChildren() string {
 	const most = 5
@@ -330,20 +314,11 @@ func (s *deviceState) listChildren() string {
 	if n > most {
 		names = append(names, fmt.Sprintf("and %d more", n-most))
 	}
-	if s.marks > 0 {
-		names = append(names, fmt.Sprintf("%d marks", s.marks))
-	}
 	return strings.Join(names, ", ")
 }
 
 func (s *deviceState) finish() error {
-	s.mu.Lock()
-	spare := s.spareMarks
-	s.spareMarks = nil
-	s.mu.Unlock()
-	for _, m := range spare {
-		_ = m.drv.Close()
-	}
+	s.endMarks()
 	defer s.finishedAll.open()
 	return s.drv.Close()
 }
@@ -546,11 +521,17 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	if err := d.s.begin(op); err != nil {
 		return err
 	}
+	defer d.s.end()
+	if ctx.Err() != nil {
+		return Interrupted(op, ctx)
+	}
 	d.s.closeIdleCrossings()
 	d.s.trim()
-	idle := func() (bool, error) {
-		d.s.reaper.sweep()
-		return d.s.reaper.pending() == 0, nil
+	d.s.trimMarks()
+	d.s.watch.sweep()
+	d.s.reaper.sweep()
+	if d.s.reaper.settle(ctx) != nil {
+		return Interrupted(op, ctx)
 	}
-	return await(ctx, op, idle, func() error { d.s.reaper.drain(); return nil }, d.s.end)
+	return nil
 }

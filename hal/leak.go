@@ -60,10 +60,7 @@ func (st *streamState) leaked() {
 
 func (s *eventState) leaked() {
 	s.dev.reportLeak("event")
-	s.dev.strike(&s.child)
-	if first, finish := s.handle.close(); first && finish {
-		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
-	}
+	s.dev.reaper.add(func() bool { return true }, s.close)
 }
 
 func (s *gateState) leaked() {

@@ -8,66 +8,76 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Mark is a point in a stream: an event that is recorded once, counted by its users and
-// then used again by its device. It is what coherent buffers are built from; programs
-// that order a few streams by hand are better served by [Event].
+// Mark is a point in a stream: an event of the driver's that is recorded once, counted by its users and then used
+// again by its device. It is what events and coherent buffers are built from; programs that order a few streams by
+// hand are better served by [Event].
 //
-// A mark begins with one reference. The holder of a reference may call every method;
-// after the last Release the mark must not be used.
+// A mark begins with one reference. The holder of a reference may call every method; after the last Release the mark
+// must not be used. A mark does not keep its device open: [Device.Close] waits for the marked work, and the mark then
+// knows how that ended.
 type Mark struct {
 	dev    *deviceState
+	timing bool
+	drv    driver.Event // of which calls are made inside dev.asks, or of a stream of the device
 	stream *streamState
-	drv    driver.Event
+	place  int // in dev.marks.live
 
-	// round counts records, and only the one holder that makes one changes it; passed is the latest round whose work is known
-	// to have finished.
-	round  uint64
-	passed atomic.Uint64
+	// round counts records, and only the one holder that makes one changes it. ended is the latest round whose end is
+	// known, and err how it ended: it is written before ended is.
+	round uint64
+	ended atomic.Uint64
+	err   error
 
-	// users counts references in its low half; the high half counts what goes on behind
-	// the holders' backs, and keeps the mark from being used again without
-	// counting as open. It is 1 while the mark is spare: storing it then would cost what counting does.
-	users atomic.Int64
+	users atomic.Int64 // references; 1 while the mark is spare, which saves counting
+
+	mu      sync.Mutex
+	watched watching
+	polled  int           // place in dev.watch.marks
+	over    chan struct{} // closed at the end of the round; nil until somebody waits for it
+	waiters int           // at over
+	fns     []func(error) // to be called at the end of the round by who watches
 }
-
-const pin = int64(1) << 32
 
 // Mark records the work that the stream has been given so far.
 func (s *Stream) Mark() (*Mark, error) {
 	if err := s.s.begin("mark"); err != nil {
 		return nil, err
 	}
-	m, err := s.s.mark()
+	m, err := s.s.mark(false)
 	s.s.end()
 	return m, err
 }
 
-func (s *streamState) mark() (*Mark, error) {
-	m, err := s.dev.takeMark()
+func (s *streamState) mark(timing bool) (*Mark, error) {
+	m, err := s.dev.takeMark(timing)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.drv.Record(m.drv); err != nil {
-		m.dev.putMark(m, true)
-		return nil, s.dev.check(err)
+	if err := s.record(m); err != nil {
+		m.Release()
+		return nil, err
 	}
-	m.stream = s
-	m.round++
 	return m, nil
+}
+
+// record makes the mark, of which the caller holds the one reference, stand for the stream's work so far.
+func (s *streamState) record(m *Mark) error {
+	if err := s.drv.Record(m.drv); err != nil {
+		return s.dev.check(err)
+	}
+	m.stream, m.err = s, nil
+	m.round++
+	return nil
 }
 
 // MarkAgain moves a mark of the stream's device to what the stream has been given so far, and reports whether it
 // has: only if the caller's is the one reference, and nothing waits for the mark behind the caller's back. It saves
 // a Release and a Mark. Nobody else may use the mark meanwhile.
 func (s *Stream) MarkAgain(m *Mark) bool {
-	if m.users.Load() != 1 || m.dev != s.s.dev || s.s.begin("mark") != nil {
+	if m.timing || m.users.Load() != 1 || m.dev != s.s.dev || s.s.begin("mark") != nil {
 		return false
 	}
-	err := s.s.drv.Record(m.drv)
-	if err == nil {
-		m.stream = s.s
-		m.round++
-	}
+	err := s.s.record(m)
 	s.s.end()
 	return err == nil
 }
@@ -80,182 +90,294 @@ func (m *Mark) Retain() { m.users.Add(1) }
 
 // Release drops a reference.
 func (m *Mark) Release() {
-	if m.users.Load() == 1 { // nobody else can be there to add to it
-		m.dev.putMark(m, true)
-		return
-	}
-	left := m.users.Add(-1)
-	if left == 0 {
+	if m.users.Load() != 1 { // if it is, nobody else can be there to add to it
+		if m.users.Add(-1) > 0 {
+			return
+		}
 		m.users.Store(1)
 	}
-	if left&(pin-1) == 0 {
-		m.dev.putMark(m, left == 0)
-	}
+	m.dev.putMark(m)
 }
 
-// pin keeps the mark and its device until unpin.
-func (m *Mark) pin() {
-	m.users.Add(pin)
-	m.dev.stay() // the mark keeps it open
-}
-
-func (m *Mark) unpin() {
-	if m.users.Add(-pin) == 0 {
-		m.users.Store(1)
-		m.dev.recycle(m)
-	}
-	m.dev.end()
-}
-
-// whenDone calls fn with the error of the marked work when that has finished, soon after. The mark need not be held until then, and its
-// device, if it is closed, waits.
-func (m *Mark) whenDone(fn func(error)) {
-	m.pin()
-	var failure error
-	m.dev.reaper.put(reaped{quiet: true, ready: func() (over bool) {
-		over, failure = m.Done()
-		return over || failure != nil
-	}, finish: func() {
-		fn(failure)
-		go m.unpin() // which may be what closes the device
-	}})
-}
-
-// Outcome is how the work ends that a mark stands for. It is safe for concurrent use, and nothing has to be given back.
-type Outcome struct {
-	over latch
-
-	mu   sync.Mutex
-	mark *Mark // nil once it is over
-	err  error
-}
-
-// Outcome is for asking how the marked work has ended without a reference to the mark, which would keep its device open.
-func (m *Mark) Outcome() *Outcome {
-	o := &Outcome{mark: m}
-	m.whenDone(func(err error) {
-		o.mu.Lock()
-		o.mark, o.err = nil, err
-		o.mu.Unlock()
-		o.over.open()
-	})
-	return o
-}
-
-// Done is as [Mark.Done].
-func (o *Outcome) Done() (bool, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.mark == nil {
-		return true, o.err
-	}
-	return o.mark.Done() // which is pinned as long as it is here
-}
-
-// Sync is as [Mark.Sync].
-func (o *Outcome) Sync(ctx context.Context) error {
-	return await(ctx, "wait for an outcome", o.Done, func() error { o.over.wait(); return o.err }, func() {})
-}
-
-func (m *Mark) known() bool { return m.passed.Load() == m.round }
+func (m *Mark) known() bool { return m.ended.Load() == m.round }
 
 // Done reports whether the marked work has finished, and its error if it failed.
 func (m *Mark) Done() (bool, error) {
 	if m.known() {
-		return true, nil
+		return true, m.err
+	}
+	if !m.dev.asks.enter() {
+		return m.known(), m.err // who closes the device has found how it ended
 	}
 	done, err := asked(m.drv)
-	if done && err == nil {
-		m.passed.Store(m.round)
+	m.dev.asks.leave()
+	if !done && err == nil {
+		return false, nil
 	}
-	return done, m.dev.check(err)
+	m.settle(err)
+	return true, m.err
 }
 
-// Sync waits until the marked work has finished, and returns its error if it failed.
-func (m *Mark) Sync(ctx context.Context) error {
+// settle notes how the marked work has ended, unless that is known, and wakes those who wait.
+func (m *Mark) settle(err error) {
+	m.mu.Lock()
+	m.settleLocked(err)
+	m.mu.Unlock()
+}
+
+func (m *Mark) settleLocked(err error) {
 	if m.known() {
-		return nil
+		return
 	}
-	if ctx.Done() == nil {
-		return m.wait()
+	m.err = m.dev.check(err)
+	m.ended.Store(m.round)
+	if m.over != nil {
+		close(m.over)
+		m.over = nil
 	}
-	m.pin()
-	return await(ctx, "wait for a mark", m.Done, m.wait, m.unpin)
+	m.waiters = 0
 }
 
-func (m *Mark) wait() error {
-	err := waited(m.drv)
-	if err == nil {
-		m.passed.Store(m.round)
-	}
-	return m.dev.check(err)
+// Sync waits until the marked work has finished, and returns its error if it failed. When ctx ends first the error is
+// of kind ErrNotReady and wraps the context's.
+func (m *Mark) Sync(ctx context.Context) error {
+	_, err := m.wait(ctx, "wait for a mark")
+	return err
 }
 
-// WaitMark makes later work of s wait for the mark. It does not block. Waiting for a mark
-// of the stream itself, or one that has been passed, costs nothing.
+// wait is Sync, and reports whether the work has finished.
+func (m *Mark) wait(ctx context.Context, op string) (over bool, err error) {
+	if m.known() || ctx.Done() == nil && m.dev.watch.inline(m) {
+		return true, m.err
+	}
+	if ctx.Err() != nil {
+		return false, Interrupted(op, ctx)
+	}
+	if done, err := m.Done(); done {
+		return true, err
+	}
+	m.mu.Lock()
+	if m.known() {
+		m.mu.Unlock()
+		return true, m.err
+	}
+	if m.over == nil {
+		m.over = make(chan struct{})
+	}
+	ch := m.over
+	m.waiters++
+	m.dev.watch.add(m)
+	m.mu.Unlock()
+	select {
+	case <-ch:
+		return true, m.err
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	unused := false
+	if !m.known() {
+		m.waiters--
+		unused = m.dev.watch.unused(m)
+	}
+	m.mu.Unlock()
+	if unused {
+		m.Release() // the list's
+	}
+	return false, Interrupted(op, ctx)
+}
+
+// OnDone has fn called once with the error of the marked work, soon after that has finished. The caller need not keep a
+// reference until then, and closing the device comes to it too. fn runs on a goroutine that the device's other waits need: it must
+// be quick, must not wait, and must not take a lock under which anybody waits for work.
+func (m *Mark) OnDone(fn func(error)) {
+	m.mu.Lock()
+	m.fns = append(m.fns, fn)
+	m.dev.watch.add(m)
+	m.mu.Unlock()
+}
+
+// CanDefer reports whether s.WaitMark(m) returns without waiting on the host for the marked work.
+func (s *Stream) CanDefer(m *Mark) bool {
+	st := s.s
+	return m.stream == st || m.known() || st.gates() || st.dev.links(m.dev, driver.LinkWait)
+}
+
+// WaitMark makes later work of s wait for the mark. It does not block but in one case: the mark is of another backend,
+// its work has not finished, and the device of s has no CapGate; then the call waits for that work. [Stream.CanDefer]
+// tells. Waiting for a mark of the stream itself, or one that has been passed, costs nothing. How the marked work
+// ends is for others to ask.
 func (s *Stream) WaitMark(m *Mark) error {
 	const op = "wait"
-	if err := s.s.begin(op); err != nil {
+	st := s.s
+	if err := st.begin(op); err != nil {
 		return err
 	}
-	defer s.s.end()
-	if m.stream == s.s || m.known() {
+	defer st.end()
+	if m.stream == st || m.known() && m.err == nil {
 		return nil
 	}
-	if s.s.dev.links(m.dev, driver.LinkWait) {
-		return s.s.dev.check(s.s.drv.Wait(m.drv))
+	if m.dev == st.dev {
+		return st.dev.check(st.drv.Wait(m.drv))
+	}
+	if m.dev.asks.enter() {
+		linked := st.dev.links(m.dev, driver.LinkWait)
+		var err error
+		if linked {
+			err = st.dev.check(st.drv.Wait(m.drv))
+		}
+		m.dev.asks.leave()
+		if linked {
+			return err
+		}
 	}
 	if done, _ := m.Done(); done {
 		return nil
 	}
-	g, err := s.s.gate()
+	if !st.gates() {
+		_ = m.Sync(context.Background())
+		return nil
+	}
+	g, err := st.gate()
 	if err != nil {
 		return err
 	}
-	m.pin()
-	s.s.bridge(g, m.drv, m.unpin)
+	st.stay()
+	m.OnDone(func(error) {
+		_ = g.Open()
+		st.end()
+	})
 	return nil
 }
 
-func (s *deviceState) takeMark() (*Mark, error) {
-	s.mu.Lock()
-	if s.closed() {
-		s.mu.Unlock()
-		return nil, s.closedError("mark")
+// marks are a device's. They are guarded by the device's lock.
+type marks struct {
+	live  []*Mark    // handed out
+	spare [2][]*Mark // without, with timing
+
+	// The most that were handed out at once, in this and in the last period of some two times as many releases: as many
+	// stay, spare ones included.
+	peak, last, releases int
+}
+
+// marksLeast is how many marks a device keeps in any case.
+const marksLeast = 64
+
+func index(timing bool) int {
+	if timing {
+		return 1
 	}
-	if n := len(s.spareMarks); n > 0 {
-		m := s.spareMarks[n-1]
-		s.spareMarks = s.spareMarks[:n-1]
-		s.marks++
+	return 0
+}
+
+func (s *deviceState) takeMark(timing bool) (*Mark, error) {
+	ms := &s.marks
+	spare := &ms.spare[index(timing)]
+	s.mu.Lock()
+	if n := len(*spare); n > 0 {
+		m := (*spare)[n-1]
+		(*spare)[n-1] = nil
+		*spare = (*spare)[:n-1]
+		ms.lend(m)
 		s.mu.Unlock()
 		return m, nil
 	}
-	s.marks++
 	s.mu.Unlock()
-	drv, err := s.drv.NewEvent(EventOptions{})
+	drv, err := s.drv.NewEvent(EventOptions{Timing: timing})
 	if err != nil {
-		s.mu.Lock()
-		s.marks--
-		s.mu.Unlock()
 		return nil, s.check(err)
 	}
-	m := &Mark{dev: s, drv: drv}
+	m := &Mark{dev: s, drv: drv, timing: timing}
 	m.users.Store(1)
+	s.mu.Lock()
+	ms.lend(m)
+	s.mu.Unlock()
 	return m, nil
 }
 
-// putMark takes a mark back from its last holder.
-func (s *deviceState) putMark(m *Mark, recycle bool) {
-	s.mu.Lock()
-	s.marks--
-	if recycle {
-		s.spareMarks = append(s.spareMarks, m)
-	}
-	s.mu.Unlock()
+func (ms *marks) lend(m *Mark) {
+	m.place = len(ms.live)
+	ms.live = append(ms.live, m)
+	ms.peak = max(ms.peak, len(ms.live))
 }
 
-func (s *deviceState) recycle(m *Mark) {
+// putMark takes a mark back from its last holder.
+func (s *deviceState) putMark(m *Mark) {
+	ms := &s.marks
 	s.mu.Lock()
-	s.spareMarks = append(s.spareMarks, m)
+	if m.place >= len(ms.live) || ms.live[m.place] != m { // the device is closed
+		s.mu.Unlock()
+		return
+	}
+	n := len(ms.live) - 1
+	ms.live[m.place] = ms.live[n]
+	ms.live[m.place].place = m.place
+	ms.live[n] = nil
+	ms.live = ms.live[:n]
+	if ms.releases++; ms.releases > 2*max(ms.last, marksLeast) {
+		ms.last, ms.peak, ms.releases = ms.peak, n, 0
+	}
+	m.stream = nil
+	if n+len(ms.spare[0])+len(ms.spare[1]) < max(ms.peak, ms.last, marksLeast) || !s.asks.enter() {
+		ms.keep(m)
+		s.mu.Unlock()
+		return
+	}
 	s.mu.Unlock()
+	s.closeMarks([]*Mark{m})
+	s.asks.leave()
+}
+
+func (ms *marks) keep(m *Mark) {
+	spare := &ms.spare[index(m.timing)]
+	*spare = append(*spare, m)
+}
+
+// closeMarks closes the events of marks that nobody holds, and keeps those whose work is under way.
+func (s *deviceState) closeMarks(list []*Mark) {
+	for _, m := range list {
+		if done, _ := m.Done(); done {
+			_ = m.drv.Close()
+			continue
+		}
+		s.mu.Lock()
+		s.marks.keep(m)
+		s.mu.Unlock()
+	}
+}
+
+// trimMarks closes the events of spare marks.
+func (s *deviceState) trimMarks() {
+	if !s.asks.enter() {
+		return
+	}
+	defer s.asks.leave()
+	s.mu.Lock()
+	ms := &s.marks
+	spare := append(ms.spare[0], ms.spare[1]...)
+	ms.spare = [2][]*Mark{}
+	ms.peak, ms.last, ms.releases = len(ms.live), 0, 0
+	s.mu.Unlock()
+	s.closeMarks(spare)
+}
+
+// endMarks finds out how the work of all marks has ended, and closes their events. The device has no streams any more, so
+// nobody records.
+func (s *deviceState) endMarks() {
+	s.mu.Lock()
+	live := s.marks.live
+	s.marks.live = nil
+	s.mu.Unlock()
+	for _, m := range live {
+		if done, _ := m.Done(); !done {
+			m.settle(waited(m.drv))
+		}
+	}
+	s.watch.drain()
+	s.asks.shut()
+	for _, list := range [...][]*Mark{live, s.marks.spare[0], s.marks.spare[1]} {
+		for _, m := range list {
+			_ = m.drv.Close()
+		}
+	}
+	s.marks.spare = [2][]*Mark{}
 }

@@ -221,7 +221,7 @@ func (m *Memory) KeepFor(mark *Mark) error {
 		return nil // how the work ended is for its owner to find
 	}
 	m.s.kept.Add(1)
-	mark.whenDone(func(error) { m.s.kept.Add(-1) })
+	mark.OnDone(func(error) { m.s.kept.Add(-1) })
 	return nil
 }
 

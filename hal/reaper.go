@@ -1,6 +1,7 @@
 package hal
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,14 +12,13 @@ import (
 // only while there is something to give back.
 type reaper struct {
 	mu      sync.Mutex
-	idle    sync.Cond
+	changed signal
 	items   []reaped
 	running bool
 
 	slow  []func() // that may wait for other work, and are called one after the other on a goroutine of their own
 	slows bool     // while it runs
 
-	quiet    int           // of the items and those asked
 	outside  int           // functions that run apart
 	sweeping int           // sweeps under way
 	asked    int           // items that they hold
@@ -29,7 +29,6 @@ type reaped struct {
 	ready  func() bool
 	finish func()
 	slow   bool // finish may wait for other work
-	quiet  bool // nothing was closed, and nobody waits for it
 }
 
 const (
@@ -37,17 +36,12 @@ const (
 	reaperLatest  = 2 * time.Millisecond
 )
 
-func (r *reaper) init() { r.idle.L = &r.mu }
-
 func (r *reaper) add(ready func() bool, finish func()) { r.put(reaped{ready: ready, finish: finish}) }
 
 func (r *reaper) put(it reaped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.items = append(r.items, it)
-	if it.quiet {
-		r.quiet++
-	}
 	if !r.running {
 		r.running = true
 		go r.run()
@@ -64,7 +58,7 @@ func (r *reaper) run() {
 		r.mu.Lock()
 		if len(r.items) == 0 && r.sweeping == 0 {
 			r.running = false
-			r.idle.Broadcast()
+			r.changed.broadcast()
 			r.mu.Unlock()
 			return
 		}
@@ -86,7 +80,7 @@ func (r *reaper) sweep() int {
 	r.sweeping++
 	r.asked += len(items)
 	r.mu.Unlock()
-	n, left, quiet := 0, len(items), 0
+	n, left := 0, len(items)
 	kept := items[:0]
 	for _, it := range items {
 		switch {
@@ -98,9 +92,6 @@ func (r *reaper) sweep() int {
 		default:
 			it.finish()
 			n++
-			if it.quiet {
-				quiet++
-			}
 		}
 	}
 	clear(items[len(kept):])
@@ -108,9 +99,8 @@ func (r *reaper) sweep() int {
 	r.items = append(kept, r.items...)
 	r.sweeping--
 	r.asked -= left
-	r.quiet -= quiet
 	r.finished.Add(uint64(n))
-	r.idle.Broadcast()
+	r.changed.broadcast()
 	r.mu.Unlock()
 	return n
 }
@@ -140,7 +130,7 @@ func (r *reaper) runSlow() {
 		r.finished.Add(1)
 	}
 	r.slow, r.slows = nil, false
-	r.idle.Broadcast()
+	r.changed.broadcast()
 }
 
 // count is the number of items finished so far.
@@ -150,11 +140,7 @@ func (r *reaper) count() uint64 { return r.finished.Load() }
 // has been finished since the count was taken.
 func (r *reaper) collect(since uint64) bool {
 	r.sweep()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.sweeping > 0 || r.slows {
-		r.idle.Wait()
-	}
+	_ = r.until(context.Background(), func() bool { return r.sweeping == 0 && !r.slows })
 	return r.finished.Load() != since
 }
 
@@ -168,7 +154,7 @@ func (r *reaper) apart(fn func()) {
 		fn()
 		r.mu.Lock()
 		r.outside--
-		r.idle.Broadcast()
+		r.changed.broadcast()
 		r.mu.Unlock()
 	}()
 }
@@ -180,13 +166,32 @@ func (r *reaper) pending() int {
 }
 
 // closed is the number of things that were closed and have not been given back; r.mu is held.
-func (r *reaper) closed() int { return len(r.items) + r.asked - r.quiet + len(r.slow) + r.outside }
+func (r *reaper) closed() int { return len(r.items) + r.asked + len(r.slow) + r.outside }
 
-// drain waits until everything has been given back.
+// settle waits until everything has been given back, or ctx ends.
+func (r *reaper) settle(ctx context.Context) error {
+	return r.until(ctx, func() bool { return r.closed() == 0 && !r.slows })
+}
+
+// drain waits until everything has been given back and nothing runs any more.
 func (r *reaper) drain() {
+	_ = r.until(context.Background(), func() bool { return r.closed() == 0 && !r.slows && !r.running })
+}
+
+// until waits for what changes with the lock held, or until ctx ends.
+func (r *reaper) until(ctx context.Context, so func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.closed() > 0 || r.slows || r.running && r.quiet == 0 {
-		r.idle.Wait()
+	for !so() {
+		changed := r.changed.next()
+		r.mu.Unlock()
+		select {
+		case <-changed:
+			r.mu.Lock()
+		case <-ctx.Done():
+			r.mu.Lock()
+			return ctx.Err()
+		}
 	}
+	return nil
 }

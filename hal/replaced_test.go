@@ -50,7 +50,7 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	require.Eventually(t, func() bool { // the goroutine that waited for w has ended, too
 		var stacks bytes.Buffer
 		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 2))
-		return !bytes.Contains(stacks.Bytes(), []byte(").bridge.func"))
+		return !bytes.Contains(stacks.Bytes(), []byte("(*watch).block"))
 	}, 10*time.Second, time.Millisecond)
 	require.False(t, x.Closed(), "closed while it is asked")
 	close(leave)

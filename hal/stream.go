@@ -32,36 +32,6 @@ type streamState struct {
 	drained latch
 }
 
-// latch is opened once; its zero value is shut.
-type latch struct {
-	mu sync.Mutex
-	ch chan struct{} // nil until somebody waits
-	on bool
-}
-
-func (l *latch) open() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.on = true; l.ch != nil {
-		close(l.ch)
-		l.ch = nil
-	}
-}
-
-func (l *latch) wait() {
-	l.mu.Lock()
-	if l.on {
-		l.mu.Unlock()
-		return
-	}
-	if l.ch == nil {
-		l.ch = make(chan struct{})
-	}
-	ch := l.ch
-	l.mu.Unlock()
-	<-ch
-}
-
 // newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile.
 func newStream(d *Device, op string, drv driver.Stream) (*Stream, error) {
 	s := &streamState{dev: d.s, drv: drv}
@@ -331,22 +301,39 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.s.begin(op); err != nil {
 		return err
 	}
-	if ctx.Done() == nil {
-		err := s.s.sync()
-		s.s.end()
-		return err
-	}
-	return await(ctx, op, s.s.query, s.s.sync, s.s.end)
+	err := s.s.sync(ctx, op)
+	s.s.end()
+	return err
 }
 
-func (st *streamState) sync() error {
+func (st *streamState) sync(ctx context.Context, op string) error {
 	upTo := st.held.mark()
-	err := st.drv.Sync()
+	if w := &st.dev.watch; ctx.Done() == nil && w.sit() {
+		err := waited(st.drv) // again before the memory goes that the work may still use
+		w.rise()
+		st.held.drop(upTo)
+		return st.dev.check(err)
+	}
+	if ctx.Err() != nil {
+		return Interrupted(op, ctx)
+	}
+	if done, err := st.query(); done || err != nil {
+		return err
+	}
+	m, err := st.mark(false)
 	if err != nil {
-		_ = st.drv.Sync() // before the memory goes that the work may still use
+		return err
+	}
+	over, err := m.wait(ctx, op)
+	m.Release()
+	if !over {
+		return err
 	}
 	st.held.drop(upTo)
-	return st.dev.check(err)
+	if _, own := st.query(); own != nil {
+		return own // which the stream tells once
+	}
+	return err
 }
 
 // Err tells why the stream takes no work: an error of kind ErrClosed or ErrDeviceLost, or nil.
@@ -361,7 +348,7 @@ func (s *Stream) Err() error {
 	return nil
 }
 
-// Follow makes later work of s wait for the work that t has been given so far. It does not block. t may
+// Follow makes later work of s wait for the work that t has been given so far. It blocks where [Stream.WaitMark] does. t may
 // belong to any device, and may be closed with work still under way, which then is what s waits for.
 func (s *Stream) Follow(t *Stream) error {
 	const op = "follow"
@@ -384,16 +371,19 @@ func (s *Stream) Follow(t *Stream) error {
 	if t.s.gone.Load() {
 		return nil
 	}
+	if !s.s.gates() {
+		t.s.drained.wait()
+		return nil
+	}
 	g, err := s.s.gate()
 	if err != nil {
 		return err
 	}
 	s.s.stay()
-	go func() {
-		t.s.drained.wait()
+	t.s.drained.then(func() {
 		_ = g.Open()
 		s.s.end()
-	}()
+	})
 	return nil
 }
 
@@ -408,13 +398,19 @@ func (s *Stream) Idle() (bool, error) {
 
 // Drain is Sync, and on a closed stream waits for the work that was under way.
 func (s *Stream) Drain(ctx context.Context) error {
-	const op = "drain"
 	err := s.Sync(ctx)
 	if err == nil || !isKind(err, ErrClosed) {
 		return err
 	}
-	gone := func() (bool, error) { return s.s.gone.Load(), nil }
-	return await(ctx, op, gone, func() error { s.s.drained.wait(); return nil }, func() {})
+	if ctx.Err() != nil {
+		return Interrupted("drain", ctx)
+	}
+	select {
+	case <-s.s.drained.opened():
+		return nil
+	case <-ctx.Done():
+		return Interrupted("drain", ctx)
+	}
 }
 
 // Gate holds the stream shut: work enqueued after it does not start before the gate is
@@ -446,9 +442,15 @@ func (st *streamState) gate() (driver.Gate, error) {
 	return &ownGate{g, own}, nil
 }
 
+// gates reports whether the device can hold the stream shut.
+func (st *streamState) gates() bool {
+	_, ok := st.drv.(driver.Gater)
+	return ok && st.dev.info.Caps.Has(CapGate)
+}
+
 func (st *streamState) rawGate() (driver.Gate, error) {
 	g, ok := st.drv.(driver.Gater)
-	if !ok || !st.dev.info.Caps.Has(CapGate) {
+	if !ok || !st.gates() {
 		return nil, st.dev.failure("gate", ErrUnsupported, "the device cannot hold a stream shut")
 	}
 	drv, err := g.Gate()
@@ -637,23 +639,16 @@ func (st *streamState) pendingWork() func() bool {
 // workSoFar returns a function that reports whether the work enqueued so far has finished, or nil
 // if the device has no event for that.
 func (st *streamState) workSoFar() func() bool {
-	ev, err := st.dev.drv.NewEvent(EventOptions{})
+	m, err := st.mark(false)
 	if err != nil {
 		return nil
 	}
-	if err := st.drv.Record(ev); err != nil {
-		_ = ev.Close()
-		return nil
-	}
-	st.dev.took() // another device's reaper may be the one that closes it
 	return func() bool {
-		done, err := asked(ev)
-		if done || err != nil {
-			_ = ev.Close()
-			st.dev.gave()
-			return true
+		done, _ := m.Done()
+		if done {
+			m.Release()
 		}
-		return false
+		return done
 	}
 }
 
@@ -670,19 +665,6 @@ func (st *streamState) use(op string, m *Memory) error {
 
 func (st *streamState) foreign(op string, m *Memory) error {
 	return st.dev.failure(op, ErrWrongDevice, "memory of %s", Name(m.s.dev.info))
-}
-
-// bridge opens the gate, which shuts the stream, when an event fires that the stream's own driver
-// cannot wait for; then it runs release.
-func (st *streamState) bridge(g driver.Gate, ev driver.Event, release func()) {
-	st.stay()
-	go func() {
-		_ = waited(ev) // a failure is reported where the failed work is asked for
-		_ = g.Open()
-		// In this order: release may be what lets another device close, which waits for memory that st has used.
-		st.end()
-		release()
-	}()
 }
 
 // holds keeps host memory reachable until the copies that use it have finished.

@@ -1,0 +1,72 @@
+package hal
+
+import "sync"
+
+// latch is opened once; its zero value is shut.
+type latch struct {
+	mu  sync.Mutex
+	on  bool
+	ch  chan struct{} // nil until somebody waits
+	fns []func()
+}
+
+func (l *latch) open() {
+	l.mu.Lock()
+	l.on = true
+	fns := l.fns
+	l.fns = nil
+	if l.ch != nil {
+		close(l.ch)
+	}
+	l.mu.Unlock()
+	for _, fn := range fns {
+		fn()
+	}
+}
+
+// opened is closed once the latch is open.
+func (l *latch) opened() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ch == nil {
+		l.ch = make(chan struct{})
+		if l.on {
+			close(l.ch)
+		}
+	}
+	return l.ch
+}
+
+func (l *latch) wait() { <-l.opened() }
+
+// then calls fn when the latch is opened, on the goroutine that opens it, or at once if it is open.
+func (l *latch) then(fn func()) {
+	l.mu.Lock()
+	on := l.on
+	if !on {
+		l.fns = append(l.fns, fn)
+	}
+	l.mu.Unlock()
+	if on {
+		fn()
+	}
+}
+
+// signal wakes those who wait for a change of what a lock guards, and whose contexts may end first. The lock is held in
+// each call; its zero value is ready.
+type signal struct{ ch chan struct{} }
+
+// next is closed at the next change.
+func (s *signal) next() <-chan struct{} {
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) broadcast() {
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}

@@ -1,0 +1,284 @@
+package hal
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// watch waits for marks of a device on behalf of all who wait for their work. Few of these waits block in the driver's
+// calls, for each may cost a thread; the other marks are asked in turn. A mark is watched once, however many wait for it.
+type watch struct {
+	blocked atomic.Int32 // calls of the driver's that block
+
+	mu      sync.Mutex
+	marks   []*Mark // that are asked in turn, with a reference for each
+	running bool    // the goroutine that asks them
+	blocks  int     // goroutines of the watch's own that block
+	kick    chan struct{}
+	changed signal
+}
+
+// watching says who waits for a mark.
+type watching uint8
+
+const (
+	unwatched watching = iota
+	inTurn             // it is on the watch's list
+	blocking           // a goroutine blocks until the work is done
+)
+
+// watchBlocked is how many waits of a device block in the driver's calls at once.
+const watchBlocked = 4
+
+const (
+	pollSoonest = 20 * time.Microsecond
+	pollLatest  = 2 * time.Millisecond
+	pollBatch   = 64 // marks
+	pollShare   = 3  // pauses are this many times as long as it takes to ask all
+)
+
+func (w *watch) init() { w.kick = make(chan struct{}, 1) }
+
+// sit reports whether one more call of the driver's may block, and counts it until rise.
+func (w *watch) sit() bool {
+	if w.blocked.Add(1) > watchBlocked {
+		w.blocked.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (w *watch) rise() { w.blocked.Add(-1) }
+
+// inline waits for m in the driver's call, on the caller's goroutine, and reports whether it has: not if others wait for m, or too
+// many calls block.
+func (w *watch) inline(m *Mark) bool {
+	if !w.sit() {
+		return false
+	}
+	defer w.rise()
+	if !m.dev.asks.enter() {
+		return false
+	}
+	defer m.dev.asks.leave()
+	m.mu.Lock()
+	if m.watched != unwatched {
+		m.mu.Unlock()
+		return false
+	}
+	m.watched = blocking
+	m.mu.Unlock()
+	err := waited(m.drv)
+	m.mu.Lock()
+	m.settleLocked(err)
+	m.watched = unwatched
+	if len(m.fns) > 0 {
+		w.enlist(m)
+	}
+	m.mu.Unlock()
+	return true
+}
+
+// add sees to it that m is watched; m.mu is held.
+func (w *watch) add(m *Mark) {
+	if m.watched != unwatched {
+		return
+	}
+	if m.known() || !w.sit() {
+		w.enlist(m)
+		return
+	}
+	if !m.dev.asks.enter() {
+		w.rise()
+		w.enlist(m)
+		return
+	}
+	m.watched = blocking
+	m.Retain()
+	w.mu.Lock()
+	w.blocks++
+	w.mu.Unlock()
+	go w.block(m)
+}
+
+// block waits for m in the driver's call.
+func (w *watch) block(m *Mark) {
+	err := waited(m.drv)
+	w.rise()
+	m.mu.Lock()
+	m.settleLocked(err)
+	m.watched = unwatched
+	fns := m.fns
+	m.fns = nil
+	m.mu.Unlock()
+	m.dev.asks.leave()
+	m.tell(fns)
+	w.mu.Lock()
+	w.blocks--
+	w.changed.broadcast()
+	w.mu.Unlock()
+}
+
+// tell ends a watch: it drops its reference.
+func (m *Mark) tell(fns []func(error)) {
+	for _, fn := range fns {
+		fn(m.err)
+	}
+	m.Release()
+}
+
+// enlist has m asked in turn; m.mu is held.
+func (w *watch) enlist(m *Mark) {
+	m.watched = inTurn
+	m.Retain()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.polled = len(w.marks)
+	w.marks = append(w.marks, m)
+	if !w.running {
+		w.running = true
+		go w.run()
+		return
+	}
+	w.hurry()
+}
+
+// hurry ends a long pause between two rounds of questions.
+func (w *watch) hurry() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// strike takes m off the list. Its reference there is the caller's then; m.mu is held.
+func (w *watch) strike(m *Mark) {
+	m.watched = unwatched
+	w.mu.Lock()
+	n := len(w.marks) - 1
+	last := w.marks[n]
+	w.marks[m.polled] = last
+	last.polled = m.polled
+	w.marks[n] = nil
+	w.marks = w.marks[:n]
+	w.mu.Unlock()
+}
+
+// unused takes m off the list if nobody waits for it, and reports whether it has; m.mu is held.
+func (w *watch) unused(m *Mark) bool {
+	if m.watched != inTurn || m.waiters > 0 || len(m.fns) > 0 {
+		return false
+	}
+	w.strike(m)
+	return true
+}
+
+// run asks all marks, again and again until there are none.
+func (w *watch) run() {
+	timer := time.NewTimer(pollSoonest)
+	defer timer.Stop()
+	for pause := pollSoonest; ; {
+		var start time.Time
+		select {
+		case <-timer.C:
+			start = time.Now()
+			if w.sweep() > 0 {
+				pause = pollSoonest
+			} else {
+				pause = min(2*pause, pollLatest)
+			}
+		case <-w.kick:
+			if pause == pollSoonest {
+				continue
+			}
+			start, pause = time.Now(), pollSoonest
+		}
+		w.mu.Lock()
+		if len(w.marks) == 0 {
+			w.running = false
+			w.changed.broadcast()
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		timer.Reset(max(pause, pollShare*time.Since(start)))
+	}
+}
+
+// sweep asks each mark and returns how many were done. It goes backwards: another takes the place of one that is struck
+// off, and that has been asked, or is new.
+func (w *watch) sweep() (ended int) {
+	var batch [pollBatch]*Mark
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for hi := len(w.marks); hi > 0; {
+		hi = min(hi, len(w.marks))
+		lo := max(hi-pollBatch, 0)
+		n := copy(batch[:], w.marks[lo:hi])
+		for _, m := range batch[:n] {
+			m.Retain()
+		}
+		w.mu.Unlock()
+		for _, m := range batch[:n] {
+			ended += w.ask(m)
+			m.Release()
+		}
+		hi = lo
+		w.mu.Lock()
+	}
+	return ended
+}
+
+// ask ends the watch of m if its work is done, and returns how many that are.
+func (w *watch) ask(m *Mark) int {
+	if done, _ := m.Done(); !done {
+		return 0
+	}
+	m.mu.Lock()
+	if m.watched != inTurn {
+		m.mu.Unlock()
+		return 0
+	}
+	w.strike(m)
+	fns := m.fns
+	m.fns = nil
+	m.mu.Unlock()
+	m.tell(fns)
+	return 1
+}
+
+// drain comes to the end of all watches, of marks whose ends are known.
+func (w *watch) drain() {
+	for {
+		w.sweep()
+		w.mu.Lock()
+		if !w.running && w.blocks == 0 {
+			w.mu.Unlock()
+			return
+		}
+		changed := w.changed.next()
+		w.mu.Unlock()
+		w.hurry()
+		<-changed
+	}
+}
+
+// asking counts calls of the driver's about marks, which end before the device is closed.
+type asking struct {
+	handle
+	left latch
+}
+
+func (a *asking) leave() {
+	if a.handle.leave() {
+		a.left.open()
+	}
+}
+
+// shut lets the calls under way end, and refuses others.
+func (a *asking) shut() {
+	if _, none := a.close(); !none {
+		a.left.wait()
+	}
+}
