@@ -37,7 +37,8 @@ type deviceState struct {
 	abandoned  bool // leaked while in use
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
-	crossings   []*crossing               // to and from the device
+	transfers   transfers
+	crossings   []*crossing // to and from the device
 	values      sync.Map
 
 	frees      *driverFrees
@@ -70,6 +71,7 @@ func newDevice(b driver.Backend, drv driver.Device) *Device {
 	s.children.prev, s.children.next = &s.children, &s.children
 	s.none.L = &s.mu
 	s.watch.init()
+	s.transfers.init(s)
 	d := &Device{s: s}
 	s.self = weak.Make(d)
 	d.cleanup = runtime.AddCleanup(d, (*deviceState).leaked, s)
@@ -229,38 +231,6 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	return newStream(d, op, drv)
 }
 
-// Write copies src to dst and returns when that is done; src is free to change again.
-// It is ordered with nothing else: the caller knows that no other work uses dst.
-func (d *Device) Write(ctx context.Context, dst Region, src []byte) error {
-	s, err := d.CopyStream(false)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return Interrupted("write", ctx)
-	}
-	if err := s.CopyIn(dst, src); err != nil {
-		return err
-	}
-	return s.Sync(ctx)
-}
-
-// Read copies src to dst and returns when that is done. Like Write, it is ordered with
-// nothing else. If ctx ends first, dst may still be written to until the device is idle.
-func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
-	s, err := d.CopyStream(true)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return Interrupted("read", ctx)
-	}
-	if err := s.CopyOut(dst, src); err != nil {
-		return err
-	}
-	return s.Sync(ctx)
-}
-
 // Close closes the device. While memory, streams, events or gates of it are open it
 // fails with ErrBusy and names them; so it does, on CUDA and HIP, while the program holds another device of the driver
 // shut by a [Gate], for which the driver might wait. It waits for work under way on objects that
@@ -291,6 +261,7 @@ func (d *Device) Close() error {
 			_ = t.Close()
 		}
 	}
+	s.transfers.close()
 	if s.leave() {
 		s.drain()
 		return s.finish()
@@ -490,14 +461,21 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if d.s.closed() { // and who closes it has been here
 		return nil, d.s.closedError("copy stream")
 	}
-	drv, err := d.s.drv.NewStream(StreamOptions{})
-	if err != nil {
-		return nil, d.s.check(err)
+	s, err := d.s.ownStream()
+	if err == nil {
+		d.s.copyStreams[i].Store(s)
 	}
-	s := &Stream{s: &streamState{dev: d.s, drv: drv}}
-	d.s.objects++
-	d.s.copyStreams[i].Store(s)
-	return s, nil
+	return s, err
+}
+
+// ownStream makes a stream that is no object of the program's; s.mu is held.
+func (s *deviceState) ownStream() (*Stream, error) {
+	drv, err := s.drv.NewStream(StreamOptions{})
+	if err != nil {
+		return nil, s.check(err)
+	}
+	s.objects++
+	return &Stream{s: &streamState{dev: s, drv: drv}}, nil
 }
 
 // Same reports whether both are the same handle.

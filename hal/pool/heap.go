@@ -432,7 +432,7 @@ func (h *heap) pressWhole(q request) (grant, bool) {
 		}
 		_ = d.mark()
 		m := d.cover(r.epoch)
-		if passed, _ := d.settled(); m == nil && r.epoch > passed || m != nil && stream.WaitMark(m) != nil {
+		if passed, _ := d.settled(); m == nil && r.epoch > passed || m != nil && !waitFor(stream, m) {
 			h.restore(d, r)
 			r = nil
 		}
@@ -485,11 +485,16 @@ func (h *heap) dissolve(d *domain) {
 
 func waitAll(stream *hal.Stream, fence []*hal.Mark) bool {
 	for _, m := range fence {
-		if stream.WaitMark(m) != nil {
+		if !waitFor(stream, m) {
 			return false
 		}
 	}
 	return true
+}
+
+// waitFor makes the stream wait for m, and reports whether it could without blocking.
+func waitFor(stream *hal.Stream, m *hal.Mark) bool {
+	return stream.CanDefer(m) && stream.WaitMark(m) == nil
 }
 
 func releaseAll(marks []*hal.Mark) {
