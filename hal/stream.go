@@ -309,7 +309,10 @@ func (s *Stream) Sync(ctx context.Context) error {
 func (st *streamState) sync(ctx context.Context, op string) error {
 	upTo := st.held.mark()
 	if w := &st.dev.watch; ctx.Done() == nil && w.sit() {
-		err := waited(st.drv) // again before the memory goes that the work may still use
+		err := st.drv.Sync()
+		if err != nil {
+			_ = st.drv.Sync() // before the memory goes that the work may still use
+		}
 		w.rise()
 		st.held.drop(upTo)
 		return st.dev.check(err)

@@ -1,0 +1,459 @@
+package hal_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// counting is a host backend that counts what is done with events, and whose events fail when told to.
+type counting struct {
+	*host.Backend
+	gateless bool
+
+	open, queries, unrecorded atomic.Int32 // events, questions, questions about events that were not recorded
+	syncs, most               atomic.Int32 // calls that block, now and at most
+	fail                      atomic.Pointer[error]
+	stream                    *countStream // made last
+}
+
+func newCounting(name string) *counting {
+	return &counting{Backend: host.New(host.Options{Name: name, Discrete: 1})}
+}
+
+func (b *counting) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	return &countDevice{d, b}, nil
+}
+
+type countDevice struct {
+	driver.Device
+	b *counting
+}
+
+func (d *countDevice) Info() driver.Info {
+	info := d.Device.Info()
+	if d.b.gateless {
+		info.Caps &^= hal.CapGate
+	}
+	return info
+}
+
+func (d *countDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	d.b.stream = &countStream{Stream: s, Gater: s.(driver.Gater)}
+	return d.b.stream, err
+}
+
+func (d *countDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
+	e, err := d.Device.NewEvent(o)
+	d.b.open.Add(1)
+	return &countEvent{Event: e, b: d.b}, err
+}
+
+type countStream struct {
+	driver.Stream
+	driver.Gater
+	fault error // that Sync returns once
+}
+
+func (s *countStream) Sync() error {
+	err := s.fault
+	s.fault = nil
+	return errors.Join(err, s.Stream.Sync())
+}
+
+func (s *countStream) Record(e driver.Event) error {
+	ev := e.(*countEvent)
+	if err := ev.b.failure(); errors.Is(err, errRecord) {
+		return err
+	}
+	ev.recorded.Store(true)
+	return s.Stream.Record(ev.Event)
+}
+
+func (s *countStream) Wait(e driver.Event) error { return s.Stream.Wait(e.(*countEvent).Event) }
+
+type countEvent struct {
+	driver.Event
+	b        *counting
+	recorded atomic.Bool
+}
+
+var errRecord, errWork = errors.New("no record"), errors.New("the work failed")
+
+func (b *counting) failure() error {
+	if p := b.fail.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (e *countEvent) asked() {
+	e.b.queries.Add(1)
+	if !e.recorded.Load() {
+		e.b.unrecorded.Add(1)
+	}
+}
+
+func (e *countEvent) Query() (bool, error) {
+	e.asked()
+	done, err := e.Event.Query()
+	if done && err == nil {
+		err = e.b.failure()
+	}
+	return done, err
+}
+
+func (e *countEvent) Sync() error {
+	e.asked()
+	n := e.b.syncs.Add(1)
+	for old := e.b.most.Load(); n > old && !e.b.most.CompareAndSwap(old, n); old = e.b.most.Load() {
+	}
+	err := e.Event.Sync()
+	e.b.syncs.Add(-1)
+	if err == nil {
+		err = e.b.failure()
+	}
+	return err
+}
+
+func (e *countEvent) Close() error {
+	e.b.open.Add(-1)
+	return e.Event.Close()
+}
+
+// ending is a context that has not ended when it is first asked and has when somebody waits.
+type ending struct {
+	context.Context
+	asked bool
+}
+
+var ended = func() chan struct{} { ch := make(chan struct{}); close(ch); return ch }()
+
+func (c *ending) Done() <-chan struct{} { return ended }
+
+func (c *ending) Err() error {
+	if !c.asked {
+		c.asked = true
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+func givesUp() context.Context { return &ending{Context: context.Background()} }
+
+func openCounting(t *testing.T, b *counting) *hal.Device {
+	t.Helper()
+	d, err := hal.OpenWith(ctx, b, 1)
+	require.NoError(t, err)
+	return d
+}
+
+func TestMarkOutlivesItsDevice(t *testing.T) {
+	b := newCounting("gone")
+	d := openCounting(t, b)
+	other := openHost(t, 1, 1)
+	w := newStream(t, other)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	e, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(t, err)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	good, err := s.Mark()
+	require.NoError(t, err)
+	good.Retain()
+	require.NoError(t, s.Record(e))
+	var calls []error
+	for range 3 {
+		good.OnDone(func(err error) { calls = append(calls, err) })
+	}
+	waiting := make(chan error)
+	go func() { waiting <- good.Sync(ctx) }()
+	require.NoError(t, g.Open())
+	require.NoError(t, s.Close())
+	require.NoError(t, e.Close())
+	require.NoError(t, d.Close())
+	require.Equal(t, []error{nil, nil, nil}, calls, "closing comes to what waits")
+	require.NoError(t, <-waiting)
+	require.Zero(t, b.open.Load())
+	asked := b.queries.Load()
+	for range 2 {
+		done, err := good.Done()
+		require.NoError(t, err)
+		require.True(t, done)
+		require.NoError(t, good.Sync(ctx))
+		require.True(t, w.CanDefer(good))
+		require.NoError(t, w.WaitMark(good))
+		later := make(chan error)
+		good.OnDone(func(err error) { later <- err })
+		require.NoError(t, <-later)
+		good.Release()
+	}
+	require.Equal(t, asked, b.queries.Load(), "asked after the driver's device was closed")
+	require.ErrorIs(t, s.WaitMark(good), hal.ErrClosed)
+}
+
+// How work has failed is not forgotten, be it that the driver tells only once.
+func TestMarkKeepsItsError(t *testing.T) {
+	b := newCounting("failing")
+	d := openCounting(t, b)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	byDone, err := s.Mark()
+	require.NoError(t, err)
+	bySync, err := s.Mark()
+	require.NoError(t, err)
+	fine, err := s.Mark()
+	require.NoError(t, err)
+	unseen, err := s.Mark()
+	require.NoError(t, err)
+	b.fail.Store(&errWork)
+	done, err := byDone.Done()
+	require.True(t, done)
+	require.ErrorIs(t, err, errWork)
+	require.ErrorIs(t, bySync.Sync(ctx), errWork)
+	b.fail.Store(nil)
+	for _, m := range []*hal.Mark{byDone, bySync} {
+		done, err := m.Done()
+		require.True(t, done)
+		require.ErrorIs(t, err, errWork)
+		require.ErrorIs(t, m.Sync(ctx), errWork)
+		require.ErrorIs(t, m.Sync(givesUp()), errWork)
+		told := make(chan error)
+		m.OnDone(func(err error) { told <- err })
+		require.ErrorIs(t, <-told, errWork)
+	}
+	require.NoError(t, fine.Sync(ctx))
+	for !s.MarkAgain(byDone) { // the last call of OnDone lets go of it soon
+		runtime.Gosched()
+	}
+	require.NoError(t, byDone.Sync(ctx), "another recording")
+	b.fail.Store(&errWork)
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+	require.ErrorIs(t, unseen.Sync(ctx), errWork, "found when the device was closed")
+	require.NoError(t, fine.Sync(ctx))
+}
+
+// Waits that are given up leave nothing behind, and all who wait block in few of the driver's calls.
+func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
+	const n = 100_000
+	b := newCounting("held")
+	d := openCounting(t, b)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	closed, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	shut, err := closed.Gate()
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	g, err := s.Gate()
+	require.NoError(t, err)
+	m, err := s.Mark()
+	require.NoError(t, err)
+	e, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.Record(e))
+	before := runtime.NumGoroutine()
+	for name, wait := range map[string]func() error{
+		"mark":    func() error { return m.Sync(givesUp()) },
+		"event":   func() error { return e.Sync(givesUp()) },
+		"stream":  func() error { return s.Sync(givesUp()) },
+		"drain":   func() error { return closed.Drain(givesUp()) },
+		"reclaim": func() error { return d.Reclaim(givesUp()) },
+	} {
+		for range n {
+			if err := wait(); !errors.Is(err, hal.ErrNotReady) || !errors.Is(err, context.DeadlineExceeded) {
+				require.FailNow(t, name, "%v", err)
+			}
+		}
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+8, name)
+		require.LessOrEqual(t, b.open.Load(), int32(128), "%s: events", name)
+	}
+	require.NoError(t, g.Open())
+	require.NoError(t, shut.Open())
+	require.NoError(t, m.Sync(ctx))
+	m.Release()
+	require.NoError(t, e.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+	require.LessOrEqual(t, b.most.Load(), int32(4))
+	require.Zero(t, b.open.Load())
+}
+
+// Goroutines that wait for different marks, and streams of another backend that do, block in few of the driver's calls.
+func TestManyWaitsBlockInFewCalls(t *testing.T) {
+	const n = 10_000
+	b := newCounting("many")
+	d := openCounting(t, b)
+	other := openHost(t, 1, 1)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	before := runtime.NumGoroutine()
+	var streams [100]*hal.Stream
+	for i := range streams {
+		streams[i] = newStream(t, other)
+	}
+	for i := range n {
+		require.NoError(t, streams[i%len(streams)].Follow(s))
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before+8)
+	var wg sync.WaitGroup
+	for range n {
+		m, err := s.Mark()
+		require.NoError(t, err)
+		wg.Go(func() {
+			defer m.Release()
+			if err := m.Sync(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	require.NoError(t, g.Open())
+	wg.Wait()
+	for _, w := range streams {
+		require.NoError(t, w.Sync(ctx))
+	}
+	require.LessOrEqual(t, b.most.Load(), int32(4))
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+}
+
+// Marks that are no longer used go back to the driver, by later use or by Reclaim.
+func TestSpareMarksAreBounded(t *testing.T) {
+	const many = 5000
+	b := newCounting("spare")
+	d := openCounting(t, b)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	burst := func() {
+		var marks []*hal.Mark
+		for range many {
+			m, err := s.Mark()
+			require.NoError(t, err)
+			marks = append(marks, m)
+		}
+		require.EqualValues(t, many, b.open.Load())
+		for _, m := range marks {
+			m.Release()
+		}
+	}
+	burst()
+	burst()
+	require.EqualValues(t, many, b.open.Load(), "kept while they are used again and again")
+	for range 5 * many {
+		m, err := s.Mark()
+		require.NoError(t, err)
+		m.Release()
+	}
+	require.LessOrEqual(t, b.open.Load(), int32(64))
+	burst()
+	require.NoError(t, d.Reclaim(ctx))
+	require.Zero(t, b.open.Load())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+}
+
+// A driver is not asked about an event that was never recorded.
+func TestEventsThatWereNeverRecordedAreNotAsked(t *testing.T) {
+	b := newCounting("blank")
+	d := openCounting(t, b)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	blank, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(t, err)
+	failed, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(t, err)
+	b.fail.Store(&errRecord)
+	require.ErrorIs(t, s.Record(failed), errRecord)
+	_, err = s.Mark()
+	require.ErrorIs(t, err, errRecord)
+	for _, e := range []*hal.Event{blank, failed} {
+		done, err := e.Query()
+		require.NoError(t, err)
+		require.True(t, done)
+		require.NoError(t, e.Sync(ctx))
+		require.NoError(t, s.Wait(e))
+	}
+	require.NoError(t, blank.Close())
+	require.NoError(t, failed.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+	require.Zero(t, b.unrecorded.Load())
+	require.Zero(t, b.open.Load())
+}
+
+// Where a device cannot hold a stream shut, a wait for another backend is a wait of the caller's.
+func TestWaitsWithoutGatesBlock(t *testing.T) {
+	b := newCounting("gateless")
+	b.gateless = true
+	d := openCounting(t, b)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	watched := newCounting("waited for")
+	other := openCounting(t, watched)
+	t.Cleanup(func() { require.NoError(t, other.Close()) })
+	w := newStream(t, d)
+	dst, src := newMemory(t, d, 64), newMemory(t, other, 64)
+	for name, wait := range map[string]func(s *hal.Stream, m *hal.Mark, e *hal.Event) error{
+		"mark":   func(_ *hal.Stream, m *hal.Mark, _ *hal.Event) error { return w.WaitMark(m) },
+		"event":  func(_ *hal.Stream, _ *hal.Mark, e *hal.Event) error { return w.Wait(e) },
+		"follow": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { return w.Follow(s) },
+		"closed": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { _ = s.Close(); return w.Follow(s) },
+		"copy": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error {
+			return hal.CopyAcross(w, dst.All(), s, src.All())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(t, other)
+			g, err := s.Gate()
+			require.NoError(t, err)
+			require.NoError(t, s.Fill(src.All(), hal.Pattern8(7)))
+			m, err := s.Mark()
+			require.NoError(t, err)
+			defer m.Release()
+			e, err := other.NewEvent(hal.EventOptions{})
+			require.NoError(t, err)
+			defer e.Close()
+			require.NoError(t, s.Record(e))
+			require.False(t, w.CanDefer(m))
+			require.True(t, s.CanDefer(m))
+			over := make(chan error, 1)
+			var before atomic.Bool
+			go func() {
+				err := wait(s, m, e)
+				done, _ := m.Done()
+				before.Store(!done)
+				over <- err
+			}()
+			if name != "closed" {
+				require.Eventually(t, func() bool { return watched.syncs.Load() > 0 }, 10*time.Second, time.Millisecond)
+			}
+			require.NoError(t, g.Open())
+			require.NoError(t, <-over)
+			require.False(t, before.Load(), "it returned before the work had ended")
+			require.NoError(t, m.Sync(ctx))
+			require.True(t, w.CanDefer(m))
+		})
+	}
+	got := make([]byte, 64)
+	require.NoError(t, w.Sync(ctx))
+	require.NoError(t, d.Read(ctx, got, dst.All()))
+	require.EqualValues(t, 7, got[63])
+}
