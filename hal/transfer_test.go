@@ -58,7 +58,7 @@ func TestReadsShareFewStreams(t *testing.T) {
 				if err := d.Write(ctx, m.All(), bytes); err != nil {
 					t.Error(err)
 				}
-				if err := d.Read(givesUp(), bytes, m.All()); err != nil {
+				if err := d.Read(givesUp(3), bytes, m.All()); err != nil {
 					bytes = make([]byte, 1<<20) // the copy goes on
 				}
 				if err := d.Read(gone, bytes, m.All()); err == nil {

@@ -1,0 +1,104 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"testing"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// ending is a context that has not ended the first times it is asked, and has when somebody waits.
+type ending struct {
+	context.Context
+	asked int
+}
+
+func (c *ending) Err() error {
+	if c.asked > 0 {
+		c.asked--
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// A thread for each wait would end the process at the ten thousandth. Waits that are given up, others that go on, and streams
+// of another backend that wait share few.
+func TestWaitsTakeFewThreads(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	threads := pprof.Lookup("threadcreate")
+	few := func(t *testing.T, what string, before int) {
+		t.Helper()
+		if n := threads.Count() - before; n > 16 {
+			t.Fatalf("%s: %d threads", what, n)
+		}
+	}
+	inEachTier(t, func(name string, p place) {
+		t.Run(name, func(t *testing.T) {
+			d, err := hal.OpenWith(t.Context(), p.backend, p.ordinal)
+			ok(t, err)
+			other, err := hal.OpenWith(t.Context(), host.New(host.Options{Discrete: 1}), 1)
+			ok(t, err)
+			s, err := d.NewStream(hal.StreamOptions{})
+			ok(t, err)
+			w, err := other.NewStream(hal.StreamOptions{})
+			ok(t, err)
+			m, err := d.Alloc(hal.KindDevice, 64, 0)
+			ok(t, err)
+			g, err := s.Gate()
+			ok(t, err)
+			ok(t, s.Fill(m.All(), hal.Zero))
+			mark, err := s.Mark()
+			ok(t, err)
+			before, goroutines := threads.Count(), runtime.NumGoroutine()
+			for what, wait := range map[string]func() error{
+				"mark":   func() error { return mark.Sync(&ending{gone, 1}) },
+				"stream": func() error { return s.Sync(&ending{gone, 2}) },
+			} {
+				for range 100_000 {
+					if err := wait(); !errors.Is(err, hal.ErrNotReady) {
+						t.Fatal(what, err)
+					}
+				}
+				few(t, what, before)
+			}
+			const n = 10_000
+			for range n {
+				ok(t, w.Follow(s))
+			}
+			few(t, "streams", before)
+			if more := runtime.NumGoroutine() - goroutines; more > 16 {
+				t.Fatalf("%d goroutines", more)
+			}
+			var waiting, over sync.WaitGroup
+			for range n {
+				x, err := s.Mark()
+				ok(t, err)
+				waiting.Add(1)
+				over.Go(func() {
+					defer x.Release()
+					waiting.Done()
+					if err := x.Sync(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			waiting.Wait()
+			runtime.Gosched()
+			few(t, "marks", before)
+			ok(t, g.Open())
+			over.Wait()
+			ok(t, w.Sync(context.Background()))
+			few(t, "end", before)
+			mark.Release()
+			closeAll(t, m, s, w, d, other)
+		})
+	})
+}
