@@ -79,7 +79,7 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 		return err
 	}
 	defer s.dev.end()
-	b := bridge{dst: dstStream, src: srcStream, piece: acrossPiece(dst.Len)}
+	b := passage{dst: dstStream, src: srcStream, piece: acrossPiece(dst.Len)}
 	if done, err := b.inPlace(dst, src); done {
 		return err
 	}
@@ -91,8 +91,8 @@ func acrossPiece(n uint64) uint64 {
 	return min(max((n/8+unit-1)/unit*unit, acrossLeast), acrossMost, n)
 }
 
-// bridge is one copy between devices that do not reach each other.
-type bridge struct {
+// passage is one copy between devices that do not reach each other.
+type passage struct {
 	dst, src *Stream
 	piece    uint64 // bytes
 	block    *block
@@ -100,13 +100,13 @@ type bridge struct {
 }
 
 // loops reports whether a staged copy of n bytes fills pieces again, so that the source has to wait for the destination.
-func (b *bridge) loops(n uint64) bool { return n > acrossPieces*b.piece }
+func (b *passage) loops(n uint64) bool { return n > acrossPieces*b.piece }
 
 // inPlace copies in one leg if the host can touch one of the memories, and reports whether it has taken the copy on.
 //
 // The source's stream then waits for all that the destination's has been given. In a short staged copy it does not, and
 // others may use it as well, so that is left staged unless the destination is idle.
-func (b *bridge) inPlace(dst, src Region) (taken bool, err error) {
+func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 	if !dst.Mem.s.enter() {
 		return false, nil // as the staged copy will say
 	}
@@ -133,7 +133,7 @@ func (b *bridge) inPlace(dst, src Region) (taken bool, err error) {
 }
 
 // copyIn lets the destination read the source's memory as host memory.
-func (b *bridge) copyIn(dst, src Region) error {
+func (b *passage) copyIn(dst, src Region) error {
 	if err := b.dst.Follow(b.src); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (b *bridge) copyIn(dst, src Region) error {
 
 // copyOut lets the source write the destination's memory as host memory. idle says that the destination has no work
 // to wait for.
-func (b *bridge) copyOut(dst, src Region, idle bool) error {
+func (b *passage) copyOut(dst, src Region, idle bool) error {
 	if !idle {
 		if err := b.src.Follow(b.dst); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (r *Region) host() []byte {
 }
 
 // staged copies in two legs, through a block of host memory.
-func (b *bridge) staged(dst, src Region) error {
+func (b *passage) staged(dst, src Region) error {
 	c := b.dst.s.dev.crossingFrom(b.src.s.dev)
 	b.block = c.take(b.dst, b.src, min(dst.Len, acrossPieces*b.piece), b.loops(dst.Len))
 	last, err := b.passAll(dst, src)
@@ -202,7 +202,7 @@ func (b *bridge) staged(dst, src Region) error {
 }
 
 // passAll passes one piece after the other, and returns the place of the one that was passed last.
-func (b *bridge) passAll(dst, src Region) (last int, err error) {
+func (b *passage) passAll(dst, src Region) (last int, err error) {
 	if m := b.block.read; m != nil {
 		if err := b.reuse(m); err != nil {
 			return 0, err
@@ -219,7 +219,7 @@ func (b *bridge) passAll(dst, src Region) (last int, err error) {
 }
 
 // reuse makes the source wait until the destination has read what the memory held.
-func (b *bridge) reuse(read *Mark) error {
+func (b *passage) reuse(read *Mark) error {
 	err := b.src.WaitMark(read)
 	if err == nil && !b.block.ordered.out {
 		err = read.Sync(context.Background())
@@ -228,7 +228,7 @@ func (b *bridge) reuse(read *Mark) error {
 }
 
 // pass takes one piece from src to dst through the i-th part of the memory.
-func (b *bridge) pass(i int, dst, src Region) error {
+func (b *passage) pass(i int, dst, src Region) error {
 	at := uint64(i) * b.piece
 	bytes := b.block.bytes[at : at+dst.Len]
 	if m := b.read[i]; m != nil {

@@ -24,9 +24,10 @@ type Mark struct {
 
 	// round counts records, and only the one holder that makes one changes it. ended is the latest round whose end is
 	// known, and err how it ended: it is written before ended is.
-	round uint64
-	ended atomic.Uint64
-	err   error
+	round   uint64
+	bridges uint64 // of the stream, that were made before
+	ended   atomic.Uint64
+	err     error
 
 	users atomic.Int64 // references; 1 while the mark is spare, which saves counting
 
@@ -35,7 +36,8 @@ type Mark struct {
 	polled  int           // place in dev.watch.marks
 	over    chan struct{} // closed at the end of the round; nil until somebody waits for it
 	waiters int           // at over
-	fns     []func(error) // to be called at the end of the round by who watches
+	gates   []*bridge     // to be opened at the end of the round, by who finds it
+	fns     []func(error) // to be called at the end of the round, by who watches
 }
 
 // Mark records the work that the stream has been given so far.
@@ -65,7 +67,7 @@ func (s *streamState) record(m *Mark) error {
 	if err := s.drv.Record(m.drv); err != nil {
 		return s.dev.check(err)
 	}
-	m.stream, m.err = s, nil
+	m.stream, m.bridges, m.err = s, s.over.made.Load(), nil
 	m.round++
 	return nil
 }
@@ -121,13 +123,17 @@ func (m *Mark) Done() (bool, error) {
 // settle notes how the marked work has ended, unless that is known, and wakes those who wait.
 func (m *Mark) settle(err error) {
 	m.mu.Lock()
-	m.settleLocked(err)
+	gates := m.finish(err)
 	m.mu.Unlock()
+	for _, b := range gates {
+		b.open()
+	}
 }
 
-func (m *Mark) settleLocked(err error) {
+// finish is settle with m.mu held. The caller opens the gates without it.
+func (m *Mark) finish(err error) []*bridge {
 	if m.known() {
-		return
+		return nil
 	}
 	m.err = m.dev.check(err)
 	m.ended.Store(m.round)
@@ -136,6 +142,9 @@ func (m *Mark) settleLocked(err error) {
 		m.over = nil
 	}
 	m.waiters = 0
+	gates := m.gates
+	m.gates = nil
+	return gates
 }
 
 // Sync waits until the marked work has finished, and returns its error if it failed. When ctx ends first the error is
@@ -147,7 +156,11 @@ func (m *Mark) Sync(ctx context.Context) error {
 
 // wait is Sync, and reports whether the work has finished.
 func (m *Mark) wait(ctx context.Context, op string) (over bool, err error) {
-	if m.known() || ctx.Done() == nil && m.dev.watch.inline(m) {
+	if m.known() {
+		return true, m.err
+	}
+	m.stream.over.help(ctx, m.bridges)
+	if ctx.Done() == nil && m.dev.watch.inline(m) {
 		return true, m.err
 	}
 	if ctx.Err() != nil {
@@ -192,7 +205,7 @@ func (m *Mark) wait(ctx context.Context, op string) (over bool, err error) {
 func (m *Mark) OnDone(fn func(error)) {
 	m.mu.Lock()
 	m.fns = append(m.fns, fn)
-	m.dev.watch.add(m)
+	m.dev.watch.poll(m)
 	m.mu.Unlock()
 }
 
@@ -237,16 +250,7 @@ func (s *Stream) WaitMark(m *Mark) error {
 		_ = m.Sync(context.Background())
 		return nil
 	}
-	g, err := st.gate()
-	if err != nil {
-		return err
-	}
-	st.stay()
-	m.OnDone(func(error) {
-		_ = g.Open()
-		st.end()
-	})
-	return nil
+	return st.bridge(m)
 }
 
 // marks are a device's. They are guarded by the device's lock.

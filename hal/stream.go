@@ -23,6 +23,7 @@ type streamState struct {
 	dev  *deviceState
 	drv  driver.Stream
 	held holds
+	over bridges
 	seen atomic.Pointer[exposure] // that the stream was last found to use by its bytes
 
 	outside   bool   // adopted: the program's own work may keep it busy for ever
@@ -308,6 +309,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 
 func (st *streamState) sync(ctx context.Context, op string) error {
 	upTo := st.held.mark()
+	st.over.help(ctx, st.over.made.Load())
 	if w := &st.dev.watch; ctx.Done() == nil && w.sit() {
 		err := st.drv.Sync()
 		if err != nil {

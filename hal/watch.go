@@ -63,20 +63,26 @@ func (w *watch) inline(m *Mark) bool {
 	}
 	defer m.dev.asks.leave()
 	m.mu.Lock()
-	if m.watched != unwatched {
+	was := m.watched
+	if was == blocking {
 		m.mu.Unlock()
 		return false
 	}
+	if was == inTurn {
+		w.strike(m)
+	}
 	m.watched = blocking
 	m.mu.Unlock()
-	err := waited(m.drv)
+	m.settle(waited(m.drv))
 	m.mu.Lock()
-	m.settleLocked(err)
 	m.watched = unwatched
 	if len(m.fns) > 0 {
-		w.enlist(m)
+		w.poll(m)
 	}
 	m.mu.Unlock()
+	if was == inTurn {
+		m.Release() // the list's
+	}
 	return true
 }
 
@@ -85,29 +91,43 @@ func (w *watch) add(m *Mark) {
 	if m.watched != unwatched {
 		return
 	}
-	if m.known() || !w.sit() {
+	m.Retain()
+	if !w.start(m) {
 		w.enlist(m)
-		return
+	}
+}
+
+// poll has m asked in turn, if nobody watches it; m.mu is held.
+func (w *watch) poll(m *Mark) {
+	if m.watched == unwatched {
+		m.Retain()
+		w.enlist(m)
+	}
+}
+
+// start has a goroutine block for m, which takes over a reference, and reports whether it has; m.mu is held.
+func (w *watch) start(m *Mark) bool {
+	if m.known() || !w.sit() {
+		return false
 	}
 	if !m.dev.asks.enter() {
 		w.rise()
-		w.enlist(m)
-		return
+		return false
 	}
 	m.watched = blocking
-	m.Retain()
 	w.mu.Lock()
 	w.blocks++
 	w.mu.Unlock()
 	go w.block(m)
+	return true
 }
 
 // block waits for m in the driver's call.
 func (w *watch) block(m *Mark) {
 	err := waited(m.drv)
 	w.rise()
+	m.settle(err)
 	m.mu.Lock()
-	m.settleLocked(err)
 	m.watched = unwatched
 	fns := m.fns
 	m.fns = nil
@@ -128,10 +148,9 @@ func (m *Mark) tell(fns []func(error)) {
 	m.Release()
 }
 
-// enlist has m asked in turn; m.mu is held.
+// enlist has m asked in turn, with a reference of the caller's; m.mu is held.
 func (w *watch) enlist(m *Mark) {
 	m.watched = inTurn
-	m.Retain()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.polled = len(w.marks)
@@ -167,7 +186,7 @@ func (w *watch) strike(m *Mark) {
 
 // unused takes m off the list if nobody waits for it, and reports whether it has; m.mu is held.
 func (w *watch) unused(m *Mark) bool {
-	if m.watched != inTurn || m.waiters > 0 || len(m.fns) > 0 {
+	if m.watched != inTurn || m.waiters > 0 || len(m.gates) > 0 || len(m.fns) > 0 {
 		return false
 	}
 	w.strike(m)
@@ -230,13 +249,22 @@ func (w *watch) sweep() (ended int) {
 	return ended
 }
 
-// ask ends the watch of m if its work is done, and returns how many that are.
+// ask ends the watch of m if its work is done, and returns how many that are. If not, and another call may block, one does for m.
 func (w *watch) ask(m *Mark) int {
-	if done, _ := m.Done(); !done {
+	done, _ := m.Done()
+	if !done && w.blocked.Load() >= watchBlocked {
 		return 0
 	}
 	m.mu.Lock()
 	if m.watched != inTurn {
+		m.mu.Unlock()
+		return 0
+	}
+	if !done {
+		w.strike(m)
+		if !w.start(m) {
+			w.enlist(m)
+		}
 		m.mu.Unlock()
 		return 0
 	}

@@ -1,0 +1,101 @@
+package hal
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// bridge is a stream's wait for work of another backend: a gate that is opened when the work has ended.
+type bridge struct {
+	stream *streamState
+	mark   *Mark // with a reference, until the gate is opened
+	gate   driver.Gate
+	nth    uint64 // of the stream's
+
+	prev, next *bridge // in the stream's list, nil once the gate is opened
+}
+
+// bridges are the waits of a stream whose gates are shut. Whoever synchronises with the stream waits for their marks itself and opens
+// them, which is quicker than to be woken through two other goroutines.
+type bridges struct {
+	made atomic.Uint64
+	shut atomic.Int64
+
+	mu   sync.Mutex
+	list bridge // head, in order
+}
+
+// bridge makes later work of the stream wait for the mark.
+func (st *streamState) bridge(m *Mark) error {
+	g, err := st.gate()
+	if err != nil {
+		return err
+	}
+	b := &bridge{stream: st, mark: m, gate: g}
+	m.Retain()
+	st.stay()
+	o := &st.over
+	o.shut.Add(1)
+	o.mu.Lock()
+	head := &o.list
+	if head.next == nil {
+		head.prev, head.next = head, head
+	}
+	b.nth = o.made.Add(1)
+	b.prev, b.next = head.prev, head
+	b.prev.next, head.prev = b, b
+	o.mu.Unlock()
+	m.mu.Lock()
+	known := m.known()
+	if !known {
+		m.gates = append(m.gates, b)
+		m.dev.watch.poll(m)
+	}
+	m.mu.Unlock()
+	if known {
+		b.open()
+	}
+	return nil
+}
+
+// open opens the gate, once.
+func (b *bridge) open() {
+	o := &b.stream.over
+	o.mu.Lock()
+	first := b.next != nil
+	if first {
+		b.prev.next, b.next.prev = b.next, b.prev
+		b.prev, b.next = nil, nil
+	}
+	o.mu.Unlock()
+	if !first {
+		return
+	}
+	_ = b.gate.Open() // a failure of the marked work is reported where that is asked for
+	o.shut.Add(-1)
+	b.stream.end()
+	b.mark.Release()
+}
+
+// help opens the gates of the first bridges that were made, until ctx ends.
+func (o *bridges) help(ctx context.Context, made uint64) {
+	for o.shut.Load() > 0 {
+		o.mu.Lock()
+		b := o.list.next
+		if b == nil || b == &o.list || b.nth > made {
+			o.mu.Unlock()
+			return
+		}
+		b.mark.Retain()
+		o.mu.Unlock()
+		over, _ := b.mark.wait(ctx, "help")
+		b.mark.Release()
+		if !over {
+			return
+		}
+		b.open()
+	}
+}
