@@ -18,7 +18,7 @@ const (
 )
 
 // CopyAcross copies src to dst, which is as long, between devices that may know nothing of each
-// other. It does not wait. The copy follows the work that both streams have been given so far; work
+// other. It waits in two cases only, below. The copy follows the work that both streams have been given so far; work
 // that dstStream is given later sees the result, and work that srcStream is given later runs after src has
 // been read.
 //
@@ -27,8 +27,8 @@ const (
 // the bytes pass through three pieces of host memory of 4 MiB at most, so that both legs run at once. That memory is
 // page-locked for both devices as far as they offer it, and up to 12 MiB of it are kept for later copies between the
 // two devices in this direction, until [Device.Reclaim] or until either is closed or runs out of memory. A device that
-// takes host memory in no stream's order (no CapPageableOrder), and finds none page-locked, is the one case in which the
-// call waits: for the other device, piece by piece.
+// takes host memory in no stream's order (no CapPageableOrder), and finds none page-locked, makes the call wait for the
+// other device, piece by piece. So does a device without CapGate, where [Stream.WaitMark] waits.
 //
 // After an error of a driver dst has unspecified contents.
 func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {

@@ -234,7 +234,7 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 // Close closes the device. While memory, streams, events or gates of it are open it
 // fails with ErrBusy and names them; so it does, on CUDA and HIP, while the program holds another device of the driver
 // shut by a [Gate], for which the driver might wait. It waits for work under way on objects that
-// have been closed already, and for calls under way.
+// have been closed already, for calls under way, and for the work of marks, which know afterwards how that ended.
 func (d *Device) Close() error {
 	s := d.s
 	s.mu.Lock()

@@ -19,6 +19,14 @@ import (
 func TestEventReplacedUnderQuery(t *testing.T) {
 	ctx := context.Background()
 	eb := &hooked.Backend{Backend: host.New(host.Options{Name: "ev"})}
+	inside, leave := make(chan *hooked.Event, 1), make(chan struct{})
+	var armed atomic.Bool
+	eb.Query = func(x *hooked.Event) {
+		if armed.CompareAndSwap(true, false) {
+			inside <- x
+			<-leave
+		}
+	}
 	d, err := hal.OpenWith(ctx, eb, 0)
 	require.NoError(t, err)
 	o, err := hal.OpenWith(ctx, host.New(host.Options{Name: "other"}), 0)
@@ -32,15 +40,8 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	g, err := s.Gate()
 	require.NoError(t, err)
 	require.NoError(t, s.Record(e))
-	require.NoError(t, w.Wait(e)) // across backends: a goroutine waits on the vendor's event
-	inside, leave := make(chan *hooked.Event, 1), make(chan struct{})
-	var n atomic.Int32
-	eb.Query = func(x *hooked.Event) {
-		if n.Add(1) == 1 {
-			inside <- x
-			<-leave
-		}
-	}
+	require.NoError(t, w.Wait(e)) // across backends: w is held shut until the vendor's event fires
+	armed.Store(true)
 	done := make(chan error, 1)
 	go func() { _, err := e.Query(); done <- err }()
 	x := <-inside

@@ -13,9 +13,11 @@ type watch struct {
 
 	mu      sync.Mutex
 	marks   []*Mark // that are asked in turn, with a reference for each
-	running bool    // the goroutine that asks them
 	blocks  int     // goroutines of the watch's own that block
-	kick    chan struct{}
+	asking  bool    // the timer's goroutine asks the marks
+	timer   *time.Timer
+	pause   time.Duration // that the timer was set to, at least
+	took    time.Duration // to ask all marks
 	changed signal
 }
 
@@ -38,7 +40,10 @@ const (
 	pollShare   = 3  // pauses are this many times as long as it takes to ask all
 )
 
-func (w *watch) init() { w.kick = make(chan struct{}, 1) }
+func (w *watch) init() {
+	w.timer = time.AfterFunc(time.Hour, w.tick)
+	w.timer.Stop()
+}
 
 // sit reports whether one more call of the driver's may block, and counts it until rise.
 func (w *watch) sit() bool {
@@ -155,21 +160,14 @@ func (w *watch) enlist(m *Mark) {
 	defer w.mu.Unlock()
 	m.polled = len(w.marks)
 	w.marks = append(w.marks, m)
-	if !w.running {
-		w.running = true
-		go w.run()
-		return
+	if !w.asking && (len(w.marks) == 1 || w.pause > pollSoonest) {
+		w.pause = pollSoonest
+		w.set()
 	}
-	w.hurry()
 }
 
-// hurry ends a long pause between two rounds of questions.
-func (w *watch) hurry() {
-	select {
-	case w.kick <- struct{}{}:
-	default:
-	}
-}
+// set sets the timer. Where to ask all takes long the pause is longer; w.mu is held.
+func (w *watch) set() { w.timer.Reset(max(w.pause, pollShare*w.took)) }
 
 // strike takes m off the list. Its reference there is the caller's then; m.mu is held.
 func (w *watch) strike(m *Mark) {
@@ -181,6 +179,9 @@ func (w *watch) strike(m *Mark) {
 	last.polled = m.polled
 	w.marks[n] = nil
 	w.marks = w.marks[:n]
+	if n == 0 {
+		w.timer.Stop()
+	}
 	w.mu.Unlock()
 }
 
@@ -193,36 +194,30 @@ func (w *watch) unused(m *Mark) bool {
 	return true
 }
 
-// run asks all marks, again and again until there are none.
-func (w *watch) run() {
-	timer := time.NewTimer(pollSoonest)
-	defer timer.Stop()
-	for pause := pollSoonest; ; {
-		var start time.Time
-		select {
-		case <-timer.C:
-			start = time.Now()
-			if w.sweep() > 0 {
-				pause = pollSoonest
-			} else {
-				pause = min(2*pause, pollLatest)
-			}
-		case <-w.kick:
-			if pause == pollSoonest {
-				continue
-			}
-			start, pause = time.Now(), pollSoonest
-		}
-		w.mu.Lock()
-		if len(w.marks) == 0 {
-			w.running = false
-			w.changed.broadcast()
-			w.mu.Unlock()
-			return
-		}
+// tick asks all marks, and sets the timer anew if any are left.
+func (w *watch) tick() {
+	w.mu.Lock()
+	if w.asking {
 		w.mu.Unlock()
-		timer.Reset(max(pause, pollShare*time.Since(start)))
+		return
 	}
+	w.asking = true
+	w.mu.Unlock()
+	start := time.Now()
+	ended := w.sweep()
+	w.mu.Lock()
+	w.asking = false
+	w.changed.broadcast()
+	w.took = time.Since(start)
+	if ended > 0 {
+		w.pause = pollSoonest
+	} else {
+		w.pause = min(2*w.pause, pollLatest)
+	}
+	if len(w.marks) > 0 {
+		w.set()
+	}
+	w.mu.Unlock()
 }
 
 // sweep asks each mark and returns how many were done. It goes backwards: another takes the place of one that is struck
@@ -281,13 +276,12 @@ func (w *watch) drain() {
 	for {
 		w.sweep()
 		w.mu.Lock()
-		if !w.running && w.blocks == 0 {
+		if len(w.marks) == 0 && !w.asking && w.blocks == 0 {
 			w.mu.Unlock()
 			return
 		}
 		changed := w.changed.next()
 		w.mu.Unlock()
-		w.hurry()
 		<-changed
 	}
 }
