@@ -2,6 +2,7 @@ package hal_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,60 @@ func BenchmarkCopy4Bytes(b *testing.B) {
 		}
 	}
 	require.NoError(b, s.Sync(context.Background()))
+}
+
+// BenchmarkUseByStreams uses one memory on n streams in turn.
+func BenchmarkUseByStreams(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := openHost(b, 1, 1)
+			m := newMemory(b, d, 4096)
+			streams := make([]*hal.Stream, n)
+			for i := range streams {
+				streams[i] = newStream(b, d)
+				require.NoError(b, streams[i].Use(m))
+			}
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := streams[i].Use(m); err != nil {
+					b.Fatal(err)
+				}
+				if i++; i == n {
+					i = 0
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkUseByShortStreams uses one memory on streams that are made for it, after n others.
+func BenchmarkUseByShortStreams(b *testing.B) {
+	for _, n := range []int{0, 1000, 100000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := openHost(b, 1, 1)
+			m := newMemory(b, d, 4096)
+			use := func() {
+				s, err := d.NewStream(hal.StreamOptions{})
+				if err == nil {
+					err = s.Use(m)
+				}
+				if err == nil {
+					err = s.Close()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range n {
+				use()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				use()
+			}
+		})
+	}
 }
 
 func BenchmarkRecord(b *testing.B) {

@@ -3,7 +3,6 @@ package hal
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -34,11 +33,11 @@ type memoryState struct {
 	exposed atomic.Bool  // the program has its bytes
 	kept    atomic.Int32 // marks that have not been passed, for which it stays
 
-	// last is the stream that used the memory last; first and more are all since the start.
+	// last is the stream that used the memory last, users are it and the others.
 	last  atomic.Pointer[streamState]
 	mu    sync.Mutex
-	first *streamState
-	more  *[]*streamState
+	first *streamState // while it is the only one
+	users *users       // nil while there is at most one
 }
 
 // origin is where memory came from.
@@ -239,13 +238,13 @@ func (s *memoryState) note(t *streamState) {
 	}
 	s.mu.Lock()
 	switch {
-	case s.first == nil:
+	case s.users != nil:
+		s.users.add(t)
+	case s.first == nil || s.first.gone.Load():
 		s.first = t
-	case s.first == t:
-	case s.more == nil:
-		s.more = &[]*streamState{t}
-	case !slices.Contains(*s.more, t):
-		*s.more = append(*s.more, t)
+	case s.first != t:
+		s.users = &users{list: []*streamState{s.first, t}}
+		s.first = nil
 	}
 	s.last.Store(t)
 	s.mu.Unlock()
@@ -255,17 +254,17 @@ func (s *memoryState) note(t *streamState) {
 // is what calls.
 func (s *memoryState) finish(closing bool) error {
 	// No call can be under way, nor come.
-	var users []*streamState
-	if s.first != nil {
-		users = append(users, s.first)
+	var streams []*streamState
+	switch {
+	case s.users != nil:
+		streams = s.users.list
+	case s.first != nil:
+		streams = append(streams, s.first)
 	}
-	if s.more != nil {
-		users = append(users, *s.more...)
-	}
-	s.first, s.more = nil, nil
+	s.first, s.users = nil, nil
 	s.last.Store(nil)
 	var waits []func() bool
-	for _, t := range users {
+	for _, t := range streams {
 		if w := t.pendingWork(); w != nil {
 			waits = append(waits, w)
 		}
