@@ -118,3 +118,58 @@ func BenchmarkAllocFree(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStreams is what n streams of a pool cost: one more that comes and goes, with and without Retire, and a block
+// of each in turn.
+func BenchmarkStreams(b *testing.B) {
+	for _, n := range []int{1, 100, 1000, 10000, 100000} {
+		d := openHost(b, 0, 0)
+		p, err := pool.New(d, pool.Options{})
+		require.NoError(b, err)
+		streams := make([]*hal.Stream, n)
+		cycle := func(s *hal.Stream) {
+			x, err := p.Alloc(s, hal.KindDevice, 4*kib)
+			if err == nil {
+				err = x.Free(s)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		blocks := make([]pool.Block, n)
+		for i := range streams {
+			streams[i], err = d.NewStream(hal.StreamOptions{})
+			require.NoError(b, err)
+			blocks[i] = alloc(b, p, streams[i], 4*kib)
+		}
+		for i := range streams {
+			free(b, blocks[i], streams[i])
+		}
+		b.Run(fmt.Sprintf("AllocFree/%d", n), func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				cycle(streams[i])
+				if i++; i == n {
+					i = 0
+				}
+			}
+		})
+		for _, retire := range []bool{true, false} {
+			b.Run(fmt.Sprintf("Join/%d/retire=%t", n, retire), func(b *testing.B) {
+				for b.Loop() {
+					s, err := d.NewStream(hal.StreamOptions{})
+					require.NoError(b, err)
+					cycle(s)
+					if retire {
+						require.NoError(b, p.Retire(s))
+					}
+					require.NoError(b, s.Close())
+				}
+			})
+		}
+		for _, s := range streams {
+			require.NoError(b, s.Close())
+		}
+		require.NoError(b, p.Close())
+	}
+}

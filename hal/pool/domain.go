@@ -50,7 +50,8 @@ func newDomain(stream *hal.Stream, foreign bool) *domain {
 	return d
 }
 
-// mark ends the current epoch. It returns an error of kind ErrClosed if the stream is closed.
+// mark ends the current epoch. It returns an error of kind ErrClosed if the stream is closed; if its work has finished, the
+// epoch is passed all the same.
 func (d *domain) mark() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,6 +64,10 @@ func (d *domain) mark() error {
 	e := d.epoch.Add(1) - 1
 	m, err := d.stream.Mark()
 	if err != nil {
+		if done, _ := d.stream.Idle(); done && isClosed(err) {
+			d.release()
+			d.passed.Store(e)
+		}
 		return err
 	}
 	if len(d.marks) == mostMarks {
@@ -81,14 +86,26 @@ func (d *domain) mark() error {
 	return nil
 }
 
+// closed reports whether the stream is closed.
+func (d *domain) closed() bool {
+	err := d.stream.Err()
+	return err != nil && isClosed(err)
+}
+
 // finish releases all marks, for good.
 func (d *domain) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.release()
+	d.over = true
+}
+
+// release releases all marks; d.mu is held.
+func (d *domain) release() {
 	for _, x := range d.marks {
 		x.mark.Release()
 	}
-	d.marks, d.over = nil, true
+	d.marks = nil
 }
 
 // poll finds out how far the work has come; d.mu is held.
@@ -149,48 +166,101 @@ func (d *domain) shelf(kind hal.Kind) *shelf {
 	return at.Load()
 }
 
-// table finds the domain of a stream. It never changes; a new stream makes a new table.
+// table finds the domain of a stream. To look needs no lock; to change it needs the pool's, and costs the same however many
+// there are, but that a table of another size is made from time to time.
 type table struct {
-	mask  uint64
-	slots []slot
+	slots   []atomic.Pointer[domain] // a power of two; behind a stream's own place there is no empty slot before its domain
+	used    int                      // slots that are not nil
+	streams atomic.Int64
 }
 
-type slot struct {
-	stream *hal.Stream
-	domain *domain
-}
+// removed takes the place of a domain that is gone, until there is a new table.
+var removed = new(domain)
+
+const smallestTable = 4
 
 func hash(p unsafe.Pointer, drop uint) uint64 {
 	return uint64(uintptr(p)>>drop) * 0x9e3779b97f4a7c15 >> 32
 }
 
-func newTable(domains []*domain) *table {
-	size := uint64(4)
-	for size < 2*uint64(len(domains)) {
+func newTable(streams int) *table {
+	size := smallestTable
+	for size < 4*streams {
 		size *= 2
 	}
-	t := &table{mask: size - 1, slots: make([]slot, size)}
-	for _, d := range domains {
-		i := hash(unsafe.Pointer(d.stream), 4)
-		for t.slots[i&t.mask].stream != nil {
-			i++
-		}
-		t.slots[i&t.mask] = slot{d.stream, d}
-	}
-	return t
+	return &table{slots: make([]atomic.Pointer[domain], size)}
 }
 
 // find returns the domain of a stream that is not nil, or nil.
 func (t *table) find(stream *hal.Stream) *domain {
-	i := hash(unsafe.Pointer(stream), 4)
-	for {
-		s := &t.slots[i&t.mask]
-		if s.stream == stream {
-			return s.domain
+	mask := uint64(len(t.slots) - 1)
+	for i := hash(unsafe.Pointer(stream), 4); ; i++ {
+		d := t.slots[i&mask].Load()
+		if d == nil || d.stream == stream {
+			return d
 		}
-		if s.stream == nil {
-			return nil
+	}
+}
+
+// insert adds a domain that is not there, and returns the table to go on with.
+func (t *table) insert(d *domain) *table {
+	if 2*(t.used+1) > len(t.slots) {
+		t = t.remade()
+	}
+	mask := uint64(len(t.slots) - 1)
+	i := hash(unsafe.Pointer(d.stream), 4)
+	for t.slots[i&mask].Load() != nil {
+		i++
+	}
+	t.slots[i&mask].Store(d)
+	t.used++
+	t.streams.Add(1)
+	return t
+}
+
+// remove takes a domain out, and returns the table to go on with.
+func (t *table) remove(d *domain) *table {
+	mask := uint64(len(t.slots) - 1)
+	i := hash(unsafe.Pointer(d.stream), 4)
+	for {
+		switch t.slots[i&mask].Load() {
+		case nil:
+			return t
+		case d:
+			t.slots[i&mask].Store(removed)
+			if left := int(t.streams.Add(-1)); len(t.slots) > smallestTable && 16*left < len(t.slots) {
+				return t.remade()
+			}
+			return t
 		}
 		i++
+	}
+}
+
+// remade is a table of the same domains that has room for as many.
+func (t *table) remade() *table {
+	other := newTable(int(t.streams.Load()) + 1)
+	for d := range t.all {
+		other.insert(d)
+	}
+	return other
+}
+
+// all visits the domains.
+func (t *table) all(yield func(*domain) bool) {
+	hand := 0
+	t.next(&hand, len(t.slots))(yield)
+}
+
+// next visits the domains of so many slots, from where the hand is, and moves the hand on.
+func (t *table) next(hand *int, slots int) func(yield func(*domain) bool) {
+	return func(yield func(*domain) bool) {
+		for range min(slots, len(t.slots)) {
+			d := t.slots[*hand&(len(t.slots)-1)].Load()
+			*hand++
+			if d != nil && d != removed && !yield(d) {
+				return
+			}
+		}
 	}
 }

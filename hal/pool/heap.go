@@ -23,6 +23,25 @@ type heap struct {
 	sharing sharing
 
 	misses, steals, waits uint64
+
+	hand int // of the pool's table: whom nearby visits next
+}
+
+// few is how many streams an allocation looks at for what they have finished with, before it asks the device for more: the
+// next ones each time, so that it costs the same however many there are. The table is at least a sixteenth full.
+const few = 16
+
+// nearby visits the idle domain and those of a few streams, which are all if there are no more; h.mu is held.
+func (h *heap) nearby(yield func(*domain) bool) {
+	if !yield(h.pool.idle) {
+		return
+	}
+	n := 0
+	for d := range h.pool.table.Load().next(&h.hand, 16*few) {
+		if n++; !yield(d) || n == few {
+			return
+		}
+	}
 }
 
 // parked is a block that was freed while recorded uses were under way.
@@ -93,7 +112,7 @@ func (h *heap) look(q request) (grant, bool) {
 	if g, ok := h.cut(q); ok {
 		return g, true
 	}
-	for _, d := range h.pool.everybody() {
+	for d := range h.nearby {
 		if d == own || d == h.pool.idle {
 			continue
 		}
@@ -169,11 +188,14 @@ func (h *heap) steal(d *domain, q request) *record {
 	if r := h.pop(d, q, passed); r != nil {
 		return r
 	}
-	if latest <= marked || d.mark() != nil {
+	if latest <= marked {
 		return nil
 	}
-	passed, _ = d.settled()
-	return h.pop(d, q, passed)
+	_ = d.mark()
+	if now, _ := d.settled(); now > passed {
+		return h.pop(d, q, now)
+	}
+	return nil
 }
 
 // settle takes back what has been passed since.
@@ -230,9 +252,15 @@ func (h *heap) lose(r *record, stream *hal.Stream) {
 
 // gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. Of the
 // others it gives back memory until release bytes are reached, and returns how many it gave.
+//
+// To give nothing back it looks at a few streams only: that is for an allocation that could ask the device instead.
 func (h *heap) gather(release uint64) (released uint64) {
 	h.settle()
-	for _, d := range h.pool.everybody() {
+	visit := h.pool.everybody
+	if release == 0 {
+		visit = h.nearby
+	}
+	for d := range visit {
 		s := d.shelves[h.kind-1].Load()
 		if s == nil {
 			continue
@@ -261,7 +289,8 @@ func (h *heap) gather(release uint64) (released uint64) {
 			})
 		}
 		take(finished)
-		if latest > marked && d.mark() == nil {
+		if latest > marked {
+			_ = d.mark()
 			if now, _ := d.settled(); now > finished {
 				take(now)
 			}
@@ -344,7 +373,7 @@ func (h *heap) press(q request) (grant, bool) {
 	if q.whole || h.sharing != sharingOK {
 		return h.pressWhole(q)
 	}
-	for _, d := range h.pool.everybody() {
+	for d := range h.pool.everybody {
 		h.fence(d)
 	}
 	kept := h.parked[:0]
@@ -422,7 +451,7 @@ func (h *heap) pressWhole(q request) (grant, bool) {
 		h.waits++
 		return grant{k.rec, true}, true
 	}
-	for _, d := range h.pool.everybody() {
+	for d := range h.pool.everybody {
 		if d == q.domain {
 			continue
 		}

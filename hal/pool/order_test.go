@@ -356,10 +356,58 @@ func TestChunkOfAClosedStreamGoesAtOnce(t *testing.T) {
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
 	x := alloc(t, p, s, 256)
+	shut(t, s)
 	free(t, x, s)
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
 	require.Zero(t, p.Stats().Reserved)
+}
+
+// What was freed on a stream that has been closed, and has nothing left to do, is as good as any.
+func TestWhatAClosedStreamIsDoneWithIsGivenOut(t *testing.T) {
+	for name, how := range map[string]func(p *pool.Pool, s *hal.Stream){
+		"retired": func(p *pool.Pool, s *hal.Stream) { require.ErrorIs(t, p.Retire(s), hal.ErrClosed) },
+		"not":     func(*pool.Pool, *hal.Stream) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := openHost(t, 1, 0)
+			p := newPool(t, d, pool.Options{})
+			s, err := d.NewStream(hal.StreamOptions{})
+			require.NoError(t, err)
+			x := alloc(t, p, s, 256)
+			was := region(t, x)
+			fill(t, s, x, 1)
+			finish(t, s)
+			free(t, x, s)
+			require.NoError(t, s.Close())
+			how(p, s)
+			y := alloc(t, p, newStream(t, d), 256)
+			require.True(t, overlap(was, region(t, y)))
+			require.False(t, y.Ordered())
+			require.Zero(t, p.Stats().Lost)
+			free(t, y, nil)
+		})
+	}
+}
+
+// Streams that come and go without Retire leave nothing behind.
+func TestClosedStreamsDoNotPileUp(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p := newPool(t, d, pool.Options{})
+	s := newStream(t, d)
+	live := alloc(t, p, s, 256)
+	for range 2000 {
+		brief, err := d.NewStream(hal.StreamOptions{})
+		require.NoError(t, err)
+		x := alloc(t, p, brief, 256)
+		fill(t, brief, x, 1)
+		finish(t, brief)
+		free(t, x, brief)
+		require.NoError(t, brief.Close())
+		require.LessOrEqual(t, p.Stats().Streams, 3)
+	}
+	free(t, live, s)
+	require.Equal(t, uint64(1), p.Stats().DeviceAllocs)
 }
 
 func TestUseOnAClosedStreamIsRefused(t *testing.T) {

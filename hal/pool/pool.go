@@ -2,7 +2,6 @@ package pool
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,7 +16,7 @@ type Options struct {
 
 	// MaxCached is the most bytes that the pool keeps without a use for them; 0 means no limit. It
 	// is looked at when a mebibyte, or an eighth of MaxCached if that is less, has been freed on a
-	// stream.
+	// stream; of more than 16 streams, when that has happened once for every 16 of them.
 	MaxCached uint64
 
 	// Headroom is how many bytes of the device's memory the pool leaves free for others. It needs
@@ -69,19 +68,19 @@ type Pool struct {
 	streamAlloc bool
 
 	idle  *domain
-	table atomic.Pointer[table]
-	list  atomic.Pointer[[]*domain] // idle first
+	table atomic.Pointer[table] // of the streams
 	heaps [kinds]*heap
 
 	reserved, peak atomic.Uint64 // bytes taken from the device
 	grown, dropped atomic.Uint64 // memories taken and given back
 	held           atomic.Int32  // calls of Hold under way
+	batches        atomic.Int64  // since what is unused was last added up
 	failures       atomic.Uint64
 
-	mu      sync.Mutex // guards table and list, before the heaps' locks
-	closed  bool       // also read under any heap's lock
-	sweepAt int        // number of domains at which closed streams are looked for
-	tags    tags
+	mu     sync.Mutex // guards changes of the table, before the heaps' locks
+	closed bool       // also read under any heap's lock
+	hand   int        // of the table: where closed streams are looked for next
+	tags   tags
 }
 
 var _ Allocator = (*Pool)(nil)
@@ -122,7 +121,7 @@ func New(dev *hal.Device, o Options) (*Pool, error) {
 	}
 	p := &Pool{dev: dev, opts: o, unit: max(unit, o.Alignment), batch: batchBytes,
 		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.NoStreamAlloc,
-		idle: newDomain(nil, false), sweepAt: 16}
+		idle: newDomain(nil, false)}
 	for p.unit>>p.shift > 1 {
 		p.shift++
 	}
@@ -133,7 +132,7 @@ func New(dev *hal.Device, o Options) (*Pool, error) {
 	if o.MaxCached > 0 {
 		p.batch = min(p.batch, max(o.MaxCached/8, 1))
 	}
-	p.publish([]*domain{p.idle})
+	p.table.Store(newTable(0))
 	return p, nil
 }
 
@@ -275,13 +274,16 @@ func (p *Pool) refuse(op string, b Block) error {
 
 // batched does what is due after a number of bytes has been freed in a domain.
 func (p *Pool) batched(d *domain) {
-	if len(p.everybody()) > 2 {
+	streams := p.table.Load().streams.Load()
+	if streams > 1 {
 		_ = d.mark() // for the others; without it they learn later
 	}
-	if p.opts.MaxCached > 0 {
-		if p.unused() > p.opts.MaxCached {
-			p.Trim(p.opts.MaxCached - p.opts.MaxCached/4)
-		}
+	if p.opts.MaxCached == 0 || p.batches.Add(1) <= streams/few {
+		return
+	}
+	p.batches.Store(0)
+	if p.unused() > p.opts.MaxCached {
+		p.Trim(p.opts.MaxCached - p.opts.MaxCached/4)
 	}
 }
 
@@ -519,13 +521,11 @@ func (p *Pool) took() {
 // giveBack ends a claim.
 func (p *Pool) giveBack(n uint64) { p.reserved.Add(-n) }
 
-// everybody lists the domains, the idle one first.
-func (p *Pool) everybody() []*domain { return *p.list.Load() }
-
-// publish makes a list of domains the current one; p.mu is held, or nobody else has the pool.
-func (p *Pool) publish(list []*domain) {
-	p.table.Store(newTable(list[1:]))
-	p.list.Store(&list)
+// everybody visits the domains, the idle one first.
+func (p *Pool) everybody(yield func(*domain) bool) {
+	if yield(p.idle) {
+		p.table.Load().all(yield)
+	}
 }
 
 // join returns the domain of a stream, made if need be.
@@ -538,29 +538,33 @@ func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 	if d := p.find(stream); d != nil {
 		return d, nil
 	}
-	if len(p.everybody()) >= p.sweepAt {
-		p.sweep()
-		p.sweepAt = max(16, 2*len(p.everybody()))
+	for d := range p.table.Load().next(&p.hand, sweepSlots) {
+		if done, _ := d.stream.Idle(); done && d.closed() {
+			_ = p.dissolve(d)
+		}
 	}
-	list := p.everybody()
 	d := newDomain(stream, !stream.Device().Same(p.dev))
-	p.publish(append(slices.Clone(list), d))
+	p.table.Store(p.table.Load().insert(d))
 	return d, nil
 }
 
-// sweep forgets the streams that have been closed; p.mu is held.
+// sweepSlots is how many slots of the table are looked at for streams that are closed and drained when one is added. In a
+// table of mostly such streams that finds more than are added, and elsewhere the table is as large as the others make it.
+const sweepSlots = 16
+
+// sweep forgets all streams that have been closed; p.mu is held.
 func (p *Pool) sweep() {
-	for _, d := range p.everybody()[1:] {
-		if err := d.mark(); err != nil && isClosed(err) {
+	for d := range p.table.Load().all {
+		if d.closed() {
 			_ = p.dissolve(d)
 		}
 	}
 }
 
 // Retire makes the pool forget a stream: call it before closing one. What was freed there is given out
-// elsewhere once the stream has come so far. A pool finds out by itself that a stream was closed, but
-// then cannot ask any more whether the last blocks freed on it are in use, and gives out
-// such memory only after having given the whole of it back to the device. A stream that is closed already
+// elsewhere once the stream has come so far. A pool finds out by itself that a stream was closed, and forgets it when its
+// last work has finished. If memory runs out before that, what was freed on such a stream is given out only after the whole
+// of its memory has gone back to the device. A stream that is closed already
 // is forgotten all the same, with an error of kind ErrClosed; one that the pool does not know is no error.
 func (p *Pool) Retire(stream *hal.Stream) error {
 	if stream == nil {
@@ -577,7 +581,7 @@ func (p *Pool) Retire(stream *hal.Stream) error {
 
 // dissolve removes a domain; p.mu is held. It returns why the stream's last work could not be marked.
 func (p *Pool) dissolve(d *domain) error {
-	p.publish(slices.DeleteFunc(slices.Clone(p.everybody()), func(x *domain) bool { return x == d }))
+	p.table.Store(p.table.Load().remove(d))
 	d.mu.Lock()
 	d.retired = true
 	d.mu.Unlock()
@@ -613,7 +617,7 @@ func (p *Pool) Close() error {
 	var first error
 	for _, h := range p.heaps {
 		// Work that the program itself enqueued may have been told to nobody but the pool.
-		for _, d := range p.everybody() {
+		for d := range p.everybody {
 			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil {
 				for _, c := range h.chunks {
 					_ = d.stream.Use(c.mem)
@@ -630,7 +634,7 @@ func (p *Pool) Close() error {
 			}
 		}
 	}
-	for _, d := range p.everybody() {
+	for d := range p.everybody {
 		for k := range d.shelves {
 			if s := d.shelves[k].Load(); s != nil {
 				s.dead = true
@@ -642,7 +646,7 @@ func (p *Pool) Close() error {
 		}
 		d.finish()
 	}
-	p.publish([]*domain{p.idle})
+	p.table.Store(newTable(0))
 	return first
 }
 
@@ -653,7 +657,7 @@ func (p *Pool) stop() (resume func()) {
 		h.mu.Lock()
 	}
 	var undo []func()
-	for _, d := range p.everybody() {
+	for d := range p.everybody {
 		d.mu.Lock()
 		d.retired = true // no new shelves
 		d.mu.Unlock()
@@ -671,7 +675,7 @@ func (p *Pool) stop() (resume func()) {
 		}
 	}
 	return func() {
-		for _, d := range p.everybody() {
+		for d := range p.everybody {
 			d.mu.Lock()
 			d.retired = p.closed
 			d.mu.Unlock()

@@ -36,9 +36,10 @@ func (p *Pool) Stats() Stats {
 		s.Lost += h.lost
 		h.mu.Unlock()
 	}
-	list := p.everybody()
-	sum.add(tallyOf(list))
-	s.Streams = len(list) - 1
+	for d := range p.everybody {
+		d.tally(&sum)
+	}
+	s.Streams = int(p.table.Load().streams.Load())
 	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
 	s.Blocks, s.Allocs = int(sum.blocks), sum.allocs
 	// Blocks that move between the parts meanwhile may make a sum negative.
@@ -46,18 +47,16 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-func tallyOf(list []*domain) (sum tally) {
-	for _, d := range list {
-		for k := range d.shelves {
-			if s := d.shelves[k].Load(); s != nil {
-				s.each(func(l *lane) bool {
-					sum.add(l.tally)
-					return true
-				})
-			}
+// tally adds what was given out and taken back here.
+func (d *domain) tally(sum *tally) {
+	for k := range d.shelves {
+		if s := d.shelves[k].Load(); s != nil {
+			s.each(func(l *lane) bool {
+				sum.add(l.tally)
+				return true
+			})
 		}
 	}
-	return sum
 }
 
 // unused is how many of the bytes taken from the device no live block occupies.
