@@ -1,100 +1,175 @@
 package hal
 
 import (
-	"cmp"
-	"slices"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 )
 
 // exposed are the memories whose bytes the program has. A copy may name such a memory by its bytes alone, and uses it
-// nevertheless. Programs look at few memories in this way, and at each of them once: a change copies the list, so that
-// those who look for nothing pay one load.
+// nevertheless. Those who look for nothing pay one load.
 var exposed struct {
-	mu   sync.Mutex // held to change the list
-	list atomic.Pointer[exposures]
+	mu   sync.Mutex // held to change the tree
+	tree atomic.Pointer[exposures]
 }
 
-// exposures are of memories that do not overlap, but for one that a program has adopted twice.
-type exposures struct {
-	all     []exposure // by start
-	longest uintptr    // bytes
-}
-
+// exposure is one time that a memory is exposed.
 type exposure struct {
 	start, end uintptr
 	mem        *memoryState
-	list       *exposures // that it is in
-	alone      bool       // it overlaps no other
+	rank       uint64      // random
+	over       atomic.Bool // the memory is hidden again
+	crossed    atomic.Bool // it overlaps, or did, another: a program may adopt memory twice
 }
 
 // has reports whether all of [start, end) is the exposed memory's, and nobody else's.
-func (x *exposure) has(start, end uintptr) bool { return x.alone && x.start <= start && end <= x.end }
-
-// from is the index of the first that starts at an address or behind it.
-func (l *exposures) from(at uintptr) int {
-	i, _ := slices.BinarySearchFunc(l.all, at, func(x exposure, at uintptr) int { return cmp.Compare(x.start, at) })
-	for i > 0 && l.all[i-1].start == at {
-		i--
-	}
-	return i
+func (x *exposure) has(start, end uintptr) bool {
+	return x.start <= start && end <= x.end && !x.crossed.Load() && !x.over.Load()
 }
 
-func changeExposed(change func(*exposures)) {
-	exposed.mu.Lock()
-	defer exposed.mu.Unlock()
-	l := new(exposures)
-	if old := exposed.list.Load(); old != nil {
-		l.all = slices.Clone(old.all)
+// exposures is a tree of them, in order of their starts, with the highest rank on top, so that its depth is about the logarithm
+// of their number. It never changes: who adds or removes one copies the path to it.
+type exposures struct {
+	*exposure
+	left, right *exposures
+	reach       uintptr // the greatest end in the tree
+}
+
+func (t *exposures) with(left, right *exposures) *exposures {
+	n := &exposures{exposure: t.exposure, left: left, right: right, reach: t.end}
+	for _, sub := range [...]*exposures{left, right} {
+		if sub != nil {
+			n.reach = max(n.reach, sub.reach)
+		}
 	}
-	change(l)
-	reach := uintptr(0) // of those before
-	for i := range l.all {
-		x := &l.all[i]
-		l.longest = max(l.longest, x.end-x.start)
-		x.list, x.alone = l, x.start >= reach && (i+1 == len(l.all) || x.end <= l.all[i+1].start)
-		reach = max(reach, x.end)
+	return n
+}
+
+// split parts the tree into those before x and those after it.
+func (t *exposures) split(x *exposure) (before, after *exposures) {
+	switch {
+	case t == nil:
+		return nil, nil
+	case t.before(x):
+		l, r := t.right.split(x)
+		return t.with(t.left, l), r
 	}
-	if len(l.all) == 0 {
-		l = nil
+	l, r := t.left.split(x)
+	return l, t.with(r, t.right)
+}
+
+// before orders exposures; those with the same start by their ranks.
+func (x *exposure) before(y *exposure) bool {
+	return x.start < y.start || x.start == y.start && x.rank < y.rank
+}
+
+func (t *exposures) insert(x *exposure) *exposures {
+	if t == nil || x.rank > t.rank {
+		l, r := t.split(x)
+		return (&exposures{exposure: x}).with(l, r)
 	}
-	exposed.list.Store(l)
+	if t.before(x) {
+		return t.with(t.left, t.right.insert(x))
+	}
+	return t.with(t.left.insert(x), t.right)
+}
+
+// remove takes out x, which is there.
+func (t *exposures) remove(x *exposure) *exposures {
+	switch {
+	case t.exposure == x:
+		return joined(t.left, t.right)
+	case t.before(x):
+		return t.with(t.left, t.right.remove(x))
+	}
+	return t.with(t.left.remove(x), t.right)
+}
+
+// joined is a tree of two of which one comes before the other.
+func joined(l, r *exposures) *exposures {
+	switch {
+	case l == nil:
+		return r
+	case r == nil:
+		return l
+	case l.rank > r.rank:
+		return l.with(l.left, joined(l.right, r))
+	}
+	return r.with(joined(l, r.left), r.right)
+}
+
+// cross notes that x overlaps others, and they it.
+func (t *exposures) cross(x *exposure) {
+	if t == nil || t.reach <= x.start {
+		return
+	}
+	t.left.cross(x)
+	if t.start < x.end {
+		if t.end > x.start {
+			t.crossed.Store(true)
+			x.crossed.Store(true)
+		}
+		t.right.cross(x)
+	}
+}
+
+// note remembers that the stream uses those of which bytes are in [start, end).
+func (t *exposures) note(st *streamState, start, end uintptr) {
+	if t == nil || t.reach <= start {
+		return
+	}
+	t.left.note(st, start, end)
+	if t.start >= end {
+		return
+	}
+	if t.end > start && t.mem.enter() {
+		t.mem.note(st)
+		t.mem.leave()
+		st.seen.Store(t.exposure)
+	}
+	t.right.note(st, start, end)
 }
 
 // expose notes that the program has the memory's bytes. The caller is inside the memory, which is not freed meanwhile.
 func (s *memoryState) expose(p unsafe.Pointer) {
-	if s.exposed.Load() || s.exposed.Swap(true) {
+	if s.exposed.Load() != nil {
 		return
 	}
-	x := exposure{start: uintptr(p), end: uintptr(p) + uintptr(s.size), mem: s}
-	changeExposed(func(l *exposures) { l.all = slices.Insert(l.all, l.from(x.start), x) })
+	exposed.mu.Lock()
+	defer exposed.mu.Unlock()
+	if s.exposed.Load() != nil {
+		return
+	}
+	x := &exposure{start: uintptr(p), end: uintptr(p) + uintptr(s.size), mem: s, rank: rand.Uint64()}
+	tree := exposed.tree.Load()
+	tree.cross(x)
+	exposed.tree.Store(tree.insert(x))
+	s.exposed.Store(x)
 }
 
 // hide is the opposite of expose, before the addresses may be someone else's.
 func (s *memoryState) hide() {
-	if s.exposed.Load() && s.exposed.Swap(false) {
-		changeExposed(func(l *exposures) {
-			l.all = slices.DeleteFunc(l.all, func(x exposure) bool { return x.mem == s })
-		})
+	if s.exposed.Load() == nil {
+		return
+	}
+	exposed.mu.Lock()
+	defer exposed.mu.Unlock()
+	if x := s.exposed.Swap(nil); x != nil {
+		x.over.Store(true)
+		exposed.tree.Store(exposed.tree.Load().remove(x))
 	}
 }
 
 // noteBytes remembers that the stream is about to use n bytes of the host's, which may be those of a memory.
 func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
-	l := exposed.list.Load()
-	if l == nil {
+	t := exposed.tree.Load()
+	if t == nil {
 		return
 	}
 	start, end := uintptr(p), uintptr(p)+uintptr(n)
-	if x := st.seen.Load(); x != nil && x.list == l && x.has(start, end) && x.mem.last.Load() == st && !x.mem.closed() {
+	if x := st.seen.Load(); x != nil && x.has(start, end) && x.mem.last.Load() == st && !x.mem.closed() {
 		return // as the last time
 	}
-	for i := l.from(start - min(start, l.longest)); i < len(l.all) && l.all[i].start < end; i++ {
-		if x := &l.all[i]; x.end > start && x.mem.enter() {
-			x.mem.note(st)
-			x.mem.leave()
-			st.seen.Store(x)
-		}
-	}
+	t.note(st, start, end)
 }

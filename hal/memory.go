@@ -30,8 +30,8 @@ type memoryState struct {
 	mapped    atomic.Bool
 	extra     *extra // nil if there is nothing
 
-	exposed atomic.Bool  // the program has its bytes
-	kept    atomic.Int32 // marks that have not been passed, for which it stays
+	exposed atomic.Pointer[exposure] // the program has its bytes
+	kept    atomic.Int32             // marks that have not been passed, for which it stays
 
 	// last is the stream that used the memory last, users are it and the others.
 	last  atomic.Pointer[streamState]
