@@ -127,7 +127,7 @@ func orderOfChecks(t *T) {
 	t.must(closed.Close(), "close")
 	m, gone := t.filled(t.dev, t.random(64)), t.memory(t.dev, hal.KindDevice, 64)
 	t.must(gone.Close(), "close")
-	foreign := t.filled(t.Open(), t.random(64))
+	foreign := t.filled(t.separate(), t.random(64))
 	b := make([]byte, 8)
 	for _, c := range []struct {
 		kind error
@@ -158,7 +158,7 @@ func failedCallHasNoEffect(t *T) {
 	e, never := t.event(t.dev, false), t.event(t.dev, false)
 	t.must(s.Record(e), "record")
 	t.sync(s)
-	foreign := t.event(t.Open(), false)
+	foreign := t.event(t.separate(), false)
 	calls := []func() error{
 		func() error { return s.CopyOut(host, m.Region(32, 64)) },
 		func() error { return s.CopyOut(host[:32], m.Region(1<<63, 32)) },

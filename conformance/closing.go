@@ -74,7 +74,7 @@ func (t *T) badCalls() []badCall {
 	m := t.filled(t.dev, t.random(64))
 	gone := t.memory(t.dev, hal.KindDevice, 64)
 	t.must(gone.Close(), "close")
-	foreign := t.filled(t.Open(), t.random(64))
+	foreign := t.filled(t.separate(), t.random(64))
 	ended, cancel := context.WithCancel(t.ctx)
 	cancel()
 	alloc := func(size, align uint64) error { _, err := t.dev.Alloc(hal.KindDevice, size, align); return err }

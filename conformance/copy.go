@@ -337,7 +337,7 @@ func wrongDevice(t *T) {
 	if t.p.Peer != nil {
 		others = append(others, t.openWith("the peer", t.p.Peer))
 	}
-	others = append(others, t.Open())
+	others = append(others, t.separate())
 	for _, d := range others {
 		o := t.filled(d, t.random(64))
 		e := t.event(d, false)

@@ -39,7 +39,7 @@ type Harness struct {
 	Match string
 
 	// Backend is the backend that Open opens a device of. Nil means the registered one that the device
-	// names; if there is none, checks of enumeration are skipped.
+	// names; if there is none, checks of enumeration are skipped, and those that need a device of their own.
 	Backend driver.Backend
 
 	// VendorCodes returns every status that the vendor's interface defines, with what the backend makes

@@ -180,7 +180,7 @@ func closeEventPending(t *T) {
 }
 
 func closeEverythingInFlight(t *T) {
-	d := t.Open()
+	d := t.separate()
 	m, s, e := t.memory(d, hal.KindDevice, 4096), t.stream(d), t.event(d, false)
 	g := t.shut(s)
 	out := t.hostBytes(4096)

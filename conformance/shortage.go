@@ -137,7 +137,7 @@ func everyNthCallFails(t *T) {
 		if n > 0 {
 			f.FailCall(n)
 		}
-		d, err := t.p.Open(t.ctx)
+		d, err := t.openSeparate(t.ctx)
 		if err != nil {
 			t.want(n > 0, "open: %v", err)
 			t.wantVendor(err, n)

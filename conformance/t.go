@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // T is what a check runs with. It does for a check what testing.T does for a test, so that assertions of
@@ -119,8 +120,24 @@ func (t *T) openWith(what string, open func(context.Context) (*hal.Device, error
 	return d
 }
 
-// Open returns one more handle on the device under test, closed at the end of the check.
+// Open returns one more handle on the device under test, closed at the end of the check. If Harness.Open takes the backend that
+// it took before, both share the device.
 func (t *T) Open() *hal.Device { return t.openWith("the device", t.p.Open) }
+
+// separate opens the device under test once more, as another device: no handle shares it, and its streams and memory are foreign to
+// those of the first. It closes at the end of the check.
+func (t *T) separate() *hal.Device { return t.openWith("the device once more", t.openSeparate) }
+
+func (t *T) openSeparate(ctx context.Context) (*hal.Device, error) {
+	b := t.backend()
+	if b == nil {
+		t.Skipf("backend %q is not registered, and Harness.Backend is nil", t.dev.Info().Backend)
+	}
+	return hal.OpenWith(ctx, &another{b}, t.dev.Info().Ordinal)
+}
+
+// another is a backend that is equal to no other.
+type another struct{ driver.Backend }
 
 // Dev is the device under test.
 func (t *T) Dev() *hal.Device { return t.dev }

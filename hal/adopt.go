@@ -46,7 +46,7 @@ type Foreign struct {
 func (d *Device) Adopt(f Foreign) (*Memory, error) {
 	const op = "adopt"
 	s := d.s
-	if err := s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -92,7 +92,7 @@ func (d *Device) Adopt(f Foreign) (*Memory, error) {
 func (d *Device) AdoptStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "adopt a stream"
 	s := d.s
-	if err := s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -117,7 +117,7 @@ func (d *Device) AdoptStream(handle uintptr, release func()) (*Stream, error) {
 func (d *Device) Query(ptr uintptr) (PointerInfo, error) {
 	const op = "query a pointer"
 	s := d.s
-	if err := s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return PointerInfo{}, err
 	}
 	defer s.end()

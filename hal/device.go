@@ -8,33 +8,42 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
-	"weak"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Device is an open device. Handles on the same hardware are independent of each other.
+// Device is a handle on an open device. All handles that [Open] returns for one device share it: streams of one work with
+// memory of another. Each is closed by itself, and the last one closes the device.
 type Device struct {
 	s       *deviceState
+	h       *holder
 	cleanup runtime.Cleanup
 }
 
-// deviceState is what children refer to, so that a Device nobody holds is noticed.
+// holder is what a handle has open, apart from the Device so that one nobody holds is noticed.
+type holder struct {
+	dev       *deviceState
+	closed    atomic.Bool
+	children  child // list head
+	abandoned bool  // leaked while in use
+}
+
+// deviceState is the device that handles share, and what children refer to.
 type deviceState struct {
 	handle
-	drv  driver.Device
-	info Info
-	self weak.Pointer[Device] // the handle that the program was given
-	lost atomic.Pointer[Error]
+	drv    driver.Device
+	info   Info
+	key    deviceKey
+	common *Device // the device's own handle, which no program closes
+	lost   atomic.Pointer[Error]
 
 	mu         sync.Mutex
-	held, peak uint64    // bytes
-	total      uint64    // allocations made
-	objects    int       // memory, streams and events that the vendor still has
-	none       sync.Cond // objects is 0
-	children   child     // list head
+	handles    map[*holder]struct{} // open, without the device's own
+	held, peak uint64               // bytes
+	total      uint64               // allocations made
+	objects    int                  // memory, streams and events that the vendor still has
+	none       sync.Cond            // objects is 0
 	marks      marks
-	abandoned  bool // leaked while in use
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
@@ -50,17 +59,18 @@ type deviceState struct {
 	finishedAll latch // the vendor's device is closed
 }
 
-// child is an open object in its device's list.
+// child is an open object in the list of the handle that it was made through.
 type child struct {
 	prev, next *child
+	of         *holder
 	owner      described
 }
 
 // described says what an object is, for people.
 type described interface{ describe() string }
 
-func newDevice(b driver.Backend, drv driver.Device) *Device {
-	s := &deviceState{drv: drv, info: drv.Info()}
+func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
+	s := &deviceState{drv: drv, info: drv.Info(), key: key, handles: map[*holder]struct{}{}}
 	if s.info.Backend == "" {
 		s.info.Backend = b.Name()
 	}
@@ -68,15 +78,40 @@ func newDevice(b driver.Backend, drv driver.Device) *Device {
 	if w, ok := drv.(driver.FreeWaiter); ok && w.FreeWaits() {
 		s.closeWaits.Store(true)
 	}
-	s.children.prev, s.children.next = &s.children, &s.children
 	s.none.L = &s.mu
 	s.watch.init()
 	s.transfers.init(s)
-	d := &Device{s: s}
-	s.self = weak.Make(d)
-	d.cleanup = runtime.AddCleanup(d, (*deviceState).leaked, s)
+	s.common = &Device{s: s, h: newHolder(s)}
+	return s.join()
+}
+
+func newHolder(s *deviceState) *holder {
+	h := &holder{dev: s}
+	h.children.prev, h.children.next = &h.children, &h.children
+	return h
+}
+
+// join returns a new handle, or nil if the device is closed or lost.
+func (s *deviceState) join() *Device {
+	h := newHolder(s)
+	s.mu.Lock()
+	gone := s.closed() || s.lost.Load() != nil
+	if !gone {
+		s.handles[h] = struct{}{}
+	}
+	s.mu.Unlock()
+	if gone {
+		return nil
+	}
+	d := &Device{s: s, h: h}
+	d.cleanup = runtime.AddCleanup(d, (*holder).leaked, h)
 	return d
 }
+
+// Common is the handle that belongs to the device itself. What is made through it keeps the last handle from closing, and no
+// other: it is for libraries whose objects on a device outlive the part of a program that
+// opened the device first. It is closed with the last handle, and not by Close.
+func (d *Device) Common() *Device { return d.s.common }
 
 // Info describes the device.
 func (d *Device) Info() Info { return d.s.info }
@@ -95,7 +130,7 @@ func (d *Device) Unified() bool { return d.s.info.Unified }
 // figure at any time; treat it as a hint.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
-	if err := d.s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return 0, 0, err
 	}
 	defer d.s.end()
@@ -106,7 +141,7 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 	return free, total, d.s.check(err)
 }
 
-// Usage is what a device handle has allocated.
+// Usage is what has been allocated on a device, through all its handles.
 type Usage struct {
 	Held        uint64 // bytes held now, memory waiting to be given back included
 	Peak        uint64 // the most bytes held at once
@@ -114,7 +149,7 @@ type Usage struct {
 	Pending     int    // closed objects that wait for work under way
 }
 
-// Usage returns what this handle holds.
+// Usage returns what is allocated on the device, by whatever handle.
 func (d *Device) Usage() Usage {
 	s := d.s
 	s.mu.Lock()
@@ -136,7 +171,7 @@ func (d *Device) Reaches(other *Device) bool {
 func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	const op = "alloc"
 	s := d.s
-	if err := s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer s.end()
@@ -197,7 +232,7 @@ func (s *deviceState) trim() {
 // that cannot do it of kind ErrUnsupported.
 func (d *Device) Register(b []byte) (*Memory, error) {
 	const op = "register"
-	if err := d.s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer d.s.end()
@@ -218,7 +253,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 // NewStream returns a new stream. Priorities beyond what the device has are clamped.
 func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	const op = "new stream"
-	if err := d.s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer d.s.end()
@@ -231,30 +266,55 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	return newStream(d, op, drv)
 }
 
-// Close closes the device. While memory, streams, events or gates of it are open it
-// fails with ErrBusy and names them; so it does, on CUDA and HIP, while the program holds another device of the driver
+// Close closes the handle. While memory, streams, events or gates that were made through it are open it
+// fails with ErrBusy and names them. Objects of other handles do not matter.
+//
+// The last handle on a device closes the device. It fails with ErrBusy as well while something of [Device.Common] is
+// open, and, on CUDA and HIP, while the program holds another device of the driver
 // shut by a [Gate], for which the driver might wait. It waits for work under way on objects that
-// have been closed already, for calls under way, and for the work of marks, which know afterwards how that ended.
+// have been closed already, through whatever handle, for calls under way, and for the work of marks, which know afterwards how that
+// ended. Other handles close at once.
+//
+// The handle of [Device.Common] is not closed so, but with ErrInvalidArgument refused.
 func (d *Device) Close() error {
-	s := d.s
+	if d == d.s.common {
+		return d.s.failure("close", ErrInvalidArgument, "the device's own handle is closed with the last other one")
+	}
+	err := d.s.close(d.h)
+	if d.h.closed.Load() {
+		d.cleanup.Stop()
+	}
+	return err
+}
+
+// close closes a handle, and with the last one the device.
+func (s *deviceState) close(h *holder) error {
 	s.mu.Lock()
-	if s.closed() {
+	if h.closed.Load() {
 		s.mu.Unlock()
 		return nil
 	}
-	if s.inUse() {
-		err := s.failure("close", ErrBusy, "still open: %s", s.listChildren())
+	last := len(s.handles) == 1
+	switch {
+	case s.inUse(h, last):
+		err := s.failure("close", ErrBusy, "still open: %s", s.listChildren(h, last))
 		s.mu.Unlock()
 		return err
-	}
-	if s.closeWaits.Load() && frees.held(s.frees) {
+	case last && s.closeWaits.Load() && frees.held(s.frees):
 		s.mu.Unlock()
 		return s.failure("close", ErrBusy, "the driver may wait for a gate that is shut")
+	}
+	h.closed.Store(true)
+	delete(s.handles, h)
+	if !last {
+		s.settle(h)
+		s.mu.Unlock()
+		return nil
 	}
 	s.stay() // so that it is this call that finishes, unless others are under way
 	s.handle.close()
 	s.mu.Unlock()
-	d.cleanup.Stop()
+	opened.forget(s)
 	s.closeCrossings()
 	for i := range s.copyStreams {
 		if t := s.copyStreams[i].Load(); t != nil {
@@ -270,17 +330,40 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// inUse reports whether anything of the device is open; s.mu is held.
-func (s *deviceState) inUse() bool { return s.children.next != &s.children }
+// empty reports whether nothing is open that was made through the handle; the device's mu is held.
+func (h *holder) empty() bool { return h.children.next == &h.children }
 
-func (s *deviceState) listChildren() string {
+// inUse reports whether anything keeps a handle open, which may be the last one; s.mu is held.
+func (s *deviceState) inUse(h *holder, last bool) bool {
+	return !h.empty() || last && !s.common.h.empty()
+}
+
+// settle closes a handle that was abandoned and is not in use any more; s.mu is held.
+func (s *deviceState) settle(h *holder) {
+	last := len(s.handles) == 1
+	if last {
+		for h = range s.handles { // whatever went, it may be what kept the last handle open
+		}
+	}
+	if h.abandoned && !h.closed.Load() && !s.inUse(h, last) {
+		go s.abandon(h)
+	}
+}
+
+func (s *deviceState) listChildren(h *holder, last bool) string {
 	const most = 5
 	var names []string
 	n := 0
-	for c := s.children.next; c != &s.children; c = c.next {
-		if n++; n <= most {
-			names = append(names, c.owner.describe())
+	count := func(h *holder) {
+		for c := h.children.next; c != &h.children; c = c.next {
+			if n++; n <= most {
+				names = append(names, c.owner.describe())
+			}
 		}
+	}
+	count(h)
+	if last {
+		count(s.common.h)
 	}
 	if n > most {
 		names = append(names, fmt.Sprintf("and %d more", n-most))
@@ -292,6 +375,14 @@ func (s *deviceState) finish() error {
 	s.endMarks()
 	defer s.finishedAll.open()
 	return s.drv.Close()
+}
+
+// begin begins a call on the device through the handle; s.end ends it.
+func (d *Device) begin(op string) error {
+	if d.h.closed.Load() {
+		return d.s.closedError(op)
+	}
+	return d.s.begin(op)
 }
 
 func (s *deviceState) begin(op string) error {
@@ -360,21 +451,21 @@ func (s *deviceState) links(other *deviceState, want driver.Link) bool {
 	return ok && s.info.Backend == other.info.Backend && l.Link(other.drv)&want == want
 }
 
-// enlist notes an open object of the device, which has one of the vendor's, unless the device is closed: then who closes it
-// does not know of the object, and waits for its maker.
-func (s *deviceState) enlist(c *child, owner described) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.admit(c, owner)
+// enlist notes an open object of the handle, which has one of the vendor's, unless the handle is closed: then who closes it
+// does not know of the object, and the last one waits for its maker.
+func (d *Device) enlist(c *child, owner described) bool {
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	return d.admit(c, owner)
 }
 
-// admit is enlist with s.mu held.
-func (s *deviceState) admit(c *child, owner described) bool {
-	if s.closed() {
+// admit is enlist with the device's mu held.
+func (d *Device) admit(c *child, owner described) bool {
+	if d.h.closed.Load() || d.s.closed() {
 		return false
 	}
-	s.link(c, owner)
-	s.objects++
+	d.link(c, owner)
+	d.s.objects++
 	return true
 }
 
@@ -385,28 +476,29 @@ func (s *deviceState) closedError(op string) error {
 // strike takes an object off the list, unless it is not there.
 func (s *deviceState) strike(c *child) {
 	s.mu.Lock()
-	last := s.unlink(c)
+	s.unlink(c)
 	s.mu.Unlock()
-	if last {
-		go s.abandon()
-	}
 }
 
-// link puts an object on the list; s.mu is held.
-func (s *deviceState) link(c *child, owner described) {
-	c.owner = owner
-	c.prev, c.next = s.children.prev, &s.children
-	c.prev.next, s.children.prev = c, c
+// link puts an object on the list of the handle; the device's mu is held.
+func (d *Device) link(c *child, owner described) {
+	c.owner, c.of = owner, d.h
+	head := &d.h.children
+	c.prev, c.next = head.prev, head
+	c.prev.next, head.prev = c, c
 }
 
-// unlink is strike with s.mu held. It reports whether a device that nobody holds has lost its last
-// object, and is to be abandoned.
-func (s *deviceState) unlink(c *child) (last bool) {
-	if c.next != nil {
-		c.prev.next, c.next.prev = c.next, c.prev
-		c.prev, c.next = nil, nil
+// unlink is strike with s.mu held.
+func (s *deviceState) unlink(c *child) {
+	if c.next == nil {
+		return
 	}
-	return s.abandoned && !s.inUse()
+	h := c.of
+	c.prev.next, c.next.prev = c.next, c.prev
+	c.prev, c.next, c.of = nil, nil, nil
+	if h.empty() {
+		s.settle(h)
+	}
 }
 
 // took counts an object of the vendor's.
@@ -444,12 +536,12 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 		i = 1
 	}
 	if s := d.s.copyStreams[i].Load(); s != nil {
-		if d.s.closed() {
-			return nil, d.s.failure("copy stream", ErrClosed, "the device is closed")
+		if d.h.closed.Load() || d.s.closed() {
+			return nil, d.s.closedError("copy stream")
 		}
 		return s, nil
 	}
-	if err := d.s.begin("copy stream"); err != nil {
+	if err := d.begin("copy stream"); err != nil {
 		return nil, err
 	}
 	defer d.s.end()
@@ -475,13 +567,13 @@ func (s *deviceState) ownStream() (*Stream, error) {
 		return nil, s.check(err)
 	}
 	s.objects++
-	return &Stream{s: &streamState{dev: s, drv: drv}}, nil
+	return &Stream{s: &streamState{dev: s, drv: drv}, dev: s.common}, nil
 }
 
-// Same reports whether both are the same handle.
+// Same reports whether both are handles on one device.
 func (d *Device) Same(other *Device) bool { return other != nil && d.s == other.s }
 
-// Value returns what was stored with the device handle under key, and stores what init returns if that is
+// Value returns what was stored with the device, by whatever handle, under key, and stores what init returns if that is
 // nothing yet. Libraries above keep what they know of a device there, so that it goes when the device
 // does; key is of a type of their own, as for context.Context.
 func (d *Device) Value(key any, init func() any) any {
@@ -496,7 +588,7 @@ func (d *Device) Value(key any, init func() any) any {
 // uses it has finished, or until ctx ends. It gives back what is kept for [CopyAcross] and not in use.
 func (d *Device) Reclaim(ctx context.Context) error {
 	const op = "reclaim"
-	if err := d.s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return err
 	}
 	defer d.s.end()

@@ -12,7 +12,8 @@
 // closed by its Close method, which may be called more than once and never waits for
 // work under way: the handle refuses further use at once, with [ErrClosed], and the
 // resource behind it is given back when the last work that uses it has finished. A
-// device with open children does not close; the error names them. A value that becomes
+// device with open children does not close; the error names them. Who opens a device that is open gets another
+// handle on it: each handle closes when what was made through it is closed, and the last one closes the device. A value that becomes
 // unreachable without having been closed is reported (see [SetLeakHandler]) and
 // given back.
 //

@@ -32,7 +32,7 @@ func (s *eventState) describe() string { return "event" }
 // needs CapTiming.
 func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	const op = "new event"
-	if err := d.s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer d.s.end()
@@ -40,7 +40,7 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 		return nil, d.s.failure(op, ErrUnsupported, "the device does not time events")
 	}
 	s := &eventState{dev: d.s, opts: o}
-	if !d.s.enlist(&s.child, s) {
+	if !d.enlist(&s.child, s) {
 		return nil, d.s.closedError(op)
 	}
 	e := &Event{s: s, dev: d}

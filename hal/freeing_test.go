@@ -57,12 +57,12 @@ func TestFreeThatWaits(t *testing.T) {
 func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	ctx := context.Background()
 	freed := make(chan struct{}, 10)
-	b := &hooked.Backend{Backend: host.New(host.Options{}), Free: func() { freed <- struct{}{} }}
+	b := &hooked.Backend{Backend: host.New(host.Options{Discrete: 1}), Free: func() { freed <- struct{}{} }}
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
-	same, err := hal.OpenWith(ctx, b, 0)
+	next, err := hal.OpenWith(ctx, b, 1)
 	require.NoError(t, err)
-	s, other := openStream(t, same), openStream(t, openNamed(t, "elsewhere", 0, 0))
+	s, other := openStream(t, next), openStream(t, openNamed(t, "elsewhere", 0, 0))
 	closeOne := func() {
 		m, err := d.Alloc(hal.KindDevice, 64, 0)
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	require.NoError(t, s.Sync(ctx))
 	require.NoError(t, s.Close())
 	require.NoError(t, other.Close())
-	require.NoError(t, same.Close())
+	require.NoError(t, next.Close())
 	require.NoError(t, d.Close())
 }
 

@@ -26,7 +26,7 @@ type gateState struct {
 func newGate(d *Device, drv driver.Gate) *Gate {
 	s := &gateState{dev: d.s, drv: drv}
 	d.s.mu.Lock() // the stream that it shuts keeps the device from being given back
-	d.s.link(&s.child, s)
+	d.link(&s.child, s)
 	d.s.mu.Unlock()
 	g := &Gate{s: s}
 	g.cleanup = runtime.AddCleanup(g, (*gateState).leaked, s)

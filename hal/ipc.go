@@ -207,7 +207,7 @@ func (m *Memory) Export() (Token, error) {
 func (d *Device) Import(t Token) (*Memory, error) {
 	const op = "import"
 	s := d.s
-	if err := s.begin(op); err != nil {
+	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer s.end()

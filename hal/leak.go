@@ -68,16 +68,18 @@ func (s *gateState) leaked() {
 	_ = s.open()
 }
 
-func (s *deviceState) leaked() {
+func (h *holder) leaked() {
+	s := h.dev
 	s.mu.Lock()
-	s.abandoned = true
-	open := s.inUse()
+	if h.closed.Load() {
+		s.mu.Unlock()
+		return
+	}
+	h.abandoned = true
+	s.settle(h)
 	s.mu.Unlock()
 	s.reportLeak("device")
-	if !open {
-		go s.abandon()
-	}
 }
 
-// abandon closes a device that nobody holds, after the last of its children.
-func (s *deviceState) abandon() { _ = (&Device{s: s}).Close() }
+// abandon closes a handle that nobody holds, after the last of its objects.
+func (s *deviceState) abandon(h *holder) { _ = s.close(h) }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -100,7 +102,8 @@ func Devices(ctx context.Context) ([]Info, error) {
 func Name(info Info) string { return info.Backend + ":" + strconv.Itoa(info.Ordinal) }
 
 // Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
-// its first device. Each call returns a handle of its own. The error is of kind
+// its first device. Each call returns a handle of its own; all on one device share it, its memory, its [Device.Value] and its
+// [Usage]. A device that was lost is opened anew. The error is of kind
 // ErrInvalidArgument if no such backend is known, ErrNotBuilt if it is not linked,
 // ErrUnavailable if its driver is not there, ErrOutOfRange if the number is too large.
 // DevicesVariable does not restrict Open.
@@ -116,7 +119,7 @@ func Open(ctx context.Context, name string) (*Device, error) {
 }
 
 // OpenWith opens a device of a backend that need not be registered, which is how
-// tests reach backends of their own making.
+// tests reach backends of their own making. Handles are on one device if the backends are equal, as Open says.
 func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 	if b == nil {
 		return nil, Errorf("open", ErrInvalidArgument, "nil backend")
@@ -213,20 +216,97 @@ func devicesOf(ctx context.Context, b driver.Backend) ([]Info, error) {
 	return within(ctx, "list the devices of "+b.Name(), func() ([]Info, error) { return b.Devices(ctx) }, nil)
 }
 
+// opened are the devices that are open or being opened.
+var opened = openDevices{devices: map[deviceKey]*opening{}}
+
+type openDevices struct {
+	mu      sync.Mutex
+	devices map[deviceKey]*opening
+}
+
+// deviceKey tells devices apart.
+type deviceKey struct {
+	backend driver.Backend // nil if backends of its type cannot be compared: then each handle has a device of its own
+	ordinal int
+}
+
+type opening struct {
+	done  chan struct{}
+	state *deviceState // when done is closed, nil if it failed
+}
+
+// forget lets the device be opened anew.
+func (o *openDevices) forget(s *deviceState) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if x := o.devices[s.key]; x != nil && x.state == s {
+		delete(o.devices, s.key)
+	}
+}
+
+// open returns a handle on the device, which is opened if it is not, or is lost.
 func open(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
+	if !reflect.ValueOf(b).Comparable() {
+		return openAnew(ctx, b, deviceKey{ordinal: ordinal})
+	}
+	key := deviceKey{b, ordinal}
+	for {
+		opened.mu.Lock()
+		x := opened.devices[key]
+		if x == nil {
+			x = &opening{done: make(chan struct{})}
+			opened.devices[key] = x
+			opened.mu.Unlock()
+			return x.open(ctx, key)
+		}
+		opened.mu.Unlock()
+		select {
+		case <-x.done:
+		case <-ctx.Done():
+			return nil, Interrupted("open "+b.Name(), ctx)
+		}
+		if x.state != nil {
+			if d := x.state.join(); d != nil {
+				return d, nil
+			}
+		}
+		opened.mu.Lock()
+		if opened.devices[key] == x {
+			delete(opened.devices, key)
+		}
+		opened.mu.Unlock()
+	}
+}
+
+// open opens the device for all who wait for done.
+func (x *opening) open(ctx context.Context, key deviceKey) (d *Device, err error) {
+	defer func() {
+		opened.mu.Lock()
+		defer opened.mu.Unlock()
+		if d != nil {
+			x.state = d.s
+		} else {
+			delete(opened.devices, key)
+		}
+		close(x.done)
+	}()
+	return openAnew(ctx, key.backend, key)
+}
+
+func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, error) {
 	infos, err := devicesOf(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	if ordinal >= len(infos) {
-		return nil, noSuchOrdinal(b.Name(), ordinal, len(infos))
+	if key.ordinal >= len(infos) {
+		return nil, noSuchOrdinal(b.Name(), key.ordinal, len(infos))
 	}
 	abandon := func(d driver.Device) { _ = d.Close() }
-	drv, err := within(ctx, "open "+b.Name(), func() (driver.Device, error) { return b.Open(ctx, ordinal) }, abandon)
+	drv, err := within(ctx, "open "+b.Name(), func() (driver.Device, error) { return b.Open(ctx, key.ordinal) }, abandon)
 	if err != nil {
 		return nil, err
 	}
-	return newDevice(b, drv), nil
+	return newDevice(b, drv, key), nil
 }
 
 // within runs fn and returns its result, or an error when ctx ends first; a result

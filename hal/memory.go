@@ -83,7 +83,7 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	}
 	dev := d.s
 	dev.mu.Lock()
-	admitted := dev.admit(&s.child, s)
+	admitted := d.admit(&s.child, s)
 	if admitted && from == allocated {
 		dev.held += size
 		dev.peak = max(dev.peak, dev.held)
@@ -306,7 +306,7 @@ func (s *memoryState) free(closing bool) error {
 	s.extra = nil
 	dev := s.dev
 	dev.mu.Lock()
-	last := dev.unlink(&s.child)
+	dev.unlink(&s.child)
 	if s.origin == allocated {
 		dev.held -= s.size
 	}
@@ -315,9 +315,6 @@ func (s *memoryState) free(closing bool) error {
 		dev.lose() // tell may close the device
 	}
 	dev.mu.Unlock()
-	if last {
-		go dev.abandon()
-	}
 	dev.tell(tell, apart)
 	return dev.check(err)
 }

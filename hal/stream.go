@@ -13,7 +13,7 @@ import (
 // Stream is an in-order queue of work on one device.
 type Stream struct {
 	s       *streamState
-	dev     *Device // nil in a stream of the device's own, which must not keep the handle from being found leaked
+	dev     *Device
 	cleanup runtime.Cleanup
 }
 
@@ -36,7 +36,7 @@ type streamState struct {
 // newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile.
 func newStream(d *Device, op string, drv driver.Stream) (*Stream, error) {
 	s := &streamState{dev: d.s, drv: drv}
-	if !d.s.enlist(&s.child, s) {
+	if !d.enlist(&s.child, s) {
 		_ = drv.Close()
 		return nil, d.s.closedError(op)
 	}
@@ -53,15 +53,7 @@ func (st *streamState) describe() string {
 }
 
 // Device is the device that the stream belongs to.
-func (s *Stream) Device() *Device {
-	if s.dev != nil {
-		return s.dev
-	}
-	if d := s.s.dev.self.Value(); d != nil {
-		return d
-	}
-	return &Device{s: s.s.dev}
-}
+func (s *Stream) Device() *Device { return s.dev }
 
 // Handle is the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
 // a cl_command_queue; 0 on the host, and once the stream is closed.

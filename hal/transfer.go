@@ -6,13 +6,13 @@ import "context"
 // It is ordered with nothing else: the caller knows that no other work uses dst. If ctx ends first, src may still be
 // read until the device is idle.
 func (d *Device) Write(ctx context.Context, dst Region, src []byte) error {
-	return d.s.transfers.do(ctx, "write", func(s *Stream) error { return s.CopyIn(dst, src) })
+	return d.transfer(ctx, "write", func(s *Stream) error { return s.CopyIn(dst, src) })
 }
 
 // Read copies src to dst and returns when that is done. Like Write, it is ordered with
 // nothing else. If ctx ends first, dst may still be written to until the device is idle.
 func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
-	return d.s.transfers.do(ctx, "read", func(s *Stream) error { return s.CopyOut(dst, src) })
+	return d.transfer(ctx, "read", func(s *Stream) error { return s.CopyOut(dst, src) })
 }
 
 // transfersMost is how many calls of Read and Write copy at once; others wait for their turn.
@@ -30,12 +30,13 @@ func (t *transfers) init(s *deviceState) {
 	t.dev, t.idle = s, make(chan *Stream, transfersMost)
 }
 
-// do runs copy on a stream of its own and waits for it.
-func (t *transfers) do(ctx context.Context, op string, copy func(*Stream) error) error {
-	if err := t.dev.begin(op); err != nil {
+// transfer runs copy on a stream of its own and waits for it.
+func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) error) error {
+	if err := d.begin(op); err != nil {
 		return err
 	}
-	defer t.dev.end()
+	defer d.s.end()
+	t := &d.s.transfers
 	if ctx.Err() != nil {
 		return Interrupted(op, ctx)
 	}

@@ -18,9 +18,11 @@ type Backend interface {
 	// It honours the deadline of ctx.
 	Devices(ctx context.Context) ([]Info, error)
 
-	// Open returns a new handle on the device at that place in the list.
-	// Handles are independent: closing one leaves others on the same hardware
-	// working.
+	// Open opens the device at that place in the list. The handles that a
+	// program has on it share what Open returns; package hal calls Open again
+	// when that is being closed, or was lost. Each result is independent:
+	// closing one leaves others on the same hardware working.
+	// Programs that mean one device use one Backend, or equal ones.
 	Open(ctx context.Context, ordinal int) (Device, error)
 }
 

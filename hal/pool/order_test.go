@@ -281,6 +281,9 @@ func TestStreamsThatEnd(t *testing.T) {
 				if told {
 					require.NoError(t, p.Retire(brief))
 				}
+				if i != 50 {
+					finish(t, brief)
+				}
 				require.NoError(t, brief.Close())
 			}
 			st := p.Stats()

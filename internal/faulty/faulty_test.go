@@ -20,8 +20,9 @@ var ctx = context.Background()
 func TestLayerIsThin(t *testing.T) {
 	b := New(host.New(host.Options{Name: "layered", Discrete: 2}))
 	conformance.Run(t, conformance.Harness{
-		Open:  func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, b, 1) },
-		Short: true,
+		Open:    func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, b, 1) },
+		Backend: b,
+		Short:   true,
 	})
 	assert.Zero(t, b.Failed())
 	assert.NotZero(t, b.Calls())

@@ -42,7 +42,7 @@ func Run(t T, draw Draw, f Fleet, elements, actions int) {
 	m := &model{devs: f.Devices, streams: f.Streams, b: b, want: make([]uint16, n), place: map[*hal.Device]int{}, draw: draw}
 	m.valid = append(m.valid, make([]bool, n))
 	for _, d := range f.Devices {
-		m.place[d] = len(m.valid)
+		m.place[d.Common()] = len(m.valid)
 		m.valid = append(m.valid, make([]bool, n))
 	}
 	var done []string
@@ -107,8 +107,8 @@ func (m *model) slice(t T, lo, hi int) *buffer.Buffer[uint16] {
 // that shares the host's replica. Which of the two is decided when the device first uses the buffer.
 func (m *model) row(d *hal.Device) int {
 	for _, p := range m.b.State().Places {
-		if d != nil && p.Device == d {
-			return m.place[d]
+		if d != nil && d.Same(p.Device) {
+			return m.place[d.Common()]
 		}
 	}
 	return 0
@@ -328,7 +328,7 @@ func (m *model) check(t T) {
 	for _, p := range m.b.State().Places {
 		at := 0
 		if p.Device != nil {
-			at = m.place[p.Device]
+			at = m.place[p.Device.Common()]
 		}
 		require.Equal(t, !slices.Contains(m.valid[at], false), p.Valid, "place %d", at)
 	}
