@@ -305,7 +305,7 @@ func (b *block) lock(s *Stream, n uint64) bool {
 // own makes the block the only holder of m, which no longer counts as open in its device, nor keeps the
 // device's handle from being found leaked.
 func (b *block) own(i int, m *Memory) {
-	m.cleanup.Stop()
+	m.unwatch()
 	m.s.dev.strike(&m.s.child)
 	m.dev = nil
 	b.locked[i] = m

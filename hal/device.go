@@ -39,11 +39,13 @@ type deviceState struct {
 
 	mu         sync.Mutex
 	handles    map[*holder]struct{} // open, without the device's own
+	abandoned  bool                 // one of them was leaked
 	held, peak uint64               // bytes
 	total      uint64               // allocations made
 	objects    int                  // memory, streams and events that the vendor still has
 	none       sync.Cond            // objects is 0
 	marks      marks
+	lookouts   []*lookout // that no memory has
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
@@ -340,6 +342,9 @@ func (s *deviceState) inUse(h *holder, last bool) bool {
 
 // settle closes a handle that was abandoned and is not in use any more; s.mu is held.
 func (s *deviceState) settle(h *holder) {
+	if !s.abandoned {
+		return
+	}
 	last := len(s.handles) == 1
 	if last {
 		for h = range s.handles { // whatever went, it may be what kept the last handle open

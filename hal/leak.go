@@ -2,6 +2,7 @@ package hal
 
 import (
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -37,6 +38,33 @@ func (s *deviceState) reportLeak(object string) {
 		return
 	}
 	slog.Warn("halyard: never closed", "object", l.Object, "device", l.Device)
+}
+
+// lookout is reachable only through the Memory that has it, and goes with it. The runtime is asked once to look out for it, which
+// costs more than all else of an allocation: a Memory that is closed leaves its lookout to another.
+type lookout struct {
+	of      *sentry
+	cleanup runtime.Cleanup
+}
+
+// sentry says whose lookout it is.
+type sentry struct {
+	mem atomic.Pointer[memoryState] // nil for nobody's
+}
+
+// spareLookouts is how many lookouts a device keeps that are nobody's.
+const spareLookouts = 256
+
+func newLookout() *lookout {
+	w := &lookout{of: new(sentry)}
+	w.cleanup = runtime.AddCleanup(w, (*sentry).leaked, w.of)
+	return w
+}
+
+func (o *sentry) leaked() {
+	if s := o.mem.Load(); s != nil {
+		s.leaked()
+	}
 }
 
 // The leaked methods run on the runtime's cleanup goroutine: the vendor's calls are left to
@@ -75,7 +103,7 @@ func (h *holder) leaked() {
 		s.mu.Unlock()
 		return
 	}
-	h.abandoned = true
+	h.abandoned, s.abandoned = true, true
 	s.settle(h)
 	s.mu.Unlock()
 	s.reportLeak("device")

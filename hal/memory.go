@@ -2,7 +2,6 @@ package hal
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -14,7 +13,7 @@ import (
 type Memory struct {
 	s       *memoryState
 	dev     *Device
-	cleanup runtime.Cleanup
+	lookout *lookout // nil once it is closed
 }
 
 type memoryState struct {
@@ -81,6 +80,7 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 			d.s.closeWaits.Store(true)
 		}
 	}
+	var w *lookout
 	dev := d.s
 	dev.mu.Lock()
 	admitted := d.admit(&s.child, s)
@@ -89,14 +89,40 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 		dev.peak = max(dev.peak, dev.held)
 		dev.total++
 	}
+	if n := len(dev.lookouts); admitted && n > 0 {
+		w = dev.lookouts[n-1]
+		dev.lookouts[n-1] = nil
+		dev.lookouts = dev.lookouts[:n-1]
+	}
 	dev.mu.Unlock()
 	if !admitted {
 		_ = drv.Free()
 		return nil, dev.closedError(op)
 	}
-	m := &Memory{s: s, dev: d}
-	m.cleanup = runtime.AddCleanup(m, (*memoryState).leaked, s)
-	return m, nil
+	if w == nil {
+		w = newLookout()
+	}
+	w.of.mem.Store(s)
+	return &Memory{s: s, dev: d, lookout: w}, nil
+}
+
+// unwatch ends the look-out for a leak.
+func (m *Memory) unwatch() {
+	w, dev := m.lookout, m.s.dev
+	if w == nil {
+		return
+	}
+	m.lookout = nil
+	w.of.mem.Store(nil)
+	dev.mu.Lock()
+	if len(dev.lookouts) < spareLookouts {
+		dev.lookouts = append(dev.lookouts, w)
+		w = nil
+	}
+	dev.mu.Unlock()
+	if w != nil {
+		w.cleanup.Stop()
+	}
 }
 
 func (s *memoryState) describe() string {
@@ -194,7 +220,7 @@ func (m *Memory) CloseThen(given func()) error {
 
 // close gives the memory back, or leaves that to the last call under way.
 func (m *Memory) close(finish bool) error {
-	m.cleanup.Stop()
+	m.unwatch()
 	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {
 		return m.s.free(true)
 	}

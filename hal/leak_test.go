@@ -1,0 +1,52 @@
+package hal_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Memory is looked out for also where what looks out has served others before, and memory that was closed is not.
+func TestLeaksAmongClosedMemory(t *testing.T) {
+	leaks := make(chan hal.Leak, 1000)
+	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { leaks <- l }))
+	d := openHost(t, 1, 1)
+	closed := make([]*hal.Memory, 600) // more than are kept
+	for range 2 {
+		for i := range closed {
+			m, err := d.Alloc(hal.KindDevice, 64, 0)
+			require.NoError(t, err)
+			closed[i] = m
+		}
+		for i, m := range closed {
+			require.NoError(t, m.Close())
+			closed[i] = nil
+		}
+	}
+	for range 300 {
+		_, err := d.Alloc(hal.KindDevice, 4321, 0)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { runtime.GC(); return d.Usage().Held == 0 }, 10*time.Second, time.Millisecond)
+	require.Len(t, leaks, 300)
+	for range 300 {
+		require.Equal(t, hal.Leak{Object: "device memory of 4321 bytes", Device: "host:1"}, <-leaks)
+	}
+}
+
+func TestAllocationsOfAlloc(t *testing.T) {
+	d, err := hal.OpenWith(context.Background(), freeBackend{host.New(host.Options{})}, 0)
+	require.NoError(t, err)
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
+		m, err := d.Alloc(hal.KindDevice, 64, 0)
+		require.NoError(t, err)
+		_ = m.Close()
+	}), 2.)
+	require.NoError(t, d.Close())
+}
