@@ -32,7 +32,11 @@ func SetLeakHandler(fn func(Leak)) (previous func(Leak)) {
 }
 
 func (s *deviceState) reportLeak(object string) {
-	l := Leak{Object: object, Device: Name(s.info)}
+	ReportLeak(Leak{Object: object, Device: Name(s.info)})
+}
+
+// ReportLeak reports an object of another package as this one does its own, and gives nothing back.
+func ReportLeak(l Leak) {
 	if fn := leakHandler.Load(); fn != nil {
 		(*fn)(l)
 		return

@@ -161,6 +161,14 @@ func TestLeakedHandlesCloseTheDevice(t *testing.T) {
 	require.Eventually(t, func() bool { return b.closes.Load() == 1 }, 10*time.Second, time.Millisecond)
 }
 
+func TestReportLeak(t *testing.T) {
+	var got []hal.Leak
+	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { got = append(got, l) }))
+	l := hal.Leak{Object: "buffer of 4 bytes", Device: "host:0"}
+	hal.ReportLeak(l)
+	require.Equal(t, []hal.Leak{l}, got)
+}
+
 // A device that was lost is opened anew; its handles close for themselves.
 func TestLostDeviceIsOpenedAnew(t *testing.T) {
 	b := newOpens()
