@@ -144,7 +144,7 @@ func (s *storage) hold(c cause) error {
 
 // settleOn takes the host's memory from a device, page-locked.
 func (s *storage) settleOn(dev *hal.Device, c cause) error {
-	got, err := s.hostMemory(dev)
+	got, err := s.hostMemory(dev.Common())
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (s *storage) relocate(dev *hal.Device) *hal.Memory {
 
 // at returns the replica that the stream works on, and its memory, made if need be.
 func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
-	dev := stream.Device()
+	dev := stream.Device().Common() // replicas belong to no handle
 	for _, r := range s.devs {
 		if r.dev == dev || r.dev.Same(dev) {
 			if r.mem == nil {
@@ -412,7 +412,7 @@ const worthLocking = 64 << 10
 // lock keeps the host's replica for copies on the stream, and page-locks it where that makes a difference
 // and is worth its price. It reports whether copies touch the replica in stream order.
 func (s *storage) lock(stream *hal.Stream) (ordered bool) {
-	dev, h := stream.Device(), &s.host
+	dev, h := stream.Device().Common(), &s.host
 	if h.home != nil && stream.Use(h.home) != nil {
 		return false
 	}

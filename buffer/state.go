@@ -24,7 +24,7 @@ type State struct {
 // PlaceState describes one place.
 type PlaceState struct {
 	Place     coherence.Place
-	Device    *hal.Device // nil for the host
+	Device    *hal.Device // the common handle, nil for the host; compare it with Same
 	Allocated bool
 	Valid     bool // all of the elements are current
 }

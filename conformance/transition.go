@@ -53,7 +53,7 @@ func (x *table) state(b *bytesBuffer) coherence.State {
 	for _, p := range b.State().Places {
 		at := coherence.Host
 		for _, a := range x.actors {
-			if p.Device != nil && p.Device == a.dev {
+			if p.Device != nil && p.Device.Same(a.dev) {
 				at = a.place
 			}
 		}
