@@ -16,10 +16,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-halyard/halyard/internal/bench"
 )
 
 func main() {
@@ -120,7 +121,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := results{Date: time.Now().Format(time.DateOnly), Machine: machine(), Rounds: o.rounds, Missing: map[string]string{}}
+	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Rounds: o.rounds, Missing: map[string]string{}}
 	for round := range o.rounds {
 		for i, p := range programs {
 			if r.Missing[p.name] != "" {
@@ -150,7 +151,7 @@ func (o options) run(ctx context.Context) error {
 		_, err := io.WriteString(os.Stdout, r.markdown())
 		return err
 	}
-	return replace(o.document, r.markdown())
+	return bench.Replace(o.document, "peers", r.markdown())
 }
 
 // add runs a program once and takes its samples.
@@ -196,17 +197,4 @@ func (r *results) read(out *strings.Builder, order int) error {
 			current.Samples[key] = append(current.Samples[key], l.NS)
 		}
 	}
-}
-
-func machine() string {
-	name := runtime.GOARCH
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for l := range strings.Lines(string(text)) {
-			if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "model name" {
-				name = strings.TrimSpace(v)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/go-halyard/halyard/internal/bench"
 )
 
 // rows are the cases in the order of the table.
@@ -76,18 +75,13 @@ func (r *results) markdown() string {
 // cell is the median, and for the peers how many times Halyard's it is: of the first system in the table that copies, or
 // does not, like the peer. Where that has no figure there is no ratio.
 func (r *results) cell(p *peer, key string) string {
-	m := median(p.Samples[key])
-	text := duration(m)
+	m := bench.Summarize(p.Samples[key]).Median
+	text := bench.Duration(m)
 	i := slices.IndexFunc(r.Peers, func(other *peer) bool { return other.Shared == p.Shared })
 	if ours := r.Peers[i].Samples[key]; r.Peers[i] != p && len(ours) > 0 {
-		text += fmt.Sprintf(" (%s)", times(m/median(ours)))
+		text += fmt.Sprintf(" (%s)", times(m/bench.Summarize(ours).Median))
 	}
 	return text
-}
-
-func median(s []float64) float64 {
-	s = slices.Sorted(slices.Values(s))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 func times(x float64) string {
@@ -98,37 +92,4 @@ func times(x float64) string {
 		return fmt.Sprintf("×%.1f", x)
 	}
 	return fmt.Sprintf("×%.2g", x)
-}
-
-// duration has two significant digits.
-func duration(ns float64) string {
-	switch d := time.Duration(ns); {
-	case ns < 10:
-		return fmt.Sprintf("%.1f ns", ns)
-	case d < time.Microsecond:
-		return fmt.Sprintf("%.0f ns", ns)
-	case d < 10*time.Microsecond:
-		return fmt.Sprintf("%.1f µs", ns/1e3)
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.0f µs", ns/1e3)
-	case d < 10*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", ns/1e6)
-	}
-	return fmt.Sprintf("%.0f ms", ns/1e6)
-}
-
-const begin, end = "<!-- peers: begin -->", "<!-- peers: end -->"
-
-// replace puts text between the markers of a file.
-func replace(file, text string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := bytes.Cut(old, []byte(begin))
-	_, after, ok2 := bytes.Cut(rest, []byte(end))
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no %s and %s", file, begin, end)
-	}
-	return os.WriteFile(file, slices.Concat(before, []byte(begin+"\n"+text), []byte(end), after), 0o644)
 }

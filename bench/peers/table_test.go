@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,22 +35,5 @@ func TestBadOutputIsRefused(t *testing.T) {
 		var b strings.Builder
 		b.WriteString(text)
 		assert.Error(t, r.read(&b, 0), "%q", text)
-	}
-}
-
-func TestReplaceKeepsTheRest(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "doc.md")
-	require.NoError(t, os.WriteFile(file, []byte("a\n"+begin+"\nold\n"+end+"\nb\n"), 0o644))
-	require.NoError(t, replace(file, "new\n"))
-	got, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, "a\n"+begin+"\nnew\n"+end+"\nb\n", string(got))
-	require.NoError(t, os.WriteFile(file, []byte("a\n"), 0o644))
-	assert.ErrorContains(t, replace(file, "new"), begin)
-}
-
-func TestDurations(t *testing.T) {
-	for ns, want := range map[float64]string{0.34: "0.3 ns", 42: "42 ns", 1500: "1.5 µs", 15_000: "15 µs", 2.5e6: "2.5 ms", 3e8: "300 ms"} {
-		assert.Equal(t, want, duration(ns))
 	}
 }

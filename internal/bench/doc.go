@@ -5,5 +5,7 @@
 // a pair, and what hits one half is an outlier, which a median does not see. Who goes first changes from pair to pair. A
 // batch is so long that reading the clock does not matter.
 //
+// What other measuring programs need is here as well: lines through points, and parts of documents that are written anew.
+//
 // The package knows nothing of devices; package peer beside it has the raw calls.
 package bench

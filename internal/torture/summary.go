@@ -4,8 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -176,17 +174,4 @@ func (s *summary) markdown() string {
 		b.WriteString("\n")
 	}
 	return b.String()
-}
-
-func machine() string {
-	name := runtime.GOARCH
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for l := range strings.Lines(string(text)) {
-			if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "model name" {
-				name = strings.TrimSpace(v)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
