@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/go-halyard/halyard/internal/chart"
 )
 
 // curves are the families that are drawn, and their colors: apart for all eyes, also on gray paper by their marks.
@@ -71,102 +66,43 @@ func (r *benchRun) plot(path string) error {
 		return errors.New("--plot: nothing that is drawn was measured")
 	}
 	w, h := 2*panelWidth, vg.Length(len(rows))*panelHeight+titleHeight
-	var c interface {
-		vg.CanvasSizer
-		vg.CanvasWriterTo
-	}
-	if strings.EqualFold(filepath.Ext(path), ".png") {
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(110))}
-	} else {
-		c = vgsvg.New(w, h)
-	}
-	page := draw.New(c)
-	page.SetColor(color.White)
-	page.Fill(page.Rectangle.Path())
-	r.drawTitle(page)
-	below := draw.Crop(page, 0, 0, 0, -titleHeight)
+	page := chart.NewPage(path, w, h)
+	r.head(page)
+	below := draw.Crop(page.Canvas, 0, 0, 0, -titleHeight)
 	tiles := draw.Tiles{Rows: len(rows), Cols: 2, PadX: 14, PadY: 14, PadLeft: 8, PadRight: 14, PadBottom: 6}
 	for i, row := range plot.Align(rows, tiles, below) {
 		for j, canvas := range row {
 			rows[i][j].Draw(canvas)
 		}
 	}
-	return writeCanvas(path, c)
-}
-
-// writeCanvas writes the picture. Viewers without the font take one of the same width.
-func writeCanvas(path string, c vg.CanvasWriterTo) error {
-	var b bytes.Buffer
-	_, err := c.WriteTo(&b)
-	if err == nil {
-		text := b.Bytes()
-		if !strings.EqualFold(filepath.Ext(path), ".png") {
-			text = bytes.ReplaceAll(text, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-		}
-		err = os.WriteFile(path, text, 0o644)
-	}
-	if err != nil {
+	if err := page.Save(); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	return nil
 }
 
-// sans is the face of all text.
-func sans(size vg.Length) font.Font {
-	f := font.From(plot.DefaultFont, size)
-	f.Variant = "Sans"
-	return f
-}
-
-// drawTitle says where and when, and what the lines mean.
-func (r *benchRun) drawTitle(page draw.Canvas) {
-	style := plot.New().Title.TextStyle
-	style.XAlign, style.YAlign = draw.XLeft, draw.YTop
-	lines := []struct {
-		size vg.Length
-		text string
-	}{
-		{14, "halyard bench: copies and fills by size"},
-		{10, joinNonEmpty(", ", r.Machine, r.Date.Format("2006-01-02"), "halyard "+r.Version, r.Go)},
-		{10, "Left: rate, ours solid, the raw call dashed. Right: our time divided by the raw call's, with quartiles; 1 is as fast, below 1 is faster."},
-	}
+// head says where and when, and what the lines mean.
+func (r *benchRun) head(page *chart.Canvas) {
+	title := "halyard bench: copies and fills by size"
 	if r.Simulated {
-		lines[0].text += " (some devices are SIMULATED: their times say nothing about hardware)"
+		title += " (some devices are SIMULATED: their times say nothing about hardware)"
 	}
-	y := page.Max.Y - 8
-	for _, l := range lines {
-		style.Font = sans(l.size)
-		page.FillText(style, vg.Point{X: page.Min.X + 12, Y: y}, l.text)
-		y -= l.size * 1.5
-	}
+	page.Head(title,
+		joinNonEmpty(", ", r.Machine, r.Date.Format("2006-01-02"), "halyard "+r.Version, r.Go),
+		"Left: rate, ours solid, the raw call dashed. Right: our time divided by the raw call's, with quartiles; 1 is as fast, below 1 is faster.")
 }
 
 // panel is one of a device's two plots, nil if it has no curves.
 func (r *benchRun) panel(d deviceEntry, rate bool) (*plot.Plot, error) {
-	p := plot.New()
-	for _, s := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font} {
-		*s = sans(10)
-	}
-	for _, s := range []*font.Font{&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
-		*s = sans(8)
-	}
-	p.Title.Text = d.title()
-	if len(p.Title.Text) > 60 { // as wide as a panel
-		p.Title.TextStyle.Font = sans(7.5)
-	}
-	p.Legend.Padding, p.Legend.ThumbnailWidth = 1.5, 18
+	p := chart.NewPlot()
+	chart.SetTitle(p, d.title())
 	p.X.Label.Text = "size"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(sizeTicks), plot.TickerFunc(figureTicks)
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(sizeTicks), plot.TickerFunc(chart.Ticks)
 	p.Y.Label.Text = "our time / raw time"
 	if rate {
 		p.Y.Label.Text = "GB/s"
 	}
-	grid := plotter.NewGrid()
-	for _, s := range []*draw.LineStyle{&grid.Vertical, &grid.Horizontal} {
-		s.Color, s.Width = color.Gray{0xdd}, 0.5
-	}
-	p.Add(grid)
 	drawn := false
 	for _, c := range curves {
 		ours, raw := r.points(d.Device, c.family, rate)
@@ -270,25 +206,6 @@ func sizeTicks(low, high float64) []plot.Tick {
 			t.Label = bytesText(uint64(t.Value))
 		}
 		if t.Value >= low*0.999 && t.Value <= high*1.001 {
-			ticks = append(ticks, t)
-		}
-	}
-	return ticks
-}
-
-// figureTicks marks 1, 2 and 5 times each power of ten, with labels where there is room.
-func figureTicks(low, high float64) []plot.Tick {
-	crowded := math.Log10(high/low) > 2.5
-	var ticks []plot.Tick
-	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
-		for _, m := range []float64{1, 2, 5} {
-			t := plot.Tick{Value: m * math.Pow(10, e)}
-			if t.Value < low || t.Value > high {
-				continue
-			}
-			if m == 1 || !crowded {
-				t.Label = fmt.Sprintf("%.4g", t.Value)
-			}
 			ticks = append(ticks, t)
 		}
 	}
