@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race moving lint vet cross bench bench-docs bench-peers timeline sim torture fuzz linked nvidia-report generate check clean
+.PHONY: help run test race moving lint vet cross bench bench-docs bench-peers bench-scale timeline sim torture fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,11 @@ timeline: ## draw docs/timeline.svg anew
 
 bench-peers: ## install other systems, measure them beside Halyard and write the table of docs/performance.md
 	./bench/peers/run -document docs/performance.md -json docs/peers.json
+
+bench-scale: ## measure how costs grow with the number of things; write the table of docs/performance.md and docs/scale.svg
+	@mkdir -p bin
+	@CGO_ENABLED=0 $(GO) build -o bin/scale ./bench/scale
+	@./bin/scale -svg docs/scale.svg -document docs/performance.md
 
 TORTURE ?= 10m
 torture: ## drive everything with faults for a while (TORTURE=10m) and print what was found; simulated GPUs need a C compiler

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/bench"
+)
+
+// sample is one line that the process of a point prints: a figure, or something to know about it.
+type sample struct {
+	Series string  `json:"series,omitempty"`
+	NS     float64 `json:"ns,omitempty"`
+	Note   string  `json:"note,omitempty"`
+}
+
+// A point is measured several times, if that is quick, and the fastest counts: what else the machine does only adds.
+const (
+	enough  = 100 * time.Millisecond
+	mostRep = 25
+)
+
+// point is one curve at one N, while it is measured.
+type point struct {
+	ctx    context.Context
+	n      int
+	dev    *hal.Device
+	stream *hal.Stream
+	put    func(sample)
+	undo   []func() error // in the opposite order
+}
+
+// measure is what the process of a point does: args are the name of the curve and N.
+func measure(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) != 2 {
+		return errors.New("point needs a curve and a number")
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(out)
+	for _, c := range curves {
+		if c.name != args[0] {
+			continue
+		}
+		start := time.Now()
+		for rep := 0; rep == 0 || rep < mostRep && time.Since(start) < enough; rep++ {
+			// What cannot be printed, nobody reads.
+			if err := c.once(ctx, n, func(s sample) { _ = enc.Encode(s) }); err != nil {
+				return fmt.Errorf("%s at %d: %w", c.name, n, err)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no curve %q", args[0])
+}
+
+// once measures a point on a device of its own, closes what it made, and says if that is refused.
+func (c curve) once(ctx context.Context, n int, put func(sample)) (err error) {
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
+	if err != nil {
+		return err
+	}
+	p := &point{ctx: ctx, n: n, dev: dev, put: put}
+	p.later(dev.Close)
+	defer func() {
+		for i := len(p.undo) - 1; i >= 0; i-- {
+			err = errors.Join(err, p.undo[i]())
+		}
+	}()
+	if p.stream, err = p.newStream(); err != nil {
+		return err
+	}
+	return c.run(p)
+}
+
+// later makes fn run when the point has been measured.
+func (p *point) later(fn func() error) { p.undo = append(p.undo, fn) }
+
+func (p *point) newStream() (*hal.Stream, error) {
+	s, err := p.dev.NewStream(hal.StreamOptions{})
+	if err == nil {
+		p.later(s.Close)
+	}
+	return s, err
+}
+
+// time runs fn, which does so many operations, and reports what one took.
+func (p *point) time(series string, operations int, fn func() error) error {
+	start := time.Now()
+	if err := fn(); err != nil {
+		return fmt.Errorf("%s: %w", series, err)
+	}
+	p.took(series, time.Since(start), operations)
+	return nil
+}
+
+func (p *point) took(series string, d time.Duration, operations int) {
+	// A clock that has not moved has moved by less than one tick.
+	p.put(sample{Series: series, NS: float64(max(d, 1)) / float64(operations)})
+}
+
+// each runs fn for 0, 1, ..., n-1.
+func each(n int, fn func(i int) error) func() error {
+	return func() error {
+		for i := range n {
+			if err := fn(i); err != nil {
+				return fmt.Errorf("%d: %w", i, err)
+			}
+		}
+		return nil
+	}
+}
+
+// curve measures the points of a curve, from the smallest N on, until one takes too long.
+func (o options) curve(ctx context.Context, self string, c curve) (measured, error) {
+	got := measured{Name: c.name, What: c.what}
+	for _, s := range c.series {
+		got.Series = append(got.Series, series{Name: s.name, Most: s.most})
+	}
+	for _, n := range sizes(c.from, min(c.to, o.most)) {
+		over, err := got.add(ctx, n, o.limit, self, "point", c.name, strconv.Itoa(n))
+		if err != nil {
+			return got, err
+		}
+		if over {
+			got.Over = n
+			break
+		}
+	}
+	return got, nil
+}
+
+// add runs the process of a point and takes its samples. It reports whether the time was over before the end.
+func (m *measured) add(ctx context.Context, n int, limit time.Duration, name string, args ...string) (over bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, name, args...)
+	cmd.Env = append(os.Environ(), "HALYARD_DEBUG=", "HALYARD_TRACE=")
+	var out, why strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &why
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case limited.Err() != nil:
+		over = true
+	case err != nil:
+		first, _, _ := strings.Cut(why.String(), "\n")
+		return false, fmt.Errorf("%w: %s", err, first)
+	}
+	samples := map[string][]float64{}
+	notes := map[string]bool{}
+	for dec := json.NewDecoder(strings.NewReader(out.String())); ; {
+		var s sample
+		if err := dec.Decode(&s); err == io.EOF || over && errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		} else if err != nil {
+			return false, err
+		}
+		if s.Note == "" {
+			samples[s.Series] = append(samples[s.Series], s.NS)
+		} else if !notes[s.Note] {
+			notes[s.Note] = true
+			m.Notes = append(m.Notes, fmt.Sprintf("N = %d: %s", n, s.Note))
+		}
+	}
+	for i := range m.Series {
+		if s := samples[m.Series[i].Name]; len(s) > 0 {
+			m.Series[i].N = append(m.Series[i].N, n)
+			m.Series[i].NS = append(m.Series[i].NS, bench.Summarize(s).Min)
+		} else if !over {
+			return false, fmt.Errorf("%s at %d has no figure for %q", m.Name, n, m.Series[i].Name)
+		}
+	}
+	return over, nil
+}
+
+// sizes are 1 and 3 times the powers of ten, from the one up to the other.
+func sizes(from, to int) []int {
+	var list []int
+	for decade := 1; decade <= to; decade *= 10 {
+		for _, n := range []int{decade, 3 * decade} {
+			if n >= from && n <= to {
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
