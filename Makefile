@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race moving lint vet cross bench bench-docs bench-peers bench-scale timeline sim torture fuzz linked nvidia-report generate check clean
+.PHONY: help run test race moving lint vet cross bench bench-docs bench-peers bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,11 @@ bench-scale: ## measure how costs grow with the number of things; write the tabl
 TORTURE ?= 10m
 torture: ## drive everything with faults for a while (TORTURE=10m) and print what was found; simulated GPUs need a C compiler
 	$(GO) run -tags "$(TAGS)" ./internal/torture -for $(TORTURE)
+
+SOAK ?= 10m
+SOAK_FLAGS ?=
+soak: ## serve requests for a while (SOAK=10m, SOAK_FLAGS="-svg soak.svg -devices opencl:0") and fail if memory, goroutines or threads grow
+	$(GO) run -tags "$(TAGS)" ./internal/soak -for $(SOAK) $(SOAK_FLAGS)
 
 FUZZTIME ?= 20s
 fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s
