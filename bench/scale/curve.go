@@ -43,5 +43,5 @@ var curves = []curve{
 	{"refused", "an AcquireContext that must fail, because N leased replicas fill the budget; its deadline is 100 ms", 100, 1e5,
 		[]plan{{"call", 1}}, refused},
 	{"exposed", "N memories whose bytes the host uses", 100, 1e5, []plan{{"Bytes", 0}, {"copy in beside them", 0}, {"Close", 0}}, exposed},
-	{"several", "N buffers for one piece of work", 1, 1e4, severalPlans(), several},
+	{"several", "N buffers for one piece of work", 1, 1e5, severalPlans(), several},
 }

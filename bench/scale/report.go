@@ -38,15 +38,15 @@ type series struct {
 	NS   []float64 `json:"ns"`
 }
 
-// A series bends if its exponent is larger than expected by more than this: leaving one cache of the processor after the
-// other costs a factor of 2 in each power of ten.
-const tolerance = 0.35
+// A series bends if its exponent is larger than expected by more than this, over two powers of ten or over the last one:
+// leaving one cache of the processor after the other can cost a factor of 10 in all, and of 4 in one power.
+const twoPowers, onePower = 0.5, 0.75
 
-// exponent is how the time grows over the last two powers of ten, NaN if there are not enough points.
-func (s *series) exponent() float64 {
+// exponent is how the time grows over the last powers of ten, NaN if there are not enough points.
+func (s *series) exponent(powers float64) float64 {
 	var x, y []float64
 	for i, n := range s.N {
-		if 100*n >= s.N[len(s.N)-1] {
+		if float64(n)*math.Pow(10, powers) >= float64(s.N[len(s.N)-1]) {
 			x, y = append(x, float64(n)), append(y, s.NS[i])
 		}
 	}
@@ -56,16 +56,20 @@ func (s *series) exponent() float64 {
 	return bench.Exponent(x, y)
 }
 
-func (s *series) bends() bool { return s.exponent() > s.Most+tolerance }
+func (s *series) bends() bool {
+	return s.exponent(2) > s.Most+twoPowers || s.exponent(1) > s.Most+onePower
+}
 
 // growth is the exponent, and whether that is too much.
 func (s *series) growth() string {
-	e := s.exponent()
-	if math.IsNaN(e) {
+	e, last := s.exponent(2), s.exponent(1)
+	switch {
+	case math.IsNaN(e):
 		return "–"
-	}
-	if s.bends() {
+	case e > s.Most+twoPowers:
 		return fmt.Sprintf("N^%.2f bends", e)
+	case last > s.Most+onePower:
+		return fmt.Sprintf("N^%.2f, at last N^%.2f bends", e, last)
 	}
 	return fmt.Sprintf("N^%.2f", e)
 }
@@ -128,7 +132,7 @@ func (r *results) bent() (list []string) {
 		m := &r.Curves[i]
 		for k := range m.Series {
 			if s := &m.Series[k]; s.bends() {
-				list = append(list, fmt.Sprintf("%s, %s: N^%.2f", m.Name, s.Name, s.exponent()))
+				list = append(list, m.Name+", "+s.Name+": "+strings.TrimSuffix(s.growth(), " bends"))
 			}
 		}
 		if m.Over > 0 {

@@ -109,7 +109,8 @@ func TestBendsAreFound(t *testing.T) {
 		{grown("constant", 0, func(n float64) float64 { return 300 }), false},
 		{grown("leaves caches", 0, func(n float64) float64 { return 300 * math.Pow(2, math.Log10(n)) }), false},
 		{grown("a tree", 0, func(n float64) float64 { return 100 * math.Log2(n) }), false},
-		{grown("root", 0, math.Sqrt), true},
+		{grown("power", 0, func(n float64) float64 { return math.Pow(n, 0.7) }), true},
+		{grown("at last", 0, func(n float64) float64 { return 1000 + n*n/1e6 }), true},
 		{grown("list", 0, func(n float64) float64 { return 300 + n/10 }), true},
 		{grown("list of all, in one call", 1, func(n float64) float64 { return 300 + n }), false},
 		{grown("square, in one call", 1, func(n float64) float64 { return n * n }), true},
@@ -117,6 +118,11 @@ func TestBendsAreFound(t *testing.T) {
 	} {
 		assert.Equal(t, c.bends, c.s.bends(), "%s: %s", c.s.Name, c.s.growth())
 	}
+}
+
+func TestBendAtTheEndIsNamed(t *testing.T) {
+	s := grown("at last", 0, func(n float64) float64 { return 1000 + n*n/1e6 })
+	assert.Regexp(t, `^N\^0\.[34]\d, at last N\^[01]\.\d\d bends$`, s.growth())
 }
 
 func TestReports(t *testing.T) {
