@@ -95,7 +95,7 @@ func (r *results) page() chart.Page {
 		for _, s := range r.Samples {
 			l.X, l.Y = append(l.X, s.At.Seconds()), append(l.Y, of(s))
 		}
-		page.Panels = append(page.Panels, chart.Panel{Title: name, X: "seconds", Y: name, Lines: []chart.Line{l}})
+		page.Panels = append(page.Panels, chart.Panel{Title: name, X: "seconds", Lines: []chart.Line{l}})
 	}
 	for _, b := range bounds {
 		panel(b.name, b.of)

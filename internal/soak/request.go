@@ -228,6 +228,8 @@ func (w *worker) budget(ctx context.Context) error {
 
 // deadline waits for work that does not end, until its own deadline, and then for its end.
 func (w *worker) deadline(ctx context.Context) error {
+	w.gates.RLock()
+	defer w.gates.RUnlock()
 	gate, err := w.stream.Gate()
 	if err != nil {
 		return err
@@ -263,9 +265,9 @@ func (w *worker) handle(ctx context.Context) error {
 		return err
 	}
 	err = onStream(d, func(s *hal.Stream) error { return w.readWeights(ctx, s) })
-	if !d.Unified() {
-		err = errors.Join(err, w.weights.Evict(ctx, d))
-	}
+	err = errors.Join(err, w.weights.Evict(ctx, d))
+	w.gates.Lock()
+	defer w.gates.Unlock()
 	return errors.Join(err, d.Close())
 }
 

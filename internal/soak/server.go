@@ -42,6 +42,7 @@ type server struct {
 
 	kinds    []kind
 	pause    sync.RWMutex // held by requests for reading
+	gates    sync.RWMutex // held for reading by who holds a gate shut: on CUDA and HIP no device closes then
 	tracing  sync.Mutex
 	requests atomic.Uint64
 	wrong    atomic.Uint64 // bytes
@@ -92,6 +93,10 @@ func newServer(o options) (s *server, err error) {
 		weights[i] = weight(i)
 	}
 	if s.weights, err = buffer.From(weights); err != nil {
+		return nil, err
+	}
+	// Memory that a unified device shares with the host belongs to the handle that used it first, and keeps that from closing.
+	if err = s.weights.SyncTo(ctx, s.main); err != nil {
 		return nil, err
 	}
 	if s.table, err = buffer.New[uint32](o.workers * stripe); err != nil {
