@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
 )
 
 // The processes of points are this program again.
@@ -46,6 +48,14 @@ func TestCurvesMeasureWhatTheySay(t *testing.T) {
 			assert.Equal(t, want, got)
 		})
 	}
+}
+
+func TestWhatStaysOpenHasNoFigure(t *testing.T) {
+	c := curve{name: "careless", run: func(p *point) error {
+		_, err := p.dev.NewStream(hal.StreamOptions{})
+		return err
+	}}
+	assert.ErrorIs(t, c.once(t.Context(), 1, nil), hal.ErrBusy)
 }
 
 func TestPointsRunInProcesses(t *testing.T) {

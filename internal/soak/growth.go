@@ -77,7 +77,7 @@ type growth struct {
 	Judged      bool // there were enough samples
 }
 
-func (b bound) exceeded(g growth) bool { return g.Judged && g.Per > b.per && g.Total > b.noise }
+func (b bound) exceeded(g growth) bool { return g.Per > b.per && g.Total > b.noise }
 
 // grown fits a line through the second half of a series.
 func grown(samples []sample, of func(sample) float64) growth {

@@ -138,6 +138,15 @@ func TestGrowthIsToldFromNoise(t *testing.T) {
 	assert.InEpsilon(t, leak*1e5, g.Per, 0.1)
 	assert.True(t, heap.exceeded(grown(series(8), heap.of)), "400 bytes for each fiftieth request")
 
+	slow := series(0) // so few requests that noise looks like growth
+	for i := range slow {
+		slow[i].Requests /= 1000
+		slow[i].Heap += 500 * float64(i)
+	}
+	g = grown(slow, heap.of)
+	assert.Greater(t, g.Per, heap.per)
+	assert.False(t, heap.exceeded(g))
+
 	few := series(leak)[:20]
 	g = grown(few, heap.of)
 	assert.False(t, g.Judged)
