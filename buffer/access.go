@@ -2,68 +2,287 @@ package buffer
 
 import (
 	"context"
-	"os"
 	"runtime/trace"
-	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // packagePath tells the frames of this package from its callers'.
 const packagePath = "github.com/go-halyard/halyard/buffer"
 
 // recordSites makes readers record where they stand, too.
-var recordSites = strings.Contains(os.Getenv("HALYARD_DEBUG"), "sites")
+var recordSites = debug.Has("sites")
 
-// access is one lease or host function under way.
+// access is one use of a buffer's bytes by the program, from the call that asks for it to its end: a lease, a function on the host, a
+// copy. It waits until nothing that came before excludes it, and then is open.
 type access struct {
-	lo, hi uint64   // bytes
-	parts  []extent // of [lo, hi), nil for all of it
-	action coherence.Action
-	open   bool
-	gen    uint32
-	place  coherence.Place
-	stream *hal.Stream   // nil on the host
-	mem    *hal.Memory   // that the lease gave out
-	op     string        // the call, and when it had what it needed: set while somebody observes
-	since  time.Duration // from began
-	site   callsite.Site
+	part           // the only one, or the first begin and the last end of parts
+	parts   []part // several, ascending and apart; nil if there is one
+	side    side   // of memory that host and device take turns with
+	open    bool   // nothing excludes it any more
+	inside  bool   // it has what it needs: the program is at the bytes
+	writes  bool   // some part does
+	gen     uint32 // of the slot, so that a lease which was released is told from the next
+	slot    uint32 // of accesses
+	place   coherence.Place
+	replica *replica
+	stream  *hal.Stream // nil on the host
+	mem     *hal.Memory // that the lease gives out
+	own     *owner      // so that a buffer in use is not taken for one that nobody can reach
+
+	seq     uint64 // in the order of arrival
+	pieces  []piece
+	waiters []*access // those that wait for this one to end
+	behind  *access   // whom it waits for
+	at      int       // in behind's waiters
+	admit   chan struct{}
+
+	op      string        // the call
+	since   time.Duration // when it had what it needed, from began: set while somebody observes
+	counted bool          // the bytes that need not be copied were counted
+	site    callsite.Site
 }
 
-// accesses are the slots of one storage; a slot is used again under another generation.
+// part is a range of bytes and what is done to it.
+type part struct {
+	lo, hi uint64
+	mode   coherence.Action
+}
+
+func (p part) writes() bool { return p.mode != coherence.Read }
+func (p part) reads() bool  { return p.mode != coherence.Overwrite }
+
+// piece is a part as the trees have it.
+type piece struct {
+	span.Node[*access]
+	tree *span.Tree[*access]
+}
+
+// side is on which side of memory an access is that host and device take turns with.
+type side uint8
+
+const (
+	neither side = iota
+	hostSide
+	deviceSide
+)
+
+// accesses are those of one storage, open and waiting. Whoever comes is behind everybody who came before on common bytes, if one of
+// the two writes: first come, first served, so that readers who keep coming do not keep a writer waiting. To find out takes
+// O(log n) with n accesses, and each that ends wakes only those who waited for it.
+//
+// Where host and device take turns with the memory, each side is also behind every access of the other that came before, whatever
+// its bytes, if one of the two writes.
 type accesses struct {
-	slots []access
+	slots []*access
 	free  []uint32
-	open  int
+	count int // open
+	seq   uint64
+	solo  *access // open, the only one, and not in the trees yet
+
+	read, write span.Tree[*access] // by bytes
+	turns       bool
+	turn        [3][2]span.Tree[*access] // by side and by whether they write, if there are turns
 }
 
-func (a *accesses) begin(lo, hi uint64, action coherence.Action, p coherence.Place, s *hal.Stream) (slot, gen uint32) {
+const never = ^uint64(0)
+
+// each calls fn for every part.
+func (x *access) each(fn func(part)) {
+	if x.parts == nil {
+		fn(x.part)
+	}
+	for _, p := range x.parts {
+		fn(p)
+	}
+}
+
+// list is every part.
+func (x *access) list() []part {
+	if x.parts == nil {
+		return []part{x.part}
+	}
+	return x.parts
+}
+
+// take returns a slot for an access that is about to ask.
+func (a *accesses) take() *access {
+	var x *access
 	if n := len(a.free); n > 0 {
-		slot = a.free[n-1]
+		x = a.slots[a.free[n-1]]
 		a.free = a.free[:n-1]
 	} else {
-		slot = uint32(len(a.slots))
-		a.slots = append(a.slots, access{})
+		x = &access{slot: uint32(len(a.slots))}
+		a.slots = append(a.slots, x)
 	}
-	x := &a.slots[slot]
-	x.lo, x.hi, x.action, x.place, x.stream = lo, hi, action, p, s
-	x.open = true
 	x.gen++
-	a.open++
-	return slot, x.gen
+	a.seq++
+	x.seq = a.seq
+	return x
 }
 
-func (a *accesses) end(slot uint32) {
-	x := &a.slots[slot]
-	x.open = false
-	x.stream, x.mem, x.parts = nil, nil, nil
-	x.since = 0
-	x.site = callsite.Site{}
-	a.free = append(a.free, slot)
-	a.open--
+// flush puts the only access into the trees, for others to find.
+func (a *accesses) flush() {
+	if x := a.solo; x != nil {
+		a.solo = nil
+		a.enlist(x)
+	}
+}
+
+// excluding returns the last access before seq that excludes x, or nil.
+func (a *accesses) excluding(x *access, seq uint64) *access {
+	a.flush()
+	if a.write.Len() == 0 && a.read.Len() == 0 {
+		return nil
+	}
+	var last *access
+	later := func(n *span.Node[*access]) {
+		if n != nil && (last == nil || n.Value.seq > last.seq) {
+			last = n.Value
+		}
+	}
+	look := func(p part) {
+		later(a.write.Latest(p.lo, p.hi, seq))
+		if p.writes() {
+			later(a.read.Latest(p.lo, p.hi, seq))
+		}
+	}
+	if x.parts == nil {
+		look(x.part)
+	} else {
+		for _, p := range x.parts {
+			look(p)
+		}
+	}
+	if a.turns && x.side != neither {
+		other := hostSide + deviceSide - x.side
+		later(a.turn[other][1].Latest(0, 1, seq))
+		if x.writes {
+			later(a.turn[other][0].Latest(0, 1, seq))
+		}
+	}
+	return last
+}
+
+// enlist makes x one of those that later accesses are behind.
+func (a *accesses) enlist(x *access) {
+	n := max(len(x.parts), 1)
+	if a.turns && x.side != neither {
+		n++
+	}
+	if cap(x.pieces) < n {
+		x.pieces = make([]piece, n)
+	}
+	x.pieces = x.pieces[:n]
+	insert := func(i int, t *span.Tree[*access], lo, hi uint64) {
+		p := &x.pieces[i]
+		p.tree, p.Lo, p.Hi, p.Seq, p.Value = t, lo, hi, x.seq, x
+		t.Insert(&p.Node)
+	}
+	if x.parts == nil {
+		insert(0, a.by(x.part), x.lo, x.hi)
+	} else {
+		for i, p := range x.parts {
+			insert(i, a.by(p), p.lo, p.hi)
+		}
+	}
+	if a.turns && x.side != neither {
+		w := 0
+		if x.writes {
+			w = 1
+		}
+		insert(n-1, &a.turn[x.side][w], 0, 1)
+	}
+}
+
+func (a *accesses) by(p part) *span.Tree[*access] {
+	if p.writes() {
+		return &a.write
+	}
+	return &a.read
+}
+
+// admitted opens an access that nothing excludes.
+func (a *accesses) admitted(x *access) {
+	x.open = true
+	a.count++
+}
+
+// end takes an access away, open or not, and lets those go on that waited for it alone.
+func (a *accesses) end(x *access) {
+	for i := range x.pieces {
+		p := &x.pieces[i]
+		p.tree.Delete(&p.Node)
+		p.tree, p.Value = nil, nil
+	}
+	if len(x.pieces) > 0 {
+		if cap(x.pieces) > 64 {
+			x.pieces = nil
+		}
+		x.pieces = x.pieces[:0]
+	}
+	if a.solo == x {
+		a.solo = nil
+	}
+	if x.open {
+		a.count--
+	}
+	x.open, x.inside, x.writes, x.counted, x.side = false, false, false, false, neither
+	x.parts, x.stream, x.mem, x.replica, x.own = nil, nil, nil, nil, nil
+	x.since, x.site[0] = 0, 0
+	a.free = append(a.free, x.slot)
+	if len(x.waiters) == 0 {
+		return
+	}
+	waiters := x.waiters
+	x.waiters = nil
+	for _, w := range waiters {
+		w.behind = nil
+		a.examine(w)
+	}
+	if cap(waiters) <= 64 && x.waiters == nil {
+		clear(waiters)
+		x.waiters = waiters[:0]
+	}
+}
+
+// examine opens an access that waits, or finds out whom it waits for now.
+func (a *accesses) examine(w *access) {
+	if len(w.pieces) > 0 {
+		if x := a.excluding(w, w.seq); x != nil {
+			w.wait(x)
+			return
+		}
+		a.admitted(w)
+	}
+	close(w.admit)
+	w.admit = nil
+}
+
+// wait makes w one of those that x ends the wait of.
+func (w *access) wait(x *access) {
+	w.behind, w.at = x, len(x.waiters)
+	x.waiters = append(x.waiters, w)
+}
+
+// leave is the opposite of wait.
+func (w *access) leave() {
+	x := w.behind
+	if x == nil {
+		return
+	}
+	last := len(x.waiters) - 1
+	x.waiters[w.at] = x.waiters[last]
+	x.waiters[w.at].at = w.at
+	x.waiters[last] = nil
+	x.waiters = x.waiters[:last]
+	w.behind = nil
 }
 
 // get returns the access that a lease stands for, nil if the lease is stale.
@@ -71,103 +290,102 @@ func (a *accesses) get(slot, gen uint32) *access {
 	if int(slot) >= len(a.slots) {
 		return nil
 	}
-	if x := &a.slots[slot]; x.open && x.gen == gen {
+	if x := a.slots[slot]; x.open && x.gen == gen {
 		return x
 	}
 	return nil
 }
 
-// conflict returns an open access that excludes one of the parts of [lo, hi), or of all of it for none, by the host, for
-// a nil device, or by a device; nil if there is none.
-func (s *storage) conflict(dev *hal.Device, lo, hi uint64, parts []extent, writes bool) *access {
-	if parts == nil || s.accesses.open == 0 {
-		return s.conflictIn(dev, lo, hi, writes)
-	}
-	for _, e := range parts {
-		if x := s.conflictIn(dev, e.lo, e.hi, writes); x != nil {
-			return x
-		}
-	}
-	return nil
-}
-
-func (s *storage) conflictIn(dev *hal.Device, lo, hi uint64, writes bool) *access {
-	a := &s.accesses
-	if a.open == 0 {
+// find returns an open access that fn takes, or nil.
+func (a *accesses) find(fn func(*access) bool) *access {
+	if a.count == 0 {
 		return nil
 	}
-	turns := s.host.mapper != nil && (dev == nil || s.host.mapper.Device().Same(dev))
-	for i := range a.slots {
-		x := &a.slots[i]
-		if !x.open || !writes && x.action == coherence.Read {
-			continue
-		}
-		if x.lo < hi && lo < x.hi && (x.parts == nil || overlap(x.parts, lo, hi)) {
-			return x
-		}
-		// Where host and device take turns with the memory, they do so with the whole of it.
-		if turns && x.place == coherence.Host && (x.stream == nil) != (dev == nil) {
+	for _, x := range a.slots {
+		if x.open && fn(x) {
 			return x
 		}
 	}
 	return nil
 }
 
-// conflictError describes the access that x excludes.
-func (s *storage) conflictError(op string, action coherence.Action, place string, lo, hi uint64, x *access) *ConflictError {
-	var here callsite.Site
-	callsite.Here(&here)
-	return &ConflictError{
-		Op:   op,
-		Mine: Party{Action: action, Place: place, Lo: int(lo / s.elem), Hi: int(hi / s.elem), Site: here.Outside(packagePath)},
-		Theirs: Party{Action: x.action, Place: s.placeName(x.place, x.stream), Lo: int(x.lo / s.elem), Hi: int(x.hi / s.elem),
-			Site: x.site.Outside(packagePath)},
-	}
+// onHost reports whether there is an access of the host, which must find the replica where it is.
+func (a *accesses) onHost() bool {
+	return a.find(func(x *access) bool { return x.stream == nil && x.place == coherence.Host }) != nil
 }
 
-// settle waits, with s.mu held, until nothing excludes an access of the parts of [lo, hi), or of all of it, by the host,
-// for a nil device, or by a device. The lock is given up in between.
-func (s *storage) settle(ctx context.Context, op string, action coherence.Action, dev *hal.Device, place string, lo, hi uint64, parts []extent) error {
-	for {
-		if s.closed {
-			return s.closedError(op)
-		}
-		x := s.conflict(dev, lo, hi, parts, action != coherence.Read)
-		if x == nil {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return interrupted(op, ctx, s.conflictError(op, action, place, lo, hi, x))
-		}
-		s.pause(ctx, cause{op: op, action: action}, lo, hi)
+// held reports whether an open access other than x writes a byte of the range at a place.
+func (a *accesses) held(x *access, p coherence.Place, lo, hi uint64) bool {
+	a.flush()
+	if a.write.Len() == 0 {
+		return false
 	}
+	for _, n := range a.write.Meeting(lo, hi, nil) {
+		if o := n.Value; o != x && o.open && o.replica != nil && o.place == p {
+			return true
+		}
+	}
+	return false
 }
 
-// pause gives the lock up until an access ends or ctx does.
-func (s *storage) pause(ctx context.Context, c cause, lo, hi uint64) {
+// empty reports whether there is no access, open or waiting.
+func (a *accesses) empty() bool { return a.solo == nil && a.write.Len() == 0 && a.read.Len() == 0 }
+
+// begin opens an access that nothing excludes.
+func (a *accesses) begin(x *access) {
+	if a.empty() {
+		a.solo = x
+	} else {
+		a.flush()
+		a.enlist(x)
+	}
+	a.admitted(x)
+}
+
+// queue waits, with mu held, until nothing that came before excludes x, and makes it one of those that later accesses are behind.
+// The lock is given up in between. After an error x is not there.
+func (a *accesses) queue(ctx context.Context, mu *sync.Mutex, x *access) (blocked bool, err error) {
+	b := a.excluding(x, never)
+	a.enlist(x)
+	if b == nil {
+		a.admitted(x)
+		return false, nil
+	}
+	return true, a.pause(ctx, mu, x, b)
+}
+
+// pause gives mu up until x, which waits for b, is let go, or until ctx ends.
+func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
-	begin := now()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
-	}
-	ch := s.changed
-	s.mu.Unlock()
+	admit := make(chan struct{})
+	x.admit = admit
+	x.wait(b)
+	mu.Unlock()
 	select {
-	case <-ch:
+	case <-admit:
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	s.waited(c, "access", nil, lo, hi, begin)
+	mu.Lock()
+	if x.admit == nil {
+		return nil // it may have ended as ctx did
+	}
+	x.admit = nil
+	x.leave()
+	return ctx.Err()
 }
 
-// ended closes an access and wakes those who wait for it; s.mu is held.
-func (s *storage) ended(slot uint32) {
-	s.accesses.end(slot)
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
-	if g := s.host.guard; g != nil {
-		g.settle()
+// startTurns begins to keep host and device apart: they take turns with the memory from now on. side tells on which side an access is.
+func (a *accesses) startTurns(side func(*access) side) {
+	a.flush()
+	a.turns = true
+	for _, x := range a.slots {
+		if len(x.pieces) == 0 {
+			continue
+		}
+		for i := range x.pieces {
+			x.pieces[i].tree.Delete(&x.pieces[i].Node)
+		}
+		x.side = side(x)
+		a.enlist(x)
 	}
 }

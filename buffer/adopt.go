@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -31,9 +32,9 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	var zero T
 	elem := uint64(unsafe.Sizeof(zero))
 	if mem == nil {
-		return nil, failure(op, hal.ErrInvalidArgument, "nil memory")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil memory")
 	}
-	dev, size := mem.Device(), mem.Size()
+	dev, size := mem.Device().Common(), mem.Size()
 	stream, err := dev.CopyStream(false)
 	if err == nil {
 		err = stream.Use(mem)
@@ -48,35 +49,36 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	}
 	switch {
 	case size%elem != 0:
-		return nil, failure(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", size, elem)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", size, elem)
 	case size > math.MaxInt:
-		return nil, failure(op, hal.ErrOutOfRange, "%d bytes", size)
+		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d bytes", size)
 	case addresses%uint64(unsafe.Alignof(zero)) != 0:
-		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %#x", unsafe.Alignof(zero), addresses)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %#x", unsafe.Alignof(zero), addresses)
 	}
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: coherence.Overwrite}
 	if mem.Kind() != hal.KindHost && (!dev.Unified() || host == nil && !mem.NeedsMap()) {
-		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true, res: residencyOf(dev)}
+		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
+		r.res = residencyOf(dev)
 		s.devs = append(s.devs, r)
 		s.begin(r, c)
-		return &Buffer[T]{s: s, hi: size}, nil
+		return newHandle[T](s), nil
 	}
 	h := &s.host
 	switch {
 	case s.homeOn != nil:
-		return nil, failure(op, hal.ErrInvalidArgument, "memory for the host, and the option HostMemory")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "memory for the host, and the option HostMemory")
 	case mem.NeedsMap():
-		h.mapper, h.mapped = mem, turnDevice
+		s.takeTurns(mem)
 	case host == nil:
-		return nil, failure(op, hal.ErrUnsupported, "the host cannot touch this %s memory", mem.Kind())
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot touch this %s memory", mem.Kind())
 	default:
 		h.ptr = host
 	}
 	h.home, h.shares, h.adopted = mem, []*hal.Memory{mem}, true
 	s.begin(&h.replica, c)
-	return &Buffer[T]{s: s, hi: size}, nil
+	return newHandle[T](s), nil
 }
 
 // AdoptSlice returns a buffer whose host replica is the slice itself: nothing is copied, and devices that work
@@ -97,25 +99,26 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	elem := uint64(unsafe.Sizeof(zero))
 	switch {
 	case len(data) == 0:
-		return nil, failure(op, hal.ErrInvalidArgument, "an empty slice")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "an empty slice")
 	case uintptr(ptr)%unsafe.Alignof(zero) != 0:
-		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %p", unsafe.Alignof(zero), ptr)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %p", unsafe.Alignof(zero), ptr)
 	}
 	s := newStorage(elem, uint64(len(data))*elem, opts)
 	if s.homeOn != nil {
-		return nil, failure(op, hal.ErrInvalidArgument, "a slice for the host, and the option HostMemory")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a slice for the host, and the option HostMemory")
 	}
 	s.alignment = alignmentOf(uint64(uintptr(ptr)))
 	h := &s.host
 	h.ptr, h.adopted, h.release = ptr, true, release
 	s.begin(&h.replica, cause{op: op, action: coherence.Overwrite})
-	return &Buffer[T]{s: s, hi: s.size}, nil
+	return newHandle[T](s), nil
 }
 
 // begin makes a replica current of which a new storage is made.
 func (s *storage) begin(r *replica, c cause) {
-	s.m.Allocate(r.place)
+	_ = s.m.Allocate(r.place)
 	s.noteReplica(EventAlloc, r.dev, c)
+	s.version++
 	s.wrote(coherence.Overwrite, r.place, 0, s.size)
 }
 
@@ -142,17 +145,11 @@ func (h *hostReplica) lastUse() *lastUse {
 	u := &lastUse{release: h.release}
 	u.left.Store(1)
 	h.release = nil
-	for i := range h.hazards.list {
-		z := &h.hazards.list[i]
-		if z.mark != nil {
-			if done, _ := z.mark.Done(); done {
-				continue
-			}
+	h.order.Works(func(w *order.Work, _ bool) {
+		if done, _ := w.End(); !done && !slices.Contains(u.streams, w.Stream) {
+			u.streams = append(u.streams, w.Stream)
 		}
-		if !slices.Contains(u.streams, z.stream) {
-			u.streams = append(u.streams, z.stream)
-		}
-	}
+	})
 	return u
 }
 

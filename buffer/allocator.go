@@ -2,10 +2,9 @@ package buffer
 
 import (
 	"context"
-	"reflect"
 	"slices"
-	"weak"
 
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 )
@@ -27,12 +26,12 @@ type allocatorOn struct {
 // The allocator is used until the buffer is closed, and so is closed after it.
 func Allocator(dev *hal.Device, a pool.Allocator) Option {
 	return func(s *storage) {
-		s.allocators = slices.DeleteFunc(s.allocators, func(x allocatorOn) bool { return x.dev.Same(dev) })
+		s.allocator = slices.DeleteFunc(s.allocator, func(x allocatorOn) bool { return x.dev.Same(dev) })
 		if a == nil && dev != nil {
 			a = pool.Direct(dev)
 		}
 		if dev != nil {
-			s.allocators = append(s.allocators, allocatorOn{dev, a})
+			s.allocator = append(s.allocator, allocatorOn{dev, a})
 		}
 	}
 }
@@ -61,7 +60,7 @@ func SetAllocator(dev *hal.Device, a pool.Allocator) {
 }
 
 func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
-	for _, x := range s.allocators {
+	for _, x := range s.allocator {
 		if x.dev.Same(dev) {
 			return x.a
 		}
@@ -83,9 +82,9 @@ func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	switch {
 	case err != nil:
 	case !r.Mem.Device().Same(dev):
-		err = failure("allocate", hal.ErrWrongDevice, "an allocator of %s for %s", r.Mem.Device().Name(), dev.Name())
+		err = hal.Errorf("allocate", hal.ErrWrongDevice, "an allocator of %s for %s", r.Mem.Device().Name(), dev.Name())
 	case r.Len < size:
-		err = failure("allocate", hal.ErrOutOfRange, "%d bytes from an allocator that was asked for %d", r.Len, size)
+		err = hal.Errorf("allocate", hal.ErrOutOfRange, "%d bytes from an allocator that was asked for %d", r.Len, size)
 	}
 	if err != nil {
 		_ = block.Free(stream)
@@ -110,70 +109,31 @@ func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
 		got, err = obtain(nil, dev, nil, hal.KindHost, s.size)
 	}
 	if err == nil && !got.mem.NeedsMap() && got.mem.HostPointer() == nil {
-		_ = got.free(new(hazards))
-		return holding{}, failure("host replica", hal.ErrUnsupported, "the host cannot touch page-locked memory of %s", dev.Name())
+		_ = got.free(new(order.Order))
+		return holding{}, hal.Errorf("host replica", hal.ErrUnsupported, "the host cannot touch page-locked memory of %s", dev.Name())
 	}
 	return got, err
 }
 
-// handBack frees a block of the device's memory when the work that the hazards stand for has finished, and
-// forgets the hazards.
-func (h *hazards) handBack(b pool.Block, dev *hal.Device) error {
+// handBack frees a block of the device's memory when the work has finished that uses it, which is forgotten.
+func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 	// On the stream that used it last the block can be used again at once.
 	var last *hal.Stream
-	for i := len(h.list) - 1; i >= 0 && last == nil; i-- {
-		if t := h.list[i].stream; !h.list[i].arrival && dev.Same(t.Device()) && t.Err() == nil {
-			last = t
-		}
+	if w := work.Newest(func(w *order.Work) bool { return dev.Same(w.Stream.Device()) && w.Stream.Err() == nil }); w != nil {
+		last = w.Stream
 	}
-	for i := range h.list {
-		z := &h.list[i]
-		switch {
-		case z.stream == last || z.arrival:
-		case z.mark == nil:
-			if b.UsedOn(z.stream) != nil {
-				_ = z.stream.Drain(context.Background()) // it takes no more work, and what it has must end
-			}
-		default:
-			if done, _ := z.mark.Done(); !done {
-				_ = b.Use(z.mark)
-			}
+	work.Works(func(w *order.Work, _ bool) {
+		if w.Stream == last || w.Over() {
+			return
 		}
-	}
-	h.clear()
+		if m := w.Mark(); m != nil {
+			if done, _ := m.Done(); !done {
+				_ = b.Use(m)
+			}
+		} else if b.UsedOn(w.Stream) != nil {
+			_ = w.Stream.Drain(context.Background()) // it takes no more work, and what it has must end
+		}
+	})
+	work.Clear()
 	return b.Free(last)
-}
-
-// comesFrom reports whether freeing the replica gives memory to an allocator, or to the device for nil.
-func (r *replica) comesFrom(a pool.Allocator) bool {
-	if a == nil || r.from == nil {
-		return a == nil && r.from == nil
-	}
-	t := reflect.TypeOf(a)
-	return t == reflect.TypeOf(r.from) && t.Comparable() && a == r.from
-}
-
-// know remembers a pool, to ask it for memory when there is too little.
-func (res *residency) know(p *pool.Pool) {
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	w := weak.Make(p)
-	if !slices.Contains(res.pools, w) {
-		res.pools = append(res.pools, w)
-	}
-}
-
-// trim makes the pools that are known give back what they keep, but for the one that was asked already,
-// and returns the number of bytes.
-func (res *residency) trim(asked pool.Allocator) (released uint64) {
-	res.mu.Lock()
-	res.pools = slices.DeleteFunc(res.pools, func(w weak.Pointer[pool.Pool]) bool { return w.Value() == nil })
-	pools := slices.Clone(res.pools)
-	res.mu.Unlock()
-	for _, w := range pools {
-		if p := w.Value(); p != nil && asked != pool.Allocator(p) {
-			released += p.Trim(0)
-		}
-	}
-	return released
 }

@@ -2,7 +2,9 @@ package buffer
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"runtime"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -13,8 +15,40 @@ import (
 // slice of one. It is closed by Close; its slices are not closed on their own.
 type Buffer[T Element] struct {
 	s      *storage
+	own    *owner
 	lo, hi uint64 // bytes
 	slice  bool
+}
+
+// owner is what every Buffer of a storage, and every lease, refers to, and nothing else: when it becomes unreachable nobody can close the
+// storage any more.
+type owner struct {
+	cleanup runtime.Cleanup
+	_       [1]byte
+}
+
+// newHandle returns the Buffer that stands for all of a storage.
+func newHandle[T Element](s *storage) *Buffer[T] {
+	o := new(owner)
+	o.cleanup = runtime.AddCleanup(o, (*storage).leaked, s)
+	return &Buffer[T]{s: s, own: o, hi: s.size}
+}
+
+// leaked gives a buffer back that became unreachable without Close, and reports it. It runs on the runtime's cleanup goroutine, where
+// nothing may wait.
+func (s *storage) leaked() {
+	go func() {
+		if !s.isClosed() {
+			hal.ReportLeak(hal.Leak{Object: fmt.Sprintf("buffer of %d bytes", s.size), Device: "host"})
+			_ = s.close()
+		}
+	}()
+}
+
+func (s *storage) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // Option is an option of [New] and [From].
@@ -36,12 +70,11 @@ func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	elem := uint64(unsafe.Sizeof(zero))
 	switch {
 	case n <= 0:
-		return nil, failure(op, hal.ErrInvalidArgument, "%d elements", n)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements", n)
 	case uint64(n) > maxSize/elem:
-		return nil, failure(op, hal.ErrOutOfRange, "%d elements of %d bytes", n, elem)
+		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes", n, elem)
 	}
-	size := uint64(n) * elem
-	return &Buffer[T]{s: newStorage(elem, size, opts), hi: size}, nil
+	return newHandle[T](newStorage(elem, uint64(n)*elem, opts)), nil
 }
 
 // From returns a buffer with a copy of data, which must not be empty, as its host replica.
@@ -87,29 +120,40 @@ func (b *Buffer[T]) Overwrite(ctx context.Context, fn func([]T) error) error {
 
 func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, fn func([]T) error) error {
 	if fn == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil function")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
-	slot, err := b.s.enter(ctx, op, a, b.lo, b.hi, nil)
+	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, a}})
 	if err != nil {
 		return err
 	}
-	defer b.s.leave(slot)
-	return fn(unsafe.Slice((*T)(b.s.hostSlice(b.lo)), b.Len()))
+	defer b.s.leave(x)
+	return fn(unsafe.Slice((*T)(b.s.hostPointer(b.lo)), b.Len()))
 }
 
 // Acquire makes the elements current on the stream's device, for the program's own work on that
 // stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
 // writes every element and reads none. What is needed is enqueued on the stream; Acquire does
 // not wait. Elements that are in use in a way that excludes the access give a [ConflictError].
+//
+// Accesses are served in the order in which they come: one that waits already, for elements that this one would write or that it
+// would write itself, excludes this one too.
 func (b *Buffer[T]) Acquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	slot, gen, err := b.s.acquire(context.Background(), impatient, "Acquire", stream, mode, b.lo, b.hi, nil)
-	return Lease{b.s, slot, gen}, err
+	x, err := b.s.acquire(context.Background(), &request{op: "Acquire", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}, try: true})
+	return b.lease(x), err
 }
 
 // AcquireContext is Acquire, but waits for accesses that exclude it, until ctx ends.
 func (b *Buffer[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	slot, gen, err := b.s.acquire(ctx, patient, "AcquireContext", stream, mode, b.lo, b.hi, nil)
-	return Lease{b.s, slot, gen}, err
+	x, err := b.s.acquire(ctx, &request{op: "AcquireContext", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
+	return b.lease(x), err
+}
+
+// lease is the lease on an access, the zero Lease for none.
+func (b *Buffer[T]) lease(x *access) Lease {
+	if x == nil {
+		return Lease{}
+	}
+	return Lease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: x.lo, hi: x.hi}
 }
 
 // Slice is the elements [i, j) as a buffer of their own over the same storage; i < j. It takes no
@@ -117,11 +161,11 @@ func (b *Buffer[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	n := b.Len()
 	if i < 0 || j > n || i >= j {
-		return nil, failure("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
+		return nil, hal.Errorf("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem
-	return &Buffer[T]{s: b.s, lo: lo, hi: lo + uint64(j-i)*elem, slice: true}, nil
+	return &Buffer[T]{s: b.s, own: b.own, lo: lo, hi: lo + uint64(j-i)*elem, slice: true}, nil
 }
 
 // Close gives all replicas back, each when the work that uses it has finished; it does not wait. While
@@ -129,7 +173,11 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 // a slice cannot be closed, which gives an error of kind ErrInvalidArgument.
 func (b *Buffer[T]) Close() error {
 	if b.slice {
-		return failure("close", hal.ErrInvalidArgument, "a slice is closed with its buffer")
+		return hal.Errorf("close", hal.ErrInvalidArgument, "a slice is closed with its buffer")
 	}
-	return b.s.close()
+	err := b.s.close()
+	if err == nil {
+		b.own.cleanup.Stop()
+	}
+	return err
 }

@@ -2,144 +2,87 @@ package buffer
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
 )
 
-// span is a range of bytes and a place where it is current.
-type span struct {
-	lo, hi uint64
-	place  coherence.Place
-}
-
 // Clone returns a new buffer with a copy of the elements. They are copied where they are: on the
-// host if they are current there, else within a device that has them. It waits for accesses that
+// host if they are current there, else within a device that has them and room for the copy, else on the host. It waits for accesses that
 // write to them and, for what is on the host, for work under way, until ctx ends.
 func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
-	const op = "Clone"
-	s := b.s
-	c := &Buffer[T]{s: newStorage(b.elementSize(), b.hi-b.lo, nil), hi: b.hi - b.lo}
-	c.s.allocators = s.allocators
-	err := s.cloneInto(ctx, op, c.s, b.lo, b.hi)
-	for range attempts {
-		p, full := err.(*pressure)
-		if !full {
-			break
-		}
-		if err = p.relieve(ctx, op, c.s); err == nil {
-			err = s.cloneInto(ctx, op, c.s, b.lo, b.hi)
-		}
-	}
-	if p, full := err.(*pressure); full {
-		err = p.exhausted(residencyOf(p.dev), op, c.s.size)
-	}
-	if err != nil {
+	c := newHandle[T](newStorage(b.elementSize(), b.hi-b.lo, nil))
+	c.s.allocator = b.s.allocator
+	if err := b.cloneInto(ctx, "Clone", c); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (s *storage) cloneInto(ctx context.Context, op string, dst *storage, lo, hi uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.open(op, false); err != nil {
+func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
+	s := b.s
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, coherence.Read}})
+	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return interrupted(op, ctx, nil)
-	}
-	if err := s.settle(ctx, op, coherence.Read, nil, "the clone", lo, hi, nil); err != nil {
-		return err
-	}
-	if err := s.resolve(op, lo, hi, false); err != nil {
-		return err
-	}
-	if err := s.lostIn(op, lo, hi); err != nil {
-		return err
-	}
-	slot, _ := s.accesses.begin(lo, hi, coherence.Read, coherence.Host, nil)
-	defer s.ended(slot)
-	var onHost, onDevice []span
-	s.m.Runs(lo, hi, func(lo, hi uint64, valid coherence.Set) bool {
-		switch {
-		case valid.Has(coherence.Host):
-			onHost = append(onHost, span{lo, hi, coherence.Host})
-		case valid != 0:
-			onDevice = append(onDevice, span{lo, hi, valid.First()})
+	defer s.abandon(x)
+	for _, r := range runs {
+		to := Want{s: c.s, own: c.own, part: part{r.lo - b.lo, r.hi - b.lo, coherence.Overwrite}}
+		from := Want{s: s, own: b.own, part: part{r.lo, r.hi, coherence.Read}, under: x}
+		if r.dev != nil {
+			if err := copyOn(ctx, op, r.dev, to, from); err == nil {
+				continue
+			} else if !errors.Is(err, hal.ErrOutOfMemory) {
+				return err
+			}
 		}
-		return true
-	})
-	dst.mu.Lock()
-	defer dst.mu.Unlock()
-	for _, x := range onDevice {
-		if err := s.cloneOnDevice(dst, x, lo); err != nil {
+		if err := copyOnHost(ctx, op, to, from); err != nil {
 			return err
 		}
-	}
-	if len(onHost) == 0 {
-		return nil
-	}
-	if err := s.mapForHost(false); err != nil {
-		return err
-	}
-	pending := s.host.hazards.pending(lo, hi, false, nil)
-	s.mu.Unlock()
-	err := s.await(ctx, cause{op: op}, lo, hi, pending)
-	s.mu.Lock()
-	if err != nil {
-		return interrupted(op, ctx, nil)
-	}
-	if err := s.resolve(op, lo, hi, true); err != nil {
-		return err
-	}
-	for _, x := range onHost {
-		if !s.m.ValidIn(x.lo, x.hi, coherence.Host) {
-			return s.badSince(op, x.lo, x.hi)
-		}
-	}
-	if err := dst.hold(cause{op: op, action: coherence.Overwrite}); err != nil {
-		return err
-	}
-	if err := dst.mapForHost(true); err != nil {
-		return err
-	}
-	// What a device copied there may be in the same memory.
-	if err := dst.await(ctx, cause{op: op}, 0, dst.size, dst.host.hazards.pending(0, dst.size, true, nil)); err != nil {
-		return interrupted(op, ctx, nil)
-	}
-	for _, x := range onHost {
-		copy(dst.host.slice(x.lo-lo, x.hi-lo), s.host.slice(x.lo, x.hi))
-		dst.wrote(coherence.Overwrite, coherence.Host, x.lo-lo, x.hi-lo)
 	}
 	return nil
 }
 
-func (s *storage) cloneOnDevice(dst *storage, x span, base uint64) error {
-	src := s.replica(x.place)
-	stream, err := src.dev.CopyStream(false)
+// run is a range of bytes and the device that has them, nil for the host.
+type run struct {
+	lo, hi uint64
+	dev    *hal.Device
+}
+
+// holdStill begins an access at no place, under which nobody writes to the range, and returns where the bytes are that were written. It
+// ends with abandon.
+func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, err := s.admit(ctx, q)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	r, mem, err := dst.at(stream, cause{op: "Clone", action: coherence.Overwrite})
+	x.replica, x.place = nil, coherence.NoPlace
+	if err = s.learn(q.op, x, q.lo, q.hi); err == nil {
+		err = s.lost.in(q.op, q.lo, q.hi)
+	}
 	if err != nil {
-		return err
+		s.end(x)
+		return nil, nil, err
 	}
-	if err := src.hazards.order(stream, x.lo, x.hi, false); err != nil {
-		return err
-	}
-	lo, hi := x.lo-base, x.hi-base
-	if err := r.hazards.order(stream, lo, hi, true); err != nil {
-		return err
-	}
-	err = stream.Copy(dst.region(r, mem, lo, hi), src.region(x.lo, x.hi))
-	src.hazards.built(x.lo, x.hi)
-	s.record(src, stream, hazard{lo: x.lo, hi: x.hi})
-	dst.hang(r, s.unsure(x.place, x.lo, x.hi, lo))
-	dst.record(r, stream, hazard{lo: lo, hi: hi, write: true, copy: true, fresh: true, from: r.place})
-	if err != nil {
-		return err
-	}
-	dst.wrote(coherence.Overwrite, r.place, lo, hi)
-	return nil
+	var runs []run
+	s.m.Runs(q.lo, q.hi, func(lo, hi uint64, valid coherence.Set) bool {
+		var dev *hal.Device
+		if valid != 0 && !valid.Has(coherence.Host) {
+			dev = s.replica(valid.First()).dev
+		}
+		last := len(runs) - 1
+		switch {
+		case valid == 0:
+		case last >= 0 && runs[last].dev == dev && runs[last].hi == lo:
+			runs[last].hi = hi
+		default:
+			runs = append(runs, run{lo, hi, dev})
+		}
+		return true
+	})
+	return x, runs, nil
 }

@@ -7,19 +7,15 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/callsite"
 )
 
 // ErrFrozen is the kind of error that a write to a frozen buffer gives.
 var ErrFrozen = errors.New("the buffer is frozen")
 
-func failure(op string, kind error, format string, args ...any) error {
-	return &hal.Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	e := &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
 	if holder != nil {
-		e.Detail = holder.Error()
 		e.Err = errors.Join(context.Cause(ctx), holder)
 	}
 	return e
@@ -41,13 +37,16 @@ func (p Party) String() string {
 	return s
 }
 
-// ConflictError reports two accesses to the same elements of which one writes. It matches
+// ConflictError reports two accesses to the same elements of which one writes. The one that is named as Theirs is under way, or came
+// first and waits. It matches
 // coherence.ErrConflict and hal.ErrBusy. The site of a reader is recorded when HALYARD_DEBUG contains
 // "sites"; those of writers always are.
 type ConflictError struct {
 	Op     string
 	Mine   Party // what was refused
-	Theirs Party // what is under way
+	Theirs Party // what is under way, or has waited for longer
+
+	holder *access // of Theirs, while the storage is locked
 }
 
 func (e *ConflictError) Error() string {
@@ -57,4 +56,20 @@ func (e *ConflictError) Error() string {
 // Is reports whether target is coherence.ErrConflict or hal.ErrBusy.
 func (e *ConflictError) Is(target error) bool {
 	return target == coherence.ErrConflict || target == hal.ErrBusy
+}
+
+// conflictError describes the access that x excludes.
+func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
+	var here callsite.Site
+	callsite.Here(&here)
+	return &ConflictError{Op: op, Mine: s.party(p, place, &here), Theirs: s.party(x.part, s.placeName(x.place, x.stream), &x.site), holder: x}
+}
+
+// conflictWith describes the access that x excludes, or is behind.
+func (s *storage) conflictWith(x, other *access) *ConflictError {
+	return s.conflictError(x.op, x.part, s.placeName(x.place, x.stream), other)
+}
+
+func (s *storage) party(p part, place string, site *callsite.Site) Party {
+	return Party{Action: p.mode, Place: place, Lo: int(p.lo / s.elem), Hi: int(p.hi / s.elem), Site: site.Outside(packagePath)}
 }

@@ -2,8 +2,6 @@ package buffer
 
 import (
 	"context"
-	"runtime/trace"
-	"time"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -11,71 +9,66 @@ import (
 
 // Prefetch makes the elements current on the stream's device ahead of their use. It does not wait.
 func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
-	const op = "Prefetch"
-	s := b.s
-	if stream == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil stream")
+	x, err := b.s.acquire(context.Background(), &request{op: "Prefetch", own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Read}, try: true})
+	if err == nil {
+		b.s.abandon(x)
 	}
-	if err := stream.Err(); err != nil {
-		return err
-	}
+	return err
+}
+
+// abandon ends an access that was given no work.
+func (s *storage) abandon(x *access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unpressed(context.Background(), op, func() error {
-		if err := s.open(op, false); err != nil {
-			return err
-		}
-		if x := s.conflict(stream.Device(), b.lo, b.hi, nil, false); x != nil {
-			return s.conflictError(op, coherence.Read, stream.Device().Name(), b.lo, b.hi, x)
-		}
-		_, _, err := s.bring(op, stream, coherence.Read, b.lo, b.hi)
-		return err
-	})
+	x.since = 0 // it was no use
+	s.end(x)
 }
 
 // SyncTo makes the elements current on a device, or on the host for nil, and waits until they are.
 func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
-	const op = "SyncTo"
 	s := b.s
+	q := request{op: "SyncTo", own: b.own, part: part{b.lo, b.hi, coherence.Read}}
 	if dev == nil {
-		slot, err := s.enter(ctx, op, coherence.Read, b.lo, b.hi, nil)
+		x, err := s.enter(ctx, &q)
 		if err == nil {
-			s.leave(slot)
+			s.leave(x)
 		}
 		return err
 	}
-	stream, err := dev.CopyStream(false)
+	var err error
+	if q.stream, err = dev.CopyStream(false); err != nil {
+		return err
+	}
+	x, err := s.acquire(ctx, &q)
 	if err != nil {
 		return err
-	}
-	slot, gen, err := s.acquire(ctx, patient, op, stream, coherence.Read, b.lo, b.hi, nil)
-	if err != nil {
-		return err
-	}
-	if err := s.yield(op, stream, b.lo, b.hi); err != nil {
-		_ = s.release(slot, gen, nil)
-		return err
-	}
-	mark, err := stream.Mark()
-	if rerr := s.release(slot, gen, nil); err == nil {
-		err = rerr
-	}
-	if mark != nil {
-		begin := now()
-		region := trace.StartRegion(ctx, "halyard: wait")
-		if serr := mark.Sync(ctx); err == nil {
-			err = serr
-		}
-		region.End()
-		s.waited(cause{op: op}, "work", dev, b.lo, b.hi, begin)
-		mark.Release()
 	}
 	s.mu.Lock()
-	if serr := s.resolve(op, b.lo, b.hi, true); serr != nil {
-		err = serr
+	defer s.mu.Unlock()
+	defer s.end(x)
+	for first := true; ; first = false {
+		// Where host and device take turns it is the device's for good: the program may go on to write there without a lease.
+		busy, err := s.unmapForDevice(x.stream, x.mem, true)
+		switch {
+		case err != nil:
+			return err
+		case busy != nil:
+			return s.conflictWith(x, busy)
+		}
+		if err := s.learnAt(q.op, x, x.replica, b.lo, b.hi, false); err != nil {
+			return err
+		}
+		list := x.replica.order.Begin(nil)
+		for _, w := range list {
+			w.Retain()
+		}
+		if list = x.replica.order.Pending(b.lo, b.hi, false, list); len(list) == 0 && !first {
+			return s.lost.in(q.op, b.lo, b.hi)
+		}
+		if err := s.await(ctx, x.cause(), dev, b.lo, b.hi, list); err != nil {
+			return err
+		}
 	}
-	s.mu.Unlock()
-	return err
 }
 
 // Memory is the elements' range of a device's replica, for programs that keep track by themselves with
@@ -86,19 +79,22 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(op, false); err != nil {
+	if err := s.usable(op, false); err != nil {
 		return hal.Region{}, err
 	}
 	if dev == nil {
-		return hal.Region{}, failure(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
+		return hal.Region{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
 	}
-	if m := s.inPlace(dev); m != nil {
+	if m := s.host.as(dev); m != nil {
 		return s.region(&s.host.replica, m, b.lo, b.hi), nil
 	}
 	if r := s.find(dev); r != nil && r.mem != nil {
+		if r.leaving {
+			r.stay()
+		}
 		return r.region(b.lo, b.hi), nil
 	}
-	return hal.Region{}, failure(op, hal.ErrNotReady, "%s has no replica", dev.Name())
+	return hal.Region{}, hal.Errorf(op, hal.ErrNotReady, "%s has no replica", dev.Name())
 }
 
 // MarkModified says that work enqueued on the stream has written to the elements on the stream's
@@ -108,33 +104,35 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"
 	s := b.s
 	if stream == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil stream; the host writes through Update")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream; the host writes through Update")
 	}
 	if err := stream.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(op, true); err != nil {
+	if err := s.usable(op, true); err != nil {
 		return err
 	}
 	dev := stream.Device()
-	if x := s.conflict(dev, b.lo, b.hi, nil, true); x != nil {
-		return s.conflictError(op, coherence.Modified, dev.Name(), b.lo, b.hi, x)
+	x := &access{op: op, stream: stream, part: part{b.lo, b.hi, coherence.Modified}, writes: true, place: coherence.NoPlace}
+	x.side = s.sideOf(x)
+	if other := s.accesses.excluding(x, never); other != nil {
+		return s.conflictWith(x, other)
 	}
 	r := s.find(dev)
 	if r == nil {
 		return &hal.Error{Op: op, Device: -1, Kind: coherence.ErrConflict, Detail: dev.Name() + " has no replica"}
 	}
-	if err := s.notice(op, r, b.lo, b.hi); err != nil {
+	if err := s.learnAt(op, x, r, b.lo, b.hi, true); err != nil {
 		return err
 	}
-	if _, err := s.m.Plan(coherence.Modified, r.place, b.lo, b.hi, s.cost, s.plan[:0]); err != nil {
+	if _, err := s.m.Plan(coherence.Modified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
 		return err
 	}
 	mem := r.mem
 	if r.place == coherence.Host {
-		mem = s.inPlace(dev)
+		mem = s.host.as(dev)
 		if err := s.host.usedOn(stream, mem); err != nil {
 			return err
 		}
@@ -147,10 +145,14 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if busy, err := s.unmapForDevice(stream, mem, true); err != nil {
 		return err
 	} else if busy != nil {
-		return s.conflictError(op, coherence.Modified, dev.Name(), b.lo, b.hi, busy)
+		return s.conflictWith(x, busy)
 	}
-	s.record(r, stream, hazard{lo: b.lo, hi: b.hi, write: true})
-	s.wrote(coherence.Modified, r.place, b.lo, b.hi)
+	if r.leaving {
+		r.stay()
+	}
+	x.replica, x.place, x.mem = r, r.place, mem
+	s.record(x)
+	s.commit(x)
 	return nil
 }
 
@@ -160,151 +162,15 @@ func (b *Buffer[T]) Discard() error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(op, true); err != nil {
+	if err := s.usable(op, true); err != nil {
 		return err
 	}
-	if x := s.conflict(nil, b.lo, b.hi, nil, true); x != nil {
-		return s.conflictError(op, coherence.Discard, "every place", b.lo, b.hi, x)
+	x := &access{op: op, part: part{b.lo, b.hi, coherence.Discard}, writes: true}
+	if other := s.accesses.excluding(x, never); other != nil {
+		return s.conflictError(op, x.part, "every place", other)
 	}
+	s.version++
 	s.wrote(coherence.Discard, coherence.Host, b.lo, b.hi)
-	return nil
-}
-
-// Evict gives the memory of the whole buffer's replica at a device back, or of the host's for nil. What is
-// current nowhere else is first copied to the host, or from the host to a device that has a replica; if
-// there is none the error is of kind coherence.ErrSoleCopy. It waits for accesses at that place, until ctx
-// ends; for the copy it waits only if it is the host's memory that goes. A place without a replica is left alone.
-// On a slice it is an error of kind ErrInvalidArgument. The memory that a buffer has adopted goes with
-// the buffer and not before, which gives an error of kind ErrUnsupported.
-//
-// No byte hangs on the copy alone: a device's memory is kept until the copies out of it are known to have arrived, and
-// the device does not close before. If one fails, the replica is back and current, and the next access that
-// would read the bytes fails with the copy's error, once.
-func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
-	const op = "Evict"
-	if b.slice {
-		return failure(op, hal.ErrInvalidArgument, "replicas are given back whole, not by the slice")
-	}
-	s := b.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.open(op, false); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return interrupted(op, ctx, nil)
-	}
-	place := "host"
-	if dev != nil {
-		place = dev.Name()
-	}
-	if err := s.settle(ctx, op, coherence.Evict, dev, place, 0, s.size, nil); err != nil {
-		return err
-	}
-	return s.evict(ctx, cause{op: op, action: coherence.Evict}, dev)
-}
-
-func (s *storage) evict(ctx context.Context, c cause, dev *hal.Device) error {
-	r := s.find(dev)
-	if r == nil || !s.m.Allocated().Has(r.place) {
-		return nil
-	}
-	if r.adopted {
-		return failure(c.op, hal.ErrUnsupported, "the memory was adopted, and goes when the buffer is closed")
-	}
-	begin := now()
-	if r.place == coherence.Host {
-		return s.evictHost(ctx, c, begin)
-	}
-	if err := s.hold(c); err != nil {
-		return err
-	}
-	_ = s.resolve("", 0, s.size, true)
-	if err := s.rescue(r, c); err != nil {
-		return err
-	}
-	current := s.currentAt(r.place)
-	needed := r.hazards.unsaved(len(current) > 0)
-	if err := s.m.Commit(coherence.Evict, r.place, 0, s.size); err != nil {
-		return err
-	}
-	s.noteEviction(r, c, begin)
-	if needed {
-		s.depart(r, current, c)
-		return nil
-	}
-	return r.free(c)
-}
-
-// evictHost gives the host's replica back, once what is copied from it has arrived.
-func (s *storage) evictHost(ctx context.Context, c cause, begin time.Time) error {
-	h := &s.host
-	_ = s.resolve("", 0, s.size, true)
-	for {
-		if err := s.rescue(&h.replica, c); err != nil {
-			return err
-		}
-		pending := h.hazards.saving(nil)
-		if len(pending) == 0 {
-			break
-		}
-		s.mu.Unlock()
-		err := s.await(ctx, c, 0, s.size, pending)
-		s.mu.Lock()
-		if err != nil {
-			return interrupted(c.op, ctx, nil)
-		}
-		if err := s.resolve(c.op, 0, s.size, true); err != nil {
-			return err
-		}
-		if err := s.open(c.op, false); err != nil {
-			return err
-		}
-		if err := s.settle(ctx, c.op, coherence.Evict, nil, "host", 0, s.size, nil); err != nil {
-			return err
-		}
-		if !s.m.Allocated().Has(coherence.Host) {
-			return nil
-		}
-	}
-	if err := s.m.Commit(coherence.Evict, coherence.Host, 0, s.size); err != nil {
-		return err
-	}
-	s.noteEviction(&h.replica, c, begin)
-	var first error
-	u := h.lastUse()
-	s.dropHost(u, func(err error) {
-		if first == nil {
-			first = err
-		}
-	}, c)
-	if u != nil {
-		u.over()
-	}
-	return first
-}
-
-// rescue copies what is current at r alone to another place.
-func (s *storage) rescue(r *replica, c cause) error {
-	plan, err := s.m.Plan(coherence.Evict, r.place, 0, s.size, s.cost, s.plan[:0])
-	if err != nil {
-		return err
-	}
-	s.plan = plan[:0]
-	for _, t := range plan {
-		var stream *hal.Stream
-		var mem *hal.Memory
-		if t.To != coherence.Host {
-			to := s.replica(t.To)
-			if stream, err = to.dev.CopyStream(false); err != nil {
-				return err
-			}
-			mem = to.mem
-		}
-		if err := s.move(t, stream, mem, c); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -315,11 +181,12 @@ func (b *Buffer[T]) Freeze() error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(op, false); err != nil {
+	if err := s.usable(op, false); err != nil {
 		return err
 	}
-	if x := s.conflict(nil, 0, s.size, nil, false); x != nil {
-		return s.conflictError(op, coherence.Read, "every place", 0, s.size, x)
+	x := &access{op: op, part: s.whole(coherence.Read)}
+	if other := s.accesses.excluding(x, never); other != nil {
+		return s.conflictError(op, x.part, "every place", other)
 	}
 	s.frozen++
 	return nil
@@ -331,11 +198,11 @@ func (b *Buffer[T]) Unfreeze() error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(op, false); err != nil {
+	if err := s.usable(op, false); err != nil {
 		return err
 	}
 	if s.frozen == 0 {
-		return failure(op, hal.ErrInvalidArgument, "the buffer is not frozen")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the buffer is not frozen")
 	}
 	s.frozen--
 	return nil

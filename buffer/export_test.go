@@ -1,6 +1,8 @@
 package buffer
 
 import (
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -15,10 +17,10 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 	if err != nil {
 		return err
 	}
-	s.add(&r.hazards, hazard{hi: s.size, stream: stream, write: true})
-	if err := s.m.Commit(coherence.Evict, r.place, 0, s.size); err != nil {
-		return err
-	}
+	w := order.NewWork(stream, nil)
+	r.order.Add(w, true, order.Own, span.Range{Hi: s.size})
+	w.Release()
+	_ = s.m.Commit(coherence.Evict, r.place, 0, s.size)
 	return r.free(cause{})
 }
 
@@ -26,13 +28,34 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 func Awaited[T Element](b *Buffer[T]) bool {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	return b.s.changed != nil
+	for _, x := range b.s.accesses.slots {
+		if len(x.waiters) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
-// Hazards is the number of hazards of a buffer.
-func Hazards[T Element](b *Buffer[T]) (n int) {
+// Works is the number of Works of a buffer.
+func Works[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	b.s.lists(func(_ coherence.Place, h *hazards, _ *departure) { n += len(h.list) })
+	b.s.replicas(func(r *replica) bool {
+		n += r.order.Len()
+		return true
+	})
+	return n
+}
+
+// Steps counts what the accesses of a buffer have looked at.
+func Steps[T Element](b *Buffer[T]) (n int) {
+	s := b.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = s.accesses.read.Steps() + s.accesses.write.Steps() + s.lost.tree.Steps()
+	s.replicas(func(r *replica) bool {
+		n += r.order.Steps()
+		return true
+	})
 	return n
 }

@@ -111,51 +111,66 @@ func TestFailureSpreadsWithTheCopies(t *testing.T) {
 	}
 }
 
-// So is a clone, whose bytes nobody else has.
-func TestCloneOfWhatFails(t *testing.T) {
+// So is a clone, and what CopyFrom made, of bytes that then turn out never to have been written; nobody else has them.
+func TestCopiesOfWhatFails(t *testing.T) {
+	for name, copied := range map[string]func(src *buffer.Buffer[uint32]) (*buffer.Buffer[uint32], error){
+		"Clone": func(src *buffer.Buffer[uint32]) (*buffer.Buffer[uint32], error) { return src.Clone(ctx) },
+		"CopyFrom": func(src *buffer.Buffer[uint32]) (*buffer.Buffer[uint32], error) {
+			dst, err := buffer.From([]uint32{1, 2, 3, 4})
+			require.NoError(t, err)
+			return dst, dst.CopyFrom(ctx, src)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _, s := openLinked(t, 1)
+			g := hold(t, s[0])
+			f.fail("Fill", 1)
+			src := written(t, s[0], 4, 7)
+			dst, err := copied(src)
+			require.NoError(t, err)
+			defer dst.Close()
+			require.NoError(t, g.Open())
+			require.ErrorIs(t, dst.View(ctx, nothing), errLate)
+			require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
+			require.ErrorIs(t, src.View(ctx, nothing), errLate)
+			require.ErrorIs(t, src.View(ctx, nothing), hal.ErrDeviceLost)
+			fill(t, s[0], src, 8)
+			require.NoError(t, dst.CopyFrom(ctx, src))
+			require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, dst))
+		})
+	}
+	// A slice of the same buffer.
+	f, _, s := openLinked(t, 1)
+	g := hold(t, s[0])
+	f.fail("Fill", 1)
+	b := written(t, s[0], 8, 7)
+	low, err := b.Slice(0, 4)
+	require.NoError(t, err)
+	high, err := b.Slice(4, 8)
+	require.NoError(t, err)
+	fill(t, s[0], high, 9)
+	require.NoError(t, high.CopyFrom(ctx, low))
+	require.NoError(t, g.Open())
+	require.ErrorIs(t, high.View(ctx, nothing), errLate)
+	require.ErrorIs(t, high.View(ctx, nothing), hal.ErrDeviceLost)
+}
+
+// A replica that is to go once its copy has arrived is still a source, in place of the copy.
+func TestWhatIsToGoIsCopiedFrom(t *testing.T) {
 	f, devs, s := openLinked(t, 2)
 	b := written(t, s[0], 4, 7)
 	g := hold(t, s[1])
 	f.fail("Copy", 1)
 	require.NoError(t, b.Prefetch(s[1]))
 	require.NoError(t, b.Evict(ctx, devs[0]))
+	require.False(t, b.State().Places[1].Valid)
 	c, err := b.Clone(ctx)
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, g.Open())
+	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, c))
 	require.NoError(t, s[1].Sync(ctx))
-	require.ErrorIs(t, c.View(ctx, nothing), errLate)
-	require.ErrorIs(t, c.View(ctx, nothing), hal.ErrDeviceLost)
-	require.ErrorIs(t, b.View(ctx, nothing), errLate)
-	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, b))
-}
-
-// So is what CopyFrom made of it, until it is copied again.
-func TestCopyFromWhatFails(t *testing.T) {
-	for _, within := range []bool{false, true} {
-		f, devs, s := openLinked(t, 2)
-		b := written(t, s[0], 8, 7)
-		src, err := b.Slice(0, 4)
-		require.NoError(t, err)
-		dst := newBuffer(t, []uint32{1, 2, 3, 4})
-		if within {
-			dst, err = b.Slice(4, 8)
-			require.NoError(t, err)
-		}
-		g := hold(t, s[1])
-		f.fail("Copy", 1)
-		require.NoError(t, src.Prefetch(s[1]))
-		require.NoError(t, b.Evict(ctx, devs[0]))
-		require.NoError(t, dst.CopyFrom(ctx, src))
-		require.NoError(t, g.Open())
-		require.NoError(t, s[1].Sync(ctx))
-		require.ErrorIs(t, dst.View(ctx, nothing), errLate)
-		require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
-		require.ErrorIs(t, src.View(ctx, nothing), errLate)
-		require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, src))
-		require.NoError(t, dst.CopyFrom(ctx, src))
-		require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, dst))
-	}
+	require.Eventually(t, func() bool { return b.State().Places[1].Valid }, patience, tick)
 }
 
 // A failure of what was there before does not concern a copy, though it is not known yet whether that will be good.
@@ -203,7 +218,7 @@ func TestCopiesToAndFro(t *testing.T) {
 	for i := range 100 {
 		require.NoError(t, b.CopyFrom(ctx, a))
 		require.NoError(t, a.CopyFrom(ctx, b))
-		require.LessOrEqual(t, buffer.Hazards(a)+buffer.Hazards(b), 6*i+12)
+		require.LessOrEqual(t, buffer.Works(a)+buffer.Works(b), 6*i+12)
 	}
 	require.NoError(t, g.Open())
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, a))
@@ -263,21 +278,16 @@ func TestWriteOverFailedCopy(t *testing.T) {
 
 // Bytes that were written on what another device's copy brought are lost with it.
 func TestWriteOverWhatFailsElsewhere(t *testing.T) {
-	f, devs := openFaulty(t, 3)
-	var s []*hal.Stream
-	for _, d := range devs {
-		s = append(s, newStream(t, d))
-	}
-	b := written(t, s[0], 4, 7)
-	g := hold(t, s[1])
-	f.fail("CopyIn", 1)
-	require.NoError(t, b.Prefetch(s[1]))
-	require.NoError(t, b.Evict(ctx, devs[0]))
-	l, err := b.Acquire(s[2], coherence.ReadWrite)
+	f, devs := openFaulty(t, 2)
+	s, o := newStream(t, devs[0]), newStream(t, devs[1])
+	g := hold(t, s)
+	f.fail("Fill", 1)
+	b := written(t, s, 4, 7)
+	l, err := b.Acquire(o, coherence.ReadWrite)
 	require.NoError(t, err)
 	first := l.Region()
 	first.Len = 4
-	require.NoError(t, s[2].Fill(first, hal.Pattern32(8)))
+	require.NoError(t, o.Fill(first, hal.Pattern32(8)))
 	require.NoError(t, l.Release())
 	require.NoError(t, g.Open())
 	require.ErrorIs(t, b.View(ctx, nothing), errLate)
@@ -434,7 +444,7 @@ func TestNoFailureGoesUnnoticed(t *testing.T) {
 	t.Log(seen)
 	require.Greater(t, seen["told"], 100)
 	require.Greater(t, seen["lost"], 100)
-	require.Greater(t, seen["good"], 10*seen["lost"])
+	require.Greater(t, seen["good"], 3*seen["lost"])
 }
 
 // hold holds up what a stream is given from now on.

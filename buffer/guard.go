@@ -1,19 +1,18 @@
 package buffer
 
 import (
-	"context"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // guardAll is whether every buffer is guarded.
-var guardAll = slices.Contains(strings.Split(os.Getenv("HALYARD_DEBUG"), ","), "guard")
+var guardAll = debug.Has("guard")
 
 // Guarded is for finding slices that outlive the access which gave them: one kept from [Buffer.View], say, through which stale
 // bytes would be read or a write be lost; and for writes to what was asked for to read. The host's replica is then memory of the
@@ -32,7 +31,7 @@ type guard struct {
 	s        *storage
 	pages    []byte
 	level    level
-	watching bool // a goroutine is to look when copies are done
+	watching bool // it settles again when work has ended
 }
 
 // level is what can be done with the memory.
@@ -60,8 +59,8 @@ func guardError(err error) error {
 
 func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
 
-// open lets the host at its replica, until nothing needs it.
-func (h *hostReplica) open(write bool) error {
+// permit lets the host at its replica, until nothing needs it.
+func (h *hostReplica) permit(write bool) error {
 	g := h.guard
 	if g == nil {
 		return nil
@@ -73,52 +72,39 @@ func (h *hostReplica) open(write bool) error {
 		}
 		g.level = want
 	}
-	g.watch()
 	return nil
 }
 
-// watch has a goroutine settle when the copies that use the memory are done.
-func (g *guard) watch() {
+// watch has the guard settle again when work has ended that uses the memory.
+func (g *guard) watch(w *order.Work) {
 	if g.watching {
 		return
 	}
 	g.watching = true
-	go func() {
-		s := g.s
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for s.host.guard == g {
-			busy := s.host.hazards.busy()
-			if len(busy) == 0 {
-				break
-			}
-			s.mu.Unlock()
-			for _, e := range busy {
-				_ = e.Sync(context.Background())
-			}
-			s.mu.Lock()
-		}
+	w.OnEnd(func() {
+		g.s.mu.Lock()
+		defer g.s.mu.Unlock()
 		g.watching = false
-		if s.host.guard == g {
+		if g.s.host.guard == g {
 			g.settle()
 		}
-	}()
+	})
 }
 
 // settle lets the host do what somebody needs, and no more. If the system does not, more is possible.
 func (g *guard) settle() {
 	want := shut
-	for i := range g.s.accesses.slots {
-		if x := &g.s.accesses.slots[i]; x.open && x.stream == nil {
-			want = max(want, levelOf(x.action != coherence.Read))
+	for _, x := range g.s.accesses.slots {
+		if x.open && x.stream == nil {
+			want = max(want, levelOf(x.writes))
 		}
 	}
-	for i := range g.s.host.hazards.list {
-		if z := &g.s.host.hazards.list[i]; !z.over() {
-			want = max(want, levelOf(z.write))
-			g.watch()
+	g.s.host.order.Works(func(w *order.Work, writes bool) {
+		if done, _ := w.End(); !done {
+			want = max(want, levelOf(writes))
+			g.watch(w)
 		}
-	}
+	})
 	if want < g.level && protect(g.pages, want) == nil {
 		g.level = want
 	}
@@ -148,19 +134,4 @@ func retire(pages []byte) {
 		unmapPages(retired.list[0])
 		retired.list = slices.Delete(retired.list, 0, 1)
 	}
-}
-
-// busy lists how the work ends that goes on.
-func (h *hazards) busy() (list []ender) {
-	for i := range h.list {
-		if z := &h.list[i]; !z.over() {
-			list = append(list, z.ender())
-		}
-	}
-	return list
-}
-
-func (z *hazard) over() bool {
-	done, _ := z.state()
-	return done
 }

@@ -12,8 +12,10 @@ import (
 // that keeps an address for a while, such as a C library; Go code has View, Update and Overwrite. It is a
 // small value that may be copied; after Release every copy of it is stale, and says so.
 type HostLease struct {
+	own       *owner
 	s         *storage
 	slot, gen uint32
+	lo        uint64
 }
 
 // AcquireHost makes the elements current on the host, waits until they are there, and returns a lease on
@@ -21,17 +23,11 @@ type HostLease struct {
 // none. It waits for accesses that exclude it, until ctx ends. As long as the lease is open it
 // excludes others as View or Update would, and the buffer does not close.
 func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Action) (HostLease, error) {
-	const op = "AcquireHost"
-	if mode != coherence.Read && mode != coherence.ReadWrite && mode != coherence.Overwrite {
-		return HostLease{}, failure(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", mode)
-	}
-	slot, err := b.s.enter(ctx, op, mode, b.lo, b.hi, nil)
+	x, err := b.s.enter(ctx, &request{op: "AcquireHost", own: b.own, part: part{b.lo, b.hi, mode}})
 	if err != nil {
 		return HostLease{}, err
 	}
-	b.s.mu.Lock()
-	defer b.s.mu.Unlock()
-	return HostLease{b.s, slot, b.s.accesses.slots[slot].gen}, nil
+	return HostLease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: b.lo}, nil
 }
 
 // Pointer is the address of the first leased element, nil if the lease is stale. What it leads to must not
@@ -46,21 +42,21 @@ func (l HostLease) Pointer() unsafe.Pointer {
 	if x == nil {
 		return nil
 	}
-	return l.s.hostSlice(x.lo)
+	return l.s.hostPointer(l.lo)
 }
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
 func (l HostLease) Release() error {
 	if l.s == nil {
-		return failure("release", hal.ErrClosed, "not a lease")
+		return hal.Errorf("release", hal.ErrClosed, "not a lease")
 	}
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	x := l.s.accesses.get(l.slot, l.gen)
 	if x == nil {
-		return failure("release", hal.ErrClosed, "the lease was released before")
+		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
 	}
 	l.s.used(x)
-	l.s.ended(l.slot)
+	l.s.end(x)
 	return nil
 }

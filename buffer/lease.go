@@ -8,9 +8,15 @@ import (
 // Lease is the right to use elements of a buffer on one stream, from Acquire to Release. It is a small
 // value that may be copied; after Release every copy of it is stale, and says so.
 type Lease struct {
+	own       *owner
 	s         *storage
 	slot, gen uint32
+	lo, hi    uint64
+	of        *group // that it ends with, or nil
 }
+
+// access returns what the lease stands for, nil if it is stale; the storage is locked.
+func (l Lease) access() *access { return l.s.accesses.get(l.slot, l.gen) }
 
 // Region is the leased range of the device's memory, for copies and fills on the lease's stream; the
 // zero Region if the lease is stale.
@@ -20,11 +26,11 @@ func (l Lease) Region() hal.Region {
 	}
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	x := l.s.accesses.get(l.slot, l.gen)
+	x := l.access()
 	if x == nil {
 		return hal.Region{}
 	}
-	return l.s.region(l.s.replica(x.place), x.mem, x.lo, x.hi)
+	return l.s.region(x.replica, x.mem, l.lo, l.hi)
 }
 
 // Pointer is what a kernel takes: the address of the first leased element on devices that have addresses
@@ -49,18 +55,22 @@ func (l Lease) Action() coherence.Action {
 	}
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	if x := l.s.accesses.get(l.slot, l.gen); x != nil {
-		return x.action
+	if x := l.access(); x != nil {
+		return x.mode
 	}
 	return coherence.Read
 }
 
 // Release ends the lease. The work that the stream has been given since Acquire is what later
-// accesses wait for. Releasing a stale lease is an error of kind ErrClosed and changes nothing. If the
+// accesses wait for. Releasing a stale lease is an error of kind ErrClosed and changes nothing; a lease of [AcquireAll] ends
+// with the others, and to release it alone is an error of kind ErrInvalidArgument. If the
 // stream has failed, or was closed, the lease ends all the same, and the error says so.
 func (l Lease) Release() error {
 	if l.s == nil {
-		return failure("release", hal.ErrClosed, "not a lease")
+		return hal.Errorf("release", hal.ErrClosed, "not a lease")
 	}
-	return l.s.release(l.slot, l.gen, nil)
+	if l.of != nil {
+		return hal.Errorf("release", hal.ErrInvalidArgument, "a lease of AcquireAll ends with the others")
+	}
+	return l.s.release(l.slot, l.gen)
 }

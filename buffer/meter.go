@@ -26,7 +26,7 @@ func (m *Meter) Pop() (Stats, error) {
 	defer m.mu.Unlock()
 	last := len(m.scopes) - 1
 	if last < 0 {
-		return Stats{}, failure("Pop", hal.ErrInvalidArgument, "no scope is open")
+		return Stats{}, hal.Errorf("Pop", hal.ErrInvalidArgument, "no scope is open")
 	}
 	s := Totals().Sub(m.scopes[last])
 	m.scopes = m.scopes[:last]

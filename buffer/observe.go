@@ -1,9 +1,7 @@
 package buffer
 
 import (
-	"context"
 	"runtime"
-	"runtime/trace"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,7 +205,7 @@ func (s *storage) noteReplica(kind EventKind, dev *hal.Device, c cause) {
 
 // noteEviction reports a replica that its place is about to lose.
 func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
-	if observed() && !begin.IsZero() {
+	if observed() && !begin.IsZero() && r.former == nil {
 		notify(Event{Kind: EventEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action,
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}
@@ -222,13 +220,21 @@ func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 var began = time.Now()
 
 // begun notes that an access has what it needs.
-func (x *access) begun(op string) {
+func (x *access) begun() {
 	if observed() {
-		x.note(op)
+		x.since = time.Since(began)
 	}
 }
 
-func (x *access) note(op string) { x.op, x.since = op, time.Since(began) }
+func (x *access) cause() cause { return cause{op: x.op, action: x.mode} }
+
+// device is the device of an access, nil for the host.
+func (x *access) device() *hal.Device {
+	if x.stream == nil {
+		return nil
+	}
+	return x.stream.Device()
+}
 
 // used reports an access that ends.
 func (s *storage) used(x *access) {
@@ -243,7 +249,7 @@ func (s *storage) noteUse(x *access) {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Event{Kind: EventUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.action,
+	e := Event{Kind: EventUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode,
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)
@@ -259,33 +265,4 @@ func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, be
 		notify(Event{Kind: EventWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action,
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
 	}
-}
-
-// await waits for hazards on the host, and shows that it did.
-func (s *storage) await(ctx context.Context, c cause, lo, hi uint64, list []hazard) error {
-	defer trace.StartRegion(ctx, "halyard: wait").End()
-	begin := now()
-	err := waitAll(ctx, list)
-	s.waited(c, "work", nil, lo, hi, begin)
-	return err
-}
-
-// enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
-// transfer, and a region for the call that enqueues it.
-func (s *storage) enqueueTraced(t coherence.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) (*hal.Stream, error) {
-	name, from := "halyard: copy", ""
-	if t.From == coherence.NoPlace {
-		name = "halyard: fill"
-	} else {
-		from = s.placeName(t.From, nil) + " to "
-	}
-	ctx, task := trace.NewTask(context.Background(), name)
-	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
-	region := trace.StartRegion(ctx, name)
-	stream, err := s.enqueue(t, stream, mem, c)
-	region.End()
-	if err != nil || stream == nil || stream.Call(task.End) != nil {
-		task.End()
-	}
-	return stream, err
 }

@@ -2,7 +2,6 @@ package buffer
 
 import (
 	"context"
-	"sort"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -25,21 +24,18 @@ type Range struct{ Lo, Hi int }
 func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Action, ranges []Range, fn func([]T) error) error {
 	const op = "AccessRanges"
 	if fn == nil {
-		return failure(op, hal.ErrInvalidArgument, "nil function")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
-	if mode != coherence.Read && mode != coherence.ReadWrite && mode != coherence.Overwrite {
-		return failure(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", mode)
-	}
-	lo, hi, parts, err := b.extents(op, ranges)
+	q, err := b.request(op, mode, ranges)
 	if err != nil {
 		return err
 	}
-	slot, err := b.s.enter(ctx, op, mode, lo, hi, parts)
+	x, err := b.s.enter(ctx, &q)
 	if err != nil {
 		return err
 	}
-	defer b.s.leave(slot)
-	return fn(unsafe.Slice((*T)(b.s.hostSlice(lo)), (hi-lo)/b.elementSize()))
+	defer b.s.leave(x)
+	return fn(unsafe.Slice((*T)(b.s.hostPointer(q.lo)), (q.hi-q.lo)/b.elementSize()))
 }
 
 // AcquireRanges is [Buffer.AcquireContext] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
@@ -47,118 +43,46 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Action, ran
 // left alone. One Release ends it.
 func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Action, ranges []Range) (Lease, error) {
 	const op = "AcquireRanges"
-	lo, hi, parts, err := b.extents(op, ranges)
+	q, err := b.request(op, mode, ranges)
 	if err != nil {
 		return Lease{}, err
 	}
-	slot, gen, err := b.s.acquire(ctx, patient, op, stream, mode, lo, hi, parts)
-	return Lease{b.s, slot, gen}, err
+	q.stream = stream
+	x, err := b.s.acquire(ctx, &q)
+	return b.lease(x), err
 }
 
-// extents are the ranges in bytes, none if they are one. Neighbours are merged.
-func (b *Buffer[T]) extents(op string, ranges []Range) (lo, hi uint64, parts []extent, err error) {
+// request is for the ranges. Neighbours are merged.
+func (b *Buffer[T]) request(op string, mode coherence.Action, ranges []Range) (request, error) {
 	if len(ranges) == 0 {
-		return 0, 0, nil, failure(op, hal.ErrInvalidArgument, "no ranges")
+		return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "no ranges")
+	}
+	if err := validMode(op, mode); err != nil {
+		return request{}, err
 	}
 	elem, n := b.elementSize(), b.Len()
 	for i, r := range ranges {
 		switch {
 		case r.Lo < 0 || r.Hi > n || r.Lo >= r.Hi:
-			return 0, 0, nil, failure(op, hal.ErrOutOfRange, "[%d, %d) of %d elements", r.Lo, r.Hi, n)
+			return request{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) of %d elements", r.Lo, r.Hi, n)
 		case i > 0 && r.Hi <= ranges[i-1].Lo:
-			return 0, 0, nil, failure(op, hal.ErrInvalidArgument, "[%d, %d) after [%d, %d)", r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
+			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "[%d, %d) after [%d, %d)", r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
 		case i > 0 && r.Lo < ranges[i-1].Hi:
-			return 0, 0, nil, failure(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
+			return request{}, hal.Errorf(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
 		}
 	}
-	parts = make([]extent, 0, len(ranges))
+	parts := make([]part, 0, len(ranges))
 	for _, r := range ranges {
-		e := extent{b.lo + uint64(r.Lo)*elem, b.lo + uint64(r.Hi)*elem}
-		if last := len(parts) - 1; last >= 0 && parts[last].hi == e.lo {
-			parts[last].hi = e.hi
+		p := part{b.lo + uint64(r.Lo)*elem, b.lo + uint64(r.Hi)*elem, mode}
+		if last := len(parts) - 1; last >= 0 && parts[last].hi == p.lo {
+			parts[last].hi = p.hi
 		} else {
-			parts = append(parts, e)
+			parts = append(parts, p)
 		}
 	}
-	lo, hi = parts[0].lo, parts[len(parts)-1].hi
+	q := request{op: op, own: b.own, part: hull(parts), parts: parts}
 	if len(parts) == 1 {
-		parts = nil
+		q.parts = nil
 	}
-	return lo, hi, parts, nil
-}
-
-// extent is a range of bytes.
-type extent struct{ lo, hi uint64 }
-
-// after returns the index of the first of the parts, which ascend, that ends behind x.
-func after(parts []extent, x uint64) int {
-	return sort.Search(len(parts), func(i int) bool { return parts[i].hi > x })
-}
-
-// overlap reports whether one of the parts has a byte of [lo, hi).
-func overlap(parts []extent, lo, hi uint64) bool {
-	i := after(parts, lo)
-	return i < len(parts) && parts[i].lo < hi
-}
-
-// enclosed reports whether one of the parts has all of e.
-func enclosed(parts []extent, e extent) bool {
-	i := after(parts, e.lo)
-	return i < len(parts) && parts[i].lo <= e.lo && e.hi <= parts[i].hi
-}
-
-// cut returns the parts without [lo, hi).
-func cut(parts []extent, lo, hi uint64) (kept []extent) {
-	for _, e := range parts {
-		if e.lo < lo {
-			kept = append(kept, extent{e.lo, min(e.hi, lo)})
-		}
-		if e.hi > hi {
-			kept = append(kept, extent{max(e.lo, hi), e.hi})
-		}
-	}
-	return kept
-}
-
-// fetchParts is fetch for each of the parts.
-func (s *storage) fetchParts(ctx context.Context, op string, action coherence.Action, parts []extent, slot uint32) error {
-	for _, e := range parts {
-		if err := s.fetch(ctx, op, action, e.lo, e.hi, slot); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wroteParts is wrote for the parts of [lo, hi), or all of it, as one write.
-func (s *storage) wroteParts(a coherence.Action, p coherence.Place, lo, hi uint64, parts []extent) {
-	if parts == nil {
-		s.wrote(a, p, lo, hi)
-		return
-	}
-	version := s.version + 1
-	for _, e := range parts {
-		s.wrote(a, p, e.lo, e.hi)
-	}
-	s.version = version
-}
-
-// reach is bring for the parts of [lo, hi), or all of it, and orders the stream behind what the access depends on.
-func (s *storage) reach(op string, stream *hal.Stream, action coherence.Action, lo, hi uint64, parts []extent) (r *replica, mem *hal.Memory, err error) {
-	writes := action != coherence.Read
-	if parts == nil {
-		if r, mem, err = s.bring(op, stream, action, lo, hi); err == nil {
-			err = r.hazards.order(stream, lo, hi, writes)
-		}
-		return r, mem, err
-	}
-	for _, e := range parts {
-		if r, mem, err = s.bring(op, stream, action, e.lo, e.hi); err != nil {
-			return nil, nil, err
-		}
-		if err = r.hazards.order(stream, e.lo, e.hi, writes); err != nil {
-			return nil, nil, err
-		}
-	}
-	return r, mem, nil
+	return q, nil
 }

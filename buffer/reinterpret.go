@@ -15,19 +15,19 @@ import (
 func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	const op = "Reinterpret"
 	if b == nil {
-		return nil, failure(op, hal.ErrInvalidArgument, "nil buffer")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
 	}
 	var zero U
 	elem, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
 	switch {
 	case b.Size()%elem != 0:
-		return nil, failure(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", b.Size(), elem)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", b.Size(), elem)
 	case b.lo%align != 0:
-		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at offset %d", align, b.lo)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at offset %d", align, b.lo)
 	case b.s.alignment%align != 0:
-		return nil, failure(op, hal.ErrMisaligned, "elements that are aligned to %d bytes in memory that is aligned to %d", align, b.s.alignment)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes in memory that is aligned to %d", align, b.s.alignment)
 	}
-	return &Buffer[U]{s: b.s, lo: b.lo, hi: b.hi, slice: true}, nil
+	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }
 
 // SameStorage reports whether both are the same buffer, or parts or views of it, whatever their ranges.

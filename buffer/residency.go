@@ -1,9 +1,11 @@
 package buffer
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/trace"
 	"slices"
 	"sync"
@@ -16,7 +18,7 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// SetBudget limits the memory that replicas take on a device handle to so many bytes; 0, the default, sets
+// SetBudget limits the memory that replicas take on a device to so many bytes; 0, the default, sets
 // no limit but the device's own. When an access needs a new replica and the budget is used up, other buffers'
 // replicas are evicted: first those whose bytes are all current elsewhere as well, then those that
 // must be copied to the host first, in each case the least recently used. Replicas under a lease
@@ -24,7 +26,8 @@ import (
 // happens, without a budget, when the device itself is out of memory.
 //
 // What the program's allocators keep counts once a replica has it. The memory of a replica that had to be copied
-// first counts until the copy has arrived, and an access that needs its room waits for that.
+// first counts until the copy has arrived, and an access that needs its room waits for that: until its context ends, or
+// for half a minute if it has none.
 //
 // A budget lower than what is in use takes effect with the next access that needs room.
 func SetBudget(dev *hal.Device, bytes uint64) {
@@ -34,7 +37,7 @@ func SetBudget(dev *hal.Device, bytes uint64) {
 	res.mu.Unlock()
 }
 
-// Residency is what replicas take on one device handle.
+// Residency is what replicas take on one device.
 type Residency struct {
 	Budget    uint64 // bytes, 0 for none
 	Used      uint64 // bytes, those of evicted replicas included that wait for a copy to arrive
@@ -43,24 +46,25 @@ type Residency struct {
 	Written   uint64 // bytes that had to be copied to the host first
 }
 
-// ResidencyOf returns what replicas take on a device handle.
+// ResidencyOf returns what replicas take on a device.
 func ResidencyOf(dev *hal.Device) Residency {
 	res := residencyOf(dev)
 	res.mu.Lock()
 	defer res.mu.Unlock()
-	return Residency{res.limit, res.used, len(res.replicas), res.evictions, res.written}
+	return Residency{res.limit, res.used, res.replicas, res.evictions, res.written}
 }
 
-// residency is the book of one device handle's replicas. Its lock is taken inside a storage's.
+// residency is the book of one device's replicas: what they take, and which is to go next. Its lock is taken inside a storage's.
 type residency struct {
 	clock atomic.Uint64
 
 	mu        sync.Mutex
 	limit     uint64
-	used      uint64
-	replicas  []*replica
-	leaving   []*departure
-	watching  bool // a goroutine looks at them
+	used      uint64 // bytes
+	coming    uint64 // bytes of used that come back once copies have arrived
+	replicas  int
+	queues    map[any]*queues // by the allocator that the memory goes back to
+	leaving   []*replica
 	evictions uint64
 	written   uint64
 
@@ -68,10 +72,274 @@ type residency struct {
 	pools []weak.Pointer[pool.Pool]
 }
 
+// resident is what the residency keeps of one replica.
+type resident struct {
+	res    *residency
+	leases int           // open accesses, under which the replica stays; guarded by the storage's lock
+	parked bool          // out of the queue because of a lease, and put back with its end; likewise
+	used   atomic.Uint64 // when, by the residency's clock
+	sole   atomic.Bool   // bytes may be current nowhere else
+
+	// Guarded by res.mu.
+	in    bool   // it has memory that may be evicted
+	key   any    // the allocator that the memory goes back to
+	queue *queue // nil if it is in none
+	index int    // in the queue, or in leaving
+	stamp uint64 // the use by which the queue has it
+}
+
+// queues are the replicas with memory of one allocator: those that are current elsewhere, and those that are not.
+type queues [2]queue
+
+// queue is a heap of replicas, the one that is to go first on top. A replica's last use and whether its bytes are elsewhere may have
+// changed since; who takes one looks again.
+type queue []*replica
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].stamp < q[j].stamp }
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+func (q *queue) Push(x any) {
+	r := x.(*replica)
+	r.index = len(*q)
+	*q = append(*q, r)
+}
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	r := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return r
+}
+
 type residencyKey struct{}
 
 func residencyOf(dev *hal.Device) *residency {
-	return dev.Value(residencyKey{}, func() any { return new(residency) }).(*residency)
+	return dev.Value(residencyKey{}, func() any { return &residency{queues: map[any]*queues{}} }).(*residency)
+}
+
+// take books a new replica, unless that exceeds the budget, and returns the device's allocator, if it has one.
+func (res *residency) take(r *replica) (a pool.Allocator, ok bool) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	if res.limit != 0 && r.owner.size > res.limit-min(res.limit, res.used) {
+		return nil, false
+	}
+	res.used += r.owner.size
+	res.replicas++
+	return res.alloc, true
+}
+
+// give takes a replica out of the book.
+func (res *residency) give(r *replica) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	if r.leaving {
+		res.left(r)
+	} else {
+		res.replicas--
+	}
+	res.remove(r)
+	r.in = false
+	res.used -= r.owner.size
+}
+
+// enter makes a replica, which has memory of an allocator, or of the device for nil, one that may be evicted.
+func (res *residency) enter(r *replica, from pool.Allocator) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	r.key, r.in = keyOf(from), true
+	r.sole.Store(false)
+	r.parked = false
+	res.insert(r)
+}
+
+// keyOf tells allocators apart, as far as they can be compared.
+func keyOf(a pool.Allocator) any {
+	if a != nil && !reflect.TypeOf(a).Comparable() {
+		return incomparable{}
+	}
+	return a
+}
+
+type incomparable struct{}
+
+func (res *residency) insert(r *replica) {
+	qs := res.queues[r.key]
+	if qs == nil {
+		qs = new(queues)
+		res.queues[r.key] = qs
+	}
+	q := &qs[0]
+	if r.sole.Load() {
+		q = &qs[1]
+	}
+	r.queue, r.stamp = q, r.used.Load()
+	heap.Push(q, r)
+}
+
+func (res *residency) remove(r *replica) {
+	if r.queue == nil {
+		return
+	}
+	heap.Remove(r.queue, r.index)
+	r.queue = nil
+	if qs := res.queues[r.key]; len(qs[0])+len(qs[1]) == 0 {
+		delete(res.queues, r.key)
+	}
+}
+
+// touch makes r the most recently used.
+func (r *replica) touch() {
+	if r.res == nil {
+		return // the host's
+	}
+	if last := r.used.Load(); last != 0 && last == r.res.clock.Load() {
+		return // it is so already
+	}
+	r.used.Store(r.res.clock.Add(1))
+}
+
+// begin and end count the accesses under which a replica stays.
+func (r *replica) begin() { r.leases++ }
+
+func (r *replica) end() {
+	if r.leases--; r.leases == 0 && r.parked {
+		r.parked = false
+		r.res.restore(r)
+	}
+}
+
+// dirty tells the book whether bytes may be current at r alone.
+func (r *replica) dirty(sole bool) {
+	if r.res == nil {
+		return
+	}
+	if r.sole.Load() == sole {
+		return
+	}
+	r.sole.Store(sole)
+	if sole {
+		return // found out when it is its turn
+	}
+	r.res.mu.Lock()
+	defer r.res.mu.Unlock()
+	if r.queue != nil {
+		r.res.remove(r)
+		r.res.insert(r)
+	}
+}
+
+// victim takes the replica that is to go next out of its queue: of those whose memory goes back where the new one's comes from, if there
+// are such, else of all. It returns nil if there is none.
+func (res *residency) victim(from pool.Allocator) *replica {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	best := res.first(res.queues[keyOf(from)])
+	if best == nil {
+		for _, qs := range res.queues {
+			if r := res.first(qs); r != nil && (best == nil || r.before(best)) {
+				best = r
+			}
+		}
+	}
+	if best != nil {
+		res.remove(best)
+	}
+	return best
+}
+
+func (r *replica) before(o *replica) bool {
+	if mine, its := r.sole.Load(), o.sole.Load(); mine != its {
+		return its
+	}
+	return r.stamp < o.stamp
+}
+
+// first returns the replica of the queues that may go first, and puts right what has changed since they were made.
+func (res *residency) first(qs *queues) *replica {
+	if qs == nil {
+		return nil
+	}
+	for i := range qs {
+		for q := &qs[i]; len(*q) > 0; {
+			r := (*q)[0]
+			switch {
+			case i == 0 && r.sole.Load():
+				res.remove(r)
+				res.insert(r)
+			case r.stamp != r.used.Load():
+				r.stamp = r.used.Load()
+				heap.Fix(q, 0)
+			default:
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// restore puts replicas back that were chosen and stay.
+func (res *residency) restore(list ...*replica) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	for _, r := range list {
+		if r.in && r.queue == nil {
+			res.insert(r)
+		}
+	}
+}
+
+// depart books that a replica's memory is on its way back.
+func (r *replica) depart() {
+	r.leaving = true
+	if r.res == nil {
+		return
+	}
+	res := r.res
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	res.remove(r)
+	r.in = false
+	res.replicas--
+	res.coming += r.owner.size
+	r.index = len(res.leaving)
+	res.leaving = append(res.leaving, r)
+}
+
+// left is the opposite of depart; res.mu is held.
+func (res *residency) left(r *replica) {
+	last := len(res.leaving) - 1
+	res.leaving[r.index] = res.leaving[last]
+	res.leaving[r.index].index = r.index
+	res.leaving[last] = nil
+	res.leaving = res.leaving[:last]
+	res.coming -= r.owner.size
+}
+
+// stay keeps a replica that was leaving.
+func (r *replica) stay() {
+	r.leaving = false
+	r.owner.leaving--
+	if r.res != nil {
+		r.res.mu.Lock()
+		r.res.left(r)
+		r.res.replicas++
+		r.in = true
+		r.res.insert(r)
+		r.res.mu.Unlock()
+	}
+	r.decided()
+}
+
+// decided lets those go on who wait to learn whether a replica leaves.
+func (r *replica) decided() {
+	if r.parting != nil {
+		close(r.parting)
+		r.parting = nil
+	}
 }
 
 // pressure is the error of an allocation for which others may have to make room. It stays inside the package.
@@ -83,124 +351,77 @@ type pressure struct {
 
 func (p *pressure) Error() string { return "no room on " + p.dev.Name() }
 
-// take books a new replica, unless that exceeds the budget, and returns the device's allocator, if it has one.
-func (res *residency) take(r *replica) (a pool.Allocator, ok bool) {
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	if res.limit != 0 && r.owner.size > res.limit-min(res.limit, res.used) {
-		return nil, false
-	}
-	res.used += r.owner.size
-	res.enter(r)
-	return res.alloc, true
-}
+// attempts is how often room is made for one allocation: others may take it.
+const attempts = 64
 
-func (res *residency) enter(r *replica) {
-	r.index = len(res.replicas)
-	res.replicas = append(res.replicas, r)
-}
+// patience is how long an access without a deadline waits for write-backs that make room for it.
+const patience = 30 * time.Second
 
-// leave is the opposite of enter; the bytes stay booked.
-func (res *residency) leave(r *replica) {
-	last := len(res.replicas) - 1
-	moved := res.replicas[last]
-	res.replicas[r.index] = moved
-	moved.index = r.index
-	res.replicas[last] = nil
-	res.replicas = res.replicas[:last]
-}
-
-// give removes a replica from the book.
-func (res *residency) give(r *replica) {
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	res.leave(r)
-	res.used -= r.owner.size
-}
-
-// touch makes r the most recently used.
-func (res *residency) touch(r *replica) {
-	if last := r.used.Load(); last != 0 && last == res.clock.Load() {
-		return // it is so already
-	}
-	r.used.Store(res.clock.Add(1))
-}
-
-// relieve makes room for a replica of the storage. No storage is locked by the caller.
+// relieve makes room for a replica of the storage, which is not locked. It waits for copies that are under way until ctx ends, or for a
+// while if ctx does not.
 func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
-	size := s.size
+	size, res := s.size, residencyOf(p.dev)
 	c := cause{op: op, action: coherence.Evict, client: s.id, why: "budget"}
 	if p.cause != nil {
 		c.why = "out of memory"
 	}
-	res := residencyOf(p.dev)
 	if p.hopeless(res, size) {
 		return p.exhausted(res, op, size)
 	}
 	if p.cause != nil && res.trim(p.from) > 0 {
 		return nil // that may have been enough
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var tried []*replica
+	waiting := ctx
+	if ctx.Done() == nil {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	var refused []*replica
+	defer func() { res.restore(refused...) }()
 	freed := uint64(0)
 	for {
-		res.mu.Lock()
-		coming := uint64(0)
-		for _, d := range res.leaving {
-			coming += d.r.owner.size
+		if ctx.Err() != nil {
+			return interrupted(op, ctx, nil)
 		}
-		room := func(used uint64) bool { return res.limit == 0 || used <= res.limit && size <= res.limit-used }
-		enough, soon := room(res.used), room(res.used-coming)
-		if p.cause != nil {
-			enough, soon = freed >= size, freed+coming >= size
-		}
-		var victim *replica
-		var first *departure
-		if !enough && !soon {
-			victim = res.victim(tried, p.from)
-		}
-		if victim == nil && len(res.leaving) > 0 {
-			first = res.leaving[0]
-		}
-		res.mu.Unlock()
-		switch {
-		case enough:
-		case victim != nil:
-		case first != nil:
-			back, err := first.wait(waiting, c)
-			if ctx.Err() != nil {
-				return interrupted(op, ctx, nil)
-			}
-			if err != nil {
-				return p.exhausted(res, op, size)
-			}
-			if back {
-				tried = append(tried, first.r) // it would fail again
-			} else {
-				freed += first.r.owner.size
-			}
-			continue
-		case freed > 0 && p.cause != nil:
-			enough = true // try with what there is
-		default:
-			return p.exhausted(res, op, size)
-		}
+		enough, soon, first := p.room(res, size, freed)
 		if enough {
 			break
 		}
-		n, written, ok := victim.owner.makeRoom(victim, c)
-		if !ok {
-			tried = append(tried, victim)
-			continue
+		if !soon {
+			if victim := res.victim(p.from); victim != nil {
+				n, written, leased, ok := victim.owner.makeRoom(victim, c)
+				if !ok {
+					if !leased { // it comes back with the end of the lease
+						refused = append(refused, victim)
+					}
+					continue
+				}
+				freed += n
+				res.mu.Lock()
+				res.evictions++
+				res.written += written
+				res.mu.Unlock()
+				continue
+			}
 		}
-		if freed += n; n == 0 {
-			tried = append(tried, victim) // it is on its way, and may come back
+		if first == nil {
+			if freed > 0 && p.cause != nil {
+				break // try with what there is
+			}
+			return p.exhausted(res, op, size)
 		}
-		res.mu.Lock()
-		res.evictions++
-		res.written += written
-		res.mu.Unlock()
+		stays, err := first.awaitParting(waiting, c)
+		switch {
+		case ctx.Err() != nil:
+			return interrupted(op, ctx, nil)
+		case err != nil:
+			return p.exhausted(res, op, size)
+		case stays:
+			refused = append(refused, res.withhold(first)) // its copy would fail again
+		default:
+			freed += first.owner.size
+		}
 	}
 	if p.cause == nil {
 		return nil
@@ -213,11 +434,27 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	return err
 }
 
-// attempts is how often room is made for one allocation: others may take it.
-const attempts = 64
+// room reports whether there is room for so many bytes, whether there will be without another eviction, and which eviction to wait for.
+func (p *pressure) room(res *residency, size, freed uint64) (enough, soon bool, first *replica) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	if len(res.leaving) > 0 {
+		first = res.leaving[0]
+	}
+	if p.cause != nil {
+		return freed >= size, freed+res.coming >= size, first
+	}
+	fits := func(used uint64) bool { return res.limit == 0 || used <= res.limit && size <= res.limit-used }
+	return fits(res.used), fits(res.used - res.coming), first
+}
 
-// patience is how long an allocation waits for write-backs on a device that is out of memory.
-const patience = 30 * time.Second
+// withhold takes a replica out of its queue until it is restored.
+func (res *residency) withhold(r *replica) *replica {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	res.remove(r)
+	return r
+}
 
 // hopeless reports whether evicting everything would not be enough.
 func (p *pressure) hopeless(res *residency, size uint64) bool {
@@ -234,80 +471,54 @@ func (p *pressure) hopeless(res *residency, size uint64) bool {
 	return false
 }
 
-// victim returns the replica that is to go next, other than those that were tried; res.mu is held. Those whose memory
-// goes back where the new one's comes from go first: others may be of no use.
-func (res *residency) victim(tried []*replica, from pool.Allocator) *replica {
-	var best *replica
-	for _, r := range res.replicas {
-		if slices.Contains(tried, r) {
-			continue
-		}
-		if best == nil || r.before(best, from) {
-			best = r
-		}
-	}
-	return best
-}
-
-func (r *replica) before(o *replica, from pool.Allocator) bool {
-	if mine, its := r.comesFrom(from), o.comesFrom(from); mine != its {
-		return mine
-	}
-	if mine, its := r.sole.Load(), o.sole.Load(); mine != its {
-		return !mine
-	}
-	return r.used.Load() < o.used.Load()
-}
-
 func (p *pressure) exhausted(res *residency, op string, size uint64) error {
 	if p.cause != nil {
 		return p.cause
 	}
 	res.mu.Lock()
 	defer res.mu.Unlock()
-	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrOutOfMemory,
-		Detail: fmt.Sprintf("%d bytes on %s with a budget of %d, of which %d replicas that are in use hold %d",
-			size, p.dev.Name(), res.limit, len(res.replicas), res.used)}
+	detail := fmt.Sprintf("%d bytes on %s with a budget of %d: %d replicas that cannot be evicted now hold %d bytes",
+		size, p.dev.Name(), res.limit, res.replicas, res.used-res.coming)
+	if res.coming > 0 {
+		detail += fmt.Sprintf(", and %d bytes are held until the copies that save them have arrived", res.coming)
+	}
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrOutOfMemory, Detail: detail}
 }
 
 // makeRoom evicts one replica, and reports the bytes that are free now and those that had to be copied. It is
-// not ok if the replica is in use or has gone.
-func (s *storage) makeRoom(r *replica, c cause) (freed, written uint64, ok bool) {
+// not ok if the replica is in use, or has gone.
+func (s *storage) makeRoom(r *replica, c cause) (freed, written uint64, leased, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || r.mem == nil {
-		return 0, 0, false
+	if s.closed || r.mem == nil || r.leaving {
+		return 0, 0, false, false
 	}
-	for i := range s.accesses.slots {
-		if x := &s.accesses.slots[i]; x.open && x.place == r.place {
-			return 0, 0, false
-		}
+	if r.leases > 0 {
+		r.parked = true
+		return 0, 0, true, false
 	}
 	before := s.stats.BytesCopied
-	if err := s.evict(context.Background(), c, r.dev); err != nil {
-		return 0, 0, false
+	if err := s.evictFrom(c, r); err != nil {
+		return 0, 0, false, false
 	}
-	freed = s.size
-	if slices.ContainsFunc(s.leaving, func(d *departure) bool { return d.r == r }) {
-		freed = 0 // not before the copy has arrived
+	if !r.leaving {
+		freed = s.size
 	}
-	return freed, s.stats.BytesCopied - before, true
+	return freed, s.stats.BytesCopied - before, false, true
 }
 
 // unpressed runs fn, with s.mu held, again and again while it fails for lack of room and others can make some.
 func (s *storage) unpressed(ctx context.Context, op string, fn func() error) error {
 	for i := 0; ; i++ {
 		err := fn()
-		var p *pressure
-		if err == nil || !errors.As(err, &p) {
+		p, ok := err.(*pressure)
+		switch {
+		case !ok:
 			return err
-		}
-		if i == attempts {
+		case i == attempts:
 			return p.exhausted(residencyOf(p.dev), op, s.size)
 		}
-		s.mu.Unlock()
-		err = p.relieve(ctx, op, s)
-		s.mu.Lock()
+		s.unlocked(func() { err = p.relieve(ctx, op, s) })
 		if err != nil {
 			return err
 		}
@@ -316,10 +527,35 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 
 // classify tells the book whether bytes are current at r alone. With many intervals it errs on the side of yes.
 func (s *storage) classify(r *replica) {
-	if r.place == coherence.Host {
+	if r.res != nil && s.m.Len() == 1 {
+		r.dirty(s.m.State(0, s.size).Valid == coherence.Of(r.place))
+	}
+}
+
+// know remembers a pool, to ask it for memory when there is too little.
+func (res *residency) know(p *pool.Pool) {
+	if p == nil {
 		return
 	}
-	if s.m.Len() == 1 {
-		r.sole.Store(s.m.State(0, s.size).Valid == coherence.Of(r.place))
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	w := weak.Make(p)
+	if !slices.Contains(res.pools, w) {
+		res.pools = slices.DeleteFunc(res.pools, func(w weak.Pointer[pool.Pool]) bool { return w.Value() == nil })
+		res.pools = append(res.pools, w)
 	}
+}
+
+// trim makes the pools that are known give back what they keep, but for the one that was asked already,
+// and returns the number of bytes.
+func (res *residency) trim(asked pool.Allocator) (released uint64) {
+	res.mu.Lock()
+	pools := slices.Clone(res.pools)
+	res.mu.Unlock()
+	for _, w := range pools {
+		if p := w.Value(); p != nil && asked != pool.Allocator(p) {
+			released += p.Trim(0)
+		}
+	}
+	return released
 }

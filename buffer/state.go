@@ -24,7 +24,7 @@ type State struct {
 // PlaceState describes one place.
 type PlaceState struct {
 	Place     coherence.Place
-	Device    *hal.Device // the common handle, nil for the host; compare it with Same
+	Device    *hal.Device // nil for the host
 	Allocated bool
 	Valid     bool // all of the elements are current
 }
@@ -34,10 +34,13 @@ func (b *Buffer[T]) State() State {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.m.State(b.lo, b.hi)
+	c := s.state(b.lo, b.hi)
 	st := State{Name: c.Name(), Coherence: c, Intervals: s.m.Len(), Version: s.version}
 	st.Places = append(st.Places, PlaceState{Allocated: c.Allocated.Has(coherence.Host), Valid: c.Valid.Has(coherence.Host)})
 	for _, r := range s.devs {
+		if r.dev == nil {
+			continue // what the host had before
+		}
 		st.Places = append(st.Places, PlaceState{r.place, r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
 	}
 	return st
@@ -53,7 +56,20 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 	if r == nil {
 		return -1
 	}
-	return s.m.State(b.lo, b.hi).Version(r.place, s.version)
+	return s.state(b.lo, b.hi).Version(r.place, s.version)
+}
+
+// state is the state of a range, without the replicas that are leaving.
+func (s *storage) state(lo, hi uint64) coherence.State {
+	c := s.m.State(lo, hi)
+	if s.leaving > 0 {
+		for _, r := range s.devs {
+			if r.leaving {
+				c.Allocated, c.Valid = c.Allocated.Without(r.place), c.Valid.Without(r.place)
+			}
+		}
+	}
+	return c
 }
 
 // Stats counts what a buffer has moved since it was made.

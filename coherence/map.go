@@ -64,6 +64,12 @@ func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
 	return m.has(lo, hi) && m.index.meet(lo, hi, Of(p)) != 0
 }
 
+// Sole reports whether it is known without a search that p, and no other place, holds every byte of [lo, hi) valid: if the state is the
+// same everywhere. False says nothing.
+func (m *Map) Sole(lo, hi uint64, p Place) bool {
+	return !m.split && m.one == Of(p) && lo < hi && hi <= m.size
+}
+
 // State returns the state of the range as a whole: a place is valid if it is valid in every byte.
 // An unsplit Uninitialized range and one whose parts are valid in different places both have no
 // valid place; [Map.Summary] tells them apart. Nothing is valid in a range that does not lie in the

@@ -1,0 +1,256 @@
+package buffer
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/callsite"
+)
+
+// request is what a call asks for.
+type request struct {
+	op     string
+	own    *owner
+	stream *hal.Stream // nil on the host
+	part
+	parts []part // as an access has them
+	try   bool   // fail at once in place of waiting
+	under *access
+}
+
+func (q *request) writes() bool {
+	if q.parts == nil {
+		return q.part.writes()
+	}
+	for _, p := range q.parts {
+		if p.writes() {
+			return true
+		}
+	}
+	return false
+}
+
+func validMode(op string, mode coherence.Action) error {
+	if mode != coherence.Read && mode != coherence.ReadWrite && mode != coherence.Overwrite {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", mode)
+	}
+	return nil
+}
+
+// acquire begins an access of a device, and enqueues what it needs.
+func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
+	if q.stream == nil {
+		return nil, hal.Errorf(q.op, hal.ErrInvalidArgument, "nil stream")
+	}
+	if err := validMode(q.op, q.mode); err != nil {
+		return nil, err
+	}
+	if err := q.stream.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() == nil {
+		if x := s.quick(q); x != nil {
+			return x, nil
+		}
+	}
+	x, err := s.admit(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.bring(ctx, x, q.try); err != nil {
+		s.end(x)
+		return nil, err
+	}
+	s.commit(x)
+	s.remember(x)
+	x.inside = true
+	x.begun()
+	return x, nil
+}
+
+// admit waits, unless the request is to fail at once, until nothing that came before excludes an access, and begins it. After an
+// error there is no access.
+func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
+	writes := q.writes()
+	if err := s.usable(q.op, writes); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, interrupted(q.op, ctx, nil)
+	}
+	x := s.accesses.take()
+	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, coherence.NoPlace
+	x.side = s.sideOf(x)
+	if q.stream == nil {
+		x.replica, x.place = &s.host.replica, coherence.Host
+	}
+	if writes || recordSites {
+		callsite.Here(&x.site)
+	}
+	if s.accesses.empty() {
+		s.accesses.begin(x)
+		return x, nil
+	}
+	if q.under != nil {
+		x.seq = q.under.seq // nobody who came since is before it
+		s.accesses.begin(x)
+		return x, nil
+	}
+	if q.try {
+		if b := s.accesses.excluding(x, never); b != nil {
+			err := s.conflictWith(x, b)
+			s.accesses.end(x)
+			return nil, err
+		}
+		s.accesses.begin(x)
+		return x, nil
+	}
+	begin := now()
+	blocked, err := s.accesses.queue(ctx, &s.mu, x)
+	if blocked {
+		s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
+	}
+	if err != nil {
+		var holder *ConflictError
+		if b := s.accesses.excluding(x, x.seq); b != nil {
+			holder = s.conflictWith(x, b)
+		}
+		s.accesses.end(x)
+		return nil, interrupted(q.op, ctx, holder)
+	}
+	if blocked {
+		if err := s.usable(q.op, writes); err != nil {
+			s.accesses.end(x)
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// bring makes the replica of the stream's device good for an access, in stream order. The four steps are decide, line, copy and record;
+// the access's own work is recorded when it ends.
+func (s *storage) bring(ctx context.Context, x *access, try bool) error {
+	for {
+		if err := s.settle(ctx, x); err != nil {
+			return err
+		}
+		plan, err := s.decide(x)
+		if err != nil {
+			return err
+		}
+		plan, all := s.oneTurn(plan)
+		busy, err := s.handOver(x, plan, x.stream, x.mem)
+		var left []*order.Work
+		if busy == nil && err == nil && len(plan) > 0 {
+			if left, err = s.lineCopies(plan, x.stream); err == nil && len(left) == 0 {
+				err = s.copy(plan, x.stream, x.mem, x.cause())
+			}
+		}
+		if !all && busy == nil && err == nil && len(left) == 0 {
+			continue
+		}
+		if busy == nil && err == nil && len(left) == 0 {
+			if x.place == coherence.Host {
+				busy, err = s.unmapForDevice(x.stream, x.mem, x.writes)
+			}
+			if busy == nil && err == nil {
+				left, err = s.lineAccess(x)
+			}
+		}
+		switch {
+		case err != nil:
+			return err
+		case busy != nil:
+			if try {
+				return s.conflictWith(x, busy)
+			}
+			err = s.standBehind(ctx, x, busy)
+		case len(left) > 0:
+			if try {
+				drop(left)
+				return hal.Errorf(x.op, hal.ErrNotReady, "work under way on the host's copy has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
+			}
+			err = s.await(ctx, x.cause(), nil, x.lo, x.hi, left)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if s.closed {
+			return s.closedError(x.op)
+		}
+	}
+}
+
+func drop(list []*order.Work) {
+	for _, w := range list {
+		w.Release()
+	}
+}
+
+// settle gives an access its replica, which stays until the access ends. Where the device has no room, it is made.
+func (s *storage) settle(ctx context.Context, x *access) error {
+	if x.replica != nil && (x.place == coherence.Host || x.replica.mem != nil) {
+		return nil
+	}
+	r, mem, err := s.at(x.stream, x.cause())
+	if _, full := err.(*pressure); full {
+		err = s.unpressed(ctx, x.op, func() (err error) {
+			if err = s.usable(x.op, x.writes); err == nil {
+				r, mem, err = s.at(x.stream, x.cause())
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	x.replica, x.place, x.mem = r, r.place, mem
+	r.begin()
+	r.touch()
+	return nil
+}
+
+// standBehind waits, with the lock given up, until another access ends which is in the way of x.
+func (s *storage) standBehind(ctx context.Context, x, other *access) error {
+	begin := now()
+	w := s.accesses.take()
+	err := s.accesses.pause(ctx, &s.mu, w, other)
+	s.accesses.end(w)
+	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
+	if err != nil {
+		return interrupted(x.op, ctx, nil)
+	}
+	return nil
+}
+
+// release ends an access of a device.
+func (s *storage) release(slot, gen uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.accesses.get(slot, gen)
+	if x == nil {
+		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
+	}
+	err := x.keep()
+	s.record(x)
+	s.used(x)
+	s.end(x)
+	return err
+}
+
+// end ends an access of which nothing is to be recorded any more.
+func (s *storage) end(x *access) {
+	if x.replica != nil {
+		x.replica.end()
+	}
+	s.accesses.end(x)
+	if g := s.host.guard; g != nil {
+		g.settle()
+	}
+}

@@ -1,0 +1,167 @@
+package buffer
+
+import (
+	"context"
+	"runtime/trace"
+	"time"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// route is the streams that a copy takes: into runs what writes the destination, from what reads the source. They are one, but for a
+// copy between devices that do not reach each other.
+type route struct {
+	into, from *hal.Stream
+	ordered    bool // the source is read in stream order
+}
+
+// route returns how to copy for an access on the given stream, or nil. A copy to a device runs on the stream if that is of the
+// device, one to the host on a stream of its source.
+func (s *storage) route(m coherence.Move, stream *hal.Stream) (r route, err error) {
+	r.ordered = true
+	dst := s.replica(m.To)
+	var src *replica
+	if m.From != coherence.NoPlace {
+		src = s.replica(m.From)
+	}
+	switch {
+	case dst.dev == nil && src == nil:
+		r.into = stream // of a device that shares the host's replica
+	case dst.dev == nil && src.dev == nil:
+		r.into, err = s.host.home.Device().CopyStream(false)
+	case dst.dev == nil:
+		r.into, err = src.dev.CopyStream(true)
+	case stream != nil && stream.Device().Same(dst.dev):
+		r.into = stream
+	default:
+		r.into, err = dst.dev.CopyStream(false)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.from = r.into
+	switch {
+	case src == nil || dst.dev == nil:
+	case src.dev == nil:
+		r.ordered = s.host.lock(r.into)
+	case !dst.dev.Reaches(src.dev):
+		r.from, err = src.dev.CopyStream(true)
+	}
+	return r, err
+}
+
+// copy is the third step of an access: it enqueues the copies of a plan, and makes each part of the state. Each has an event of its own:
+// on OpenCL an event tells how the one command behind it has ended.
+func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
+	var r route
+	var err error
+	for i, t := range plan {
+		if i == 0 || t.Move != plan[i-1].Move {
+			if r, err = s.route(t.Move, stream); err != nil {
+				return err
+			}
+		}
+		err = s.transfer(t, r, mem, c)
+		s.recordCopy(t, r)
+		if err != nil {
+			return err
+		}
+		if err = s.m.Apply(t); err != nil {
+			return err
+		}
+		if t.From != coherence.NoPlace {
+			s.classify(s.replica(t.From))
+		}
+	}
+	if g := s.host.guard; g != nil {
+		g.settle()
+	}
+	return nil
+}
+
+// transfer enqueues one copy, and counts it.
+func (s *storage) transfer(t coherence.Transfer, r route, mem *hal.Memory, c cause) error {
+	begin := now()
+	var err error
+	if trace.IsEnabled() {
+		err = s.enqueueTraced(t, r, mem, c)
+	} else {
+		err = s.enqueue(t, r, mem)
+	}
+	if err == nil {
+		s.account(t, r.into, c, begin)
+	}
+	return err
+}
+
+// enqueue is the copy itself. mem is what the access knows the host's replica as.
+func (s *storage) enqueue(t coherence.Transfer, r route, mem *hal.Memory) error {
+	dst := s.replica(t.To)
+	if t.From == coherence.NoPlace {
+		if dst.dev != nil {
+			mem = dst.mem
+		}
+		return r.into.Fill(s.region(dst, mem, t.Lo, t.Hi), hal.Zero)
+	}
+	src := s.replica(t.From)
+	switch {
+	case src.former != nil:
+		if dst.dev == nil {
+			return r.into.CopyIn(s.region(dst, s.host.home, t.Lo, t.Hi), src.former[t.Lo:t.Hi])
+		}
+		return r.into.CopyIn(dst.region(t.Lo, t.Hi), src.former[t.Lo:t.Hi])
+	case dst.dev == nil:
+		s.host.clean = false
+		s.host.lock(r.into)
+		return r.into.CopyOut(s.host.slice(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
+	case src.dev == nil:
+		return r.into.CopyIn(dst.region(t.Lo, t.Hi), s.host.slice(t.Lo, t.Hi))
+	case r.from == r.into:
+		return r.into.Copy(dst.region(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
+	}
+	return hal.CopyAcross(r.into, dst.region(t.Lo, t.Hi), r.from, src.region(t.Lo, t.Hi))
+}
+
+// account counts a transfer and shows it to the observer, before it becomes part of the state.
+func (s *storage) account(t coherence.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+	n := t.Hi - t.Lo
+	switch {
+	case t.From == coherence.NoPlace:
+		s.stats.Fills++
+		s.stats.BytesFilled += n
+		totals.fills.Add(1)
+		totals.bytesFilled.Add(n)
+	case s.replica(t.From).former != nil:
+		s.stats.BytesRelocated += n
+		return
+	default:
+		s.stats.Copies++
+		s.stats.BytesCopied += n
+		totals.copies.Add(1)
+		totals.bytesCopied.Add(n)
+	}
+	if observed() {
+		s.noteTransfer(t, stream, c, begin)
+	}
+}
+
+// enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
+// transfer, and a region for the call that enqueues it.
+func (s *storage) enqueueTraced(t coherence.Transfer, r route, mem *hal.Memory, c cause) error {
+	name, from := "halyard: copy", ""
+	if t.From == coherence.NoPlace {
+		name = "halyard: fill"
+	} else {
+		from = s.placeName(t.From, nil) + " to "
+	}
+	ctx, task := trace.NewTask(context.Background(), name)
+	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
+	region := trace.StartRegion(ctx, name)
+	err := s.enqueue(t, r, mem)
+	region.End()
+	if err != nil || r.into.Call(task.End) != nil {
+		task.End()
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/coherence"
+)
+
+// decide is the first step of an access: what has to be copied to its replica. It asks the protocol, after it has asked what is known
+// of work under way, so that no copy is made of bytes that are known to be bad. It returns an error if bytes are lost that the access
+// would read, or if it is the first to find that they had to be copied again.
+func (s *storage) decide(x *access) (plan []coherence.Transfer, err error) {
+	plan = s.scratch.plan[:0]
+	x.each(func(p part) {
+		if err == nil && p.reads() {
+			plan, err = s.decidePart(x, p, plan)
+		}
+	})
+	s.scratch.plan = plan[:0]
+	x.counted = true
+	return plan, err
+}
+
+func (s *storage) decidePart(x *access, p part, plan []coherence.Transfer) ([]coherence.Transfer, error) {
+	r := x.replica
+	if err := s.learnAt(x.op, x, r, p.lo, p.hi, true); err != nil {
+		_ = s.learn(x.op, x, p.lo, p.hi) // what else has failed with it is told with it
+		return plan, err
+	}
+	valid := s.m.ValidIn(p.lo, p.hi, r.place)
+	if !valid {
+		if err := s.learn(x.op, x, p.lo, p.hi); err != nil {
+			return plan, err
+		}
+	}
+	if err := s.lost.in(x.op, p.lo, p.hi); err != nil {
+		return plan, err
+	}
+	if !valid {
+		return s.m.Plan(p.mode, r.place, p.lo, p.hi, s.cost, plan)
+	}
+	if !x.counted {
+		s.stats.BytesAvoided += p.hi - p.lo
+		if observed() {
+			s.noteAvoided(x.cause(), x.device(), p.lo, p.hi)
+		}
+	}
+	return plan, nil
+}
+
+// cost ranks sources: on the same side of a link first, then the host, then any device that is
+// reached directly, then the rest. The host's bytes come last where a device would have to wait for work on them to end.
+func (s *storage) cost(from, to coherence.Place) int {
+	dst := s.replica(to).dev
+	switch {
+	case dst == nil:
+		return 1
+	case s.replica(from).dev != nil:
+		if dst.Reaches(s.replica(from).dev) {
+			return 1
+		}
+		return 3
+	case from == coherence.Host && s.host.order.Len() > 0 && !s.host.lockedFor(dst):
+		return 4
+	}
+	return 2
+}

@@ -1,0 +1,330 @@
+package buffer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Want is one of the accesses that [AcquireAll] takes together: the elements of a buffer, and what is done to them. [Buffer.Want]
+// makes one.
+type Want struct {
+	s     *storage
+	own   *owner
+	part  part
+	under *access // of the same storage, which this is a part of, or nil
+}
+
+// Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
+func (b *Buffer[T]) Want(mode coherence.Action) Want {
+	if b == nil {
+		return Want{}
+	}
+	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, mode}}
+}
+
+// Leases are the leases of one [AcquireAll]. They end together. A Leases is a small value that may be copied; after Release every copy is
+// stale, and says so.
+type Leases struct {
+	g   *group
+	gen uint64
+}
+
+// group is several accesses for one piece of work, one in each storage.
+type group struct {
+	gen    atomic.Uint64
+	op     string
+	stream *hal.Stream // nil on the host
+	wants  []Want      // in the order of the caller
+	order  []int       // of wants, by storage and by where they begin
+	list   []member
+	parts  []part
+	mu     sync.Mutex // against two calls of Release
+}
+
+// member is what a group has in one storage.
+type member struct {
+	s *storage
+	x *access
+	q request
+}
+
+var groups = sync.Pool{New: func() any { return new(group) }}
+
+// AcquireAll takes leases on many buffers for one piece of work on the stream: nothing is acquired, and no buffer is changed, before all
+// of them can be. It waits for accesses that exclude one of them until ctx ends, and cannot deadlock with another AcquireAll, whatever
+// the order of the arguments. Wants of the same buffer, or of slices of one, may overlap: they are one access then, which reads what
+// any of them reads, and writes what any of them writes.
+//
+// The work is taken to read every element that is not acquired to Overwrite, so that what it writes counts as lost if one of these turns
+// out never to have arrived. Leases.Release ends all leases with one event of the vendor's.
+func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
+	const op = "AcquireAll"
+	if stream == nil {
+		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+	}
+	if len(wants) == 0 {
+		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "no buffers")
+	}
+	for i := range wants {
+		if wants[i].s == nil {
+			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is no buffer", i)
+		}
+		if err := validMode(op, wants[i].part.mode); err != nil {
+			return Leases{}, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return Leases{}, err
+	}
+	g, err := acquireAll(ctx, op, stream, wants...)
+	if err != nil {
+		return Leases{}, err
+	}
+	return Leases{g, g.gen.Load()}, nil
+}
+
+// acquireAll is AcquireAll with arguments that were checked, on the host for a nil stream.
+func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Want) (*group, error) {
+	g := groups.Get().(*group)
+	g.op, g.stream = op, stream
+	g.wants = append(g.wants[:0], wants...)
+	g.arrange()
+	var err error
+	begun := 0
+	for ; begun < len(g.list) && err == nil; begun++ {
+		m := &g.list[begun]
+		m.s.mu.Lock()
+		if m.x, err = m.s.admit(ctx, &m.q); err == nil && stream == nil {
+			m.x.replica.begin()
+		}
+		m.s.mu.Unlock()
+		if err != nil {
+			break
+		}
+	}
+	for i := 0; i < len(g.list) && err == nil; i++ {
+		m := &g.list[i]
+		m.s.mu.Lock()
+		if stream == nil {
+			err = m.s.fetch(ctx, m.x)
+		} else {
+			err = m.s.bring(ctx, m.x, false)
+		}
+		m.s.mu.Unlock()
+	}
+	for i := 0; i < begun; i++ {
+		m := &g.list[i]
+		m.s.mu.Lock()
+		if err != nil {
+			m.s.end(m.x)
+		} else {
+			m.s.commit(m.x)
+			m.x.inside = true
+			m.x.begun()
+		}
+		m.s.mu.Unlock()
+	}
+	if err != nil {
+		g.discard()
+		return nil, err
+	}
+	return g, nil
+}
+
+// arrange makes one request for each storage, in an order that is the same for all groups.
+func (g *group) arrange() {
+	g.order = g.order[:0]
+	for i := range g.wants {
+		g.order = append(g.order, i)
+	}
+	slices.SortFunc(g.order, func(a, b int) int {
+		x, y := &g.wants[a], &g.wants[b]
+		return cmp.Or(cmp.Compare(x.s.id, y.s.id), cmp.Compare(x.part.lo, y.part.lo))
+	})
+	g.list, g.parts = g.list[:0], g.parts[:0]
+	for i := 0; i < len(g.order); {
+		s := g.wants[g.order[i]].s
+		n := 1
+		for i+n < len(g.order) && g.wants[g.order[i+n]].s == s {
+			n++
+		}
+		m := member{s: s, q: request{op: g.op, own: g.wants[g.order[i]].own, stream: g.stream, under: g.wants[g.order[i]].under}}
+		if n == 1 {
+			m.q.part = g.wants[g.order[i]].part
+		} else {
+			m.q.parts = merged(g.wants, g.order[i:i+n])
+			m.q.part = hull(m.q.parts)
+			if len(m.q.parts) == 1 {
+				m.q.parts = nil
+			}
+		}
+		g.list = append(g.list, m)
+		i += n
+	}
+}
+
+// merged cuts overlapping wants of one storage into parts that do not overlap. A byte that is read by one and written by another is read
+// and written.
+func merged(wants []Want, which []int) (parts []part) {
+	var ends []uint64
+	for _, i := range which {
+		ends = append(ends, wants[i].part.lo, wants[i].part.hi)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	for i := 0; i+1 < len(ends); i++ {
+		p := part{lo: ends[i], hi: ends[i+1]}
+		reads, writes := false, false
+		for _, j := range which {
+			if w := wants[j].part; w.lo < p.hi && p.lo < w.hi {
+				reads, writes = reads || w.reads(), writes || w.writes()
+			}
+		}
+		switch {
+		case reads && writes:
+			p.mode = coherence.ReadWrite
+		case writes:
+			p.mode = coherence.Overwrite
+		case reads:
+			p.mode = coherence.Read
+		default:
+			continue // nobody wants it
+		}
+		if last := len(parts) - 1; last >= 0 && parts[last].hi == p.lo && parts[last].mode == p.mode {
+			parts[last].hi = p.hi
+		} else {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// hull is the range from the first part to the last, with what is done to them.
+func hull(parts []part) part {
+	h := part{parts[0].lo, parts[len(parts)-1].hi, parts[0].mode}
+	for _, p := range parts {
+		if p.mode != h.mode {
+			h.mode = coherence.ReadWrite
+		}
+	}
+	return h
+}
+
+// discard gives the group back for another call.
+func (g *group) discard() {
+	g.gen.Add(1)
+	clear(g.wants)
+	clear(g.list)
+	groups.Put(g)
+}
+
+// lock locks every storage of the group, in the order of all groups.
+func (g *group) lock() {
+	for i := range g.list {
+		g.list[i].s.mu.Lock()
+	}
+}
+
+func (g *group) unlock() {
+	for i := range g.list {
+		g.list[i].s.mu.Unlock()
+	}
+}
+
+// release ends all accesses. On a device the stream's work becomes one Work.
+func (g *group) release() (err error) {
+	g.lock()
+	if g.stream != nil {
+		for i := range g.list {
+			if e := g.list[i].x.keep(); err == nil {
+				err = e
+			}
+		}
+		if !g.renew() {
+			g.record()
+		}
+	}
+	for i := range g.list {
+		m := &g.list[i]
+		m.s.used(m.x)
+		m.s.end(m.x)
+	}
+	g.unlock()
+	g.discard()
+	return err
+}
+
+// renew lets the Work of an earlier group, on the same bytes of the same stream, stand for this as well, if nobody else counts on it.
+func (g *group) renew() bool {
+	var again order.Renewal
+	for i := range g.list {
+		x := g.list[i].x
+		if x.parts != nil || !again.Add(&x.replica.order, x.stream, x.lo, x.hi, x.writes) {
+			return false
+		}
+	}
+	return again.Do()
+}
+
+func (g *group) record() {
+	var after []*order.Work
+	writes := slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
+	for i := range g.list {
+		if m := &g.list[i]; writes {
+			after = append(after, m.s.madeOf(m.x)...)
+		}
+	}
+	w := order.NewWork(g.stream, after)
+	for i := range g.list {
+		g.list[i].s.recordAs(g.list[i].x, w)
+	}
+	w.Release()
+}
+
+// lease is the i-th of the leases.
+func (g *group) lease(i int) Lease {
+	w := &g.wants[i]
+	for j := range g.list {
+		if m := &g.list[j]; m.s == w.s {
+			return Lease{own: w.own, s: w.s, slot: m.x.slot, gen: m.x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
+		}
+	}
+	return Lease{}
+}
+
+// Len is the number of leases, 0 after Release.
+func (l Leases) Len() int {
+	if l.g == nil || l.g.gen.Load() != l.gen {
+		return 0
+	}
+	return len(l.g.wants)
+}
+
+// At is the lease on the i-th of the wants. It ends with the others, by [Leases.Release] alone. It is stale, with a zero Region, if
+// there is no such lease.
+func (l Leases) At(i int) Lease {
+	if i < 0 || i >= l.Len() {
+		return Lease{}
+	}
+	return l.g.lease(i)
+}
+
+// Release ends all leases, as [Lease.Release] does for one. Releasing stale leases is an error of kind ErrClosed and changes nothing.
+func (l Leases) Release() error {
+	if l.g == nil {
+		return hal.Errorf("release", hal.ErrClosed, "no leases")
+	}
+	l.g.mu.Lock()
+	defer l.g.mu.Unlock()
+	if l.g.gen.Load() != l.gen {
+		return hal.Errorf("release", hal.ErrClosed, "the leases were released before")
+	}
+	return l.g.release()
+}

@@ -1,0 +1,307 @@
+package buffer
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+// hostReplica is the copy at the host, and at the unified devices that share it: what memory it is, which devices use it in place,
+// and for which it is page-locked.
+type hostReplica struct {
+	replica
+	ptr   unsafe.Pointer // nil until something is there
+	bytes []byte         // what ptr points to, if it is of the Go heap
+	home  *hal.Memory    // what ptr points to, if a device allocated it
+	clean bool           // nothing but zeros so far
+
+	release func() // of an adopted slice, or of guarded memory
+	guard   *guard // that ptr points to, if the buffer is guarded
+
+	shares []*hal.Memory // the same bytes as devices know them, home included
+	locks  []pagelock
+
+	// mapper is the one share that host and device take turns with; mapped is whose turn it is.
+	mapper *hal.Memory
+	mapped turn
+}
+
+func (h *hostReplica) slice(lo, hi uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(h.ptr, lo)), hi-lo)
+}
+
+const (
+	maxHost = min(1<<46, math.MaxInt-1<<12) // bytes, beyond which Go cannot allocate
+	probed  = 64 << 20                      // bytes, from which the system is asked first: Go ends the process if it refuses
+)
+
+// alignedBytes returns zeroed memory that starts on a page if it fills one, so that devices can
+// use it in place.
+func alignedBytes(n uint64) []byte {
+	align := uint64(128)
+	if n >= 4096 {
+		align = 4096
+	}
+	b := make([]byte, n+align)
+	skip := -uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (align - 1)
+	return b[skip : skip+n : skip+n]
+}
+
+// hostPresent makes sure that the host has memory.
+func (s *storage) hostPresent(c cause) error {
+	h := &s.host
+	if h.ptr != nil || h.mapper != nil {
+		return nil
+	}
+	if s.homeOn != nil {
+		return s.hostFrom(s.homeOn, c)
+	}
+	if s.size > maxHost || s.size >= probed && !available(s.size) {
+		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
+			Detail: fmt.Sprintf("%d bytes are more than the host has", s.size)}
+	}
+	if s.guarded {
+		g, err := newGuard(s, s.size)
+		if err != nil {
+			return err
+		}
+		h.guard, h.ptr = g, g.pointer()
+		h.release = func() { retire(g.pages) }
+	} else {
+		h.bytes = alignedBytes(s.size)
+		h.ptr = unsafe.Pointer(unsafe.SliceData(h.bytes))
+	}
+	h.clean = true
+	_ = s.m.Allocate(coherence.Host)
+	s.noteReplica(EventAlloc, nil, c)
+	return nil
+}
+
+// hostFrom takes the host's memory from a device, page-locked.
+func (s *storage) hostFrom(dev *hal.Device, c cause) error {
+	got, err := s.hostMemory(dev.Common())
+	if err != nil {
+		return err
+	}
+	h := &s.host
+	h.home, h.base, h.block = got.mem, got.base, got.block
+	h.shares = append(h.shares, got.mem)
+	h.clean = false
+	s.point(got.mem, got.base)
+	_ = s.m.Allocate(coherence.Host)
+	s.noteReplica(EventAlloc, nil, c)
+	return nil
+}
+
+// point makes memory of a device what the host's replica is.
+func (s *storage) point(m *hal.Memory, base uint64) {
+	if m.NeedsMap() {
+		s.takeTurns(m)
+		return
+	}
+	s.host.ptr = unsafe.Add(m.HostPointer(), base)
+}
+
+// as returns the host's replica as a unified device knows it that shares it, else nil.
+func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
+	for _, m := range h.shares {
+		if m.Device().Same(dev) && dev.Unified() {
+			return m
+		}
+	}
+	return nil
+}
+
+// share returns the host's replica as memory of a unified device, or nil if the device cannot
+// work on it in place.
+func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
+	h := &s.host
+	if m := h.as(dev); m != nil {
+		return m
+	}
+	if h.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted {
+		return nil
+	}
+	if h.ptr == nil {
+		if s.homeOn == nil || s.homeOn.Same(dev) {
+			if s.hostFrom(dev, c) == nil {
+				return h.home
+			}
+			return nil
+		}
+		if s.hostPresent(c) != nil || h.ptr == nil {
+			return nil
+		}
+	}
+	if !dev.Caps().Has(hal.CapRegister) {
+		return s.relocate(dev, c)
+	}
+	if dev.Caps().Has(hal.CapMap) && s.accesses.onHost() {
+		return nil // what takes turns may look at the bytes at once
+	}
+	m, err := dev.Register(h.slice(0, s.size))
+	if err != nil {
+		return s.relocate(dev, c)
+	}
+	if m.NeedsMap() {
+		if len(h.shares) > 0 {
+			_ = m.Close() // two that take turns with a third is one too many
+			return nil
+		}
+		h.ptr = nil
+		s.takeTurns(m)
+	}
+	h.shares = append(h.shares, m)
+	return m
+}
+
+// usedOn notes that work of the stream may use the host's replica by way of m, one of the shares. The memory that is
+// home to the bytes knows nothing of what another share is used for, and would be given back under the work.
+func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
+	if h.home == nil || h.home == m {
+		return nil
+	}
+	return stream.Use(h.home)
+}
+
+// relocate gives the host's replica memory of a unified device, so that both can work on it in place from now on. What the host had is a
+// replica of its own from then on, which leaves once its bytes have been copied. It returns nil if somebody holds on to the
+// replica where it is.
+func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
+	h := &s.host
+	if h.bytes == nil || len(h.shares) > 0 || s.accesses.onHost() {
+		return nil
+	}
+	m, err := dev.Alloc(hal.KindHost, s.size, 0)
+	if err != nil {
+		return nil
+	}
+	old, err := s.newPlace()
+	if err != nil {
+		_ = m.Close()
+		return nil
+	}
+	for _, l := range h.locks {
+		if l.mem != nil {
+			_ = l.mem.Close()
+		}
+	}
+	old.former = h.bytes
+	old.order, h.order = h.order, order.Order{}
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
+		if valid.Has(coherence.Host) {
+			s.scratch.plan = append(s.scratch.plan, coherence.Transfer{Move: coherence.Move{From: coherence.Host, To: old.place}, Lo: lo, Hi: hi})
+		}
+		return true
+	})
+	_ = s.m.Allocate(old.place)
+	for _, t := range s.scratch.plan {
+		_ = s.m.Apply(t)
+	}
+	s.scratch.plan = s.scratch.plan[:0]
+	s.m.Invalidate(coherence.Host, 0, s.size)
+	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
+	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
+	s.point(m, 0)
+	c.client = s.id         // of a failure the next access is told
+	_ = s.evictFrom(c, old) // if it fails the bytes stay where they are, and are copied when they are needed
+	return m
+}
+
+// drop gives the host's replica back. u is its last use, if somebody wants to know.
+func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
+	s := h.owner
+	if h.ptr != nil || h.mapper != nil {
+		s.noteReplica(EventFree, nil, c)
+	}
+	if h.mapper != nil && h.mapped != turnDevice {
+		if stream, err := h.mapper.Device().CopyStream(false); err == nil {
+			h.order.Works(func(w *order.Work, _ bool) { _ = w.Before(stream) })
+			keep(stream.Unmap(h.mapper))
+		}
+	}
+	pooled := h.block.Live()
+	for _, m := range h.shares {
+		if m != h.home || !pooled {
+			keep(u.close(m))
+		}
+	}
+	for _, l := range h.locks {
+		if l.mem != nil {
+			keep(u.close(l.mem))
+		}
+	}
+	if pooled {
+		keep(handBack(h.block, h.home.Device(), &h.order))
+	}
+	h.order.Clear()
+	h.block, h.base, h.guard = pool.Block{}, 0, nil
+	h.ptr, h.bytes, h.home, h.shares, h.locks, h.mapper = nil, nil, nil, nil, nil, nil
+	h.mapped, h.clean = turnDevice, false
+}
+
+// pagelock is a device's page-lock on the host's replica.
+type pagelock struct {
+	dev *hal.Device
+	mem *hal.Memory // nil if the device refused
+}
+
+// lockedFor reports whether copies of a device touch the replica in stream order, as far as is known.
+func (h *hostReplica) lockedFor(dev *hal.Device) bool {
+	if dev.Caps().Has(hal.CapPageableOrder) {
+		return true
+	}
+	for _, l := range h.locks {
+		if l.dev.Same(dev) {
+			return l.mem != nil
+		}
+	}
+	return h.home != nil && h.home.Device().Same(dev)
+}
+
+// worthLocking is the size in bytes from which the host's replica is page-locked for a device that
+// copies asynchronously only from such memory.
+const worthLocking = 64 << 10
+
+// lock keeps the host's replica for copies on the stream, and page-locks it where that makes a difference
+// and is worth its price. It reports whether copies touch the replica in stream order.
+func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
+	dev := stream.Device().Common()
+	if h.home != nil && stream.Use(h.home) != nil {
+		return false
+	}
+	if dev.Caps().Has(hal.CapPageableOrder) {
+		return true
+	}
+	known, locked := false, false
+	for _, l := range h.locks {
+		if l.mem != nil && stream.Use(l.mem) != nil { // another device's lock, too: the driver may rely on it
+			return false
+		}
+		if l.dev.Same(dev) {
+			known, locked = true, l.mem != nil
+		}
+	}
+	if known {
+		return locked
+	}
+	if h.home != nil && h.home.Device().Same(dev) {
+		return true
+	}
+	size := h.owner.size
+	lockable := h.bytes != nil || h.guard != nil || h.adopted && h.home == nil
+	if !lockable || size < worthLocking || !dev.Caps().Has(hal.CapRegister) {
+		return false
+	}
+	m, err := dev.Register(h.slice(0, size))
+	if err != nil {
+		m = nil
+	}
+	h.locks = append(h.locks, pagelock{dev, m})
+	return m != nil && stream.Use(m) == nil
+}

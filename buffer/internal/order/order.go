@@ -1,0 +1,490 @@
+package order
+
+import (
+	"github.com/go-halyard/halyard/buffer/internal/span"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Order is what later accesses of one replica wait for. A write is ordered behind everything on its bytes, so that it replaces it;
+// what has ended well is forgotten, a little with each Add. An Order therefore holds what is under way, about as much again that
+// has ended, and the failures that nobody was told of yet.
+//
+// Its methods do not wait, and its user locks it.
+type Order struct {
+	writes span.Tree[*use] // no two share a byte: the latest write of each
+	reads  span.Tree[*use]
+
+	// barrier is work on the memory as a whole that changes no byte: the hand-over between a device and the host, or what a pool's
+	// former owner of the memory may still do. Every access waits for it.
+	barrier *Work
+
+	uses  []*use
+	hand  int // of uses, the next that is asked whether it has ended
+	last  [4]*use
+	next  int    // of last
+	round uint64 // of searches
+	seq   uint64
+
+	found []*span.Node[*use] // scratch
+	steps int
+}
+
+// use is what one Work does to the bytes of the replica.
+type use struct {
+	work  *Work
+	write bool
+	kind  Kind
+	node  span.Node[*use]
+	more  []*span.Node[*use] // pieces beside node; Value is nil in those that have gone
+	nodes int                // in the tree
+	at    int                // in uses
+	seq   uint64             // in the order in which work was added or renewed
+	round uint64
+	good  bool // the work is known to have ended well, and nobody else has it
+}
+
+// crowd is how many uses are kept before any is asked whether it has ended, and asked is how many are with each that is added
+// then. As two leave for one that comes, those that have ended are never many more than those that have not.
+const (
+	crowd = 8
+	asked = 2
+)
+
+// Idle reports whether nothing is known to be under way or to have failed.
+func (o *Order) Idle() bool { return len(o.uses) == 0 && o.barrier == nil }
+
+// Len is the number of Works.
+func (o *Order) Len() int { return len(o.uses) }
+
+// Steps counts what was looked at so far, for tests of growth.
+func (o *Order) Steps() int { return o.steps + o.writes.Steps() + o.reads.Steps() }
+
+func (o *Order) tree(write bool) *span.Tree[*use] {
+	if write {
+		return &o.writes
+	}
+	return &o.reads
+}
+
+// Waits appends what an access of the range has to wait for: to read, the writes of its bytes, to write, the reads as well.
+// No Work is appended twice in one round; a round begins with Begin. The references stay the Order's.
+func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
+	dst = o.collect(&o.writes, lo, hi, dst)
+	if write {
+		dst = o.collect(&o.reads, lo, hi, dst)
+	}
+	return dst
+}
+
+// Begin begins a round of Waits, and appends what every access has to wait for.
+func (o *Order) Begin(dst []*Work) []*Work {
+	o.round++
+	if o.barrier != nil && !o.barrier.Over() {
+		dst = append(dst, o.barrier)
+	}
+	return dst
+}
+
+func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work {
+	if t.Len() == 0 {
+		return dst
+	}
+	o.found = t.Meeting(lo, hi, o.found[:0])
+	for _, n := range o.found {
+		if u := n.Value; u.round != o.round && !u.work.Over() {
+			u.round = o.round
+			dst = append(dst, u.work)
+		}
+	}
+	clear(o.found)
+	return dst
+}
+
+// Made appends, with a reference each, the Works that wrote bytes of the ranges and have not ended well as far as is known.
+func (o *Order) Made(dst []*Work, ranges ...span.Range) []*Work {
+	if o.writes.Len() == 0 {
+		return dst
+	}
+	o.round++
+	from := len(dst)
+	for _, r := range ranges {
+		dst = o.collect(&o.writes, r.Lo, r.Hi, dst)
+	}
+	for _, w := range dst[from:] {
+		w.Retain()
+	}
+	return dst
+}
+
+// Kind says what a Work did to the bytes that it wrote.
+type Kind uint8
+
+const (
+	Copied Kind = iota // from another place
+	Zeroed
+	Own // the program's work
+)
+
+// Failed asks the Works that wrote bytes of the range how they have ended, and calls fn for each piece, in the range or not, that one
+// wrote which failed. It forgets the pieces for which fn returns true, and what has ended well, unless there is little of that and keep
+// is set.
+func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested bool)) {
+	if o.writes.Len() == 0 {
+		return
+	}
+	keep = keep && len(o.uses) <= crowd
+	if n := o.writes.Only(); n != nil {
+		if n.Lo < hi && lo < n.Hi {
+			o.look(n.Value, keep, fn)
+		}
+		return
+	}
+	o.found = o.writes.Meeting(lo, hi, o.found[:0])
+	for _, n := range o.found {
+		if n.Value != nil { // else it went with another piece
+			o.look(n.Value, keep, fn)
+		}
+	}
+	clear(o.found)
+}
+
+func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err error) bool) {
+	done, err := u.work.End()
+	switch {
+	case !done:
+	case err != nil:
+		o.fail(u, err, fn)
+	case !keep || u.kind != Own:
+		o.drop(u)
+	}
+}
+
+// Quiet reports whether an access of the range on a stream depends on nothing but earlier work of the program's on the same stream, of which
+// none is known to have failed. It is for the access that follows many like it; if the answer is no, that says nothing.
+func (o *Order) Quiet(stream *hal.Stream) bool {
+	if o.barrier != nil || len(o.uses) > len(o.last) {
+		return false
+	}
+	for _, u := range o.uses {
+		if u.kind != Own || u.work.Stream != stream || !u.fine() {
+			return false
+		}
+	}
+	return true
+}
+
+// fine reports whether work has not failed, as far as is known. It asks as long as the work goes on.
+func (u *use) fine() bool {
+	if u.good || !u.write {
+		return true
+	}
+	if !u.work.alone() {
+		return false
+	}
+	done, err := u.work.mark.Done()
+	u.good = done && err == nil
+	return err == nil
+}
+
+func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, kind Kind, err error) bool) {
+	for _, n := range append([]*span.Node[*use]{&u.node}, u.more...) {
+		if n.Value != nil && fn(n.Lo, n.Hi, u.kind, err) {
+			o.cut(&o.writes, n, n.Lo, n.Hi)
+		}
+	}
+}
+
+// Pending appends, with a reference each, the Works on the range that have not ended: those that write, and those that read as well if
+// reads is set. It asks each, and forgets reads that have ended.
+func (o *Order) Pending(lo, hi uint64, reads bool, dst []*Work) []*Work {
+	for _, t := range [...]*span.Tree[*use]{&o.writes, &o.reads} {
+		if t.Len() == 0 || t == &o.reads && !reads {
+			continue
+		}
+		o.found = t.Meeting(lo, hi, o.found[:0])
+		for _, n := range o.found {
+			u := n.Value
+			if u == nil || u.round == o.round {
+				continue
+			}
+			u.round = o.round
+			if done, _ := u.work.End(); !done {
+				dst = append(dst, u.work.Retain())
+			} else if !u.write {
+				o.drop(u)
+			}
+		}
+		clear(o.found)
+	}
+	return dst
+}
+
+// Unsure returns some Work that wrote bytes of the range and has not ended, or nil, and whether one is known to have failed.
+func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
+	if o.writes.Len() == 0 {
+		return nil, false
+	}
+	o.found = o.writes.Meeting(lo, hi, o.found[:0])
+	for _, n := range o.found {
+		switch done, err := n.Value.work.End(); {
+		case !done && pending == nil:
+			pending = n.Value.work
+		case err != nil:
+			bad = true
+		}
+	}
+	clear(o.found)
+	return pending, bad
+}
+
+// Add notes that the Work writes or reads the ranges, which do not overlap. It takes a reference of its own.
+func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
+	o.seq++
+	u := &use{work: w.Retain(), write: write, kind: kind, at: len(o.uses), seq: o.seq}
+	o.uses = append(o.uses, u)
+	t := o.tree(write)
+	for _, r := range ranges {
+		if write {
+			o.supersede(&o.writes, r.Lo, r.Hi)
+			o.supersede(&o.reads, r.Lo, r.Hi)
+		}
+		o.insert(t, u, r.Lo, r.Hi)
+	}
+	if kind == Own && !write {
+		o.last[o.next] = u
+		o.next = (o.next + 1) % len(o.last)
+	}
+	if len(o.uses) > crowd {
+		o.sweep()
+	}
+}
+
+// sweep asks a few uses whether they have ended. A write that failed stays until somebody is told.
+func (o *Order) sweep() {
+	for range asked {
+		if o.hand >= len(o.uses) {
+			o.hand = 0
+		}
+		if len(o.uses) == 0 {
+			return
+		}
+		o.steps++
+		u := o.uses[o.hand]
+		if done, err := u.work.End(); done && (err == nil || !u.write) {
+			o.drop(u)
+		} else {
+			o.hand++
+		}
+	}
+}
+
+// Renew makes the program's work of the stream on exactly these bytes stand for what the stream has been given since as well, and
+// reports whether there is such work and nobody else counts on it. It saves an event. While the earlier work goes on, the end of
+// the later one stands for both; what is known to have failed is left as it is. reads says that the bytes were read.
+func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
+	u := o.same(stream, lo, hi, write)
+	if u == nil || u.failed() || !u.work.again(1, reads) {
+		return false
+	}
+	o.renewed(u)
+	return true
+}
+
+func (u *use) failed() bool {
+	if !u.write || u.good {
+		return false
+	}
+	done, err := u.work.End()
+	return done && err != nil
+}
+
+func (o *Order) renewed(u *use) {
+	o.seq++
+	u.seq, u.good = o.seq, false
+	if u.write {
+		o.supersede(&o.reads, u.node.Lo, u.node.Hi)
+	}
+}
+
+// Renewal is Renew for work on several replicas, which was one Work before and becomes one again.
+type Renewal struct {
+	work   *Work
+	uses   [8]*use
+	orders [8]*Order
+	n      int32
+}
+
+// Add adds a replica, and reports whether it can be renewed with those before.
+func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) bool {
+	u := o.same(stream, lo, hi, write)
+	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work || u.failed() {
+		return false
+	}
+	r.work = u.work
+	r.uses[r.n], r.orders[r.n] = u, o
+	r.n++
+	return true
+}
+
+// Do renews them all, and reports whether it has.
+func (r *Renewal) Do() bool {
+	if r.n == 0 || !r.work.again(r.n, true) {
+		return false
+	}
+	for i := range r.n {
+		r.orders[i].renewed(r.uses[i])
+	}
+	return true
+}
+
+// same returns the use that Renew is about, or nil.
+func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
+	fits := func(u *use) bool {
+		return u != nil && u.kind == Own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
+	}
+	if len(o.uses) == 1 {
+		if u := o.uses[0]; fits(u) {
+			return u
+		}
+		return nil
+	}
+	if n := o.tree(write).Any(lo, hi); n == nil {
+		return nil
+	} else if fits(n.Value) {
+		return n.Value
+	}
+	if !write {
+		for _, u := range o.last {
+			if fits(u) {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+// SetBarrier makes every later access wait for the Work, which changes no byte and was ordered behind everything. It takes over a
+// reference.
+func (o *Order) SetBarrier(w *Work) {
+	if o.barrier != nil {
+		o.barrier.Release()
+	}
+	o.barrier = w
+}
+
+// Barrier returns the work that SetBarrier set, or nil. What has ended well is forgotten.
+func (o *Order) Barrier() *Work {
+	if o.barrier != nil {
+		if done, err := o.barrier.End(); done && err == nil {
+			o.SetBarrier(nil)
+		}
+	}
+	return o.barrier
+}
+
+// Works calls fn with every Work, and whether it writes.
+func (o *Order) Works(fn func(w *Work, writes bool)) {
+	if o.barrier != nil {
+		fn(o.barrier, true)
+	}
+	for _, u := range o.uses {
+		fn(u.work, u.write)
+	}
+}
+
+// Newest returns the Work that was noted last among those that fn takes, or nil.
+func (o *Order) Newest(fn func(*Work) bool) (newest *Work) {
+	seq := uint64(0)
+	if o.barrier != nil && fn(o.barrier) {
+		newest = o.barrier
+	}
+	for _, u := range o.uses {
+		if u.seq > seq && fn(u.work) {
+			newest, seq = u.work, u.seq
+		}
+	}
+	return newest
+}
+
+// Clear forgets everything.
+func (o *Order) Clear() {
+	o.SetBarrier(nil)
+	for len(o.uses) > 0 {
+		o.drop(o.uses[len(o.uses)-1])
+	}
+}
+
+// supersede forgets what was on the bytes, which a write is ordered behind.
+func (o *Order) supersede(t *span.Tree[*use], lo, hi uint64) {
+	if t.Len() == 0 {
+		return
+	}
+	o.found = t.Meeting(lo, hi, o.found[:0])
+	for _, n := range o.found {
+		o.cut(t, n, lo, hi)
+	}
+	clear(o.found)
+}
+
+// cut takes [lo, hi) from a node, and forgets the use with its last byte.
+func (o *Order) cut(t *span.Tree[*use], n *span.Node[*use], lo, hi uint64) {
+	u, from, to := n.Value, n.Lo, n.Hi
+	t.Delete(n)
+	n.Value = nil
+	u.nodes--
+	if from < lo {
+		n.Lo, n.Hi, n.Value = from, lo, u
+		u.nodes++
+		t.Insert(n)
+	}
+	if hi < to {
+		o.insert(t, u, hi, to)
+	}
+	if u.nodes == 0 {
+		o.forget(u)
+	}
+}
+
+// insert gives a use one more piece.
+func (o *Order) insert(t *span.Tree[*use], u *use, lo, hi uint64) {
+	n := &u.node
+	if n.Value != nil {
+		n = new(span.Node[*use])
+		u.more = append(u.more, n)
+	}
+	u.nodes++
+	n.Lo, n.Hi, n.Value = lo, hi, u
+	t.Insert(n)
+}
+
+// drop takes a use out of the tree, and forgets it.
+func (o *Order) drop(u *use) {
+	t := o.tree(u.write)
+	if u.node.Value != nil {
+		t.Delete(&u.node)
+		u.node.Value = nil
+	}
+	for _, n := range u.more {
+		if n.Value != nil {
+			t.Delete(n)
+			n.Value = nil
+		}
+	}
+	u.more, u.nodes = nil, 0
+	o.forget(u)
+}
+
+func (o *Order) forget(u *use) {
+	last := len(o.uses) - 1
+	o.uses[u.at] = o.uses[last]
+	o.uses[u.at].at = u.at
+	o.uses[last] = nil
+	o.uses = o.uses[:last]
+	for i, l := range o.last {
+		if l == u {
+			o.last[i] = nil
+		}
+	}
+	u.work.Release()
+	u.work = nil
+}

@@ -1,0 +1,235 @@
+// Package order keeps what later work on a replica has to wait for, and how earlier work has ended.
+//
+// [Work] is something that a stream was given and whose end is not known yet: a copy, or what a program does between Acquire and
+// Release. A Work knows the earlier Works that made the bytes which it read, and fails if one of them does. So nobody has to be
+// told of a failure: whoever looks at bytes asks the Work that wrote them last.
+//
+// [Order] has, for one replica, the Works by the bytes that they write and read, and answers the questions of an access: what
+// it has to wait for, and whether the bytes are good as far as is known.
+package order
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Work is what a stream was given up to one point. It is counted: whoever holds it has a reference, and the last Release gives
+// the vendor's event back. It is safe for concurrent use.
+type Work struct {
+	Stream *hal.Stream
+
+	refs  atomic.Int32
+	ended atomic.Bool
+
+	mu    sync.Mutex
+	mark  *hal.Mark // nil if the stream could not be marked; then the stream as a whole stands for the work
+	after []*Work   // made the bytes that the work reads, and have not ended
+	err   error     // found so far; final once ended
+}
+
+// NewWork returns the work that the stream has been given so far, with one reference. It takes over the references to after, the
+// Works that made the bytes which this one reads. That cannot fail: a stream that cannot be marked is waited for as a whole.
+func NewWork(stream *hal.Stream, after []*Work) *Work {
+	w := &Work{Stream: stream, after: after}
+	w.refs.Store(1)
+	w.mark, _ = stream.Mark()
+	return w
+}
+
+// Earlier returns Work that stands for all that the stream was given before now, by others. It is marked when somebody on another
+// stream has to wait for it.
+func Earlier(stream *hal.Stream) *Work {
+	w := &Work{Stream: stream}
+	w.refs.Store(1)
+	return w
+}
+
+// Retain adds a reference.
+func (w *Work) Retain() *Work {
+	w.refs.Add(1)
+	return w
+}
+
+// Release drops a reference.
+func (w *Work) Release() {
+	if w.refs.Add(-1) > 0 {
+		return
+	}
+	if w.mark != nil {
+		w.mark.Release()
+	}
+	w.mark = nil
+	for _, a := range w.after {
+		a.Release()
+	}
+	w.after = nil
+}
+
+// again moves the work to what its stream has been given by now, if the caller has all of its references, of which there are as
+// many as given. What it is made of stays, unless it reads nothing.
+func (w *Work) again(holders int32, reads bool) bool {
+	if w.refs.Load() != holders || w.mark == nil || w.err != nil || !w.Stream.MarkAgain(w.mark) {
+		return false
+	}
+	if w.ended.Load() {
+		w.ended.Store(false)
+	}
+	if !reads {
+		for _, a := range w.after {
+			a.Release()
+		}
+		w.after = nil
+	}
+	return true
+}
+
+// alone reports whether nobody else has the work, which has a mark and is made of nothing that may yet fail.
+func (w *Work) alone() bool {
+	return w.refs.Load() == 1 && w.mark != nil && len(w.after) == 0 && w.err == nil
+}
+
+// End reports whether the work has ended, and the error with which it or what it was made of has failed. It asks the driver, and
+// does not wait.
+func (w *Work) End() (done bool, err error) {
+	if w.ended.Load() {
+		return true, w.err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended.Load() {
+		return true, w.err
+	}
+	if w.mark != nil {
+		done, err = w.mark.Done()
+	} else {
+		done, err = w.Stream.Idle()
+	}
+	if !done && err == nil {
+		return false, nil
+	}
+	if w.err == nil {
+		w.err = err
+	}
+	for n := len(w.after); n > 0; n = len(w.after) {
+		a := w.after[n-1]
+		done, err := a.End()
+		if !done {
+			return false, nil
+		}
+		if w.err == nil {
+			w.err = err
+		}
+		w.after[n-1] = nil
+		w.after = w.after[:n-1]
+		a.Release()
+	}
+	w.after = nil
+	w.ended.Store(true)
+	return true, w.err
+}
+
+// Over reports whether the work is known to have ended well, without asking.
+func (w *Work) Over() bool { return w.ended.Load() && w.err == nil }
+
+// Wait waits until the work, and what it was made of, has ended. It returns an error only if ctx ends first; how the work has
+// ended is for End to say.
+func (w *Work) Wait(ctx context.Context) error {
+	for {
+		if done, _ := w.End(); done {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		mark := w.mark
+		var earlier *Work
+		if n := len(w.after); n > 0 {
+			earlier = w.after[n-1].Retain()
+		}
+		w.mu.Unlock()
+		if mark != nil {
+			_ = mark.Sync(ctx) // the caller's reference keeps it
+		} else {
+			_ = w.Stream.Drain(ctx)
+		}
+		if earlier != nil {
+			_ = earlier.Wait(ctx)
+			earlier.Release()
+		}
+	}
+}
+
+// OnEnd calls fn once, soon after something has ended that the work waits for, on another goroutine: then fn asks again.
+func (w *Work) OnEnd(fn func()) {
+	w.mu.Lock()
+	mark := w.mark
+	if mark != nil {
+		if done, err := mark.Done(); done || err != nil {
+			mark = nil
+			if n := len(w.after); n > 0 {
+				earlier := w.after[n-1].Retain()
+				w.mu.Unlock()
+				earlier.OnEnd(fn)
+				earlier.Release()
+				return
+			}
+		}
+	}
+	w.mu.Unlock()
+	if mark != nil {
+		mark.OnDone(func(error) { fn() })
+		return
+	}
+	w.Retain()
+	go func() {
+		_ = w.Wait(context.Background())
+		w.Release()
+		fn()
+	}()
+}
+
+// Before makes later work of the stream wait for this. It does not block if [Work.Deferred] says so.
+func (w *Work) Before(stream *hal.Stream) error {
+	if w.ended.Load() || w.Stream == stream {
+		return nil
+	}
+	if mark := w.marked(); mark != nil {
+		return stream.WaitMark(mark)
+	}
+	return stream.Follow(w.Stream)
+}
+
+// Deferred reports whether Before lets the stream wait, so that the caller need not.
+func (w *Work) Deferred(stream *hal.Stream) bool {
+	if w.ended.Load() || w.Stream == stream {
+		return true
+	}
+	if mark := w.marked(); mark != nil {
+		return stream.CanDefer(mark)
+	}
+	return true
+}
+
+// marked returns the mark, made now if there was none so far; nil if the stream cannot be marked.
+func (w *Work) marked() *hal.Mark {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mark == nil {
+		w.mark, _ = w.Stream.Mark()
+	}
+	return w.mark
+}
+
+// On reports whether the work lies on the stream.
+func (w *Work) On(stream *hal.Stream) bool { return w.Stream == stream }
+
+// KeepBlock calls use with the mark of the work, or with nil if it has none, unless the work has ended.
+func (w *Work) Mark() *hal.Mark {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mark
+}

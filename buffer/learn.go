@@ -1,0 +1,78 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/coherence"
+)
+
+// learn asks how the work has ended that wrote [lo, hi) at any place, and makes failures part of the state. It returns an error if one
+// of them took something from an access self of the range, for op; if op is "", later accesses are told. It does not wait.
+//
+// A failed write spoils its bytes at its place. They are copied again from where they are still current; if that is nowhere, they are
+// lost. Copies that were made of them fail as well, as their Work says, and need not be looked for. What an open access writes is left
+// alone: its own Work will say whether it was made of bytes that went bad.
+func (s *storage) learn(op string, self *access, lo, hi uint64) (told error) {
+	s.replicas(func(r *replica) bool {
+		if err := s.learnAt(op, self, r, lo, hi, false); told == nil {
+			told = err
+		}
+		return true
+	})
+	return told
+}
+
+// learnAt is learn for one place. keep is as for [order.Order.Failed].
+func (s *storage) learnAt(op string, self *access, r *replica, lo, hi uint64, keep bool) (told error) {
+	r.order.Failed(lo, hi, keep, func(from, to uint64, kind order.Kind, err error) bool {
+		if s.accesses.held(self, r.place, from, to) {
+			return false
+		}
+		switch news := s.spoil(r, from, to, kind, err); {
+		case !news:
+		case op == "" || to <= lo || hi <= from:
+			s.lost.add(from, to, loss{err: err, once: true})
+		case told == nil:
+			told = underWay(op, err)
+		}
+		return true
+	})
+	return told
+}
+
+// spoil makes it part of the state that the bytes of a replica are bad, and reports whether anybody would have read them.
+func (s *storage) spoil(r *replica, lo, hi uint64, kind order.Kind, err error) (news bool) {
+	type run struct {
+		lo, hi uint64
+		valid  coherence.Set
+	}
+	var bad []run
+	s.m.Runs(lo, hi, func(lo, hi uint64, valid coherence.Set) bool {
+		if valid.Has(r.place) {
+			bad = append(bad, run{lo, hi, valid})
+		}
+		return true
+	})
+	for _, b := range bad {
+		s.m.Invalidate(r.place, b.lo, b.hi)
+		switch rest := b.valid.Without(r.place); {
+		case rest == 0 && kind != order.Zeroed:
+			s.lost.add(b.lo, b.hi, loss{err: err})
+		case rest != 0:
+			s.needed(rest)
+		}
+	}
+	return len(bad) > 0
+}
+
+// needed keeps a replica that is leaving if nothing else holds bytes which are current at these places.
+func (s *storage) needed(valid coherence.Set) {
+	if s.leaving == 0 {
+		return
+	}
+	for p := range valid.All() {
+		if !s.replica(p).leaving {
+			return
+		}
+	}
+	s.replica(valid.First()).stay()
+}

@@ -1,0 +1,106 @@
+package buffer
+
+import (
+	"context"
+	"runtime/trace"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// wait is work that a stream has to wait for, or the host if that is nil.
+type wait struct {
+	work   *order.Work
+	stream *hal.Stream
+}
+
+// line is the second step of an access: its stream, and those of its copies, are lined up behind the work that they depend on. What a
+// stream cannot be made to wait for, because the device cannot hold it up or reads the host's memory during the call that enqueues a
+// copy, is returned; the caller then waits for that with the buffer unlocked, and looks at everything anew.
+//
+// lineCopies does it for the copies. stream is the access's own, or nil.
+func (s *storage) lineCopies(plan []coherence.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
+	waits := s.scratch.waits[:0]
+	for _, t := range plan {
+		r, err := s.route(t.Move, stream)
+		if err != nil {
+			return nil, err
+		}
+		waits = s.collect(waits, s.replica(t.To), r.into, t.Lo, t.Hi, true)
+		if t.From == coherence.NoPlace {
+			continue
+		}
+		from := r.from
+		if !r.ordered {
+			from = nil // the driver may read the host's memory during the call
+		}
+		waits = s.collect(waits, s.replica(t.From), from, t.Lo, t.Hi, false)
+	}
+	return s.lineUp(waits)
+}
+
+// lineAccess does it for the access itself.
+func (s *storage) lineAccess(x *access) (left []*order.Work, err error) {
+	r := x.replica
+	waits := s.scratch.waits[:0]
+	x.each(func(p part) { waits = s.collect(waits, r, x.stream, p.lo, p.hi, p.writes()) })
+	return s.lineUp(waits)
+}
+
+// collect appends what an access of [lo, hi) at a replica has to wait for.
+func (s *storage) collect(waits []wait, r *replica, stream *hal.Stream, lo, hi uint64, write bool) []wait {
+	if r.order.Idle() {
+		return waits
+	}
+	list := r.order.Waits(lo, hi, write, r.order.Begin(s.scratch.works[:0]))
+	for _, w := range list {
+		if w.Stream != stream {
+			waits = append(waits, wait{w, stream})
+		}
+	}
+	clear(list)
+	s.scratch.works = list[:0]
+	return waits
+}
+
+// lineUp makes the streams wait, or returns, with a reference each, what is left to the host.
+func (s *storage) lineUp(waits []wait) (left []*order.Work, err error) {
+	for _, w := range waits {
+		if w.stream != nil && w.work.Deferred(w.stream) {
+			continue
+		}
+		if done, _ := w.work.End(); !done {
+			left = append(left, w.work.Retain())
+		}
+	}
+	if len(left) == 0 {
+		for _, w := range waits {
+			if w.stream != nil && err == nil {
+				err = w.work.Before(w.stream)
+			}
+		}
+	}
+	clear(waits)
+	s.scratch.waits = waits[:0]
+	return left, err
+}
+
+// await waits for work on the host, with the lock given up, and gives the references back. dev is who needs it, nil for the host. It returns an error only if ctx ends.
+func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi uint64, list []*order.Work) (err error) {
+	defer trace.StartRegion(ctx, "halyard: wait").End()
+	begin := now()
+	s.unlocked(func() {
+		for _, w := range list {
+			if err == nil {
+				err = w.Wait(ctx)
+			}
+			w.Release()
+		}
+	})
+	s.waited(c, "work", dev, lo, hi, begin)
+	if err != nil {
+		return interrupted(c.op, ctx, nil)
+	}
+	return nil
+}

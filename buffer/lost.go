@@ -1,0 +1,101 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/buffer/internal/span"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// losses are the ranges that a failure took, and that nobody has written since. A range whose bytes are nowhere makes every access
+// fail that would read it. One whose bytes another place still has makes one access fail, so that the program hears of it.
+type losses struct{ tree span.Tree[loss] }
+
+type loss struct {
+	err  error
+	once bool // the bytes are current somewhere: the next access is told, and no other
+}
+
+// add notes a failure. A range that is lost for good stays so.
+func (l *losses) add(lo, hi uint64, x loss) {
+	if !x.once {
+		l.forget(lo, hi)
+		l.tree.Insert(&span.Node[loss]{Lo: lo, Hi: hi, Value: x})
+		return
+	}
+	at := lo
+	for _, n := range l.tree.Meeting(lo, hi, nil) {
+		if at < n.Lo {
+			l.tree.Insert(&span.Node[loss]{Lo: at, Hi: n.Lo, Value: x})
+		}
+		at = max(at, n.Hi)
+	}
+	if at < hi {
+		l.tree.Insert(&span.Node[loss]{Lo: at, Hi: hi, Value: x})
+	}
+}
+
+// forget drops what is known of [lo, hi), which is written anew.
+func (l *losses) forget(lo, hi uint64) {
+	if l.tree.Len() == 0 {
+		return
+	}
+	for _, n := range l.tree.Meeting(lo, hi, nil) {
+		end, x := n.Hi, n.Value
+		switch {
+		case n.Lo < lo:
+			l.tree.Cut(n, n.Lo, lo)
+			if hi < end {
+				l.tree.Insert(&span.Node[loss]{Lo: hi, Hi: end, Value: x})
+			}
+		case hi < end:
+			l.tree.Cut(n, hi, end)
+		default:
+			l.tree.Delete(n)
+		}
+	}
+}
+
+// told forgets the failures in [lo, hi) that one access is told of.
+func (l *losses) told(lo, hi uint64) {
+	for _, n := range l.tree.Meeting(lo, hi, nil) {
+		if n.Value.once {
+			l.tree.Delete(n)
+		}
+	}
+}
+
+// in returns the error of an access that would read [lo, hi), or nil.
+func (l *losses) in(op string, lo, hi uint64) error {
+	if l.tree.Len() == 0 {
+		return nil
+	}
+	var found *span.Node[loss]
+	for _, n := range l.tree.Meeting(lo, hi, nil) {
+		if found == nil || found.Value.once {
+			found = n
+		}
+		if !n.Value.once {
+			break
+		}
+	}
+	switch {
+	case found == nil:
+		return nil
+	case found.Value.once:
+		l.told(lo, hi)
+		return underWay(op, found.Value.err)
+	}
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: found.Value.err,
+		Detail: "the last write failed and nothing else holds the bytes; overwrite or discard them"}
+}
+
+// underWay is the error of the access that finds that work has failed whose bytes another place may still have.
+func underWay(op string, err error) error {
+	return &hal.Error{Op: op, Device: -1, Kind: kindOf(err), Err: err, Detail: "work under way failed"}
+}
+
+func kindOf(err error) error {
+	if e, ok := err.(*hal.Error); ok {
+		return e.Kind
+	}
+	return hal.ErrInternal
+}

@@ -1,0 +1,77 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/span"
+	"github.com/go-halyard/halyard/coherence"
+)
+
+// recordCopy is the fourth step of an access for one of its copies: what was enqueued becomes Work that later accesses wait for, and that
+// is asked how the copy has ended.
+func (s *storage) recordCopy(t coherence.Transfer, r route) {
+	dst, bytes := s.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
+	if t.From == coherence.NoPlace {
+		w := order.NewWork(r.into, nil)
+		dst.order.Add(w, true, order.Zeroed, bytes)
+		w.Release()
+		return
+	}
+	src := s.replica(t.From)
+	after := src.order.Made(nil, bytes)
+	if r.from != r.into {
+		read := order.NewWork(r.from, nil)
+		src.order.Add(read, false, order.Copied, bytes)
+		after = append(after, read)
+	}
+	w := order.NewWork(r.into, after)
+	if r.from == r.into {
+		src.order.Add(w, false, order.Copied, bytes)
+	}
+	dst.order.Add(w, true, order.Copied, bytes)
+	w.Release()
+}
+
+// record is the fourth step of an access of a device, at its end: the program's work becomes Work. It is made of what the access has
+// read there, and of what others that end with it have read.
+func (s *storage) record(x *access) {
+	r := x.replica
+	if x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
+		return
+	}
+	var after []*order.Work
+	if x.writes {
+		after = s.madeOf(x)
+	}
+	w := order.NewWork(x.stream, after)
+	s.recordAs(x, w)
+	w.Release()
+}
+
+// madeOf returns, with a reference each, the Works that the bytes hang on which an access reads.
+func (s *storage) madeOf(x *access) []*order.Work {
+	ranges := s.scratch.ranges[:0]
+	x.each(func(p part) {
+		if p.reads() {
+			ranges = append(ranges, span.Range{Lo: p.lo, Hi: p.hi})
+		}
+	})
+	s.scratch.ranges = ranges[:0]
+	return x.replica.order.Made(nil, ranges...)
+}
+
+// recordAs makes the Work that of an access.
+func (s *storage) recordAs(x *access, w *order.Work) {
+	for _, writes := range [...]bool{false, true} {
+		if ranges := s.spans(x, writes); len(ranges) > 0 {
+			x.replica.order.Add(w, writes, order.Own, ranges...)
+		}
+	}
+}
+
+// keep tells the device that the stream's work uses the memory.
+func (x *access) keep() error {
+	if x.mem == nil {
+		return nil
+	}
+	return x.stream.Use(x.mem)
+}

@@ -1,0 +1,210 @@
+package buffer
+
+import (
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// turn says what the host may do with memory that must be mapped.
+//
+// The host takes its turn for writing as well, even if it only reads, so that another access of the host which writes need not map the
+// memory anew while somebody looks at it. Only while a device reads does the host map for reading, because the device may go
+// on then. A hand-over concerns the memory as a whole, waits for all work on it, and all later work waits for it.
+type turn uint8
+
+const (
+	turnDevice turn = iota
+	turnHostReads
+	turnHostWrites
+)
+
+// takeTurns makes the host's replica memory that host and device take turns with.
+func (s *storage) takeTurns(m *hal.Memory) {
+	s.host.mapper, s.host.mapped = m, turnDevice
+	s.accesses.startTurns(s.sideOf)
+}
+
+// sideOf tells on which side of such memory an access is.
+func (s *storage) sideOf(x *access) side {
+	switch m := s.host.mapper; {
+	case m == nil:
+		return neither
+	case x.stream == nil:
+		return hostSide
+	case m.Device().Same(x.stream.Device()):
+		return deviceSide
+	}
+	return neither
+}
+
+// mapForHost makes the host's replica touchable for the host, where host and a device take
+// turns, and where it is guarded. self is the host's access on whose behalf it is done, or nil. It fails with the access that is in the way.
+func (s *storage) mapForHost(self *access, write bool) (busy *access, err error) {
+	h := &s.host
+	if err := h.permit(write); err != nil {
+		return nil, err
+	}
+	want := turnHostReads
+	if write {
+		want = turnHostWrites
+	}
+	if h.mapper == nil || h.mapped >= want {
+		return nil, nil
+	}
+	device := s.accesses.find(func(x *access) bool {
+		return x.inside && x.place == coherence.Host && x.stream != nil && (write || x.writes)
+	})
+	if device != nil {
+		return device, nil
+	}
+	if !write && !s.deviceReads() {
+		want = turnHostWrites
+	}
+	stream, err := h.mapper.Device().CopyStream(false)
+	if err != nil {
+		return nil, err
+	}
+	if h.mapped == turnHostReads {
+		// Mapping anew may move the memory: nobody else may be looking at it.
+		looking := s.accesses.find(func(x *access) bool { return x != self && x.inside && x.place == coherence.Host && x.stream == nil })
+		if looking != nil {
+			return looking, nil
+		}
+	}
+	if err := s.behindAll(stream, want == turnHostWrites); err != nil {
+		return nil, err
+	}
+	if h.mapped == turnHostReads {
+		if err := stream.Unmap(h.mapper); err != nil {
+			return nil, err
+		}
+		h.mapped = turnDevice
+	}
+	err = stream.Map(h.mapper, want == turnHostWrites)
+	if err == nil {
+		h.mapped = want
+		h.ptr = h.mapper.HostPointer()
+	}
+	h.order.SetBarrier(order.NewWork(stream, nil))
+	return nil, err
+}
+
+// unmapForDevice gives the host's replica back to the device that takes turns with the host, before work on the stream. It fails with
+// the access that is in the way.
+func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
+	h := &s.host
+	if h.mapper == nil || h.mapper != mem || h.mapped == turnDevice || h.mapped == turnHostReads && !write {
+		return nil, nil
+	}
+	if x := s.accesses.find(func(x *access) bool { return x.inside && x.place == coherence.Host && x.stream == nil }); x != nil {
+		return x, nil
+	}
+	if stream == nil {
+		if stream, err = mem.Device().CopyStream(false); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.behindAll(stream, true); err != nil {
+		return nil, err
+	}
+	if err := stream.Unmap(h.mapper); err != nil {
+		return nil, err
+	}
+	h.mapped = turnDevice
+	h.order.SetBarrier(order.NewWork(stream, nil))
+	return nil, nil
+}
+
+// deviceReads reports whether the device reads the memory, under a lease or in work under way.
+func (s *storage) deviceReads() (reads bool) {
+	if s.accesses.find(func(x *access) bool { return x.inside && x.place == coherence.Host && x.stream != nil }) != nil {
+		return true
+	}
+	s.host.order.Works(func(w *order.Work, writes bool) {
+		if !writes && !reads {
+			done, _ := w.End()
+			reads = !done
+		}
+	})
+	return reads
+}
+
+// behindAll makes the stream wait for all work on the host's replica, or for all that writes.
+func (s *storage) behindAll(stream *hal.Stream, reads bool) (err error) {
+	s.host.order.Works(func(w *order.Work, writes bool) {
+		if err == nil && (writes || reads) {
+			err = w.Before(stream)
+		}
+	})
+	return err
+}
+
+// sideOfCopy tells on which side of the host's memory a transfer touches it.
+func (s *storage) sideOfCopy(t coherence.Transfer) side {
+	switch {
+	case t.To == coherence.Host && (t.From == coherence.NoPlace || s.replica(t.From).former != nil):
+		return deviceSide
+	case t.To == coherence.Host || t.From == coherence.Host:
+		return hostSide
+	}
+	return neither
+}
+
+// oneTurn returns the transfers of a plan that can be enqueued in one turn, and whether these are all: then the plan is made anew.
+func (s *storage) oneTurn(plan []coherence.Transfer) (now []coherence.Transfer, all bool) {
+	if s.host.mapper == nil {
+		return plan, true
+	}
+	now = plan[:0]
+	first := neither
+	for _, t := range plan {
+		side := s.sideOfCopy(t)
+		if first == neither {
+			first = side
+		}
+		if side == neither || side == first {
+			now = append(now, t)
+		}
+	}
+	return now, len(now) == len(plan)
+}
+
+// handOver gives the host's replica to whom the copies of a plan need it for, on the stream of the access or nil. It fails with the access
+// that is in the way.
+func (s *storage) handOver(self *access, plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
+	for i, t := range plan {
+		if i > 0 && t.Move == plan[i-1].Move {
+			continue
+		}
+		switch s.sideOfCopy(t) {
+		case hostSide:
+			busy, err = s.mapForHost(self, t.To == coherence.Host)
+		case deviceSide:
+			if t.From != coherence.NoPlace {
+				stream, mem = nil, s.host.home
+			}
+			busy, err = s.unmapForDevice(stream, mem, true)
+		}
+		if busy != nil || err != nil {
+			return busy, err
+		}
+	}
+	return nil, nil
+}
+
+// handedOver returns the error of a hand-over that failed; the next access of the host tries it anew. All work that it waited for has ended.
+func (s *storage) handedOver(op string) error {
+	h := &s.host
+	b := h.order.Barrier()
+	if b == nil {
+		return nil
+	}
+	_, err := b.End()
+	h.order.SetBarrier(nil)
+	if err == nil || h.mapper == nil {
+		return nil
+	}
+	h.mapped = turnDevice
+	return underWay(op, err)
+}
