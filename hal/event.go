@@ -22,7 +22,7 @@ type eventState struct {
 	opts EventOptions
 
 	mu     sync.Mutex
-	mark   *Mark // of the last record, nil before the first
+	mark   *Mark // of the last record; without a stream before the first
 	closed bool
 }
 
@@ -39,8 +39,13 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	if o.Timing && !d.s.info.Caps.Has(CapTiming) {
 		return nil, d.s.failure(op, ErrUnsupported, "the device does not time events")
 	}
-	s := &eventState{dev: d.s, opts: o}
+	m, err := d.s.takeMark(o.Timing)
+	if err != nil {
+		return nil, err
+	}
+	s := &eventState{dev: d.s, opts: o, mark: m}
 	if !d.enlist(&s.child, s) {
+		m.Release()
 		return nil, d.s.closedError(op)
 	}
 	e := &Event{s: s, dev: d}
@@ -71,9 +76,10 @@ func (e *Event) recorded(op string) (*Mark, error) {
 	}
 	defer e.s.mu.Unlock()
 	m := e.s.mark
-	if m != nil {
-		m.Retain()
+	if m.stream == nil {
+		return nil, nil
 	}
+	m.Retain()
 	return m, nil
 }
 
@@ -96,16 +102,15 @@ func (s *Stream) Record(e *Event) error {
 		return st.dev.failure(op, ErrWrongDevice, "an event of %s", Name(es.dev.info))
 	}
 	old := es.mark
-	if old != nil && old.users.Load() == 1 {
+	if old.users.Load() == 1 {
 		return st.record(old)
 	}
 	m, err := st.mark(es.opts.Timing)
 	if err != nil {
 		return err
 	}
-	if es.mark = m; old != nil {
-		old.Release() // others still use the earlier meaning
-	}
+	es.mark = m
+	old.Release() // others still use the earlier meaning
 	return nil
 }
 
@@ -209,9 +214,7 @@ func (s *eventState) close() {
 	if closed {
 		return
 	}
-	if m != nil {
-		m.Release()
-	}
+	m.Release()
 	s.dev.strike(&s.child)
 	s.dev.gave()
 }

@@ -18,6 +18,7 @@ func TestCloseWhileMaking(t *testing.T) {
 	for name, make1 := range map[string]func(d *hal.Device) error{
 		"stream": func(d *hal.Device) error { _, err := d.NewStream(hal.StreamOptions{}); return err },
 		"memory": func(d *hal.Device) error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
+		"event":  func(d *hal.Device) error { _, err := d.NewEvent(hal.EventOptions{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, out := make(chan struct{}), make(chan struct{})

@@ -19,8 +19,8 @@ type Mark struct {
 	dev    *deviceState
 	timing bool
 	drv    driver.Event // of which calls are made inside dev.asks, or of a stream of the device
-	stream *streamState
-	place  int // in dev.marks.live
+	stream *streamState // nil before it is recorded
+	place  int          // in dev.marks.live
 
 	// round counts records, and only the one holder that makes one changes it. ended is the latest round whose end is
 	// known, and err how it ended: it is written before ended is.
