@@ -39,7 +39,7 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	if o.Timing && !d.s.info.Caps.Has(CapTiming) {
 		return nil, d.s.failure(op, ErrUnsupported, "the device does not time events")
 	}
-	m, err := d.s.takeMark(o.Timing)
+	m, err := d.s.newMark(o.Timing)
 	if err != nil {
 		return nil, err
 	}

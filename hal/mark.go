@@ -286,6 +286,11 @@ func (s *deviceState) takeMark(timing bool) (*Mark, error) {
 		return m, nil
 	}
 	s.mu.Unlock()
+	return s.newMark(timing)
+}
+
+// newMark is takeMark with an event that the driver makes now.
+func (s *deviceState) newMark(timing bool) (*Mark, error) {
 	drv, err := s.drv.NewEvent(EventOptions{Timing: timing})
 	if err != nil {
 		return nil, s.check(err)
@@ -293,7 +298,7 @@ func (s *deviceState) takeMark(timing bool) (*Mark, error) {
 	m := &Mark{dev: s, drv: drv, timing: timing}
 	m.users.Store(1)
 	s.mu.Lock()
-	ms.lend(m)
+	s.marks.lend(m)
 	s.mu.Unlock()
 	return m, nil
 }
