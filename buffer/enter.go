@@ -115,7 +115,8 @@ func (s *storage) pendingFor(x *access, zeros bool) (list []*order.Work) {
 	if o.Idle() {
 		return nil
 	}
-	list = o.Begin(nil)
+	list = o.Begin(s.scratch.left[:0])
+	s.scratch.left = nil // others may need it while the lock is given up; await puts it back
 	for _, w := range list {
 		w.Retain()
 	}

@@ -17,7 +17,7 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 	if err != nil {
 		return err
 	}
-	w := order.NewWork(stream, nil)
+	w := order.NewWork(stream)
 	r.order.Add(w, true, order.Own, span.Range{Hi: s.size})
 	w.Release()
 	_ = s.m.Commit(coherence.Evict, r.place, 0, s.size)

@@ -274,14 +274,13 @@ func (g *group) renew() bool {
 }
 
 func (g *group) record() {
-	var after []*order.Work
+	w := order.NewWork(g.stream)
 	writes := slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
 	for i := range g.list {
 		if m := &g.list[i]; writes {
-			after = append(after, m.s.madeOf(m.x)...)
+			m.s.makeOf(m.x, w)
 		}
 	}
-	w := order.NewWork(g.stream, after)
 	for i := range g.list {
 		g.list[i].s.recordAs(g.list[i].x, w)
 	}

@@ -91,13 +91,17 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	begin := now()
 	s.unlocked(func() {
-		for _, w := range list {
+		for i, w := range list {
 			if err == nil {
 				err = w.Wait(ctx)
 			}
 			w.Release()
+			list[i] = nil
 		}
 	})
+	if cap(list) <= 64 {
+		s.scratch.left = list[:0]
+	}
 	s.waited(c, "work", dev, lo, hi, begin)
 	if err != nil {
 		return interrupted(c.op, ctx, nil)

@@ -11,19 +11,19 @@ import (
 func (s *storage) recordCopy(t coherence.Transfer, r route) {
 	dst, bytes := s.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.From == coherence.NoPlace {
-		w := order.NewWork(r.into, nil)
+		w := order.NewWork(r.into)
 		dst.order.Add(w, true, order.Zeroed, bytes)
 		w.Release()
 		return
 	}
 	src := s.replica(t.From)
-	after := src.order.Made(nil, bytes)
+	w := order.NewWork(r.into)
+	src.order.MakeOf(w, bytes)
 	if r.from != r.into {
-		read := order.NewWork(r.from, nil)
+		read := order.NewWork(r.from)
 		src.order.Add(read, false, order.Copied, bytes)
-		after = append(after, read)
+		w.MadeOf(read)
 	}
-	w := order.NewWork(r.into, after)
 	if r.from == r.into {
 		src.order.Add(w, false, order.Copied, bytes)
 	}
@@ -38,17 +38,16 @@ func (s *storage) record(x *access) {
 	if x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
 		return
 	}
-	var after []*order.Work
+	w := order.NewWork(x.stream)
 	if x.writes {
-		after = s.madeOf(x)
+		s.makeOf(x, w)
 	}
-	w := order.NewWork(x.stream, after)
 	s.recordAs(x, w)
 	w.Release()
 }
 
-// madeOf returns, with a reference each, the Works that the bytes hang on which an access reads.
-func (s *storage) madeOf(x *access) []*order.Work {
+// makeOf tells a Work that it is made of what an access reads.
+func (s *storage) makeOf(x *access, w *order.Work) {
 	ranges := s.scratch.ranges[:0]
 	x.each(func(p part) {
 		if p.reads() {
@@ -56,7 +55,7 @@ func (s *storage) madeOf(x *access) []*order.Work {
 		}
 	})
 	s.scratch.ranges = ranges[:0]
-	return x.replica.order.Made(nil, ranges...)
+	x.replica.order.MakeOf(w, ranges...)
 }
 
 // recordAs makes the Work that of an access.

@@ -43,6 +43,7 @@ type storage struct {
 		plan   []coherence.Transfer
 		waits  []wait
 		works  []*order.Work
+		left   []*order.Work
 		ranges []span.Range
 	}
 }

@@ -86,7 +86,7 @@ func (s *storage) mapForHost(self *access, write bool) (busy *access, err error)
 		h.mapped = want
 		h.ptr = h.mapper.HostPointer()
 	}
-	h.order.SetBarrier(order.NewWork(stream, nil))
+	h.order.SetBarrier(order.NewWork(stream))
 	return nil, err
 }
 
@@ -112,7 +112,7 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 		return nil, err
 	}
 	h.mapped = turnDevice
-	h.order.SetBarrier(order.NewWork(stream, nil))
+	h.order.SetBarrier(order.NewWork(stream))
 	return nil, nil
 }
 

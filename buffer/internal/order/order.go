@@ -25,7 +25,9 @@ type Order struct {
 	round uint64 // of searches
 	seq   uint64
 
+	spare []*use
 	found []*span.Node[*use] // scratch
+	works []*Work            // scratch
 	steps int
 }
 
@@ -100,20 +102,21 @@ func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work 
 	return dst
 }
 
-// Made appends, with a reference each, the Works that wrote bytes of the ranges and have not ended well as far as is known.
-func (o *Order) Made(dst []*Work, ranges ...span.Range) []*Work {
+// MakeOf tells a Work, which nobody else has yet, that it reads the ranges: it is made of the Works that wrote bytes of them and have not
+// ended well as far as is known.
+func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
-		return dst
+		return
 	}
 	o.round++
-	from := len(dst)
 	for _, r := range ranges {
-		dst = o.collect(&o.writes, r.Lo, r.Hi, dst)
+		o.works = o.collect(&o.writes, r.Lo, r.Hi, o.works)
 	}
-	for _, w := range dst[from:] {
-		w.Retain()
+	for i, a := range o.works {
+		w.MadeOf(a.Retain())
+		o.works[i] = nil
 	}
-	return dst
+	o.works = o.works[:0]
 }
 
 // Kind says what a Work did to the bytes that it wrote.
@@ -240,7 +243,8 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 // Add notes that the Work writes or reads the ranges, which do not overlap. It takes a reference of its own.
 func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 	o.seq++
-	u := &use{work: w.Retain(), write: write, kind: kind, at: len(o.uses), seq: o.seq}
+	u := o.newUse()
+	u.work, u.write, u.kind, u.at, u.seq = w.Retain(), write, kind, len(o.uses), o.seq
 	o.uses = append(o.uses, u)
 	t := o.tree(write)
 	for _, r := range ranges {
@@ -486,5 +490,19 @@ func (o *Order) forget(u *use) {
 		}
 	}
 	u.work.Release()
-	u.work = nil
+	if u.more == nil && len(o.spare) < crowd {
+		*u = use{}
+		o.spare = append(o.spare, u)
+	}
+}
+
+func (o *Order) newUse() *use {
+	last := len(o.spare) - 1
+	if last < 0 {
+		return new(use)
+	}
+	u := o.spare[last]
+	o.spare[last] = nil
+	o.spare = o.spare[:last]
+	return u
 }

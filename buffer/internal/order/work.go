@@ -30,11 +30,13 @@ type Work struct {
 	err   error     // found so far; final once ended
 }
 
-// NewWork returns the work that the stream has been given so far, with one reference. It takes over the references to after, the
-// Works that made the bytes which this one reads. That cannot fail: a stream that cannot be marked is waited for as a whole.
-func NewWork(stream *hal.Stream, after []*Work) *Work {
-	w := &Work{Stream: stream, after: after}
-	w.refs.Store(1)
+// spare are Works of which nobody has a reference.
+var spare = sync.Pool{New: func() any { return new(Work) }}
+
+// NewWork returns the work that the stream has been given so far, with one reference. That cannot fail: a stream that cannot be marked
+// is waited for as a whole.
+func NewWork(stream *hal.Stream) *Work {
+	w := Earlier(stream)
 	w.mark, _ = stream.Mark()
 	return w
 }
@@ -42,10 +44,14 @@ func NewWork(stream *hal.Stream, after []*Work) *Work {
 // Earlier returns Work that stands for all that the stream was given before now, by others. It is marked when somebody on another
 // stream has to wait for it.
 func Earlier(stream *hal.Stream) *Work {
-	w := &Work{Stream: stream}
+	w := spare.Get().(*Work)
+	w.Stream = stream
 	w.refs.Store(1)
 	return w
 }
+
+// MadeOf says that the work reads bytes which another Work made. It takes over a reference. Nobody else has the work yet.
+func (w *Work) MadeOf(a *Work) { w.after = append(w.after, a) }
 
 // Retain adds a reference.
 func (w *Work) Retain() *Work {
@@ -61,11 +67,20 @@ func (w *Work) Release() {
 	if w.mark != nil {
 		w.mark.Release()
 	}
-	w.mark = nil
-	for _, a := range w.after {
+	w.forgetCauses()
+	w.Stream, w.mark, w.err = nil, nil, nil
+	w.ended.Store(false)
+	spare.Put(w)
+}
+
+func (w *Work) forgetCauses() {
+	for i, a := range w.after {
 		a.Release()
+		w.after[i] = nil
 	}
-	w.after = nil
+	if w.after = w.after[:0]; cap(w.after) > 16 {
+		w.after = nil
+	}
 }
 
 // again moves the work to what its stream has been given by now, if the caller has all of its references, of which there are as
@@ -78,10 +93,7 @@ func (w *Work) again(holders int32, reads bool) bool {
 		w.ended.Store(false)
 	}
 	if !reads {
-		for _, a := range w.after {
-			a.Release()
-		}
-		w.after = nil
+		w.forgetCauses()
 	}
 	return true
 }
@@ -126,7 +138,6 @@ func (w *Work) End() (done bool, err error) {
 		w.after = w.after[:n-1]
 		a.Release()
 	}
-	w.after = nil
 	w.ended.Store(true)
 	return true, w.err
 }
