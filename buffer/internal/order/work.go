@@ -28,6 +28,8 @@ type Work struct {
 	mark  *hal.Mark // nil if the stream could not be marked; then the stream as a whole stands for the work
 	after []*Work   // made the bytes that the work reads, and have not ended
 	err   error     // found so far; final once ended
+	depth int       // how many Works there are, one made of the other, to this one
+	chain *chain    // that it is in, or nil
 }
 
 // spare are Works of which nobody has a reference.
@@ -51,7 +53,12 @@ func Earlier(stream *hal.Stream) *Work {
 }
 
 // MadeOf says that the work reads bytes which another Work made. It takes over a reference. Nobody else has the work yet.
-func (w *Work) MadeOf(a *Work) { w.after = append(w.after, a) }
+func (w *Work) MadeOf(a *Work) {
+	w.after = append(w.after, a)
+	if w.depth = max(w.depth, a.depth+1); w.depth > chained && w.chain == nil {
+		w.join(a)
+	}
+}
 
 // Retain adds a reference.
 func (w *Work) Retain() *Work {
@@ -67,10 +74,13 @@ func (w *Work) Release() {
 	if w.mark != nil {
 		w.mark.Release()
 	}
+	w.mark = nil
 	w.forgetCauses()
-	w.Stream, w.mark, w.err = nil, nil, nil
-	w.ended.Store(false)
-	spare.Put(w)
+	if w.chain == nil { // which may still look at it
+		w.Stream, w.err, w.depth = nil, nil, 0
+		w.ended.Store(false)
+		spare.Put(w)
+	}
 }
 
 func (w *Work) forgetCauses() {
@@ -86,9 +96,10 @@ func (w *Work) forgetCauses() {
 // again moves the work to what its stream has been given by now, if the caller has all of its references, of which there are as
 // many as given. What it is made of stays, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
-	if w.refs.Load() != holders || w.mark == nil || w.err != nil || !w.Stream.MarkAgain(w.mark) {
+	if w.refs.Load() != holders || w.mark == nil || w.err != nil || w.chain != nil || !w.Stream.MarkAgain(w.mark) {
 		return false
 	}
+	w.depth = 0
 	if w.ended.Load() {
 		w.ended.Store(false)
 	}

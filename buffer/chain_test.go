@@ -1,0 +1,81 @@
+package buffer_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/hooked"
+)
+
+// A program that is always some steps ahead of its devices keeps the events of these steps, and none of those before.
+func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
+	for ahead := 1; ahead <= 8; ahead *= 2 {
+		for _, row := range []struct {
+			places int
+			anew   bool // each step makes a buffer of that of the one before, and closes that
+		}{{1, false}, {2, false}, {1, true}} {
+			places := row.places
+			t.Run(fmt.Sprintf("%d ahead on %d devices anew %t", ahead, places, row.anew), func(t *testing.T) {
+				b := &hooked.Backend{Backend: host.New(host.Options{Name: "counting", Discrete: 2})}
+				var made atomic.Int64
+				b.Make = func() { made.Add(1) }
+				var devs []*hal.Device
+				for i := range places {
+					d, err := hal.OpenWith(ctx, b, 1+i)
+					require.NoError(t, err)
+					t.Cleanup(func() { require.NoError(t, d.Close()) })
+					devs = append(devs, d)
+				}
+				if row.anew { // which makes events of its own for memory that is closed
+					pooled(t, devs[0], pool.Options{})
+				}
+				var streams []*hal.Stream // so many that each has one step under way
+				for i := range 2 * ahead {
+					streams = append(streams, newStream(t, devs[i%places]))
+				}
+				x, err := buffer.From(make([]uint32, 4))
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, x.Close()) })
+				var gates []*hal.Gate
+				t.Cleanup(func() {
+					for _, g := range gates {
+						_ = g.Open()
+					}
+				})
+				for i := range 1000 {
+					s := streams[i%len(streams)]
+					gates = append(gates, hold(t, s))
+					if row.anew {
+						next, err := buffer.New[uint32](4)
+						require.NoError(t, err)
+						l, err := buffer.AcquireAll(ctx, s, x.Want(coherence.Read), next.Want(coherence.Overwrite))
+						require.NoError(t, err)
+						require.NoError(t, l.Release())
+						require.NoError(t, x.Close())
+						x = next
+					} else {
+						l, err := x.Acquire(s, coherence.ReadWrite)
+						require.NoError(t, err)
+						require.NoError(t, l.Release())
+					}
+					if i >= ahead {
+						require.NoError(t, gates[i-ahead].Open())
+						require.NoError(t, streams[(i-ahead)%len(streams)].Sync(ctx))
+					}
+					if i == 100 {
+						made.Store(0)
+					}
+				}
+				require.Less(t, made.Load(), int64(100), "events made by the last 900 steps")
+			})
+		}
+	}
+}
