@@ -142,49 +142,66 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 		if err != nil {
 			return err
 		}
-		plan, all := s.oneTurn(plan)
-		busy, err := s.handOver(x, plan, x.stream, x.mem)
-		var left []*order.Work
-		if busy == nil && err == nil && len(plan) > 0 {
-			if left, err = s.lineCopies(plan, x.stream); err == nil && len(left) == 0 {
-				err = s.copy(plan, x.stream, x.mem, x.cause())
-			}
-		}
-		if !all && busy == nil && err == nil && len(left) == 0 {
-			continue
-		}
-		if busy == nil && err == nil && len(left) == 0 {
+		o, err := s.move(x, plan, x.stream, x.mem)
+		if err == nil && o.none() {
 			if x.place == coherence.Host {
-				busy, err = s.unmapForDevice(x.stream, x.mem, x.writes)
+				o.busy, err = s.unmapForDevice(x.stream, x.mem, x.writes)
 			}
-			if busy == nil && err == nil {
-				left, err = s.lineAccess(x)
+			if err == nil && o.none() {
+				o.left, err = s.lineAccess(x)
 			}
 		}
-		switch {
-		case err != nil:
-			return err
-		case busy != nil:
-			if try {
-				return s.conflictWith(x, busy)
-			}
-			err = s.standBehind(ctx, x, busy)
-		case len(left) > 0:
-			if try {
-				drop(left)
-				return hal.Errorf(x.op, hal.ErrNotReady, "work under way on the host's copy has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
-			}
-			err = s.await(ctx, x.cause(), nil, x.lo, x.hi, left)
-		default:
-			return nil
-		}
-		if err != nil {
+		if err != nil || o.none() {
 			return err
 		}
-		if s.closed {
-			return s.closedError(x.op)
+		if err := s.overcome(ctx, x, o, try); err != nil {
+			return err
 		}
 	}
+}
+
+// obstacle is what an access has to wait for with the lock given up; then it looks at everything anew.
+type obstacle struct {
+	busy  *access       // an access that is in the way
+	left  []*order.Work // work that no stream can be made to wait for, with a reference each
+	again bool          // nothing to wait for, but more to copy
+}
+
+func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.again }
+
+// move lines up the streams for the copies of a plan, and enqueues them.
+func (s *storage) move(x *access, plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
+	plan, all := s.oneTurn(plan)
+	if o.busy, err = s.handOver(x, plan, stream, mem); err != nil || !o.none() {
+		return o, err
+	}
+	if len(plan) > 0 {
+		if o.left, err = s.lineCopies(plan, stream); err != nil || !o.none() {
+			return o, err
+		}
+		err = s.copy(plan, stream, mem, x.cause())
+	}
+	o.again = !all
+	return o, err
+}
+
+// overcome waits for what is in the way of an access, or fails if the access is not to wait.
+func (s *storage) overcome(ctx context.Context, x *access, o obstacle, try bool) (err error) {
+	switch {
+	case o.busy != nil && try:
+		return s.conflictWith(x, o.busy)
+	case o.busy != nil:
+		err = s.standBehind(ctx, x, o.busy)
+	case len(o.left) > 0 && try:
+		drop(o.left)
+		return hal.Errorf(x.op, hal.ErrNotReady, "work under way on the host's copy has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
+	case len(o.left) > 0:
+		err = s.await(ctx, x.cause(), nil, x.lo, x.hi, o.left)
+	}
+	if err == nil && s.closed {
+		err = s.closedError(x.op)
+	}
+	return err
 }
 
 func drop(list []*order.Work) {

@@ -19,16 +19,6 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 			return x, nil
 		}
 	}
-	x, err := s.reserve(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	s.commit(x)
-	return x, nil
-}
-
-// reserve is enter, with s.mu held, but for what a write makes stale.
-func (s *storage) reserve(ctx context.Context, q *request) (*access, error) {
 	x, err := s.admit(ctx, q)
 	if err != nil {
 		return nil, err
@@ -38,6 +28,7 @@ func (s *storage) reserve(ctx context.Context, q *request) (*access, error) {
 		s.end(x)
 		return nil, err
 	}
+	s.commit(x)
 	x.begun()
 	if g := s.host.guard; g != nil {
 		g.settle()
@@ -56,57 +47,60 @@ func (s *storage) fetch(ctx context.Context, x *access) error {
 		if err != nil {
 			return err
 		}
-		copies := plan[:0]
-		zeros := false
-		for _, t := range plan {
-			if t.From == coherence.NoPlace {
-				zeros = true
-			} else {
-				copies = append(copies, t)
+		copies, zeros := withoutZeros(plan)
+		o, err := s.move(x, copies, nil, nil)
+		if err == nil && o.none() {
+			o.busy, err = s.mapForHost(x, x.writes || zeros)
+			if err == nil && o.none() {
+				o.left = s.pendingFor(x, zeros)
+				o.again = len(copies) > 0 // a copy may have failed
 			}
 		}
-		copies, all := s.oneTurn(copies)
-		busy, err := s.handOver(x, copies, nil, nil)
-		var left []*order.Work
-		if busy == nil && err == nil && len(copies) > 0 {
-			if left, err = s.lineCopies(copies, nil); err == nil && len(left) == 0 {
-				err = s.copy(copies, nil, nil, x.cause())
-			}
-		}
-		if !all && busy == nil && err == nil && len(left) == 0 {
-			continue
-		}
-		if busy == nil && err == nil {
-			busy, err = s.mapForHost(x, x.writes || zeros)
-		}
-		if busy == nil && err == nil && len(left) == 0 {
-			left = s.pendingFor(x, zeros)
-		}
-		switch {
-		case err != nil:
-			return err
-		case busy != nil:
-			err = s.standBehind(ctx, x, busy)
-		case len(left) > 0:
-			err = s.await(ctx, x.cause(), nil, x.lo, x.hi, left)
-		case len(copies) == 0:
-			if err := s.handedOver(x.op); err != nil {
-				return err
-			}
-			if zeros {
-				s.clear(x)
-			}
-			x.inside = true
-			return nil
+		if err == nil && o.none() {
+			return s.show(x, zeros)
 		}
 		if err != nil {
 			return err
 		}
-		if s.closed {
-			return s.closedError(x.op)
+		if err := s.overcome(ctx, x, o, false); err != nil {
+			return err
 		}
-		// A copy may have failed, and somebody else have found it: look again.
 	}
+}
+
+// withoutZeros returns the copies of a plan, and whether there is anything beside them: what the host clears itself.
+func withoutZeros(plan []coherence.Transfer) (copies []coherence.Transfer, zeros bool) {
+	copies = plan[:0]
+	for _, t := range plan {
+		if t.From == coherence.NoPlace {
+			zeros = true
+		} else {
+			copies = append(copies, t)
+		}
+	}
+	return copies, zeros
+}
+
+// show lets an access of the host at its bytes. All work on them has ended, and so they are looked at for the last time: some of it may
+// have failed since decide.
+func (s *storage) show(x *access, zeros bool) (err error) {
+	x.each(func(p part) {
+		if err == nil && p.reads() {
+			err = s.learnAt(x.op, x, x.replica, p.lo, p.hi, false)
+		}
+	})
+	if err != nil {
+		_ = s.learn(x.op, x, x.lo, x.hi) // what else has failed with it is told with it
+		return err
+	}
+	if err := s.handedOver(x.op); err != nil {
+		return err
+	}
+	if zeros {
+		s.clear(x)
+	}
+	x.inside = true
+	return nil
 }
 
 // pendingFor returns the work on the host's replica that an access has to wait for, with a reference each.
