@@ -25,8 +25,8 @@ func TestImportsKeepTheirDirection(t *testing.T) {
 	for _, v := range Check(tree, Rules, Closures) {
 		t.Error(v)
 	}
-	for _, folder := range []string{"coherence", "hal", "hal/driver", "buffer", "conformance", "backends", "backends/host",
-		"backends/cuda", "backends/hip", "backends/opencl", "cmd/halyard"} {
+	for _, folder := range []string{"coherence", "hal", "hal/driver", "buffer", "buffer/internal/order", "buffer/internal/span",
+		"conformance", "backends", "backends/host", "backends/cuda", "backends/hip", "backends/opencl", "cmd/halyard"} {
 		if _, ok := tree[folder]; !ok {
 			t.Errorf("no Go files found in %s, which the rules speak of", folder)
 		}
@@ -54,6 +54,9 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"buffer/a.go", Module + "/backends/host"},
 		{"buffer/a.go", Module + "/conformance"},
 		{"buffer/a.go", "github.com/ebitengine/purego"},
+		{"buffer/internal/span/a.go", Module + "/hal"},
+		{"buffer/internal/order/a.go", Module + "/buffer"},
+		{"buffer/internal/order/a.go", Module + "/coherence"},
 		{"conformance/a.go", Module + "/backends/host"},
 		{"backends/host/a.go", Module + "/hal"},
 		{"backends/host/a.go", Module + "/coherence"},
@@ -74,21 +77,22 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 
 func TestAllowedImportsPass(t *testing.T) {
 	tree, err := Read(fstest.MapFS{
-		"coherence/a.go":         file("math/bits"),
-		"coherence/a_test.go":    file("pgregory.net/rapid", Module+"/hal"),
-		"hal/a.go":               file("context", Module+"/hal/driver"),
-		"buffer/a.go":            file("unsafe", Module+"/hal", Module+"/coherence"),
-		"backends/host/a.go":     file(Module+"/hal/driver", Module+"/internal/memcopy"),
-		"backends/cuda/a.go":     file("C", "gorgonia.org/cu"),
-		"backends/opencl/a.go":   file("github.com/go-gl/cl/v1.2/cl"),
-		"internal/memcopy/a.go":  file("golang.org/x/sys/cpu"),
-		"cmd/halyard/a.go":       file("github.com/jedib0t/go-pretty/v6/table", Module+"/backends"),
-		"examples/x/a.go":        file("gorgonia.org/cu", Module+"/buffer"),
-		"examples/y/go.mod":      {Data: []byte("module example.org/y\n")},
-		"examples/y/sub/a.go":    file(Module + "/internal/dl"),
-		"hal/testdata/a.go":      file(Module + "/buffer"),
-		".hidden/a.go":           file(Module + "/buffer"),
-		"internal/dl/windows.go": file("github.com/ebitengine/purego"),
+		"coherence/a.go":             file("math/bits"),
+		"coherence/a_test.go":        file("pgregory.net/rapid", Module+"/hal"),
+		"hal/a.go":                   file("context", Module+"/hal/driver"),
+		"buffer/a.go":                file("unsafe", Module+"/hal", Module+"/coherence", Module+"/buffer/internal/order"),
+		"buffer/internal/order/a.go": file("sync", Module+"/hal", Module+"/buffer/internal/span"),
+		"backends/host/a.go":         file(Module+"/hal/driver", Module+"/internal/memcopy"),
+		"backends/cuda/a.go":         file("C", "gorgonia.org/cu"),
+		"backends/opencl/a.go":       file("github.com/go-gl/cl/v1.2/cl"),
+		"internal/memcopy/a.go":      file("golang.org/x/sys/cpu"),
+		"cmd/halyard/a.go":           file("github.com/jedib0t/go-pretty/v6/table", Module+"/backends"),
+		"examples/x/a.go":            file("gorgonia.org/cu", Module+"/buffer"),
+		"examples/y/go.mod":          {Data: []byte("module example.org/y\n")},
+		"examples/y/sub/a.go":        file(Module + "/internal/dl"),
+		"hal/testdata/a.go":          file(Module + "/buffer"),
+		".hidden/a.go":               file(Module + "/buffer"),
+		"internal/dl/windows.go":     file("github.com/ebitengine/purego"),
 	})
 	require.NoError(t, err)
 	assert.Empty(t, Check(tree, Rules, Closures))

@@ -22,7 +22,10 @@ var Rules = []Rule{
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver"}, "what programs use rests on the narrow interface only"},
 	{"hal/pool", []string{"hal", "hal/driver"}, "pools are made of what programs use"},
-	{"buffer", []string{"hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
+	{"hal/staging", []string{"hal", "hal/driver", "internal/memcopy"}, "staging is made of what programs use"},
+	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
+	{"buffer/internal", nil, "a structure is made of the standard library alone"},
+	{"buffer/internal/order", []string{"buffer/internal/span", "hal"}, "what work waits for concerns streams and ranges of bytes, and no buffer"},
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "hal", "coherence", "internal/dl"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
@@ -63,7 +66,7 @@ var testSupport = []string{"internal/...", "hal", "hal/driver", "buffer", "coher
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
 	{"hal", []string{"hal/driver"}, "a program that takes devices alone gets nothing else"},
-	{"buffer", []string{"hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that takes buffers gets no other module"},
+	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that takes buffers gets no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/cuda", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
