@@ -24,16 +24,24 @@ func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
 	return r.free(cause{})
 }
 
-// Awaited reports whether somebody waits for an access of the buffer to end.
-func Awaited[T Element](b *Buffer[T]) bool {
+// Number is what events call the buffer.
+func Number[T Element](b *Buffer[T]) uint64 { return b.s.id }
+
+// Waiting is the number of calls that wait for an access of the buffer to end.
+func Waiting[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	for _, x := range b.s.accesses.slots {
-		if len(x.waiters) > 0 {
-			return true
-		}
+		n += len(x.waiters)
 	}
-	return false
+	return n
+}
+
+// Leaving is the number of replicas that go once their bytes have arrived elsewhere.
+func Leaving[T Element](b *Buffer[T]) int {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	return b.s.leaving
 }
 
 // Works is the number of Works of a buffer.

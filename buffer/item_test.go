@@ -145,7 +145,7 @@ func TestACopyHoldsWhatComesFirst(t *testing.T) {
 	copied := make(chan error, 1)
 	require.NoError(t, a.Update(ctx, func([]uint32) error {
 		go func() { copied <- b.CopyFrom(ctx, a) }()
-		require.Eventually(t, func() bool { return buffer.Awaited(a) }, patience, tick)
+		require.Eventually(t, func() bool { return buffer.Waiting(a) > 0 }, patience, tick)
 		return b.View(ctx, nothing)
 	}))
 	require.NoError(t, <-copied)
