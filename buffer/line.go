@@ -15,11 +15,12 @@ type wait struct {
 	stream *hal.Stream
 }
 
-// line is the second step of an access: its stream, and those of its copies, are lined up behind the work that they depend on. What a
-// stream cannot be made to wait for, because the device cannot hold it up or reads the host's memory during the call that enqueues a
-// copy, is returned; the caller then waits for that with the buffer unlocked, and looks at everything anew.
+// lineCopies is the second step of an access, for its copies: their streams are lined up behind the work that they depend on. stream is
+// the access's own, or nil.
 //
-// lineCopies does it for the copies. stream is the access's own, or nil.
+// What a stream cannot be made to wait for, because the device cannot hold it up or reads the host's memory during the call that
+// enqueues a copy, is left: it is returned with a reference each, and no stream waits for anything. The caller then waits for it with the
+// buffer unlocked, and looks at everything anew.
 func (s *storage) lineCopies(plan []coherence.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
 	waits := s.scratch.waits[:0]
 	for _, t := range plan {
@@ -40,7 +41,7 @@ func (s *storage) lineCopies(plan []coherence.Transfer, stream *hal.Stream) (lef
 	return s.lineUp(waits)
 }
 
-// lineAccess does it for the access itself.
+// lineAccess does the same for the access itself, when its copies have been enqueued.
 func (s *storage) lineAccess(x *access) (left []*order.Work, err error) {
 	r := x.replica
 	waits := s.scratch.waits[:0]

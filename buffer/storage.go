@@ -1,3 +1,75 @@
+// How a buffer works, in one page.
+//
+// # What is tracked
+//
+// A buffer and its slices share one storage. It counts in bytes, and has for each question one type that answers it:
+//
+//	who is at the bytes, and who waits for whom     accesses            access.go, over trees of ranges in internal/span
+//	which places have the current bytes             coherence.Map       package coherence: it plans copies and is told what was done
+//	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
+//	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
+//	what a failure took                             losses              lost.go
+//	what all replicas of a device take together     residency           residency.go, one for each device
+//
+// An order.Work is what one stream was given up to one point: a copy, or the program's work under a lease. A replica's Order knows for
+// each byte the Work that wrote it last and those that have read it since. A Work keeps the Works that made what it reads, until it
+// knows how they have ended.
+//
+// # One Acquire, from Acquire to Release
+//
+// Buffer.Acquire (buffer.go) calls storage.acquire (acquire.go), which holds the lock all the while, but for waits.
+//
+//  1. admit makes an access of the request. It is open at once if nobody who came before excludes it. Otherwise it fails, for Acquire,
+//     or stands in line and is opened by the end of the last access that was in its way (accesses.end, examine).
+//  2. bring makes the bytes good on the device. settle finds the device's replica, or allocates one; if there is no room,
+//     pressure.relieve (residency.go) evicts others. Then come three steps:
+//     decide (decide.go) asks what has failed by now (learn.go), fails if bytes are lost, and plans copies with coherence.Map;
+//     line (line.go) makes streams wait for Works: those of the copies, and at last the access's own;
+//     copy (copy.go) enqueues each copy, records it as a Work (record.go) and tells coherence.Map.
+//     Where something is in the way that a stream cannot wait for, bring waits for it without the lock, and begins again with settle.
+//  3. commit (below) makes the other places stale for what the access is to write, and ends losses there.
+//
+// The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work, made of what the
+// access has read (record.go), and ends the access. AcquireAll (group.go) does each step for all of its storages before the
+// next, and its work is one Work.
+//
+// # One View
+//
+// Buffer.View calls storage.enter (enter.go): admit as above, then fetch, which is bring for the host. hostPresent (host.go) takes memory;
+// decide, line and copy are the same; in place of a stream the caller waits, in await, for the Works on the bytes. After each wait it
+// begins again with decide, because the lock was given up and a copy may have failed. When there is nothing left to copy and nothing
+// to wait for, it clears what was never written, and View runs its function without the lock. leave ends the access. It leaves no
+// Work, because nothing is under way when it ends.
+//
+// Where host and device take turns with the host's memory, handOver, mapForHost and unmapForDevice (turn.go) map and unmap it in between.
+//
+// # How a failure is found
+//
+// Nobody is told when work fails. Work.End asks the driver how a Work has ended, and the Works that it was made of; if one of them has
+// failed it has failed as well. learn (learn.go) asks so the Works that wrote a range. For one that failed, spoil takes its place
+// from those where the bytes are current. If that was the last place the range joins the losses until it is written anew, unless
+// it held zeros, which are made again. The access that asked fails; if it was no access of these bytes that asked, the next
+// one does (losses, once).
+//
+// # How a replica leaves
+//
+// Evict and relieve call evictFrom (evict.go). rescue copies the bytes that are current at no other place. arriving asks whether all
+// bytes are known to be somewhere else. If so, part gives the memory back. If that is not known yet, the replica is leaving: State leaves
+// it out, its memory stays, and lookAgain runs when the copies have ended. Then it goes, or stays if a copy has failed. An access at
+// its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are elsewhere (evictHost).
+//
+// # Locks, from the outermost to the innermost
+//
+//	group.mu        one Release of a Leases
+//	storage.mu      everything of a buffer; a group locks its storages in the order of their numbers
+//	residency.mu    the book of a device; no storage is locked under it
+//	Work.mu         how a Work has ended; a Work locks those that it was made of, which are older
+//	                then those of packages hal and hal/pool
+//
+// An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) give it up, and so does who needs room,
+// because others' storages are locked to make it. What was known before is asked anew afterwards. handBack (allocator.go) alone waits
+// under it, for work of a stream that cannot be marked. Observers run under it.
+
 package buffer
 
 import (
@@ -11,9 +83,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// storage is what a buffer and all its slices share. It counts in bytes and knows no types. What it knows is in five parts, each
-// with its own type: who is at the bytes (accesses), where they are current (coherence.Map), the replicas with what later work
-// waits for (replica), the host's memory (hostReplica) and what a failure took (losses).
+// storage is what a buffer and all its slices share. It counts in bytes and knows no types.
 type storage struct {
 	id   uint64
 	elem uint64 // bytes per element

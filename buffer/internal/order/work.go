@@ -249,7 +249,7 @@ func (w *Work) marked() *hal.Mark {
 // On reports whether the work lies on the stream.
 func (w *Work) On(stream *hal.Stream) bool { return w.Stream == stream }
 
-// KeepBlock calls use with the mark of the work, or with nil if it has none, unless the work has ended.
+// Mark is the mark of the work, nil if it has none. The caller's reference keeps it.
 func (w *Work) Mark() *hal.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
