@@ -18,20 +18,33 @@
 //
 // [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice that is the
 // buffer's host replica. The slice must not be kept. They wait for the work that they depend on and
-// for conflicting accesses, and honour their context.
+// for conflicting accesses, until their context ends.
 //
 // # Access on a device
 //
 // [Buffer.Acquire] makes the elements current on the stream's device and returns a [Lease], through
-// which the program reaches the memory. It enqueues and does not wait. [Lease.Release] marks the end
-// of the program's own work on the stream. Between the two, other accesses share with a reading lease,
-// and a writing one excludes them.
+// which the program reaches the memory. It enqueues what is needed and does not wait for it, unless it needs memory that
+// others have to give back first ([SetBudget]).
+// [Lease.Release] marks the end of the program's own work on the stream. Between the two, other accesses
+// share with a reading lease, and a writing one excludes them.
+//
+// [AcquireAll] takes leases on all buffers of one piece of work together: nothing is acquired before all
+// can be, and two such calls cannot deadlock, whatever the order of their arguments.
+//
+// # Who waits for whom
+//
+// Two accesses exclude each other if they share an element and one of them writes. Accesses are served first come,
+// first served: one that came later waits behind one that waits already, as if that were under way, so that readers who
+// keep coming do not keep a writer waiting. Therefore a nested access may wait for ever, as with sync.RWMutex: a View
+// within a View of the same elements waits behind an Update that came in between, which waits for the outer View.
+// A context ends such a wait. [Buffer.Acquire] and a few others fail at once in place of waiting; the error is
+// a [ConflictError], which names both sides.
 //
 // # Ranges
 //
 // A [Buffer.Slice] is a view of part of a buffer. Everything that can be done with a buffer can be done
 // with a slice, and concerns the slice's elements alone: they are what is copied and what becomes
-// old elsewhere. Accesses to ranges that do not overlap do not exclude each other.
+// old elsewhere. Only Close, Evict and Freeze concern the whole buffer.
 //
 // [Buffer.AccessRanges] and [Buffer.AcquireRanges] take several ranges at once, such as the rows of a part of a
 // matrix. [Reinterpret] shows the same bytes as elements of another type.
@@ -39,20 +52,23 @@
 // # Memory
 //
 // A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [Allocator]), and
-// [SetBudget] limits it. [Adopt] makes a buffer of device memory that exists already, [AdoptSlice] of a slice.
+// [SetBudget] limits it: replicas that were not used lately then make room for others. [Adopt] makes a buffer of device
+// memory that exists already, [AdoptSlice] of a slice. [Buffer.Close] gives everything back; a buffer that becomes
+// unreachable without it is reported, to [hal.SetLeakHandler], and given back.
 //
 // # Contents
 //
-// A new buffer reads as zeros, everywhere. What a lease or an Overwrite was taken to write, and then
-// did not, has unspecified contents.
+// A new buffer reads as zeros, everywhere, and so does one after [Buffer.Discard]. What a lease or an Overwrite was taken
+// to write, and then did not, has unspecified contents.
 //
 // # Failures
 //
-// A copy may fail when it runs, long after the call that enqueued it. The next access of the elements then fails, once, with
-// the copy's error; where they came from they are still current, and the access after that copies them anew. What was
-// copied on from the destination in the meantime does not count as current either. Elements that were changed on bytes
-// which then turn out never to have arrived are lost, as are those that failed work of the program's wrote: accesses that
-// would read them fail, with kind hal.ErrDeviceLost, until they are written anew or discarded.
+// Work may fail when it runs, long after the call that enqueued it. What failed under way is known before bytes are shown
+// on the host. What another place still holds is copied again from there, and one access is told: the next that would
+// have read the bytes fails with the error of the work, and the one after that succeeds. What is nowhere else is lost until it is
+// written anew or discarded: every access that would read it fails, with an error of kind hal.ErrDeviceLost
+// that says so. This includes what was written by work that had read bytes which turn out never to have
+// arrived, and copies of such bytes. See the scripts copy-fails, kernel-fails and eviction-fails in testdata.
 //
 // # Unified devices
 //
@@ -63,5 +79,6 @@
 //
 // # Concurrency
 //
-// All methods of all types are safe for concurrent use.
+// All methods of all types are safe for concurrent use. [Observe] shows what buffers do; the scripts in testdata tell, step by
+// step, what an observer sees in each of the cases above.
 package buffer
