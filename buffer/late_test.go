@@ -61,7 +61,7 @@ func (e lateEvent) Query() (bool, error) {
 
 // However late it shows that work has failed, no View shows what was copied from there.
 func TestFailureThatShowsLate(t *testing.T) {
-	for silent := range 12 {
+	for silent := range 24 {
 		t.Run(fmt.Sprint(silent), func(t *testing.T) {
 			b := &late{faulty: &faulty{Backend: host.New(host.Options{Name: "late", Discrete: 1}), next: map[string]int{}}}
 			d, err := hal.OpenWith(ctx, b, 1)
@@ -71,9 +71,19 @@ func TestFailureThatShowsLate(t *testing.T) {
 			g := hold(t, s)
 			b.fail("Fill", 1)
 			x := written(t, s, 4, 7)
-			require.NoError(t, x.Evict(ctx, d)) // the bytes are on their way to the host
-			b.silent.Store(int32(silent))
+			// The bytes are on their way to the host when somebody gives up.
+			c, cancel := context.WithCancel(ctx)
+			ended := make(chan error)
+			go func() { ended <- x.View(c, nothing) }()
+			require.Eventually(t, func() bool { return x.Stats().Copies == 1 }, patience, tick)
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
 			require.NoError(t, g.Open())
+			require.NoError(t, s.Sync(ctx))
+			out, err := d.CopyStream(true)
+			require.NoError(t, err)
+			_ = out.Sync(ctx)
+			b.silent.Store(int32(silent))
 			require.ErrorIs(t, x.View(ctx, nothing), errLate)
 			require.ErrorIs(t, x.View(ctx, nothing), hal.ErrDeviceLost)
 		})
