@@ -85,6 +85,7 @@ type accesses struct {
 	count int // open
 	seq   uint64
 	solo  *access // open, the only one, and not in the trees yet
+	steps int     // of find
 
 	read, write span.Tree[*access] // by bytes
 	turns       bool
@@ -302,6 +303,7 @@ func (a *accesses) find(fn func(*access) bool) *access {
 		return nil
 	}
 	for _, x := range a.slots {
+		a.steps++
 		if x.open && fn(x) {
 			return x
 		}

@@ -60,10 +60,33 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = s.accesses.read.Steps() + s.accesses.write.Steps() + s.lost.tree.Steps()
+	n = s.accesses.steps + s.accesses.read.Steps() + s.accesses.write.Steps() + s.lost.tree.Steps()
+	for side := range s.accesses.turn {
+		for i := range s.accesses.turn[side] {
+			n += s.accesses.turn[side][i].Steps()
+		}
+	}
 	s.replicas(func(r *replica) bool {
 		n += r.order.Steps()
 		return true
 	})
+	return n
+}
+
+// ResidencySteps counts what searches for a replica to evict from a device have looked at.
+func ResidencySteps(dev *hal.Device) int {
+	res := residencyOf(dev)
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	return res.steps
+}
+
+// Waiting is the number of accesses that wait for others to end.
+func Waiting[T Element](b *Buffer[T]) (n int) {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	for _, x := range b.s.accesses.slots {
+		n += len(x.waiters)
+	}
 	return n
 }

@@ -67,6 +67,7 @@ type residency struct {
 	leaving   []*replica
 	evictions uint64
 	written   uint64
+	steps     int // of searches for a replica to evict
 
 	alloc pool.Allocator // by SetAllocator
 	pools []weak.Pointer[pool.Pool]
@@ -266,6 +267,7 @@ func (res *residency) first(qs *queues) *replica {
 	for i := range qs {
 		for q := &qs[i]; len(*q) > 0; {
 			r := (*q)[0]
+			res.steps++
 			switch {
 			case i == 0 && r.sole.Load():
 				res.remove(r)
@@ -286,6 +288,7 @@ func (res *residency) restore(list ...*replica) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	for _, r := range list {
+		res.steps++
 		if r.in && r.queue == nil {
 			res.insert(r)
 		}
