@@ -75,7 +75,9 @@
 // A device that works on host memory in place ([hal.Device.Unified]) shares the host's replica, and
 // nothing is copied between them. Where the host may only touch such memory while it is mapped
 // ([hal.Memory.NeedsMap]), host and device take turns with the whole of a buffer: an access by one that
-// writes waits for every access by the other, whatever their ranges.
+// writes waits for every access by the other, whatever their ranges. Accesses of the host to ranges that do not overlap
+// do not exclude each other there either, but for one case: while those look at the memory who came when the device was reading it, an
+// access of the host that writes waits for them.
 //
 // # Concurrency
 //

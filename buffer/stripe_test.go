@@ -1,0 +1,232 @@
+package buffer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// inTime is a context for what must not wait for ever. Nothing takes so long that does not wait for itself.
+func inTime(t *testing.T) context.Context {
+	c, cancel := context.WithTimeout(ctx, patience)
+	t.Cleanup(cancel)
+	return c
+}
+
+// eachTurn runs a test on memory that host and device take turns with, in each of the states that it may be in.
+func eachTurn(t *testing.T, run func(t *testing.T, sa *hal.Stream, b, low, high *buffer.Buffer[uint32])) {
+	for name, prepare := range map[string]func(t *testing.T, sa *hal.Stream, b *buffer.Buffer[uint32]){
+		"the device wrote": func(t *testing.T, sa *hal.Stream, b *buffer.Buffer[uint32]) {},
+		"the device read":  func(t *testing.T, sa *hal.Stream, b *buffer.Buffer[uint32]) { use(t, b, sa, coherence.Read) },
+		"the host read":    func(t *testing.T, sa *hal.Stream, b *buffer.Buffer[uint32]) { require.NoError(t, b.View(ctx, nothing)) },
+		"the host wrote":   func(t *testing.T, sa *hal.Stream, b *buffer.Buffer[uint32]) { require.NoError(t, b.Fill(ctx, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sa, _, b, low, high := inTurns(t)
+			prepare(t, sa, b)
+			run(t, sa, b, low, high)
+		})
+	}
+}
+
+func TestCopyBetweenSlicesInTurns(t *testing.T) {
+	eachTurn(t, func(t *testing.T, sa *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
+		use(t, b, sa, coherence.Read)
+		require.NoError(t, low.Fill(ctx, 2))
+		use(t, b, sa, coherence.Read)
+		require.NoError(t, high.CopyFrom(inTime(t), low))
+		require.Equal(t, []uint32{2, 2, 2, 2, 2, 2, 2, 2}, contents(t, b))
+		fill(t, sa, high, 3)
+		use(t, b, sa, coherence.Read)
+		require.NoError(t, low.CopyFrom(inTime(t), high))
+		require.Equal(t, []uint32{3, 3, 3, 3, 3, 3, 3, 3}, contents(t, b))
+	})
+	eachTurn(t, func(t *testing.T, sa *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
+		require.NoError(t, high.CopyFrom(inTime(t), low))
+		require.NoError(t, low.CopyFrom(inTime(t), high))
+	})
+	eachTurn(t, func(t *testing.T, sa *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
+		require.NoError(t, low.CopyFrom(inTime(t), high))
+		require.NoError(t, high.CopyFrom(inTime(t), low))
+	})
+}
+
+func TestHostAccessesInTurnsDoNotExcludeEachOther(t *testing.T) {
+	eachTurn(t, func(t *testing.T, sa *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
+		c := inTime(t)
+		require.NoError(t, low.View(c, func(x []uint32) error {
+			before := x[0]
+			require.NoError(t, high.Set(c, 0, 7))
+			require.NoError(t, high.Update(c, func(y []uint32) error { y[1] = before + y[0]; return nil }))
+			require.Equal(t, before, x[0], "it is where it was")
+			return nil
+		}))
+		require.Equal(t, []uint32{1, 1, 1, 1, 7, 8, 1, 1}, contents(t, b))
+		l, err := low.AcquireHost(c, coherence.Read)
+		require.NoError(t, err)
+		require.NoError(t, high.Fill(c, 9))
+		require.NoError(t, l.Release())
+	})
+}
+
+func TestViewDoesNotWaitForADeviceThatReads(t *testing.T) {
+	sa, _, b, low, _ := inTurns(t)
+	require.NoError(t, sa.Sync(ctx))
+	g := hold(t, sa)
+	use(t, b, sa, coherence.Read)
+	require.Equal(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1}, contents(t, b), "the gate is shut")
+	l, err := low.Acquire(sa, coherence.Read)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1}, contents(t, b), "and under a lease")
+	require.NoError(t, l.Release())
+	require.NoError(t, g.Open())
+	require.NoError(t, b.Fill(inTime(t), 2))
+}
+
+// Memory that the host mapped for reading, because a device was reading, cannot be mapped for writing under those who look.
+func TestWriteInTurnsWaitsForWhoLookedWhileTheDeviceRead(t *testing.T) {
+	sa, _, b, low, high := inTurns(t)
+	g := hold(t, sa)
+	use(t, b, sa, coherence.Read)
+	var done <-chan error
+	require.NoError(t, low.View(ctx, func(x []uint32) error {
+		require.NoError(t, g.Open())
+		require.NoError(t, sa.Sync(ctx))
+		stop, cancel := context.WithCancel(ctx)
+		gaveUp := queued(t, b, 1, func() error { return high.Fill(stop, 2) })
+		cancel()
+		require.ErrorIs(t, <-gaveUp, context.Canceled)
+		done = queued(t, b, 1, func() error { return high.Fill(ctx, 2) })
+		require.Equal(t, uint32(1), x[0])
+		return nil
+	}))
+	require.NoError(t, <-done)
+	require.Equal(t, []uint32{1, 1, 1, 1, 2, 2, 2, 2}, contents(t, b))
+	require.NoError(t, low.View(ctx, func([]uint32) error { return high.Fill(inTime(t), 3) }), "the device reads no more")
+}
+
+// stripes lets each of several goroutines use a part of its own, some of them through devices, and compares it with what it should be.
+func stripes(t *testing.T, b *buffer.Buffer[uint32], streams []*hal.Stream, workers, rounds int, seed uint64, extra func(rng *rand.Rand)) {
+	n := b.Len() / workers
+	c := inTime(t)
+	var all sync.WaitGroup
+	errs := make(chan error, workers)
+	for w := range workers {
+		own := cut(t, b, w*n, (w+1)*n)
+		rng := rand.New(rand.NewPCG(seed, uint64(w)))
+		all.Go(func() { errs <- stripe(c, own, streams, rounds, rng, extra) })
+	}
+	all.Wait()
+	for range workers {
+		require.NoError(t, <-errs, "seed %d", seed)
+	}
+}
+
+func stripe(c context.Context, own *buffer.Buffer[uint32], streams []*hal.Stream, rounds int, rng *rand.Rand, extra func(rng *rand.Rand)) error {
+	want := make([]uint32, own.Len())
+	if err := own.Fill(c, 0); err != nil {
+		return err
+	}
+	for round := range rounds {
+		lo := rng.IntN(len(want))
+		hi := lo + 1 + rng.IntN(len(want)-lo)
+		part, err := own.Slice(lo, hi)
+		if err != nil {
+			return err
+		}
+		s := streams[rng.IntN(len(streams))]
+		v := rng.Uint32()
+		what := rng.IntN(7)
+		switch what {
+		case 0:
+			err = part.View(c, func(x []uint32) error { return same(x, want[lo:hi]) })
+		case 1:
+			err = part.Update(c, func(x []uint32) error {
+				for i := range x {
+					x[i] += v
+				}
+				return same(x[:1], []uint32{want[lo] + v})
+			})
+			for i := lo; i < hi; i++ {
+				want[i] += v
+			}
+		case 2:
+			err = part.Fill(c, v)
+			set(want[lo:hi], v)
+		case 3:
+			var l buffer.Lease
+			if l, err = part.AcquireContext(c, s, coherence.Overwrite); err == nil {
+				err = s.Fill(l.Region(), hal.Pattern32(v))
+				if e := l.Release(); err == nil {
+					err = e
+				}
+			}
+			set(want[lo:hi], v)
+		case 4: // the device changes a part of what it reads
+			var l buffer.Lease
+			if l, err = part.AcquireContext(c, s, coherence.ReadWrite); err == nil {
+				r := l.Region()
+				r.Len = 4
+				err = s.Fill(r, hal.Pattern32(v))
+				if e := l.Release(); err == nil {
+					err = e
+				}
+			}
+			want[lo] = v
+		case 5:
+			err = taken(part.AcquireContext(c, s, coherence.Read))
+		case 6:
+			if half := (hi - lo) / 2; half > 0 {
+				var from, to *buffer.Buffer[uint32]
+				if from, err = part.Slice(0, half); err != nil {
+					return err
+				}
+				if to, err = part.Slice(half, 2*half); err != nil {
+					return err
+				}
+				err = to.CopyFrom(c, from)
+				copy(want[lo+half:lo+2*half], want[lo:lo+half])
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("round %d, operation %d of [%d, %d): %w", round, what, lo, hi, err)
+		}
+		if extra != nil {
+			extra(rng)
+		}
+	}
+	return own.View(c, func(x []uint32) error { return same(x, want) })
+}
+
+func set(x []uint32, v uint32) {
+	for i := range x {
+		x[i] = v
+	}
+}
+
+func same(got, want []uint32) error {
+	for i := range got {
+		if got[i] != want[i] {
+			return fmt.Errorf("element %d is %d, not %d", i, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+func TestStripesInTurns(t *testing.T) {
+	for round := range 4 {
+		sa, sd, _, _, _ := inTurns(t)
+		b := newBuffer(t, make([]uint32, 6*16))
+		fill(t, sa, b, 1)
+		stripes(t, b, []*hal.Stream{sa, sd}, 6, 100, uint64(time.Now().UnixNano())+uint64(round), nil)
+	}
+}
