@@ -19,6 +19,7 @@ type Want struct {
 	own   *owner
 	part  part
 	under *access // of the same storage, which this is a part of, or nil
+	in    int     // the member of the group that it belongs to
 }
 
 // Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
@@ -165,6 +166,9 @@ func (g *group) arrange() {
 				m.q.parts = nil
 			}
 		}
+		for _, j := range g.order[i : i+n] {
+			g.wants[j].in = len(g.list)
+		}
 		g.list = append(g.list, m)
 		i += n
 	}
@@ -173,26 +177,34 @@ func (g *group) arrange() {
 // merged cuts overlapping wants of one storage into parts that do not overlap. A byte that is read by one and written by another is read
 // and written.
 func merged(wants []Want, which []int) (parts []part) {
-	var ends []uint64
-	for _, i := range which {
-		ends = append(ends, wants[i].part.lo, wants[i].part.hi)
+	type edge struct {
+		at            uint64
+		reads, writes int // more from here on
 	}
-	slices.Sort(ends)
-	ends = slices.Compact(ends)
-	for i := 0; i+1 < len(ends); i++ {
-		p := part{lo: ends[i], hi: ends[i+1]}
-		reads, writes := false, false
-		for _, j := range which {
-			if w := wants[j].part; w.lo < p.hi && p.lo < w.hi {
-				reads, writes = reads || w.reads(), writes || w.writes()
-			}
+	edges := make([]edge, 0, 2*len(which))
+	for _, i := range which {
+		p, e := wants[i].part, edge{}
+		if p.reads() {
+			e.reads = 1
 		}
+		if p.writes() {
+			e.writes = 1
+		}
+		edges = append(edges, edge{p.lo, e.reads, e.writes}, edge{p.hi, -e.reads, -e.writes})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	reads, writes := 0, 0
+	for i := 0; i+1 < len(edges); i++ {
+		reads, writes = reads+edges[i].reads, writes+edges[i].writes
+		p := part{lo: edges[i].at, hi: edges[i+1].at}
 		switch {
-		case reads && writes:
+		case p.lo == p.hi:
+			continue
+		case reads > 0 && writes > 0:
 			p.mode = coherence.ReadWrite
-		case writes:
+		case writes > 0:
 			p.mode = coherence.Overwrite
-		case reads:
+		case reads > 0:
 			p.mode = coherence.Read
 		default:
 			continue // nobody wants it
@@ -290,12 +302,8 @@ func (g *group) record() {
 // lease is the i-th of the leases.
 func (g *group) lease(i int) Lease {
 	w := &g.wants[i]
-	for j := range g.list {
-		if m := &g.list[j]; m.s == w.s {
-			return Lease{own: w.own, s: w.s, slot: m.x.slot, gen: m.x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
-		}
-	}
-	return Lease{}
+	x := g.list[w.in].x
+	return Lease{own: w.own, s: w.s, slot: x.slot, gen: x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
 }
 
 // Len is the number of leases, 0 after Release.
