@@ -46,7 +46,7 @@ type group struct {
 	order  []int       // of wants, by storage and by where they begin
 	list   []member
 	parts  []part
-	mu     sync.Mutex // against two calls of Release
+	mu     sync.Mutex // against a Release while somebody else uses the leases
 }
 
 // member is what a group has in one storage.
@@ -307,20 +307,32 @@ func (g *group) lease(i int) Lease {
 }
 
 // Len is the number of leases, 0 after Release.
-func (l Leases) Len() int {
-	if l.g == nil || l.g.gen.Load() != l.gen {
-		return 0
-	}
-	return len(l.g.wants)
+func (l Leases) Len() (n int) {
+	l.live(func() { n = len(l.g.wants) })
+	return n
 }
 
 // At is the lease on the i-th of the wants. It ends with the others, by [Leases.Release] alone. It is stale, with a zero Region, if
 // there is no such lease.
-func (l Leases) At(i int) Lease {
-	if i < 0 || i >= l.Len() {
-		return Lease{}
+func (l Leases) At(i int) (one Lease) {
+	l.live(func() {
+		if 0 <= i && i < len(l.g.wants) {
+			one = l.g.lease(i)
+		}
+	})
+	return one
+}
+
+// live runs fn unless the leases are stale. Nobody releases them meanwhile.
+func (l Leases) live(fn func()) {
+	if l.g == nil {
+		return
 	}
-	return l.g.lease(i)
+	l.g.mu.Lock()
+	defer l.g.mu.Unlock()
+	if l.g.gen.Load() == l.gen {
+		fn()
+	}
 }
 
 // Release ends all leases, as [Lease.Release] does for one. Releasing stale leases is an error of kind ErrClosed and changes nothing.

@@ -281,6 +281,31 @@ func TestStaleLeasesSaySo(t *testing.T) {
 	require.NoError(t, next.Release())
 }
 
+func TestLeasesAreReleasedOnce(t *testing.T) {
+	s := newStream(t, openMany(t, "one", 1, 1)[0])
+	a, b := newBuffer(t, []uint32{1}), newBuffer(t, []uint32{2})
+	for range 100 {
+		l, err := buffer.AcquireAll(ctx, s, a.Want(coherence.Read), b.Want(coherence.ReadWrite))
+		require.NoError(t, err)
+		var good atomic.Int32
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				for l.Len() > 0 {
+					_ = l.At(1)
+				}
+			})
+			all.Go(func() {
+				if l.Release() == nil {
+					good.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, int32(1), good.Load())
+	}
+}
+
 func TestGroupsDoNotAllocate(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	a, b, c := newBuffer(t, make([]uint32, 8)), newBuffer(t, make([]uint32, 8)), newBuffer(t, make([]uint32, 8))
