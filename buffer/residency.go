@@ -385,7 +385,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	freed := uint64(0)
 	for {
 		if ctx.Err() != nil {
-			return interrupted(op, ctx, nil)
+			return p.interrupted(ctx, res, op, size)
 		}
 		enough, soon, first := p.room(res, size, freed)
 		if enough {
@@ -417,7 +417,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 		stays, err := first.awaitParting(waiting, c)
 		switch {
 		case ctx.Err() != nil:
-			return interrupted(op, ctx, nil)
+			return p.interrupted(ctx, res, op, size)
 		case err != nil:
 			return p.exhausted(res, op, size)
 		case stays:
@@ -486,6 +486,11 @@ func (p *pressure) exhausted(res *residency, op string, size uint64) error {
 		detail += fmt.Sprintf(", and %d bytes are held until the copies that save them have arrived", res.coming)
 	}
 	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrOutOfMemory, Detail: detail}
+}
+
+// interrupted is the error of a wait for room that was given up. It says what holds the memory.
+func (p *pressure) interrupted(ctx context.Context, res *residency, op string, size uint64) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: errors.Join(context.Cause(ctx), p.exhausted(res, op, size))}
 }
 
 // makeRoom evicts one replica, and reports the bytes that are free now and those that had to be copied. It is
