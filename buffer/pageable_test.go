@@ -1,0 +1,144 @@
+package buffer_test
+
+import (
+	"context"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// secluded is a backend whose devices have memory of their own that the host cannot touch, and lack what is named.
+type secluded struct {
+	driver.Backend
+	lacks driver.Caps
+}
+
+type secludedDevice struct {
+	driver.Device
+	lacks driver.Caps
+}
+
+type secludedMemory struct {
+	driver.Memory
+	kind driver.Kind
+}
+
+func (m secludedMemory) HostPointer() unsafe.Pointer {
+	if m.kind != driver.KindHost {
+		return nil
+	}
+	return m.Memory.HostPointer()
+}
+
+type secludedStream struct {
+	driver.Stream
+	driver.Gater
+}
+
+func (b secluded) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return secludedDevice{d, b.lacks}, err
+}
+
+func (d secludedDevice) Info() driver.Info {
+	info := d.Device.Info()
+	info.Caps &= driver.CapAddress | driver.CapAsyncCopy | driver.CapGate | driver.CapPageableOrder
+	info.Caps &^= d.lacks
+	return info
+}
+
+func (d secludedDevice) Alloc(k driver.Kind, n, a uint64) (driver.Memory, error) {
+	m, err := d.Device.Alloc(k, n, a)
+	return secludedMemory{m, k}, err
+}
+
+func (d secludedDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	return secludedStream{s, s.(driver.Gater)}, err
+}
+
+func bare(r driver.Region) driver.Region {
+	if m, ok := r.Mem.(secludedMemory); ok {
+		r.Mem = m.Memory
+	}
+	return r
+}
+
+func (s secludedStream) Copy(dst, src driver.Region) error {
+	return s.Stream.Copy(bare(dst), bare(src))
+}
+func (s secludedStream) CopyIn(dst driver.Region, p unsafe.Pointer) error {
+	return s.Stream.CopyIn(bare(dst), p)
+}
+func (s secludedStream) CopyOut(p unsafe.Pointer, src driver.Region) error {
+	return s.Stream.CopyOut(p, bare(src))
+}
+func (s secludedStream) Fill(dst driver.Region, p driver.Pattern) error {
+	return s.Stream.Fill(bare(dst), p)
+}
+
+func openSecluded(t *testing.T, name string, lacks driver.Caps) *hal.Device {
+	d, err := hal.OpenWith(ctx, secluded{host.New(host.Options{Name: name, Discrete: 1}), lacks}, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}
+
+// Nothing that needs the host's bytes waits with the buffer locked until a copy from a third device has brought them.
+func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
+	for name, lacks := range map[string]driver.Caps{
+		"in order":    0,
+		"at the call": driver.CapPageableOrder,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, d := openSecluded(t, "one", 0), openSecluded(t, "two", lacks)
+			sa, sd := newStream(t, a), newStream(t, d)
+			b := newBuffer(t, make([]uint32, 8))
+			low, high := cut(t, b, 0, 4), cut(t, b, 4, 8)
+			g := hold(t, sa)
+			fill(t, sa, low, 5)
+			require.ErrorIs(t, b.View(untilCopied(t), nothing), context.Canceled, "the copy is under way")
+
+			stop, cancel := context.WithCancel(ctx)
+			began := make(chan error, 1)
+			done := make(chan error, 1)
+			go func() {
+				began <- nil
+				done <- taken(low.AcquireContext(stop, sd, coherence.Read))
+			}()
+			<-began
+			// Meanwhile the others get what they ask for, though the gate stays shut.
+			for range 100 {
+				require.Equal(t, 8, b.Len())
+				_ = b.State()
+				_ = b.Stats()
+				require.NoError(t, high.Fill(ctx, 6))
+			}
+			err := taken(low.Acquire(sd, coherence.Read)) // does not wait, and may say that it would have to
+			if err != nil {
+				require.ErrorIs(t, err, hal.ErrNotReady)
+			}
+			cancel()
+			if err := <-done; err != nil { // else the device was made to wait
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			require.NoError(t, g.Open())
+			l, err := low.AcquireContext(ctx, sd, coherence.Read)
+			require.NoError(t, err)
+			got := make([]byte, 16)
+			require.NoError(t, sd.CopyOut(got, l.Region()))
+			require.NoError(t, l.Release())
+			require.NoError(t, sd.Sync(ctx))
+			require.Equal(t, []byte{5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0}, got)
+			require.Equal(t, []uint32{5, 5, 5, 5, 6, 6, 6, 6}, contents(t, b))
+			require.Zero(t, buffer.Waiting(b))
+		})
+	}
+}
