@@ -80,13 +80,3 @@ func ResidencySteps(dev *hal.Device) int {
 	defer res.mu.Unlock()
 	return res.steps
 }
-
-// Waiting is the number of accesses that wait for others to end.
-func Waiting[T Element](b *Buffer[T]) (n int) {
-	b.s.mu.Lock()
-	defer b.s.mu.Unlock()
-	for _, x := range b.s.accesses.slots {
-		n += len(x.waiters)
-	}
-	return n
-}

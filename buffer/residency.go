@@ -147,14 +147,14 @@ func (res *residency) give(r *replica) {
 	res.used -= r.owner.size
 }
 
-// enter makes a replica, which has memory of an allocator, or of the device for nil, one that may be evicted.
+// enter makes a replica, which has memory of an allocator, or of the device for nil, one that may be evicted once the access ends for which
+// it was made: by then it is known how it was used.
 func (res *residency) enter(r *replica, from pool.Allocator) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	r.key, r.in = keyOf(from), true
 	r.sole.Store(false)
-	r.parked = false
-	res.insert(r)
+	r.parked = true
 }
 
 // keyOf tells allocators apart, as far as they can be compared.
