@@ -2,6 +2,7 @@ package buffer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -115,7 +116,7 @@ func TestWriteInTurnsWaitsForWhoLookedWhileTheDeviceRead(t *testing.T) {
 }
 
 // stripes lets each of several goroutines use a part of its own, some of them through devices, and compares it with what it should be.
-func stripes(t *testing.T, b *buffer.Buffer[uint32], streams []*hal.Stream, workers, rounds int, seed uint64, extra func(rng *rand.Rand)) {
+func stripes(t *testing.T, b *buffer.Buffer[uint32], streams []*hal.Stream, workers, rounds int, seed uint64, extra func(rng *rand.Rand) error) {
 	n := b.Len() / workers
 	c := inTime(t)
 	var all sync.WaitGroup
@@ -131,7 +132,7 @@ func stripes(t *testing.T, b *buffer.Buffer[uint32], streams []*hal.Stream, work
 	}
 }
 
-func stripe(c context.Context, own *buffer.Buffer[uint32], streams []*hal.Stream, rounds int, rng *rand.Rand, extra func(rng *rand.Rand)) error {
+func stripe(c context.Context, own *buffer.Buffer[uint32], streams []*hal.Stream, rounds int, rng *rand.Rand, extra func(rng *rand.Rand) error) error {
 	want := make([]uint32, own.Len())
 	if err := own.Fill(c, 0); err != nil {
 		return err
@@ -165,23 +166,17 @@ func stripe(c context.Context, own *buffer.Buffer[uint32], streams []*hal.Stream
 		case 3:
 			var l buffer.Lease
 			if l, err = part.AcquireContext(c, s, coherence.Overwrite); err == nil {
-				err = s.Fill(l.Region(), hal.Pattern32(v))
-				if e := l.Release(); err == nil {
-					err = e
-				}
+				err = errors.Join(s.Fill(l.Region(), hal.Pattern32(v)), l.Release())
+				set(want[lo:hi], v)
 			}
-			set(want[lo:hi], v)
 		case 4: // the device changes a part of what it reads
 			var l buffer.Lease
 			if l, err = part.AcquireContext(c, s, coherence.ReadWrite); err == nil {
 				r := l.Region()
 				r.Len = 4
-				err = s.Fill(r, hal.Pattern32(v))
-				if e := l.Release(); err == nil {
-					err = e
-				}
+				err = errors.Join(s.Fill(r, hal.Pattern32(v)), l.Release())
+				want[lo] = v
 			}
-			want[lo] = v
 		case 5:
 			err = taken(part.AcquireContext(c, s, coherence.Read))
 		case 6:
@@ -193,15 +188,21 @@ func stripe(c context.Context, own *buffer.Buffer[uint32], streams []*hal.Stream
 				if to, err = part.Slice(half, 2*half); err != nil {
 					return err
 				}
-				err = to.CopyFrom(c, from)
-				copy(want[lo+half:lo+2*half], want[lo:lo+half])
+				if err = to.CopyFrom(c, from); err == nil {
+					copy(want[lo+half:lo+2*half], want[lo:lo+half])
+				}
 			}
+		}
+		if errors.Is(err, hal.ErrOutOfMemory) && c.Err() == nil {
+			err = nil // others lease what has the room
 		}
 		if err != nil {
 			return fmt.Errorf("round %d, operation %d of [%d, %d): %w", round, what, lo, hi, err)
 		}
 		if extra != nil {
-			extra(rng)
+			if err := extra(rng); err != nil {
+				return fmt.Errorf("round %d, beside it: %w", round, err)
+			}
 		}
 	}
 	return own.View(c, func(x []uint32) error { return same(x, want) })
