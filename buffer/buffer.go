@@ -133,7 +133,9 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 // Acquire makes the elements current on the stream's device, for the program's own work on that
 // stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
 // writes every element and reads none. What is needed is enqueued on the stream; Acquire does
-// not wait. Elements that are in use in a way that excludes the access give a [ConflictError].
+// not wait. Elements that are in use in a way that excludes the access give a [ConflictError]. Where the bytes are still on their way from
+// another device, and the stream's cannot be held until they are there (it has no [hal.CapGate], or reads the host's memory during the
+// call that enqueues a copy), the error is of kind ErrNotReady; AcquireContext waits.
 //
 // Accesses are served in the order in which they come: one that waits already, for elements that this one would write or that it
 // would write itself, excludes this one too.
