@@ -104,14 +104,6 @@ func (x *access) each(fn func(part)) {
 	}
 }
 
-// list is every part.
-func (x *access) list() []part {
-	if x.parts == nil {
-		return []part{x.part}
-	}
-	return x.parts
-}
-
 // take returns a slot for an access that is about to ask.
 func (a *accesses) take() *access {
 	var x *access

@@ -506,13 +506,6 @@ func (s *deviceState) unlink(c *child) {
 	}
 }
 
-// took counts an object of the vendor's.
-func (s *deviceState) took() {
-	s.mu.Lock()
-	s.objects++
-	s.mu.Unlock()
-}
-
 // gave says that the vendor has an object back.
 func (s *deviceState) gave() {
 	s.mu.Lock()

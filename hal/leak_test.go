@@ -15,7 +15,8 @@ import (
 // Memory is looked out for also where what looks out has served others before, and memory that was closed is not.
 func TestLeaksAmongClosedMemory(t *testing.T) {
 	leaks := make(chan hal.Leak, 1000)
-	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { leaks <- l }))
+	previous := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
+	defer func() { hal.SetLeakHandler(previous) }()
 	d := openHost(t, 1, 1)
 	closed := make([]*hal.Memory, 600) // more than are kept
 	for range 2 {

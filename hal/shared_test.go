@@ -142,11 +142,12 @@ func TestCommonKeepsTheLastHandleOpen(t *testing.T) {
 // device's own.
 func TestLeakedHandlesCloseTheDevice(t *testing.T) {
 	var leaks atomic.Int32
-	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) {
+	previous := hal.SetLeakHandler(func(l hal.Leak) {
 		if l.Object == "device" {
 			leaks.Add(1)
 		}
-	}))
+	})
+	defer func() { hal.SetLeakHandler(previous) }()
 	b := newOpens()
 	var m *hal.Memory
 	func() {
@@ -163,7 +164,8 @@ func TestLeakedHandlesCloseTheDevice(t *testing.T) {
 
 func TestReportLeak(t *testing.T) {
 	var got []hal.Leak
-	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { got = append(got, l) }))
+	previous := hal.SetLeakHandler(func(l hal.Leak) { got = append(got, l) })
+	defer func() { hal.SetLeakHandler(previous) }()
 	l := hal.Leak{Object: "buffer of 4 bytes", Device: "host:0"}
 	hal.ReportLeak(l)
 	require.Equal(t, []hal.Leak{l}, got)

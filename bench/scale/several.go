@@ -1,24 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/hal"
 )
 
-// acquireAll acquires all buffers for one piece of work and returns what ends that. It is nil as long as package buffer has
-// no such call; set here, it is measured beside leases that are taken one by one.
-var acquireAll func(ctx context.Context, s *hal.Stream, mode coherence.Action, list []*buffer.Buffer[uint32]) (release func() error, err error)
-
 func severalPlans() []plan {
-	plans := []plan{{"acquire one by one", 0}, {"release one by one", 0}}
-	if acquireAll != nil {
-		plans = append(plans, plan{"acquire all", 0}, plan{"release all", 0})
-	}
-	return plans
+	return []plan{{"acquire one by one", 0}, {"release one by one", 0}, {"acquire all", 0}, {"release all", 0}}
 }
 
 func several(p *point) error {
@@ -36,16 +26,20 @@ func several(p *point) error {
 	err = errors.Join(each(p.n, acquire)(), each(p.n, release)(),
 		p.time("acquire one by one", p.n, each(p.n, acquire)),
 		p.time("release one by one", p.n, each(p.n, release)))
-	if err != nil || acquireAll == nil {
+	if err != nil {
 		return err
 	}
-	var end func() error
+	wants := make([]buffer.Want, len(list))
+	for i, b := range list {
+		wants[i] = b.Want(coherence.ReadWrite)
+	}
+	var leases buffer.Leases
 	err = p.time("acquire all", p.n, func() (err error) {
-		end, err = acquireAll(p.ctx, p.stream, coherence.ReadWrite, list)
+		leases, err = buffer.AcquireAll(p.ctx, p.stream, wants...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return p.time("release all", p.n, func() error { return end() })
+	return p.time("release all", p.n, func() error { return leases.Release() })
 }
