@@ -102,12 +102,12 @@ func TestAllowedImportsPass(t *testing.T) {
 // What is reached through a package in between is found as well, and the way there is named.
 func TestForbiddenReachIsFound(t *testing.T) {
 	tree, err := Read(fstest.MapFS{
-		"buffer/a.go":              file(Module + "/internal/memcopy"),
-		"internal/memcopy/a.go":    file(Module + "/internal/dl"),
-		"internal/dl/a.go":         file("github.com/ebitengine/purego"),
-		"backends/hip/a.go":        file(Module + "/internal/modeltest"),
+		"buffer/a.go":             file(Module + "/internal/memcopy"),
+		"internal/memcopy/a.go":   file(Module + "/internal/dl"),
+		"internal/dl/a.go":        file("github.com/ebitengine/purego"),
+		"backends/hip/a.go":       file(Module + "/internal/modeltest"),
 		"internal/modeltest/a.go": file(Module + "/conformance"),
-		"conformance/a.go":         file(Module + "/hal"),
+		"conformance/a.go":        file(Module + "/hal"),
 	})
 	require.NoError(t, err)
 	var lines []string
