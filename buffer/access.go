@@ -28,7 +28,7 @@ type access struct {
 	open    bool   // nothing excludes it any more
 	inside  bool   // it has what it needs: the program is at the bytes
 	writes  bool   // some part does
-	gen     uint32 // of the slot, so that a lease which was released is told from the next
+	gen     uint32 // so that a lease which was released is told from the next in its slot
 	slot    uint32 // of accesses
 	place   coherence.Place
 	replica *replica
@@ -94,6 +94,9 @@ type accesses struct {
 
 const never = ^uint64(0)
 
+// manySlots is how many slots are kept when none is in use.
+const manySlots = 64
+
 // each calls fn for every part.
 func (x *access) each(fn func(part)) {
 	if x.parts == nil {
@@ -114,9 +117,8 @@ func (a *accesses) take() *access {
 		x = &access{slot: uint32(len(a.slots))}
 		a.slots = append(a.slots, x)
 	}
-	x.gen++
 	a.seq++
-	x.seq = a.seq
+	x.seq, x.gen = a.seq, uint32(a.seq)
 	return x
 }
 
@@ -231,6 +233,9 @@ func (a *accesses) end(x *access) {
 	x.since, x.site[0] = 0, 0
 	a.free = append(a.free, x.slot)
 	if len(x.waiters) == 0 {
+		if len(a.slots) > manySlots && len(a.free) == len(a.slots) {
+			a.slots, a.free = nil, nil // they are looked through, and were many at once
+		}
 		return
 	}
 	waiters := x.waiters

@@ -122,6 +122,7 @@ func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 	if w := work.Newest(func(w *order.Work) bool { return dev.Same(w.Stream.Device()) && w.Stream.Err() == nil }); w != nil {
 		last = w.Stream
 	}
+	var closed []*hal.Stream // that take no mark, but may have work
 	work.Works(func(w *order.Work, _ bool) {
 		if w.Stream == last || w.Over() {
 			return
@@ -131,9 +132,18 @@ func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 				_ = b.Use(m)
 			}
 		} else if b.UsedOn(w.Stream) != nil {
-			_ = w.Stream.Drain(context.Background()) // it takes no more work, and what it has must end
+			closed = append(closed, w.Stream)
 		}
 	})
 	work.Clear()
-	return b.Free(last)
+	if len(closed) == 0 {
+		return b.Free(last)
+	}
+	go func() {
+		for _, s := range closed {
+			_ = s.Drain(context.Background())
+		}
+		_ = b.Free(nil)
+	}()
+	return nil
 }

@@ -246,9 +246,6 @@ func (w *Work) marked() *hal.Mark {
 	return w.mark
 }
 
-// On reports whether the work lies on the stream.
-func (w *Work) On(stream *hal.Stream) bool { return w.Stream == stream }
-
 // Mark is the mark of the work, nil if it has none. The caller's reference keeps it.
 func (w *Work) Mark() *hal.Mark {
 	w.mu.Lock()
