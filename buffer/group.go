@@ -97,6 +97,9 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 	g.op, g.stream = op, stream
 	g.wants = append(g.wants[:0], wants...)
 	g.arrange()
+	if ctx.Err() == nil && g.quick() {
+		return g, nil
+	}
 	var err error
 	begun := 0
 	for ; begun < len(g.list) && err == nil; begun++ {
@@ -127,6 +130,9 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 			m.s.end(m.x)
 		} else {
 			m.s.commit(m.x)
+			if stream != nil {
+				m.s.remember(m.x)
+			}
 			m.x.inside = true
 			m.x.begun()
 		}
@@ -137,6 +143,25 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 		return nil, err
 	}
 	return g, nil
+}
+
+// quick begins all accesses at once if each can begin so, or none.
+func (g *group) quick() bool {
+	if g.stream == nil {
+		return false
+	}
+	g.lock()
+	defer g.unlock()
+	for i := range g.list {
+		if m := &g.list[i]; !m.s.plain(&m.q) {
+			return false
+		}
+	}
+	for i := range g.list {
+		m := &g.list[i]
+		m.x = m.s.quick(&m.q)
+	}
+	return true
 }
 
 // arrange makes one request for each storage, in an order that is the same for all groups.

@@ -11,18 +11,21 @@ import (
 
 // quick begins an access of a device, or returns nil.
 func (s *storage) quick(q *request) *access {
-	r := s.recent
-	if r == nil || q.parts != nil || s.recentOn != q.stream || r.mem == nil || r.leaving || !s.calm(&q.part) || !r.order.Quiet(q.stream) {
-		return nil
-	}
-	if q.reads() && !s.m.ValidIn(q.lo, q.hi, r.place) {
+	if !s.plain(q) {
 		return nil
 	}
 	x := s.accesses.take()
-	x.stream, x.mem = q.stream, r.mem
-	r.touch()
-	s.open(x, q, r)
+	x.stream, x.mem = q.stream, s.recent.mem
+	s.recent.touch()
+	s.open(x, q, s.recent)
 	return x
+}
+
+// plain reports whether an access of a device can begin at once.
+func (s *storage) plain(q *request) bool {
+	r := s.recent
+	return r != nil && q.parts == nil && s.recentOn == q.stream && r.mem != nil && !r.leaving && s.calm(&q.part) && r.order.Quiet(q.stream) &&
+		(!q.reads() || s.m.ValidIn(q.lo, q.hi, r.place))
 }
 
 // quickOnHost is quick for the host.

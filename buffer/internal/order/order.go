@@ -42,7 +42,7 @@ type use struct {
 	at    int                // in uses
 	seq   uint64             // in the order in which work was added or renewed
 	round uint64
-	good  bool // the work is known to have ended well, and nobody else has it
+	good  bool // the work is known to have ended well
 }
 
 // crowd is how many uses are kept before any is asked whether it has ended, and asked is how many are with each that is added
@@ -181,10 +181,13 @@ func (u *use) fine() bool {
 	if u.good || !u.write {
 		return true
 	}
-	if !u.work.alone() {
-		return false
+	var done bool
+	var err error
+	if u.work.alone() {
+		done, err = u.work.mark.Done()
+	} else {
+		done, err = u.work.End()
 	}
-	done, err := u.work.mark.Done()
 	u.good = done && err == nil
 	return err == nil
 }
