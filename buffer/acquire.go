@@ -171,6 +171,13 @@ func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.
 
 // move lines up the streams for the copies of a plan, and enqueues them.
 func (s *storage) move(x *access, plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
+	plan, direct, err := s.detour(plan, stream)
+	if err == nil && !direct {
+		err = s.hostPresent(x.cause())
+	}
+	if err != nil {
+		return o, err
+	}
 	plan, all := s.oneTurn(plan)
 	if o.busy, err = s.handOver(x, plan, stream, mem); err != nil || !o.none() {
 		return o, err
@@ -181,7 +188,7 @@ func (s *storage) move(x *access, plan []coherence.Transfer, stream *hal.Stream,
 		}
 		err = s.copy(plan, stream, mem, x.cause())
 	}
-	o.again = !all
+	o.again = !all || !direct
 	return o, err
 }
 

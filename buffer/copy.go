@@ -51,6 +51,39 @@ func (s *storage) route(m coherence.Move, stream *hal.Stream) (r route, err erro
 	return r, err
 }
 
+// detour returns a plan in which the bytes go to the host first that a call of the driver would else wait for: from a device that the
+// destination does not reach, if one of the two cannot be held until the other is done. It reports whether the plan is all there is to
+// do; if not, it is made anew after it, and who needs the bytes waits for those at the host with the buffer unlocked.
+func (s *storage) detour(plan []coherence.Transfer, stream *hal.Stream) (now []coherence.Transfer, all bool, err error) {
+	all = true
+	for i, t := range plan {
+		if t.From == coherence.NoPlace || t.From == coherence.Host || t.To == coherence.Host {
+			continue
+		}
+		r, err := s.route(t.Move, stream)
+		if err != nil {
+			return nil, false, err
+		}
+		if r.from != r.into && (blocks(r.into, r.from) || blocks(r.from, r.into)) {
+			plan[i].To, all = coherence.Host, false
+		}
+	}
+	return plan, all, nil
+}
+
+// blocks reports whether a call would wait that makes a stream wait for what another has been given.
+func blocks(stream, other *hal.Stream) bool {
+	if stream.Device().Caps().Has(hal.CapGate) {
+		return false
+	}
+	m, err := other.Mark()
+	if err != nil {
+		return true
+	}
+	defer m.Release()
+	return !stream.CanDefer(m)
+}
+
 // copy is the third step of an access: it enqueues the copies of a plan, and makes each part of the state. Each has an event of its own:
 // on OpenCL an event tells how the one command behind it has ended.
 func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {

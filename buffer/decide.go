@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // decide is the first step of an access: what has to be copied to its replica. It asks the protocol, after it has asked what is known
@@ -47,7 +48,8 @@ func (s *storage) decidePart(x *access, p part, plan []coherence.Transfer) ([]co
 }
 
 // cost ranks sources: on the same side of a link first, then the host, then any device that is
-// reached directly, then the rest. The host's bytes come last where a device would have to wait for work on them to end.
+// reached directly, then the rest. The host's bytes come last where a device would have to wait for work on them to end, but for those
+// of a device which would have to be waited for as well.
 func (s *storage) cost(from, to coherence.Place) int {
 	dst := s.replica(to).dev
 	switch {
@@ -56,6 +58,9 @@ func (s *storage) cost(from, to coherence.Place) int {
 	case s.replica(from).dev != nil:
 		if dst.Reaches(s.replica(from).dev) {
 			return 1
+		}
+		if !dst.Caps().Has(hal.CapGate) || !s.replica(from).dev.Caps().Has(hal.CapGate) {
+			return 5
 		}
 		return 3
 	case from == coherence.Host && s.host.order.Len() > 0 && !s.host.lockedFor(dst):

@@ -2,6 +2,7 @@ package buffer_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -94,51 +95,56 @@ func openSecluded(t *testing.T, name string, lacks driver.Caps) *hal.Device {
 // Nothing that needs the host's bytes waits with the buffer locked until a copy from a third device has brought them.
 func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 	for name, lacks := range map[string]driver.Caps{
-		"in order":    0,
-		"at the call": driver.CapPageableOrder,
+		"in order":       0,
+		"at the call":    driver.CapPageableOrder,
+		"without a gate": driver.CapPageableOrder | driver.CapGate,
 	} {
-		t.Run(name, func(t *testing.T) {
-			a, d := openSecluded(t, "one", 0), openSecluded(t, "two", lacks)
-			sa, sd := newStream(t, a), newStream(t, d)
-			b := newBuffer(t, make([]uint32, 8))
-			low, high := cut(t, b, 0, 4), cut(t, b, 4, 8)
-			g := hold(t, sa)
-			fill(t, sa, low, 5)
-			require.ErrorIs(t, b.View(untilCopied(t), nothing), context.Canceled, "the copy is under way")
+		for _, seen := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, seen by the host %t", name, seen), func(t *testing.T) {
+				a, d := openSecluded(t, "one", 0), openSecluded(t, "two", lacks)
+				sa, sd := newStream(t, a), newStream(t, d)
+				b := newBuffer(t, make([]uint32, 8))
+				low, high := cut(t, b, 0, 4), cut(t, b, 4, 8)
+				g := hold(t, sa)
+				fill(t, sa, low, 5)
+				if seen {
+					require.ErrorIs(t, b.View(untilCopied(t), nothing), context.Canceled, "the copy is under way")
+				}
 
-			stop, cancel := context.WithCancel(ctx)
-			began := make(chan error, 1)
-			done := make(chan error, 1)
-			go func() {
-				began <- nil
-				done <- taken(low.AcquireContext(stop, sd, coherence.Read))
-			}()
-			<-began
-			// Meanwhile the others get what they ask for, though the gate stays shut.
-			for range 100 {
-				require.Equal(t, 8, b.Len())
-				_ = b.State()
-				_ = b.Stats()
-				require.NoError(t, high.Fill(ctx, 6))
-			}
-			err := taken(low.Acquire(sd, coherence.Read)) // does not wait, and may say that it would have to
-			if err != nil {
-				require.ErrorIs(t, err, hal.ErrNotReady)
-			}
-			cancel()
-			if err := <-done; err != nil { // else the device was made to wait
-				require.ErrorIs(t, err, context.Canceled)
-			}
-			require.NoError(t, g.Open())
-			l, err := low.AcquireContext(ctx, sd, coherence.Read)
-			require.NoError(t, err)
-			got := make([]byte, 16)
-			require.NoError(t, sd.CopyOut(got, l.Region()))
-			require.NoError(t, l.Release())
-			require.NoError(t, sd.Sync(ctx))
-			require.Equal(t, []byte{5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0}, got)
-			require.Equal(t, []uint32{5, 5, 5, 5, 6, 6, 6, 6}, contents(t, b))
-			require.Zero(t, buffer.Waiting(b))
-		})
+				stop, cancel := context.WithCancel(ctx)
+				began := make(chan error, 1)
+				done := make(chan error, 1)
+				go func() {
+					began <- nil
+					done <- taken(low.AcquireContext(stop, sd, coherence.Read))
+				}()
+				<-began
+				// Meanwhile the others get what they ask for, though the gate stays shut.
+				for range 100 {
+					require.Equal(t, 8, b.Len())
+					_ = b.State()
+					_ = b.Stats()
+					require.NoError(t, high.Fill(ctx, 6))
+				}
+				err := taken(low.Acquire(sd, coherence.Read)) // does not wait, and may say that it would have to
+				if err != nil {
+					require.ErrorIs(t, err, hal.ErrNotReady)
+				}
+				cancel()
+				if err := <-done; err != nil { // else the device was made to wait
+					require.ErrorIs(t, err, context.Canceled)
+				}
+				require.NoError(t, g.Open())
+				l, err := low.AcquireContext(ctx, sd, coherence.Read)
+				require.NoError(t, err)
+				got := make([]byte, 16)
+				require.NoError(t, sd.CopyOut(got, l.Region()))
+				require.NoError(t, l.Release())
+				require.NoError(t, sd.Sync(ctx))
+				require.Equal(t, []byte{5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0}, got)
+				require.Equal(t, []uint32{5, 5, 5, 5, 6, 6, 6, 6}, contents(t, b))
+				require.Zero(t, buffer.Waiting(b))
+			})
+		}
 	}
 }
