@@ -15,7 +15,7 @@ import (
 )
 
 // few and many are how often the tests of this file do something. They count what the buffer looks at, and never measure time.
-const few, many = 100, 10_000
+const few = 100
 
 // perOperation runs a scenario with few and with many operations, and compares the steps for each operation by phase. A search in a
 // tree of n takes log n steps, so with many a phase may take log(many)/log(few) times as many for each as with few: twice. The trees
