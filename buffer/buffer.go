@@ -99,6 +99,9 @@ func (b *Buffer[T]) Size() uint64 { return b.hi - b.lo }
 // View runs fn on the elements, for reading. It waits for the work that they depend on, and for
 // accesses that write to them; other readers share. The slice must not be changed, nor kept
 // after fn returns. The error is fn's own, or tells why fn was not run.
+//
+// Accesses are served in the order in which they come. A View from within fn, or under a lease of the caller's own, therefore waits if a
+// write to the elements came in between, and so until its context ends: as with sync.RWMutex, do not read twice at once.
 func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
 	return b.access(ctx, "View", coherence.Read, fn)
 }
