@@ -17,7 +17,8 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// Buffer.Acquire (buffer.go) calls storage.acquire (acquire.go), which holds the lock all the while, but for waits.
+// Buffer.Acquire (buffer.go) calls storage.acquire (acquire.go), which holds the lock all the while, but for waits. An access like the
+// one before, with nobody else at the buffer and nothing to copy or to wait for, is begun by quick (quick.go). All others go on:
 //
 //  1. admit makes an access of the request. It is open at once if nobody who came before excludes it. Otherwise it fails, for Acquire,
 //     or stands in line and is opened by the end of the last access that was in its way (accesses.end, examine).
@@ -67,8 +68,7 @@
 //	                then those of packages hal and hal/pool
 //
 // An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) give it up, and so does who needs room,
-// because others' storages are locked to make it. What was known before is asked anew afterwards. handBack (allocator.go) alone waits
-// under it, for work of a stream that cannot be marked. Observers run under it.
+// because others' storages are locked to make it. What was known before is asked anew afterwards. Observers run under it.
 
 package buffer
 
