@@ -121,6 +121,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 		} else {
 			err = m.s.bring(ctx, m.x, false)
 		}
+		m.x.inside = err == nil // while the rest is waited for nobody takes its turn away
 		m.s.mu.Unlock()
 	}
 	for i := 0; i < begun; i++ {
@@ -133,7 +134,6 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 			if stream != nil {
 				m.s.remember(m.x)
 			}
-			m.x.inside = true
 			m.x.begun()
 		}
 		m.s.mu.Unlock()

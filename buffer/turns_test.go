@@ -3,6 +3,7 @@ package buffer_test
 import (
 	"context"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -149,5 +150,35 @@ func TestCopyOutOfLeasedMemoryInPlace(t *testing.T) {
 	require.NoError(t, sa.Fill(l.Region(), hal.Pattern32(5)))
 	require.NoError(t, l.Release())
 	require.NoError(t, <-got)
+	require.Equal(t, []uint32{5, 5, 5, 5, 1, 1, 1, 1}, contents(t, b))
+}
+
+// A group has its turn from when its memory is ready, though it still waits for others.
+func TestGroupKeepsItsTurn(t *testing.T) {
+	sa, sd, b, low, high := inTurns(t)
+	z, err := buffer.New[uint32](8)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, z.Close()) })
+	fill(t, sa, z, 3)
+	looking, err := z.AcquireHost(ctx, coherence.Read)
+	require.NoError(t, err)
+	got := make(chan error)
+	var g buffer.Leases
+	go func() {
+		var err error
+		g, err = buffer.AcquireAll(ctx, sa, low.Want(coherence.ReadWrite), z.Want(coherence.Read))
+		got <- err
+	}()
+	require.Eventually(t, func() bool { return buffer.Waiting(z) == 1 }, patience, tick)
+	soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	l, err := high.AcquireContext(soon, sd, coherence.Read)
+	if err == nil {
+		require.NoError(t, l.Release())
+	}
+	require.NoError(t, looking.Release())
+	require.NoError(t, <-got)
+	require.NoError(t, sa.Fill(g.At(0).Region(), hal.Pattern32(5)))
+	require.NoError(t, g.Release())
 	require.Equal(t, []uint32{5, 5, 5, 5, 1, 1, 1, 1}, contents(t, b))
 }
