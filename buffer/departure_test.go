@@ -1,6 +1,7 @@
 package buffer_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -228,4 +229,22 @@ func TestFailedWorkSpoilsItsCopies(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, right.Fill(ctx, 7))
 	require.Equal(t, []uint32{5, 5, 6, 6, 7, 7, 7, 7}, contents(t, b))
+}
+
+// What is written on the host counts, whatever becomes of a copy that was to bring the bytes there.
+func TestOverwriteOverFailedCopy(t *testing.T) {
+	f, devs := openFaulty(t, 1)
+	s := newStream(t, devs[0])
+	g := hold(t, s)
+	x := written(t, s, 4, 7)
+	f.fail("CopyOut", 1)
+	c, cancel := context.WithCancel(ctx)
+	ended := make(chan error)
+	go func() { ended <- x.View(c, nothing) }()
+	require.Eventually(t, func() bool { return x.Stats().Copies == 1 }, patience, tick)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NoError(t, g.Open())
+	require.NoError(t, x.Fill(ctx, 9))
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, x))
 }

@@ -197,15 +197,15 @@ func (s *storage) commit(x *access) {
 		return
 	}
 	s.version++
-	if x.parts == nil {
-		s.wrote(x.mode, x.place, x.lo, x.hi)
-		return
-	}
-	for _, p := range x.parts {
-		if p.writes() {
-			s.wrote(p.mode, x.place, p.lo, p.hi)
+	x.each(func(p part) {
+		if !p.writes() {
+			return
 		}
-	}
+		s.wrote(p.mode, x.place, p.lo, p.hi)
+		if x.stream == nil { // it leaves no Work that would replace the earlier ones
+			s.host.order.Overwritten(p.lo, p.hi)
+		}
+	})
 }
 
 // close gives everything back. Work under way goes on.

@@ -421,6 +421,12 @@ func (o *Order) Clear() {
 	}
 }
 
+// Overwritten forgets the Works on the range, which have all ended: what the host has written there since hangs on none of them.
+func (o *Order) Overwritten(lo, hi uint64) {
+	o.supersede(&o.writes, lo, hi)
+	o.supersede(&o.reads, lo, hi)
+}
+
 // supersede forgets what was on the bytes, which a write is ordered behind.
 func (o *Order) supersede(t *span.Tree[*use], lo, hi uint64) {
 	if t.Len() == 0 {
