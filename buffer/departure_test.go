@@ -3,12 +3,14 @@ package buffer_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // written returns a buffer whose only current replica is the device's, full of v.
@@ -247,4 +249,38 @@ func TestOverwriteOverFailedCopy(t *testing.T) {
 	require.NoError(t, g.Open())
 	require.NoError(t, x.Fill(ctx, 9))
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, x))
+}
+
+// Work of whoever had the memory before may fail: that is no concern of who has it now.
+func TestMemoryOfWhatFailed(t *testing.T) {
+	f, devs := openFaulty(t, 1)
+	d := devs[0]
+	s, other := newStream(t, d), newStream(t, d)
+	p, err := pool.New(d, pool.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	g := hold(t, s)
+	before, err := buffer.New[uint32](4, buffer.Allocator(d, p))
+	require.NoError(t, err)
+	f.fail("Fill", 1)
+	fill(t, s, before, 1)
+	require.NoError(t, before.Close())
+	b, err := buffer.New[uint32](4, buffer.Allocator(d, p))
+	require.NoError(t, err)
+	l, err := b.Acquire(s, coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	fill(t, other, b, 7)
+	require.NoError(t, g.Open())
+	c, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	got := make(chan error, 1)
+	go func() { got <- b.SyncTo(c, d) }()
+	select {
+	case err := <-got:
+		require.NoError(t, err)
+	case <-time.After(3 * time.Second):
+		t.Fatal("SyncTo hangs")
+	}
+	require.NoError(t, b.Close())
 }

@@ -194,6 +194,7 @@ func (s *storage) handOver(self *access, plan []coherence.Transfer, stream *hal.
 }
 
 // handedOver returns the error of a hand-over that failed; the next access of the host tries it anew. All work that it waited for has ended.
+// To end a mapping for writing that has failed may bring back what was never there, so the bytes are taken to be bad.
 func (s *storage) handedOver(op string) error {
 	h := &s.host
 	b := h.order.Barrier()
@@ -204,6 +205,14 @@ func (s *storage) handedOver(op string) error {
 	h.order.SetBarrier(nil)
 	if err == nil || h.mapper == nil {
 		return nil
+	}
+	if h.mapped != turnDevice {
+		if stream, e := h.mapper.Device().CopyStream(false); e == nil && stream.Unmap(h.mapper) == nil {
+			h.order.SetBarrier(order.NewWork(stream))
+		}
+		if h.mapped == turnHostWrites {
+			s.spoil(&h.replica, 0, s.size, order.Own, err)
+		}
 	}
 	h.mapped = turnDevice
 	return underWay(op, err)

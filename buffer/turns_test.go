@@ -182,3 +182,48 @@ func TestGroupKeepsItsTurn(t *testing.T) {
 	require.NoError(t, g.Release())
 	require.Equal(t, []uint32{5, 5, 5, 5, 1, 1, 1, 1}, contents(t, b))
 }
+
+// faultyTurns is a faulty device that takes turns with the host.
+type faultyTurns struct{ *faulty }
+
+func (b faultyTurns) Devices(ctx context.Context) ([]driver.Info, error) {
+	list, err := b.faulty.Devices(ctx)
+	for i := range list {
+		list[i] = turned(list[i])
+	}
+	return list, err
+}
+
+func (b faultyTurns) Open(ctx context.Context, n int) (driver.Device, error) {
+	d, err := b.faulty.Open(ctx, n)
+	return turnsDevice{d}, err
+}
+
+// A hand-over that fails is told of once, and then tried anew.
+func TestFailedHandOver(t *testing.T) {
+	f := &faulty{Backend: host.New(host.Options{Name: "failing turns", Discrete: 1}), next: map[string]int{}}
+	d, err := hal.OpenWith(ctx, faultyTurns{f}, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	s := newStream(t, d)
+	b, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	fill(t, s, b, 1)
+	require.NoError(t, s.Sync(ctx))
+	f.fail("CopyOut", 1)
+	got := make(chan error, 1)
+	go func() { got <- b.View(ctx, nothing) }()
+	select {
+	case err := <-got:
+		require.ErrorIs(t, err, errLate)
+	case <-time.After(3 * time.Second):
+		t.Fatal("View hangs")
+	}
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
+	require.NoError(t, b.Fill(ctx, 2))
+	require.Equal(t, []uint32{2, 2, 2, 2}, contents(t, b))
+	now, err := onDevice(t, s, b)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{2, 2, 2, 2}, now)
+	require.NoError(t, b.Close())
+}

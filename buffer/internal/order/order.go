@@ -81,7 +81,7 @@ func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 // Begin begins a round of Waits, and appends what every access has to wait for.
 func (o *Order) Begin(dst []*Work) []*Work {
 	o.round++
-	if o.barrier != nil && !o.barrier.Over() {
+	if o.barrier != nil && !o.barrier.ended.Load() {
 		dst = append(dst, o.barrier)
 	}
 	return dst
