@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -111,8 +112,20 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 	if err := stream.Unmap(h.mapper); err != nil {
 		return nil, err
 	}
+	wrote := h.mapped == turnHostWrites
 	h.mapped = turnDevice
-	h.order.SetBarrier(order.NewWork(stream))
+	w := order.NewWork(stream)
+	if !wrote {
+		h.order.SetBarrier(w)
+		return nil, nil
+	}
+	// It brings what the host wrote to the device, and so is a write: if it fails the bytes are bad.
+	_ = s.learnAt("", nil, &h.replica, 0, s.size, false)
+	all := span.Range{Hi: s.size}
+	h.order.MakeOf(w, all)
+	h.order.Add(w, true, order.Copied, all)
+	h.order.SetBarrier(nil)
+	w.Release()
 	return nil, nil
 }
 

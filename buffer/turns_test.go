@@ -227,3 +227,26 @@ func TestFailedHandOver(t *testing.T) {
 	require.Equal(t, []uint32{2, 2, 2, 2}, now)
 	require.NoError(t, b.Close())
 }
+
+// If what the host wrote does not get to the device, nobody is shown what was there before.
+func TestFailedHandBack(t *testing.T) {
+	f := &faulty{Backend: host.New(host.Options{Name: "failing turns", Discrete: 1}), next: map[string]int{}}
+	d, err := hal.OpenWith(ctx, faultyTurns{f}, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	s := newStream(t, d)
+	b, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	fill(t, s, b, 1)
+	require.NoError(t, b.Fill(ctx, 2))
+	f.fail("CopyIn", 1)
+	require.ErrorIs(t, b.SyncTo(ctx, d), errLate)
+	_, err = onDevice(t, s, b)
+	require.ErrorIs(t, err, hal.ErrDeviceLost)
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
+	require.NoError(t, b.Fill(ctx, 3))
+	now, err := onDevice(t, s, b)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{3, 3, 3, 3}, now)
+}
