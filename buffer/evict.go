@@ -212,6 +212,13 @@ type unready struct{ works []*order.Work }
 
 func (*unready) Error() string { return "work under way on the host's copy has to end first" }
 
+// waitForNone gives back what an error of evictFrom has, for those who do not wait.
+func waitForNone(err error) {
+	if u, ok := err.(*unready); ok {
+		drop(u.works)
+	}
+}
+
 // evictHost gives the host's replica back, or returns the work, with a reference each, that has to end first.
 func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	h := &s.host

@@ -208,8 +208,8 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	s.point(m, 0)
-	c.client = s.id         // of a failure the next access is told
-	_ = s.evictFrom(c, old) // if it fails the bytes stay where they are, and are copied when they are needed
+	c.client = s.id                  // of a failure the next access is told
+	waitForNone(s.evictFrom(c, old)) // if it fails the bytes stay where they are, and are copied when they are needed
 	return m
 }
 

@@ -507,6 +507,7 @@ func (s *storage) makeRoom(r *replica, c cause) (freed, written uint64, leased, 
 	}
 	before := s.stats.BytesCopied
 	if err := s.evictFrom(c, r); err != nil {
+		waitForNone(err)
 		return 0, 0, false, false
 	}
 	if !r.leaving {
