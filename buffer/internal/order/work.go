@@ -96,7 +96,7 @@ func (w *Work) forgetCauses() {
 // again moves the work to what its stream has been given by now, if the caller has all of its references, of which there are as
 // many as given. What it is made of stays, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
-	if w.refs.Load() != holders || w.mark == nil || w.err != nil || w.chain != nil || !w.Stream.MarkAgain(w.mark) {
+	if w.chain != nil || w.refs.Load() != holders || w.mark == nil || w.err != nil || !w.Stream.MarkAgain(w.mark) {
 		return false
 	}
 	w.depth = 0
@@ -109,9 +109,9 @@ func (w *Work) again(holders int32, reads bool) bool {
 	return true
 }
 
-// alone reports whether nobody else has the work, which has a mark and is made of nothing that may yet fail.
+// alone reports whether nobody else has the work or may come by it as one of a chain, which has a mark and is made of nothing that may yet fail.
 func (w *Work) alone() bool {
-	return w.refs.Load() == 1 && w.mark != nil && len(w.after) == 0 && w.err == nil
+	return w.chain == nil && w.refs.Load() == 1 && w.mark != nil && len(w.after) == 0 && w.err == nil
 }
 
 // End reports whether the work has ended, and the error with which it or what it was made of has failed. It asks the driver, and
