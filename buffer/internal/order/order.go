@@ -165,7 +165,7 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 // Quiet reports whether an access of the range on a stream depends on nothing but earlier work of the program's on the same stream, of which
 // none is known to have failed. It is for the access that follows many like it; if the answer is no, that says nothing.
 func (o *Order) Quiet(stream *hal.Stream) bool {
-	if o.barrier != nil || len(o.uses) > len(o.last) {
+	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
 	}
 	for _, u := range o.uses {

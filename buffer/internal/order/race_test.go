@@ -46,3 +46,14 @@ func TestChainIsAskedFromElsewhere(t *testing.T) {
 		o.Clear()
 	}
 }
+
+// Who has memory after others on the same stream need not wait for them.
+func TestQuietAfterOthersOnTheStream(t *testing.T) {
+	s, other := newStream(t), newStream(t)
+	var o Order
+	o.SetBarrier(Earlier(s))
+	require.True(t, o.Quiet(s))
+	require.NoError(t, s.Sync(context.Background()))
+	require.True(t, o.Quiet(other))
+	require.True(t, o.Idle())
+}
