@@ -36,6 +36,7 @@ type access struct {
 	mem     *hal.Memory // that the lease gives out
 	own     *owner      // so that a buffer in use is not taken for one that nobody can reach
 
+	index   int    // in live
 	seq     uint64 // in the order of arrival
 	pieces  []piece
 	waiters []*access // those that wait for this one to end
@@ -82,7 +83,8 @@ const (
 type accesses struct {
 	slots []*access
 	free  []uint32
-	count int // open
+	live  []*access // those of slots that are not free
+	count int       // open
 	seq   uint64
 	solo  *access // open, the only one, and not in the trees yet
 	steps int     // of find
@@ -117,6 +119,8 @@ func (a *accesses) take() *access {
 		x = &access{slot: uint32(len(a.slots))}
 		a.slots = append(a.slots, x)
 	}
+	x.index = len(a.live)
+	a.live = append(a.live, x)
 	a.seq++
 	x.seq, x.gen = a.seq, uint32(a.seq)
 	return x
@@ -232,6 +236,11 @@ func (a *accesses) end(x *access) {
 	x.parts, x.stream, x.mem, x.replica, x.own = nil, nil, nil, nil, nil
 	x.since, x.site[0] = 0, 0
 	a.free = append(a.free, x.slot)
+	last := len(a.live) - 1
+	a.live[x.index] = a.live[last]
+	a.live[x.index].index = x.index
+	a.live[last] = nil
+	a.live = a.live[:last]
 	if len(x.waiters) == 0 {
 		if len(a.slots) > manySlots && len(a.free) == len(a.slots) {
 			a.slots, a.free = nil, nil // they are looked through, and were many at once
@@ -299,7 +308,7 @@ func (a *accesses) find(fn func(*access) bool) *access {
 	if a.count == 0 {
 		return nil
 	}
-	for _, x := range a.slots {
+	for _, x := range a.live {
 		a.steps++
 		if x.open && fn(x) {
 			return x
@@ -377,7 +386,7 @@ func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) erro
 func (a *accesses) startTurns(side func(*access) side) {
 	a.flush()
 	a.turns = true
-	for _, x := range a.slots {
+	for _, x := range a.live {
 		if len(x.pieces) == 0 {
 			continue
 		}

@@ -354,3 +354,24 @@ func TestManyReplicasUnderABudget(t *testing.T) {
 		looked("evict once they are not")
 	})
 }
+
+// What looks at all accesses looks at those there are, and not at as many as there have been.
+func TestManyLeasesInThePast(t *testing.T) {
+	s := newStream(t, openMany(t, "one", 1, 1)[0])
+	b := newBuffer(t, make([]uint32, 1000))
+	var list []buffer.Lease
+	for i := range 1000 {
+		l, err := cut(t, b, i, i+1).Acquire(s, coherence.Read)
+		require.NoError(t, err)
+		list = append(list, l)
+	}
+	for _, l := range list {
+		require.NoError(t, l.Release())
+	}
+	l, err := b.AcquireHost(ctx, coherence.Read)
+	require.NoError(t, err)
+	before := buffer.Steps(b)
+	require.ErrorIs(t, b.Close(), hal.ErrBusy)
+	require.LessOrEqual(t, buffer.Steps(b)-before, 2)
+	require.NoError(t, l.Release())
+}
