@@ -3,6 +3,7 @@ package buffer
 import (
 	"fmt"
 	"math"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
@@ -208,9 +209,36 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	s.point(m, 0)
-	c.client = s.id                  // of a failure the next access is told
-	waitForNone(s.evictFrom(c, old)) // if it fails the bytes stay where they are, and are copied when they are needed
+	s.moveHome(old, c)
+	pending, ok := s.arriving(old)
+	switch {
+	case !ok: // the bytes stay where they are, and are copied when they are needed
+		_ = s.learn("", nil, 0, s.size)
+	case pending == nil:
+		_ = s.part(old, c, time.Time{})
+	default:
+		s.leaving++
+		old.depart()
+		s.watch(old, c, pending)
+	}
 	return m
+}
+
+// moveHome copies to the host what it had before. What cannot be copied without a wait is left for whoever needs it.
+func (s *storage) moveHome(old *replica, c cause) {
+	plan := s.scratch.plan[:0]
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
+		if valid.Has(old.place) {
+			plan = append(plan, coherence.Transfer{Move: coherence.Move{From: old.place, To: coherence.Host}, Lo: lo, Hi: hi})
+		}
+		return true
+	})
+	s.scratch.plan = plan[:0]
+	left, err := s.lineCopies(plan, nil)
+	drop(left)
+	if err == nil && len(left) == 0 {
+		_ = s.copy(plan, nil, nil, c)
+	}
 }
 
 // drop gives the host's replica back. u is its last use, if somebody wants to know.

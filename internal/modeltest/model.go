@@ -5,8 +5,10 @@ package modeltest
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -296,6 +298,7 @@ func (m *model) evict(t T) {
 	}
 	require.Same(t, d, stream.Device())
 	require.NoError(t, m.b.Evict(ctx, d))
+	m.awaitParting(t, d)
 	for i := range m.want {
 		if m.valid[place][i] {
 			m.valid[place][i] = false
@@ -303,6 +306,15 @@ func (m *model) evict(t T) {
 				m.valid[0][i] = true
 			}
 		}
+	}
+}
+
+// awaitParting waits until the device's replica has gone. Until its bytes have arrived elsewhere the next access would find it where it was.
+func (m *model) awaitParting(t T, d *hal.Device) {
+	limit := time.Now().Add(time.Minute)
+	for buffer.ResidencyOf(d).Used > 0 {
+		require.True(t, time.Now().Before(limit), "the replica on %s has not gone", d.Name())
+		runtime.Gosched()
 	}
 }
 
