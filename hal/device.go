@@ -55,10 +55,10 @@ type deviceState struct {
 	frees      *driverFrees
 	closeWaits atomic.Bool // to close the vendor's device, or memory of it, may be to wait for gates
 
-	reaper      reaper
-	watch       watch
-	asks        asking
-	finishedAll latch // the vendor's device is closed
+	reaper     reaper
+	watch      watch
+	asks       asking
+	callsEnded latch // those that were under way when the device was closed
 }
 
 // child is an open object in the list of the handle that it was made through.
@@ -313,7 +313,7 @@ func (s *deviceState) close(h *holder) error {
 		s.mu.Unlock()
 		return nil
 	}
-	s.stay() // so that it is this call that finishes, unless others are under way
+	s.stay() // until what is here besides the objects is closed
 	s.handle.close()
 	s.mu.Unlock()
 	opened.forget(s)
@@ -324,12 +324,12 @@ func (s *deviceState) close(h *holder) error {
 		}
 	}
 	s.transfers.close()
-	if s.leave() {
-		s.drain()
-		return s.finish()
+	if !s.leave() {
+		s.callsEnded.wait()
 	}
-	s.finishedAll.wait()
-	return nil
+	s.drain()
+	s.endMarks()
+	return s.drv.Close()
 }
 
 // empty reports whether nothing is open that was made through the handle; the device's mu is held.
@@ -376,12 +376,6 @@ func (s *deviceState) listChildren(h *holder, last bool) string {
 	return strings.Join(names, ", ")
 }
 
-func (s *deviceState) finish() error {
-	s.endMarks()
-	defer s.finishedAll.open()
-	return s.drv.Close()
-}
-
 // begin begins a call on the device through the handle; s.end ends it.
 func (d *Device) begin(op string) error {
 	if d.h.closed.Load() {
@@ -401,10 +395,10 @@ func (s *deviceState) begin(op string) error {
 	return nil
 }
 
+// end ends a call. Who closes the device waits for it and does the rest, so that a call ends with its context.
 func (s *deviceState) end() {
 	if s.leave() {
-		s.drain()
-		_ = s.finish()
+		s.callsEnded.open()
 	}
 }
 

@@ -1,0 +1,99 @@
+package hal_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+var errClose = errors.New("the driver did not close")
+
+// closings is a backend whose devices fail to close.
+type closings struct {
+	driver.Backend
+	inside, leave chan struct{} // of calls of MemInfo, nil for none
+}
+
+type closingDevice struct {
+	driver.Device
+	b *closings
+}
+
+func (b *closings) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return &closingDevice{d, b}, err
+}
+
+func (d *closingDevice) Info() driver.Info {
+	info := d.Device.Info()
+	info.Caps |= hal.CapMemInfo
+	return info
+}
+
+func (d *closingDevice) MemInfo() (free, total uint64, err error) {
+	if d.b.inside != nil {
+		d.b.inside <- struct{}{}
+		<-d.b.leave
+	}
+	return 1, 1, nil
+}
+
+func (d *closingDevice) Close() error { return errors.Join(d.Device.Close(), errClose) }
+
+// Close tells how the driver closed the device, be calls under way or not.
+func TestCloseBehindACallTellsTheDriversError(t *testing.T) {
+	b := &closings{host.New(host.Options{}), make(chan struct{}), make(chan struct{})}
+	d, err := hal.OpenWith(context.Background(), b, 0)
+	require.NoError(t, err)
+	called := make(chan error)
+	go func() { _, _, err := d.MemInfo(); called <- err }()
+	<-b.inside
+	closed := make(chan error)
+	go func() { closed <- d.Close() }()
+	require.Eventually(t, func() bool { _, err := d.CopyStream(true); return errors.Is(err, hal.ErrClosed) }, 10*time.Second, time.Millisecond)
+	close(b.leave)
+	require.NoError(t, <-called)
+	require.ErrorIs(t, <-closed, errClose)
+}
+
+// A call that is given up while another closes the device leaves the waiting to that.
+func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
+	d, elsewhere := openNamed(t, "here", 0, 0), openNamed(t, "elsewhere", 0, 0)
+	s, other := openStream(t, d), openStream(t, elsewhere)
+	g, err := other.Gate()
+	require.NoError(t, err)
+	m, err := other.Mark()
+	require.NoError(t, err)
+	require.NoError(t, s.WaitMark(m))
+	m.Release()
+	mem, err := d.Alloc(hal.KindDevice, 8, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(mem.All(), hal.Zero))
+	require.NoError(t, mem.Close())
+	require.NoError(t, s.Close())
+	ctx, cancel := context.WithCancel(context.Background())
+	reclaimed, closed := make(chan error, 1), make(chan error, 1)
+	go func() { reclaimed <- d.Reclaim(ctx) }()
+	time.Sleep(20 * time.Millisecond) // until it waits
+	go func() { closed <- d.Close() }()
+	require.Eventually(t, func() bool { _, err := d.CopyStream(true); return errors.Is(err, hal.ErrClosed) }, 10*time.Second, time.Millisecond)
+	cancel()
+	select {
+	case err := <-reclaimed:
+		require.ErrorIs(t, err, context.Canceled)
+	case <-time.After(2 * time.Second):
+		t.Error("Reclaim outlives its context")
+	}
+	require.Empty(t, closed)
+	require.NoError(t, g.Open())
+	require.NoError(t, <-closed)
+	require.NoError(t, other.Close())
+	require.NoError(t, elsewhere.Close())
+}
