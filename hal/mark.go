@@ -381,8 +381,8 @@ func (s *deviceState) endMarks() {
 			m.settle(waited(m.drv))
 		}
 	}
+	s.asks.shut() // and who waited for a mark has left to the watch whom that has to tell
 	s.watch.drain()
-	s.asks.shut()
 	for _, list := range [...][]*Mark{live, s.marks.spare[0], s.marks.spare[1]} {
 		for _, m := range list {
 			_ = m.drv.Close()

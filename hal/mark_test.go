@@ -466,3 +466,26 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 	require.NoError(t, d.Read(ctx, got, dst.All()))
 	require.EqualValues(t, 7, got[63])
 }
+
+// Who watches a mark is told before the device is closed, also while another waits for the mark.
+func TestCloseComesToWhoWatchesAMarkThatOthersWaitFor(t *testing.T) {
+	for range 50 {
+		d := openNamed(t, "here", 0, 0)
+		s := openStream(t, d)
+		g, err := s.Gate()
+		require.NoError(t, err)
+		m, err := s.Mark()
+		require.NoError(t, err)
+		synced := make(chan error)
+		go func() { synced <- m.Sync(context.Background()) }()
+		time.Sleep(time.Millisecond) // until it blocks
+		told := make(chan error, 1)
+		m.OnDone(func(err error) { told <- err })
+		require.NoError(t, s.Close())
+		require.NoError(t, g.Open())
+		require.NoError(t, d.Close())
+		n := len(told)
+		require.NoError(t, <-synced)
+		require.Equal(t, 1, n, "told before the device is closed")
+	}
+}
