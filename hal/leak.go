@@ -113,5 +113,19 @@ func (h *holder) leaked() {
 	s.reportLeak("device")
 }
 
-// abandon closes a handle that nobody holds, after the last of its objects.
-func (s *deviceState) abandon(h *holder) { _ = s.close(h) }
+// abandon closes a handle that nobody holds, after the last of its objects, or once gates let it.
+func (s *deviceState) abandon(h *holder) {
+	if err := s.close(h); err == nil || h.closed.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inUse(h, len(s.handles) == 1) {
+		return // what is in use comes back here
+	}
+	s.reaper.add(func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.handles) > 1 || !frees.held(s.frees)
+	}, func() { go s.abandon(h) })
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/hooked"
 )
 
 // opens is a backend that counts how often its devices are opened and closed.
@@ -160,6 +161,34 @@ func TestLeakedHandlesCloseTheDevice(t *testing.T) {
 	require.Zero(t, b.closes.Load())
 	require.NoError(t, m.Close())
 	require.Eventually(t, func() bool { return b.closes.Load() == 1 }, 10*time.Second, time.Millisecond)
+}
+
+// A handle that was leaked while a gate kept its device from closing closes once that is open.
+func TestLeakedHandleClosesAfterGates(t *testing.T) {
+	ctx := context.Background()
+	b := &opens{Backend: &hooked.Backend{Backend: host.New(host.Options{Discrete: 1}), Free: func() {}}}
+	next, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	s := openStream(t, next)
+	var leaked atomic.Bool
+	previous := hal.SetLeakHandler(func(l hal.Leak) { leaked.Store(leaked.Load() || l.Object == "device" && l.Device == "host:1") })
+	defer hal.SetLeakHandler(previous)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	func() {
+		d, err := hal.OpenWith(ctx, b, 1)
+		require.NoError(t, err)
+		m, err := d.Alloc(hal.KindDevice, 8, 0) // from which on the device is known to wait
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+	}()
+	require.Eventually(t, func() bool { runtime.GC(); return leaked.Load() }, 10*time.Second, time.Millisecond)
+	time.Sleep(10 * time.Millisecond)
+	require.Zero(t, b.closes.Load())
+	require.NoError(t, g.Open())
+	require.Eventually(t, func() bool { return b.closes.Load() == 1 }, 3*time.Second, time.Millisecond)
+	require.NoError(t, s.Close())
+	require.NoError(t, next.Close())
 }
 
 func TestReportLeak(t *testing.T) {
