@@ -104,12 +104,7 @@ func (d *Device) AdoptStream(handle uintptr, release func()) (*Stream, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	st, err := newStream(d, op, drv)
-	if err != nil {
-		return nil, err
-	}
-	st.s.outside, st.s.onRelease = true, release
-	return st, nil
+	return newStream(d, op, &streamState{drv: drv, outside: true, onRelease: release})
 }
 
 // Query tells what the vendor knows of an address, a device's or the host's. One that it does not know

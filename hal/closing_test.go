@@ -3,6 +3,7 @@ package hal_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 var errClose = errors.New("the driver did not close")
 
-// closings is a backend whose devices fail to close.
+// closings is a backend whose devices fail to close, and adopt streams.
 type closings struct {
 	driver.Backend
 	inside, leave chan struct{} // of calls of MemInfo, nil for none
@@ -33,7 +34,7 @@ func (b *closings) Open(ctx context.Context, ordinal int) (driver.Device, error)
 
 func (d *closingDevice) Info() driver.Info {
 	info := d.Device.Info()
-	info.Caps |= hal.CapMemInfo
+	info.Caps |= hal.CapMemInfo | hal.CapAdoptStream
 	return info
 }
 
@@ -43,6 +44,10 @@ func (d *closingDevice) MemInfo() (free, total uint64, err error) {
 		<-d.b.leave
 	}
 	return 1, 1, nil
+}
+
+func (d *closingDevice) AdoptStream(uintptr) (driver.Stream, error) {
+	return d.NewStream(driver.StreamOptions{})
 }
 
 func (d *closingDevice) Close() error { return errors.Join(d.Device.Close(), errClose) }
@@ -96,4 +101,33 @@ func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
 	require.NoError(t, <-closed)
 	require.NoError(t, other.Close())
 	require.NoError(t, elsewhere.Close())
+}
+
+// Close names an adopted stream as what it is, also while another goroutine adopts it.
+func TestCloseNamesAdoptedStreams(t *testing.T) {
+	b := &closings{Backend: host.New(host.Options{})}
+	d, err := hal.OpenWith(context.Background(), b, 0)
+	require.NoError(t, err)
+	adopted := make(chan *hal.Stream)
+	go func() {
+		s, err := d.AdoptStream(1, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		for range 100 {
+			runtime.Gosched()
+		}
+		adopted <- s
+	}()
+	keep := openStream(t, d)
+	for end := time.Now().Add(10 * time.Second); ; {
+		err := d.Close()
+		require.ErrorIs(t, err, hal.ErrBusy)
+		if len(err.Error()) > len("close host:0: busy: still open: stream, str") || time.Now().After(end) {
+			break
+		}
+	}
+	require.NoError(t, keep.Close())
+	require.NoError(t, (<-adopted).Close())
+	require.ErrorIs(t, d.Close(), errClose)
 }

@@ -265,7 +265,7 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	return newStream(d, op, drv)
+	return newStream(d, op, &streamState{drv: drv})
 }
 
 // Close closes the handle. While memory, streams, events or gates that were made through it are open it

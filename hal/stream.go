@@ -33,11 +33,12 @@ type streamState struct {
 	drained latch
 }
 
-// newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile.
-func newStream(d *Device, op string, drv driver.Stream) (*Stream, error) {
-	s := &streamState{dev: d.s, drv: drv}
+// newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile. Others see s
+// from then on.
+func newStream(d *Device, op string, s *streamState) (*Stream, error) {
+	s.dev = d.s
 	if !d.enlist(&s.child, s) {
-		_ = drv.Close()
+		_ = s.drv.Close()
 		return nil, d.s.closedError(op)
 	}
 	st := &Stream{s: s, dev: d}
