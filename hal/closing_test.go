@@ -68,6 +68,28 @@ func TestCloseBehindACallTellsTheDriversError(t *testing.T) {
 	require.ErrorIs(t, <-closed, errClose)
 }
 
+// A closed stream that waits for work of another backend is pending.
+func TestReclaimWaitsForStreamsBehindGates(t *testing.T) {
+	ctx := context.Background()
+	d, elsewhere := openNamed(t, "here", 0, 0), openNamed(t, "elsewhere", 0, 0)
+	s, other := openStream(t, d), openStream(t, elsewhere)
+	g, err := other.Gate()
+	require.NoError(t, err)
+	defer func() { _ = g.Open() }()
+	require.NoError(t, s.Follow(other))
+	require.NoError(t, s.Close())
+	require.Equal(t, 1, d.Usage().Pending)
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, d.Reclaim(short), hal.ErrNotReady)
+	require.NoError(t, g.Open())
+	require.NoError(t, d.Reclaim(ctx))
+	require.Zero(t, d.Usage().Pending)
+	require.NoError(t, other.Close())
+	require.NoError(t, elsewhere.Close())
+	require.NoError(t, d.Close())
+}
+
 // A call that is given up while another closes the device leaves the waiting to that.
 func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
 	d, elsewhere := openNamed(t, "here", 0, 0), openNamed(t, "elsewhere", 0, 0)

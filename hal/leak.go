@@ -87,6 +87,8 @@ func (st *streamState) leaked() {
 	st.dev.strike(&st.child)
 	if first, finish := st.handle.close(); first && finish {
 		st.dev.reaper.add(func() bool { return true }, func() { _ = st.finish(false) })
+	} else if first {
+		st.dev.reaper.await(&st.left)
 	}
 }
 

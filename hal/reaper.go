@@ -19,7 +19,7 @@ type reaper struct {
 	slow  []func() // that may wait for other work, and are called one after the other on a goroutine of their own
 	slows bool     // while it runs
 
-	outside  int           // functions that run apart
+	outside  int           // functions that run apart, and latches that are awaited
 	sweeping int           // sweeps under way
 	asked    int           // items that they hold
 	finished atomic.Uint64 // items so far
@@ -157,6 +157,19 @@ func (r *reaper) apart(fn func()) {
 		r.changed.broadcast()
 		r.mu.Unlock()
 	}()
+}
+
+// await counts what is closed, and nobody can finish yet, as pending until the latch is open.
+func (r *reaper) await(l *latch) {
+	r.mu.Lock()
+	r.outside++
+	r.mu.Unlock()
+	l.then(func() {
+		r.mu.Lock()
+		r.outside--
+		r.changed.broadcast()
+		r.mu.Unlock()
+	})
 }
 
 func (r *reaper) pending() int {

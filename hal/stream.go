@@ -29,6 +29,7 @@ type streamState struct {
 	outside   bool   // adopted: the program's own work may keep it busy for ever
 	onRelease func() // of the program, or nil
 
+	left    latch       // closed, and no call or wait for another backend is under way
 	gone    atomic.Bool // closed and drained
 	drained latch
 }
@@ -553,6 +554,7 @@ func (s *Stream) Close() error {
 	if finish {
 		return s.s.finish(true)
 	}
+	s.s.dev.reaper.await(&s.s.left)
 	return nil
 }
 
@@ -576,6 +578,7 @@ func (st *streamState) end() {
 // finish closes the vendor's stream now if it is idle, or hands it to the reaper. closing says that
 // Close is what calls.
 func (st *streamState) finish(closing bool) error {
+	defer st.left.open()
 	if st.idle() {
 		return st.release(closing)
 	}
