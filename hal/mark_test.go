@@ -478,7 +478,9 @@ func TestCloseComesToWhoWatchesAMarkThatOthersWaitFor(t *testing.T) {
 		require.NoError(t, err)
 		synced := make(chan error)
 		go func() { synced <- m.Sync(context.Background()) }()
-		time.Sleep(time.Millisecond) // until it blocks
+		for range 1000 {
+			runtime.Gosched() // so that it comes to block
+		}
 		told := make(chan error, 1)
 		m.OnDone(func(err error) { told <- err })
 		require.NoError(t, s.Close())

@@ -183,7 +183,6 @@ func TestLeakedHandleClosesAfterGates(t *testing.T) {
 		require.NoError(t, m.Close())
 	}()
 	require.Eventually(t, func() bool { runtime.GC(); return leaked.Load() }, 10*time.Second, time.Millisecond)
-	time.Sleep(10 * time.Millisecond)
 	require.Zero(t, b.closes.Load())
 	require.NoError(t, g.Open())
 	require.Eventually(t, func() bool { return b.closes.Load() == 1 }, 3*time.Second, time.Millisecond)
