@@ -172,7 +172,7 @@ func TestLeakedHandleClosesAfterGates(t *testing.T) {
 	s := openStream(t, next)
 	var leaked atomic.Bool
 	previous := hal.SetLeakHandler(func(l hal.Leak) { leaked.Store(leaked.Load() || l.Object == "device" && l.Device == "host:1") })
-	defer hal.SetLeakHandler(previous)
+	defer func() { hal.SetLeakHandler(previous) }()
 	g, err := s.Gate()
 	require.NoError(t, err)
 	func() {
