@@ -19,7 +19,8 @@ const few = 100
 
 // perOperation runs a scenario with few and with many operations, and compares the steps for each operation by phase. A search in a
 // tree of n takes log n steps, so with many a phase may take log(many)/log(few) times as many for each as with few: twice. The trees
-// are balanced by chance, for which there is half as much again, and a few steps.
+// are balanced by chance, and by chance work has ended or not when it is looked for, so that a wait looks once more: for that there are
+// three times as many, and a few. What was linear in what was before took a hundred times as many.
 func perOperation(t *testing.T, run func(t *testing.T, n int, phase func(name string, steps int))) {
 	t.Helper()
 	measure := func(n int) map[string]float64 {
@@ -33,7 +34,7 @@ func perOperation(t *testing.T, run func(t *testing.T, n int, phase func(name st
 	t.Log(less, more)
 	factor := math.Log(many) / math.Log(few)
 	for name, steps := range more {
-		require.LessOrEqual(t, steps, 1.5*factor*less[name]+4, "steps for each operation of %q", name)
+		require.LessOrEqual(t, steps, 3*factor*less[name]+4, "steps for each operation of %q", name)
 	}
 }
 
