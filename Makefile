@@ -34,7 +34,7 @@ race: ## run the tests of all backends under the race detector
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out.
 MOVING := hal hal/pool buffer buffer/dlpack backends/... internal/dl internal/gpu internal/simgpu internal/bench/peer examples/saxpy examples/ptx
 MOVING_SKIP := HoweverMany|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
-TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
+TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
 /Coherence/LegalTransitions|/Errors/EveryNthCallFails|TestConformance/Concurrency
 moving: ## run tests with stacks that move at every call and freed memory that faults, to find addresses gone stale
