@@ -92,8 +92,6 @@ func (s *stream) run() {
 			}
 		case opStamp:
 			o.obj.(*event).stampNow(o.n)
-		case opCall:
-			go o.obj.(func())()
 		case opRows:
 			o.obj.(*rows).copy()
 		case opFree:
@@ -107,6 +105,9 @@ func (s *stream) run() {
 		}
 		if done := s.done.Add(1); done >= s.wakeAt {
 			s.wake(done)
+		}
+		if o.kind == opCall {
+			go o.obj.(func())() // which finds the stream done, if it asks
 		}
 	}
 	s.running = false
