@@ -20,7 +20,7 @@ func TestDefaultPrefersADevice(t *testing.T) {
 	registered()
 	ctx := context.Background()
 	opened := func(selection string) string {
-		t.Setenv(hal.DevicesVariable, selection)
+		t.Setenv(hal.EnvDevices, selection)
 		d, err := hal.Default(ctx)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, d.Close()) }()
@@ -30,19 +30,19 @@ func TestDefaultPrefersADevice(t *testing.T) {
 	require.Equal(t, "zz:1", opened("host,zz:1,zz:0"))
 	infos, err := hal.Devices(ctx)
 	require.NoError(t, err)
-	require.Equal(t, "host:0", hal.Name(infos[0]))
+	require.Equal(t, "host:0", infos[0].Name())
 
-	t.Setenv(hal.DevicesVariable, "")
+	t.Setenv(hal.EnvDevices, "")
 	infos, err = hal.Devices(ctx)
 	require.NoError(t, err)
 	for _, i := range infos {
 		if i.Backend != "host" {
-			require.Equal(t, hal.Name(i), opened(""))
+			require.Equal(t, i.Name(), opened(""))
 			break
 		}
 	}
 
-	t.Setenv(hal.DevicesVariable, "zz:2")
+	t.Setenv(hal.EnvDevices, "zz:2")
 	_, err = hal.Default(ctx)
 	require.ErrorIs(t, err, hal.ErrOutOfRange)
 }

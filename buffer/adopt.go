@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Adopt returns a buffer over memory that exists already, of [hal.Device.Alloc], [hal.Device.Adopt] or wherever from.
+// Adopt returns a buffer over memory that exists already, of [hal.Device.Alloc], [hal.Device.Import] or wherever from.
 // Nothing is copied: the memory is the buffer's replica at its place, and its contents are what the
 // buffer has. That place is the host for page-locked memory, and for memory of a unified device that the host can
 // touch; else it is the memory's device. Other places get replicas of their own as they use the buffer.
@@ -37,7 +37,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	dev, size := mem.Device().Common(), mem.Size()
 	stream, err := dev.CopyStream(false)
 	if err == nil {
-		err = stream.Use(mem)
+		err = stream.RecordUse(mem)
 	}
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: coherence.Overwrite}
-	if mem.Kind() != hal.KindHost && (!dev.Unified() || host == nil && !mem.NeedsMap()) {
+	if mem.Kind() != hal.KindHost && (!dev.SharesHostMemory() || host == nil && !mem.NeedsMap()) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
 		s.devs = append(s.devs, r)
@@ -117,7 +117,7 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 // begin makes a replica current of which a new storage is made.
 func (s *storage) begin(r *replica, c cause) {
 	_ = s.m.Allocate(r.place)
-	s.noteReplica(EventAlloc, r.dev, c)
+	s.noteReplica(ActivityAlloc, r.dev, c)
 	s.version++
 	s.wrote(coherence.Overwrite, r.place, 0, s.size)
 }

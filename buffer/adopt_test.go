@@ -34,7 +34,7 @@ func TestAdoptedDeviceMemoryIsTheReplica(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, coherence.DeviceOnly, b.State().Name)
 	require.Zero(t, buffer.ResidencyOf(d).Used)
-	l, err := b.Acquire(s, coherence.Read)
+	l, err := b.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	require.Equal(t, hal.Region{Mem: m, Off: 0, Len: 8}, l.Region(), "the memory itself")
 	require.NoError(t, l.Release())
@@ -51,7 +51,7 @@ func TestAdoptedDeviceMemoryIsTheReplica(t *testing.T) {
 	// It closes with the buffer, when the work has finished.
 	g, err := s.Gate()
 	require.NoError(t, err)
-	l, err = b.Acquire(s, coherence.ReadWrite)
+	l, err = b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(l.Region(), hal.Pattern16(7)))
 	require.NoError(t, l.Release())
@@ -75,9 +75,9 @@ func TestAdoptedHostMemoryIsTheHostsReplica(t *testing.T) {
 			require.Equal(t, []int32{1, 2}, x)
 			return nil
 		}))
-		l, err := b.Acquire(s, coherence.ReadWrite)
+		l, err := b.TryAcquire(s, coherence.ReadWrite)
 		require.NoError(t, err)
-		require.Equal(t, d.Unified(), l.Region().Mem == m, "in place where it can be")
+		require.Equal(t, d.SharesHostMemory(), l.Region().Mem == m, "in place where it can be")
 		require.NoError(t, s.Fill(l.Region(), hal.Pattern32(5)))
 		require.NoError(t, l.Release())
 		require.Equal(t, []int32{5, 5}, contents(t, b))
@@ -105,7 +105,7 @@ func TestAdoptRefusesBadMemory(t *testing.T) {
 	_, err = buffer.Adopt[int32](m)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument, "10 bytes are no multiple of 4")
 	h := fresh(t, d, hal.KindHost, make([]byte, 8))
-	_, err = buffer.Adopt[int32](h, buffer.HostMemory(d))
+	_, err = buffer.Adopt[int32](h, buffer.WithPinnedHost(d))
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.NotZero(t, m.Handle(), "still the program's")
 	require.NotZero(t, h.Handle())
@@ -117,7 +117,7 @@ func TestAdoptRefusesBadMemory(t *testing.T) {
 	called := func() { t.Error("released") }
 	_, err = buffer.AdoptSlice[int8](nil, called)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = buffer.AdoptSlice([]int8{1}, called, buffer.HostMemory(d))
+	_, err = buffer.AdoptSlice([]int8{1}, called, buffer.WithPinnedHost(d))
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	raw := make([]byte, 64)
 	odd := unsafe.Slice((*uint32)(unsafe.Pointer(&raw[1-uintptr(unsafe.Pointer(&raw[0]))&1])), 3)
@@ -125,7 +125,7 @@ func TestAdoptRefusesBadMemory(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrMisaligned)
 	runtime.KeepAlive(raw)
 
-	m, err = devs[0].Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, odd), Size: 12})
+	m, err = devs[0].Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: pintest.Slice(t, odd), Size: 12})
 	require.NoError(t, err)
 	_, err = buffer.Adopt[uint32](m)
 	require.ErrorIs(t, err, hal.ErrMisaligned)
@@ -154,7 +154,7 @@ func TestAdoptedSliceIsUsedInPlaceAndReleasedAfterItsLastUse(t *testing.T) {
 		require.ErrorIs(t, b.Evict(ctx, nil), hal.ErrUnsupported)
 		require.NoError(t, b.SyncTo(ctx, devs[0]), "a unified device")
 		s := newStream(t, devs[1])
-		l, err := b.Acquire(s, coherence.ReadWrite)
+		l, err := b.TryAcquire(s, coherence.ReadWrite)
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(l.Region(), hal.Pattern64(7)))
 		require.NoError(t, l.Release())
@@ -186,9 +186,9 @@ func TestAdoptedSliceIsReleasedBesideOtherWork(t *testing.T) {
 	var released atomic.Bool
 	b, err := buffer.AdoptSlice(make([]int64, 1<<14), func() { released.Store(true) })
 	require.NoError(t, err)
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
-	require.True(t, d.Unified())
+	require.True(t, d.SharesHostMemory())
 	require.NoError(t, l.Release())
 	require.NoError(t, s.Sync(ctx))
 	other, err := d.Alloc(hal.KindDevice, 64, 0)
@@ -205,13 +205,13 @@ func TestAdoptedSliceIsReleasedBesideOtherWork(t *testing.T) {
 
 func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	if !d.Caps().Has(hal.CapAdopt) {
+	if !d.Caps().Has(hal.CapImport) {
 		t.Fatal("the host device adopts nothing")
 	}
 	data := make([]byte, 4096)
 	data[5] = 6
 	var released atomic.Bool
-	m, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, data), Size: 4096,
+	m, err := d.Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: pintest.Slice(t, data), Size: 4096,
 		Release: func() { released.Store(true) }})
 	require.NoError(t, err)
 	b, err := buffer.Adopt[uint8](m)

@@ -15,16 +15,16 @@ type allocatorOn struct {
 	a   pool.Allocator
 }
 
-// Allocator makes the buffer take the memory of its replica on the device from an allocator of that
+// WithAllocator makes the buffer take the memory of its replica on the device from an allocator of that
 // device's memory, in place of the device itself or of what [SetAllocator] chose; nil goes back to the device.
 // With [HostMemory] of the same device the host's replica comes from it as well, unless the host has to map it. The
 // option may be given once for each device.
 //
 // Memory is freed on the stream that used it last, and is then the allocator's again while the stream still works.
-// Before such a stream is closed a pool is told with [pool.Pool.Retire].
+// Before such a stream is closed a pool is told with [pool.Pool.ForgetStream].
 //
 // The allocator is used until the buffer is closed, and so is closed after it.
-func Allocator(dev *hal.Device, a pool.Allocator) Option {
+func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
 	return func(s *storage) {
 		s.allocator = slices.DeleteFunc(s.allocator, func(x allocatorOn) bool { return x.dev.Same(dev) })
 		if a == nil && dev != nil {
@@ -103,7 +103,7 @@ func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
 		res.mu.Unlock()
 	}
 	got, err := obtain(a, dev, nil, hal.KindHost, s.size)
-	if err == nil && got.block.Live() && got.mem.NeedsMap() {
+	if err == nil && got.block.Valid() && got.mem.NeedsMap() {
 		// The host would map what belongs to others.
 		_ = got.block.Free(nil)
 		got, err = obtain(nil, dev, nil, hal.KindHost, s.size)
@@ -129,9 +129,9 @@ func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 		}
 		if m := w.Mark(); m != nil {
 			if done, _ := m.Done(); !done {
-				_ = b.Use(m)
+				_ = b.KeepUntil(m)
 			}
-		} else if b.UsedOn(w.Stream) != nil {
+		} else if b.RecordUse(w.Stream) != nil {
 			closed = append(closed, w.Stream)
 		}
 	})

@@ -30,7 +30,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 				require.NoError(b, x.SyncTo(ctx, d))
 				b.ReportAllocs()
 				for b.Loop() {
-					l, err := x.Acquire(s, mode)
+					l, err := x.TryAcquire(s, mode)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -54,7 +54,7 @@ func BenchmarkAcquireBehindCopy(b *testing.B) {
 	require.NoError(b, x.Prefetch(s))
 	b.ReportAllocs()
 	for b.Loop() {
-		l, err := x.Acquire(s, coherence.Read)
+		l, err := x.TryAcquire(s, coherence.Read)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func BenchmarkIntervals(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				l, err := parts[i%len(parts)].Acquire(s, coherence.Read)
+				l, err := parts[i%len(parts)].TryAcquire(s, coherence.Read)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -145,7 +145,7 @@ func BenchmarkReplica(b *testing.B) {
 					pooled(b, d, pool.Options{})
 				}
 				use := func(x *buffer.Buffer[uint8]) {
-					l, err := x.Acquire(s, coherence.Overwrite)
+					l, err := x.TryAcquire(s, coherence.Overwrite)
 					if err == nil {
 						err = l.Release()
 					}

@@ -54,10 +54,10 @@ func (s *storage) isClosed() bool {
 // Option is an option of [New] and [From].
 type Option func(*storage)
 
-// HostMemory makes the buffer's host replica page-locked memory of the device, which then copies from
+// WithPinnedHost makes the buffer's host replica page-locked memory of the device, which then copies from
 // and to it without holding up the caller, and uses it in place if it is unified. Without
 // this option the replica is ordinary memory, page-locked for a device when that is worth its price.
-func HostMemory(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
+func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
 // maxSize is the most bytes that a buffer may have: 1<<62, or what an int can count.
 const maxSize = min(1<<62, math.MaxInt)
@@ -133,23 +133,23 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 	return fn(unsafe.Slice((*T)(b.s.hostPointer(b.lo)), b.Len()))
 }
 
-// Acquire makes the elements current on the stream's device, for the program's own work on that
+// TryAcquire makes the elements current on the stream's device, for the program's own work on that
 // stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
 // writes every element and reads none. What is needed is enqueued on the stream; Acquire does
 // not wait. Elements that are in use in a way that excludes the access give a [ConflictError]. Where the bytes are still on their way from
 // another device, and the stream's cannot be held until they are there (it has no [hal.CapGate], or reads the host's memory during the
-// call that enqueues a copy), the error is of kind ErrNotReady; AcquireContext waits.
+// call that enqueues a copy), the error is of kind ErrNotReady; Acquire waits.
 //
 // Accesses are served in the order in which they come: one that waits already, for elements that this one would write or that it
 // would write itself, excludes this one too.
-func (b *Buffer[T]) Acquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
+func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
 	x, err := b.s.acquire(context.Background(), &request{op: "Acquire", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}, try: true})
 	return b.lease(x), err
 }
 
-// AcquireContext is Acquire, but waits for accesses that exclude it, until ctx ends.
-func (b *Buffer[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	x, err := b.s.acquire(ctx, &request{op: "AcquireContext", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
+// Acquire is Acquire, but waits for accesses that exclude it, until ctx ends.
+func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
+	x, err := b.s.acquire(ctx, &request{op: "Acquire", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
 	return b.lease(x), err
 }
 

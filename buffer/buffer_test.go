@@ -93,9 +93,9 @@ func TestBadInputIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, hal.ErrOutOfRange, "%v", r)
 	}
 	require.ErrorIs(t, b.View(ctx, nil), hal.ErrInvalidArgument)
-	_, err = b.Acquire(nil, coherence.Read)
+	_, err = b.TryAcquire(nil, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = b.Acquire(s, coherence.Evict)
+	_, err = b.TryAcquire(s, coherence.Evict)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.ErrorIs(t, b.Prefetch(nil), hal.ErrInvalidArgument)
 	require.ErrorIs(t, b.MarkModified(nil), hal.ErrInvalidArgument)
@@ -121,12 +121,12 @@ func TestBadInputIsRefused(t *testing.T) {
 	for name, err := range map[string]error{
 		"View":     b.View(ctx, func([]int32) error { panic("ran") }),
 		"Slice":    part.View(ctx, func([]int32) error { panic("ran") }),
-		"Prefetch": b.Prefetch(s), "Discard": b.Discard(), "Freeze": b.Freeze(), "SyncTo": b.SyncTo(ctx, nil),
+		"Prefetch": b.Prefetch(s), "Reset": b.Reset(), "Freeze": b.Freeze(), "SyncTo": b.SyncTo(ctx, nil),
 		"MarkModified": b.MarkModified(s), "Evict": b.Evict(ctx, nil),
 	} {
 		require.ErrorIs(t, err, hal.ErrClosed, name)
 	}
-	_, err = b.Acquire(s, coherence.Read)
+	_, err = b.TryAcquire(s, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrClosed)
 	_, err = b.Clone(ctx)
 	require.ErrorIs(t, err, hal.ErrClosed)
@@ -152,7 +152,7 @@ func TestRangeWriteMovesOnlyTheRange(t *testing.T) {
 	part, err := b.Slice(1000, 1256)
 	require.NoError(t, err)
 	require.NoError(t, part.Update(ctx, func(x []float32) error { x[0] = 1; return nil }))
-	l, err := b.Acquire(s, coherence.Read)
+	l, err := b.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	after := b.Stats()
@@ -163,11 +163,11 @@ func TestRangeWriteMovesOnlyTheRange(t *testing.T) {
 func TestObserverSeesEveryEventWithItsCause(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
-	var seen []buffer.Event
-	stop := buffer.Observe(func(e buffer.Event) { seen = append(seen, e) })
+	var seen []buffer.Activity
+	stop := buffer.Observe(func(e buffer.Activity) { seen = append(seen, e) })
 	before := buffer.Totals()
 	b := newBuffer(t, []int64{1, 2, 3, 4})
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	require.Equal(t, []int64{1, 2, 3, 4}, contents(t, b))
@@ -183,9 +183,9 @@ func TestObserverSeesEveryEventWithItsCause(t *testing.T) {
 		assert.Regexp(t, `/buffer_test\.go:\d+$`, e.Site())
 		assert.Equal(t, e.To != "host", e.ToDevice != nil)
 		switch e.Kind {
-		case buffer.EventWait: // whether the host had to wait hangs on timing
+		case buffer.ActivityWait: // whether the host had to wait hangs on timing
 			continue
-		case buffer.EventCopy:
+		case buffer.ActivityCopy:
 			assert.NotNil(t, e.Stream)
 			kept = append(kept, fmt.Sprintf("copy %s to %s [%d,%d) %s %v, of %s %v", e.From, e.To, e.Lo, e.Hi, e.Cause, e.Action, e.Sources, e.SourceNames))
 		default:
@@ -211,20 +211,20 @@ func TestEvictionNamesItsClient(t *testing.T) {
 	s := newStream(t, d)
 	buffer.SetBudget(d, 48)
 	a, b := newBuffer(t, []int64{1, 2, 3, 4}), newBuffer(t, []int64{5, 6, 7, 8})
-	l, err := a.Acquire(s, coherence.ReadWrite)
+	l, err := a.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
-	var seen []buffer.Event
-	stop := buffer.Observe(func(e buffer.Event) { seen = append(seen, e) })
+	var seen []buffer.Activity
+	stop := buffer.Observe(func(e buffer.Activity) { seen = append(seen, e) })
 	defer stop()
 	for range 2 {
-		l, err = b.Acquire(s, coherence.Read)
+		l, err = b.TryAcquire(s, coherence.Read)
 		require.NoError(t, err)
 		require.NoError(t, l.Release())
 	}
 	var kept []string
 	for _, e := range seen {
-		if e.Kind != buffer.EventWait {
+		if e.Kind != buffer.ActivityWait {
 			kept = append(kept, fmt.Sprintf("%v: %s because of %s, %s", e.Kind, e.To, e.Cause, e.Why))
 		}
 		switch {
@@ -252,33 +252,33 @@ func TestConflictNamesBothSides(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
 	b := newBuffer(t, make([]int64, 10))
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
-	_, err = b.Acquire(s, coherence.Read)
+	_, err = b.TryAcquire(s, coherence.Read)
 	var c *buffer.ConflictError
 	require.ErrorAs(t, err, &c)
 	require.ErrorIs(t, err, coherence.ErrConflict)
 	require.ErrorIs(t, err, hal.ErrBusy)
-	require.Regexp(t, `buffer_test\.go:\d+$`, c.Theirs.Site)
-	require.Regexp(t, `buffer_test\.go:\d+$`, c.Mine.Site)
-	require.NotEqual(t, c.Mine.Site, c.Theirs.Site)
-	require.Equal(t, "one:1", c.Theirs.Place)
+	require.Regexp(t, `buffer_test\.go:\d+$`, c.Holder.Site)
+	require.Regexp(t, `buffer_test\.go:\d+$`, c.Requested.Site)
+	require.NotEqual(t, c.Requested.Site, c.Holder.Site)
+	require.Equal(t, "one:1", c.Holder.Place)
 	require.ErrorIs(t, b.Close(), coherence.ErrConflict)
-	require.ErrorIs(t, b.Discard(), coherence.ErrConflict)
+	require.ErrorIs(t, b.Reset(), coherence.ErrConflict)
 	require.ErrorIs(t, b.Freeze(), coherence.ErrConflict)
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	err = b.View(short, func([]int64) error { panic("ran") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorAs(t, err, &c, "the error says who was in the way")
-	_, err = b.AcquireContext(short, s, coherence.Read)
+	_, err = b.Acquire(short, s, coherence.Read)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, l.Release())
 	require.ErrorIs(t, l.Release(), hal.ErrClosed)
 	require.Zero(t, l.Pointer())
 	require.Nil(t, l.Region().Mem)
 	// The slot is used again; the old lease must not end the new one.
-	l2, err := b.Acquire(s, coherence.ReadWrite)
+	l2, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.ErrorIs(t, l.Release(), hal.ErrClosed)
 	require.NoError(t, l2.Release())
@@ -291,7 +291,7 @@ func TestDisjointRangesDoNotExcludeEachOther(t *testing.T) {
 	left, _ := b.Slice(0, 50)
 	right, _ := b.Slice(50, 100)
 	require.NoError(t, left.Update(ctx, func(x []int32) error {
-		l, err := right.Acquire(s, coherence.Overwrite)
+		l, err := right.TryAcquire(s, coherence.Overwrite)
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(l.Region(), hal.Pattern32(5)))
 		require.NoError(t, l.Release())
@@ -317,24 +317,24 @@ func TestWaitsOnlyForWhatItDependsOn(t *testing.T) {
 	require.NoError(t, b.SyncTo(ctx, d))
 	g, err := writer.Gate()
 	require.NoError(t, err)
-	l, err := left.Acquire(writer, coherence.Overwrite)
+	l, err := left.TryAcquire(writer, coherence.Overwrite)
 	require.NoError(t, err)
 	require.NoError(t, writer.Fill(l.Region(), hal.Pattern32(1)))
 	require.NoError(t, l.Release())
 
-	l, err = right.Acquire(other, coherence.ReadWrite)
+	l, err = right.TryAcquire(other, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	require.NoError(t, other.Sync(ctx), "the other half depends on nothing that is held shut")
 
-	l, err = left.Acquire(reader, coherence.Read)
+	l, err = left.TryAcquire(reader, coherence.Read)
 	require.NoError(t, err)
 	var out [4]byte
 	r, err := l.Region().Sub(0, 4)
 	require.NoError(t, err)
 	require.NoError(t, reader.CopyOut(out[:], r))
 	require.NoError(t, l.Release())
-	done, err := reader.Query()
+	done, err := reader.Done()
 	require.NoError(t, err)
 	require.False(t, done, "a reader went ahead of the writer")
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -353,7 +353,7 @@ func TestWriteWaitsForReadersOfItsReplicaAlone(t *testing.T) {
 	require.NoError(t, b.SyncTo(ctx, d))
 	g, err := slow.Gate()
 	require.NoError(t, err)
-	l, err := b.Acquire(slow, coherence.Read)
+	l, err := b.TryAcquire(slow, coherence.Read)
 	require.NoError(t, err)
 	var out [4]byte
 	require.NoError(t, slow.CopyOut(out[:], l.Region()))
@@ -362,10 +362,10 @@ func TestWriteWaitsForReadersOfItsReplicaAlone(t *testing.T) {
 	// The host's replica is another one: writing it needs no wait for the device's reader.
 	require.NoError(t, b.Update(ctx, func(s []int32) error { s[0] = 2; return nil }))
 	// Bringing the new value to the device overwrites what the reader still needs.
-	l, err = b.Acquire(writer, coherence.Read)
+	l, err = b.TryAcquire(writer, coherence.Read)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
-	done, err := writer.Query()
+	done, err := writer.Done()
 	require.NoError(t, err)
 	require.False(t, done)
 	require.NoError(t, g.Open())
@@ -382,8 +382,8 @@ func TestFreezeIsCounted(t *testing.T) {
 	require.NoError(t, b.Freeze())
 	require.NoError(t, b.Unfreeze())
 	require.ErrorIs(t, b.Update(ctx, func([]int8) error { panic("ran") }), buffer.ErrFrozen)
-	require.ErrorIs(t, b.Discard(), buffer.ErrFrozen)
-	_, err := b.Acquire(s, coherence.ReadWrite)
+	require.ErrorIs(t, b.Reset(), buffer.ErrFrozen)
+	_, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.ErrorIs(t, err, buffer.ErrFrozen)
 	require.Equal(t, []int8{1}, contents(t, b))
 	require.NoError(t, b.SyncTo(ctx, d))
@@ -413,7 +413,7 @@ func TestExplicitStyle(t *testing.T) {
 	before := b.State()
 	require.ErrorIs(t, b.MarkModified(s), coherence.ErrConflict, "the device's replica is stale")
 	require.Equal(t, before, b.State())
-	require.NoError(t, b.Discard())
+	require.NoError(t, b.Reset())
 	require.Equal(t, coherence.Uninitialized, b.State().Name)
 	require.Equal(t, []uint32{0, 0}, contents(t, b))
 }
@@ -424,7 +424,7 @@ func TestEvictKeepsSoleCopies(t *testing.T) {
 	b, err := buffer.New[uint32](4)
 	require.NoError(t, err)
 	defer b.Close()
-	l, err := b.Acquire(s, coherence.Overwrite)
+	l, err := b.TryAcquire(s, coherence.Overwrite)
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
@@ -443,13 +443,13 @@ func TestEvictKeepsSoleCopies(t *testing.T) {
 
 func TestUnifiedDeviceCopiesNothing(t *testing.T) {
 	d := openMany(t, "one", 0, 0)[0]
-	require.True(t, d.Unified())
+	require.True(t, d.SharesHostMemory())
 	s := newStream(t, d)
-	for _, opts := range [][]buffer.Option{nil, {buffer.HostMemory(d)}} {
+	for _, opts := range [][]buffer.Option{nil, {buffer.WithPinnedHost(d)}} {
 		b, err := buffer.From(make([]float64, 1000), opts...)
 		require.NoError(t, err)
 		for range 3 {
-			l, err := b.Acquire(s, coherence.ReadWrite)
+			l, err := b.TryAcquire(s, coherence.ReadWrite)
 			require.NoError(t, err)
 			require.NoError(t, s.Fill(l.Region(), hal.Pattern64(math.Float64bits(2.5))))
 			require.NoError(t, l.Release())
@@ -478,7 +478,7 @@ func TestManyGoroutinesShareOneBuffer(t *testing.T) {
 			defer s.Close()
 			for i := range each {
 				if i%4 == 3 {
-					l, err := b.AcquireContext(ctx, s, coherence.ReadWrite)
+					l, err := b.Acquire(ctx, s, coherence.ReadWrite)
 					if assert.NoError(t, err) {
 						assert.NoError(t, l.Release())
 					}

@@ -62,7 +62,7 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 						require.NoError(t, x.Close())
 						x = next
 					} else {
-						l, err := x.Acquire(s, coherence.ReadWrite)
+						l, err := x.TryAcquire(s, coherence.ReadWrite)
 						require.NoError(t, err)
 						require.NoError(t, l.Release())
 					}

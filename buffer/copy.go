@@ -45,7 +45,7 @@ func (s *storage) route(m coherence.Move, stream *hal.Stream) (r route, err erro
 	case src == nil || dst.dev == nil:
 	case src.dev == nil:
 		r.ordered = s.host.lock(r.into)
-	case !dst.dev.Reaches(src.dev):
+	case !dst.dev.CanAccessPeer(src.dev):
 		r.from, err = src.dev.CopyStream(true)
 	}
 	return r, err
@@ -89,6 +89,7 @@ func blocks(stream, other *hal.Stream) bool {
 func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
 	var r route
 	var err error
+	var former *replica
 	for i, t := range plan {
 		if i == 0 || t.Move != plan[i-1].Move {
 			if r, err = s.route(t.Move, stream); err != nil {
@@ -104,8 +105,15 @@ func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.M
 			return err
 		}
 		if t.From != coherence.NoPlace {
-			s.classify(s.replica(t.From))
+			src := s.replica(t.From)
+			s.classify(src)
+			if src.former != nil {
+				former = src
+			}
 		}
+	}
+	if former != nil {
+		s.letGo(former, c)
 	}
 	if g := s.host.guard; g != nil {
 		g.settle()
@@ -153,7 +161,7 @@ func (s *storage) enqueue(t coherence.Transfer, r route, mem *hal.Memory) error 
 	case r.from == r.into:
 		return r.into.Copy(dst.region(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
 	}
-	return hal.CopyAcross(r.into, dst.region(t.Lo, t.Hi), r.from, src.region(t.Lo, t.Hi))
+	return hal.CopyPeer(r.into, dst.region(t.Lo, t.Hi), r.from, src.region(t.Lo, t.Hi))
 }
 
 // account counts a transfer and shows it to the observer, before it becomes part of the state.
@@ -193,7 +201,7 @@ func (s *storage) enqueueTraced(t coherence.Transfer, r route, mem *hal.Memory, 
 	region := trace.StartRegion(ctx, name)
 	err := s.enqueue(t, r, mem)
 	region.End()
-	if err != nil || r.into.Call(task.End) != nil {
+	if err != nil || r.into.OnDone(task.End) != nil {
 		task.End()
 	}
 	return err

@@ -81,21 +81,21 @@ func TestNoRoomWhereAllIsLeasedIsSaidAtOnce(t *testing.T) {
 	buffer.SetBudget(d, 4*many)
 	for i := range many {
 		b := newBuffer(t, []uint32{uint32(i)})
-		l, err := b.Acquire(s, coherence.Read)
+		l, err := b.TryAcquire(s, coherence.Read)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, l.Release()) })
 	}
 	x := newBuffer(t, []uint32{1})
 	before := buffer.ResidencySteps(d)
 	for range 10 {
-		_, err := x.AcquireContext(ctx, s, coherence.Read)
+		_, err := x.Acquire(ctx, s, coherence.Read)
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
 		require.ErrorContains(t, err, fmt.Sprintf("%d replicas that cannot be evicted now hold %d bytes", many, 4*many))
 	}
 	require.LessOrEqual(t, buffer.ResidencySteps(d)-before, 2*many, "each is looked at once, in all")
 	// The context is looked at between one and the next.
 	for asked := range int32(4) {
-		_, err := x.AcquireContext(askedTimes(asked), s, coherence.Read)
+		_, err := x.Acquire(askedTimes(asked), s, coherence.Read)
 		require.Error(t, err)
 		if asked <= 1 {
 			require.ErrorIs(t, err, context.Canceled)
@@ -111,18 +111,18 @@ func TestDeadlineWhileWriteBacksAreHeldUp(t *testing.T) {
 	g := hold(t, s)
 	x, y := written(t, s, 4, 1), written(t, s, 4, 2)
 	z := newBuffer(t, []uint32{3, 3, 3, 3})
-	_, err := z.AcquireContext(untilCopied(t), other, coherence.Read)
+	_, err := z.Acquire(untilCopied(t), other, coherence.Read)
 	require.ErrorIs(t, err, context.Canceled, "as soon as the copy is enqueued that makes room")
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.ErrorContains(t, err, "16 bytes are held until the copies that save them have arrived")
 	require.Equal(t, coherence.HostOnly, z.State().Name)
 	// The next finds it under way.
-	_, err = z.AcquireContext(askedTimes(2), other, coherence.Read)
+	_, err = z.Acquire(askedTimes(2), other, coherence.Read)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "16 bytes are held until the copies that save them have arrived")
 	require.Equal(t, 1, buffer.ResidencyOf(d).Replicas, "no more was evicted than is needed")
 	require.NoError(t, g.Open())
-	require.NoError(t, taken(z.AcquireContext(ctx, other, coherence.Read)))
+	require.NoError(t, taken(z.Acquire(ctx, other, coherence.Read)))
 	require.Equal(t, []uint32{1, 1, 1, 1}, contents(t, x))
 	require.Equal(t, []uint32{2, 2, 2, 2}, contents(t, y))
 }

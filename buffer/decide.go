@@ -56,7 +56,7 @@ func (s *storage) cost(from, to coherence.Place) int {
 	case dst == nil:
 		return 1
 	case s.replica(from).dev != nil:
-		if dst.Reaches(s.replica(from).dev) {
+		if dst.CanAccessPeer(s.replica(from).dev) {
 			return 1
 		}
 		if !dst.Caps().Has(hal.CapGate) || !s.replica(from).dev.Caps().Has(hal.CapGate) {

@@ -9,7 +9,7 @@
 //
 //	x, err := buffer.From(data)
 //	err = x.Update(ctx, func(s []float32) error { ... })   // on the host
-//	lease, err := x.Acquire(stream, coherence.ReadWrite)   // on a device; does not wait
+//	lease, err := x.TryAcquire(stream, coherence.ReadWrite)   // on a device; does not wait
 //	launch(kernel, lease.Pointer(), stream.Handle())
 //	err = lease.Release()
 //	err = x.View(ctx, func(s []float32) error { ... })     // waits, copies back, reads
@@ -22,7 +22,7 @@
 //
 // # Access on a device
 //
-// [Buffer.Acquire] makes the elements current on the stream's device and returns a [Lease], through
+// [Buffer.TryAcquire] makes the elements current on the stream's device and returns a [Lease], through
 // which the program reaches the memory. It enqueues what is needed and does not wait for it, unless it needs memory that
 // others have to give back first ([SetBudget]).
 // [Lease.Release] marks the end of the program's own work on the stream. Between the two, other accesses
@@ -37,7 +37,7 @@
 // first served: one that came later waits behind one that waits already, as if that were under way, so that readers who
 // keep coming do not keep a writer waiting. Therefore a nested access may wait for ever, as with sync.RWMutex: a View
 // within a View of the same elements waits behind an Update that came in between, which waits for the outer View.
-// A context ends such a wait. [Buffer.Acquire] and a few others fail at once in place of waiting; the error is
+// A context ends such a wait. [Buffer.TryAcquire] and a few others fail at once in place of waiting; the error is
 // a [ConflictError], which names both sides.
 //
 // # Ranges
@@ -58,7 +58,7 @@
 //
 // # Contents
 //
-// A new buffer reads as zeros, everywhere, and so does one after [Buffer.Discard]. What a lease or an Overwrite was taken
+// A new buffer reads as zeros, everywhere, and so does one after [Buffer.Reset]. What a lease or an Overwrite was taken
 // to write, and then did not, has unspecified contents.
 //
 // # Failures
@@ -72,7 +72,7 @@
 //
 // # Unified devices
 //
-// A device that works on host memory in place ([hal.Device.Unified]) shares the host's replica, and
+// A device that works on host memory in place ([hal.Device.SharesHostMemory]) shares the host's replica, and
 // nothing is copied between them. Where the host may only touch such memory while it is mapped
 // ([hal.Memory.NeedsMap]), host and device take turns with the whole of a buffer: an access by one that
 // writes waits for every access by the other, whatever their ranges. Accesses of the host to ranges that do not overlap

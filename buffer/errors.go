@@ -21,15 +21,15 @@ func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	return e
 }
 
-// Party is one of the two accesses of a conflict.
-type Party struct {
+// Access is one of the two accesses of a conflict.
+type Access struct {
 	Action coherence.Action
 	Place  string // "host" or a device's name
 	Lo, Hi int    // elements of the whole buffer
 	Site   string // file:line of the call, "" where it was not recorded
 }
 
-func (p Party) String() string {
+func (p Access) String() string {
 	s := fmt.Sprintf("%v of [%d, %d) at %s", p.Action, p.Lo, p.Hi, p.Place)
 	if p.Site != "" {
 		s += " (" + p.Site + ")"
@@ -42,15 +42,15 @@ func (p Party) String() string {
 // coherence.ErrConflict and hal.ErrBusy. The site of a reader is recorded when HALYARD_DEBUG contains
 // "sites"; those of writers always are.
 type ConflictError struct {
-	Op     string
-	Mine   Party // what was refused
-	Theirs Party // what is under way, or has waited for longer
+	Op        string
+	Requested Access // what was refused
+	Holder    Access // what is under way, or has waited for longer
 
 	holder *access // of Theirs, while the storage is locked
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s: %v excluded by %v", e.Op, e.Mine, e.Theirs)
+	return fmt.Sprintf("%s: %v excluded by %v", e.Op, e.Requested, e.Holder)
 }
 
 // Is reports whether target is coherence.ErrConflict or hal.ErrBusy.
@@ -62,7 +62,7 @@ func (e *ConflictError) Is(target error) bool {
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
 	var here callsite.Site
 	callsite.Here(&here)
-	return &ConflictError{Op: op, Mine: s.party(p, place, &here), Theirs: s.party(x.part, s.placeName(x.place, x.stream), &x.site), holder: x}
+	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.part, s.placeName(x.place, x.stream), &x.site), holder: x}
 }
 
 // conflictWith describes the access that x excludes, or is behind.
@@ -70,6 +70,6 @@ func (s *storage) conflictWith(x, other *access) *ConflictError {
 	return s.conflictError(x.op, x.part, s.placeName(x.place, x.stream), other)
 }
 
-func (s *storage) party(p part, place string, site *callsite.Site) Party {
-	return Party{Action: p.mode, Place: place, Lo: int(p.lo / s.elem), Hi: int(p.hi / s.elem), Site: site.Outside(packagePath)}
+func (s *storage) party(p part, place string, site *callsite.Site) Access {
+	return Access{Action: p.mode, Place: place, Lo: int(p.lo / s.elem), Hi: int(p.hi / s.elem), Site: site.Outside(packagePath)}
 }

@@ -224,6 +224,9 @@ func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	h := &s.host
 	begin := now()
 	_ = s.learn("", nil, 0, s.size)
+	if pending, err = s.settleHome(c); err != nil || len(pending) > 0 {
+		return pending, err
+	}
 	if err := s.rescue(&h.replica, c); err != nil {
 		return nil, err
 	}
@@ -256,19 +259,27 @@ func (s *storage) rescue(r *replica, c cause) error {
 		return err
 	}
 	s.scratch.plan = plan[:0]
-	busy, err := s.handOver(nil, plan, nil, nil)
-	if err != nil {
-		return err
-	}
-	if busy != nil {
-		return s.conflictError(c.op, s.whole(coherence.Evict), s.placeName(r.place, nil), busy)
-	}
-	left, err := s.lineCopies(plan, nil)
-	switch {
-	case err != nil:
-		return err
-	case len(left) > 0:
+	left, err := s.carry(plan, c)
+	if len(left) > 0 {
 		return &unready{left}
 	}
-	return s.copy(plan, nil, nil, c)
+	return err
+}
+
+// carry enqueues the copies of a plan that no access asked for, or returns the work, with a reference each, that has to end first.
+func (s *storage) carry(plan []coherence.Transfer, c cause) (left []*order.Work, err error) {
+	if len(plan) == 0 {
+		return nil, nil
+	}
+	busy, err := s.handOver(nil, plan, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if busy != nil {
+		return nil, s.conflictError(c.op, s.whole(coherence.Evict), s.placeName(plan[0].From, nil), busy)
+	}
+	if left, err = s.lineCopies(plan, nil); err != nil || len(left) > 0 {
+		return left, err
+	}
+	return nil, s.copy(plan, nil, nil, c)
 }

@@ -66,7 +66,7 @@ func ExampleAllocator() {
 	check(err)
 	defer p.Close()
 	for range 3 {
-		x, err := buffer.New[float32](1024, buffer.Allocator(dev, p))
+		x, err := buffer.New[float32](1024, buffer.WithAllocator(dev, p))
 		check(err)
 		check(x.FillOn(stream, 1))
 		check(x.Close()) // the pool keeps the replica's memory for the next

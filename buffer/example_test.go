@@ -31,7 +31,7 @@ func Example() {
 	}
 	defer x.Close()
 
-	lease, err := x.Acquire(stream, coherence.ReadWrite)
+	lease, err := x.TryAcquire(stream, coherence.ReadWrite)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	x := &access{op: op, stream: stream, part: part{b.lo, b.hi, coherence.Modified}, writes: true, place: coherence.NoPlace}
+	x := &access{op: op, stream: stream, part: part{b.lo, b.hi, coherence.MarkModified}, writes: true, place: coherence.NoPlace}
 	x.side = s.sideOf(x)
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictWith(x, other)
@@ -127,7 +127,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if err := s.learnAt(op, x, r, b.lo, b.hi, true); err != nil {
 		return err
 	}
-	if _, err := s.m.Plan(coherence.Modified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
+	if _, err := s.m.Plan(coherence.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
 		return err
 	}
 	mem := r.mem
@@ -138,7 +138,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		}
 	}
 	if mem != nil {
-		if err := stream.Use(mem); err != nil {
+		if err := stream.RecordUse(mem); err != nil {
 			return err
 		}
 	}
@@ -156,21 +156,21 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	return nil
 }
 
-// Discard forgets the elements: they read as zeros from now on, at every place, and nothing is copied.
-func (b *Buffer[T]) Discard() error {
-	const op = "Discard"
+// Reset forgets the elements: they read as zeros from now on, at every place, and nothing is copied.
+func (b *Buffer[T]) Reset() error {
+	const op = "Reset"
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(op, true); err != nil {
 		return err
 	}
-	x := &access{op: op, part: part{b.lo, b.hi, coherence.Discard}, writes: true}
+	x := &access{op: op, part: part{b.lo, b.hi, coherence.Reset}, writes: true}
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictError(op, x.part, "every place", other)
 	}
 	s.version++
-	s.wrote(coherence.Discard, coherence.Host, b.lo, b.hi)
+	s.wrote(coherence.Reset, coherence.Host, b.lo, b.hi)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +20,7 @@ import (
 // onDevice reads the elements on the stream's device.
 func onDevice(t *testing.T, s *hal.Stream, b *buffer.Buffer[uint32]) ([]uint32, error) {
 	t.Helper()
-	l, err := b.Acquire(s, coherence.Read)
+	l, err := b.TryAcquire(s, coherence.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func openLinked(t *testing.T, n int) (*faulty, []*hal.Device, []*hal.Stream) {
 
 func TestNextAccessFindsFailedCopy(t *testing.T) {
 	acquire := func(s *hal.Stream, b *buffer.Buffer[uint32], mode coherence.Action) error {
-		l, err := b.Acquire(s, mode)
+		l, err := b.TryAcquire(s, mode)
 		if err == nil {
 			err = l.Release()
 		}
@@ -259,7 +260,7 @@ func TestWriteOverFailedCopy(t *testing.T) {
 		f.fail("CopyIn", 1)
 		require.NoError(t, b.Prefetch(s))
 		for range 2 {
-			l, err := b.Acquire(o, mode)
+			l, err := b.TryAcquire(o, mode)
 			require.NoError(t, err)
 			require.NoError(t, o.Fill(l.Region(), hal.Pattern32(5)))
 			require.NoError(t, l.Release())
@@ -283,7 +284,7 @@ func TestWriteOverWhatFailsElsewhere(t *testing.T) {
 	g := hold(t, s)
 	f.fail("Fill", 1)
 	b := written(t, s, 4, 7)
-	l, err := b.Acquire(o, coherence.ReadWrite)
+	l, err := b.TryAcquire(o, coherence.ReadWrite)
 	require.NoError(t, err)
 	first := l.Region()
 	first.Len = 4
@@ -315,7 +316,7 @@ func TestFailedMoveToUnifiedMemory(t *testing.T) {
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	require.True(t, d.Unified())
+	require.True(t, d.SharesHostMemory())
 	s := newStream(t, d)
 	for _, fails := range []int{1, 2} {
 		x := newBuffer(t, []uint32{1, 2, 3, 4})
@@ -333,6 +334,44 @@ func TestFailedMoveToUnifiedMemory(t *testing.T) {
 		got, err := onDevice(t, s, x)
 		require.NoError(t, err)
 		require.Equal(t, []uint32{1, 2, 3, 4}, got)
+	}
+}
+
+// The memory that the host had before it shares a device's is no place to save bytes to, and goes before the host's does.
+func TestEvictionOfAHostThatIsMoving(t *testing.T) {
+	b := &faulty{Backend: host.New(host.Options{Name: "faulty", Discrete: 1}), next: map[string]int{}}
+	d, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	other, err := hal.OpenWith(ctx, b, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(d.Close(), other.Close())) })
+	s, w := newStream(t, d), newStream(t, other)
+	home, err := d.CopyStream(false)
+	require.NoError(t, err)
+	for _, second := range []bool{false, true} {
+		x := newBuffer(t, []uint32{1, 2, 3, 4})
+		if second {
+			require.NoError(t, x.Prefetch(w))
+			require.NoError(t, x.Update(ctx, func(v []uint32) error { v[1] = 9; return nil }))
+		}
+		want := contents(t, x)
+		g, err := home.Gate()
+		require.NoError(t, err)
+		require.NoError(t, x.Prefetch(s))
+		require.Equal(t, uint64(16), x.Stats().BytesRelocated)
+		soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+		require.ErrorIs(t, x.Evict(soon, nil), context.DeadlineExceeded)
+		cancel()
+		require.NoError(t, g.Open())
+		if err = x.Evict(ctx, nil); second {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, coherence.ErrSoleCopy)
+		}
+		require.Equal(t, want, contents(t, x))
+		got, err := onDevice(t, s, x)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
 	}
 }
 
@@ -379,7 +418,7 @@ func TestNoFailureGoesUnnoticed(t *testing.T) {
 						mode = coherence.Overwrite
 					}
 					var l buffer.Lease
-					err = faults(func() (err error) { l, err = part.Acquire(s, mode); return err })
+					err = faults(func() (err error) { l, err = part.TryAcquire(s, mode); return err })
 					if err == nil {
 						r, from := l.Region(), lo
 						if mode == coherence.ReadWrite && hi-lo > 1 {

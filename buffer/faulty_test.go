@@ -58,16 +58,16 @@ type faultyDevice struct {
 
 func (d *faultyDevice) Info() driver.Info {
 	info := d.Device.Info()
-	info.Caps &= driver.CapAddress | driver.CapAsyncCopy | driver.CapPageableOrder | driver.CapGate | driver.CapMemInfo
+	info.Caps &= driver.CapAddress | driver.CapAsyncCopy | driver.CapOrderedPageable | driver.CapGate | driver.CapMemInfo
 	return info
 }
 
-func (d *faultyDevice) Link(other driver.Device) driver.Link {
+func (d *faultyDevice) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*faultyDevice)
 	if !ok || !d.b.linked {
 		return 0
 	}
-	return d.Device.(driver.Linker).Link(o.Device)
+	return d.Device.(driver.Peering).PeerAccess(o.Device)
 }
 
 func (d *faultyDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {

@@ -30,7 +30,7 @@ func TestWantsOfOneBufferBecomeOneAccess(t *testing.T) {
 	require.Equal(t, before+1, b.State().Version, "one write")
 	require.NoError(t, cut(t, b, 6, 8).Fill(ctx, 0), "nobody wants these")
 	require.NoError(t, cut(t, b, 0, 2).View(ctx, nothing), "these are read")
-	_, err = cut(t, b, 3, 4).Acquire(s, coherence.Read)
+	_, err = cut(t, b, 3, 4).TryAcquire(s, coherence.Read)
 	require.ErrorIs(t, err, coherence.ErrConflict)
 	require.Equal(t, l.At(0).Region().Off+8, l.At(1).Region().Off)
 	require.Equal(t, l.At(0).Region().Off, l.At(4).Region().Off)
@@ -67,7 +67,7 @@ func TestWantsMergeByElement(t *testing.T) {
 			if reads[i] {
 				copied += 4
 			}
-			refused := func(mode coherence.Action) bool { return taken(cut(t, b, i, i+1).Acquire(s, mode)) != nil }
+			refused := func(mode coherence.Action) bool { return taken(cut(t, b, i, i+1).TryAcquire(s, mode)) != nil }
 			require.Equal(t, writes[i], refused(coherence.Read), "round %d, element %d", round, i)
 			require.Equal(t, reads[i] || writes[i], refused(coherence.Overwrite), "round %d, element %d", round, i)
 		}
@@ -130,7 +130,7 @@ func TestNothingChangesIfOneCannotBeHad(t *testing.T) {
 
 	// A wait for the last is given up: what came before is as it was, and others get it.
 	for _, held := range []*buffer.Buffer[uint32]{a, b, c} {
-		l, err := held.Acquire(s, write)
+		l, err := held.TryAcquire(s, write)
 		require.NoError(t, err)
 		before := states(a, b, c)
 		stop, cancel := context.WithCancel(ctx)

@@ -53,8 +53,8 @@ func meter[T buffer.Element](b *buffer.Buffer[T]) func() int {
 func untilCopied(t *testing.T) context.Context {
 	c, cancel := context.WithCancel(ctx)
 	t.Cleanup(cancel)
-	t.Cleanup(buffer.Observe(func(e buffer.Event) {
-		if e.Kind == buffer.EventCopy {
+	t.Cleanup(buffer.Observe(func(e buffer.Activity) {
+		if e.Kind == buffer.ActivityCopy {
 			cancel()
 		}
 	}))
@@ -62,7 +62,7 @@ func untilCopied(t *testing.T) context.Context {
 }
 
 func use[T buffer.Element](t *testing.T, b *buffer.Buffer[T], s *hal.Stream, mode coherence.Action) {
-	l, err := b.Acquire(s, mode)
+	l, err := b.TryAcquire(s, mode)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 }
@@ -204,12 +204,12 @@ func TestManyLeasesAtOnce(t *testing.T) {
 				leases := make([]buffer.Lease, n)
 				for i := range leases {
 					var err error
-					leases[i], err = part(b, i).Acquire(s, mode)
+					leases[i], err = part(b, i).TryAcquire(s, mode)
 					require.NoError(t, err)
 				}
 				phase("acquire", steps())
 				for i := range n { // each is refused by all the leases that it meets
-					_, err := cut(t, b, i, n).Acquire(s, coherence.Overwrite)
+					_, err := cut(t, b, i, n).TryAcquire(s, coherence.Overwrite)
 					require.ErrorIs(t, err, coherence.ErrConflict)
 				}
 				phase("refuse", steps())
@@ -236,7 +236,7 @@ func TestManyWaiters(t *testing.T) {
 			perOperation(t, func(t *testing.T, n int, phase func(string, int)) {
 				s := newStream(t, d)
 				b := fresh32(t, s, 4)
-				l, err := b.Acquire(s, coherence.ReadWrite)
+				l, err := b.TryAcquire(s, coherence.ReadWrite)
 				require.NoError(t, err)
 				stop, cancel := context.WithCancel(ctx)
 				defer cancel()
@@ -249,7 +249,7 @@ func TestManyWaiters(t *testing.T) {
 						c = stop
 					}
 					all.Go(func() {
-						l, err := b.AcquireContext(c, s, mode)
+						l, err := b.Acquire(c, s, mode)
 						if err == nil {
 							err = l.Release()
 						}
@@ -329,7 +329,7 @@ func TestManyReplicasUnderABudget(t *testing.T) {
 		}
 		require.NoError(t, s.Sync(ctx))
 		for _, b := range bs[n : 2*n] {
-			l, err := b.AcquireContext(ctx, s, coherence.Read)
+			l, err := b.Acquire(ctx, s, coherence.Read)
 			require.NoError(t, err)
 			require.NoError(t, l.Release())
 		}
@@ -337,11 +337,11 @@ func TestManyReplicasUnderABudget(t *testing.T) {
 		leases := make([]buffer.Lease, n)
 		for i, b := range bs[n : 2*n] {
 			var err error
-			leases[i], err = b.Acquire(s, coherence.Read)
+			leases[i], err = b.TryAcquire(s, coherence.Read)
 			require.NoError(t, err)
 		}
 		for _, b := range bs[:n] {
-			_, err := b.Acquire(s, coherence.Read)
+			_, err := b.TryAcquire(s, coherence.Read)
 			require.ErrorIs(t, err, hal.ErrOutOfMemory)
 		}
 		looked("refuse, as all are leased")
@@ -362,7 +362,7 @@ func TestManyLeasesInThePast(t *testing.T) {
 	b := newBuffer(t, make([]uint32, 1000))
 	var list []buffer.Lease
 	for i := range 1000 {
-		l, err := cut(t, b, i, i+1).Acquire(s, coherence.Read)
+		l, err := cut(t, b, i, i+1).TryAcquire(s, coherence.Read)
 		require.NoError(t, err)
 		list = append(list, l)
 	}

@@ -14,7 +14,7 @@ import (
 // guardAll is whether every buffer is guarded.
 var guardAll = debug.Has("guard")
 
-// Guarded is for finding slices that outlive the access which gave them: one kept from [Buffer.View], say, through which stale
+// WithGuard is for finding slices that outlive the access which gave them: one kept from [Buffer.View], say, through which stale
 // bytes would be read or a write be lost; and for writes to what was asked for to read. The host's replica is then memory of the
 // system's, in whole pages, that nobody can read while no access of the host is open and no copy uses it, nor write if those
 // only read. Go reports "unexpected fault address" where a slice is used all the same, with the stack. The word guard in
@@ -24,7 +24,7 @@ var guardAll = debug.Has("guard")
 // two system calls, and the addresses of the last thousand host replicas stay taken after Close, so that a later use is
 // noticed as well. It does not concern memory that the program brought or asked for, by [AdoptSlice] or [HostMemory]. It works on
 // Linux; elsewhere the host's replica cannot be had, and the error is of kind ErrUnsupported.
-func Guarded() Option { return func(s *storage) { s.guarded = true } }
+func WithGuard() Option { return func(s *storage) { s.guarded = true } }
 
 // guard is the host's replica as memory that can be made inaccessible. The storage's lock is held for all of its methods.
 type guard struct {

@@ -17,7 +17,7 @@ func guardKind(err error) error {
 	if errors.Is(err, syscall.ENOMEM) {
 		return hal.ErrOutOfMemory
 	}
-	return hal.ErrInternal
+	return hal.ErrDriver
 }
 
 func protect(pages []byte, l level) error {

@@ -33,7 +33,7 @@ func faults(fn func()) (faulted bool) {
 func TestKeptSlicesFault(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
-	b, err := buffer.New[uint32](3000, buffer.Guarded())
+	b, err := buffer.New[uint32](3000, buffer.WithGuard())
 	require.NoError(t, err)
 	var kept []uint32
 	keep := func(x []uint32) error { kept = x; return nil }
@@ -60,7 +60,7 @@ func TestKeptSlicesFault(t *testing.T) {
 	gone("after View")
 
 	// While a device is writing.
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(ctx))
 	require.Eventually(t, func() bool { return faults(look) }, patience, tick)
@@ -96,7 +96,7 @@ func TestKeptSlicesFault(t *testing.T) {
 func TestGuardWaitsForCopies(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
-	b, err := buffer.New[uint32](1000, buffer.Guarded())
+	b, err := buffer.New[uint32](1000, buffer.WithGuard())
 	require.NoError(t, err)
 	var kept []uint32
 	require.NoError(t, b.Overwrite(ctx, func(x []uint32) error {
@@ -110,7 +110,7 @@ func TestGuardWaitsForCopies(t *testing.T) {
 	look := func() { sum += kept[999]; looks++ }
 	g, err := s.Gate()
 	require.NoError(t, err)
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(9)))
 	require.NoError(t, l.Release())

@@ -25,10 +25,10 @@ func TestHandlesShareReplicas(t *testing.T) {
 		streams[i], err = devs[i].NewStream(hal.StreamOptions{})
 		require.NoError(t, err)
 	}
-	b, err := buffer.New[uint32](4, buffer.HostMemory(devs[0]))
+	b, err := buffer.New[uint32](4, buffer.WithPinnedHost(devs[0]))
 	require.NoError(t, err)
 	for _, s := range streams {
-		l, err := b.Acquire(s, coherence.ReadWrite)
+		l, err := b.TryAcquire(s, coherence.ReadWrite)
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(l.Region(), hal.Pattern32(7)))
 		require.NoError(t, l.Release())

@@ -79,7 +79,7 @@ func (s *storage) hostPresent(c cause) error {
 	}
 	h.clean = true
 	_ = s.m.Allocate(coherence.Host)
-	s.noteReplica(EventAlloc, nil, c)
+	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (s *storage) hostFrom(dev *hal.Device, c cause) error {
 	h.clean = false
 	s.point(got.mem, got.base)
 	_ = s.m.Allocate(coherence.Host)
-	s.noteReplica(EventAlloc, nil, c)
+	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (s *storage) point(m *hal.Memory, base uint64) {
 // as returns the host's replica as a unified device knows it that shares it, else nil.
 func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
 	for _, m := range h.shares {
-		if m.Device().Same(dev) && dev.Unified() {
+		if m.Device().Same(dev) && dev.SharesHostMemory() {
 			return m
 		}
 	}
@@ -142,7 +142,7 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 	if !dev.Caps().Has(hal.CapRegister) {
 		return s.relocate(dev, c)
 	}
-	if dev.Caps().Has(hal.CapMap) && s.accesses.onHost() {
+	if dev.Caps().Has(hal.CapMustMap) && s.accesses.onHost() {
 		return nil // what takes turns may look at the bytes at once
 	}
 	m, err := dev.Register(h.slice(0, s.size))
@@ -167,7 +167,7 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	if h.home == nil || h.home == m {
 		return nil
 	}
-	return stream.Use(h.home)
+	return stream.RecordUse(h.home)
 }
 
 // relocate gives the host's replica memory of a unified device, so that both can work on it in place from now on. What the host had is a
@@ -209,11 +209,37 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	s.point(m, 0)
-	s.moveHome(old, c)
+	if left, err := s.carry(s.stranded(old), c); err == nil {
+		drop(left) // what cannot be copied without a wait is copied by whoever needs it
+	}
+	if !s.letGo(old, c) {
+		_ = s.learn("", nil, 0, s.size)
+	}
+	return m
+}
+
+// stranded is a plan that copies to the host what is still in the memory that it had before, and not in its own.
+func (s *storage) stranded(old *replica) []coherence.Transfer {
+	plan := s.scratch.plan[:0]
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
+		if valid.Has(old.place) && !valid.Has(coherence.Host) {
+			plan = append(plan, coherence.Transfer{Move: coherence.Move{From: old.place, To: coherence.Host}, Lo: lo, Hi: hi})
+		}
+		return true
+	})
+	s.scratch.plan = plan[:0]
+	return plan
+}
+
+// letGo gives the memory back that the host had before, or begins to, and reports whether it has. The memory stays as long as its bytes
+// are nowhere else.
+func (s *storage) letGo(old *replica, c cause) bool {
+	if old.leaving || !old.present() {
+		return true
+	}
 	pending, ok := s.arriving(old)
 	switch {
-	case !ok: // the bytes stay where they are, and are copied when they are needed
-		_ = s.learn("", nil, 0, s.size)
+	case !ok:
 	case pending == nil:
 		_ = s.part(old, c, time.Time{})
 	default:
@@ -221,31 +247,37 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 		old.depart()
 		s.watch(old, c, pending)
 	}
-	return m
+	return ok
 }
 
-// moveHome copies to the host what it had before. What cannot be copied without a wait is left for whoever needs it.
-func (s *storage) moveHome(old *replica, c cause) {
-	plan := s.scratch.plan[:0]
-	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
-		if valid.Has(old.place) {
-			plan = append(plan, coherence.Transfer{Move: coherence.Move{From: old.place, To: coherence.Host}, Lo: lo, Hi: hi})
+// settleHome sees to it that the host has nothing left in memory that it had before, or returns the work, with a reference each, that has
+// to end first.
+func (s *storage) settleHome(c cause) (pending []*order.Work, err error) {
+	for _, old := range s.devs {
+		if old.former == nil {
+			continue
 		}
-		return true
-	})
-	s.scratch.plan = plan[:0]
-	left, err := s.lineCopies(plan, nil)
-	drop(left)
-	if err == nil && len(left) == 0 {
-		_ = s.copy(plan, nil, nil, c)
+		if pending, err = s.carry(s.stranded(old), c); err != nil || len(pending) > 0 {
+			return pending, err
+		}
+		switch w, ok := s.arriving(old); {
+		case !ok:
+			return nil, s.failedAlready(c)
+		case w != nil:
+			return []*order.Work{w.Retain()}, nil
+		}
+		if err = s.part(old, c, time.Time{}); err != nil {
+			return nil, err
+		}
 	}
+	return nil, nil
 }
 
 // drop gives the host's replica back. u is its last use, if somebody wants to know.
 func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	s := h.owner
 	if h.ptr != nil || h.mapper != nil {
-		s.noteReplica(EventFree, nil, c)
+		s.noteReplica(ActivityFree, nil, c)
 	}
 	if h.mapper != nil && h.mapped != turnDevice {
 		if stream, err := h.mapper.Device().CopyStream(false); err == nil {
@@ -253,7 +285,7 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 			keep(stream.Unmap(h.mapper))
 		}
 	}
-	pooled := h.block.Live()
+	pooled := h.block.Valid()
 	for _, m := range h.shares {
 		if m != h.home || !pooled {
 			keep(u.close(m))
@@ -281,7 +313,7 @@ type pagelock struct {
 
 // lockedFor reports whether copies of a device touch the replica in stream order, as far as is known.
 func (h *hostReplica) lockedFor(dev *hal.Device) bool {
-	if dev.Caps().Has(hal.CapPageableOrder) {
+	if dev.Caps().Has(hal.CapOrderedPageable) {
 		return true
 	}
 	for _, l := range h.locks {
@@ -300,15 +332,15 @@ const worthLocking = 64 << 10
 // and is worth its price. It reports whether copies touch the replica in stream order.
 func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	dev := stream.Device().Common()
-	if h.home != nil && stream.Use(h.home) != nil {
+	if h.home != nil && stream.RecordUse(h.home) != nil {
 		return false
 	}
-	if dev.Caps().Has(hal.CapPageableOrder) {
+	if dev.Caps().Has(hal.CapOrderedPageable) {
 		return true
 	}
 	known, locked := false, false
 	for _, l := range h.locks {
-		if l.mem != nil && stream.Use(l.mem) != nil { // another device's lock, too: the driver may rely on it
+		if l.mem != nil && stream.RecordUse(l.mem) != nil { // another device's lock, too: the driver may rely on it
 			return false
 		}
 		if l.dev.Same(dev) {
@@ -331,5 +363,5 @@ func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 		m = nil
 	}
 	h.locks = append(h.locks, pagelock{dev, m})
-	return m != nil && stream.Use(m) == nil
+	return m != nil && stream.RecordUse(m) == nil
 }

@@ -106,7 +106,7 @@ func TestABufferInUseIsNotReported(t *testing.T) {
 		collected(t, func() bool { return reported(size(marker)) == 1 })
 	}
 	slice := cut(t, anew(3), 1, 2)
-	lease, err := anew(5).Acquire(s, coherence.ReadWrite)
+	lease, err := anew(5).TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	leases, err := buffer.AcquireAll(ctx, s, anew(7).Want(coherence.ReadWrite), anew(9).Want(coherence.Read))
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ func (l *losses) in(op string, lo, hi uint64) error {
 		return underWay(op, found.Value.err)
 	}
 	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: found.Value.err,
-		Detail: "the last write failed and nothing else holds the bytes; overwrite or discard them"}
+		Detail: "the last write failed and nothing else holds the bytes; overwrite or reset them"}
 }
 
 // underWay is the error of the access that finds that work has failed whose bytes another place may still have.
@@ -97,5 +97,5 @@ func kindOf(err error) error {
 	if e, ok := err.(*hal.Error); ok {
 		return e.Kind
 	}
-	return hal.ErrInternal
+	return hal.ErrDriver
 }

@@ -13,43 +13,43 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// EventKind says what an [Event] is about.
-type EventKind uint8
+// ActivityKind says what an [Event] is about.
+type ActivityKind uint8
 
 const (
-	// EventCopy is a copy from one place to another, just enqueued.
-	EventCopy EventKind = iota
+	// ActivityCopy is a copy from one place to another, just enqueued.
+	ActivityCopy ActivityKind = iota
 	// EventFill is the clearing of a range that was read before it was written, just enqueued.
-	EventFill
+	ActivityFill
 	// EventAlloc is a new replica.
-	EventAlloc
+	ActivityAlloc
 	// EventFree is a replica given back, when the work that uses it has finished.
-	EventFree
+	ActivityFree
 	// EventWait is a wait of the host, just over.
-	EventWait
+	ActivityWait
 	// EventEvict is a replica that a place has lost, just before its memory is given back. What had to be
 	// copied elsewhere first is already enqueued, as copies with the same cause.
-	EventEvict
+	ActivityEvict
 	// EventAvoided is a range that was asked for where it was current, so that nothing was copied.
-	EventAvoided
+	ActivityAvoided
 	// EventUse is the end of an access: of a lease, whose work its stream may still have to do, or of
 	// a function on the host.
-	EventUse
+	ActivityUse
 )
 
 var eventNames = [...]string{"copy", "fill", "alloc", "free", "wait", "evict", "avoided", "use"}
 
 // String returns "copy", "fill", "alloc", "free", "wait", "evict", "avoided" or "use".
-func (k EventKind) String() string {
+func (k ActivityKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]
 	}
 	return "event"
 }
 
-// Event is something that a buffer did, and why.
-type Event struct {
-	Kind   EventKind
+// Activity is something that a buffer did, and why.
+type Activity struct {
+	Kind   ActivityKind
 	Buffer uint64 // number of the buffer, counted from 1 in the order of creation
 	From   string // of a copy: "host" or a device's name
 	To     string // "host" or a device's name: where the bytes go, or the replica or the access is, or who waits
@@ -70,12 +70,12 @@ type Event struct {
 	At          time.Time     // when it began: of a copy or fill, when it was about to be enqueued
 	Took        time.Duration // of a wait, an eviction, and an access of the host; of a copy or fill, what enqueueing it took
 
-	stack [16]uintptr
+	stack [20]uintptr
 }
 
 // Site returns file:line of the call that the event goes back to, outside this package and those below
 // it; "" if there is none, as of work that another goroutine does.
-func (e *Event) Site() string {
+func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
 		n = len(e.stack)
@@ -113,7 +113,7 @@ type cause struct {
 	why    string
 }
 
-type observerEntry struct{ fn func(Event) }
+type observerEntry struct{ fn func(Activity) }
 
 var observers struct {
 	sync.Mutex
@@ -122,7 +122,7 @@ var observers struct {
 
 // Observe makes fn see every event of every buffer until stop is called. Observers are called in the
 // order of their registration, with a buffer locked: fn must not use buffers, and should be quick.
-func Observe(fn func(Event)) (stop func()) {
+func Observe(fn func(Activity)) (stop func()) {
 	e := &observerEntry{fn}
 	change := func(edit func([]*observerEntry) []*observerEntry) {
 		observers.Lock()
@@ -156,7 +156,7 @@ func now() time.Time {
 	return time.Now()
 }
 
-func notify(e Event) {
+func notify(e Activity) {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
@@ -177,13 +177,13 @@ func deviceName(dev *hal.Device) string {
 
 // noteTransfer reports a transfer that was just enqueued and is not yet part of the state.
 func (s *storage) noteTransfer(t coherence.Transfer, stream *hal.Stream, c cause, begin time.Time) {
-	e := Event{Kind: EventFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action,
+	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action,
 		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
 	}
 	if t.From != coherence.NoPlace {
-		e.Kind, e.From, e.FromDevice = EventCopy, s.placeName(t.From, nil), s.replica(t.From).dev
+		e.Kind, e.From, e.FromDevice = ActivityCopy, s.placeName(t.From, nil), s.replica(t.From).dev
 		e.Sources = s.m.State(t.Lo, t.Hi).Valid
 		for p := range e.Sources.All() {
 			if e.SourceNames != "" {
@@ -196,9 +196,9 @@ func (s *storage) noteTransfer(t coherence.Transfer, stream *hal.Stream, c cause
 }
 
 // noteReplica reports a replica that came or went.
-func (s *storage) noteReplica(kind EventKind, dev *hal.Device, c cause) {
+func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	if observed() {
-		notify(Event{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action,
+		notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action,
 			For: c.client, Why: c.why})
 	}
 }
@@ -206,14 +206,14 @@ func (s *storage) noteReplica(kind EventKind, dev *hal.Device, c cause) {
 // noteEviction reports a replica that its place is about to lose.
 func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
 	if observed() && !begin.IsZero() && r.former == nil {
-		notify(Event{Kind: EventEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action,
+		notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action,
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}
 }
 
 // noteAvoided reports bytes that were asked for where they are current.
 func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
-	notify(Event{Kind: EventAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action})
+	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action})
 }
 
 // began is what accesses count their times from.
@@ -249,7 +249,7 @@ func (s *storage) noteUse(x *access) {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Event{Kind: EventUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode,
+	e := Activity{Kind: ActivityUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode,
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)
@@ -262,7 +262,7 @@ func (s *storage) noteUse(x *access) {
 // waited reports a wait of the host that has just ended, for whom and for what.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
 	if observed() && !begin.IsZero() {
-		notify(Event{Kind: EventWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action,
+		notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action,
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
 	}
 }

@@ -50,7 +50,7 @@ func (b secluded) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 
 func (d secludedDevice) Info() driver.Info {
 	info := d.Device.Info()
-	info.Caps &= driver.CapAddress | driver.CapAsyncCopy | driver.CapGate | driver.CapPageableOrder
+	info.Caps &= driver.CapAddress | driver.CapAsyncCopy | driver.CapGate | driver.CapOrderedPageable
 	info.Caps &^= d.lacks
 	return info
 }
@@ -96,8 +96,8 @@ func openSecluded(t *testing.T, name string, lacks driver.Caps) *hal.Device {
 func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 	for name, lacks := range map[string]driver.Caps{
 		"in order":       0,
-		"at the call":    driver.CapPageableOrder,
-		"without a gate": driver.CapPageableOrder | driver.CapGate,
+		"at the call":    driver.CapOrderedPageable,
+		"without a gate": driver.CapOrderedPageable | driver.CapGate,
 	} {
 		for _, seen := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, seen by the host %t", name, seen), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 				done := make(chan error, 1)
 				go func() {
 					began <- nil
-					done <- taken(low.AcquireContext(stop, sd, coherence.Read))
+					done <- taken(low.Acquire(stop, sd, coherence.Read))
 				}()
 				<-began
 				// Meanwhile the others get what they ask for, though the gate stays shut.
@@ -126,7 +126,7 @@ func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 					_ = b.Stats()
 					require.NoError(t, high.Fill(ctx, 6))
 				}
-				err := taken(low.Acquire(sd, coherence.Read)) // does not wait, and may say that it would have to
+				err := taken(low.TryAcquire(sd, coherence.Read)) // does not wait, and may say that it would have to
 				if err != nil {
 					require.ErrorIs(t, err, hal.ErrNotReady)
 				}
@@ -135,7 +135,7 @@ func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 					require.ErrorIs(t, err, context.Canceled)
 				}
 				require.NoError(t, g.Open())
-				l, err := low.AcquireContext(ctx, sd, coherence.Read)
+				l, err := low.Acquire(ctx, sd, coherence.Read)
 				require.NoError(t, err)
 				got := make([]byte, 16)
 				require.NoError(t, sd.CopyOut(got, l.Region()))

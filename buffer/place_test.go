@@ -24,9 +24,9 @@ func TestPlacesAreUsedAgain(t *testing.T) {
 		own, err := d.NewStream(hal.StreamOptions{})
 		require.NoError(t, err)
 		fill(t, own, cut(t, b, 0, 2), i)
-		require.NoError(t, taken(b.Acquire(own, coherence.Read)))
+		require.NoError(t, taken(b.TryAcquire(own, coherence.Read)))
 		require.NoError(t, b.Evict(ctx, keep))
-		require.NoError(t, taken(b.Acquire(s, coherence.ReadWrite)))
+		require.NoError(t, taken(b.TryAcquire(s, coherence.ReadWrite)))
 		require.NoError(t, own.Sync(ctx))
 		if i%2 == 0 { // what the host has in memory of its own
 			require.NoError(t, b.Evict(ctx, nil))

@@ -38,8 +38,8 @@ func TestReadersDoNotPassAWriterThatWaits(t *testing.T) {
 		"Overwrite": func(c context.Context, b *buffer.Buffer[uint32]) error { return b.Overwrite(c, nothing) },
 		"Set":       func(c context.Context, b *buffer.Buffer[uint32]) error { return b.Set(c, 3, 1) },
 		"CopyFrom":  func(c context.Context, b *buffer.Buffer[uint32]) error { return b.CopyFrom(c, src) },
-		"AcquireContext": func(c context.Context, b *buffer.Buffer[uint32]) error {
-			return taken(b.AcquireContext(c, s, coherence.ReadWrite))
+		"Acquire": func(c context.Context, b *buffer.Buffer[uint32]) error {
+			return taken(b.Acquire(c, s, coherence.ReadWrite))
 		},
 		"AcquireRanges": func(c context.Context, b *buffer.Buffer[uint32]) error {
 			return taken(b.AcquireRanges(c, s, coherence.ReadWrite, []buffer.Range{{Lo: 0, Hi: 1}, {Lo: 3, Hi: 5}}))
@@ -55,7 +55,7 @@ func TestReadersDoNotPassAWriterThatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBuffer(t, make([]uint32, 8))
 			part := cut(t, b, 3, 5)
-			l, err := b.Acquire(s, coherence.Read)
+			l, err := b.TryAcquire(s, coherence.Read)
 			require.NoError(t, err)
 			var mu sync.Mutex
 			var served []string
@@ -70,10 +70,10 @@ func TestReadersDoNotPassAWriterThatWaits(t *testing.T) {
 			writer := queued(t, b, 1, func() error { return serve("writer", write(ctx, b)) })
 
 			// Whoever comes now is behind the writer, where it writes.
-			_, err = part.Acquire(s, coherence.Read)
+			_, err = part.TryAcquire(s, coherence.Read)
 			var conflict *buffer.ConflictError
 			require.ErrorAs(t, err, &conflict)
-			require.NotEqual(t, coherence.Read, conflict.Theirs.Action, "the writer, not the reader whom it waits for")
+			require.NotEqual(t, coherence.Read, conflict.Holder.Action, "the writer, not the reader whom it waits for")
 			require.ErrorIs(t, part.Prefetch(s), coherence.ErrConflict)
 			gaveUp := queued(t, b, 2, func() error { return serve("impatient", part.View(stop, nothing)) })
 			views := queued(t, b, 3, func() error { return part.View(ctx, func([]uint32) error { return serve("reader", nil) }) })
@@ -95,12 +95,12 @@ func TestAWriterThatWaitsHoldsUpNobodyElse(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	b := newBuffer(t, make([]uint32, 8))
 	left, right := cut(t, b, 0, 4), cut(t, b, 4, 8)
-	l, err := left.Acquire(s, coherence.Read)
+	l, err := left.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	writer := queued(t, b, 1, func() error { return left.Fill(ctx, 1) })
 	require.NoError(t, right.Fill(ctx, 2))
 	require.NoError(t, right.View(ctx, nothing))
-	require.NoError(t, taken(right.Acquire(s, coherence.ReadWrite)))
+	require.NoError(t, taken(right.TryAcquire(s, coherence.ReadWrite)))
 	require.NoError(t, l.Release())
 	require.NoError(t, <-writer)
 	require.Equal(t, []uint32{1, 1, 1, 1, 2, 2, 2, 2}, contents(t, b))
@@ -109,7 +109,7 @@ func TestAWriterThatWaitsHoldsUpNobodyElse(t *testing.T) {
 func TestFirstComeFirstServed(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	b := newBuffer(t, make([]uint32, 8))
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	var mu sync.Mutex
 	var served string
@@ -131,7 +131,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 		queued(t, b, 2, func() error { return b.View(ctx, read) }),
 		queued(t, b, 3, func() error { return b.View(ctx, read) }),
 		queued(t, b, 4, func() error {
-			l, err := b.AcquireContext(ctx, s, coherence.Overwrite)
+			l, err := b.Acquire(ctx, s, coherence.Overwrite)
 			serve("b")
 			return errors.Join(err, l.Release())
 		}),
@@ -148,12 +148,12 @@ func TestFirstComeFirstServed(t *testing.T) {
 func TestAWaitThatIsGivenUpLetsOthersGo(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	b := newBuffer(t, make([]uint32, 8))
-	l, err := b.Acquire(s, coherence.Read)
+	l, err := b.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	stop, cancel := context.WithCancel(ctx)
 	writer := queued(t, b, 1, func() error { return b.Update(stop, nothing) })
 	reader := queued(t, b, 2, func() error { return b.View(ctx, nothing) })
-	second := queued(t, b, 3, func() error { return taken(b.AcquireContext(ctx, s, coherence.Read)) })
+	second := queued(t, b, 3, func() error { return taken(b.Acquire(ctx, s, coherence.Read)) })
 	cancel()
 	require.ErrorIs(t, <-writer, context.Canceled)
 	require.NoError(t, <-reader, "under the lease that the writer waited for")
@@ -181,9 +181,9 @@ func TestTenThousandGoroutinesOnOneBuffer(t *testing.T) {
 			case 2:
 				errs <- b.Update(ctx, add)
 			case 3:
-				errs <- taken(part.AcquireContext(ctx, s, coherence.Read))
+				errs <- taken(part.Acquire(ctx, s, coherence.Read))
 			default:
-				errs <- taken(part.AcquireContext(ctx, s, coherence.ReadWrite))
+				errs <- taken(part.Acquire(ctx, s, coherence.ReadWrite))
 			}
 		}()
 	}

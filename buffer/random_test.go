@@ -45,7 +45,7 @@ func TestRandomUseFromManyGoroutines(t *testing.T) {
 			case 1:
 				err = b.Evict(c, nil)
 			case 2:
-				err = taken(rival.AcquireContext(c, streams[rng.IntN(4)], coherence.ReadWrite))
+				err = taken(rival.Acquire(c, streams[rng.IntN(4)], coherence.ReadWrite))
 			}
 			switch {
 			case errors.Is(err, hal.ErrOutOfMemory), errors.Is(err, coherence.ErrSoleCopy), errors.Is(err, coherence.ErrConflict):

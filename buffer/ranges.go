@@ -38,7 +38,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Action, ran
 	return fn(unsafe.Slice((*T)(b.s.hostPointer(q.lo)), (q.hi-q.lo)/b.elementSize()))
 }
 
-// AcquireRanges is [Buffer.AcquireContext] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
+// AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
 // lease's region is from the first range's begin to the last one's end; what lies between the ranges is to be
 // left alone. One Release ends it.
 func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Action, ranges []Range) (Lease, error) {

@@ -61,7 +61,7 @@ func TestRangesMoveAndExcludeNothingElse(t *testing.T) {
 	for _, x := range [][2]int{{0, 11}, {21, 22}, {59, 70}, {99, 100}} {
 		part, err := b.Slice(x[0], x[1])
 		require.NoError(t, err)
-		_, err = part.Acquire(other, coherence.Read)
+		_, err = part.TryAcquire(other, coherence.Read)
 		require.ErrorIs(t, err, hal.ErrBusy, "%v", x)
 	}
 	g, err := s.Gate()
@@ -77,10 +77,10 @@ func TestRangesMoveAndExcludeNothingElse(t *testing.T) {
 	require.NoError(t, other.Sync(ctx))
 	in, err := b.Slice(58, 62)
 	require.NoError(t, err)
-	l, err = in.Acquire(other, coherence.Read)
+	l, err = in.TryAcquire(other, coherence.Read)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
-	done, err := other.Query()
+	done, err := other.Done()
 	require.NoError(t, err)
 	require.False(t, done)
 	require.NoError(t, g.Open())
@@ -122,7 +122,7 @@ func TestFailedWorkOnRanges(t *testing.T) {
 	for _, x := range [][2]int{{1, 3}, {6, 8}} {
 		part, err := b.Slice(x[0], x[1])
 		require.NoError(t, err)
-		require.NoError(t, part.Discard())
+		require.NoError(t, part.Reset())
 	}
 	require.Equal(t, []uint32{1, 0, 0, 1, 1, 1, 0, 0, 1}, contents(t, b))
 }

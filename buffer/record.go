@@ -72,5 +72,5 @@ func (x *access) keep() error {
 	if x.mem == nil {
 		return nil
 	}
-	return x.stream.Use(x.mem)
+	return x.stream.RecordUse(x.mem)
 }

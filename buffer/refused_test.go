@@ -21,7 +21,7 @@ func TestLeaseOnClosedStream(t *testing.T) {
 	require.NoError(t, s.Sync(ctx))
 	own, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
-	l, err := b.Acquire(own, coherence.ReadWrite)
+	l, err := b.TryAcquire(own, coherence.ReadWrite)
 	require.NoError(t, err)
 	g, err := own.Gate() // what the program enqueues on the handle itself is behind it
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestCopyFromLost(t *testing.T) {
 			return l.Release
 		},
 		"on a device": func(src *buffer.Buffer[uint32]) func() error {
-			l, err := src.Acquire(s, coherence.ReadWrite)
+			l, err := src.TryAcquire(s, coherence.ReadWrite)
 			require.NoError(t, err)
 			return l.Release
 		},

@@ -53,7 +53,7 @@ func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region 
 func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := stream.Device().Common() // replicas belong to no handle
 	r := s.of(dev)
-	if r == nil && dev.Unified() {
+	if r == nil && dev.SharesHostMemory() {
 		if m := s.share(dev, c); m != nil {
 			if err := s.host.usedOn(stream, m); err != nil {
 				return nil, nil, err
@@ -130,14 +130,14 @@ func (s *storage) allocate(r *replica, stream *hal.Stream, c cause) error {
 	}
 	r.holding = got
 	r.res.enter(r, a)
-	if got.block.Live() {
+	if got.block.Valid() {
 		r.res.know(got.block.Pool())
 		if got.block.Ordered() {
 			r.order.SetBarrier(order.Earlier(stream)) // of whoever had the memory before
 		}
 	}
 	_ = s.m.Allocate(r.place)
-	s.noteReplica(EventAlloc, r.dev, c)
+	s.noteReplica(ActivityAlloc, r.dev, c)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (r *replica) free(c cause) error {
 		r.order.Clear()
 		return nil
 	}
-	r.owner.noteReplica(EventFree, r.dev, c)
+	r.owner.noteReplica(ActivityFree, r.dev, c)
 	h := r.holding
 	r.holding = holding{}
 	return h.free(&r.order)
@@ -178,7 +178,7 @@ func (r *replica) free(c cause) error {
 
 // free gives the memory back when the work has finished, which is forgotten.
 func (h *holding) free(work *order.Order) error {
-	if h.block.Live() {
+	if h.block.Valid() {
 		return handBack(h.block, h.mem.Device(), work)
 	}
 	work.Clear()

@@ -39,11 +39,11 @@ func SetBudget(dev *hal.Device, bytes uint64) {
 
 // Residency is what replicas take on one device.
 type Residency struct {
-	Budget    uint64 // bytes, 0 for none
-	Used      uint64 // bytes, those of evicted replicas included that wait for a copy to arrive
-	Replicas  int
-	Evictions uint64 // replicas that made room for others
-	Written   uint64 // bytes that had to be copied to the host first
+	Budget      uint64 // bytes, 0 for none
+	Used        uint64 // bytes, those of evicted replicas included that wait for a copy to arrive
+	Replicas    int
+	Evictions   uint64 // replicas that made room for others
+	WrittenBack uint64 // bytes that had to be copied to the host first
 }
 
 // ResidencyOf returns what replicas take on a device.

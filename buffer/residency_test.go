@@ -86,7 +86,7 @@ func TestWorkingSetEightTimesTheBudgetFinishes(t *testing.T) {
 		if write {
 			mode = coherence.ReadWrite
 		}
-		l, err := bs[k].Acquire(s, mode)
+		l, err := bs[k].TryAcquire(s, mode)
 		require.NoError(t, err, "step %d", step)
 		if write {
 			want[k] = uint32(1000 + step)
@@ -103,7 +103,7 @@ func TestWorkingSetEightTimesTheBudgetFinishes(t *testing.T) {
 			require.Equal(t, want[i], v, "block %d", i)
 		}
 	}
-	require.NotZero(t, buffer.ResidencyOf(d).Written)
+	require.NotZero(t, buffer.ResidencyOf(d).WrittenBack)
 }
 
 func TestLeasesBeyondTheBudgetAreAClearError(t *testing.T) {
@@ -111,16 +111,16 @@ func TestLeasesBeyondTheBudgetAreAClearError(t *testing.T) {
 	s := newStream(t, d)
 	buffer.SetBudget(d, 1000)
 	a, b := newBuffer(t, make([]uint8, 600)), newBuffer(t, make([]uint8, 600))
-	l, err := a.Acquire(s, coherence.Read)
+	l, err := a.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
-	_, err = b.Acquire(s, coherence.Read)
+	_, err = b.TryAcquire(s, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	require.ErrorContains(t, err, "budget of 1000")
 	require.ErrorIs(t, b.Prefetch(s), hal.ErrOutOfMemory)
 	require.ErrorIs(t, b.SyncTo(ctx, d), hal.ErrOutOfMemory)
 	require.Equal(t, coherence.HostOnly, b.State().Name)
 	require.NoError(t, l.Release())
-	l, err = b.Acquire(s, coherence.Read)
+	l, err = b.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	require.Equal(t, coherence.HostOnly, a.State().Name, "it was evicted")
@@ -141,7 +141,7 @@ func TestDeviceOutOfMemoryMakesRoom(t *testing.T) {
 	for i := range 8 {
 		b := newBuffer(t, make([]uint8, 300<<10))
 		bs = append(bs, b)
-		l, err := b.Acquire(s, coherence.Overwrite)
+		l, err := b.TryAcquire(s, coherence.Overwrite)
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(l.Region(), hal.Pattern8(uint8(i+1))))
 		require.NoError(t, l.Release())
@@ -154,7 +154,7 @@ func TestDeviceOutOfMemoryMakesRoom(t *testing.T) {
 	}
 	before := buffer.ResidencyOf(d)
 	huge := newBuffer(t, make([]uint8, 2<<20))
-	_, err = huge.Acquire(s, coherence.Read)
+	_, err = huge.TryAcquire(s, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	var e *hal.Error
 	require.ErrorAs(t, err, &e)

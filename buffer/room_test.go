@@ -61,11 +61,11 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 		x, y := newBuffer(t, []uint32{1, 2, 3, 4}), newBuffer(t, []uint32{5, 6, 7, 8})
 		g := hold(t, streams[1])
 		require.NoError(t, x.Prefetch(streams[1])) // reads the host's bytes, later
-		l, err := x.Acquire(streams[0], coherence.Overwrite)
+		l, err := x.TryAcquire(streams[0], coherence.Overwrite)
 		require.NoError(t, err)
 		require.NoError(t, streams[0].Fill(l.Region(), hal.Pattern32(9)))
 		require.NoError(t, l.Release())
-		_, err = y.Acquire(streams[0], coherence.Read)
+		_, err = y.TryAcquire(streams[0], coherence.Read)
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
 		require.NoError(t, g.Open())
 		require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, x))

@@ -77,8 +77,8 @@ func newScript(t *testing.T) *script {
 		buffers: map[string]*buffer.Buffer[uint32]{}, whole: map[uint64]string{}, jobs: map[string]job{}, leases: map[string]lease{},
 		events: make(chan func() string, 1<<10)}
 	s.faulty = &faulty{Backend: host.New(host.Options{Name: "one", Discrete: 4}), linked: true, next: map[string]int{}}
-	t.Cleanup(buffer.Observe(func(e buffer.Event) {
-		if e.Kind != buffer.EventWait || e.Why == "access" {
+	t.Cleanup(buffer.Observe(func(e buffer.Activity) {
+		if e.Kind != buffer.ActivityWait || e.Why == "access" {
 			s.events <- func() string { return s.line(e) }
 		}
 	}))
@@ -152,7 +152,7 @@ func (s *script) moving() bool {
 	return leaving > 0
 }
 
-func (s *script) line(e buffer.Event) string {
+func (s *script) line(e buffer.Activity) string {
 	where, why := strings.TrimPrefix(e.From+" -> "+e.To, " -> "), fmt.Sprintf("%s, %v", e.Cause, e.Action)
 	if e.For != 0 {
 		why = fmt.Sprintf("%s, %s for %s", e.Cause, e.Why, s.whole[e.For])
@@ -215,8 +215,8 @@ var commands = map[string]func(c *call) (string, error){
 	"hold":      func(c *call) (_ string, err error) { c.gates[c.w[1]], err = c.stream(1).Gate(); return },
 	"open":      func(c *call) (string, error) { g := c.gates[c.w[1]]; delete(c.gates, c.w[1]); return "", g.Open() },
 	"enter":     func(c *call) (string, error) { return c.lease(c.buf(2).AcquireHost(c.ctx, c.mode(3))) },
-	"acquire":   func(c *call) (string, error) { return c.lease(c.buf(3).Acquire(c.stream(2), c.mode(4))) },
-	"await":     func(c *call) (string, error) { return c.lease(c.buf(3).AcquireContext(c.ctx, c.stream(2), c.mode(4))) },
+	"acquire":   func(c *call) (string, error) { return c.lease(c.buf(3).TryAcquire(c.stream(2), c.mode(4))) },
+	"await":     func(c *call) (string, error) { return c.lease(c.buf(3).Acquire(c.ctx, c.stream(2), c.mode(4))) },
 	"fail":      func(c *call) (string, error) { c.faulty.fail(c.w[1], c.num(2)); return "", nil }, // later, when they run
 	"release":   func(c *call) (string, error) { return "", c.leases[c.w[1]].Release() },
 	"view": func(c *call) (text string, err error) {

@@ -17,7 +17,7 @@ func TestSharedMemoryStaysUntilEverySharerIsDone(t *testing.T) {
 	hs, s := newStream(t, home), newStream(t, other)
 	for name, use := range map[string]func(b *buffer.Buffer[uint32]){
 		"lease": func(b *buffer.Buffer[uint32]) {
-			l, err := b.Acquire(s, coherence.ReadWrite)
+			l, err := b.TryAcquire(s, coherence.ReadWrite)
 			require.NoError(t, err)
 			require.NoError(t, s.Fill(l.Region(), hal.Pattern32(17)))
 			require.NoError(t, l.Release())
@@ -33,7 +33,7 @@ func TestSharedMemoryStaysUntilEverySharerIsDone(t *testing.T) {
 		b, err := buffer.New[uint32](512)
 		require.NoError(t, err)
 		require.NoError(t, b.Prefetch(hs)) // the memory comes from home
-		l, err := b.Acquire(s, coherence.Read)
+		l, err := b.TryAcquire(s, coherence.Read)
 		require.NoError(t, err)
 		require.NoError(t, l.Release())
 		require.NoError(t, s.Sync(ctx))

@@ -38,7 +38,7 @@ func TestUploadKeepsWhatWasWritten(t *testing.T) {
 					}
 					return nil
 				}))
-				l, err := b.Acquire(s, coherence.Read)
+				l, err := b.TryAcquire(s, coherence.Read)
 				require.NoError(t, err)
 				copied, err := d.Alloc(hal.KindDevice, 4*n, 0)
 				require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestStagedUploadWithFailures(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, b.Fill(ctx, uint32(n)))
 			during(func() {
-				if l, err := b.Acquire(s, coherence.Read); err == nil {
+				if l, err := b.TryAcquire(s, coherence.Read); err == nil {
 					_ = l.Release()
 				}
 			})

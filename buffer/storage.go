@@ -17,7 +17,7 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// Buffer.Acquire (buffer.go) calls storage.acquire (acquire.go), which holds the lock all the while, but for waits. An access like the
+// Buffer.TryAcquire (buffer.go) calls storage.acquire (acquire.go), which holds the lock all the while, but for waits. An access like the
 // one before, with nobody else at the buffer and nothing to copy or to wait for, is begun by quick (quick.go). All others go on:
 //
 //  1. admit makes an access of the request. It is open at once if nobody who came before excludes it. Otherwise it fails, for Acquire,
@@ -182,7 +182,7 @@ func (s *storage) placeName(p coherence.Place, stream *hal.Stream) string {
 func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
 	_ = s.m.Commit(a, p, lo, hi)
 	switch {
-	case a == coherence.Discard:
+	case a == coherence.Reset:
 	case p == coherence.Host:
 		s.host.clean = false
 	default:
@@ -225,10 +225,10 @@ func (s *storage) shut() (u *lastUse, err error) {
 		return nil, nil
 	}
 	if x := s.accesses.find(func(*access) bool { return true }); x != nil {
-		return nil, s.conflictError("close", part{0, s.size, coherence.Discard}, "every place", x)
+		return nil, s.conflictError("close", part{0, s.size, coherence.Reset}, "every place", x)
 	}
 	s.closed = true
-	c := cause{op: "Close", action: coherence.Discard}
+	c := cause{op: "Close", action: coherence.Reset}
 	var first error
 	keep := func(err error) {
 		if first == nil {

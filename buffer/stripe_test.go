@@ -85,7 +85,7 @@ func TestViewDoesNotWaitForADeviceThatReads(t *testing.T) {
 	g := hold(t, sa)
 	use(t, b, sa, coherence.Read)
 	require.Equal(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1}, contents(t, b), "the gate is shut")
-	l, err := low.Acquire(sa, coherence.Read)
+	l, err := low.TryAcquire(sa, coherence.Read)
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1}, contents(t, b), "and under a lease")
 	require.NoError(t, l.Release())
@@ -165,20 +165,20 @@ func stripe(c context.Context, own *buffer.Buffer[uint32], streams []*hal.Stream
 			set(want[lo:hi], v)
 		case 3:
 			var l buffer.Lease
-			if l, err = part.AcquireContext(c, s, coherence.Overwrite); err == nil {
+			if l, err = part.Acquire(c, s, coherence.Overwrite); err == nil {
 				err = errors.Join(s.Fill(l.Region(), hal.Pattern32(v)), l.Release())
 				set(want[lo:hi], v)
 			}
 		case 4: // the device changes a part of what it reads
 			var l buffer.Lease
-			if l, err = part.AcquireContext(c, s, coherence.ReadWrite); err == nil {
+			if l, err = part.Acquire(c, s, coherence.ReadWrite); err == nil {
 				r := l.Region()
 				r.Len = 4
 				err = errors.Join(s.Fill(r, hal.Pattern32(v)), l.Release())
 				want[lo] = v
 			}
 		case 5:
-			err = taken(part.AcquireContext(c, s, coherence.Read))
+			err = taken(part.Acquire(c, s, coherence.Read))
 		case 6:
 			if half := (hi - lo) / 2; half > 0 {
 				var from, to *buffer.Buffer[uint32]

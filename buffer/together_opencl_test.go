@@ -19,8 +19,8 @@ func BenchmarkLeasesOpenCL(b *testing.B) {
 			continue
 		}
 		for _, info := range r.Devices {
-			b.Run(hal.Name(info), func(b *testing.B) {
-				d, err := hal.Open(ctx, hal.Name(info))
+			b.Run(info.Name(), func(b *testing.B) {
+				d, err := hal.Open(ctx, info.Name())
 				require.NoError(b, err)
 				b.Cleanup(func() { require.NoError(b, d.Close()) })
 				leases(b, d)

@@ -48,7 +48,7 @@ func leases(b *testing.B, d *hal.Device) {
 						mode = coherence.ReadWrite
 					}
 					var err error
-					if open[i], err = list[i].Acquire(s, mode); err != nil {
+					if open[i], err = list[i].TryAcquire(s, mode); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -60,7 +60,7 @@ func TestFirstTurnUnderHostAccess(t *testing.T) {
 	l, err := low.AcquireHost(ctx, coherence.ReadWrite)
 	require.NoError(t, err)
 	p := (*[4]uint32)(l.Pointer())
-	x, err := high.Acquire(sa, coherence.ReadWrite)
+	x, err := high.TryAcquire(sa, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, sa.Fill(x.Region(), hal.Pattern32(2)))
 	require.NoError(t, x.Release())

@@ -28,9 +28,9 @@ func (b turns) Devices(ctx context.Context) ([]driver.Info, error) {
 }
 
 func turned(i driver.Info) driver.Info {
-	i.Unified = true
-	i.Caps |= driver.CapMap
-	i.Caps &^= driver.CapAddress | driver.CapRegister | driver.CapShared | driver.CapConcurrent
+	i.SharesHostMemory = true
+	i.Caps |= driver.CapMustMap
+	i.Caps &^= driver.CapAddress | driver.CapRegister | driver.CapShared | driver.CapConcurrentShared
 	return i
 }
 
@@ -119,13 +119,13 @@ func TestEvictionUnderLeaseInPlace(t *testing.T) {
 	sa, sd, b, low, high := inTurns(t)
 	d := sd.Device()
 	fill(t, sd, high, 2)
-	l, err := low.Acquire(sa, coherence.ReadWrite)
+	l, err := low.TryAcquire(sa, coherence.ReadWrite)
 	require.NoError(t, err)
 	buffer.SetBudget(d, 32)
 	other, err := buffer.New[uint32](8)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, other.Close()) })
-	_, err = other.Acquire(sd, coherence.Overwrite) // needs the room, which a copy to the host would make
+	_, err = other.TryAcquire(sd, coherence.Overwrite) // needs the room, which a copy to the host would make
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	require.NoError(t, sa.Fill(l.Region(), hal.Pattern32(5)))
 	require.NoError(t, l.Release())
@@ -135,13 +135,13 @@ func TestEvictionUnderLeaseInPlace(t *testing.T) {
 
 func TestCopyOutOfLeasedMemoryInPlace(t *testing.T) {
 	sa, sd, b, low, high := inTurns(t)
-	l, err := low.Acquire(sa, coherence.ReadWrite)
+	l, err := low.TryAcquire(sa, coherence.ReadWrite)
 	require.NoError(t, err)
-	_, err = high.Acquire(sd, coherence.Read)
+	_, err = high.TryAcquire(sd, coherence.Read)
 	require.ErrorIs(t, err, coherence.ErrConflict)
 	got := make(chan error)
 	go func() {
-		x, err := high.AcquireContext(ctx, sd, coherence.Read)
+		x, err := high.Acquire(ctx, sd, coherence.Read)
 		if err == nil {
 			err = x.Release()
 		}
@@ -172,7 +172,7 @@ func TestGroupKeepsItsTurn(t *testing.T) {
 	require.Eventually(t, func() bool { return buffer.Waiting(z) == 1 }, patience, tick)
 	soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
-	l, err := high.AcquireContext(soon, sd, coherence.Read)
+	l, err := high.Acquire(soon, sd, coherence.Read)
 	if err == nil {
 		require.NoError(t, l.Release())
 	}

@@ -14,11 +14,11 @@ const (
 	// the range held is not needed.
 	Overwrite
 	// Modified reports that the bytes have been changed at the place, which held them valid.
-	Modified
+	MarkModified
 	// Evict takes the replica away from the place.
 	Evict
 	// Discard forgets the contents, which then read as zeros. It concerns no place.
-	Discard
+	Reset
 
 	numActions = iota
 )
@@ -27,7 +27,7 @@ var actionNames = [numActions]string{"Read", "ReadWrite", "Overwrite", "Modified
 
 // Actions lists every action in the order of their definition.
 func Actions() []Action {
-	return []Action{Read, ReadWrite, Overwrite, Modified, Evict, Discard}
+	return []Action{Read, ReadWrite, Overwrite, MarkModified, Evict, Reset}
 }
 
 // String returns the name of the action as Go code writes it.
@@ -39,8 +39,8 @@ func (a Action) String() string {
 }
 
 // Writes reports whether the action gives the range new contents at a place.
-func (a Action) Writes() bool { return a == ReadWrite || a == Overwrite || a == Modified }
+func (a Action) Writes() bool { return a == ReadWrite || a == Overwrite || a == MarkModified }
 
 // Placed reports whether the action is done at a place; Discard alone is not, and ignores the
 // place that it is given.
-func (a Action) Placed() bool { return a != Discard }
+func (a Action) Placed() bool { return a != Reset }

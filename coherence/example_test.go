@@ -47,7 +47,7 @@ func ExampleState_Plan() {
 // A stale replica that was changed is a mistake that is found at once.
 func ExampleState_Plan_conflict() {
 	s := coherence.State{Allocated: coherence.Of(host, gpu), Valid: coherence.Of(gpu)}
-	_, _, _, err := s.Plan(coherence.Modified, host, nil)
+	_, _, _, err := s.Plan(coherence.MarkModified, host, nil)
 	fmt.Println(errors.Is(err, coherence.ErrConflict))
 	fmt.Println(err)
 	// Output:

@@ -142,7 +142,7 @@ func (o *model) quick(m *Map, a Action, p Place, lo, hi uint64) error {
 		}
 		o.allocated = o.allocated.With(t.To)
 	}
-	if a == Discard {
+	if a == Reset {
 		for i := lo; i < hi; i++ {
 			o.valid[i], o.last[i] = 0, 0
 		}
@@ -232,7 +232,7 @@ func TestSweepsLeaveABalancedTree(t *testing.T) {
 			assert.LessOrEqual(t, depth, 5)
 			for i := range uint64(n) {
 				at := 2 * order(i)
-				require.NoError(t, m.Commit(Discard, 0, at, at+1))
+				require.NoError(t, m.Commit(Reset, 0, at, at+1))
 				if i%500 == 0 || n-i < 100 {
 					require.NoError(t, m.Check())
 				}
@@ -289,7 +289,7 @@ func TestPlanAppends(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []Transfer{first, {Move{NoPlace, 1}, 5, 10}}, got, "never merged into what was there")
 
-	got, err = m.Plan(Modified, 2, 0, 10, nil, []Transfer{first})
+	got, err = m.Plan(MarkModified, 2, 0, 10, nil, []Transfer{first})
 	require.ErrorIs(t, err, ErrConflict)
 	assert.Equal(t, []Transfer{first}, got)
 }
@@ -299,11 +299,11 @@ func TestConflictNamesTheFirstIntervalInTheWay(t *testing.T) {
 	require.NoError(t, m.Commit(Overwrite, 1, 0, 100))
 	require.NoError(t, m.Commit(Overwrite, 2, 30, 40))
 	require.NoError(t, m.Commit(Overwrite, 2, 60, 70))
-	_, planned := m.Plan(Modified, 1, 10, 90, nil, nil)
-	for _, err := range []error{planned, m.Commit(Modified, 1, 10, 90)} {
+	_, planned := m.Plan(MarkModified, 1, 10, 90, nil, nil)
+	for _, err := range []error{planned, m.Commit(MarkModified, 1, 10, 90)} {
 		var conflict *ConflictError
 		require.ErrorAs(t, err, &conflict)
-		assert.Equal(t, ConflictError{ErrConflict, Modified, 1, State{Of(1, 2), Of(2)}, 30, 40}, *conflict)
+		assert.Equal(t, ConflictError{ErrConflict, MarkModified, 1, State{Of(1, 2), Of(2)}, 30, 40}, *conflict)
 		assert.Contains(t, err.Error(), "[30, 40)")
 	}
 }

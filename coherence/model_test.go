@@ -38,7 +38,7 @@ func (o *model) expect(a Action, p Place, lo, hi uint64) (needed uint64, refusal
 			if !v.Has(p) {
 				needed++
 			}
-		case Modified:
+		case MarkModified:
 			if !v.Has(p) {
 				return 0, ErrConflict
 			}

@@ -80,7 +80,7 @@ func searchRanges(s steps) (worlds, transitions int, err error) {
 			for hi := lo + 1; hi <= bytes; hi++ {
 				for p := Place(0); p < places; p++ {
 					for _, a := range Actions() {
-						if a == Discard && p > 0 {
+						if a == Reset && p > 0 {
 							continue
 						}
 						stops := []int{-1}

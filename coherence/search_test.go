@@ -73,7 +73,7 @@ func search(t *protocol, limit Place, cost Cost) (worlds, transitions, failures 
 		queue = queue[1:]
 		for _, a := range Actions() {
 			for p := range limit {
-				if a == Discard && p > 0 {
+				if a == Reset && p > 0 {
 					break
 				}
 				transitions++
@@ -110,7 +110,7 @@ func step(t *protocol, w world, a Action, p, limit Place, cost Cost) (after worl
 
 	next, m, need, refusal := t.plan(w.State, a, p, cost)
 	others := w.Allocated.With(Host).Without(p)
-	illegal := a == Modified && !w.Valid.Has(p) || a == Evict && w.Valid == Of(p) && others == 0
+	illegal := a == MarkModified && !w.Valid.Has(p) || a == Evict && w.Valid == Of(p) && others == 0
 	switch {
 	case refusal != nil && (next != w.State || need):
 		return fail(unchanged, "%v", next)
@@ -144,20 +144,20 @@ func step(t *protocol, w world, a Action, p, limit Place, cost Cost) (after worl
 	}
 
 	switch a {
-	case Read, ReadWrite, Modified:
+	case Read, ReadWrite, MarkModified:
 		if content[p] != last {
 			return fail(reads, "found %d for %d", content[p], last)
 		}
 	case Evict:
 		content[p], expected = garbage, expected.Without(p)
-	case Discard:
+	case Reset:
 		last, expected = zeros, w.Allocated
 	}
 	after = world{next, w.written}
 	if a.Writes() {
 		content[p], last, after.written = fresh, fresh, true
 	}
-	if a == Discard {
+	if a == Reset {
 		after.written = false
 	}
 
@@ -166,7 +166,7 @@ func step(t *protocol, w world, a Action, p, limit Place, cost Cost) (after worl
 		return fail(subset, "%v", next)
 	case after.written && next.Valid == 0:
 		return fail(keeps, "%v", next)
-	case a == Discard && next.Valid != 0, a == Evict && next.Valid.Has(p):
+	case a == Reset && next.Valid != 0, a == Evict && next.Valid.Has(p):
 		return fail(forgets, "%v", next)
 	case next.Allocated != expected:
 		return fail(memory, "%v, not %v", next.Allocated, expected)
@@ -175,7 +175,7 @@ func step(t *protocol, w world, a Action, p, limit Place, cost Cost) (after worl
 		switch {
 		case next.Valid.Has(q) && content[q] != last:
 			return fail(latest, "%v holds %d for %d", q, content[q], last)
-		case content[q] == last && a != Discard && !next.Valid.Has(q):
+		case content[q] == last && a != Reset && !next.Valid.Has(q):
 			return fail(remembers, "%v became %v", q, next)
 		}
 	}
@@ -258,7 +258,7 @@ func TestInvalidArgumentsChangeNothing(t *testing.T) {
 				}
 				for _, p := range []Place{64, 100, 254, NoPlace} {
 					next, m, need, err := s.Plan(act, p, nil)
-					if act == Discard {
+					if act == Reset {
 						require.NoError(t, err)
 						continue
 					}
@@ -345,15 +345,15 @@ var mutants = []mutant{
 		func(c *cell) { c.valid = Keep }, keeps},
 	{"Overwrite does not record its memory", Overwrite, WhenUnwritten,
 		func(c *cell) { c.allocated = Keep }, subset},
-	{"Modified is allowed on a stale replica", Modified, WhenStale,
+	{"Modified is allowed on a stale replica", MarkModified, WhenStale,
 		func(c *cell) { c.refuse = nil; c.valid = Only }, legality},
-	{"Modified brings a stale replica up to date afterwards", Modified, WhenStale,
+	{"Modified brings a stale replica up to date afterwards", MarkModified, WhenStale,
 		func(c *cell) { c.refuse = nil; c.supply = SupplyCopy; c.valid = Only }, legality},
-	{"Modified is allowed before the first write", Modified, WhenUnwritten,
+	{"Modified is allowed before the first write", MarkModified, WhenUnwritten,
 		func(c *cell) { c.refuse = nil; c.valid = Only; c.allocated = Join }, legality},
-	{"Modified keeps other replicas valid", Modified, WhenShared,
+	{"Modified keeps other replicas valid", MarkModified, WhenShared,
 		func(c *cell) { c.valid = Keep }, latest},
-	{"Modified is refused where others are valid too", Modified, WhenShared,
+	{"Modified is refused where others are valid too", MarkModified, WhenShared,
 		func(c *cell) { c.refuse = ErrConflict }, liberality},
 	{"Evict drops the sole valid copy", Evict, WhenSole,
 		func(c *cell) { c.supply = SupplyNone }, legality},
@@ -369,11 +369,11 @@ var mutants = []mutant{
 		func(c *cell) { c.valid = Keep }, subset},
 	{"Evict keeps the memory", Evict, WhenStale,
 		func(c *cell) { c.allocated = Keep }, memory},
-	{"Discard keeps the replica of its place valid", Discard, WhenShared,
+	{"Discard keeps the replica of its place valid", Reset, WhenShared,
 		func(c *cell) { c.valid = Only }, forgets},
-	{"Discard does nothing to a sole valid replica", Discard, WhenSole,
+	{"Discard does nothing to a sole valid replica", Reset, WhenSole,
 		func(c *cell) { c.valid = Keep }, forgets},
-	{"Discard gives up memory", Discard, WhenStale,
+	{"Discard gives up memory", Reset, WhenStale,
 		func(c *cell) { c.allocated = Clear }, memory},
 }
 
@@ -444,7 +444,7 @@ func equivalent(t *protocol, a Action, i int) bool {
 	for allocated := Set(0); allocated < 8; allocated++ {
 		for valid := Set(0); valid < 8; valid++ {
 			for p := Place(0); p < 3; p++ {
-				if a == Discard && p > 0 || valid&^allocated != 0 || situation(valid, p) != i {
+				if a == Reset && p > 0 || valid&^allocated != 0 || situation(valid, p) != i {
 					continue
 				}
 				s := State{allocated, valid}

@@ -27,16 +27,16 @@ func TestPlanFollowsTheTable(t *testing.T) {
 		{"change of a stale device", State{Of(0), Of(0)}, ReadWrite, 1, State{Of(0, 1), Of(1)}, Move{0, 1}, nil},
 		{"change of a shared device", State{Of(0, 1), Of(0, 1)}, ReadWrite, 1, State{Of(0, 1), Of(1)}, none, nil},
 		{"overwrite of a stale device", State{Of(0), Of(0)}, Overwrite, 1, State{Of(0, 1), Of(1)}, none, nil},
-		{"modified where valid", State{Of(0, 1), Of(0, 1)}, Modified, 1, State{Of(0, 1), Of(1)}, none, nil},
-		{"modified where stale", State{Of(0, 1), Of(0)}, Modified, 1, State{Of(0, 1), Of(0)}, none, ErrConflict},
-		{"modified before the first write", State{Of(1), 0}, Modified, 1, State{Of(1), 0}, none, ErrConflict},
+		{"modified where valid", State{Of(0, 1), Of(0, 1)}, MarkModified, 1, State{Of(0, 1), Of(1)}, none, nil},
+		{"modified where stale", State{Of(0, 1), Of(0)}, MarkModified, 1, State{Of(0, 1), Of(0)}, none, ErrConflict},
+		{"modified before the first write", State{Of(1), 0}, MarkModified, 1, State{Of(1), 0}, none, ErrConflict},
 		{"evict of a device writes back", State{Of(1), Of(1)}, Evict, 1, State{Of(0), Of(0)}, Move{1, 0}, nil},
 		{"evict of the host", State{Of(0, 3), Of(0)}, Evict, 0, State{Of(3), Of(3)}, Move{0, 3}, nil},
 		{"evict of the only place", State{Of(0), Of(0)}, Evict, 0, State{Of(0), Of(0)}, none, ErrSoleCopy},
 		{"evict of a shared device", State{Of(0, 1), Of(0, 1)}, Evict, 1, State{Of(0), Of(0)}, none, nil},
 		{"evict of a stale device", State{Of(0, 1), Of(0)}, Evict, 1, State{Of(0), Of(0)}, none, nil},
 		{"evict where there is nothing", State{Of(0), Of(0)}, Evict, 5, State{Of(0), Of(0)}, none, nil},
-		{"discard", State{Of(0, 1), Of(0, 1)}, Discard, NoPlace, State{Of(0, 1), 0}, none, nil},
+		{"discard", State{Of(0, 1), Of(0, 1)}, Reset, NoPlace, State{Of(0, 1), 0}, none, nil},
 		{"the last place", State{Of(0), Of(0)}, Read, 63, State{Of(0, 63), Of(0, 63)}, Move{0, 63}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestEveryErrorHasOneKind(t *testing.T) {
 	second := func(_ []Transfer, err error) error { return err }
 	fourth := func(_ State, _ Move, _ bool, err error) error { return err }
 	for want, err := range map[error]error{
-		ErrConflict:      second(m.Plan(Modified, 1, 0, 8, nil, nil)),
+		ErrConflict:      second(m.Plan(MarkModified, 1, 0, 8, nil, nil)),
 		ErrSoleCopy:      second(m.Plan(Evict, Host, 0, 8, nil, nil)),
 		ErrInvalidPlace:  m.Allocate(64),
 		ErrInvalidAction: second(m.Plan(Action(6), Host, 0, 8, nil, nil)),

@@ -111,9 +111,9 @@ var rules = []Rule{
 	{Action: Overwrite, When: WhenAlways, Valid: Only, Allocated: Join,
 		Doc: "Nothing is copied to where every byte will be replaced."},
 
-	{Action: Modified, When: WhenValid, Valid: Only, Allocated: Keep,
+	{Action: MarkModified, When: WhenValid, Valid: Only, Allocated: Keep,
 		Doc: "A change made to a valid replica makes every other one stale."},
-	{Action: Modified, When: WhenStale | WhenUnwritten, Refuse: ErrConflict,
+	{Action: MarkModified, When: WhenStale | WhenUnwritten, Refuse: ErrConflict,
 		Doc: "A change made to bytes that were not valid there would lose what is valid elsewhere, or keep leftovers of the memory."},
 
 	{Action: Evict, When: WhenSole, Supply: SupplyRescue, Valid: Leave, Allocated: Leave,
@@ -121,7 +121,7 @@ var rules = []Rule{
 	{Action: Evict, When: WhenShared | WhenStale | WhenUnwritten, Valid: Leave, Allocated: Leave,
 		Doc: "A replica that is stale, or valid elsewhere too, is dropped."},
 
-	{Action: Discard, When: WhenAlways, Valid: Clear, Allocated: Keep,
+	{Action: Reset, When: WhenAlways, Valid: Clear, Allocated: Keep,
 		Doc: "The contents are forgotten, the memory stays for the next use."},
 }
 

@@ -138,7 +138,7 @@ func (t *T) onHost(m *hal.Memory, fn func(b []byte)) {
 // hostBytes returns n zeroed bytes of host memory that copies of the device touch in stream order and
 // without holding up the caller: page-locked ones, where the device has them.
 func (t *T) hostBytes(n int) []byte {
-	if !t.dev.Caps().Has(hal.CapPageableOrder) {
+	if !t.dev.Caps().Has(hal.CapOrderedPageable) {
 		m := t.memory(t.dev, hal.KindHost, n)
 		if b, err := m.Bytes(); err == nil {
 			clear(b)
@@ -189,11 +189,11 @@ func (t *T) usage(mems ...*hal.Memory) map[*hal.Device]hal.Usage {
 }
 
 // query asks a stream or an event.
-type query interface{ Query() (bool, error) }
+type query interface{ Done() (bool, error) }
 
 // idle fails unless the work is done.
 func (t *T) idle(q query, what string, args ...any) {
-	done, err := q.Query()
+	done, err := q.Done()
 	t.must(err, what, args...)
 	t.want(done, "%s: not done", fmt.Sprintf(what, args...))
 }
@@ -216,7 +216,7 @@ func (t *T) remains(cond func() bool, what string, args ...any) {
 // goes wrong in the background is seen.
 func (t *T) busy(q query, what string, args ...any) {
 	t.remains(func() bool {
-		done, err := q.Query()
+		done, err := q.Done()
 		t.must(err, what, args...)
 		return !done
 	}, "held back by a shut gate: "+what, args...)

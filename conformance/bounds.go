@@ -35,8 +35,8 @@ func outside(t *T, regions [][2]uint64) {
 			"fill":        func() error { return s.Fill(r, hal.Pattern8(1)) },
 			"write":       func() error { return t.dev.Write(t.ctx, r, b) },
 			"read":        func() error { return t.dev.Read(t.ctx, b, r) },
-			"across to":   func() error { return hal.CopyAcross(s, r, s, o.Region(0, x[1])) },
-			"across from": func() error { return hal.CopyAcross(s, o.Region(0, x[1]), s, r) },
+			"across to":   func() error { return hal.CopyPeer(s, r, s, o.Region(0, x[1])) },
+			"across from": func() error { return hal.CopyPeer(s, o.Region(0, x[1]), s, r) },
 		} {
 			t.refuses(hal.ErrOutOfRange, fmt.Sprintf("%s [%d, +%d) of 64 bytes", what, x[0], x[1]), call, m, o)
 		}
@@ -167,8 +167,8 @@ func failedCallHasNoEffect(t *T) {
 		func() error { return s.Copy(m.Region(0, 40), m.Region(20, 40)) },
 		func() error { return s.Record(foreign) },
 		func() error { return s.Record(nil) },
-		func() error { return s.Wait(nil) },
-		func() error { return s.Call(nil) },
+		func() error { return s.WaitEvent(nil) },
+		func() error { return s.OnDone(nil) },
 		func() error { _, err := never.Elapsed(e); return err },
 		func() error { _, err := t.dev.Alloc(hal.KindDevice, math.MaxUint64, 0); return err },
 		func() error { _, err := t.dev.Register(nil); return err },

@@ -57,7 +57,7 @@ func (t *T) features() []struct {
 		}},
 		{hal.CapHostCallback, "a callback", func() error {
 			done := make(chan struct{})
-			err := s.Call(sync.OnceFunc(func() { close(done) }))
+			err := s.OnDone(sync.OnceFunc(func() { close(done) }))
 			if err == nil {
 				arrives(t, done, "the callback")
 			}
@@ -141,7 +141,7 @@ func addressMeansAddress(t *T) {
 }
 
 func unifiedShares(t *T) {
-	if !t.dev.Unified() {
+	if !t.dev.SharesHostMemory() {
 		t.Skipf("the device is not unified")
 	}
 	s := t.stream(t.dev)
@@ -177,7 +177,7 @@ func callbackFollowsWork(t *T) {
 		var calls atomic.Int32
 		seen := make(chan []byte, 2)
 		leave := make(chan struct{})
-		t.must(s.Call(func() {
+		t.must(s.OnDone(func() {
 			calls.Add(1)
 			select {
 			case seen <- append([]byte(nil), out...):
@@ -202,7 +202,7 @@ func callbackMayBlock(t *T) {
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	out := make([]byte, 64)
 	done := make(chan error, 1)
-	t.must(s.Call(func() {
+	t.must(s.OnDone(func() {
 		err := o.Fill(m.All(), hal.Pattern8(0x4b))
 		if err == nil {
 			err = o.CopyOut(out, m.All())
@@ -269,17 +269,17 @@ func prefetchKeeps(t *T) {
 }
 
 func reachesMatchesCopy(t *T) {
-	t.want(t.dev.Reaches(t.dev), "a device does not reach itself")
-	t.want(!t.dev.Reaches(nil), "a device reaches nothing at all")
+	t.want(t.dev.CanAccessPeer(t.dev), "a device does not reach itself")
+	t.want(!t.dev.CanAccessPeer(nil), "a device reaches nothing at all")
 	if t.p.Peer == nil {
 		return
 	}
 	p := t.openWith("the peer", t.p.Peer)
-	t.want(!t.dev.Reaches(p) || t.dev.Caps().Has(hal.CapPeerCopy), "the device reaches its peer without the capability")
+	t.want(!t.dev.CanAccessPeer(p) || t.dev.Caps().Has(hal.CapPeerCopy), "the device reaches its peer without the capability")
 	s := t.stream(t.dev)
 	near, far := t.filled(t.dev, t.random(64)), t.filled(p, t.random(64))
 	err := s.Copy(near.All(), far.All())
-	if t.dev.Reaches(p) {
+	if t.dev.CanAccessPeer(p) {
 		t.must(err, "copy from a device that is reached")
 		t.sync(s)
 		t.same(t.all(near), t.all(far), "copied from a device that is reached")

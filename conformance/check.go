@@ -41,7 +41,7 @@ var checks = inOrder([]group{
 	{"OutOfMemory", shortageChecks},
 	{"Capabilities", capabilityChecks},
 	{"Rows", rowsChecks},
-	{"Adoption", adoptionChecks},
+	{"Import", importChecks},
 	{"Sharing", sharingChecks},
 	{"Coherence", coherenceChecks},
 })

@@ -51,14 +51,14 @@ func everyVendorCodeMapped(t *T) {
 		if known != 1 {
 			t.Errorf("%s (%d) maps to %v, which is no kind of error", c.Name, c.Code, c.Kind)
 		}
-		if c.Kind != hal.ErrInternal {
+		if c.Kind != hal.ErrDriver {
 			specific++
 		}
 		if memory := strings.Contains(c.Name, "MEMORY") && strings.Contains(c.Name, "OUT_OF"); memory != (c.Kind == hal.ErrOutOfMemory) && memory {
 			t.Errorf("%s (%d) maps to %v", c.Name, c.Code, c.Kind)
 		}
 	}
-	t.want(specific > 0, "every code maps to %v", hal.ErrInternal)
+	t.want(specific > 0, "every code maps to %v", hal.ErrDriver)
 }
 
 // badCall is a call that is refused.
@@ -137,11 +137,11 @@ func (t *T) faults() FaultControl {
 
 // breakdown makes work that is under way fail, until the end of the check.
 func (t *T) breakdown() func(on bool) {
-	if t.p.Breakdown == nil {
-		t.Skipf("work under way cannot be made to fail: Harness.Breakdown is nil")
+	if t.p.FailAsync == nil {
+		t.Skipf("work under way cannot be made to fail: Harness.FailAsync is nil")
 	}
-	t.Cleanup(func() { t.p.Breakdown(false) })
-	return t.p.Breakdown
+	t.Cleanup(func() { t.p.FailAsync(false) })
+	return t.p.FailAsync
 }
 
 // made closes what should not have been made, and passes the error on.
@@ -206,20 +206,20 @@ func errorsNotSticky(t *T) {
 
 func deviceLostIsSticky(t *T) {
 	f := t.faults()
-	l, ok := f.(LossControl)
+	l, ok := f.(DeviceLoss)
 	if !ok {
-		t.Skipf("the device cannot be lost: Harness.Faults has no LossControl")
+		t.Skipf("the device cannot be lost: Harness.Faults has no DeviceLoss")
 	}
 	d := t.Open()
 	m, s, e := t.memory(d, hal.KindDevice, 64), t.stream(d), t.event(d, false)
-	l.LoseCall(1)
+	l.LoseDevice(1)
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrDeviceLost, "the call that loses the device")
 	f.Reset()
 	for what, call := range map[string]func() error{
 		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
 		"copy in":    func() error { return s.CopyIn(m.All(), make([]byte, 64)) },
 		"sync":       func() error { return s.Sync(t.ctx) },
-		"query":      func() error { _, err := s.Query(); return err },
+		"query":      func() error { _, err := s.Done(); return err },
 		"record":     func() error { return s.Record(e) },
 		"alloc":      func() error { return made(d.Alloc(hal.KindDevice, 64, 0)) },
 		"new stream": func() error { return made(d.NewStream(hal.StreamOptions{})) },
@@ -275,11 +275,11 @@ func everyMethodAfterClose(t *T) {
 		"memory: fill":        func() error { return s.Fill(closedMemory.All(), hal.Zero) },
 		"memory: map":         func() error { return s.Map(closedMemory, true) },
 		"memory: unmap":       func() error { return s.Unmap(closedMemory) },
-		"memory: use":         func() error { return s.Use(closedMemory) },
+		"memory: use":         func() error { return s.RecordUse(closedMemory) },
 		"memory: prefetch":    func() error { return s.Prefetch(closedMemory.All(), true) },
 		"memory: write":       func() error { return d.Write(t.ctx, closedMemory.All(), b) },
 		"memory: read":        func() error { return d.Read(t.ctx, b, closedMemory.All()) },
-		"memory: copy across": func() error { return hal.CopyAcross(s, closedMemory.All(), s, m.All()) },
+		"memory: copy across": func() error { return hal.CopyPeer(s, closedMemory.All(), s, m.All()) },
 	})
 	t.want(closedMemory.Handle() == 0, "closed memory has a handle")
 	t.want(closedMemory.HostPointer() == nil, "closed memory has a host pointer")
@@ -289,28 +289,28 @@ func everyMethodAfterClose(t *T) {
 		"stream: copy out":    func() error { return closedStream.CopyOut(b, m.All()) },
 		"stream: fill":        func() error { return closedStream.Fill(m.All(), hal.Zero) },
 		"stream: record":      func() error { return closedStream.Record(e) },
-		"stream: wait":        func() error { return closedStream.Wait(e) },
+		"stream: wait":        func() error { return closedStream.WaitEvent(e) },
 		"stream: mark":        func() error { _, err := closedStream.Mark(); return err },
 		"stream: wait mark":   func() error { return closedStream.WaitMark(mark) },
 		"stream: map":         func() error { return closedStream.Map(m, true) },
 		"stream: unmap":       func() error { return closedStream.Unmap(m) },
-		"stream: use":         func() error { return closedStream.Use(m) },
-		"stream: query":       func() error { _, err := closedStream.Query(); return err },
+		"stream: use":         func() error { return closedStream.RecordUse(m) },
+		"stream: query":       func() error { _, err := closedStream.Done(); return err },
 		"stream: sync":        func() error { return closedStream.Sync(t.ctx) },
 		"stream: gate":        func() error { _, err := closedStream.Gate(); return err },
-		"stream: call":        func() error { return closedStream.Call(func() {}) },
+		"stream: call":        func() error { return closedStream.OnDone(func() {}) },
 		"stream: prefetch":    func() error { return closedStream.Prefetch(m.All(), true) },
 		"stream: alloc":       func() error { _, err := closedStream.AllocAsync(64, 0); return err },
-		"stream: copy across": func() error { return hal.CopyAcross(closedStream, m.All(), closedStream, m.All()) },
+		"stream: copy across": func() error { return hal.CopyPeer(closedStream, m.All(), closedStream, m.All()) },
 	})
 	t.want(closedStream.Handle() == 0, "a closed stream has a handle")
 	closed(map[string]func() error{
-		"event: query":         func() error { _, err := closedEvent.Query(); return err },
+		"event: query":         func() error { _, err := closedEvent.Done(); return err },
 		"event: sync":          func() error { return closedEvent.Sync(t.ctx) },
 		"event: elapsed":       func() error { _, err := closedEvent.Elapsed(e); return err },
 		"event: elapsed since": func() error { _, err := e.Elapsed(closedEvent); return err },
 		"event: record":        func() error { return s.Record(closedEvent) },
-		"event: wait":          func() error { return s.Wait(closedEvent) },
+		"event: wait":          func() error { return s.WaitEvent(closedEvent) },
 	})
 	mark.Release()
 	t.must(e.Close(), "close event")
@@ -327,7 +327,7 @@ func everyMethodAfterClose(t *T) {
 		"device: write":       func() error { return d.Write(t.ctx, m.All(), b) },
 		"device: read":        func() error { return d.Read(t.ctx, b, m.All()) },
 	})
-	t.want(d.Info().Name == t.dev.Info().Name, "a closed device does not describe itself any more")
+	t.want(d.Info().Model == t.dev.Info().Model, "a closed device does not describe itself any more")
 }
 
 func nilEvent(t *T) {
@@ -335,8 +335,8 @@ func nilEvent(t *T) {
 	var none *hal.Event
 	for what, call := range map[string]func() error{
 		"record": func() error { return s.Record(nil) },
-		"wait":   func() error { return s.Wait(nil) },
-		"query":  func() error { _, err := none.Query(); return err },
+		"wait":   func() error { return s.WaitEvent(nil) },
+		"query":  func() error { _, err := none.Done(); return err },
 		"sync":   func() error { return none.Sync(t.ctx) },
 	} {
 		t.refuses(hal.ErrInvalidArgument, what, call)
@@ -388,7 +388,7 @@ func baselineRestored(t *T) {
 		t.eventually(func() bool { u := d.Usage(); return u.Held == 0 && u.Pending == 0 }, "everything is given back")
 	}
 	work()
-	if !d.Caps().Has(hal.CapMemInfo) || d.Unified() {
+	if !d.Caps().Has(hal.CapMemInfo) || d.SharesHostMemory() {
 		return // what is free of the host's memory changes all the time
 	}
 	// Others may use the device as well: what matters is what every one of several rounds takes.

@@ -83,7 +83,7 @@ func (t *T) part(b *bytesBuffer, i, j int) *bytesBuffer {
 
 // lease acquires b and releases it at the end of the check, at the latest.
 func (t *T) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Action) buffer.Lease {
-	l, err := b.Acquire(s, mode)
+	l, err := b.TryAcquire(s, mode)
 	t.must(err, "acquire for %v", mode)
 	r := l.Region()
 	t.want(r.Mem != nil && r.Len == b.Size(), "a lease on %d bytes is a region of %d", b.Size(), r.Len)
@@ -149,7 +149,7 @@ func (t *T) costs(b *bytesBuffer, what string, copied, filled int, fn func()) {
 
 // apart is how many bytes a transfer between the host and the device costs: none if they share a place.
 func (t *T) apart(n int) int {
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		return 0
 	}
 	return n
@@ -244,7 +244,7 @@ func readNeverWritten(t *T) {
 		t.same(t.deviceReads(b, s), nothing, "never written, at the device")
 		t.same(t.hostReads(b), nothing, "never written, at the host")
 		t.deviceWrites(b, s, t.random(n))
-		t.must(b.Discard(), "discard")
+		t.must(b.Reset(), "discard")
 		if !hostFirst {
 			t.same(t.deviceReads(b, s), nothing, "discarded, at the device")
 		}
@@ -305,7 +305,7 @@ func minimalTransfers(t *T) {
 }
 
 func unifiedCopiesNothing(t *T) {
-	if !t.dev.Unified() {
+	if !t.dev.SharesHostMemory() {
 		t.Skipf("the device is not unified")
 	}
 	const n = 100_000
@@ -339,7 +339,7 @@ func illegalRejected(t *T) {
 	t.refusesAccess(b, "evict the only replica there is", func() error { return b.Evict(t.ctx, nil) }, coherence.ErrSoleCopy)
 	t.deviceReads(b, s)
 	t.hostUpdates(b, 0, data[:1])
-	if !t.dev.Unified() {
+	if !t.dev.SharesHostMemory() {
 		t.refusesAccess(b, "mark a stale replica modified", func() error { return b.MarkModified(s) }, coherence.ErrConflict)
 		t.refusesAccess(b, "mark a part of a stale replica modified", func() error { return t.part(b, 3, 5).MarkModified(s) }, coherence.ErrConflict)
 		t.deviceReads(t.part(b, 0, n/2), s)
@@ -377,11 +377,11 @@ func bufferBadArguments(t *T) {
 		"view with nil":             func() error { return b.View(t.ctx, nil) },
 		"update with nil":           func() error { return b.Update(t.ctx, nil) },
 		"overwrite with nil":        func() error { return b.Overwrite(t.ctx, nil) },
-		"acquire on no stream":      func() error { _, err := b.Acquire(nil, coherence.Read); return err },
-		"acquire for eviction":      func() error { _, err := b.Acquire(s, coherence.Evict); return err },
-		"acquire for discarding":    func() error { _, err := b.Acquire(s, coherence.Discard); return err },
-		"acquire for a mark":        func() error { _, err := b.Acquire(s, coherence.Modified); return err },
-		"acquire for no action":     func() error { _, err := b.Acquire(s, 99); return err },
+		"acquire on no stream":      func() error { _, err := b.TryAcquire(nil, coherence.Read); return err },
+		"acquire for eviction":      func() error { _, err := b.TryAcquire(s, coherence.Evict); return err },
+		"acquire for discarding":    func() error { _, err := b.TryAcquire(s, coherence.Reset); return err },
+		"acquire for a mark":        func() error { _, err := b.TryAcquire(s, coherence.MarkModified); return err },
+		"acquire for no action":     func() error { _, err := b.TryAcquire(s, 99); return err },
 		"prefetch on no stream":     func() error { return b.Prefetch(nil) },
 		"mark modified on nothing":  func() error { return b.MarkModified(nil) },
 		"memory of no device":       func() error { _, err := b.Memory(nil); return err },
@@ -408,7 +408,7 @@ func closedStream(t *T) {
 	}
 	acquire := func(mode coherence.Action) func() error {
 		return func() error {
-			l, err := b.Acquire(closed, mode)
+			l, err := b.TryAcquire(closed, mode)
 			if err == nil {
 				_ = l.Release()
 			}
@@ -479,14 +479,14 @@ func closedBuffer(t *T) {
 			"view":            func() error { return x.View(t.ctx, nothing) },
 			"update":          func() error { return x.Update(t.ctx, nothing) },
 			"overwrite":       func() error { return x.Overwrite(t.ctx, nothing) },
-			"acquire":         func() error { _, err := x.Acquire(s, coherence.Read); return err },
-			"acquire, wait":   func() error { _, err := x.AcquireContext(t.ctx, s, coherence.ReadWrite); return err },
+			"acquire":         func() error { _, err := x.TryAcquire(s, coherence.Read); return err },
+			"acquire, wait":   func() error { _, err := x.Acquire(t.ctx, s, coherence.ReadWrite); return err },
 			"prefetch":        func() error { return x.Prefetch(s) },
 			"sync to device":  func() error { return x.SyncTo(t.ctx, t.dev) },
 			"sync to host":    func() error { return x.SyncTo(t.ctx, nil) },
 			"mark modified":   func() error { return x.MarkModified(s) },
 			"memory":          func() error { _, err := x.Memory(t.dev); return err },
-			"discard":         func() error { return x.Discard() },
+			"discard":         func() error { return x.Reset() },
 			"clone":           func() error { _, err := x.Clone(t.ctx); return err },
 			"freeze":          func() error { return x.Freeze() },
 			"unfreeze":        func() error { return x.Unfreeze() },
@@ -510,7 +510,7 @@ func cancelledAccess(t *T) {
 		"view":           func() error { return b.View(ctx, nothing) },
 		"update":         func() error { return b.Update(ctx, nothing) },
 		"overwrite":      func() error { return b.Overwrite(ctx, nothing) },
-		"acquire":        func() error { _, err := b.AcquireContext(ctx, s, coherence.ReadWrite); return err },
+		"acquire":        func() error { _, err := b.Acquire(ctx, s, coherence.ReadWrite); return err },
 		"sync to host":   func() error { return b.SyncTo(ctx, nil) },
 		"sync to device": func() error { return b.SyncTo(ctx, t.dev) },
 		"evict":          func() error { return b.Evict(ctx, t.dev) },
@@ -544,7 +544,7 @@ func staleLease(t *T) {
 }
 
 func staleMark(t *T) {
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		t.Skipf("the replica of a unified device is the host's and never stale")
 	}
 	const n = 256
@@ -591,7 +591,7 @@ func leaseExcludesWriter(t *T) {
 	low, high := t.part(b, 0, 32), t.part(b, 32, 64)
 	acquire := func(b *bytesBuffer, s *hal.Stream, mode coherence.Action) func() error {
 		return func() error {
-			l, err := b.Acquire(s, mode)
+			l, err := b.TryAcquire(s, mode)
 			if err == nil {
 				_ = l.Release()
 			}
@@ -605,7 +605,7 @@ func leaseExcludesWriter(t *T) {
 	}
 	nothing := func([]byte) error { return nil }
 	// Where host and device take turns with memory, they do so with the whole of it.
-	turns := t.dev.Unified() && t.dev.Caps().Has(hal.CapMap)
+	turns := t.dev.SharesHostMemory() && t.dev.Caps().Has(hal.CapMustMap)
 	updateBeside := func(other *bytesBuffer) {
 		if turns {
 			t.refusesAccess(b, "an update beside a lease, out of turn", func() error { return other.Update(ended(), nothing) }, hal.ErrNotReady, context.DeadlineExceeded)
@@ -617,7 +617,7 @@ func leaseExcludesWriter(t *T) {
 		"acquire for ReadWrite": acquire(b, o, coherence.ReadWrite),
 		"acquire for Overwrite": acquire(t.part(b, 31, 33), o, coherence.Overwrite),
 		"mark modified":         func() error { return b.MarkModified(o) },
-		"discard":               func() error { return b.Discard() },
+		"discard":               func() error { return b.Reset() },
 		"close":                 func() error { return b.Close() },
 	}
 	t.deviceReads(b, s)
@@ -650,7 +650,7 @@ func leaseExcludesWriter(t *T) {
 	leased := make(chan error, 1)
 	go func() { viewed <- b.View(t.ctx, nothing) }()
 	go func() {
-		l, err := b.AcquireContext(t.ctx, o, coherence.Read)
+		l, err := b.Acquire(t.ctx, o, coherence.Read)
 		if err == nil {
 			err = l.Release()
 		}
@@ -676,15 +676,15 @@ func conflictNamesBothSides(t *T) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	b := t.holding(t.random(64))
 	l := t.lease(t.part(b, 8, 24), s, coherence.ReadWrite)
-	_, err := t.part(b, 16, 40).Acquire(o, coherence.Read)
+	_, err := t.part(b, 16, 40).TryAcquire(o, coherence.Read)
 	var c *buffer.ConflictError
 	if !errors.As(err, &c) {
 		t.Fatalf("errors.As finds no *buffer.ConflictError in %v", err)
 	}
-	t.want(c.Theirs.Action == coherence.ReadWrite && c.Theirs.Lo == 8 && c.Theirs.Hi == 24, "the holder is %v", c.Theirs)
-	t.want(c.Mine.Action == coherence.Read && c.Mine.Lo == 16 && c.Mine.Hi == 40, "the one refused is %v", c.Mine)
-	t.want(c.Theirs.Place == t.dev.Name() && c.Mine.Place == t.dev.Name(), "places %q and %q", c.Theirs.Place, c.Mine.Place)
-	t.want(c.Theirs.Site != "", "the holder does not say where it stands: %v", c)
+	t.want(c.Holder.Action == coherence.ReadWrite && c.Holder.Lo == 8 && c.Holder.Hi == 24, "the holder is %v", c.Holder)
+	t.want(c.Requested.Action == coherence.Read && c.Requested.Lo == 16 && c.Requested.Hi == 40, "the one refused is %v", c.Requested)
+	t.want(c.Holder.Place == t.dev.Name() && c.Requested.Place == t.dev.Name(), "places %q and %q", c.Holder.Place, c.Requested.Place)
+	t.want(c.Holder.Site != "", "the holder does not say where it stands: %v", c)
 	t.must(l.Release(), "release")
 }
 
@@ -699,8 +699,8 @@ func frozenRejectsWrites(t *T) {
 		for what, call := range map[string]func() error{
 			"update":        func() error { return b.Update(t.ctx, nothing) },
 			"overwrite":     func() error { return t.part(b, 3, 9).Overwrite(t.ctx, nothing) },
-			"acquire":       func() error { _, err := b.Acquire(s, coherence.ReadWrite); return err },
-			"discard":       func() error { return b.Discard() },
+			"acquire":       func() error { _, err := b.TryAcquire(s, coherence.ReadWrite); return err },
+			"discard":       func() error { return b.Reset() },
 			"mark modified": func() error { return b.MarkModified(s) },
 		} {
 			t.refusesAccess(b, what+" a frozen buffer", call, buffer.ErrFrozen)
@@ -723,7 +723,7 @@ func evictionKeeps(t *T) {
 	data := t.random(n)
 	b := t.zeros(n)
 	t.deviceWrites(b, s, data)
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		t.refusesAccess(b, "evict the only replica there is", func() error { return b.Evict(t.ctx, t.dev) }, coherence.ErrSoleCopy)
 		t.same(t.hostReads(b), data, "at the host")
 		return
@@ -850,14 +850,14 @@ func prefetchAndSyncTo(t *T) {
 	t.costs(b, "sync to the device", t.apart(n), 0, func() { t.must(b.SyncTo(t.ctx, t.dev), "sync to the device") })
 	t.costs(b, "read what was brought to the device", 0, 0, func() { t.same(t.deviceReads(b, s), data, "at the device") })
 	st := b.State()
-	t.want(st.Name == coherence.Synchronized || t.dev.Unified(), "host and device are current and the state is %v", st.Name)
+	t.want(st.Name == coherence.Synchronized || t.dev.SharesHostMemory(), "host and device are current and the state is %v", st.Name)
 	t.want(b.Version(nil) == st.Version && b.Version(t.dev) == st.Version, "versions %d and %d of %d", b.Version(nil), b.Version(t.dev), st.Version)
 }
 
 func pageLockedHome(t *T) {
 	s := t.stream(t.dev)
 	for _, n := range []int{1, 1000, 100_000} {
-		b, err := buffer.New[uint8](n, buffer.HostMemory(t.dev))
+		b, err := buffer.New[uint8](n, buffer.WithPinnedHost(t.dev))
 		t.must(err, "new buffer")
 		t.Cleanup(func() { t.must(b.Close(), "close buffer") })
 		t.same(t.hostReads(b), make([]byte, n), "never written, at the host")
@@ -1024,7 +1024,7 @@ func writeAfterRead(t *T) {
 	t.sync(a, c)
 	t.same(out, old, "what the reader saw")
 	t.same(t.hostReads(b), next, "what was written")
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		// The host's replica is the device's: a host access waits as well.
 		g := t.shut(a)
 		l := t.lease(b, a, coherence.Read)
@@ -1059,7 +1059,7 @@ func readersDoNotWait(t *T) {
 }
 
 func otherReplica(t *T) {
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		t.Skipf("the device is unified: there is no other replica")
 	}
 	const n = 4096
@@ -1157,7 +1157,7 @@ func failedCopy(t *T) {
 				err := b.View(t.ctx, func(v []byte) error { out = bytes.Clone(v); return nil })
 				return out, err
 			}
-			l, err := b.Acquire(s, coherence.Read)
+			l, err := b.TryAcquire(s, coherence.Read)
 			if err != nil {
 				return nil, err
 			}
@@ -1210,13 +1210,13 @@ func failedCopy(t *T) {
 
 func failureUnderWay(t *T) {
 	broken := t.breakdown()
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		t.Skipf("nothing is copied to a unified device")
 	}
 	const n = 4096
 	s := t.stream(t.dev)
 	read := func(b *bytesBuffer) error {
-		l, err := b.Acquire(s, coherence.Read)
+		l, err := b.TryAcquire(s, coherence.Read)
 		if err == nil {
 			err = l.Release()
 		}
@@ -1257,7 +1257,7 @@ func failureUnderWay(t *T) {
 	// What is written on bytes that have not come is lost.
 	b = t.holding(data)
 	broken(true)
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	drained(s)
 	broken(false)
 	if err == nil {
@@ -1334,11 +1334,11 @@ func oversubscribed(t *T) {
 		t.same(t.hostReads(b), want[i], "buffer %d at the host", i)
 	}
 	// What is under a lease stays, and an access that finds no room says so.
-	if t.dev.Unified() {
+	if t.dev.SharesHostMemory() {
 		return
 	}
 	first, second := t.lease(bufs[0], s, coherence.Read), t.lease(bufs[1], s, coherence.Read)
-	_, err := bufs[2].Acquire(s, coherence.Read)
+	_, err := bufs[2].TryAcquire(s, coherence.Read)
 	t.wantKind(err, hal.ErrOutOfMemory, "a third lease where two fit")
 	t.must(first.Release(), "release")
 	t.must(second.Release(), "release")
@@ -1365,7 +1365,7 @@ func manyGoroutines(t *T) {
 				t.must(mine.Update(t.ctx, func(v []byte) error { v[0]++; v[3]--; return nil }), "update")
 				continue
 			}
-			l, err := mine.AcquireContext(t.ctx, s, coherence.ReadWrite)
+			l, err := mine.Acquire(t.ctx, s, coherence.ReadWrite)
 			t.must(err, "acquire")
 			v := make([]byte, 4)
 			t.must(s.CopyOut(v, l.Region()), "copy out")

@@ -47,8 +47,8 @@ func methodsParallel(t *T) {
 			t.must(s.Fill(m.All(), hal.Pattern8(uint8(w))), "fill")
 			t.must(s.CopyOut(out, o.All()), "copy out")
 			t.must(s.Record(e), "record")
-			t.must(s.Wait(e), "wait")
-			_, err = s.Query()
+			t.must(s.WaitEvent(e), "wait")
+			_, err = s.Done()
 			t.must(err, "query")
 			if i%2 == 0 {
 				t.must(e.Sync(t.ctx), "event sync")
@@ -99,9 +99,9 @@ func closeRaces(t *T) {
 			func() error { return s.Fill(m.All(), hal.Pattern8(1)) },
 			func() error { return s.CopyIn(m.Region(0, 64), b[:64]) },
 			func() error { return s.Record(e) },
-			func() error { return s.Wait(e) },
-			func() error { _, err := e.Query(); return err },
-			func() error { _, err := s.Query(); return err },
+			func() error { return s.WaitEvent(e) },
+			func() error { _, err := e.Done(); return err },
+			func() error { _, err := s.Done(); return err },
 			func() error { return e.Sync(t.ctx) },
 			func() error { return s.Sync(t.ctx) },
 		}
@@ -148,7 +148,7 @@ func goroutineMigration(t *T) {
 		b := binary.LittleEndian.AppendUint64(nil, value)
 		t.must(s.CopyIn(region(m, 0, 8), b), "copy in")
 		t.must(s.Record(e), "record")
-		t.must(o.Wait(e), "wait")
+		t.must(o.WaitEvent(e), "wait")
 		t.must(o.Copy(region(m, 8, 8), region(m, 0, 8)), "copy")
 		out := make([]byte, 8)
 		t.must(o.CopyOut(out, region(m, 8, 8)), "copy out")

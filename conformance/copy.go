@@ -24,11 +24,11 @@ var copyChecks = []Check{
 	{Name: "Adjacent", Rule: "Regions that touch do not overlap.", run: adjacent},
 	{Name: "PeerDirect", Rule: "A stream copies to and from the memory of a device that it reaches.", NeedsPeer: true, run: peerDirect},
 	{Name: "PeerInOrder", Rule: "A copy to or from another device takes its turn in the stream.", Needs: hal.CapGate, NeedsPeer: true, run: peerInOrder},
-	{Name: "PeerStaged", Rule: "CopyAcross takes bytes between two devices of one backend, whether they reach each other or not.", NeedsPeer: true, run: peerStaged},
-	{Name: "CrossBackend", Rule: "CopyAcross takes bytes between devices of different backends.", NeedsOther: true, run: crossBackend},
+	{Name: "PeerStaged", Rule: "CopyPeer takes bytes between two devices of one backend, whether they reach each other or not.", NeedsPeer: true, run: peerStaged},
+	{Name: "CrossBackend", Rule: "CopyPeer takes bytes between devices of different backends.", NeedsOther: true, run: crossBackend},
 	{Name: "WrongDeviceRejected", Rule: "A stream refuses memory of a device that it does not reach.", run: wrongDevice},
 	{Name: "SourceReusableAfterWrite", Rule: "When Write returns, or the stream has passed a CopyIn, the source may change.", run: sourceReusable},
-	{Name: "ThroughHostInOrder", Rule: "Copies touch pageable host memory in stream order.", Needs: hal.CapPageableOrder | hal.CapGate, run: throughHostInOrder},
+	{Name: "ThroughHostInOrder", Rule: "Copies touch pageable host memory in stream order.", Needs: hal.CapOrderedPageable | hal.CapGate, run: throughHostInOrder},
 	{Name: "ZeroLength", Rule: "A copy of no bytes is allowed anywhere within a memory, its end included, and does nothing.", run: zeroLength},
 	{Name: "ZeroLengthPastEndRejected", Rule: "A copy of no bytes beyond the end is out of range.", run: zeroLengthPastEnd},
 	{Name: "ZeroLengthOnClosedRejected", Rule: "A copy of no bytes of closed memory, or on a closed stream, is refused as closed.", run: zeroLengthOnClosed},
@@ -163,10 +163,10 @@ func nilMemory(t *T) {
 		"copy out of nothing":       func() error { return s.CopyOut(b, none) },
 		"fill nothing":              func() error { return s.Fill(none, hal.Zero) },
 		"map nothing":               func() error { return s.Map(nil, true) },
-		"use nothing":               func() error { return s.Use(nil) },
-		"copy across to nothing":    func() error { return hal.CopyAcross(s, none, s, m.All()) },
-		"copy across from nothing":  func() error { return hal.CopyAcross(s, m.All(), s, none) },
-		"copy across on no streams": func() error { return hal.CopyAcross(nil, m.All(), nil, m.All()) },
+		"use nothing":               func() error { return s.RecordUse(nil) },
+		"copy across to nothing":    func() error { return hal.CopyPeer(s, none, s, m.All()) },
+		"copy across from nothing":  func() error { return hal.CopyPeer(s, m.All(), s, none) },
+		"copy across on no streams": func() error { return hal.CopyPeer(nil, m.All(), nil, m.All()) },
 	} {
 		t.refuses(hal.ErrInvalidArgument, what, call, m)
 	}
@@ -183,7 +183,7 @@ func lengthMismatch(t *T) {
 		"copy out":    func() error { return s.CopyOut(b[:9], region(m, 0, 8)) },
 		"write":       func() error { return t.dev.Write(t.ctx, region(m, 0, 8), b) },
 		"read":        func() error { return t.dev.Read(t.ctx, b, region(m, 0, 8)) },
-		"copy across": func() error { return hal.CopyAcross(s, region(m, 0, 8), s, region(o, 0, 9)) },
+		"copy across": func() error { return hal.CopyPeer(s, region(m, 0, 8), s, region(o, 0, 9)) },
 	} {
 		t.refuses(hal.ErrInvalidArgument, what, call, m, o)
 	}
@@ -226,12 +226,12 @@ func adjacent(t *T) { moves(t, [][2]int{{0, 100}, {100, 0}, {56, 156}, {156, 56}
 
 func peerDirect(t *T) {
 	d, p := t.dev, t.peer
-	if !d.Reaches(p) && !p.Reaches(d) {
+	if !d.CanAccessPeer(p) && !p.CanAccessPeer(d) {
 		t.Skipf("%s and %s do not reach each other", d.Name(), p.Name())
 	}
 	for _, pair := range [][2]*hal.Device{{d, p}, {p, d}} {
 		at, far := pair[0], pair[1]
-		if !at.Reaches(far) {
+		if !at.CanAccessPeer(far) {
 			continue
 		}
 		s := t.stream(at)
@@ -253,7 +253,7 @@ func peerDirect(t *T) {
 }
 
 func peerInOrder(t *T) {
-	if !t.dev.Reaches(t.peer) {
+	if !t.dev.CanAccessPeer(t.peer) {
 		t.Skipf("%s does not reach %s", t.dev.Name(), t.peer.Name())
 	}
 	n := t.Size(1<<20, 256<<10)
@@ -278,14 +278,14 @@ func peerInOrder(t *T) {
 	}
 }
 
-// across takes bytes from one device to the other and back by CopyAcross.
+// across takes bytes from one device to the other and back by CopyPeer.
 func (t *T) across(a, b *hal.Device) {
 	sa, sb := t.stream(a), t.stream(b)
 	for _, n := range []int{1, 4097, t.Size(9<<20+5, 300_001)} {
 		data, before := t.large(n), t.large(n+20)
 		first, there, back := t.filled(a, data), t.filled(b, before), t.memory(a, hal.KindDevice, n)
-		t.must(hal.CopyAcross(sb, region(there, 10, n), sa, first.All()), "copy from %s to %s", a.Name(), b.Name())
-		t.must(hal.CopyAcross(sa, back.All(), sb, region(there, 10, n)), "copy from %s to %s", b.Name(), a.Name())
+		t.must(hal.CopyPeer(sb, region(there, 10, n), sa, first.All()), "copy from %s to %s", a.Name(), b.Name())
+		t.must(hal.CopyPeer(sa, back.All(), sb, region(there, 10, n)), "copy from %s to %s", b.Name(), a.Name())
 		t.sync(sa, sb)
 		t.same(t.all(back), data, "%d bytes from %s to %s and back", n, a.Name(), b.Name())
 		copy(before[10:], data)
@@ -312,7 +312,7 @@ func wrongDevice(t *T) {
 		if open == nil {
 			continue
 		}
-		if d := t.openWith("another device", open); !t.dev.Reaches(d) {
+		if d := t.openWith("another device", open); !t.dev.CanAccessPeer(d) {
 			far = append(far, d)
 		}
 	}
@@ -349,7 +349,7 @@ func wrongDevice(t *T) {
 			"record its event":      func() error { return s.Record(e) },
 			"write to it":           func() error { return t.dev.Write(t.ctx, o.All(), b) },
 			"read from it":          func() error { return t.dev.Read(t.ctx, b, o.All()) },
-			"copy across, reversed": func() error { return hal.CopyAcross(s, o.All(), s, m.All()) },
+			"copy across, reversed": func() error { return hal.CopyPeer(s, o.All(), s, m.All()) },
 		} {
 			t.refuses(hal.ErrWrongDevice, what, call, m, o)
 		}
@@ -400,7 +400,7 @@ func (t *T) edges(s *hal.Stream, m, o *hal.Memory, off uint64) map[string]func()
 		"fill":      func() error { return s.Fill(at, hal.Pattern8(9)) },
 		"write":     func() error { return t.dev.Write(t.ctx, at, nil) },
 		"read":      func() error { return t.dev.Read(t.ctx, nil, at) },
-		"across":    func() error { return hal.CopyAcross(s, at, s, o.Region(0, 0)) },
+		"across":    func() error { return hal.CopyPeer(s, at, s, o.Region(0, 0)) },
 	}
 }
 

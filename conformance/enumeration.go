@@ -79,7 +79,7 @@ func listSortedStable(t *T) {
 				t.Errorf("%s:%d was %+v and then %+v", name, i, a[i], b[i])
 			}
 			if a[i].Ordinal != i || a[i].Backend != name {
-				t.Errorf("device %d of %s calls itself %s", i, name, hal.Name(a[i]))
+				t.Errorf("device %d of %s calls itself %s", i, name, a[i].Name())
 			}
 			if a[i].UUID != (hal.UUID{}) && slices.ContainsFunc(a[:i], func(o driver.Info) bool { return o.UUID == a[i].UUID }) {
 				t.Errorf("%s:%d has the UUID of another device, %v", name, i, a[i].UUID)
@@ -204,7 +204,7 @@ func infoComplete(t *T) {
 		ok   bool
 		what string
 	}{
-		{i.Name != "", "no name"},
+		{i.Model != "", "no name"},
 		{i.Backend != "" && i.Backend == strings.ToLower(i.Backend), "the backend's name is empty or not in lower case"},
 		{i.Vendor != "", "no vendor"},
 		{i.Driver != "", "no version of the driver"},
@@ -214,11 +214,11 @@ func infoComplete(t *T) {
 		{i.MaxAlloc <= i.TotalMemory, "the largest allocation is more than the total memory"},
 		{power(i.Alignment), "the alignment is no power of two"},
 		{power(i.MaxAlign) && i.MaxAlign >= i.Alignment, "the largest alignment is no power of two, or less than what every allocation has"},
-		{!i.Simulated || strings.Contains(strings.ToLower(i.Name), "simulated"), "a simulated device does not say so in its name"},
+		{!i.Simulated || strings.Contains(strings.ToLower(i.Model), "simulated"), "a simulated device does not say so in its name"},
 		{i.Caps.Has(hal.CapPriority) || i.LowPriority == 0 && i.HighPriority == 0, "priorities without the capability"},
 		{!i.Caps.Has(hal.CapPriority) || i.HighPriority < i.LowPriority, "the capability without a range of priorities"},
 		{t.dev.Name() == fmt.Sprintf("%s:%d", i.Backend, i.Ordinal), "the device's Name is not backend:number"},
-		{t.dev.Caps() == i.Caps && t.dev.Unified() == i.Unified, "Caps or Unified differ from Info"},
+		{t.dev.Caps() == i.Caps && t.dev.SharesHostMemory() == i.SharesHostMemory, "Caps or Unified differ from Info"},
 		{uint32(i.Caps)>>len(hal.Caps(^uint32(0)).Names()) == 0, "capabilities that nobody knows"},
 	} {
 		if !c.ok {
@@ -275,7 +275,7 @@ func twoHandlesIndependent(t *T) {
 		held *= 2
 		s, err := second.NewStream(hal.StreamOptions{})
 		t.must(err, "new stream")
-		t.must(s.Use(mine), "use memory of another handle on the device")
+		t.must(s.RecordUse(mine), "use memory of another handle on the device")
 		t.must(s.Close(), "close stream")
 	}
 	if u := t.dev.Usage(); u.Held != held {

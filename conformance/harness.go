@@ -47,13 +47,13 @@ type Harness struct {
 	VendorCodes func() []VendorCode
 
 	// Faults returns control over the driver calls behind the device that Open opens, for checks that
-	// make them fail. It may implement [LossControl] too. Nil skips those checks.
+	// make them fail. It may implement [DeviceLoss] too. Nil skips those checks.
 	Faults func() FaultControl
 
-	// Breakdown makes transfers and fills of the device that Open opens fail when they run, from a call with true to one
+	// FailAsync makes transfers and fills of the device that Open opens fail when they run, from a call with true to one
 	// with false. The calls that enqueue them succeed; what asks for the work's end, events and streams, tells that it
 	// failed. Nil skips the checks of that.
-	Breakdown func(on bool)
+	FailAsync func(on bool)
 
 	// Contexts returns how many vendor contexts exist in the process, where somebody counts them.
 	Contexts func() int
@@ -79,10 +79,10 @@ type FaultControl interface {
 	Reset()
 }
 
-// LossControl is implemented by a FaultControl that can also take the device away.
-type LossControl interface {
-	// LoseCall makes the n-th driver call from now on, and only that one, fail as if the device was lost.
-	LoseCall(n uint64)
+// DeviceLoss is implemented by a FaultControl that can also take the device away.
+type DeviceLoss interface {
+	// LoseDevice makes the n-th driver call from now on, and only that one, fail as if the device was lost.
+	LoseDevice(n uint64)
 }
 
 // ExclusionKind is the outcome that an exclusion leads to. [Unsupported] is for what the device will never

@@ -283,7 +283,7 @@ func TestOutcomeText(t *testing.T) {
 func TestBareDevice(t *testing.T) {
 	h := newShim(withInfo(func(_ *shim, i *driver.Info) {
 		i.Caps = 0
-		i.Name = "simulated bare device"
+		i.Model = "simulated bare device"
 	})).harness()
 	h.Peer, h.Others, h.Faults, h.VendorCodes, h.Contexts = nil, nil, nil, nil, nil
 	results, s, err := execute(t, h)

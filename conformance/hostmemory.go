@@ -15,7 +15,7 @@ var hostMemoryChecks = []Check{
 	{Name: "EmptyRegisterRejected", Rule: "Registering no memory is an invalid argument.", Needs: hal.CapRegister, run: emptyRegister},
 	{Name: "SharedVisibleAfterSync", Rule: "The host sees in shared memory what the device wrote once it has waited, and the device what the host wrote before.", Needs: hal.CapShared, run: sharedVisible},
 	{Name: "KindQuery", Rule: "A memory tells its kind, and whether the host must map it, and keeps to it.", run: kindQuery},
-	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped once at a time, and refused to the host otherwise.", Needs: hal.CapMap, run: mapTakesTurns},
+	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped once at a time, and refused to the host otherwise.", Needs: hal.CapMustMap, run: mapTakesTurns},
 	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 
@@ -126,11 +126,11 @@ func kindQuery(t *T) {
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, 4096)
 		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory calls itself %v, of %s", k, m.Kind(), m.Device().Name())
-		visible := k != hal.KindDevice || t.dev.Unified()
+		visible := k != hal.KindDevice || t.dev.SharesHostMemory()
 		b, err := m.Bytes()
 		switch {
 		case m.NeedsMap():
-			t.want(t.dev.Caps().Has(hal.CapMap), "memory must be mapped, and the device lacks the capability")
+			t.want(t.dev.Caps().Has(hal.CapMustMap), "memory must be mapped, and the device lacks the capability")
 			t.want(m.HostPointer() == nil, "memory that must be mapped has a host pointer")
 			t.wantKind(err, hal.ErrNotReady, "host view of memory that is not mapped")
 		case visible:

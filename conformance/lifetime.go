@@ -19,7 +19,7 @@ var lifetimeChecks = []Check{
 	{Name: "CancelledSyncLeavesUsable", Rule: "A wait that was given up leaves the stream, the event and the memory usable.", Needs: hal.CapGate, run: cancelledSync},
 	{Name: "CloseGivesContextsBack", Rule: "Closing the last handle on a device gives up its contexts.", run: closeGivesContextsBack},
 	{Name: "GoSliceMovesOrStays", Rule: "A Go slice handed to an asynchronous copy survives garbage collection until the copy is done.", run: goSliceStays},
-	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyAcross completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
+	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyPeer completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
 }
 
 func closeGivesContextsBack(t *T) {
@@ -148,7 +148,7 @@ func closeStreamInFlight(t *T) {
 	t.must(s.Fill(m.All(), hal.Pattern8(0x31)), "fill")
 	t.must(s.CopyOut(out, m.All()), "copy out")
 	e := t.recorded(s)
-	t.must(o.Wait(e), "wait")
+	t.must(o.WaitEvent(e), "wait")
 	t.must(s.Close(), "close")
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrClosed, "fill on the closed stream")
 	t.busy(e, "an event of a closed stream that is held shut")
@@ -168,9 +168,9 @@ func closeEventPending(t *T) {
 	g := t.shut(s)
 	t.must(s.Fill(m.All(), hal.Pattern8(0x21)), "fill")
 	t.must(s.Record(e), "record")
-	t.must(o.Wait(e), "wait")
+	t.must(o.WaitEvent(e), "wait")
 	t.must(e.Close(), "close")
-	t.wantKind(o.Wait(e), hal.ErrClosed, "wait for a closed event")
+	t.wantKind(o.WaitEvent(e), hal.ErrClosed, "wait for a closed event")
 	t.must(o.CopyOut(out, m.All()), "copy out")
 	t.busy(o, "a stream that waits for an event that was closed")
 	t.letGo(g)
@@ -230,7 +230,7 @@ func goSliceStays(t *T) {
 		want := t.large(n)
 		// A device that reads pageable memory during the call could wait for the gate there.
 		letGo := func() {}
-		if t.dev.Caps().Has(hal.CapGate | hal.CapPageableOrder) {
+		if t.dev.Caps().Has(hal.CapGate | hal.CapOrderedPageable) {
 			g := t.shut(s)
 			letGo = func() { t.letGo(g) }
 		}
@@ -260,7 +260,7 @@ func stagedCopyOutlives(t *T) {
 	dst := t.memory(t.peer, hal.KindDevice, n)
 	a, b := t.stream(t.dev), t.stream(t.peer)
 	g := t.shut(a)
-	t.must(hal.CopyAcross(b, dst.All(), a, src.All()), "copy across")
+	t.must(hal.CopyPeer(b, dst.All(), a, src.All()), "copy across")
 	e := t.recorded(b)
 	t.must(a.Close(), "close the source's stream")
 	t.must(b.Close(), "close the destination's stream")

@@ -82,8 +82,8 @@ func mappedBug(mapped func(driver.Kind) bool, change func(i *driver.Info)) bug {
 		register: registerApart,
 		info: func(_ *shim, i driver.Info) driver.Info {
 			if i.Ordinal > 0 {
-				i.Caps |= driver.CapMap
-				i.Caps &^= driver.CapConcurrent | driver.CapShared
+				i.Caps |= driver.CapMustMap
+				i.Caps &^= driver.CapConcurrentShared | driver.CapShared
 				change(&i)
 			}
 			return i
@@ -99,7 +99,7 @@ func TestMappedDevice(t *testing.T) {
 // The unified device's memory takes turns, all of it.
 func TestMappedUnifiedDevice(t *testing.T) {
 	h := newShim(mappedBug(func(driver.Kind) bool { return true }, func(i *driver.Info) {
-		i.Unified = true
+		i.SharesHostMemory = true
 		i.Caps &^= driver.CapAddress
 	})).harness()
 	conformance.Run(t, h)

@@ -89,7 +89,7 @@ func (m *modelRun) step() bool {
 	case 6:
 		m.note("discard [%d, %d)", lo, hi)
 		clear(m.want[lo:hi])
-		return m.ok(t.part(m.b, lo, hi).Discard())
+		return m.ok(t.part(m.b, lo, hi).Reset())
 	case 7:
 		return m.evict(place)
 	case 8:
@@ -132,7 +132,7 @@ func (m *modelRun) read(place, line, lo, hi int) bool {
 		return m.ok(err) && m.equal(got, lo, hi)
 	}
 	s := m.streams[place][line]
-	l, err := part.Acquire(s, coherence.Read)
+	l, err := part.TryAcquire(s, coherence.Read)
 	if !m.ok(err) {
 		return false
 	}
@@ -148,7 +148,7 @@ func (m *modelRun) overwrite(place, line, lo, hi int) bool {
 		return m.ok(part.Overwrite(t.ctx, func(v []byte) error { copy(v, data); return nil }))
 	}
 	s := m.streams[place][line]
-	l, err := part.Acquire(s, coherence.Overwrite)
+	l, err := part.TryAcquire(s, coherence.Overwrite)
 	return m.ok(err) && m.ok(s.CopyIn(l.Region(), data)) && m.ok(l.Release())
 }
 
@@ -174,7 +174,7 @@ func (m *modelRun) update(place, line, lo, hi int) bool {
 		return m.ok(err)
 	}
 	s := m.streams[place][line]
-	l, err := part.Acquire(s, coherence.ReadWrite)
+	l, err := part.TryAcquire(s, coherence.ReadWrite)
 	if !m.ok(err) {
 		return false
 	}

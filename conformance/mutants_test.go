@@ -114,9 +114,9 @@ var mutants = []mutant{
 	{"gives all devices one UUID", withInfo(func(_ *shim, i *driver.Info) { i.UUID = driver.UUID{1} })},
 	{"numbers devices from one", withInfo(func(_ *shim, i *driver.Info) { i.Ordinal++ })},
 	{"opens devices to list them", bug{list: func(b *shim, infos []driver.Info) []driver.Info { b.open.Add(1); return infos }}},
-	{"has no name", withInfo(func(_ *shim, i *driver.Info) { i.Name = "" })},
-	{"is simulated and does not say so", withInfo(func(_ *shim, i *driver.Info) { i.Name = "RTX" })},
-	{"says a device is unified that is not", withInfo(func(_ *shim, i *driver.Info) { i.Unified = true })},
+	{"has no name", withInfo(func(_ *shim, i *driver.Info) { i.Model = "" })},
+	{"is simulated and does not say so", withInfo(func(_ *shim, i *driver.Info) { i.Model = "RTX" })},
+	{"says a device is unified that is not", withInfo(func(_ *shim, i *driver.Info) { i.SharesHostMemory = true })},
 	{"changes its description when opened", withInfo(func(b *shim, i *driver.Info) {
 		if b.open.Load() > 0 {
 			i.MaxAlign = 1 << 20
@@ -128,7 +128,7 @@ var mutants = []mutant{
 	{"cannot be opened twice in a row", bug{
 		openFails: func(b *shim) error {
 			if b.wasClosed.Load() {
-				return &driver.Error{Op: "open", Backend: "shim", Kind: driver.ErrInternal}
+				return &driver.Error{Op: "open", Backend: "shim", Kind: driver.ErrDriver}
 			}
 			return nil
 		},
@@ -159,7 +159,7 @@ var mutants = []mutant{
 		},
 		copyOut: func(s *shimStream, dst unsafe.Pointer, src driver.Region) error {
 			if s.d.b.wasClosed.Load() {
-				return &driver.Error{Op: "copy out", Backend: "shim", Kind: driver.ErrInternal}
+				return &driver.Error{Op: "copy out", Backend: "shim", Kind: driver.ErrDriver}
 			}
 			return s.real.CopyOut(dst, src)
 		},
@@ -236,7 +236,7 @@ var mutants = []mutant{
 	{"calls a shortage an internal error", bug{alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
 		m, err := d.alloc(kind, size, align)
 		if errors.Is(err, driver.ErrOutOfMemory) {
-			err = &driver.Error{Op: "alloc", Backend: "shim", Device: 1, Kind: driver.ErrInternal}
+			err = &driver.Error{Op: "alloc", Backend: "shim", Device: 1, Kind: driver.ErrDriver}
 		}
 		return m, err
 	}}},
@@ -394,11 +394,11 @@ var mutants = []mutant{
 	{"callbacks run at once", bug{call: func(_ *shimStream, fn func()) error { go fn(); return nil }}},
 	{"callbacks are lost", bug{call: func(*shimStream, func()) error { return nil }}},
 	{"callbacks come twice", bug{call: func(s *shimStream, fn func()) error {
-		return s.real.(driver.Caller).Call(func() { go fn(); fn() })
+		return s.real.(driver.Notifier).OnDone(func() { go fn(); fn() })
 	}}},
 	{"work waits for callbacks", bug{call: func(s *shimStream, fn func()) error {
 		done := make(chan struct{})
-		err := s.real.(driver.Caller).Call(func() { defer close(done); fn() })
+		err := s.real.(driver.Notifier).OnDone(func() { defer close(done); fn() })
 		if err != nil {
 			return err
 		}
@@ -448,14 +448,14 @@ var mutants = []mutant{
 	{"errors are bare", faulty(func(e *driver.Error) error { return errors.New(e.Vendor.Name) })},
 	{"errors are lost", faulty(func(*driver.Error) error { return nil })},
 	{"work that fails is said to have succeeded", bug{silent: true}},
-	{"a lost device is an internal error", faulty(func(e *driver.Error) error { e.Kind = driver.ErrInternal; return e })},
+	{"a lost device is an internal error", faulty(func(e *driver.Error) error { e.Kind = driver.ErrDriver; return e })},
 	{"errors come back at every later call", bug{fault: func(b *shim, e *driver.Error) error { b.sticky = e; return e }}},
 	{"maps a code to no kind", bug{codes: []conformance.VendorCode{{Code: 1, Name: "SHIM_FAULT"}}}},
 	{"gives one code two names", bug{codes: []conformance.VendorCode{
 		{Code: 1, Name: "SHIM_FAULT", Kind: driver.ErrBusy}, {Code: 1, Name: "SHIM_OTHER", Kind: driver.ErrBusy},
 	}}},
 	{"maps a shortage to an internal error", bug{codes: []conformance.VendorCode{
-		{Code: 1, Name: "SHIM_OUT_OF_MEMORY", Kind: driver.ErrInternal}, {Code: 2, Name: "SHIM_BUSY", Kind: driver.ErrBusy},
+		{Code: 1, Name: "SHIM_OUT_OF_MEMORY", Kind: driver.ErrDriver}, {Code: 2, Name: "SHIM_BUSY", Kind: driver.ErrBusy},
 	}}},
 
 	// What only shows above.

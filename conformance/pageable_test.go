@@ -41,7 +41,7 @@ func (p *pinned) has(at unsafe.Pointer, n uint64) bool {
 // they are done.
 func TestPageableCopiesBlock(t *testing.T) {
 	p := &pinned{blocks: map[uintptr]uint64{}}
-	g := withInfo(func(_ *shim, i *driver.Info) { i.Caps &^= driver.CapPageableOrder })
+	g := withInfo(func(_ *shim, i *driver.Info) { i.Caps &^= driver.CapOrderedPageable })
 	g.alloc = func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
 		m, err := d.alloc(kind, size, align)
 		if err == nil && kind == driver.KindHost {

@@ -37,7 +37,7 @@ func rowsMatch(t *T) {
 			dst, src := t.memory(t.dev, k, dstSize), t.memory(t.dev, hal.KindDevice, srcSize)
 			t.put(dst, 0, a)
 			t.put(src, 0, b)
-			from, to := src.Plane(uint64(c.srcOff), uint64(c.srcPitch)), dst.Plane(uint64(c.dstOff), uint64(c.dstPitch))
+			from, to := src.Pitched(uint64(c.srcOff), uint64(c.srcPitch)), dst.Pitched(uint64(c.dstOff), uint64(c.dstPitch))
 			t.must(s.Copy2D(to, from, w, n), "copy %s", what)
 			t.sync(s)
 			copyRows(a[c.dstOff:], b[c.srcOff:], c.dstPitch, c.srcPitch, c.width, c.rows)
@@ -67,9 +67,9 @@ func rowsInOrder(t *T) {
 	copy(in, t.random(8192))
 	g := t.shut(s)
 	t.must(s.Fill(m.All(), hal.Pattern8(1)), "fill")
-	t.must(s.Copy2D(n.Plane(0, 100), m.Plane(0, 50), 40, 50), "copy")
-	t.must(s.CopyIn2D(m.Plane(10, 64), in, 32, 32, 64), "copy in")
-	t.must(s.CopyOut2D(out, 64, m.Plane(10, 64), 32, 64), "copy out")
+	t.must(s.Copy2D(n.Pitched(0, 100), m.Pitched(0, 50), 40, 50), "copy")
+	t.must(s.CopyIn2D(m.Pitched(10, 64), in, 32, 32, 64), "copy in")
+	t.must(s.CopyOut2D(out, 64, m.Pitched(10, 64), 32, 64), "copy out")
 	t.must(s.Fill(m.All(), hal.Pattern8(2)), "fill")
 	t.busy(s, "copies of rows")
 	t.same(out, make([]byte, 8192), "before the gate is open")
@@ -92,7 +92,7 @@ func rowsWithin(t *T) {
 		{32, 0, pitch, pitch, 32, 64}, {0, 32, pitch, pitch, 32, 64}, {10, 43, pitch, pitch, 31, 20},
 		{2048, 0, pitch, pitch, 64, 32}, {2048, 7, 32, 64, 32, 16}, {64*4 + 16, 8, pitch, pitch, 8, 30}, {3, 2, 2, 2, 1, 1000},
 	} {
-		t.must(s.Copy2D(m.Plane(uint64(c.dst), uint64(c.dstPitch)), m.Plane(uint64(c.src), uint64(c.srcPitch)), uint64(c.width), uint64(c.rows)), "%+v", c)
+		t.must(s.Copy2D(m.Pitched(uint64(c.dst), uint64(c.dstPitch)), m.Pitched(uint64(c.src), uint64(c.srcPitch)), uint64(c.width), uint64(c.rows)), "%+v", c)
 		t.sync(s)
 		copyRows(b[c.dst:], append([]byte(nil), b[c.src:]...), c.dstPitch, c.srcPitch, c.width, c.rows)
 		t.same(t.all(m), b, "%+v", c)
@@ -103,7 +103,7 @@ func rowsWithin(t *T) {
 	} {
 		for range 2 {
 			t.refuses(hal.ErrOverlap, fmt.Sprintf("%+v", c), func() error {
-				return s.Copy2D(m.Plane(uint64(c.dst), uint64(c.dstPitch)), m.Plane(uint64(c.src), uint64(c.srcPitch)), uint64(c.width), uint64(c.rows))
+				return s.Copy2D(m.Pitched(uint64(c.dst), uint64(c.dstPitch)), m.Pitched(uint64(c.src), uint64(c.srcPitch)), uint64(c.width), uint64(c.rows))
 			}, m)
 			c.dst, c.src, c.dstPitch, c.srcPitch = c.src, c.dst, c.srcPitch, c.dstPitch
 		}
@@ -124,7 +124,7 @@ func rowsBounds(t *T) {
 		{size + 1, 8, 8, 0, hal.ErrOutOfRange}, {0, 0, size + 1, 1, hal.ErrOutOfRange}, {0, 0, 8, 2, hal.ErrInvalidArgument},
 	} {
 		what := fmt.Sprintf("%+v", c)
-		bad, good := m.Plane(c.off, c.pitch), keep.Plane(0, size)
+		bad, good := m.Pitched(c.off, c.pitch), keep.Pitched(0, size)
 		wide := c.width <= size && c.rows == 1
 		t.refuses(c.kind, what+" to", func() error { return s.Copy2D(bad, good, c.width, c.rows) }, m, keep)
 		if !wide && c.pitch < size {
@@ -133,27 +133,27 @@ func rowsBounds(t *T) {
 		t.refuses(c.kind, what+" out", func() error { return s.CopyOut2D(make([]byte, 1<<16), 2000, bad, c.width, c.rows) }, m)
 	}
 	b := make([]byte, 100)
-	t.refuses(hal.ErrOutOfRange, "too little host memory", func() error { return s.CopyIn2D(m.Plane(0, 50), b, 50, 20, 3) }, m)
-	t.refuses(hal.ErrOutOfRange, "too little host memory", func() error { return s.CopyOut2D(b, 81, m.Plane(0, 50), 20, 2) }, m)
-	t.refuses(hal.ErrInvalidArgument, "rows that overlap on the host", func() error { return s.CopyOut2D(b, 19, m.Plane(0, 50), 20, 2) }, m)
-	t.refuses(hal.ErrOutOfRange, "no host memory", func() error { return s.CopyIn2D(m.Plane(0, 50), nil, 50, 20, 1) }, m)
-	t.refuses(hal.ErrInvalidArgument, "no memory", func() error { return s.Copy2D(hal.Plane{}, m.Plane(0, 1), 1, 1) }, m)
-	t.must(s.CopyIn2D(m.Plane(size, 0), nil, 0, 0, 0), "copy nothing in at the end")
-	t.must(s.Copy2D(m.Plane(size, 5), keep.Plane(0, 5), 5, 0), "copy no rows at the end")
+	t.refuses(hal.ErrOutOfRange, "too little host memory", func() error { return s.CopyIn2D(m.Pitched(0, 50), b, 50, 20, 3) }, m)
+	t.refuses(hal.ErrOutOfRange, "too little host memory", func() error { return s.CopyOut2D(b, 81, m.Pitched(0, 50), 20, 2) }, m)
+	t.refuses(hal.ErrInvalidArgument, "rows that overlap on the host", func() error { return s.CopyOut2D(b, 19, m.Pitched(0, 50), 20, 2) }, m)
+	t.refuses(hal.ErrOutOfRange, "no host memory", func() error { return s.CopyIn2D(m.Pitched(0, 50), nil, 50, 20, 1) }, m)
+	t.refuses(hal.ErrInvalidArgument, "no memory", func() error { return s.Copy2D(hal.Pitched{}, m.Pitched(0, 1), 1, 1) }, m)
+	t.must(s.CopyIn2D(m.Pitched(size, 0), nil, 0, 0, 0), "copy nothing in at the end")
+	t.must(s.Copy2D(m.Pitched(size, 5), keep.Pitched(0, 5), 5, 0), "copy no rows at the end")
 	gone := t.memory(t.dev, hal.KindDevice, 64)
 	t.must(gone.Close(), "close")
-	t.wantKind(s.Copy2D(gone.Plane(0, 8), m.Plane(0, 8), 8, 0), hal.ErrClosed, "copy no rows to closed memory")
+	t.wantKind(s.Copy2D(gone.Pitched(0, 8), m.Pitched(0, 8), 8, 0), hal.ErrClosed, "copy no rows to closed memory")
 	t.must(s.Close(), "close")
-	t.wantKind(s.Copy2D(m.Plane(0, 8), keep.Plane(0, 8), 4, 2), hal.ErrClosed, "copy rows on a closed stream")
-	t.wantKind(s.CopyIn2D(m.Plane(0, 8), b, 8, 4, 2), hal.ErrClosed, "copy rows in on a closed stream")
+	t.wantKind(s.Copy2D(m.Pitched(0, 8), keep.Pitched(0, 8), 4, 2), hal.ErrClosed, "copy rows on a closed stream")
+	t.wantKind(s.CopyIn2D(m.Pitched(0, 8), b, 8, 4, 2), hal.ErrClosed, "copy rows in on a closed stream")
 }
 
 func rowsPeer(t *T) {
 	a, b := t.random(4096), t.random(4096)
 	near, far := t.filled(t.dev, a), t.filled(t.peer, b)
 	s := t.stream(t.dev)
-	err := s.Copy2D(near.Plane(5, 80), far.Plane(3, 70), 33, 40)
-	if !t.dev.Reaches(t.peer) {
+	err := s.Copy2D(near.Pitched(5, 80), far.Pitched(3, 70), 33, 40)
+	if !t.dev.CanAccessPeer(t.peer) {
 		t.wantKind(err, hal.ErrWrongDevice, "rows of a device that is not reached")
 		return
 	}
@@ -161,9 +161,9 @@ func rowsPeer(t *T) {
 	t.sync(s)
 	copyRows(a[5:], b[3:], 80, 70, 33, 40)
 	t.same(t.all(near), a, "from the peer")
-	t.must(s.Copy2D(far.Plane(0, 100), near.Plane(1, 50), 50, 40), "copy to the peer")
+	t.must(s.Copy2D(far.Pitched(0, 100), near.Pitched(1, 50), 50, 40), "copy to the peer")
 	t.sync(s)
 	copyRows(b, a[1:], 100, 50, 50, 40)
 	t.same(t.all(far), b, "to the peer")
-	t.wantKind(s.CopyIn2D(far.Plane(0, 8), make([]byte, 64), 8, 8, 8), hal.ErrWrongDevice, "rows from the host to the peer")
+	t.wantKind(s.CopyIn2D(far.Pitched(0, 8), make([]byte, 64), 8, 8, 8), hal.ErrWrongDevice, "rows from the host to the peer")
 }

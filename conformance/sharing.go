@@ -15,8 +15,8 @@ var sharingChecks = []Check{
 	{Name: "OnlyPlainMemory", Rule: "Memory that cannot be shared between processes is unsupported, and closed memory is closed.", Needs: hal.CapIPC, run: onlyPlain},
 }
 
-func (t *T) export(m *hal.Memory) hal.Token {
-	token, err := m.Export()
+func (t *T) export(m *hal.Memory) hal.IPCHandle {
+	token, err := m.IPCHandle()
 	t.must(err, "export")
 	return token
 }
@@ -32,7 +32,7 @@ func tokenDescribes(t *T) {
 			"the token is %+v", k)
 		raw, err := k.MarshalBinary()
 		t.must(err, "marshal")
-		var back, again hal.Token
+		var back, again hal.IPCHandle
 		t.must(back.UnmarshalBinary(raw), "unmarshal")
 		text, err := back.MarshalText()
 		t.must(err, "marshal as text")
@@ -47,28 +47,28 @@ func tokenDescribes(t *T) {
 func ownToken(t *T) {
 	m := t.filled(t.dev, t.random(64))
 	k := t.export(m)
-	t.refuses(hal.ErrInvalidArgument, "import the own token", func() error { return made(t.dev.Import(k)) }, m)
+	t.refuses(hal.ErrInvalidArgument, "import the own token", func() error { return made(t.dev.OpenIPC(k)) }, m)
 	other := t.Open()
-	t.refuses(hal.ErrInvalidArgument, "import the own token on another handle", func() error { return made(other.Import(k)) }, m)
+	t.refuses(hal.ErrInvalidArgument, "import the own token on another handle", func() error { return made(other.OpenIPC(k)) }, m)
 }
 
 func badTokens(t *T) {
 	m := t.filled(t.dev, t.random(64))
 	k := t.export(m)
-	edited := func(change func(*hal.Token)) hal.Token { x := k; change(&x); return x }
+	edited := func(change func(*hal.IPCHandle)) hal.IPCHandle { x := k; change(&x); return x }
 	for what, c := range map[string]struct {
-		token hal.Token
+		token hal.IPCHandle
 		kind  error
 	}{
-		"nothing":         {hal.Token{}, hal.ErrInvalidArgument},
-		"another backend": {edited(func(x *hal.Token) { x.Backend = "other" }), hal.ErrWrongDevice},
-		"other hardware":  {edited(func(x *hal.Token) { x.Device[0] ^= 0xff }), hal.ErrWrongDevice},
-		"no bytes":        {edited(func(x *hal.Token) { x.Size = 0 }), hal.ErrInvalidArgument},
-		"too many bytes":  {edited(func(x *hal.Token) { x.Size = 1 << 63 }), hal.ErrInvalidArgument},
-		"no handle":       {edited(func(x *hal.Token) { x.Handle = nil }), hal.ErrInvalidArgument},
-		"no kind":         {edited(func(x *hal.Token) { x.Kind = 0 }), hal.ErrInvalidArgument},
+		"nothing":         {hal.IPCHandle{}, hal.ErrInvalidArgument},
+		"another backend": {edited(func(x *hal.IPCHandle) { x.Backend = "other" }), hal.ErrWrongDevice},
+		"other hardware":  {edited(func(x *hal.IPCHandle) { x.Device[0] ^= 0xff }), hal.ErrWrongDevice},
+		"no bytes":        {edited(func(x *hal.IPCHandle) { x.Size = 0 }), hal.ErrInvalidArgument},
+		"too many bytes":  {edited(func(x *hal.IPCHandle) { x.Size = 1 << 63 }), hal.ErrInvalidArgument},
+		"no handle":       {edited(func(x *hal.IPCHandle) { x.Handle = nil }), hal.ErrInvalidArgument},
+		"no kind":         {edited(func(x *hal.IPCHandle) { x.Kind = 0 }), hal.ErrInvalidArgument},
 	} {
-		t.refuses(c.kind, fmt.Sprintf("import a token of %s", what), func() error { return made(t.dev.Import(c.token)) }, m)
+		t.refuses(c.kind, fmt.Sprintf("import a token of %s", what), func() error { return made(t.dev.OpenIPC(c.token)) }, m)
 	}
 }
 
@@ -78,10 +78,10 @@ func onlyPlain(t *T) {
 			continue
 		}
 		m := t.memory(t.dev, k, 64)
-		t.refuses(hal.ErrUnsupported, fmt.Sprintf("export %v memory", k), func() error { _, err := m.Export(); return err }, m)
+		t.refuses(hal.ErrUnsupported, fmt.Sprintf("export %v memory", k), func() error { _, err := m.IPCHandle(); return err }, m)
 	}
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	t.must(m.Close(), "close")
-	_, err := m.Export()
+	_, err := m.IPCHandle()
 	t.wantKind(err, hal.ErrClosed, "export closed memory")
 }

@@ -43,8 +43,8 @@ type bug struct {
 	free        func(m *shimMemory) error
 	hostPointer func(m *shimMemory) unsafe.Pointer
 	register    func(d *shimDevice, p unsafe.Pointer, size uint64) (*shimMemory, error)
-	adopt       func(d *shimDevice, real driver.Memory, kind driver.Kind, handle uintptr, size uint64) (*shimMemory, error)
-	link        func(driver.Link) driver.Link
+	imports     func(d *shimDevice, real driver.Memory, kind driver.Kind, handle uintptr, size uint64) (*shimMemory, error)
+	link        func(driver.PeerAccess) driver.PeerAccess
 	copy        func(s *shimStream, dst, src driver.Region, foreign bool) error
 	copyIn      func(s *shimStream, dst driver.Region, src unsafe.Pointer) error
 	copyOut     func(s *shimStream, dst unsafe.Pointer, src driver.Region) error
@@ -82,7 +82,7 @@ func (b *shim) harness() conformance.Harness {
 	other := host.New(host.Options{Name: "elsewhere", Discrete: 1, MemoryLimit: 64 << 20})
 	codes := b.bug.codes
 	if codes == nil {
-		codes = []conformance.VendorCode{{Code: 1, Name: "SHIM_FAULT", Kind: driver.ErrInternal}, {Code: 2, Name: "SHIM_LOST", Kind: driver.ErrDeviceLost}}
+		codes = []conformance.VendorCode{{Code: 1, Name: "SHIM_FAULT", Kind: driver.ErrDriver}, {Code: 2, Name: "SHIM_LOST", Kind: driver.ErrDeviceLost}}
 	}
 	return conformance.Harness{
 		Open: opener(b, 1), Peer: opener(b, 2), Backend: b,
@@ -91,7 +91,7 @@ func (b *shim) harness() conformance.Harness {
 		Faults:      func() conformance.FaultControl { return b },
 		VendorCodes: func() []conformance.VendorCode { return codes },
 		Contexts:    func() int { return int(b.open.Load()) },
-		Breakdown:   b.broken.Store,
+		FailAsync:   b.broken.Store,
 	}
 }
 
@@ -109,8 +109,8 @@ func (b *shim) FailCall(n uint64) {
 	b.failAt = b.calls + n
 }
 
-// LoseCall implements conformance.LossControl.
-func (b *shim) LoseCall(n uint64) {
+// LoseDevice implements conformance.DeviceLoss.
+func (b *shim) LoseDevice(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loseAt = b.calls + n
@@ -131,7 +131,7 @@ func (b *shim) call(ordinal int, api string) error {
 	e := &driver.Error{Op: api, Backend: "shim", Device: ordinal}
 	switch b.calls {
 	case b.failAt:
-		e.Kind, e.Vendor = driver.ErrInternal, driver.Vendor{API: "shim" + api, Name: "SHIM_FAULT", Code: 1}
+		e.Kind, e.Vendor = driver.ErrDriver, driver.Vendor{API: "shim" + api, Name: "SHIM_FAULT", Code: 1}
 	case b.loseAt:
 		e.Kind, e.Vendor = driver.ErrDeviceLost, driver.Vendor{API: "shim" + api, Name: "SHIM_LOST", Code: 2}
 	default:
@@ -273,12 +273,12 @@ func (d *shimDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &shimEvent{real: real, d: d}, nil
 }
 
-func (d *shimDevice) Link(other driver.Device) driver.Link {
+func (d *shimDevice) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*shimDevice)
 	if !ok {
 		return 0
 	}
-	l := d.real.(driver.Linker).Link(o.real)
+	l := d.real.(driver.Peering).PeerAccess(o.real)
 	if d.b.bug.link != nil {
 		l = d.b.bug.link(l)
 	}
@@ -398,7 +398,7 @@ func (s *shimStream) fails(api string) bool {
 	}
 	if !s.d.b.bug.silent {
 		s.late.Store(&lateFault{err: &driver.Error{Op: api, Backend: "shim", Device: s.d.real.Info().Ordinal,
-			Kind: driver.ErrInternal, Vendor: driver.Vendor{API: "shim" + api, Name: "SHIM_FAULT", Code: 1}}})
+			Kind: driver.ErrDriver, Vendor: driver.Vendor{API: "shim" + api, Name: "SHIM_FAULT", Code: 1}}})
 	}
 	return true
 }
@@ -520,11 +520,11 @@ func (s *shimStream) Gate() (driver.Gate, error) {
 	return s.real.(driver.Gater).Gate()
 }
 
-func (s *shimStream) Call(fn func()) error {
+func (s *shimStream) OnDone(fn func()) error {
 	if f := s.d.b.bug.call; f != nil {
 		return f(s, fn)
 	}
-	return s.real.(driver.Caller).Call(fn)
+	return s.real.(driver.Notifier).OnDone(fn)
 }
 
 func (s *shimStream) AllocAsync(size, align uint64) (driver.Memory, error) {

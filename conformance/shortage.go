@@ -18,7 +18,7 @@ var shortageChecks = []Check{
 func finite(d *hal.Device) bool {
 	const small = 4 << 30
 	i := d.Info()
-	return !i.Unified && (!i.Simulated || i.TotalMemory <= small)
+	return !i.SharesHostMemory && (!i.Simulated || i.TotalMemory <= small)
 }
 
 // useUp allocates until the device refuses, and returns what it got and the refusal. Where the
@@ -220,9 +220,9 @@ func (t *T) faulty(d *hal.Device, want []byte) (err error) {
 		func() error { return s.Fill(b.All(), hal.Zero) },
 		func() error { return s.Copy(b.All(), a.All()) },
 		func() error { return s.Record(ev) },
-		func() error { return o.Wait(ev) },
+		func() error { return o.WaitEvent(ev) },
 		func() error { return o.CopyOut(out, b.All()) },
-		func() error { _, err := o.Query(); return err },
+		func() error { _, err := o.Done(); return err },
 		func() error { return o.Sync(context.Background()) },
 		func() error { return ev.Sync(context.Background()) },
 		func() error { clear(out); return d.Read(t.ctx, out, b.All()) },

@@ -143,7 +143,7 @@ func queryBusyThenIdle(t *T) {
 		t.busy(s, "a stream held shut")
 		t.letGo(g)
 		t.eventually(func() bool {
-			done, err := s.Query()
+			done, err := s.Done()
 			t.must(err, "query")
 			return done
 		}, "the stream is idle")
@@ -227,7 +227,7 @@ func noImplicitSync(t *T) {
 		t.same(t.all(m), b, "written and read beside a stream that is held shut")
 		t.must(idle.Fill(m.All(), hal.Zero), "fill on a stream made before")
 		o := t.stream(t.dev)
-		t.must(o.Wait(t.recorded(idle)), "wait")
+		t.must(o.WaitEvent(t.recorded(idle)), "wait")
 		t.must(t.recorded(o).Sync(t.ctx), "sync with an event")
 		t.sync(o, idle)
 		if t.dev.Caps().Has(hal.CapMemInfo) {

@@ -37,7 +37,7 @@ func (t *T) table() *table {
 	x := &table{t: t, actors: []actor{{name: "host"}}}
 	for _, d := range t.company()[1:] {
 		a := actor{dev: d, stream: t.stream(d), name: d.Name()}
-		if !d.Unified() {
+		if !d.SharesHostMemory() {
 			a.place = coherence.Place(len(x.actors))
 		}
 		if x.actors = append(x.actors, a); len(x.actors) == 3 {
@@ -94,7 +94,7 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 			t.deviceWrites(b, a.stream, data)
 		}
 		copy(model, data)
-	case coherence.Modified:
+	case coherence.MarkModified:
 		// The write comes first, as in a program that keeps track by itself.
 		mem, err := b.Memory(a.dev)
 		valid := x.state(b).Valid.Has(a.place)
@@ -107,8 +107,8 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 		copy(model, data)
 	case coherence.Evict:
 		return b.Evict(t.ctx, a.dev)
-	case coherence.Discard:
-		if err := b.Discard(); err != nil {
+	case coherence.Reset:
+		if err := b.Reset(); err != nil {
 			return err
 		}
 		clear(model)
@@ -122,7 +122,7 @@ func legalTransitions(t *T) {
 	var moves []move
 	for i, a := range x.actors {
 		for _, action := range coherence.Actions() {
-			if action == coherence.Modified && a.dev == nil || action == coherence.Discard && i > 0 {
+			if action == coherence.MarkModified && a.dev == nil || action == coherence.Reset && i > 0 {
 				continue
 			}
 			moves = append(moves, move{action, i})
@@ -165,7 +165,7 @@ func (x *table) walk(path []move) coherence.State {
 			switch last.action {
 			case coherence.Evict:
 				want, needed, refusal = before, false, nil
-			case coherence.Modified:
+			case coherence.MarkModified:
 				want, needed, refusal = before, false, coherence.ErrConflict
 			}
 		}
@@ -203,7 +203,7 @@ func (x *table) walk(path []move) coherence.State {
 	if stats.BytesCopied != copied || stats.BytesFilled != filled {
 		t.Errorf("%s: %d bytes copied and %d cleared, want %d and %d", x.show(path), stats.BytesCopied, stats.BytesFilled, copied, filled)
 	}
-	writes := last.action.Writes() || last.action == coherence.Discard
+	writes := last.action.Writes() || last.action == coherence.Reset
 	if bumped := b.State().Version > version; bumped != (writes && refusal == nil) {
 		t.Errorf("%s: version %d, was %d", x.show(path), b.State().Version, version)
 	}
@@ -218,7 +218,7 @@ func (x *table) walk(path []move) coherence.State {
 func (x *table) show(path []move) string {
 	var words []string
 	for _, m := range path {
-		if m.action == coherence.Discard {
+		if m.action == coherence.Reset {
 			words = append(words, m.action.String())
 		} else {
 			words = append(words, fmt.Sprintf("%v(%s)", m.action, x.actors[m.by].name))

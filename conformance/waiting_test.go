@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/conformance"
 )
 
-// FreeWaits implements driver.FreeWaiter.
-func (m *shimMemory) FreeWaits() bool { return m.d.b.bug.freeWaits && !m.borrowed }
+// FreeMayBlock implements driver.FreeBlocker.
+func (m *shimMemory) FreeMayBlock() bool { return m.d.b.bug.freeWaits && !m.borrowed }
 
 // freeWhenIdle frees memory as CUDA and HIP do: when all streams of all devices have done what they had to.
 func freeWhenIdle(m *shimMemory) error {

@@ -40,7 +40,7 @@ func benchAcross(b *testing.B, from, to *hal.Device) {
 				}
 			}
 			across := func() {
-				must(hal.CopyAcross(in, dst.All(), out, src.All()), in.Sync(ctx))
+				must(hal.CopyPeer(in, dst.All(), out, src.All()), in.Sync(ctx))
 			}
 			legs := func() {
 				must(out.CopyOut(ready, src.All()), out.Sync(ctx), in.CopyIn(dst.All(), ready), in.Sync(ctx))

@@ -83,7 +83,7 @@ func TestAcrossKeepsTheOrderOfBothStreams(t *testing.T) {
 				}
 				from.put(t, 2)
 				to.put(t, 3)
-				require.NoError(t, hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()), label)
+				require.NoError(t, hal.CopyPeer(to.s, to.m.All(), from.s, from.m.All()), label)
 				from.put(t, 4)
 				middle, err := to.d.Alloc(hal.KindDevice, n, 0)
 				require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestAcrossShortCopyDoesNotHoldTheSource(t *testing.T) {
 		for range 40 { // more than is ever kept
 			g, err := to.s.Gate()
 			require.NoError(t, err)
-			require.NoError(t, hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()))
+			require.NoError(t, hal.CopyPeer(to.s, to.m.All(), from.s, from.m.All()))
 			gates = append(gates, g)
 			soon, stop := context.WithTimeout(ctx, 20*time.Second)
 			require.NoError(t, from.s.Sync(soon), pair.name)
@@ -141,7 +141,7 @@ func TestAcrossInPlaceOutlivesItsMemory(t *testing.T) {
 			g, err := from.s.Gate()
 			require.NoError(t, err)
 			from.put(t, 9)
-			require.NoError(t, hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()))
+			require.NoError(t, hal.CopyPeer(to.s, to.m.All(), from.s, from.m.All()))
 			require.NoError(t, to.s.Copy(back.All(), to.m.All()))
 			e, err := to.d.NewEvent(hal.EventOptions{})
 			require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestAcrossUsesBothMemories(t *testing.T) {
 			from, to := newEnd(t, hostNamed("one"), pair.from, n), newEnd(t, hostNamed("two"), pair.to, n)
 			g, err := from.s.Gate()
 			require.NoError(t, err)
-			require.NoError(t, hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()))
+			require.NoError(t, hal.CopyPeer(to.s, to.m.All(), from.s, from.m.All()))
 			for _, e := range []*end{from, to} {
 				require.NoError(t, e.m.Close())
 				require.GreaterOrEqual(t, e.d.Usage().Held, n, pair.name)
@@ -191,7 +191,7 @@ func TestAcrossSteadyStateAllocatesNothing(t *testing.T) {
 		const n = 4 << 10 // the host does it during the call, so nothing has to be waited for
 		from, to := newEnd(t, hostNamed("one"), pair.from, n), newEnd(t, hostNamed("two"), pair.to, n)
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			if hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()) != nil || to.s.Sync(ctx) != nil || from.s.Sync(ctx) != nil {
+			if hal.CopyPeer(to.s, to.m.All(), from.s, from.m.All()) != nil || to.s.Sync(ctx) != nil || from.s.Sync(ctx) != nil {
 				t.Fail()
 			}
 		}), pair.name)
@@ -206,7 +206,7 @@ func kept(t *testing.T, r *recorder, n uint64) *acrossFixture {
 	f := newAcross(t, r, n)
 	f.open()
 	before := r.alive.Load()
-	require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+	require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 	require.NoError(t, f.s[1].Sync(ctx))
 	require.NoError(t, f.s[0].Sync(ctx))
 	require.Greater(t, r.alive.Load(), before)
@@ -226,7 +226,7 @@ func TestAcrossKeepsPageLockedMemory(t *testing.T) {
 		alive := f.r.alive.Load()
 		for range 5 {
 			require.NoError(t, f.s[1].CopyIn(f.m[1].All(), make([]byte, n)))
-			require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+			require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 			require.True(t, bytes.Equal(f.want, f.got(t)))
 			require.Equal(t, allocations, f.d[0].Usage().Allocations+f.d[1].Usage().Allocations, n)
 			require.Equal(t, alive, f.r.alive.Load(), n)
@@ -241,7 +241,7 @@ func TestAcrossKeepsPageLockedMemory(t *testing.T) {
 func TestAcrossNextCopyWaitsForKeptMemory(t *testing.T) {
 	f := newAcross(t, newRecorder(), 40<<20)
 	for range 3 {
-		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+		require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 	}
 	before := f.r.before()
 	read := map[uintptr]int{} // where the destination read memory last
@@ -269,7 +269,7 @@ func TestAcrossReclaimGivesBack(t *testing.T) {
 		require.Greater(t, f.held(), f.own())
 		require.NoError(t, f.d[i].Reclaim(ctx))
 		require.Equal(t, f.own(), f.held())
-		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+		require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 		require.True(t, bytes.Equal(f.want, f.got(t)))
 		f.finish(t)
 	}
@@ -295,7 +295,7 @@ func TestAcrossEitherDeviceClosesFirst(t *testing.T) {
 		r := newRecorder()
 		r.bus = i&4 != 0
 		f := newAcross(t, r, 3<<20)
-		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+		require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 		if i&2 != 0 {
 			f.open()
 			f.got(t)
@@ -377,7 +377,7 @@ func TestAcrossManyAtOnce(t *testing.T) {
 						require.NoError(t, err)
 					}
 					x.put(t, want)
-					require.NoError(t, hal.CopyAcross(y.s, y.m.All(), x.s, x.m.All()))
+					require.NoError(t, hal.CopyPeer(y.s, y.m.All(), x.s, x.m.All()))
 					if rnd.UintN(8) == 0 {
 						require.NoError(t, x.d.Reclaim(ctx))
 					}

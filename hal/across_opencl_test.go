@@ -21,7 +21,7 @@ func openCLDevices(tb testing.TB) []*hal.Device {
 		if info.Backend != "opencl" && !(info.Backend == "host" && info.Ordinal == 0) {
 			continue
 		}
-		d, err := hal.Open(ctx, hal.Name(info))
+		d, err := hal.Open(ctx, info.Name())
 		require.NoError(tb, err)
 		tb.Cleanup(func() { require.NoError(tb, d.Close()) })
 		devices = append(devices, d)
@@ -36,8 +36,8 @@ func BenchmarkAcrossOpenCL(b *testing.B) {
 	devices := openCLDevices(b)
 	for _, from := range devices {
 		for _, to := range devices {
-			if !from.Same(to) && !to.Reaches(from) {
-				b.Run(from.Name()+"-"+to.Name()+"/"+to.Info().Tier, func(b *testing.B) { benchAcross(b, from, to) })
+			if !from.Same(to) && !to.CanAccessPeer(from) {
+				b.Run(from.Name()+"-"+to.Name()+"/"+to.Info().MemoryModel, func(b *testing.B) { benchAcross(b, from, to) })
 			}
 		}
 	}

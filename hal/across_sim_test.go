@@ -96,11 +96,11 @@ func TestAcrossDriversInAnyOrder(t *testing.T) {
 					a, b := ends[0], ends[1]
 					for _, e := range ends {
 						lacks := i&1 != 0 && e.d.Info().Backend == "cuda" || i&2 != 0 && e.d.Info().Backend == "hip"
-						require.Equal(t, !lacks, e.d.Caps().Has(hal.CapPageableOrder))
+						require.Equal(t, !lacks, e.d.Caps().Has(hal.CapOrderedPageable))
 					}
 					require.NoError(t, a.s.CopyIn(a.m.All(), want))
 					require.NoError(t, b.s.Fill(b.m.All(), hal.Pattern8(3)))
-					require.NoError(t, hal.CopyAcross(b.s, b.m.All(), a.s, a.m.All()))
+					require.NoError(t, hal.CopyPeer(b.s, b.m.All(), a.s, a.m.All()))
 					got := make([]byte, n)
 					require.NoError(t, b.s.CopyOut(got, b.m.All()))
 					require.NoError(t, b.s.Sync(ctx))
@@ -136,7 +136,7 @@ func TestAcrossDriversInPlaceInAnyOrder(t *testing.T) {
 							if round != 2 { // when the destination is idle
 								require.NoError(t, b.s.Fill(b.m.All(), hal.Pattern8(20)))
 							}
-							require.NoError(t, hal.CopyAcross(b.s, b.m.All(), a.s, a.m.All()))
+							require.NoError(t, hal.CopyPeer(b.s, b.m.All(), a.s, a.m.All()))
 							require.NoError(t, a.s.Fill(a.m.All(), hal.Pattern8(30)))
 							require.NoError(t, b.s.Copy(middle.All(), b.m.All()))
 							require.NoError(t, b.s.Fill(b.m.All(), hal.Pattern8(40)))
@@ -169,10 +169,10 @@ func TestAcrossSourceRunsAhead(t *testing.T) {
 	g, err := b.s.Gate()
 	require.NoError(t, err)
 	before := cuda.Bytes()
-	require.NoError(t, hal.CopyAcross(b.s, b.m.All(), a.s, a.m.All()))
+	require.NoError(t, hal.CopyPeer(b.s, b.m.All(), a.s, a.m.All()))
 	require.Eventually(t, func() bool { return cuda.Bytes()-before >= pieces*piece }, 20*time.Second, time.Millisecond)
 	require.Zero(t, hip.Bytes())
-	done, err := a.s.Query()
+	done, err := a.s.Done()
 	require.NoError(t, err)
 	require.False(t, done)
 	require.Equal(t, uint64(pieces*piece), cuda.Bytes()-before)
@@ -201,11 +201,11 @@ func TestAcrossEveryVendorCallFails(t *testing.T) {
 			require.NoError(t, a.s.Sync(ctx))
 			before := failing.CallCount()
 			failing.FailCall(call, 999)
-			err := hal.CopyAcross(b.s, b.m.All(), a.s, a.m.All())
+			err := hal.CopyPeer(b.s, b.m.All(), a.s, a.m.All())
 			past := failing.CallCount()-before < call
 			failing.FailCall(0, 0)
 			if err != nil {
-				require.NoError(t, hal.CopyAcross(b.s, b.m.All(), a.s, a.m.All()), "after call %d", call)
+				require.NoError(t, hal.CopyPeer(b.s, b.m.All(), a.s, a.m.All()), "after call %d", call)
 			}
 			got := make([]byte, n)
 			require.NoError(t, b.s.CopyOut(got, b.m.All()))
@@ -254,7 +254,7 @@ func BenchmarkAcross(b *testing.B) {
 			staged, serial := time.Duration(0), time.Duration(0)
 			for b.Loop() {
 				start := time.Now()
-				require.NoError(b, hal.CopyAcross(to.s, to.m.All(), from.s, from.m.All()))
+				require.NoError(b, hal.CopyPeer(to.s, to.m.All(), from.s, from.m.All()))
 				require.NoError(b, to.s.Sync(ctx))
 				staged += time.Since(start)
 				b.StopTimer()

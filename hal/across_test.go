@@ -56,7 +56,7 @@ func (r *recorder) note(a act) {
 
 func (r *recorder) fail(op string) error {
 	if r.calls.Add(1) == r.failAt {
-		return &driver.Error{Op: op, Kind: driver.ErrInternal, Detail: "as planned"}
+		return &driver.Error{Op: op, Kind: driver.ErrDriver, Detail: "as planned"}
 	}
 	return nil
 }
@@ -79,12 +79,12 @@ func (d *recDevice) Info() driver.Info {
 	return i
 }
 
-func (d *recDevice) Link(other driver.Device) driver.Link {
+func (d *recDevice) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*recDevice)
 	if !ok || o.r != d.r {
 		return 0
 	}
-	return driver.LinkWait
+	return driver.PeerWait
 }
 
 func (d *recDevice) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
@@ -287,7 +287,7 @@ func TestAcrossLegsOverlap(t *testing.T) {
 		r := newRecorder()
 		r.bus = bus
 		f := newAcross(t, r, 5<<20+3)
-		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+		require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 		var out, in []int
 		for i, a := range r.acts {
 			switch a.what {
@@ -324,7 +324,7 @@ func TestAcrossLegsOverlap(t *testing.T) {
 // Whatever call fails, the error is reported or the bytes are right, and nothing is left behind: in the first copy, in one
 // through memory that is kept from before, and in one to or from memory that the host can touch.
 func TestAcrossEveryCallFails(t *testing.T) {
-	for _, lacks := range []driver.Caps{0, hal.CapPageableOrder} {
+	for _, lacks := range []driver.Caps{0, hal.CapOrderedPageable} {
 		for _, places := range [][2]int{{1, 2}, {0, 1}, {1, 0}} {
 			for _, warm := range []bool{false, true} {
 				for n := int64(1); ; n++ {
@@ -346,22 +346,22 @@ func failCall(t *testing.T, r *recorder, n int64, warm bool) (past bool) {
 	label := fmt.Sprintf("call %d between %v, before it one that worked: %t", n, r.places, warm)
 	if warm {
 		f.open()
-		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+		require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 		require.NoError(t, f.s[1].CopyIn(f.m[1].All(), make([]byte, len(f.want))))
 		require.NoError(t, f.s[1].Sync(ctx))
 		f.open = func() {}
 	}
 	r.calls.Store(0)
 	r.failAt = n
-	err := hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All())
+	err := hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All())
 	past = r.calls.Load() < n
 	r.failAt = 0
 	f.open()
 	if err == nil {
 		require.True(t, bytes.Equal(f.want, f.got(t)), label)
 	} else {
-		require.ErrorIs(t, err, hal.ErrInternal, label)
-		require.NoError(t, hal.CopyAcross(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
+		require.ErrorIs(t, err, hal.ErrDriver, label)
+		require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 		require.True(t, bytes.Equal(f.want, f.got(t)), label)
 	}
 	f.finish(t)

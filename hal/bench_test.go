@@ -70,12 +70,12 @@ func BenchmarkUseByStreams(b *testing.B) {
 			streams := make([]*hal.Stream, n)
 			for i := range streams {
 				streams[i] = newStream(b, d)
-				require.NoError(b, streams[i].Use(m))
+				require.NoError(b, streams[i].RecordUse(m))
 			}
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := streams[i].Use(m); err != nil {
+				if err := streams[i].RecordUse(m); err != nil {
 					b.Fatal(err)
 				}
 				if i++; i == n {
@@ -95,7 +95,7 @@ func BenchmarkUseByShortStreams(b *testing.B) {
 			use := func() {
 				s, err := d.NewStream(hal.StreamOptions{})
 				if err == nil {
-					err = s.Use(m)
+					err = s.RecordUse(m)
 				}
 				if err == nil {
 					err = s.Close()
@@ -138,7 +138,7 @@ func BenchmarkWait(b *testing.B) {
 	require.NoError(b, other.Record(e))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.Wait(e); err != nil {
+		if err := s.WaitEvent(e); err != nil {
 			b.Fatal(err)
 		}
 	}

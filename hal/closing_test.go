@@ -16,7 +16,7 @@ import (
 
 var errClose = errors.New("the driver did not close")
 
-// closings is a backend whose devices fail to close, and adopt streams.
+// closings is a backend whose devices fail to close, and import streams.
 type closings struct {
 	driver.Backend
 	inside, leave chan struct{} // of calls of MemInfo, nil for none
@@ -34,7 +34,7 @@ func (b *closings) Open(ctx context.Context, ordinal int) (driver.Device, error)
 
 func (d *closingDevice) Info() driver.Info {
 	info := d.Device.Info()
-	info.Caps |= hal.CapMemInfo | hal.CapAdoptStream
+	info.Caps |= hal.CapMemInfo | hal.CapImportStream
 	return info
 }
 
@@ -46,7 +46,7 @@ func (d *closingDevice) MemInfo() (free, total uint64, err error) {
 	return 1, 1, nil
 }
 
-func (d *closingDevice) AdoptStream(uintptr) (driver.Stream, error) {
+func (d *closingDevice) ImportStream(uintptr) (driver.Stream, error) {
 	return d.NewStream(driver.StreamOptions{})
 }
 
@@ -76,7 +76,7 @@ func TestReclaimWaitsForStreamsBehindGates(t *testing.T) {
 	g, err := other.Gate()
 	require.NoError(t, err)
 	defer func() { _ = g.Open() }()
-	require.NoError(t, s.Follow(other))
+	require.NoError(t, s.WaitStream(other))
 	require.NoError(t, s.Close())
 	require.Equal(t, 1, d.Usage().Pending)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
@@ -127,21 +127,21 @@ func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
 	require.NoError(t, elsewhere.Close())
 }
 
-// Close names an adopted stream as what it is, also while another goroutine adopts it.
+// Close names an imported stream as what it is, also while another goroutine imports it.
 func TestCloseNamesAdoptedStreams(t *testing.T) {
 	b := &closings{Backend: host.New(host.Options{})}
 	d, err := hal.OpenWith(context.Background(), b, 0)
 	require.NoError(t, err)
-	adopted := make(chan *hal.Stream)
+	imported := make(chan *hal.Stream)
 	go func() {
-		s, err := d.AdoptStream(1, nil)
+		s, err := d.ImportStream(1, nil)
 		if err != nil {
 			t.Error(err)
 		}
 		for range 100 {
 			runtime.Gosched()
 		}
-		adopted <- s
+		imported <- s
 	}()
 	keep := openStream(t, d)
 	for end := time.Now().Add(10 * time.Second); ; {
@@ -152,6 +152,6 @@ func TestCloseNamesAdoptedStreams(t *testing.T) {
 		}
 	}
 	require.NoError(t, keep.Close())
-	require.NoError(t, (<-adopted).Close())
+	require.NoError(t, (<-imported).Close())
 	require.ErrorIs(t, d.Close(), errClose)
 }

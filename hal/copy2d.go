@@ -7,16 +7,16 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Plane is where rows of bytes lie in a memory: each row begins Pitch bytes after the one before it.
+// Pitched is where rows of bytes lie in a memory: each row begins Pitch bytes after the one before it.
 // It is an argument, like [Region], and is checked when it is used.
-type Plane struct {
+type Pitched struct {
 	Mem   *Memory
 	Off   uint64 // bytes from the start of the memory to the first row
 	Pitch uint64 // bytes from row to row
 }
 
-// Plane is rows from off on that begin pitch bytes apart.
-func (m *Memory) Plane(off, pitch uint64) Plane { return Plane{Mem: m, Off: off, Pitch: pitch} }
+// Pitched is rows from off on that begin pitch bytes apart.
+func (m *Memory) Pitched(off, pitch uint64) Pitched { return Pitched{Mem: m, Off: off, Pitch: pitch} }
 
 // span is the number of bytes from the first byte of the first row to the last of the last, and whether there
 // can be as many.
@@ -34,7 +34,7 @@ func span(pitch, width, rows uint64) (n uint64, ok bool) {
 // source may share a memory with the destination if no byte belongs to both. A pitch that is too small is of kind
 // ErrInvalidArgument, the other errors are those of Copy. A copy of no rows, or of no bytes in each, does
 // nothing if its beginning lies within the memory.
-func (s *Stream) Copy2D(dst, src Plane, width, rows uint64) error {
+func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	const op = "copy rows"
 	st := s.s
 	if err := st.begin(op); err != nil {
@@ -45,7 +45,7 @@ func (s *Stream) Copy2D(dst, src Plane, width, rows uint64) error {
 	return err
 }
 
-func (st *streamState) copy2D(op string, dst, src Plane, width, rows uint64) error {
+func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) error {
 	if err := st.use(op, dst.Mem); err != nil {
 		return err
 	}
@@ -55,9 +55,9 @@ func (st *streamState) copy2D(op string, dst, src Plane, width, rows uint64) err
 	}
 	defer src.Mem.s.leave()
 	switch {
-	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.LinkCopy):
+	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.PeerCopy):
 		return st.foreign(op, dst.Mem)
-	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.LinkCopy):
+	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.PeerCopy):
 		return st.foreign(op, src.Mem)
 	}
 	if err := dst.check(op, width, rows); err != nil {
@@ -76,25 +76,25 @@ func (st *streamState) copy2D(op string, dst, src Plane, width, rows uint64) err
 	dst.Mem.s.note(st)
 	src.Mem.s.note(st)
 	return st.rows(driver.Rect{
-		Dst: driver.Plane{Mem: dst.Mem.s.drv, Off: dst.Off, Pitch: dst.Pitch},
-		Src: driver.Plane{Mem: src.Mem.s.drv, Off: src.Off, Pitch: src.Pitch}, Width: width, Rows: rows,
+		Dst: driver.Pitched{Mem: dst.Mem.s.drv, Off: dst.Off, Pitch: dst.Pitch},
+		Src: driver.Pitched{Mem: src.Mem.s.drv, Off: src.Off, Pitch: src.Pitch}, Width: width, Rows: rows,
 	})
 }
 
 // CopyIn2D copies rows of width bytes from src, where they begin pitch bytes apart. It is CopyIn for
 // each of them, under the rules of Copy2D; src holds at least all rows, else the error is of kind
 // ErrOutOfRange.
-func (s *Stream) CopyIn2D(dst Plane, src []byte, pitch, width, rows uint64) error {
+func (s *Stream) CopyIn2D(dst Pitched, src []byte, pitch, width, rows uint64) error {
 	return s.copyHost2D("copy rows in", dst, src, pitch, width, rows, true)
 }
 
 // CopyOut2D copies rows of width bytes to dst, where they begin pitch bytes apart, as CopyIn2D does the
 // other way round. What lies between the rows of dst stays as it is.
-func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Plane, width, rows uint64) error {
+func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Pitched, width, rows uint64) error {
 	return s.copyHost2D("copy rows out", src, dst, pitch, width, rows, false)
 }
 
-func (s *Stream) copyHost2D(op string, m Plane, b []byte, pitch, width, rows uint64, in bool) error {
+func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows uint64, in bool) error {
 	st := s.s
 	if err := st.begin(op); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (s *Stream) copyHost2D(op string, m Plane, b []byte, pitch, width, rows uin
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, n)
 	defer st.held.add(st, p, n) // not before: others who find the stream idle forget what is held
-	there, here := driver.Plane{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Plane{Host: p, Pitch: pitch}
+	there, here := driver.Pitched{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Pitched{Host: p, Pitch: pitch}
 	if in {
 		return st.rows(driver.Rect{Dst: there, Src: here, Width: width, Rows: rows})
 	}
@@ -131,7 +131,7 @@ func (s *Stream) copyHost2D(op string, m Plane, b []byte, pitch, width, rows uin
 }
 
 // check reports what is wrong with a plane of the stream's.
-func (p *Plane) check(op string, width, rows uint64) error {
+func (p *Pitched) check(op string, width, rows uint64) error {
 	m := p.Mem.s
 	n, ok := span(p.Pitch, width, rows)
 	switch {
@@ -145,7 +145,7 @@ func (p *Plane) check(op string, width, rows uint64) error {
 
 // meet reports whether two planes of one memory share a byte, or may: those whose pitches differ are not
 // looked at row by row.
-func meet(a, b Plane, width, rows uint64) bool {
+func meet(a, b Pitched, width, rows uint64) bool {
 	if a.Off > b.Off {
 		a, b = b, a
 	}

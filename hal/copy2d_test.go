@@ -16,9 +16,9 @@ func TestCopiesOfRowsDoNotAllocate(t *testing.T) {
 	s, m := newStream(t, d), newMemory(t, d, 8192)
 	b := make([]byte, 4096)
 	for what, call := range map[string]func() error{
-		"across": func() error { return s.Copy2D(m.Plane(0, 64), m.Plane(4096, 32), 16, 32) },
-		"in":     func() error { return s.CopyIn2D(m.Plane(0, 64), b, 32, 16, 32) },
-		"out":    func() error { return s.CopyOut2D(b, 32, m.Plane(0, 64), 16, 32) },
+		"across": func() error { return s.Copy2D(m.Pitched(0, 64), m.Pitched(4096, 32), 16, 32) },
+		"in":     func() error { return s.CopyIn2D(m.Pitched(0, 64), b, 32, 16, 32) },
+		"out":    func() error { return s.CopyOut2D(b, 32, m.Pitched(0, 64), 16, 32) },
 	} {
 		require.NoError(t, call())
 		require.Zero(t, testing.AllocsPerRun(100, func() { _ = call() }), what)
@@ -46,7 +46,7 @@ func TestPlanesOfOneMemoryMeet(t *testing.T) {
 			for at := range bytesOf(dst) {
 				shared = shared || bytesOf(src)[at]
 			}
-			err := s.Copy2D(m.Plane(uint64(dst), pitch), m.Plane(uint64(src), pitch), width, rows)
+			err := s.Copy2D(m.Pitched(uint64(dst), pitch), m.Pitched(uint64(src), pitch), width, rows)
 			if shared {
 				require.ErrorIs(t, err, hal.ErrOverlap, "from %d to %d", src, dst)
 			} else {
@@ -62,8 +62,8 @@ func BenchmarkCopy2D(b *testing.B) {
 	require.NoError(b, err)
 	for _, info := range infos {
 		for _, c := range []struct{ width, rows uint64 }{{64, 64}, {1024, 256}} {
-			b.Run(fmt.Sprintf("%s/%dx%d", hal.Name(info), c.width, c.rows), func(b *testing.B) {
-				d, err := hal.Open(ctx, hal.Name(info))
+			b.Run(fmt.Sprintf("%s/%dx%d", info.Name(), c.width, c.rows), func(b *testing.B) {
+				d, err := hal.Open(ctx, info.Name())
 				require.NoError(b, err)
 				defer d.Close()
 				s, err := d.NewStream(hal.StreamOptions{})
@@ -76,7 +76,7 @@ func BenchmarkCopy2D(b *testing.B) {
 				var one, each time.Duration
 				for b.Loop() {
 					start := time.Now()
-					_ = s.Copy2D(m.Plane(0, 2*c.width), m.Plane(half, 2*c.width), c.width, c.rows)
+					_ = s.Copy2D(m.Pitched(0, 2*c.width), m.Pitched(half, 2*c.width), c.width, c.rows)
 					_ = s.Sync(ctx)
 					middle := time.Now()
 					for i := range c.rows {

@@ -32,7 +32,7 @@ func TestCopyStreamsAreTheDevicesOwn(t *testing.T) {
 	require.NoError(t, err)
 	got := make([]byte, 4)
 	require.NoError(t, in.CopyIn(m.All(), []byte{1, 2, 3, 4}))
-	require.NoError(t, out.Follow(in))
+	require.NoError(t, out.WaitStream(in))
 	require.NoError(t, out.CopyOut(got, m.All()))
 	require.NoError(t, out.Sync(ctx))
 	require.Equal(t, []byte{1, 2, 3, 4}, got)
@@ -45,7 +45,7 @@ func TestCopyStreamsAreTheDevicesOwn(t *testing.T) {
 }
 
 // A channel that is closed when a stream has come so far.
-func ExampleStream_Call() {
+func ExampleStream_OnDone() {
 	dev, err := hal.Open(context.Background(), "host:0")
 	if err != nil {
 		log.Fatal(err)
@@ -66,7 +66,7 @@ func ExampleStream_Call() {
 		log.Fatal(err)
 	}
 	done := make(chan struct{})
-	if err := stream.Call(func() { close(done) }); err != nil {
+	if err := stream.OnDone(func() { close(done) }); err != nil {
 		log.Fatal(err)
 	}
 	select {

@@ -242,12 +242,12 @@ func closeBlocks(blocks []*block) {
 // allocate takes memory that is page-locked for the devices that gain by it, where they give it.
 func (b *block) allocate(dst, src *Stream, n uint64) {
 	in, out := gainsByLock(b.dst), gainsByLock(b.src)
-	b.ordered.in = b.dst.info.Caps.Has(CapPageableOrder)
-	b.ordered.out = b.src.info.Caps.Has(CapPageableOrder)
+	b.ordered.in = b.dst.info.Caps.Has(CapOrderedPageable)
+	b.ordered.out = b.src.info.Caps.Has(CapOrderedPageable)
 	b.keep = true
 	// Streams that wait for each other's events belong to one driver, which knows its page-locked memory on
 	// every device.
-	one := b.dst.links(b.src, driver.LinkWait)
+	one := b.dst.links(b.src, driver.PeerWait)
 	switch {
 	case in && out && !one && b.register(dst, src, n):
 		b.ordered.in, b.ordered.out = true, true
@@ -268,7 +268,7 @@ func (b *block) allocate(dst, src *Stream, n uint64) {
 
 // gainsByLock reports whether page-locked memory makes copies faster, or keeps them in order.
 func gainsByLock(s *deviceState) bool {
-	return !s.info.Caps.Has(CapPageableOrder) || !s.info.Unified && s.info.PCI.Known
+	return !s.info.Caps.Has(CapOrderedPageable) || !s.info.SharesHostMemory && s.info.PCI.Known
 }
 
 // register page-locks memory of the Go heap for both devices.

@@ -77,7 +77,7 @@ func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
 		s.info.Backend = b.Name()
 	}
 	s.frees = frees.of(s.info.Backend)
-	if w, ok := drv.(driver.FreeWaiter); ok && w.FreeWaits() {
+	if w, ok := drv.(driver.FreeBlocker); ok && w.FreeMayBlock() {
 		s.closeWaits.Store(true)
 	}
 	s.none.L = &s.mu
@@ -119,13 +119,13 @@ func (d *Device) Common() *Device { return d.s.common }
 func (d *Device) Info() Info { return d.s.info }
 
 // Name is the name that opens the device again: "host:0".
-func (d *Device) Name() string { return Name(d.s.info) }
+func (d *Device) Name() string { return d.s.info.Name() }
 
 // Caps are the device's capabilities.
 func (d *Device) Caps() Caps { return d.s.info.Caps }
 
-// Unified reports whether the device works on host memory in place.
-func (d *Device) Unified() bool { return d.s.info.Unified }
+// SharesHostMemory reports whether the device works on host memory in place.
+func (d *Device) SharesHostMemory() bool { return d.s.info.SharesHostMemory }
 
 // MemInfo returns the free and total memory of the device in bytes. It is of kind
 // ErrUnsupported where the platform cannot tell. Other processes change the
@@ -161,9 +161,9 @@ func (d *Device) Usage() Usage {
 	return u
 }
 
-// Reaches reports whether a stream of d can copy to and from memory of other directly.
-func (d *Device) Reaches(other *Device) bool {
-	return d == other || other != nil && d.s.links(other.s, driver.LinkCopy)
+// CanAccessPeer reports whether a stream of d can copy to and from memory of other directly.
+func (d *Device) CanAccessPeer(other *Device) bool {
+	return d == other || other != nil && d.s.links(other.s, driver.PeerCopy)
 }
 
 // Alloc returns size bytes of the given kind, aligned to align bytes (a power of two;
@@ -442,12 +442,12 @@ func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string,
 	return e
 }
 
-func (s *deviceState) links(other *deviceState, want driver.Link) bool {
+func (s *deviceState) links(other *deviceState, want driver.PeerAccess) bool {
 	if s == other {
 		return true
 	}
-	l, ok := s.drv.(driver.Linker)
-	return ok && s.info.Backend == other.info.Backend && l.Link(other.drv)&want == want
+	l, ok := s.drv.(driver.Peering)
+	return ok && s.info.Backend == other.info.Backend && l.PeerAccess(other.drv)&want == want
 }
 
 // enlist notes an open object of the handle, which has one of the vendor's, unless the handle is closed: then who closes it
@@ -577,7 +577,7 @@ func (d *Device) Value(key any, init func() any) any {
 }
 
 // Reclaim waits until everything that was closed has been given back, which it is when the work that
-// uses it has finished, or until ctx ends. It gives back what is kept for [CopyAcross] and not in use.
+// uses it has finished, or until ctx ends. It gives back what is kept for [CopyPeer] and not in use.
 func (d *Device) Reclaim(ctx context.Context) error {
 	const op = "reclaim"
 	if err := d.begin(op); err != nil {

@@ -19,18 +19,18 @@
 //
 // # What others made
 //
-// [Device.Adopt] makes a Memory of memory that another library allocated, and [Device.AdoptStream] a Stream of its
-// stream; [Device.Query] tells what a pointer is where the vendor can. Such objects are used and closed like any
+// [Device.Import] makes a Memory of memory that another library allocated, and [Device.ImportStream] a Stream of its
+// stream; [Device.PointerInfo] tells what a pointer is where the vendor can. Such objects are used and closed like any
 // other, and the work on them is waited for; what is called in the end, in place of the vendor's release, is
 // the owner's own function, once.
 //
-// [Memory.Export] names a memory in a [Token] that another process on the same machine gives to [Device.Import]. A
-// token is bytes or text. The exporter keeps its memory open until the importers have closed theirs.
+// [Memory.IPCHandle] returns an [IPCHandle] that another process on the same machine gives to [Device.OpenIPC]. A
+// handle is bytes or text. The exporter keeps its memory open until the importers have closed theirs.
 //
 // # Order
 //
 // A stream runs its work in the order in which it was enqueued. Nothing else is
-// ordered: no stream waits for another, except through [Stream.Wait]. A stream can wait
+// ordered: no stream waits for another, except through [Stream.WaitEvent]. A stream can wait
 // for the event of any device of any backend.
 //
 // No method blocks unless its documentation says so: [Stream.Sync], [Event.Sync],

@@ -27,7 +27,7 @@ var (
 	ErrNotReady        = driver.ErrNotReady        // not finished yet; a context may have ended
 	ErrWrongDevice     = driver.ErrWrongDevice     // belongs to a device that cannot be reached
 	ErrDeviceLost      = driver.ErrDeviceLost      // the device stopped working for this process
-	ErrInternal        = driver.ErrInternal        // the vendor's driver reported something unforeseen
+	ErrDriver          = driver.ErrDriver          // the vendor's driver reported something unforeseen
 )
 
 // Errorf returns an error of one of the kinds that belongs to no device, for packages that check what their callers pass on to

@@ -99,7 +99,7 @@ func (s *Stream) Record(e *Event) error {
 	defer e.s.mu.Unlock()
 	es := e.s
 	if es.dev != st.dev {
-		return st.dev.failure(op, ErrWrongDevice, "an event of %s", Name(es.dev.info))
+		return st.dev.failure(op, ErrWrongDevice, "an event of %s", es.dev.info.Name())
 	}
 	old := es.mark
 	if old.users.Load() == 1 {
@@ -114,9 +114,9 @@ func (s *Stream) Record(e *Event) error {
 	return nil
 }
 
-// Wait makes later work of the stream wait for what e stands for now. e may belong to any device of any backend; waiting for an
+// WaitEvent makes later work of the stream wait for what e stands for now. e may belong to any device of any backend; waiting for an
 // event that was never recorded, or that was recorded on the stream itself, does nothing. It blocks where [Stream.WaitMark] does.
-func (s *Stream) Wait(e *Event) error {
+func (s *Stream) WaitEvent(e *Event) error {
 	const op = "wait"
 	m, err := e.recorded(op)
 	switch {
@@ -133,9 +133,9 @@ func (s *Stream) Wait(e *Event) error {
 	return s.WaitMark(m)
 }
 
-// Query reports whether the work has finished, and its error if it failed. An event that was
+// Done reports whether the work has finished, and its error if it failed. An event that was
 // never recorded is done.
-func (e *Event) Query() (bool, error) {
+func (e *Event) Done() (bool, error) {
 	m, err := e.recorded("query")
 	if m == nil {
 		return err == nil, err
@@ -178,8 +178,8 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	}
 	dev := e.s.dev
 	switch {
-	case !dev.links(since.s.dev, driver.LinkWait):
-		return 0, dev.failure(op, ErrWrongDevice, "an event of %s", Name(since.s.dev.info))
+	case !dev.links(since.s.dev, driver.PeerWait):
+		return 0, dev.failure(op, ErrWrongDevice, "an event of %s", since.s.dev.info.Name())
 	case !e.s.opts.Timing || !since.s.opts.Timing:
 		return 0, dev.failure(op, ErrInvalidArgument, "the events were not made with Timing")
 	case to == nil || from == nil:

@@ -61,7 +61,7 @@ func ExampleStream_Gate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	done, _ := stream.Query()
+	done, _ := stream.Done()
 	fmt.Println("shut, done:", done)
 	if err := gate.Open(); err != nil {
 		log.Fatal(err)
@@ -69,7 +69,7 @@ func ExampleStream_Gate() {
 	if err := stream.Sync(ctx); err != nil {
 		log.Fatal(err)
 	}
-	done, _ = stream.Query()
+	done, _ = stream.Done()
 	fmt.Println("open, done:", done)
 	// Output:
 	// shut, done: false

@@ -20,7 +20,7 @@ type exposure struct {
 	mem        *memoryState
 	rank       uint64      // random
 	over       atomic.Bool // the memory is hidden again
-	crossed    atomic.Bool // it overlaps, or did, another: a program may adopt memory twice
+	crossed    atomic.Bool // it overlaps, or did, another: a program may import memory twice
 }
 
 // has reports whether all of [start, end) is the exposed memory's, and nobody else's.

@@ -141,7 +141,7 @@ func TestGateDuringFreeThatWaits(t *testing.T) {
 	require.NoError(t, u.Fill(large[1].All(), hal.Zero))
 	require.NoError(t, u.Fill(mems[1].All(), hal.Zero))
 	require.NoError(t, slow.Close())
-	require.NoError(t, s.Follow(slow)) // by a gate that the library opens when slow is done
+	require.NoError(t, s.WaitStream(slow)) // by a gate that the library opens when slow is done
 	freed := make(chan error, 1)
 	go func() { freed <- mems[0].Close() }()
 	<-started
@@ -176,12 +176,12 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	require.NoError(t, err)
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, m.KeepFor(nil), hal.ErrInvalidArgument)
+	require.ErrorIs(t, m.KeepUntil(nil), hal.ErrInvalidArgument)
 
 	before, err := s.Mark()
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(ctx))
-	require.NoError(t, m.KeepFor(before))
+	require.NoError(t, m.KeepUntil(before))
 	before.Release()
 	require.Zero(t, d.Usage().Pending, "for work that has finished")
 
@@ -190,13 +190,13 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	for range 3 {
 		mark, err := s.Mark()
 		require.NoError(t, err)
-		require.NoError(t, m.KeepFor(mark))
+		require.NoError(t, m.KeepUntil(mark))
 		mark.Release()
 	}
 	require.NoError(t, m.Close())
 	late, err := s.Mark()
 	require.NoError(t, err)
-	require.ErrorIs(t, m.KeepFor(late), hal.ErrClosed)
+	require.ErrorIs(t, m.KeepUntil(late), hal.ErrClosed)
 	late.Release()
 	require.EqualValues(t, 64, d.Usage().Held)
 	next, err := d.Alloc(hal.KindDevice, 32, 0)
@@ -227,7 +227,7 @@ func TestCloseThen(t *testing.T) {
 
 	var gone []string
 	bytes := make([]byte, 64)
-	busy, err := d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, bytes), Size: 64,
+	busy, err := d.Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: pintest.Slice(t, bytes), Size: 64,
 		Release: func() { gone = append(gone, "released") }})
 	require.NoError(t, err)
 	g, err := s.Gate()

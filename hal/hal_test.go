@@ -54,21 +54,21 @@ func TestDevicesFollowTheSelection(t *testing.T) {
 		infos, err := hal.Devices(ctx)
 		require.NoError(t, err)
 		for _, i := range infos {
-			out = append(out, hal.Name(i))
+			out = append(out, i.Name())
 		}
 		return out
 	}
-	t.Setenv(hal.DevicesVariable, "")
+	t.Setenv(hal.EnvDevices, "")
 	assert.Subset(t, names(), []string{"host:0", "host:1", "host:2"})
-	t.Setenv(hal.DevicesVariable, "host:2, host:0,host:2")
+	t.Setenv(hal.EnvDevices, "host:2, host:0,host:2")
 	assert.Equal(t, []string{"host:2", "host:0"}, names())
-	t.Setenv(hal.DevicesVariable, "host")
+	t.Setenv(hal.EnvDevices, "host")
 	assert.Equal(t, []string{"host:0", "host:1", "host:2"}, names())
 	for bad, kind := range map[string]error{"host:3": hal.ErrOutOfRange, "nope": hal.ErrInvalidArgument, "host:0,,": hal.ErrInvalidArgument} {
-		t.Setenv(hal.DevicesVariable, bad)
+		t.Setenv(hal.EnvDevices, bad)
 		_, err := hal.Devices(ctx)
 		require.ErrorIs(t, err, kind, bad)
-		require.ErrorContains(t, err, hal.DevicesVariable)
+		require.ErrorContains(t, err, hal.EnvDevices)
 		_, err = hal.OpenAll(ctx)
 		require.ErrorIs(t, err, kind, bad)
 	}
@@ -157,7 +157,7 @@ func TestMemoryClosedInFlightIsFreedAfterItsLastUse(t *testing.T) {
 
 func TestWaitAcrossBackendsIsBridgedByAGate(t *testing.T) {
 	a, b := openNamed(t, "one", 1, 1), openNamed(t, "two", 1, 1)
-	require.False(t, a.Reaches(b))
+	require.False(t, a.CanAccessPeer(b))
 	sa, sb := newStream(t, a), newStream(t, b)
 	m := newMemory(t, b, 64)
 	e, err := a.NewEvent(hal.EventOptions{})
@@ -166,18 +166,18 @@ func TestWaitAcrossBackendsIsBridgedByAGate(t *testing.T) {
 	first, err := sa.Gate()
 	require.NoError(t, err)
 	require.NoError(t, sa.Record(e))
-	require.NoError(t, sb.Wait(e))
+	require.NoError(t, sb.WaitEvent(e))
 	require.NoError(t, sb.Fill(m.All(), hal.Pattern8(1)))
 	// Recording again must not change what sb waits for.
 	second, err := sa.Gate()
 	require.NoError(t, err)
 	require.NoError(t, sa.Record(e))
-	done, err := sb.Query()
+	done, err := sb.Done()
 	require.NoError(t, err)
 	require.False(t, done, "the stream went ahead of the event")
 	require.NoError(t, first.Open())
 	require.NoError(t, sb.Sync(ctx))
-	done, err = e.Query()
+	done, err = e.Done()
 	require.NoError(t, err)
 	require.False(t, done, "the second record is still behind its gate")
 	require.NoError(t, second.Open())
@@ -196,16 +196,16 @@ func TestCopyAcrossBackendsInPieces(t *testing.T) {
 		g, err := sa.Gate()
 		require.NoError(t, err)
 		require.NoError(t, sa.CopyIn(ma.All(), want))
-		require.NoError(t, hal.CopyAcross(sb, mb.All(), sa, ma.All()))
+		require.NoError(t, hal.CopyPeer(sb, mb.All(), sa, ma.All()))
 		got := make([]byte, n)
 		require.NoError(t, sb.CopyOut(got, mb.All()))
 		require.NoError(t, g.Open())
 		require.NoError(t, sb.Sync(ctx))
 		require.True(t, bytes.Equal(want, got))
 		require.ErrorIs(t, sb.Copy(mb.All(), ma.All()), hal.ErrWrongDevice)
-		require.ErrorIs(t, hal.CopyAcross(sb, mb.All(), sa, ma.Region(0, n-1)), hal.ErrInvalidArgument)
-		require.ErrorIs(t, hal.CopyAcross(sb, mb.Region(1, n), sa, ma.All()), hal.ErrOutOfRange)
-		require.ErrorIs(t, hal.CopyAcross(sa, mb.All(), sb, ma.All()), hal.ErrWrongDevice)
+		require.ErrorIs(t, hal.CopyPeer(sb, mb.All(), sa, ma.Region(0, n-1)), hal.ErrInvalidArgument)
+		require.ErrorIs(t, hal.CopyPeer(sb, mb.Region(1, n), sa, ma.All()), hal.ErrOutOfRange)
+		require.ErrorIs(t, hal.CopyPeer(sa, mb.All(), sb, ma.All()), hal.ErrWrongDevice)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestRegionsAreCheckedInOrder(t *testing.T) {
 		"pattern width":            {s.Fill(m.All(), hal.Pattern{Width: 3}), hal.ErrInvalidArgument},
 		"nil slice for some bytes": {s.CopyIn(m.Region(0, 4), nil), hal.ErrInvalidArgument},
 		"nil slice for none":       {s.CopyIn(m.Region(0, 0), nil), nil},
-		"nil event":                {s.Wait(nil), hal.ErrInvalidArgument},
+		"nil event":                {s.WaitEvent(nil), hal.ErrInvalidArgument},
 	} {
 		if c.kind == nil {
 			require.NoError(t, c.err, name)
@@ -285,7 +285,7 @@ func TestMarksAreUsedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, done)
 	require.NoError(t, other.WaitMark(m))
-	done, err = other.Query()
+	done, err = other.Done()
 	require.NoError(t, err)
 	require.False(t, done)
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)

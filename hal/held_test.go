@@ -29,7 +29,7 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 		var g *hal.Gate
 		// The copy itself is left out: the host backend would hold the memory, as a vendor's does not.
 		b.Copy = func() {
-			done, err := s.Query() // whoever learns this forgets what was held for copies before
+			done, err := s.Done() // whoever learns this forgets what was held for copies before
 			require.NoError(t, err)
 			require.True(t, done)
 			g, err = s.Gate()

@@ -26,27 +26,27 @@ const (
 
 // The capabilities; see package driver for what each one promises.
 const (
-	CapAsyncCopy    = driver.CapAsyncCopy
-	CapTiming       = driver.CapTiming
-	CapGate         = driver.CapGate
-	CapHostCallback = driver.CapHostCallback
-	CapRegister     = driver.CapRegister
-	CapPeerCopy     = driver.CapPeerCopy
-	CapStreamAlloc  = driver.CapStreamAlloc
-	CapPrefetch     = driver.CapPrefetch
-	CapMap          = driver.CapMap
-	CapIPC          = driver.CapIPC
-	CapShared       = driver.CapShared
-	CapMemInfo      = driver.CapMemInfo
-	CapPriority     = driver.CapPriority
-	CapAddress      = driver.CapAddress
-	CapConcurrent   = driver.CapConcurrent
-	CapAdopt        = driver.CapAdopt
-	CapAdoptStream  = driver.CapAdoptStream
-	CapQuery        = driver.CapQuery
-	CapCopy2D       = driver.CapCopy2D
+	CapAsyncCopy        = driver.CapAsyncCopy
+	CapTiming           = driver.CapTiming
+	CapGate             = driver.CapGate
+	CapHostCallback     = driver.CapHostCallback
+	CapRegister         = driver.CapRegister
+	CapPeerCopy         = driver.CapPeerCopy
+	CapStreamAlloc      = driver.CapStreamAlloc
+	CapPrefetch         = driver.CapPrefetch
+	CapMustMap          = driver.CapMustMap
+	CapIPC              = driver.CapIPC
+	CapShared           = driver.CapShared
+	CapMemInfo          = driver.CapMemInfo
+	CapPriority         = driver.CapPriority
+	CapAddress          = driver.CapAddress
+	CapConcurrentShared = driver.CapConcurrentShared
+	CapImport           = driver.CapImport
+	CapImportStream     = driver.CapImportStream
+	CapPointerInfo      = driver.CapPointerInfo
+	CapCopy2D           = driver.CapCopy2D
 
-	CapPageableOrder = driver.CapPageableOrder
+	CapOrderedPageable = driver.CapOrderedPageable
 )
 
 // Zero is the pattern that clears memory.

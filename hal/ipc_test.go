@@ -12,24 +12,24 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-var someToken = hal.Token{Backend: "cuda", Device: hal.UUID{1, 2, 3}, Kind: hal.KindDevice, PID: 4321, Offset: 512, Size: 1 << 40,
+var someToken = hal.IPCHandle{Backend: "cuda", Device: hal.UUID{1, 2, 3}, Kind: hal.KindDevice, PID: 4321, Offset: 512, Size: 1 << 40,
 	Handle: bytes.Repeat([]byte{0xAB}, 64)}
 
 func TestTokensSurvive(t *testing.T) {
 	long := someToken
 	long.Backend, long.Handle = strings.Repeat("x", 16), bytes.Repeat([]byte{1, 0}, 128)
-	for _, k := range []hal.Token{someToken, long, {Backend: "h", Kind: hal.KindShared, Size: 1, Handle: []byte{0}}} {
+	for _, k := range []hal.IPCHandle{someToken, long, {Backend: "h", Kind: hal.KindShared, Size: 1, Handle: []byte{0}}} {
 		raw, err := k.MarshalBinary()
 		require.NoError(t, err)
-		var back hal.Token
+		var back hal.IPCHandle
 		require.NoError(t, back.UnmarshalBinary(raw))
 		require.Equal(t, k, back)
 		raw[72]++ // the token has its own copy
 		require.Equal(t, k, back)
 
-		text, err := json.Marshal(map[string]hal.Token{"token": k})
+		text, err := json.Marshal(map[string]hal.IPCHandle{"token": k})
 		require.NoError(t, err)
-		var m map[string]hal.Token
+		var m map[string]hal.IPCHandle
 		require.NoError(t, json.Unmarshal(text, &m))
 		require.Equal(t, k, m["token"])
 
@@ -68,17 +68,17 @@ func TestChangedTokensAreRefused(t *testing.T) {
 }
 
 func TestTokensThatNobodyExported(t *testing.T) {
-	for what, change := range map[string]func(*hal.Token){
-		"no backend":        func(k *hal.Token) { k.Backend = "" },
-		"a long backend":    func(k *hal.Token) { k.Backend = strings.Repeat("x", 17) },
-		"a zero in a name":  func(k *hal.Token) { k.Backend = "cu\x00da" },
-		"no kind":           func(k *hal.Token) { k.Kind = 0 },
-		"an unknown kind":   func(k *hal.Token) { k.Kind = 4 },
-		"no bytes":          func(k *hal.Token) { k.Size = 0 },
-		"too many bytes":    func(k *hal.Token) { k.Size = 1 << 63 },
-		"past the end":      func(k *hal.Token) { k.Offset = math.MaxInt64 },
-		"no handle":         func(k *hal.Token) { k.Handle = nil },
-		"an endless handle": func(k *hal.Token) { k.Handle = make([]byte, 257) },
+	for what, change := range map[string]func(*hal.IPCHandle){
+		"no backend":        func(k *hal.IPCHandle) { k.Backend = "" },
+		"a long backend":    func(k *hal.IPCHandle) { k.Backend = strings.Repeat("x", 17) },
+		"a zero in a name":  func(k *hal.IPCHandle) { k.Backend = "cu\x00da" },
+		"no kind":           func(k *hal.IPCHandle) { k.Kind = 0 },
+		"an unknown kind":   func(k *hal.IPCHandle) { k.Kind = 4 },
+		"no bytes":          func(k *hal.IPCHandle) { k.Size = 0 },
+		"too many bytes":    func(k *hal.IPCHandle) { k.Size = 1 << 63 },
+		"past the end":      func(k *hal.IPCHandle) { k.Offset = math.MaxInt64 },
+		"no handle":         func(k *hal.IPCHandle) { k.Handle = nil },
+		"an endless handle": func(k *hal.IPCHandle) { k.Handle = make([]byte, 257) },
 	} {
 		k := someToken
 		change(&k)
@@ -96,7 +96,7 @@ func FuzzToken(f *testing.F) {
 	f.Add(raw[:60])
 	f.Add([]byte("HYIP"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		before := hal.Token{Backend: "untouched"}
+		before := hal.IPCHandle{Backend: "untouched"}
 		k := before
 		if err := k.UnmarshalBinary(b); err != nil {
 			require.ErrorIs(t, err, hal.ErrInvalidArgument)
@@ -108,7 +108,7 @@ func FuzzToken(f *testing.F) {
 		require.Equal(t, b, again, "one token has one form")
 		text, err := k.MarshalText()
 		require.NoError(t, err)
-		var back hal.Token
+		var back hal.IPCHandle
 		require.NoError(t, back.UnmarshalText(text))
 		require.Equal(t, k, back)
 	})
@@ -120,7 +120,7 @@ func FuzzTokenText(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte("halyard-ipc:"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var k hal.Token
+		var k hal.IPCHandle
 		if err := k.UnmarshalText(b); err != nil {
 			require.ErrorIs(t, err, hal.ErrInvalidArgument)
 			return

@@ -32,7 +32,7 @@ func SetLeakHandler(fn func(Leak)) (previous func(Leak)) {
 }
 
 func (s *deviceState) reportLeak(object string) {
-	ReportLeak(Leak{Object: object, Device: Name(s.info)})
+	ReportLeak(Leak{Object: object, Device: s.info.Name()})
 }
 
 // ReportLeak reports an object of another package as this one does its own, and gives nothing back.

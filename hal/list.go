@@ -14,10 +14,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// DevicesVariable is the environment variable that restricts and orders what [Devices],
+// EnvDevices is the environment variable that restricts and orders what [Devices],
 // [OpenAll] and [Default] see: names separated by commas, each a device ("cuda:1")
 // or a backend ("host", all its devices).
-const DevicesVariable = "HALYARD_DEVICES"
+const EnvDevices = "HALYARD_DEVICES"
 
 // known are the backends of this module with the build tag that links each; host needs none.
 var known = map[string]string{"cuda": "cuda", "hip": "hip", "host": "", "opencl": "opencl"}
@@ -32,7 +32,7 @@ type Report struct {
 
 // List asks every backend, linked or not, sorted by name, and never fails as a whole.
 // It honours ctx: a backend that does not answer in time is reported with an error.
-// DevicesVariable is not looked at.
+// EnvDevices is not looked at.
 func List(ctx context.Context) []Report {
 	linked := driver.Backends()
 	reports := make([]Report, len(linked))
@@ -57,14 +57,14 @@ func List(ctx context.Context) []Report {
 }
 
 // Devices lists the devices of all linked backends in the order of their names, or
-// those that DevicesVariable selects, in its order. Backends that are unavailable
+// those that EnvDevices selects, in its order. Backends that are unavailable
 // contribute nothing; [List] says why. A selection that names a device which is not
 // there is an error.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Interrupted("devices", ctx)
 	}
-	selection := os.Getenv(DevicesVariable)
+	selection := os.Getenv(EnvDevices)
 	if strings.TrimSpace(selection) == "" {
 		var all []Info
 		for _, r := range List(ctx) {
@@ -77,15 +77,15 @@ func Devices(ctx context.Context) ([]Info, error) {
 		name = strings.TrimSpace(name)
 		b, ordinal, err := resolve(name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", DevicesVariable, err)
+			return nil, fmt.Errorf("%s: %w", EnvDevices, err)
 		}
 		infos, err := devicesOf(ctx, b)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", DevicesVariable, err)
+			return nil, fmt.Errorf("%s: %w", EnvDevices, err)
 		}
 		if ordinal >= 0 {
 			if ordinal >= len(infos) {
-				return nil, fmt.Errorf("%s: %w", DevicesVariable, noSuchOrdinal(b.Name(), ordinal, len(infos)))
+				return nil, fmt.Errorf("%s: %w", EnvDevices, noSuchOrdinal(b.Name(), ordinal, len(infos)))
 			}
 			infos = infos[ordinal : ordinal+1]
 		}
@@ -98,15 +98,12 @@ func Devices(ctx context.Context) ([]Info, error) {
 	return chosen, nil
 }
 
-// Name is the name under which [Open] finds a device: "cuda:0".
-func Name(info Info) string { return info.Backend + ":" + strconv.Itoa(info.Ordinal) }
-
 // Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
 // its first device. Each call returns a handle of its own; all on one device share it, its memory, its [Device.Value] and its
 // [Usage]. A device that was lost is opened anew. The error is of kind
 // ErrInvalidArgument if no such backend is known, ErrNotBuilt if it is not linked,
 // ErrUnavailable if its driver is not there, ErrOutOfRange if the number is too large.
-// DevicesVariable does not restrict Open.
+// EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {
 		return nil, Interrupted("open "+strconv.Quote(name), ctx)
@@ -141,7 +138,7 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 	}
 	var devs []*Device
 	for _, info := range infos {
-		d, err := Open(ctx, Name(info))
+		d, err := Open(ctx, info.Name())
 		if err != nil {
 			for _, d := range devs {
 				_ = d.Close() // nothing was made on it yet
@@ -164,7 +161,7 @@ func Default(ctx context.Context) (*Device, error) {
 		return nil, Errorf("open the default device", ErrUnavailable, "no device; is package backends imported?")
 	}
 	i := slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" })
-	return Open(ctx, Name(infos[max(i, 0)]))
+	return Open(ctx, infos[max(i, 0)].Name())
 }
 
 func resolve(name string) (b driver.Backend, ordinal int, err error) {

@@ -212,7 +212,7 @@ func (m *Mark) OnDone(fn func(error)) {
 // CanDefer reports whether s.WaitMark(m) returns without waiting on the host for the marked work.
 func (s *Stream) CanDefer(m *Mark) bool {
 	st := s.s
-	return m.stream == st || m.known() || st.gates() || st.dev.links(m.dev, driver.LinkWait)
+	return m.stream == st || m.known() || st.gates() || st.dev.links(m.dev, driver.PeerWait)
 }
 
 // WaitMark makes later work of s wait for the mark. It does not block but in one case: the mark is of another backend,
@@ -233,7 +233,7 @@ func (s *Stream) WaitMark(m *Mark) error {
 		return st.dev.check(st.drv.Wait(m.drv))
 	}
 	if m.dev.asks.enter() {
-		linked := st.dev.links(m.dev, driver.LinkWait)
+		linked := st.dev.links(m.dev, driver.PeerWait)
 		var err error
 		if linked {
 			err = st.dev.check(st.drv.Wait(m.drv))

@@ -321,7 +321,7 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 		streams[i] = newStream(t, other)
 	}
 	for i := range n {
-		require.NoError(t, streams[i%len(streams)].Follow(s))
+		require.NoError(t, streams[i%len(streams)].WaitStream(s))
 	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+8)
 	var wg sync.WaitGroup
@@ -395,11 +395,11 @@ func TestEventsThatWereNeverRecordedAreNotAsked(t *testing.T) {
 	_, err = s.Mark()
 	require.ErrorIs(t, err, errRecord)
 	for _, e := range []*hal.Event{blank, failed} {
-		done, err := e.Query()
+		done, err := e.Done()
 		require.NoError(t, err)
 		require.True(t, done)
 		require.NoError(t, e.Sync(ctx))
-		require.NoError(t, s.Wait(e))
+		require.NoError(t, s.WaitEvent(e))
 	}
 	require.NoError(t, blank.Close())
 	require.NoError(t, failed.Close())
@@ -422,11 +422,11 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 	dst, src := newMemory(t, d, 64), newMemory(t, other, 64)
 	for name, wait := range map[string]func(s *hal.Stream, m *hal.Mark, e *hal.Event) error{
 		"mark":   func(_ *hal.Stream, m *hal.Mark, _ *hal.Event) error { return w.WaitMark(m) },
-		"event":  func(_ *hal.Stream, _ *hal.Mark, e *hal.Event) error { return w.Wait(e) },
-		"follow": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { return w.Follow(s) },
-		"closed": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { _ = s.Close(); return w.Follow(s) },
+		"event":  func(_ *hal.Stream, _ *hal.Mark, e *hal.Event) error { return w.WaitEvent(e) },
+		"follow": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { return w.WaitStream(s) },
+		"closed": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { _ = s.Close(); return w.WaitStream(s) },
 		"copy": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error {
-			return hal.CopyAcross(w, dst.All(), s, src.All())
+			return hal.CopyPeer(w, dst.All(), s, src.All())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ type memoryState struct {
 	kind      Kind
 	origin    origin
 	needs     bool // host access needs mapped
-	freeWaits bool // as driver.FreeWaiter says
+	freeWaits bool // as driver.FreeBlocker says
 	mapped    atomic.Bool
 	extra     *extra // nil if there is nothing
 
@@ -45,8 +45,8 @@ type origin uint8
 const (
 	allocated origin = iota // counted in the device's usage
 	registered
-	adopted
 	imported
+	shared
 )
 
 // extra is what few memories have.
@@ -72,11 +72,11 @@ func (x *extra) told() func() {
 // newMemory makes a memory of the driver's an object of the device, or gives it back if the device was closed meanwhile.
 func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, from origin, x *extra) (*Memory, error) {
 	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, origin: from, extra: x}
-	if m, ok := drv.(driver.Mapped); ok {
+	if m, ok := drv.(driver.NeedsMapper); ok {
 		s.needs = m.NeedsMap()
 	}
-	if m, ok := drv.(driver.FreeWaiter); ok {
-		if s.freeWaits = m.FreeWaits(); s.freeWaits {
+	if m, ok := drv.(driver.FreeBlocker); ok {
+		if s.freeWaits = m.FreeMayBlock(); s.freeWaits {
 			d.s.closeWaits.Store(true)
 		}
 	}
@@ -128,10 +128,10 @@ func (m *Memory) unwatch() {
 func (s *memoryState) describe() string {
 	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
 	switch s.origin {
-	case adopted:
-		return "adopted " + text
 	case imported:
 		return "imported " + text
+	case shared:
+		return "shared " + text
 	}
 	return text
 }
@@ -231,9 +231,9 @@ func (m *Memory) close(finish bool) error {
 	return nil
 }
 
-// KeepFor tells the library that the marked work, of whatever device, uses the memory, so that closing it waits for that as well.
+// KeepUntil tells the library that the marked work, of whatever device, uses the memory, so that closing it waits for that as well.
 // The caller keeps its reference to the mark.
-func (m *Memory) KeepFor(mark *Mark) error {
+func (m *Memory) KeepUntil(mark *Mark) error {
 	const op = "keep"
 	switch {
 	case mark == nil:

@@ -28,7 +28,7 @@ func FuzzDeviceNames(f *testing.F) {
 		if strings.ContainsRune(name, 0) {
 			return // no environment can hold it
 		}
-		t.Setenv(hal.DevicesVariable, name)
+		t.Setenv(hal.EnvDevices, name)
 		infos, err := hal.Devices(context.Background())
 		if err != nil && infos != nil {
 			t.Fatalf("%q: both %v and %v", name, infos, err)

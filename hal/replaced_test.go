@@ -15,7 +15,7 @@ import (
 	"github.com/go-halyard/halyard/internal/hooked"
 )
 
-// Somebody is inside Event.Query while the event is recorded anew and the last other backend's wait ends.
+// Somebody is inside Event.Done while the event is recorded anew and the last other backend's wait ends.
 func TestEventReplacedUnderQuery(t *testing.T) {
 	ctx := context.Background()
 	eb := &hooked.Backend{Backend: host.New(host.Options{Name: "ev"})}
@@ -40,10 +40,10 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	g, err := s.Gate()
 	require.NoError(t, err)
 	require.NoError(t, s.Record(e))
-	require.NoError(t, w.Wait(e)) // across backends: w is held shut until the vendor's event fires
+	require.NoError(t, w.WaitEvent(e)) // across backends: w is held shut until the vendor's event fires
 	armed.Store(true)
 	done := make(chan error, 1)
-	go func() { _, err := e.Query(); done <- err }()
+	go func() { _, err := e.Done(); done <- err }()
 	x := <-inside
 	require.NoError(t, s.Record(e)) // replaces what w waits for
 	require.NoError(t, g.Open())
@@ -80,8 +80,8 @@ func TestRefusedCopyAcrossOrders(t *testing.T) {
 	g, err := b.Gate()
 	require.NoError(t, err)
 	defer g.Open()
-	require.ErrorIs(t, hal.CopyAcross(a, m.Region(0, 128), b, m.Region(0, 128)), hal.ErrOutOfRange)
-	idle, err := a.Query()
+	require.ErrorIs(t, hal.CopyPeer(a, m.Region(0, 128), b, m.Region(0, 128)), hal.ErrOutOfRange)
+	idle, err := a.Done()
 	require.NoError(t, err)
 	require.True(t, idle, "a refused copy made the stream wait for the other")
 }

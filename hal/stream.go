@@ -26,7 +26,7 @@ type streamState struct {
 	over bridges
 	seen atomic.Pointer[exposure] // that the stream was last found to use by its bytes
 
-	outside   bool   // adopted: the program's own work may keep it busy for ever
+	outside   bool   // imported: the program's own work may keep it busy for ever
 	onRelease func() // of the program, or nil
 
 	left    latch       // closed, and no call or wait for another backend is under way
@@ -49,7 +49,7 @@ func newStream(d *Device, op string, s *streamState) (*Stream, error) {
 
 func (st *streamState) describe() string {
 	if st.outside {
-		return "adopted stream"
+		return "imported stream"
 	}
 	return "stream"
 }
@@ -68,7 +68,7 @@ func (s *Stream) Handle() uintptr {
 
 // Copy copies src to dst. They have the same length, may lie in the same memory if they do
 // not overlap, and belong to devices that the stream's device reaches
-// ([Device.Reaches]); [CopyAcross] copies across everything else.
+// ([Device.CanAccessPeer]); [CopyPeer] copies across everything else.
 func (s *Stream) Copy(dst, src Region) error {
 	const op = "copy"
 	st := s.s
@@ -90,9 +90,9 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	}
 	defer src.Mem.s.leave()
 	switch {
-	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.LinkCopy):
+	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.PeerCopy):
 		return st.foreign(op, dst.Mem)
-	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.LinkCopy):
+	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.PeerCopy):
 		return st.foreign(op, src.Mem)
 	case !dst.inside():
 		return dst.outside(op)
@@ -245,10 +245,10 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 	return nil
 }
 
-// Use tells the library that work which the program itself enqueued on the stream's handle
+// RecordUse tells the library that work which the program itself enqueued on the stream's handle
 // uses the memory, so that closing the memory waits for it. On a stream that is closed the error is of kind ErrClosed, and
 // the memory is kept for what is still under way all the same.
-func (s *Stream) Use(m *Memory) error {
+func (s *Stream) RecordUse(m *Memory) error {
 	const op = "use"
 	if m != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
 		return nil // it is known
@@ -269,8 +269,8 @@ func (s *Stream) Use(m *Memory) error {
 	return nil
 }
 
-// Query reports whether all work enqueued so far has finished, and an error found in it.
-func (s *Stream) Query() (bool, error) {
+// Done reports whether all work enqueued so far has finished, and an error found in it.
+func (s *Stream) Done() (bool, error) {
 	if err := s.s.begin("query"); err != nil {
 		return false, err
 	}
@@ -347,9 +347,9 @@ func (s *Stream) Err() error {
 	return nil
 }
 
-// Follow makes later work of s wait for the work that t has been given so far. It blocks where [Stream.WaitMark] does. t may
+// WaitStream makes later work of s wait for the work that t has been given so far. It blocks where [Stream.WaitMark] does. t may
 // belong to any device, and may be closed with work still under way, which then is what s waits for.
-func (s *Stream) Follow(t *Stream) error {
+func (s *Stream) WaitStream(t *Stream) error {
 	const op = "follow"
 	if t == nil {
 		return Errorf(op, ErrInvalidArgument, "nil stream")
@@ -388,7 +388,7 @@ func (s *Stream) Follow(t *Stream) error {
 
 // Idle is Query, and on a closed stream reports whether the work that was under way has finished.
 func (s *Stream) Idle() (bool, error) {
-	done, err := s.Query()
+	done, err := s.Done()
 	if err != nil && isKind(err, ErrClosed) {
 		return s.s.gone.Load(), nil
 	}
@@ -456,23 +456,23 @@ func (st *streamState) rawGate() (driver.Gate, error) {
 	return drv, st.dev.check(err)
 }
 
-// Call runs fn on a goroutine of its own after the work enqueued so far. Later work of
+// OnDone runs fn on a goroutine of its own after the work enqueued so far. Later work of
 // the stream does not wait for fn, which may block and may use the library. It needs
 // CapHostCallback.
-func (s *Stream) Call(fn func()) error {
+func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
 	if err := s.s.begin(op); err != nil {
 		return err
 	}
 	defer s.s.end()
-	c, ok := s.s.drv.(driver.Caller)
+	c, ok := s.s.drv.(driver.Notifier)
 	if !ok || !s.s.dev.info.Caps.Has(CapHostCallback) {
 		return s.s.dev.failure(op, ErrUnsupported, "the device does not call back")
 	}
 	if fn == nil {
 		return s.s.dev.failure(op, ErrInvalidArgument, "nil function")
 	}
-	return s.s.dev.check(c.Call(fn))
+	return s.s.dev.check(c.OnDone(fn))
 }
 
 // Prefetch moves shared memory to the stream's device, or to the host, ahead of its use. It
@@ -665,7 +665,7 @@ func (st *streamState) use(op string, m *Memory) error {
 }
 
 func (st *streamState) foreign(op string, m *Memory) error {
-	return st.dev.failure(op, ErrWrongDevice, "memory of %s", Name(m.s.dev.info))
+	return st.dev.failure(op, ErrWrongDevice, "memory of %s", m.s.dev.info.Name())
 }
 
 // holds keeps host memory reachable until the copies that use it have finished.

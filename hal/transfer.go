@@ -98,7 +98,7 @@ func (t *transfers) abandon(s *Stream) {
 		return
 	}
 	m.OnDone(func(error) {
-		_, _ = s.Query() // its error is nobody's
+		_, _ = s.Done() // its error is nobody's
 		t.idle <- s
 	})
 	m.Release()

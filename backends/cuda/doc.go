@@ -32,7 +32,7 @@
 // retains it once.
 //
 // Memory of KindHost is page-locked for all contexts and mapped. Memory of KindShared is
-// managed; on a device without CapConcurrent the host must not touch any of it while a
+// managed; on a device without CapConcurrentShared the host must not touch any of it while a
 // kernel runs. Streams are created non-blocking. An event puts the thread that waits for it
 // to sleep, unless another thread spins for the driver.
 //

@@ -17,7 +17,7 @@
 // device pointer and Stream.Handle a hipStream_t.
 //
 // Memory of KindHost is page-locked for all devices and mapped. Memory of KindShared is
-// managed; on a device without CapConcurrent the host must not touch any of it while a
+// managed; on a device without CapConcurrentShared the host must not touch any of it while a
 // kernel runs. MemInfo is a hint: some parts report more free memory than there is.
 //
 // A gate is hipStreamWaitValue32 on a word of signal memory; a device that cannot wait for one

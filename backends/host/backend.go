@@ -12,15 +12,15 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// DevicesVariable is the environment variable with the number of discrete devices of
+// EnvDevices is the environment variable with the number of discrete devices of
 // the registered backend. It is read by each call of Devices and Open.
-const DevicesVariable = "HALYARD_HOST_DEVICES"
+const EnvDevices = "HALYARD_HOST_DEVICES"
 
 // MaxDiscrete is the largest number of discrete devices: with the host and the unified
 // device there are 64 places.
 const MaxDiscrete = 62
 
-func init() { driver.Register(New(Options{Variable: DevicesVariable})) }
+func init() { driver.Register(New(Options{Variable: EnvDevices})) }
 
 // Options describe a backend. The zero value is a backend "host" with one unified device.
 type Options struct {

@@ -30,11 +30,11 @@ func TestVariableIsReadByEachCall(t *testing.T) {
 		{"", 1}, {"0", 1}, {"1", 2}, {" 3 ", 4}, {"62", 63},
 		{"63", 0}, {"-1", 0}, {"two", 0}, {"1.5", 0}, {"99999999999999999999", 0},
 	} {
-		t.Setenv(host.DevicesVariable, row.value)
+		t.Setenv(host.EnvDevices, row.value)
 		infos, err := b.Devices(context.Background())
 		if row.devices == 0 {
 			e := wantKind(t, err, driver.ErrInvalidArgument)
-			if !strings.Contains(e.Detail, host.DevicesVariable) {
+			if !strings.Contains(e.Detail, host.EnvDevices) {
 				t.Errorf("%q: %v does not name the variable", row.value, err)
 			}
 			_, err = b.Open(context.Background(), 0)
@@ -84,14 +84,14 @@ func TestInfo(t *testing.T) {
 	for i, info := range infos {
 		want(t, "backend", info.Backend, "second")
 		want(t, "ordinal", info.Ordinal, i)
-		want(t, "unified", info.Unified, i == 0)
+		want(t, "unified", info.SharesHostMemory, i == 0)
 		want(t, "simulated", info.Simulated, i > 0)
 		want(t, "largest allocation", info.MaxAlloc, 1<<19)
 		if i > 0 {
 			want(t, "total memory", info.TotalMemory, 1<<20)
-			want(t, "simulated in the name", strings.Contains(info.Name, "simulated"), true)
+			want(t, "simulated in the name", strings.Contains(info.Model, "simulated"), true)
 		}
-		if info.Name == "" || info.Driver == "" || info.UUID == (driver.UUID{}) || seen[info.UUID] ||
+		if info.Model == "" || info.Driver == "" || info.UUID == (driver.UUID{}) || seen[info.UUID] ||
 			info.TotalMemory == 0 || info.Alignment < 64 || info.MaxAlign < 4096 {
 			t.Errorf("incomplete: %+v", info)
 		}
@@ -113,30 +113,30 @@ func TestCapsAndInterfaces(t *testing.T) {
 		is(driver.CapTiming, ok)
 		_, ok = s.(driver.Gater)
 		is(driver.CapGate, ok)
-		_, ok = s.(driver.Caller)
+		_, ok = s.(driver.Notifier)
 		is(driver.CapHostCallback, ok)
 		_, ok = d.(driver.Registerer)
 		is(driver.CapRegister, ok)
-		_, ok = d.(driver.Linker)
+		_, ok = d.(driver.Peering)
 		is(driver.CapPeerCopy, ok)
 		_, ok = s.(driver.StreamAllocator)
 		is(driver.CapStreamAlloc, ok)
 		_, ok = s.(driver.Prefetcher)
 		is(driver.CapPrefetch, ok)
 		_, ok = s.(driver.Mapper)
-		is(driver.CapMap, ok)
-		_, ok = m.(driver.Mapped)
-		is(driver.CapMap, ok)
-		_, ok = d.(driver.Sharer)
+		is(driver.CapMustMap, ok)
+		_, ok = m.(driver.NeedsMapper)
+		is(driver.CapMustMap, ok)
+		_, ok = d.(driver.IPCSharer)
 		is(driver.CapIPC, ok)
-		_, ok = d.(driver.Adopter)
-		is(driver.CapAdopt, ok)
-		_, ok = d.(driver.StreamAdopter)
-		is(driver.CapAdoptStream, ok)
+		_, ok = d.(driver.Importer)
+		is(driver.CapImport, ok)
+		_, ok = d.(driver.StreamImporter)
+		is(driver.CapImportStream, ok)
 		_, ok = s.(driver.Copier2D)
 		is(driver.CapCopy2D, ok)
-		_, ok = d.(driver.Querier)
-		is(driver.CapQuery, ok)
+		_, ok = d.(driver.PointerQuerier)
+		is(driver.CapPointerInfo, ok)
 		_, _, err := d.MemInfo()
 		is(driver.CapMemInfo, err == nil)
 		is(driver.CapPriority, d.Info().LowPriority != d.Info().HighPriority)

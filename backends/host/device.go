@@ -39,9 +39,9 @@ type device struct {
 
 var (
 	_ driver.Device     = (*device)(nil)
-	_ driver.Linker     = (*device)(nil)
+	_ driver.Peering    = (*device)(nil)
 	_ driver.Registerer = (*device)(nil)
-	_ driver.Adopter    = (*device)(nil)
+	_ driver.Importer   = (*device)(nil)
 )
 
 // Info implements driver.Device.
@@ -69,10 +69,10 @@ func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &event{dev: d, timing: o.Timing}, nil
 }
 
-// Link implements driver.Linker: all memory of this package is memory of one process.
-func (d *device) Link(other driver.Device) driver.Link {
+// PeerAccess implements driver.Peering: all memory of this package is memory of one process.
+func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	if _, ok := other.(*device); ok {
-		return driver.LinkWait | driver.LinkCopy
+		return driver.PeerWait | driver.PeerCopy
 	}
 	return 0
 }

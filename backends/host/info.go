@@ -16,27 +16,27 @@ const (
 
 const caps = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 	driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapShared |
-	driver.CapAddress | driver.CapConcurrent | driver.CapPageableOrder | driver.CapAdopt | driver.CapCopy2D
+	driver.CapAddress | driver.CapConcurrentShared | driver.CapOrderedPageable | driver.CapImport | driver.CapCopy2D
 
 // info describes one device.
 func (b *Backend) info(ordinal int) driver.Info {
 	total := platform().total
 	info := driver.Info{
-		Backend:     b.opts.Name,
-		Ordinal:     ordinal,
-		Name:        fmt.Sprintf("%s, %d processors", platform().processor, runtime.NumCPU()),
-		Vendor:      "Halyard",
-		Driver:      fmt.Sprintf("host backend, %s %s/%s, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, platform().locking),
-		UUID:        uuid(b.opts.Name, ordinal),
-		TotalMemory: total,
-		Alignment:   defaultAlign,
-		MaxAlign:    maxAlign,
-		Unified:     ordinal == 0,
-		Simulated:   ordinal != 0,
-		Caps:        caps,
+		Backend:          b.opts.Name,
+		Ordinal:          ordinal,
+		Model:            fmt.Sprintf("%s, %d processors", platform().processor, runtime.NumCPU()),
+		Vendor:           "Halyard",
+		Driver:           fmt.Sprintf("host backend, %s %s/%s, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, platform().locking),
+		UUID:             uuid(b.opts.Name, ordinal),
+		TotalMemory:      total,
+		Alignment:        defaultAlign,
+		MaxAlign:         maxAlign,
+		SharesHostMemory: ordinal == 0,
+		Simulated:        ordinal != 0,
+		Caps:             caps,
 	}
 	if ordinal > 0 {
-		info.Name = fmt.Sprintf("simulated discrete device %d", ordinal)
+		info.Model = fmt.Sprintf("simulated discrete device %d", ordinal)
 		if b.opts.MemoryLimit > 0 {
 			info.TotalMemory = min(total, b.opts.MemoryLimit)
 		}

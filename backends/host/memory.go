@@ -23,7 +23,7 @@ const (
 	poisonEnd   = 1 << 20 // bytes
 )
 
-// memory is one allocation, or registered or adopted memory of the program.
+// memory is one allocation, or registered or imported memory of the program.
 type memory struct {
 	dev     *device
 	kind    driver.Kind
@@ -35,7 +35,7 @@ type memory struct {
 	heap       []byte // keeps base alive, for memory of the Go heap
 	mapping    []byte // what to give back to the system
 	registered bool
-	adopted    bool // the program's own, and left to it
+	imported   bool // the program's own, and left to it
 }
 
 var _ driver.Memory = (*memory)(nil)
@@ -63,7 +63,7 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	case size > d.info.MaxAlloc:
 		return nil, d.shortage(op, kind, size, nil, "more than the largest allocation, %d bytes", d.info.MaxAlloc)
 	}
-	m := &memory{dev: d, kind: kind, size: size, visible: d.info.Unified || kind != driver.KindDevice}
+	m := &memory{dev: d, kind: kind, size: size, visible: d.info.SharesHostMemory || kind != driver.KindDevice}
 	if m.counted() && !d.hardware.take(size) {
 		return nil, d.shortage(op, kind, size, nil, "the device has no more")
 	}
@@ -79,7 +79,7 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 }
 
 // counted reports whether m is device memory, which the device may have a limit for.
-func (m *memory) counted() bool { return m.kind != driver.KindHost && !m.registered && !m.adopted }
+func (m *memory) counted() bool { return m.kind != driver.KindHost && !m.registered && !m.imported }
 
 // obtain gives m its bytes.
 func (m *memory) obtain(op string, align uint64) error {
@@ -123,7 +123,7 @@ func padding(p unsafe.Pointer, align uint64) uint64 { return -uint64(uintptr(p))
 
 // spoil fills fresh memory with what nobody takes for zeros.
 func (m *memory) spoil() {
-	if m.size <= poisonWhole || !m.dev.info.Unified {
+	if m.size <= poisonWhole || !m.dev.info.SharesHostMemory {
 		memcopy.Fill(m.base, m.size, poison, 1)
 		return
 	}
@@ -151,7 +151,7 @@ func (m *memory) PageLocked() bool { return m.locked }
 
 // Free implements driver.Memory.
 func (m *memory) Free() error {
-	if m.adopted {
+	if m.imported {
 		m.base = nil
 		return nil
 	}
@@ -174,7 +174,7 @@ func (m *memory) Free() error {
 	}
 	if err := unmapPages(mapping); err != nil {
 		return &driver.Error{Op: "free", Backend: m.dev.info.Backend, Device: m.dev.info.Ordinal,
-			Kind: driver.ErrInternal, Detail: "the system did not take pages back", Vendor: vendorOf(err), Err: err}
+			Kind: driver.ErrDriver, Detail: "the system did not take pages back", Vendor: vendorOf(err), Err: err}
 	}
 	return nil
 }

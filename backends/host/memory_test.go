@@ -255,7 +255,7 @@ func TestPeerCopy(t *testing.T) {
 	}
 	for i, from := range devices {
 		for j, to := range devices {
-			want(t, "link", from.(driver.Linker).Link(to), driver.LinkWait|driver.LinkCopy)
+			want(t, "link", from.(driver.Peering).PeerAccess(to), driver.PeerWait|driver.PeerCopy)
 			for _, size := range []uint64{9, 100 << 10, 3<<20 + 1} {
 				src, dst := alloc(t, from, driver.KindDevice, size), alloc(t, to, driver.KindDevice, size)
 				data := put(t, from, src, byte(10*i+j))
@@ -267,5 +267,5 @@ func TestPeerCopy(t *testing.T) {
 		}
 	}
 	var none driver.Device
-	want(t, "link to nothing", devices[0].(driver.Linker).Link(none), 0)
+	want(t, "link to nothing", devices[0].(driver.Peering).PeerAccess(none), 0)
 }

@@ -44,7 +44,7 @@ func (w *rows) copy() {
 }
 
 // origin is where the first row begins.
-func (s *stream) origin(op string, p *driver.Plane) (unsafe.Pointer, error) {
+func (s *stream) origin(op string, p *driver.Pitched) (unsafe.Pointer, error) {
 	if p.Mem == nil {
 		return p.Host, nil
 	}

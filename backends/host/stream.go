@@ -43,7 +43,7 @@ type waiter struct {
 var (
 	_ driver.Stream          = (*stream)(nil)
 	_ driver.Gater           = (*stream)(nil)
-	_ driver.Caller          = (*stream)(nil)
+	_ driver.Notifier        = (*stream)(nil)
 	_ driver.StreamAllocator = (*stream)(nil)
 	_ driver.Copier2D        = (*stream)(nil)
 )
@@ -293,8 +293,8 @@ func (s *stream) takeFault() error {
 	return err
 }
 
-// Call implements driver.Caller.
-func (s *stream) Call(fn func()) error {
+// OnDone implements driver.Caller.
+func (s *stream) OnDone(fn func()) error {
 	if fn == nil {
 		return s.dev.failure("call", driver.ErrInvalidArgument, "nil function")
 	}

@@ -186,7 +186,7 @@ func TestCall(t *testing.T) {
 	openGate := shut(t, s)
 	called, release := make(chan bool), make(chan struct{})
 	returned := make(chan struct{})
-	check(t, s.(driver.Caller).Call(func() {
+	check(t, s.(driver.Notifier).OnDone(func() {
 		defer close(returned)
 		done, err := s.Query() // may call the backend
 		called <- done && err == nil
@@ -203,9 +203,9 @@ func TestCall(t *testing.T) {
 	close(release)
 	<-returned
 
-	check(t, s.(driver.Caller).Call(func() { called <- true }))
+	check(t, s.(driver.Notifier).OnDone(func() { called <- true }))
 	want(t, "called on an idle stream", <-called, true)
-	wantKind(t, s.(driver.Caller).Call(nil), driver.ErrInvalidArgument)
+	wantKind(t, s.(driver.Notifier).OnDone(nil), driver.ErrInvalidArgument)
 }
 
 // Objects of another backend are refused.

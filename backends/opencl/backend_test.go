@@ -105,7 +105,7 @@ func fakeBackend(platforms ...*fakePlatform) *Backend {
 func names(infos []driver.Info) string {
 	var all []string
 	for _, i := range infos {
-		all = append(all, i.Name)
+		all = append(all, i.Model)
 	}
 	return strings.Join(all, " ")
 }
@@ -272,14 +272,14 @@ func TestTierFollowsTheEnvironment(t *testing.T) {
 			if want == "-" {
 				_, err := b.Open(t.Context(), i)
 				wantKind(t, err, driver.ErrUnsupported)
-				if info.Tier != "" || info.Caps != 0 || !strings.Contains(info.Driver, memoryEnv+" is "+row.force) ||
+				if info.MemoryModel != "" || info.Caps != 0 || !strings.Contains(info.Driver, memoryEnv+" is "+row.force) ||
 					!strings.Contains(err.Error(), "the device has ") {
-					t.Errorf("forced %q: %s is listed as %+v and refused with %v", row.force, info.Name, info, err)
+					t.Errorf("forced %q: %s is listed as %+v and refused with %v", row.force, info.Model, info, err)
 				}
 				continue
 			}
-			if info.Tier != want {
-				t.Errorf("forced %q: %s has tier %q, want %q", row.force, info.Name, info.Tier, want)
+			if info.MemoryModel != want {
+				t.Errorf("forced %q: %s has tier %q, want %q", row.force, info.Model, info.MemoryModel, want)
 			}
 		}
 	}
@@ -294,30 +294,30 @@ func TestTierFollowsTheEnvironment(t *testing.T) {
 
 func TestCapabilities(t *testing.T) {
 	const always = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy |
-		driver.CapAdopt | driver.CapAdoptStream
+		driver.CapImport | driver.CapImportStream
 	const usm = "cl_intel_unified_shared_memory"
 	for _, row := range []struct {
 		name string
 		more fakeDevice
 		want driver.Caps
 	}{
-		{"plain", nil, driver.CapMap},
-		{"plain unified", fakeDevice{deviceHostUnified: uint32(1)}, driver.CapMap | driver.CapRegister},
-		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapMap | driver.CapRegister | driver.CapPageableOrder},
-		{"coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}, driver.CapMap | driver.CapAddress},
-		{"fine", fakeDevice{deviceSVMCaps: uint64(svmFine)}, driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapPrefetch},
-		{"fine 2.0", fakeDevice{deviceSVMCaps: uint64(svmFine), deviceVersion: "OpenCL 2.0 x"}, driver.CapAddress | driver.CapShared | driver.CapConcurrent},
+		{"plain", nil, driver.CapMustMap},
+		{"plain unified", fakeDevice{deviceHostUnified: uint32(1)}, driver.CapMustMap | driver.CapRegister},
+		{"plain CPU", fakeDevice{deviceType: uint64(deviceTypeCPU)}, driver.CapMustMap | driver.CapRegister | driver.CapOrderedPageable},
+		{"coarse", fakeDevice{deviceSVMCaps: uint64(svmCoarse)}, driver.CapMustMap | driver.CapAddress},
+		{"fine", fakeDevice{deviceSVMCaps: uint64(svmFine)}, driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapPrefetch},
+		{"fine 2.0", fakeDevice{deviceSVMCaps: uint64(svmFine), deviceVersion: "OpenCL 2.0 x"}, driver.CapAddress | driver.CapShared | driver.CapConcurrentShared},
 		{"system", fakeDevice{deviceSVMCaps: uint64(svmFine | svmFineSystem), deviceVersion: "OpenCL 2.0", deviceHostUnified: uint32(1)},
-			driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapRegister},
+			driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapRegister},
 		{"usm", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1)}, driver.CapAddress},
 		{"usm shared", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceUSMShared: uint64(1)},
 			driver.CapAddress | driver.CapShared},
 		{"usm all", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceUSMShared: uint64(15),
 			deviceUSMSystem: uint64(1), deviceHostUnified: uint32(1)},
-			driver.CapAddress | driver.CapShared | driver.CapConcurrent | driver.CapRegister},
+			driver.CapAddress | driver.CapShared | driver.CapConcurrentShared | driver.CapRegister},
 		{"usm unified", fakeDevice{deviceExtensions: usm, deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1), deviceHostUnified: uint32(1)},
 			driver.CapAddress},
-		{"amd", fakeDevice{deviceExtensions: "cl_amd_device_attribute_query"}, driver.CapMap | driver.CapMemInfo},
+		{"amd", fakeDevice{deviceExtensions: "cl_amd_device_attribute_query"}, driver.CapMustMap | driver.CapMemInfo},
 	} {
 		b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{gpu(row.name, row.more)}})
 		infos, err := b.Devices(t.Context())
@@ -341,8 +341,8 @@ func TestInfoIsComplete(t *testing.T) {
 	infos, err := b.Devices(t.Context())
 	ok(t, err)
 	info := infos[0]
-	if info.Name != "GPU 9000" || info.Vendor != "Acme" || info.TotalMemory != 8<<30 || info.MaxAlloc != 2<<30 ||
-		info.Alignment != 128 || info.UUID != driver.UUID(uuid) || info.Unified || info.Simulated {
+	if info.Model != "GPU 9000" || info.Vendor != "Acme" || info.TotalMemory != 8<<30 || info.MaxAlloc != 2<<30 ||
+		info.Alignment != 128 || info.UUID != driver.UUID(uuid) || info.SharesHostMemory || info.Simulated {
 		t.Errorf("%+v", info)
 	}
 	if want := (driver.PCI{Known: true, Domain: 1, Bus: 2, Dev: 3, Fun: 4}); info.PCI != want {
@@ -422,11 +422,11 @@ func TestDevicesDescribeThemselves(t *testing.T) {
 		if info != again[i] {
 			t.Errorf("listed as %+v and then as %+v", info, again[i])
 		}
-		if info.Name == "" || info.Vendor == "" || info.Driver == "" || info.TotalMemory == 0 || info.MaxAlloc == 0 ||
-			info.MaxAlloc > info.TotalMemory || info.Alignment == 0 || info.MaxAlign < info.Alignment || info.Tier == "" {
+		if info.Model == "" || info.Vendor == "" || info.Driver == "" || info.TotalMemory == 0 || info.MaxAlloc == 0 ||
+			info.MaxAlloc > info.TotalMemory || info.Alignment == 0 || info.MaxAlign < info.Alignment || info.MemoryModel == "" {
 			t.Errorf("incomplete: %+v", info)
 		}
-		t.Logf("%d %s, %s, tier %s, unified %t: %s", i, info.Name, info.Driver, info.Tier, info.Unified, info.Caps)
+		t.Logf("%d %s, %s, tier %s, unified %t: %s", i, info.Model, info.Driver, info.MemoryModel, info.SharesHostMemory, info.Caps)
 	}
 	if p.info != first[0] {
 		t.Errorf("open it is %+v", p.info)

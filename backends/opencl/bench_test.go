@@ -29,7 +29,7 @@ func inEachTier(tb testing.TB, run func(name string, p place)) {
 				absent(tb, err.Error())
 			}
 			for i, info := range infos {
-				if info.Tier != tr.String() {
+				if info.MemoryModel != tr.String() {
 					continue
 				}
 				d, err := b.Open(tb.Context(), i)

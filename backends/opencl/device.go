@@ -97,10 +97,10 @@ func (d *device) Close() error {
 	return d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl))
 }
 
-// Link allows everything between handles on one device in one tier.
-func (d *device) Link(other driver.Device) driver.Link {
+// PeerAccess allows everything between handles on one device in one tier.
+func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	if o, ok := other.(*device); ok && o.ctx == d.ctx {
-		return driver.LinkWait | driver.LinkCopy
+		return driver.PeerWait | driver.PeerCopy
 	}
 	return 0
 }

@@ -42,7 +42,7 @@ var statuses = []known{
 	{-11, "CL_BUILD_PROGRAM_FAILURE", driver.ErrInvalidArgument},
 	{-12, "CL_MAP_FAILURE", driver.ErrOutOfMemory},
 	{-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET", driver.ErrMisaligned},
-	{-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", driver.ErrInternal},
+	{-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", driver.ErrDriver},
 	{-15, "CL_COMPILE_PROGRAM_FAILURE", driver.ErrInvalidArgument},
 	{-16, "CL_LINKER_NOT_AVAILABLE", driver.ErrUnsupported},
 	{-17, "CL_LINK_PROGRAM_FAILURE", driver.ErrInvalidArgument},
@@ -121,7 +121,7 @@ var statuses = []known{
 	{-1099, "CL_INVALID_VA_API_MEDIA_SURFACE_INTEL", driver.ErrInvalidArgument},
 	{-1100, "CL_VA_API_MEDIA_SURFACE_ALREADY_ACQUIRED_INTEL", driver.ErrBusy},
 	{-1101, "CL_VA_API_MEDIA_SURFACE_NOT_ACQUIRED_INTEL", driver.ErrInvalidArgument},
-	{-1108, "CL_COMMAND_TERMINATED_ITSELF_WITH_FAILURE_ARM", driver.ErrInternal},
+	{-1108, "CL_COMMAND_TERMINATED_ITSELF_WITH_FAILURE_ARM", driver.ErrDriver},
 	{-1121, "CL_CONTEXT_TERMINATED_KHR", driver.ErrDeviceLost},
 	{-1138, "CL_INVALID_COMMAND_BUFFER_KHR", driver.ErrInvalidArgument},
 	{-1139, "CL_INVALID_SYNC_POINT_WAIT_LIST_KHR", driver.ErrInvalidArgument},
@@ -139,7 +139,7 @@ func (st status) known() known {
 			return k
 		}
 	}
-	return known{st, fmt.Sprintf("status %d", st), driver.ErrInternal}
+	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
 }
 
 // failure is the error for a status. device is an ordinal or -1.
@@ -167,7 +167,7 @@ func (b *Backend) VendorCodes() []int64 {
 }
 
 // VendorError is the error with which the backend reports a status. A status that is in no list is of
-// kind ErrInternal.
+// kind ErrDriver.
 func (b *Backend) VendorError(api string, code int64) error {
 	return failure("vendor call", -1, api, status(code))
 }

@@ -51,7 +51,7 @@ func TestStatusKinds(t *testing.T) {
 		wantKind(t, b.VendorError("clCall", code), kind)
 	}
 	err := b.VendorError("clCall", -12345)
-	wantKind(t, err, driver.ErrInternal)
+	wantKind(t, err, driver.ErrDriver)
 	if !strings.Contains(err.Error(), "-12345") {
 		t.Errorf("an unknown status: %v", err)
 	}

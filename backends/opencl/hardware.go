@@ -161,10 +161,10 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	}
 	info := driver.Info{
 		Backend: backendName, Ordinal: ordinal,
-		Name: h.name, Vendor: h.vendor, Driver: strings.Join(about, ", "), Tier: chosen.String(),
+		Model: h.name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
-		Unified: h.unified, Simulated: h.emulated,
+		SharesHostMemory: h.unified, Simulated: h.emulated,
 		Caps: h.caps(chosen),
 	}
 	return info
@@ -190,7 +190,7 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 		return 0
 	}
 	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy |
-		driver.CapAdopt | driver.CapAdoptStream
+		driver.CapImport | driver.CapImportStream
 	set := func(c driver.Caps, when bool) {
 		if when {
 			caps |= c
@@ -198,18 +198,18 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	}
 	set(driver.CapMemInfo, h.freeMemory)
 	// A driver of a discrete device may read the host's memory early, into a buffer of its own.
-	set(driver.CapPageableOrder, h.cpu)
+	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
-	set(driver.CapMap, chosen == tierBuffer || chosen == tierSVMCoarse)
+	set(driver.CapMustMap, chosen == tierBuffer || chosen == tierSVMCoarse)
 	switch chosen {
 	case tierUSM:
 		shared := h.usmShared&usmAccess != 0
 		set(driver.CapShared, shared)
-		set(driver.CapQuery, h.usm.allocInfo != nil)
-		set(driver.CapConcurrent, shared && h.usmShared&usmConcurrentAccess != 0)
+		set(driver.CapPointerInfo, h.usm.allocInfo != nil)
+		set(driver.CapConcurrentShared, shared && h.usmShared&usmConcurrentAccess != 0)
 		set(driver.CapRegister, h.unified && h.usmSystem&usmAccess != 0)
 	case tierSVM:
-		set(driver.CapShared|driver.CapConcurrent, true)
+		set(driver.CapShared|driver.CapConcurrentShared, true)
 		set(driver.CapPrefetch, h.svmMigrate)
 		set(driver.CapRegister, h.unified && h.svm&svmFineSystem != 0)
 	case tierBuffer:

@@ -64,7 +64,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 
 // counts reports whether memory of a kind counts against what the device says it has.
 func (d *device) counts(kind driver.Kind) bool {
-	return (kind != driver.KindHost || d.info.Unified) && d.info.TotalMemory != 0
+	return (kind != driver.KindHost || d.info.SharesHostMemory) && d.info.TotalMemory != 0
 }
 
 // charge counts bytes, unless they would make it more than total.
@@ -163,7 +163,7 @@ func (m *memory) allocUSM(op string, align uint64) error {
 }
 
 // visible reports whether the host can touch the memory: all but a discrete device's own.
-func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.Unified }
+func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.SharesHostMemory }
 
 // allocBuffer makes a cl_mem. One of KindHost stands on the system's memory: with
 // CL_MEM_USE_HOST_PTR a mapping is always at the same address, and a device that shares the
@@ -229,7 +229,7 @@ func (m *memory) Free() error {
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
 		if m.owns && err == nil {
 			if e := unmapHost(m.hostMemory()); e != nil {
-				r := refusal(op, d.info.Ordinal, driver.ErrInternal, "the system did not take the memory back")
+				r := refusal(op, d.info.Ordinal, driver.ErrDriver, "the system did not take the memory back")
 				r.Err = e
 				err = r
 			}

@@ -29,14 +29,14 @@ func TestHostTouchesHostMemory(t *testing.T) {
 		s := newStream(t, p)
 		for _, kind := range kinds(p) {
 			m := alloc(t, p, kind, 5000)
-			if kind == driver.KindDevice && !p.info.Unified {
+			if kind == driver.KindDevice && !p.info.SharesHostMemory {
 				if m.HostPointer() != nil || m.NeedsMap() {
 					t.Error("the host can touch memory of a discrete device")
 				}
 				closeAll(t, m)
 				continue
 			}
-			wantMap := p.info.Caps.Has(driver.CapMap)
+			wantMap := p.info.Caps.Has(driver.CapMustMap)
 			if m.NeedsMap() != wantMap {
 				t.Errorf("%s memory needs map: %t, want %t", kind, m.NeedsMap(), wantMap)
 			}
@@ -285,7 +285,7 @@ func TestRegisteredMemoryIsUsedInPlace(t *testing.T) {
 // the host's address, through its handle and not through a copy to the host.
 func TestUnifiedMemoryIsOne(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
-		if !p.info.Unified {
+		if !p.info.SharesHostMemory {
 			t.Skip("the device has memory of its own")
 		}
 		s, m := newStream(t, p), alloc(t, p, driver.KindHost, 1<<20)
@@ -305,7 +305,7 @@ func TestUnifiedMemoryIsOne(t *testing.T) {
 func TestHandlesOnOneDeviceShare(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		q := p.again(t)
-		if got := p.Link(q.device); got != driver.LinkWait|driver.LinkCopy {
+		if got := p.PeerAccess(q.device); got != driver.PeerWait|driver.PeerCopy {
 			t.Errorf("two handles on a device link as %d", got)
 		}
 		a, b := newStream(t, p), newStream(t, q)
@@ -340,7 +340,7 @@ func TestTiersDoNotLink(t *testing.T) {
 			absent(t, err.Error())
 		}
 		for i := range infos {
-			if infos[i].Tier == tr.String() {
+			if infos[i].MemoryModel == tr.String() {
 				d, err := b.Open(t.Context(), i)
 				ok(t, err)
 				open = append(open, d.(*device))
@@ -352,8 +352,8 @@ func TestTiersDoNotLink(t *testing.T) {
 	}
 	for i, d := range open {
 		for k, o := range open {
-			if want := i == k; (d.Link(o) != 0) != want {
-				t.Errorf("%s %s and %s %s link: %t", d.info.Name, d.tier, o.info.Name, o.tier, !want)
+			if want := i == k; (d.PeerAccess(o) != 0) != want {
+				t.Errorf("%s %s and %s %s link: %t", d.info.Model, d.tier, o.info.Model, o.tier, !want)
 			}
 		}
 	}

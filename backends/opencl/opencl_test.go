@@ -185,11 +185,11 @@ func everywhere(t *testing.T, test func(t *testing.T, p place)) {
 				absent(t, err.Error())
 			}
 			for i, info := range infos {
-				if info.Tier != tr.String() {
+				if info.MemoryModel != tr.String() {
 					continue
 				}
 				ran++
-				t.Run(fmt.Sprintf("%s/%s/%d %s", binding, tr, i, strings.ReplaceAll(info.Name, "/", "-")), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%d %s", binding, tr, i, strings.ReplaceAll(info.Model, "/", "-")), func(t *testing.T) {
 					held := &balance{held: map[string]int{}}
 					b := newBackend(func() (*table, error) {
 						inner, err := bind()

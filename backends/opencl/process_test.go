@@ -43,7 +43,7 @@ func list() {
 		fmt.Println("error:", err)
 	}
 	for _, info := range infos {
-		fmt.Println("device:", info.Name)
+		fmt.Println("device:", info.Model)
 		if d, err := b.Open(context.Background(), info.Ordinal); err != nil {
 			fmt.Println("not open:", err)
 		} else if err := d.Close(); err != nil {
@@ -76,7 +76,7 @@ func signals() {
 			fmt.Println("error:", err)
 			return
 		}
-		fmt.Println("device:", info.Name)
+		fmt.Println("device:", info.Model)
 	}
 	for _, sig := range all {
 		if err := syscall.Kill(os.Getpid(), sig.(syscall.Signal)); err != nil {

@@ -184,7 +184,7 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 	if m.addr != 0 && addr != m.addr {
 		// The host would read and write beside the memory.
 		_ = s.unmap(op, m, addr)
-		return refusal(op, s.dev.info.Ordinal, driver.ErrInternal,
+		return refusal(op, s.dev.info.Ordinal, driver.ErrDriver,
 			"the memory was mapped at %#x instead of %#x, where it is", addr, m.addr)
 	}
 	m.host.Store((*byte)(dl.Pointer(addr)))
@@ -445,9 +445,9 @@ func (d *device) await(op string, cl uintptr) error {
 // eventDone is what OpenCL calls when an event completes, with the event, its status and an id.
 var eventDone = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(3, 2) })
 
-// Call runs a function after the work so far. OpenCL may call back on a thread of the driver, or at
+// OnDone runs a function after the work so far. OpenCL may call back on a thread of the driver, or at
 // once on this one: the function gets a goroutine in either case.
-func (s *stream) Call(fn func()) error {
+func (s *stream) OnDone(fn func()) error {
 	const op = "host callback"
 	cl, err := s.tail(op)
 	if err != nil {

@@ -237,7 +237,7 @@ func TestNativeWorkIsSeen(t *testing.T) {
 			},
 			"Call": func(s *stream) func() bool {
 				var called atomic.Bool
-				ok(t, s.Call(func() { called.Store(true) }))
+				ok(t, s.OnDone(func() { called.Store(true) }))
 				return called.Load
 			},
 			"Sync": func(s *stream) func() bool {
@@ -302,7 +302,7 @@ func TestCallRunsAfterTheWork(t *testing.T) {
 		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4)
 		done := make(chan struct{})
 		entered := make(chan struct{})
-		ok(t, s.Call(func() { // nothing to wait for
+		ok(t, s.OnDone(func() { // nothing to wait for
 			<-entered
 			close(done)
 		}))
@@ -313,7 +313,7 @@ func TestCallRunsAfterTheWork(t *testing.T) {
 		ok(t, s.Fill(whole(m), driver.Pattern{Bits: 9, Width: 1}))
 		var opened atomic.Bool
 		result := make(chan []byte, 1)
-		ok(t, s.Call(func() {
+		ok(t, s.OnDone(func() {
 			if !opened.Load() {
 				t.Error("the function ran before the gate opened")
 			}
@@ -336,7 +336,7 @@ func TestCallRunsAfterTheWork(t *testing.T) {
 		wg.Add(many)
 		for range many {
 			ok(t, s.Fill(whole(m), driver.Pattern{Width: 4}))
-			ok(t, s.Call(wg.Done))
+			ok(t, s.OnDone(wg.Done))
 		}
 		wg.Wait()
 		ok(t, s.Sync())
@@ -480,7 +480,7 @@ func TestWorkIsFlushed(t *testing.T) {
 		}{
 			{"Record", func() error { return s.Record(e) }},
 			{"Query", func() error { _, err := s.Query(); return err }},
-			{"Call", func() error { return s.Call(func() { close(done) }) }},
+			{"Call", func() error { return s.OnDone(func() { close(done) }) }},
 			{"Gate", func() (err error) { gate, err = s.Gate(); return err }},
 		} {
 			ok(t, s.Fill(whole(m), driver.Pattern{Width: 1}))

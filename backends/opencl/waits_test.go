@@ -71,7 +71,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			}
 			const n = 10_000
 			for range n {
-				ok(t, w.Follow(s))
+				ok(t, w.WaitStream(s))
 			}
 			few(t, "streams", before)
 			if more := runtime.NumGoroutine() - goroutines; more > 16 {

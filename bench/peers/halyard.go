@@ -38,8 +38,8 @@ func halyard(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer stream.Close()
 	m := meter{enc: json.NewEncoder(out)}
-	l := line{Peer: "Halyard, discrete memory", Version: "this tree", Device: dev.Info().Name}
-	if dev.Unified() {
+	l := line{Peer: "Halyard, discrete memory", Version: "this tree", Device: dev.Info().Model}
+	if dev.SharesHostMemory() {
 		l.Peer, l.Shared = "Halyard, unified memory", true
 	}
 	if err := m.enc.Encode(l); err != nil {
@@ -62,7 +62,7 @@ func openclDevice(ctx context.Context, platform string) (string, error) {
 	}
 	for _, i := range infos {
 		if i.Backend == "opencl" && strings.Contains(i.Driver, platform) {
-			return hal.Name(i), nil
+			return i.Name(), nil
 		}
 	}
 	return "", fmt.Errorf("no OpenCL device of a platform with %q in its name", platform)
@@ -99,7 +99,7 @@ type cases struct {
 
 // use makes a buffer current on the device for an access that does nothing.
 func (c *cases) use(b *buffer.Buffer[uint8], mode coherence.Action) error {
-	l, err := b.Acquire(c.stream, mode)
+	l, err := b.TryAcquire(c.stream, mode)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *cases) alloc(size uint64) func() error {
 
 // sweep reads and writes buffers of eight times the device's budget, each in turn.
 func (c *cases) sweep() (err error) {
-	if c.dev.Unified() {
+	if c.dev.SharesHostMemory() {
 		return nil // it shares the host's memory, which has no budget
 	}
 	const budget, blocks = 32 << 20, 32

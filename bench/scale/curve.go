@@ -40,7 +40,7 @@ var curves = []curve{
 	{"streams/short, pool", "the same with a block of one pool", 1, 1e5, []plan{{"stream", 0}}, shortStreamsOnPool},
 	{"eviction/clean", "an Acquire that must evict one of N replicas, all current on the host as well", 100, 1e5, []plan{{"acquire", 0}}, eviction(coherence.Read)},
 	{"eviction/written", "the same, where each must be copied to the host first", 100, 1e5, []plan{{"acquire", 0}}, eviction(coherence.ReadWrite)},
-	{"refused", "an AcquireContext that must fail, because N leased replicas fill the budget; its deadline is 100 ms", 100, 1e5,
+	{"refused", "an Acquire that must fail, because N leased replicas fill the budget; its deadline is 100 ms", 100, 1e5,
 		[]plan{{"call", 1}}, refused},
 	{"exposed", "N memories whose bytes the host uses", 100, 1e5, []plan{{"Bytes", 0}, {"copy in beside them", 0}, {"Close", 0}}, exposed},
 	{"several", "N buffers for one piece of work", 1, 1e5, severalPlans(), several},

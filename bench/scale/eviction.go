@@ -39,7 +39,7 @@ func eviction(mode coherence.Action) func(*point) error {
 		}
 		use := func(list []*buffer.Buffer[uint32]) func(int) error {
 			return func(i int) error {
-				l, err := list[i].Acquire(p.stream, mode)
+				l, err := list[i].TryAcquire(p.stream, mode)
 				if err != nil {
 					return err
 				}
@@ -69,7 +69,7 @@ func refused(p *point) error {
 		return err
 	}
 	for _, b := range in {
-		l, err := b.Acquire(p.stream, coherence.Read)
+		l, err := b.TryAcquire(p.stream, coherence.Read)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func refused(p *point) error {
 	ctx, cancel := context.WithTimeout(p.ctx, deadline)
 	defer cancel()
 	start := time.Now()
-	_, err = out[0].AcquireContext(ctx, p.stream, coherence.Read)
+	_, err = out[0].Acquire(ctx, p.stream, coherence.Read)
 	took := time.Since(start)
 	if err == nil {
 		return errors.New("there was room")

@@ -64,7 +64,7 @@ func strided(p *point) (window, error) {
 		return window{}, err
 	}
 	p.later(a.Close)
-	w, err := a.Slice(array.Span(0, p.n), array.Span(rowLo, rowHi))
+	w, err := a.Slice(array.Between(0, p.n), array.Between(rowLo, rowHi))
 	if err != nil {
 		return window{}, err
 	}
@@ -73,7 +73,7 @@ func strided(p *point) (window, error) {
 			return w.AcquireStrided(ctx, s, coherence.ReadWrite)
 		},
 		func(ctx context.Context) error {
-			return w.View(ctx, func(g array.Grid[uint32]) error {
+			return w.View(ctx, func(g array.Accessor[uint32]) error {
 				for i := range p.n {
 					row, err := g.Row(i)
 					if err == nil {

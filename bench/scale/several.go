@@ -18,7 +18,7 @@ func several(p *point) error {
 	}
 	open := make([]buffer.Lease, p.n)
 	acquire := func(i int) (err error) {
-		open[i], err = list[i].Acquire(p.stream, coherence.ReadWrite)
+		open[i], err = list[i].TryAcquire(p.stream, coherence.ReadWrite)
 		return err
 	}
 	release := func(i int) error { return open[i].Release() }

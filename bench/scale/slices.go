@@ -69,7 +69,7 @@ func slices(mode coherence.Action) func(*point) error {
 		}
 		var worst time.Duration
 		err = p.time("acquire and release", p.n, each(p.n, func(i int) error {
-			l, err := parts[i].Acquire(p.stream, mode)
+			l, err := parts[i].TryAcquire(p.stream, mode)
 			if err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func leases(p *point) error {
 	}
 	open := make([]buffer.Lease, p.n)
 	err = p.time("acquire", p.n, each(p.n, func(i int) (err error) {
-		open[i], err = parts[i].Acquire(p.stream, coherence.ReadWrite)
+		open[i], err = parts[i].TryAcquire(p.stream, coherence.ReadWrite)
 		return err
 	}))
 	if err != nil {

@@ -54,7 +54,7 @@ func streamsOnBuffer(p *point) error {
 	}
 	lease := func(mode coherence.Action) func(int) error {
 		return func(i int) error {
-			l, err := b.Acquire(list[i], mode)
+			l, err := b.TryAcquire(list[i], mode)
 			if err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ func streamsOnPool(p *point) error {
 	return errors.Join(
 		p.time("first time", p.n, each(p.n, use)),
 		p.time("again", p.n, each(p.n, use)),
-		p.time("retire", p.n, each(p.n, func(i int) error { return from.Retire(list[i]) })))
+		p.time("retire", p.n, each(p.n, func(i int) error { return from.ForgetStream(list[i]) })))
 }
 
 // short makes n streams one after another, and uses each.
@@ -118,7 +118,7 @@ func shortStreams(p *point) error {
 	}
 	p.later(b.Close)
 	return p.short(func(s *hal.Stream) error {
-		l, err := b.Acquire(s, coherence.Read)
+		l, err := b.TryAcquire(s, coherence.Read)
 		if err != nil {
 			return err
 		}
@@ -131,5 +131,5 @@ func shortStreamsOnPool(p *point) error {
 	if err != nil {
 		return err
 	}
-	return p.short(func(s *hal.Stream) error { return errors.Join(block(from, s), from.Retire(s)) })
+	return p.short(func(s *hal.Stream) error { return errors.Join(block(from, s), from.ForgetStream(s)) })
 }

@@ -15,14 +15,14 @@ var maxRuns = 4096
 // View runs fn on the elements, for reading. Only they are moved to the host, except that of an array
 // that fills more than 4096 separate ranges the gaps between some may be moved too. It waits as
 // [buffer.Buffer.View] does. The error is fn's own, or tells why fn was not run.
-func (a *Array[T]) View(ctx context.Context, fn func(Grid[T]) error) error {
+func (a *Array[T]) View(ctx context.Context, fn func(Accessor[T]) error) error {
 	return a.inPlace(ctx, "View", coherence.Read, fn)
 }
 
 // Update runs fn on the elements, for reading and writing. When fn returns, with or without an error,
 // every other replica of the elements is old, and of nothing else, except for the gaps that [Array.View]
 // mentions, which count as written with the contents that they had. It waits as [buffer.Buffer.Update] does.
-func (a *Array[T]) Update(ctx context.Context, fn func(Grid[T]) error) error {
+func (a *Array[T]) Update(ctx context.Context, fn func(Accessor[T]) error) error {
 	return a.inPlace(ctx, "Update", coherence.ReadWrite, fn)
 }
 
@@ -31,7 +31,7 @@ func (a *Array[T]) Update(ctx context.Context, fn func(Grid[T]) error) error {
 // range, fn writes to memory of its own, which becomes the elements' contents when fn returns without
 // an error; of an array that fills more than 4096 separate ranges others may then see a part before
 // the rest.
-func (a *Array[T]) Overwrite(ctx context.Context, fn func(Grid[T]) error) error {
+func (a *Array[T]) Overwrite(ctx context.Context, fn func(Accessor[T]) error) error {
 	const op = "Overwrite"
 	if err := a.check(op); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (a *Array[T]) solid() bool {
 }
 
 // inPlace runs fn on the host's replica, with all pieces of the array held at once.
-func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Action, fn func(Grid[T]) error) error {
+func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Action, fn func(Accessor[T]) error) error {
 	if err := a.check(op); err != nil {
 		return err
 	}

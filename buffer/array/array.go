@@ -234,24 +234,24 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 	return a.part(a.at.hull())
 }
 
-// Acquire makes the elements of a contiguous array current on the stream's device and returns a lease on
-// them, in the array's [Array.Order]. It is [buffer.Buffer.Acquire] of exactly the array's
+// TryAcquire makes the elements of a contiguous array current on the stream's device and returns a lease on
+// them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
 // elements. An array that is not contiguous is of kind ErrUnsupported: [Array.Pack] makes one that is.
-func (a *Array[T]) Acquire(stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
+func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
 	b, err := a.ready("Acquire", stream)
 	if err != nil {
 		return buffer.Lease{}, err
 	}
-	return b.Acquire(stream, mode)
+	return b.TryAcquire(stream, mode)
 }
 
-// AcquireContext is Acquire, but waits for accesses that exclude it, until ctx ends.
-func (a *Array[T]) AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
-	b, err := a.ready("AcquireContext", stream)
+// Acquire is Acquire, but waits for accesses that exclude it, until ctx ends.
+func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
+	b, err := a.ready("Acquire", stream)
 	if err != nil {
 		return buffer.Lease{}, err
 	}
-	return b.AcquireContext(ctx, stream, mode)
+	return b.Acquire(ctx, stream, mode)
 }
 
 func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], error) {
@@ -265,7 +265,7 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 	return b, a.root.onDevice(stream)
 }
 
-// AcquireStrided is AcquireContext for any array. The lease's region is from the first of the elements in the
+// AcquireStrided is Acquire for any array. The lease's region is from the first of the elements in the
 // buffer to the last, and has the element with indices i, j, ... at [Array.Origin] plus i, j, ... times
 // [Array.Strides], in elements. What lies in the gaps is not brought there, and is to be left alone: it may be old, and
 // somebody else may be at it. The exception is an array that fills more than 4096 separate ranges, as for [Array.View];

@@ -82,7 +82,7 @@ func values(tb require.TestingT, a *array.Array[int32]) []int32 {
 // onDevice makes the whole buffer of an array current on the stream's device and nowhere else, with its
 // contents.
 func onDevice(tb require.TestingT, a *array.Array[int32], s *hal.Stream) {
-	l, err := a.Acquire(s, coherence.ReadWrite)
+	l, err := a.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(tb, err)
 	require.NoError(tb, l.Release())
 }
@@ -98,21 +98,21 @@ func TestViewsShareElements(t *testing.T) {
 		want    []int32
 	}{
 		{"whole", a, []int{2, 3, 4}, []int{12, 4, 1}, slices.Sorted(slices.Values(values(t, a)))},
-		{"slice", view(t)(a.Slice(array.All(), array.Span(1, 3), array.Span(2, array.End))), []int{2, 2, 2}, []int{12, 4, 1}, []int32{6, 7, 10, 11, 18, 19, 22, 23}},
-		{"fewer ranges than axes", view(t)(a.Slice(array.Span(1, 2))), []int{1, 3, 4}, []int{12, 4, 1}, []int32{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}},
-		{"steps", view(t)(a.Slice(array.All().By(2), array.All().By(2), array.Span(1, 4).By(2))), []int{1, 2, 2}, []int{12, 8, 2}, []int32{1, 3, 9, 11}},
-		{"downwards", view(t)(a.Slice(array.Span(0, 1), array.All().By(-1), array.Span(0, 4).By(-3))), []int{1, 3, 2}, []int{12, -4, -3}, []int32{11, 8, 7, 4, 3, 0}},
+		{"slice", view(t)(a.Slice(array.All(), array.Between(1, 3), array.Between(2, array.End))), []int{2, 2, 2}, []int{12, 4, 1}, []int32{6, 7, 10, 11, 18, 19, 22, 23}},
+		{"fewer ranges than axes", view(t)(a.Slice(array.Between(1, 2))), []int{1, 3, 4}, []int{12, 4, 1}, []int32{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}},
+		{"steps", view(t)(a.Slice(array.All().By(2), array.All().By(2), array.Between(1, 4).By(2))), []int{1, 2, 2}, []int{12, 8, 2}, []int32{1, 3, 9, 11}},
+		{"downwards", view(t)(a.Slice(array.Between(0, 1), array.All().By(-1), array.Between(0, 4).By(-3))), []int{1, 3, 2}, []int{12, -4, -3}, []int32{11, 8, 7, 4, 3, 0}},
 		{"select", view(t)(a.Select(1, 2)), []int{2, 4}, []int{12, 1}, []int32{8, 9, 10, 11, 20, 21, 22, 23}},
 		{"transpose", view(t)(view(t)(a.Select(0, 0)).Transpose()), []int{4, 3}, []int{1, 4}, []int32{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}},
 		{"permute", view(t)(a.Transpose(1, 2, 0)), []int{3, 4, 2}, []int{4, 1, 12}, []int32{0, 12, 1, 13, 2, 14, 3, 15, 4, 16, 5, 17, 6, 18, 7, 19, 8, 20, 9, 21, 10, 22, 11, 23}},
-		{"squeeze", view(t)(view(t)(a.Slice(array.Span(0, 1), array.Span(0, 1))).Squeeze()), []int{4}, []int{1}, []int32{0, 1, 2, 3}},
-		{"squeeze one", view(t)(view(t)(a.Slice(array.Span(0, 1), array.Span(0, 1))).Squeeze(1)), []int{1, 4}, []int{12, 1}, []int32{0, 1, 2, 3}},
+		{"squeeze", view(t)(view(t)(a.Slice(array.Between(0, 1), array.Between(0, 1))).Squeeze()), []int{4}, []int{1}, []int32{0, 1, 2, 3}},
+		{"squeeze one", view(t)(view(t)(a.Slice(array.Between(0, 1), array.Between(0, 1))).Squeeze(1)), []int{1, 4}, []int{12, 1}, []int32{0, 1, 2, 3}},
 		{"reshape", view(t)(a.Reshape(4, 1, 6)), []int{4, 1, 6}, []int{6, 6, 1}, slices.Sorted(slices.Values(values(t, a)))},
-		{"reshape splits a strided axis", view(t)(view(t)(a.Slice(array.All(), array.All(), array.Span(0, 1))).Reshape(3, 2)), []int{3, 2}, []int{8, 4}, []int32{0, 4, 8, 12, 16, 20}},
+		{"reshape splits a strided axis", view(t)(view(t)(a.Slice(array.All(), array.All(), array.Between(0, 1))).Reshape(3, 2)), []int{3, 2}, []int{8, 4}, []int32{0, 4, 8, 12, 16, 20}},
 		{"ravel", view(t)(a.Ravel()), []int{24}, []int{1}, slices.Sorted(slices.Values(values(t, a)))},
 		{"column-major", f, []int{2, 3}, []int{1, 2}, []int32{0, 2, 4, 1, 3, 5}},
 		{"column-major reshape", view(t)(f.ReshapeIn(array.ColumnMajor, 3, 2)), []int{3, 2}, []int{1, 3}, []int32{0, 3, 1, 4, 2, 5}},
-		{"one element", view(t)(view(t)(a.Slice(array.Span(1, 2), array.Span(2, 3), array.Span(3, 4))).Reshape()), []int{}, []int{}, []int32{23}},
+		{"one element", view(t)(view(t)(a.Slice(array.Between(1, 2), array.Between(2, 3), array.Between(3, 4))).Reshape()), []int{}, []int{}, []int32{23}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.shape, c.got.Shape())
@@ -131,8 +131,8 @@ func TestViewsShareElements(t *testing.T) {
 
 func TestOrderIsToldApart(t *testing.T) {
 	c, f := counted(t, array.RowMajor, 2, 3), counted(t, array.ColumnMajor, 2, 3)
-	row := view(t)(c.Slice(array.Span(1, 2)))
-	column := view(t)(c.Slice(array.All(), array.Span(1, 2)))
+	row := view(t)(c.Slice(array.Between(1, 2)))
+	column := view(t)(c.Slice(array.All(), array.Between(1, 2)))
 	flipped := view(t)(c.Slice(array.All().By(-1)))
 	for _, x := range []struct {
 		name   string
@@ -179,7 +179,7 @@ func TestMakers(t *testing.T) {
 	require.Equal(t, f.Shape(), like.Shape())
 	require.Equal(t, f.Strides(), like.Strides())
 	require.Equal(t, make([]int32, 6), values(t, like))
-	like = made(t)(array.Like(view(t)(f.Slice(array.All().By(-1), array.Span(0, 2)))))
+	like = made(t)(array.Like(view(t)(f.Slice(array.All().By(-1), array.Between(0, 2)))))
 	require.Equal(t, []int{2, 1}, like.Strides())
 
 	b, err := buffer.From([]int32{0, 1, 2, 3, 4, 5, 6, 7})
@@ -205,7 +205,7 @@ const half = 1 << (bits.UintSize / 2)
 func TestBadInputIsRefused(t *testing.T) {
 	_, s := openDevice(t)
 	a := counted(t, array.RowMajor, 2, 3)
-	gaps := view(t)(a.Slice(array.All(), array.Span(0, 2)))
+	gaps := view(t)(a.Slice(array.All(), array.Between(0, 2)))
 	b, err := buffer.From(make([]int32, 6))
 	require.NoError(t, err)
 	defer b.Close()
@@ -219,7 +219,7 @@ func TestBadInputIsRefused(t *testing.T) {
 
 	array1 := func(_ *array.Array[int32], err error) error { return err }
 	value := func(_ int32, err error) error { return err }
-	unseen := func(array.Grid[int32]) error { panic("ran") }
+	unseen := func(array.Accessor[int32]) error { panic("ran") }
 	for _, c := range []struct {
 		name string
 		err  error
@@ -260,11 +260,11 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"slice: too many ranges", array1(a.Slice(array.All(), array.All(), array.All())), hal.ErrInvalidArgument},
 		{"slice: zero Range", array1(a.Slice(array.Range{})), hal.ErrInvalidArgument},
 		{"slice: step 0", array1(a.Slice(array.All().By(0))), hal.ErrInvalidArgument},
-		{"slice: empty", array1(a.Slice(array.Span(1, 1))), hal.ErrOutOfRange},
-		{"slice: reversed", array1(a.Slice(array.Span(1, 0))), hal.ErrOutOfRange},
-		{"slice: before", array1(a.Slice(array.Span(-1, 1))), hal.ErrOutOfRange},
-		{"slice: behind", array1(a.Slice(array.All(), array.Span(1, 4))), hal.ErrOutOfRange},
-		{"slice: from the end", array1(a.Slice(array.Span(2, array.End))), hal.ErrOutOfRange},
+		{"slice: empty", array1(a.Slice(array.Between(1, 1))), hal.ErrOutOfRange},
+		{"slice: reversed", array1(a.Slice(array.Between(1, 0))), hal.ErrOutOfRange},
+		{"slice: before", array1(a.Slice(array.Between(-1, 1))), hal.ErrOutOfRange},
+		{"slice: behind", array1(a.Slice(array.All(), array.Between(1, 4))), hal.ErrOutOfRange},
+		{"slice: from the end", array1(a.Slice(array.Between(2, array.End))), hal.ErrOutOfRange},
 		{"select: axis", array1(a.Select(2, 0)), hal.ErrOutOfRange},
 		{"select: negative axis", array1(a.Select(-1, 0)), hal.ErrOutOfRange},
 		{"select: index", array1(a.Select(1, 3)), hal.ErrOutOfRange},
@@ -301,10 +301,10 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"PackIn: order", array1(a.PackIn(ctx, 2)), hal.ErrInvalidArgument},
 		{"Pack: context", array1(a.Pack(gone)), context.Canceled},
 		{"Pack of gaps: context", array1(gaps.Pack(gone)), context.Canceled},
-		{"Acquire: gaps", second(gaps.Acquire(s, coherence.Read)), hal.ErrUnsupported},
-		{"AcquireContext: gaps", second(gaps.AcquireContext(ctx, s, coherence.Read)), hal.ErrUnsupported},
-		{"Acquire: stream", second(a.Acquire(nil, coherence.Read)), hal.ErrInvalidArgument},
-		{"Acquire: mode", second(a.Acquire(s, coherence.Discard)), hal.ErrInvalidArgument},
+		{"Acquire: gaps", second(gaps.TryAcquire(s, coherence.Read)), hal.ErrUnsupported},
+		{"Acquire: gaps", second(gaps.Acquire(ctx, s, coherence.Read)), hal.ErrUnsupported},
+		{"Acquire: stream", second(a.TryAcquire(nil, coherence.Read)), hal.ErrInvalidArgument},
+		{"Acquire: mode", second(a.TryAcquire(s, coherence.Reset)), hal.ErrInvalidArgument},
 		{"Buffer: gaps", second(gaps.Buffer(ctx)), hal.ErrUnsupported},
 		{"Close: view", gaps.Close(), hal.ErrInvalidArgument},
 		{"Close: program's buffer", view(t)(array.FromBuffer(b, 6)).Close(), hal.ErrInvalidArgument},
@@ -328,7 +328,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		"At": value(none.At(ctx)), "Set": none.Set(ctx, 1), "View": none.View(ctx, unseen), "Update": none.Update(ctx, unseen),
 		"Overwrite": none.Overwrite(ctx, unseen), "Pack": array1(none.Pack(ctx)), "PackIn": array1(none.PackIn(ctx, 0)),
 		"CopyFrom": a.CopyFrom(ctx, &none), "CopyTo": none.CopyTo(ctx, a), "Values": second(none.Values(ctx)),
-		"Acquire": second(none.Acquire(s, coherence.Read)), "Buffer": second(none.Buffer(ctx)), "Close": none.Close(),
+		"Acquire": second(none.TryAcquire(s, coherence.Read)), "Buffer": second(none.Buffer(ctx)), "Close": none.Close(),
 		"WriteNPY": second(none.WriteNPY(ctx, nil)), "MarshalBinary": second(none.MarshalBinary()),
 	} {
 		require.ErrorIs(t, err, hal.ErrInvalidArgument, name)
@@ -355,9 +355,9 @@ func TestClosedArraysRefuse(t *testing.T) {
 		require.NoError(t, a.Close())
 		for name, err := range map[string]error{
 			"At": second(a.At(ctx, 0, 0)), "Set": a.Set(ctx, 1, 0, 0), "Values": second(a.Values(ctx)),
-			"View": column.View(ctx, func(array.Grid[int32]) error { panic("ran") }), "Pack": second(column.Pack(ctx)),
-			"whole Pack": second(a.Pack(ctx)), "Acquire": second(a.Acquire(s, coherence.Read)),
-			"Overwrite": column.Overwrite(ctx, func(array.Grid[int32]) error { return nil }),
+			"View": column.View(ctx, func(array.Accessor[int32]) error { panic("ran") }), "Pack": second(column.Pack(ctx)),
+			"whole Pack": second(a.Pack(ctx)), "Acquire": second(a.TryAcquire(s, coherence.Read)),
+			"Overwrite": column.Overwrite(ctx, func(array.Accessor[int32]) error { return nil }),
 			"Marshal":   second(a.MarshalBinary()),
 		} {
 			require.ErrorIs(t, err, hal.ErrClosed, name)
@@ -368,15 +368,15 @@ func TestClosedArraysRefuse(t *testing.T) {
 func TestLeaseIsExactlyTheArray(t *testing.T) {
 	_, s := openDevice(t)
 	a := counted(t, array.RowMajor, 4, 5)
-	rows := view(t)(a.Slice(array.Span(1, 3)))
-	l, err := rows.Acquire(s, coherence.ReadWrite)
+	rows := view(t)(a.Slice(array.Between(1, 3)))
+	l, err := rows.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.Equal(t, uint64(5*4), l.Region().Off)
 	require.Equal(t, uint64(10*4), l.Region().Len)
 	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(7)))
-	_, err = view(t)(rows.Transpose()).Acquire(s, coherence.Read)
+	_, err = view(t)(rows.Transpose()).TryAcquire(s, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrBusy, "the transposed rows are the same elements")
-	other, err := view(t)(a.Select(0, 0)).AcquireContext(ctx, s, coherence.ReadWrite)
+	other, err := view(t)(a.Select(0, 0)).Acquire(ctx, s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, other.Release())
 	require.NoError(t, l.Release())
@@ -390,7 +390,7 @@ func TestLeaseIsExactlyTheArray(t *testing.T) {
 	b, err = a.Buffer(ctx)
 	require.NoError(t, err)
 	require.ErrorIs(t, b.Close(), hal.ErrInvalidArgument, "the array closes it")
-	require.NoError(t, b.Discard())
+	require.NoError(t, b.Reset())
 	require.Equal(t, make([]int32, 20), values(t, a))
 }
 
@@ -400,7 +400,7 @@ func TestFullIsFilledOnTheDevice(t *testing.T) {
 	a := made(t)(array.Full[int32](-5, 3, 4))
 	require.Equal(t, coherence.Uninitialized, a.State().Name)
 	row := view(t)(a.Select(0, 1))
-	l, err := row.Acquire(s, coherence.Read)
+	l, err := row.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	require.Equal(t, coherence.DeviceOnly, a.State().Name)
@@ -421,7 +421,7 @@ func fullOnDevice[T buffer.Element](t *testing.T, s *hal.Stream, value T, copied
 	a, err := array.Full(value, 5)
 	require.NoError(t, err)
 	defer a.Close()
-	l, err := a.Acquire(s, coherence.Read)
+	l, err := a.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	require.Equal(t, copied, a.Stats().BytesCopied, "%T", value)
@@ -471,12 +471,12 @@ func TestFullIsWrittenOnce(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				if i%2 == 0 {
-					l, err := a.AcquireContext(ctx, s, coherence.Read)
+					l, err := a.Acquire(ctx, s, coherence.Read)
 					if assert.NoError(t, err) {
 						assert.NoError(t, l.Release())
 					}
 				}
-				assert.NoError(t, a.Update(ctx, func(g array.Grid[int32]) error {
+				assert.NoError(t, a.Update(ctx, func(g array.Accessor[int32]) error {
 					for _, p := range g.All() {
 						*p++
 					}
@@ -498,7 +498,7 @@ func TestColumnsAreUpdatedAtOnce(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			assert.NoError(t, column.Update(ctx, func(g array.Grid[int32]) error {
+			assert.NoError(t, column.Update(ctx, func(g array.Accessor[int32]) error {
 				// Neither gets further unless the other is in here too.
 				if i == 0 {
 					meet <- i
@@ -523,7 +523,7 @@ func TestManyGoroutinesUpdateCrossingViews(t *testing.T) {
 	a := made(t)(array.New[int32](6, 6))
 	views := []*array.Array[int32]{
 		a, view(t)(a.Transpose()), view(t)(a.Select(1, 2)), view(t)(a.Slice(array.All().By(-2), array.All().By(-2))),
-		view(t)(a.Slice(array.Span(1, 4), array.Span(1, 4))), view(t)(a.Select(0, 3)),
+		view(t)(a.Slice(array.Between(1, 4), array.Between(1, 4))), view(t)(a.Select(0, 3)),
 	}
 	const each = 25
 	var wg sync.WaitGroup
@@ -532,14 +532,14 @@ func TestManyGoroutinesUpdateCrossingViews(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for i := range each {
-				assert.NoError(t, v.Update(ctx, func(g array.Grid[int32]) error {
+				assert.NoError(t, v.Update(ctx, func(g array.Accessor[int32]) error {
 					for _, p := range g.All() {
 						*p++
 					}
 					return nil
 				}))
 				if i%5 == 0 {
-					l, err := a.AcquireContext(ctx, s, coherence.ReadWrite)
+					l, err := a.Acquire(ctx, s, coherence.ReadWrite)
 					if assert.NoError(t, err) {
 						assert.NoError(t, l.Release())
 					}
@@ -570,11 +570,11 @@ func TestOverwriteCutShortChangesNothing(t *testing.T) {
 	a := counted(t, array.RowMajor, 4, 3)
 	onDevice(t, a, s)
 	column := view(t)(a.Select(1, 1))
-	busy, err := view(t)(a.Select(0, 2)).Acquire(s, coherence.ReadWrite)
+	busy, err := view(t)(a.Select(0, 2)).TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	set := func(g array.Grid[int32]) error {
+	set := func(g array.Accessor[int32]) error {
 		for i, p := range g.All() {
 			*p = int32(-1 - i)
 		}
@@ -587,7 +587,7 @@ func TestOverwriteCutShortChangesNothing(t *testing.T) {
 	require.Equal(t, []int32{-1, -2, -3, -4}, values(t, column))
 
 	fail := hal.ErrBusy
-	require.Equal(t, fail, column.Overwrite(ctx, func(g array.Grid[int32]) error {
+	require.Equal(t, fail, column.Overwrite(ctx, func(g array.Accessor[int32]) error {
 		require.NoError(t, set(g))
 		return fail
 	}))
@@ -603,13 +603,13 @@ func TestOverwriteInPlace(t *testing.T) {
 		v       *array.Array[int32]
 		inPlace bool
 	}{
-		{view(t)(a.Slice(array.Span(1, 3))), true},
-		{view(t)(view(t)(a.Slice(array.Span(1, 3))).Transpose()), true},
-		{view(t)(a.Slice(array.Span(1, 3).By(-1))), true},
+		{view(t)(a.Slice(array.Between(1, 3))), true},
+		{view(t)(view(t)(a.Slice(array.Between(1, 3))).Transpose()), true},
+		{view(t)(a.Slice(array.Between(1, 3).By(-1))), true},
 		{view(t)(a.Select(1, 0)), false},
 	} {
-		require.NoError(t, c.v.Overwrite(ctx, func(g array.Grid[int32]) error {
-			l, err := a.Acquire(s, coherence.Read)
+		require.NoError(t, c.v.Overwrite(ctx, func(g array.Accessor[int32]) error {
+			l, err := a.TryAcquire(s, coherence.Read)
 			if c.inPlace {
 				require.ErrorIs(t, err, hal.ErrBusy)
 			} else {
@@ -626,7 +626,7 @@ func TestCopiesBetweenViewsOfOneArray(t *testing.T) {
 	a := counted(t, array.RowMajor, 3, 3)
 	require.NoError(t, a.CopyFrom(ctx, view(t)(a.Transpose())))
 	require.Equal(t, []int32{0, 3, 6, 1, 4, 7, 2, 5, 8}, values(t, a))
-	left, right := view(t)(a.Slice(array.All(), array.Span(0, 2))), view(t)(a.Slice(array.All(), array.Span(1, 3)))
+	left, right := view(t)(a.Slice(array.All(), array.Between(0, 2))), view(t)(a.Slice(array.All(), array.Between(1, 3)))
 	require.NoError(t, left.CopyTo(ctx, right))
 	require.Equal(t, []int32{0, 0, 3, 1, 1, 4, 2, 2, 5}, values(t, a))
 }
@@ -663,7 +663,7 @@ func TestAcquireStridedLeavesTheGapsAlone(t *testing.T) {
 	require.Equal(t, uint64(4*10), l.Region().Len)
 	require.Zero(t, column.Origin())
 	other := view(t)(a.Select(1, 2))
-	require.NoError(t, other.Update(ctx, func(g array.Grid[int32]) error {
+	require.NoError(t, other.Update(ctx, func(g array.Accessor[int32]) error {
 		for _, p := range g.All() {
 			*p += 100
 		}
@@ -671,7 +671,7 @@ func TestAcquireStridedLeavesTheGapsAlone(t *testing.T) {
 	}), "the gaps are somebody else's")
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, view(t)(a.Select(0, 3)).View(short, func(array.Grid[int32]) error { return nil }), context.DeadlineExceeded)
+	require.ErrorIs(t, view(t)(a.Select(0, 3)).View(short, func(array.Accessor[int32]) error { return nil }), context.DeadlineExceeded)
 	for i := range uint64(4) {
 		r, err := l.Region().Sub(4*3*i, 4)
 		require.NoError(t, err)

@@ -14,9 +14,9 @@ func BenchmarkView(b *testing.B) {
 	a, err := array.New[int32](1024, 16)
 	require.NoError(b, err)
 	defer a.Close()
-	fn := func(array.Grid[int32]) error { return nil }
+	fn := func(array.Accessor[int32]) error { return nil }
 	for _, rows := range []int{1, 16, 256, 1024} {
-		v, err := a.Slice(array.Span(0, rows), array.Span(0, 8))
+		v, err := a.Slice(array.Between(0, rows), array.Between(0, 8))
 		require.NoError(b, err)
 		b.Run(fmt.Sprint(rows), func(b *testing.B) {
 			b.ReportAllocs()
@@ -34,8 +34,8 @@ func BenchmarkElements(b *testing.B) {
 	a, err := array.New[int32](n, n)
 	require.NoError(b, err)
 	defer a.Close()
-	for name, walk := range map[string]func(array.Grid[int32]) error{
-		"At": func(g array.Grid[int32]) error {
+	for name, walk := range map[string]func(array.Accessor[int32]) error{
+		"At": func(g array.Accessor[int32]) error {
 			for i := range n {
 				for j := range n {
 					if _, err := g.At(i, j); err != nil {
@@ -45,7 +45,7 @@ func BenchmarkElements(b *testing.B) {
 			}
 			return nil
 		},
-		"All": func(g array.Grid[int32]) error {
+		"All": func(g array.Accessor[int32]) error {
 			for _, p := range g.All() {
 				_ = *p
 			}

@@ -3,10 +3,10 @@
 // reshapes) share its elements, and so its coherence. There is no arithmetic.
 //
 //	a, err := array.From(data, 480, 640)
-//	window, err := a.Slice(array.Span(10, 20), array.Span(100, 200))   // a view
+//	window, err := a.Slice(array.Between(10, 20), array.Between(100, 200))   // a view
 //	err = window.Update(ctx, func(g array.Grid[float32]) error { ... }) // moves 10 times 100 elements, if any
 //	block, err := window.Pack(ctx)                                      // a copy without gaps
-//	lease, err := block.Acquire(stream, coherence.ReadWrite)            // for a kernel
+//	lease, err := block.TryAcquire(stream, coherence.ReadWrite)            // for a kernel
 //
 // # What copies, and what is moved to the host
 //
@@ -36,7 +36,7 @@
 //
 // # Devices
 //
-// A device needs to be told of an array what the array itself tells: [Array.Acquire] gives the memory of a
+// A device needs to be told of an array what the array itself tells: [Array.TryAcquire] gives the memory of a
 // contiguous one, [Array.Order] and [Array.Shape] say how to read it. An array with gaps is packed first.
 //
 // # Exclusion

@@ -32,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer a.Close()
-	lease, err := a.Acquire(stream, coherence.ReadWrite)
+	lease, err := a.TryAcquire(stream, coherence.ReadWrite)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	window, err := a.Slice(array.Span(10, 13), array.Span(50, 54))
+	window, err := a.Slice(array.Between(10, 13), array.Between(50, 54))
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = window.Update(ctx, func(g array.Grid[float32]) error {
+	err = window.Update(ctx, func(g array.Accessor[float32]) error {
 		for n, p := range g.All() {
 			*p += float32(n)
 		}
@@ -75,7 +75,7 @@ func ExampleArray_Pack() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = column.Acquire(nil, coherence.Read)
+	_, err = column.TryAcquire(nil, coherence.Read)
 	fmt.Println(err)
 	packed, err := column.Pack(ctx)
 	if err != nil {

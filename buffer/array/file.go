@@ -31,7 +31,7 @@ func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, er
 // inOrder runs fn on the elements without gaps, in the array's order or else row-major.
 func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) error) error {
 	if order, ok := a.at.order(); ok {
-		return a.View(ctx, func(g Grid[T]) error {
+		return a.View(ctx, func(g Accessor[T]) error {
 			data, err := g.Slice(order)
 			if err != nil {
 				return err

@@ -27,7 +27,7 @@ func fileOf[T any](t testing.TB, fortran bool, shape []int, data []T) []byte {
 func TestFilesKeepShapeAndOrder(t *testing.T) {
 	for _, a := range []*array.Array[int32]{
 		counted(t, array.RowMajor, 2, 3, 4), counted(t, array.ColumnMajor, 2, 3, 4), counted(t, array.RowMajor),
-		counted(t, array.RowMajor, 7), view(t)(counted(t, array.RowMajor, 5, 6).Slice(array.All().By(-2), array.Span(1, 4))),
+		counted(t, array.RowMajor, 7), view(t)(counted(t, array.RowMajor, 5, 6).Slice(array.All().By(-2), array.Between(1, 4))),
 	} {
 		var file bytes.Buffer
 		n, err := a.WriteNPY(ctx, &file)

@@ -92,7 +92,7 @@ func (r *root[T]) onDevice(stream *hal.Stream) error {
 	if !ok {
 		return r.write(context.Background())
 	}
-	lease, err := r.b.Acquire(stream, coherence.Overwrite)
+	lease, err := r.b.TryAcquire(stream, coherence.Overwrite)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 
 func TestGrid(t *testing.T) {
 	a := counted(t, array.RowMajor, 3, 4)
-	gaps := view(t)(a.Slice(array.All().By(2), array.Span(1, 3)))
-	require.NoError(t, gaps.Update(ctx, func(g array.Grid[int32]) error {
+	gaps := view(t)(a.Slice(array.All().By(2), array.Between(1, 3)))
+	require.NoError(t, gaps.Update(ctx, func(g array.Accessor[int32]) error {
 		require.Equal(t, []int{2, 2}, g.Shape())
 		require.Equal(t, 4, g.Len())
 		row, err := g.Row(1)
@@ -36,8 +36,8 @@ func TestGrid(t *testing.T) {
 	}))
 	require.Equal(t, []int32{0, -1, -3, 3, 4, 5, 6, 7, 8, -2, -4, 11}, values(t, a))
 
-	rows := view(t)(a.Slice(array.Span(1, 3)))
-	require.NoError(t, rows.View(ctx, func(g array.Grid[int32]) error {
+	rows := view(t)(a.Slice(array.Between(1, 3)))
+	require.NoError(t, rows.View(ctx, func(g array.Accessor[int32]) error {
 		s, err := g.Slice(array.RowMajor)
 		require.NoError(t, err)
 		require.Equal(t, []int32{4, 5, 6, 7, 8, -2, -4, 11}, s)
@@ -47,7 +47,7 @@ func TestGrid(t *testing.T) {
 		return nil
 	}))
 	one := made(t)(array.From([]int32{42}))
-	require.NoError(t, one.Update(ctx, func(g array.Grid[int32]) error {
+	require.NoError(t, one.Update(ctx, func(g array.Accessor[int32]) error {
 		v, err := g.At()
 		require.NoError(t, err)
 		require.Equal(t, int32(42), v)
@@ -64,8 +64,8 @@ func TestGrid(t *testing.T) {
 
 func TestGridRefusesBadInput(t *testing.T) {
 	a := counted(t, array.RowMajor, 2, 3)
-	var kept array.Grid[int32]
-	require.NoError(t, a.View(ctx, func(g array.Grid[int32]) error {
+	var kept array.Accessor[int32]
+	require.NoError(t, a.View(ctx, func(g array.Accessor[int32]) error {
 		kept = g
 		three := make([]int32, 3)
 		for name, c := range map[string]struct{ err, kind error }{
@@ -85,7 +85,7 @@ func TestGridRefusesBadInput(t *testing.T) {
 		require.Equal(t, make([]int32, 3), three)
 		return nil
 	}))
-	require.NoError(t, view(t)(a.Transpose()).Update(ctx, func(g array.Grid[int32]) error {
+	require.NoError(t, view(t)(a.Transpose()).Update(ctx, func(g array.Accessor[int32]) error {
 		_, err := g.Row(0)
 		require.ErrorIs(t, err, hal.ErrUnsupported)
 		require.ErrorIs(t, g.Set(1, 3, 0), hal.ErrOutOfRange)
@@ -95,8 +95,8 @@ func TestGridRefusesBadInput(t *testing.T) {
 	}))
 	require.Equal(t, []int32{0, 1, 2, 3, 4, 5}, values(t, a))
 
-	var zero array.Grid[int32]
-	for name, g := range map[string]array.Grid[int32]{"kept": kept, "zero": zero} {
+	var zero array.Accessor[int32]
+	for name, g := range map[string]array.Accessor[int32]{"kept": kept, "zero": zero} {
 		for method, err := range map[string]error{
 			"At": second(g.At(0, 0)), "Set": g.Set(9, 0, 0), "Slice": second(g.Slice(array.RowMajor)), "Row": second(g.Row(0)),
 			"CopyOut": g.CopyOut(array.RowMajor, make([]int32, 6)), "CopyIn": g.CopyIn(array.RowMajor, make([]int32, 6)),
@@ -113,7 +113,7 @@ func TestGridRefusesBadInput(t *testing.T) {
 
 func TestGridElementsDoNotAllocate(t *testing.T) {
 	a := counted(t, array.RowMajor, 2, 3)
-	require.NoError(t, a.Update(ctx, func(g array.Grid[int32]) error {
+	require.NoError(t, a.Update(ctx, func(g array.Accessor[int32]) error {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			v, err := g.At(1, 2)
 			if err != nil || g.Set(v+1, 1, 2) != nil {

@@ -12,9 +12,9 @@ import (
 func TestHullHasWhatStridesReach(t *testing.T) {
 	a, err := array.Full[int32](3, 6, 7)
 	require.NoError(t, err)
-	part, err := a.Slice(array.Span(1, 5).By(-2), array.Span(2, 6).By(3))
+	part, err := a.Slice(array.Between(1, 5).By(-2), array.Between(2, 6).By(3))
 	require.NoError(t, err)
-	b, first, err := part.Hull(ctx)
+	b, first, err := part.Bounds(ctx)
 	require.NoError(t, err)
 	// Rows 4 and 2, columns 2 and 5: from place 2*7+2 to place 4*7+5.
 	require.Equal(t, 4*7+5-(2*7+2)+1, b.Len())
@@ -28,11 +28,11 @@ func TestHullHasWhatStridesReach(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int32{3, 3, 3, 9}, got)
 	require.ErrorIs(t, b.Close(), hal.ErrInvalidArgument, "it is closed with the array")
-	whole, first, err := a.Hull(ctx)
+	whole, first, err := a.Bounds(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 42, whole.Len())
 	require.Zero(t, first)
-	_, _, err = (&array.Array[int32]{}).Hull(ctx)
+	_, _, err = (&array.Array[int32]{}).Bounds(ctx)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.NoError(t, a.Close())
 }

@@ -369,7 +369,7 @@ func (m *traffic) sync(t *rapid.T) {
 	line, err := array.FromStrides(m.buffer(t), 0, []int{len(m.want)}, []int{1})
 	require.NoError(t, err)
 	for x := range m.want {
-		one, err := line.Slice(array.Span(x, x+1))
+		one, err := line.Slice(array.Between(x, x+1))
 		require.NoError(t, err)
 		m.onHost[x], m.onDev[x] = false, false
 		for _, place := range one.State().Places {
@@ -414,12 +414,12 @@ func (m *traffic) expect(p plain) []int32 {
 func (m *traffic) DeviceWrites(t *rapid.T) {
 	a, p := m.draw(t)
 	if _, ok := a.Order(); !ok {
-		_, err := a.Acquire(m.s, coherence.Overwrite)
+		_, err := a.TryAcquire(m.s, coherence.Overwrite)
 		require.ErrorIs(t, err, hal.ErrUnsupported)
 		return
 	}
 	m.next++
-	l, err := a.Acquire(m.s, coherence.Overwrite)
+	l, err := a.TryAcquire(m.s, coherence.Overwrite)
 	require.NoError(t, err)
 	require.NoError(t, m.s.Fill(l.Region(), hal.Pattern32(uint32(m.next))))
 	require.NoError(t, l.Release())
@@ -438,7 +438,7 @@ func (m *traffic) DeviceReads(t *rapid.T) {
 	if !ok {
 		return
 	}
-	l, err := a.Acquire(m.s, coherence.Read)
+	l, err := a.TryAcquire(m.s, coherence.Read)
 	require.NoError(t, err)
 	raw := make([]byte, 4*a.Len())
 	require.NoError(t, m.s.CopyOut(raw, l.Region()))
@@ -453,7 +453,7 @@ func (m *traffic) DeviceReads(t *rapid.T) {
 func (m *traffic) View(t *rapid.T) {
 	a, p := m.draw(t)
 	m.moved(t, p.places, func() {
-		require.NoError(t, a.View(ctx, func(g array.Grid[int32]) error {
+		require.NoError(t, a.View(ctx, func(g array.Accessor[int32]) error {
 			got := make([]int32, g.Len())
 			require.NoError(t, g.CopyOut(array.RowMajor, got))
 			require.Equal(t, m.expect(p), got)
@@ -474,7 +474,7 @@ func (m *traffic) Update(t *rapid.T) {
 	a, p := m.draw(t)
 	m.moved(t, p.places, func() {
 		m.wrote(t, p.places, func() {
-			require.NoError(t, a.Update(ctx, func(g array.Grid[int32]) error {
+			require.NoError(t, a.Update(ctx, func(g array.Accessor[int32]) error {
 				for n, index := range indices(p.shape) {
 					v, err := g.At(index...)
 					require.NoError(t, err)
@@ -493,7 +493,7 @@ func (m *traffic) Overwrite(t *rapid.T) {
 	order := drawOrder(t)
 	before := m.a.Stats().BytesCopied
 	m.wrote(t, p.places, func() {
-		require.NoError(t, a.Overwrite(ctx, func(g array.Grid[int32]) error {
+		require.NoError(t, a.Overwrite(ctx, func(g array.Accessor[int32]) error {
 			src := make([]int32, g.Len())
 			for i, x := range p.in(order) {
 				m.next++

@@ -13,8 +13,8 @@ type Range struct{ Lo, Hi, Step int }
 // All is a whole axis.
 func All() Range { return Range{0, End, 1} }
 
-// Span is the indices lo to hi-1.
-func Span(lo, hi int) Range { return Range{lo, hi, 1} }
+// Between is the indices lo to hi-1.
+func Between(lo, hi int) Range { return Range{lo, hi, 1} }
 
 // By is the range with another step.
 func (r Range) By(step int) Range { return Range{r.Lo, r.Hi, step} }

@@ -20,16 +20,16 @@ type turns struct{ *host.Backend }
 
 func (b turns) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	d, err := b.Backend.Open(ctx, ordinal)
-	return turnsDevice{d, d.(driver.Adopter)}, err
+	return turnsDevice{d, d.(driver.Importer)}, err
 }
 
 type turnsDevice struct {
 	driver.Device
-	driver.Adopter
+	driver.Importer
 }
 
-func (d turnsDevice) Adopt(k driver.Kind, p uintptr, n uint64) (driver.Memory, error) {
-	m, err := d.Adopter.Adopt(k, p, n)
+func (d turnsDevice) Import(k driver.Kind, p uintptr, n uint64) (driver.Memory, error) {
+	m, err := d.Importer.Import(k, p, n)
 	return turnsMemory{m}, err
 }
 
@@ -62,12 +62,12 @@ type failing struct {
 
 func (b failing) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	d, err := b.Backend.Open(ctx, ordinal)
-	return failingDevice{d, d.(driver.Adopter), b}, err
+	return failingDevice{d, d.(driver.Importer), b}, err
 }
 
 type failingDevice struct {
 	driver.Device
-	driver.Adopter
+	driver.Importer
 	b failing
 }
 
@@ -90,7 +90,7 @@ func (s failingStream) Copy(dst, src driver.Region) error {
 		return err
 	}
 	s.b.gates <- g
-	return &driver.Error{Op: "copy", Backend: "cuda", Kind: driver.ErrInternal}
+	return &driver.Error{Op: "copy", Backend: "cuda", Kind: driver.ErrDriver}
 }
 
 // waits reports whether a goroutine waits for a channel in a function.
@@ -122,7 +122,7 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 	require.Eventually(t, func() bool { return len(result) > 0 || waits("dlpack.imported[") }, 10*time.Second, time.Millisecond)
 	require.Empty(t, result, "the copy has not run yet")
 	require.NoError(t, g.Open())
-	require.ErrorIs(t, <-result, hal.ErrInternal)
+	require.ErrorIs(t, <-result, hal.ErrDriver)
 	require.Zero(t, f.calls(), "the tensor is the caller's")
 	require.NoError(t, d.Close())
 	require.NoError(t, f.Delete())
@@ -138,7 +138,7 @@ func TestRefusedImportDoesNotWait(t *testing.T) {
 	require.NoError(t, err)
 	copies, err := d.CopyStream(false)
 	require.NoError(t, err)
-	require.NoError(t, copies.Follow(s)) // as any copy does of what s writes
+	require.NoError(t, copies.WaitStream(s)) // as any copy does of what s writes
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
 	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
 	over, cancel := context.WithCancel(ctx)

@@ -11,7 +11,7 @@
 // # Lending
 //
 // [Export] takes a lease on the elements, at the host or on a device, which the struct's deleter releases: what
-// C may do meanwhile, and what others may, is what [buffer.Buffer.Acquire] says of leases. C calls
+// C may do meanwhile, and what others may, is what [buffer.Buffer.TryAcquire] says of leases. C calls
 // the deleter once, from any thread. Until then the buffer is in use, and closing it fails with an error of kind
 // hal.ErrBusy; Options.Done is where a program closes a buffer that it has given away. The struct, its shape and the
 // elements stay where they are. The deleter takes locks of the buffer for a moment and waits for nothing.

@@ -69,7 +69,7 @@ func StreamArgument(n int64) Consumer { return Consumer{how: byArgument, argumen
 // It waits for accesses that exclude the lease and, for a Consumer that is on no known stream and for memory of the
 // host, for the bytes, until ctx ends.
 //
-// Errors are those of [buffer.Buffer.AcquireContext] and [buffer.Buffer.AcquireHost]; a stream of another
+// Errors are those of [buffer.Buffer.Acquire] and [buffer.Buffer.AcquireHost]; a stream of another
 // device is of kind ErrWrongDevice; memory that DLPack has no name for, a legacy struct for reading, and a platform on
 // which C cannot call Go are of kind ErrUnsupported. After an error nothing is lent, and Done is not called.
 func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], o Options) (Managed, error) {
@@ -107,7 +107,7 @@ func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], o Opt
 		a, finish = c, c.Close
 		o = o.ofCopy(finish)
 	}
-	b, first, err := a.Hull(ctx)
+	b, first, err := a.Bounds(ctx)
 	if err == nil {
 		var m Managed
 		if m, err = export(ctx, op, b, first, a.Shape(), a.Strides(), o); err == nil {
@@ -183,7 +183,7 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 
 // lessor is a buffer of any type.
 type lessor interface {
-	AcquireContext(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error)
+	Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error)
 }
 
 // acquire takes a lease on a device, orders the consumer behind what it needs, and fills in where the data is.
@@ -202,7 +202,7 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 			}
 		}
 	}()
-	if x.onDevice, err = b.AcquireContext(ctx, stream, o.Mode); err != nil {
+	if x.onDevice, err = b.Acquire(ctx, stream, o.Mode); err != nil {
 		return err
 	}
 	if err = locate(op, x.onDevice.Region(), offset, t); err != nil {
@@ -243,7 +243,7 @@ func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, 
 			return stream, false, err
 		}
 		if known {
-			if x.stream, err = dev.AdoptStream(handle, nil); err != nil {
+			if x.stream, err = dev.ImportStream(handle, nil); err != nil {
 				return nil, false, err
 			}
 			return x.stream, false, nil
@@ -294,7 +294,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	info := dev.Info()
 	at := func(kind DeviceType, id int, base uintptr) error {
 		if base == 0 {
-			return hal.Errorf(op, hal.ErrInternal, "%v memory of %s has no address", mem.Kind(), dev.Name())
+			return hal.Errorf(op, hal.ErrDriver, "%v memory of %s has no address", mem.Kind(), dev.Name())
 		}
 		t.device = Device{Type: kind, ID: int32(id)}
 		t.data = base + uintptr(r.Off) + offset
@@ -321,7 +321,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 			return nil
 		case mem.HostPointer() != nil:
 			return at(CPU, 0, uintptr(mem.HostPointer()))
-		case info.Tier == "usm":
+		case info.MemoryModel == "usm":
 			return at(OneAPI, info.Ordinal, mem.Handle())
 		}
 	case "host": // also what its discrete devices have, though only streams of theirs should go there

@@ -102,7 +102,7 @@ func layouts(t *testing.T) map[string]*array.Array[int32] {
 		"rows":       from(3, 5),
 		"transposed": must(from(3, 5).Transpose()),
 		"reversed":   must(from(4, 6).Slice(array.All().By(-1), array.All().By(-2))),
-		"window":     must(from(7, 9).Slice(array.Span(2, 5), array.Span(3, 8).By(2))),
+		"window":     must(from(7, 9).Slice(array.Between(2, 5), array.Between(3, 8).By(2))),
 		"deep":       from(2, 1, 3, 2, 2, 1),
 		"axis gone":  must(from(4, 5).Select(1, 3)),
 	}
@@ -160,7 +160,7 @@ func TestExportMovesWhatIsMissing(t *testing.T) {
 	s := newStream(t, d)
 	b, err := buffer.From(counted(1000))
 	require.NoError(t, err)
-	lease, err := b.Acquire(s, coherence.Overwrite)
+	lease, err := b.TryAcquire(s, coherence.Overwrite)
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(lease.Region(), hal.Pattern32(7)))
 	require.NoError(t, lease.Release())
@@ -244,7 +244,7 @@ func TestExportedBufferIsInUse(t *testing.T) {
 	require.Equal(t, 1, dlpack.Outstanding())
 	var conflict *buffer.ConflictError
 	require.ErrorAs(t, b.Close(), &conflict)
-	require.Equal(t, coherence.ReadWrite, conflict.Theirs.Action)
+	require.Equal(t, coherence.ReadWrite, conflict.Holder.Action)
 	require.NoError(t, m.Delete())
 	require.NoError(t, b.Close())
 	require.Len(t, told, 1)
@@ -394,7 +394,7 @@ func TestExportWaitsAsAsked(t *testing.T) {
 	s := newStream(t, d)
 	b, err := buffer.New[int32](1 << 10)
 	require.NoError(t, err)
-	lease, err := b.Acquire(s, coherence.Overwrite)
+	lease, err := b.TryAcquire(s, coherence.Overwrite)
 	require.NoError(t, err)
 	gate, err := s.Gate()
 	require.NoError(t, err)

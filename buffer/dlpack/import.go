@@ -96,7 +96,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	}
 	var b *buffer.Buffer[T]
 	if onHost {
-		if o.Device != nil && o.Device.Unified() {
+		if o.Device != nil && o.Device.SharesHostMemory() {
 			// Or it is memory that the device does not know. An attempt that fails has an owner of its own, who hears of
 			// that too late to tell what became of the tensor.
 			attempt := newOwner(deleter, m.Address)
@@ -184,7 +184,7 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 	info := dev.Info()
 	addresses := dev.Caps().Has(hal.CapAddress)
 	numbered := !t.Device.Type.host() && t.Device.Type != CUDAManaged
-	if info.Backend != backend || numbered && info.Ordinal != int(t.Device.ID) || t.Device.Type == OpenCL && addresses || t.Device.Type == OneAPI && info.Tier != "usm" {
+	if info.Backend != backend || numbered && info.Ordinal != int(t.Device.ID) || t.Device.Type == OpenCL && addresses || t.Device.Type == OneAPI && info.MemoryModel != "usm" {
 		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v, on %s", t.Device, dev.Name())
 	}
 	return false, nil
@@ -192,7 +192,7 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 
 // adopted is a buffer over memory of a device, and where in it the tensor's first element is.
 func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner) (*buffer.Buffer[T], int, error) {
-	f := hal.Foreign{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
+	f := hal.ExternalMemory{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
 	// Buffers give memory back under locks of theirs, and a deleter may wait for others, such as Python's.
 	f.Release = func() { go owner.over() }
 	switch t.Device.Type {
@@ -204,18 +204,18 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 		f.Handle, f.Size = t.Data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:
-		if dev.Caps().Has(hal.CapQuery) {
-			info, err := dev.Query(f.Handle)
+		if dev.Caps().Has(hal.CapPointerInfo) {
+			info, err := dev.PointerInfo(f.Handle)
 			if err != nil {
 				return nil, 0, err
 			}
 			f.Kind = info.Kind // ROCm names managed memory, and oneAPI all memory, by one type
 		}
 	}
-	mem, err := dev.Adopt(f)
+	mem, err := dev.Import(f)
 	if t.Device.Type == OpenCL && errors.Is(err, hal.ErrInvalidArgument) {
 		f.Kind = hal.KindHost // both are cl_mem
-		mem, err = dev.Adopt(f)
+		mem, err = dev.Import(f)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -99,7 +99,7 @@ func TestImportOfWhatCMade(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, c.want, got)
 					require.Equal(t, len(c.shape), a.Rank())
-					require.NoError(t, a.Update(ctx, func(g array.Grid[int32]) error {
+					require.NoError(t, a.Update(ctx, func(g array.Accessor[int32]) error {
 						for _, p := range g.All() {
 							*p += 1000
 						}
@@ -114,7 +114,7 @@ func TestImportOfWhatCMade(t *testing.T) {
 					require.NoError(t, b.Close())
 					require.NoError(t, b.Close())
 					require.EqualValues(t, 1, f.calls())
-					require.ErrorIs(t, a.View(ctx, func(array.Grid[int32]) error { return nil }), hal.ErrClosed)
+					require.ErrorIs(t, a.View(ctx, func(array.Accessor[int32]) error { return nil }), hal.ErrClosed)
 				})
 			}
 		}
@@ -149,7 +149,7 @@ func TestUnifiedDeviceWorksInPlace(t *testing.T) {
 	f := makeForeign(t, false, []int64{1000}, nil, 0, 0)
 	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
 	require.NoError(t, err)
-	lease, err := b.Acquire(s, coherence.ReadWrite)
+	lease, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.Equal(t, f.tensor().data, lease.Pointer())
 	require.NoError(t, s.Fill(lease.Region(), hal.Pattern32(3)))
@@ -329,7 +329,7 @@ func TestRoundTrip(t *testing.T) {
 		require.ErrorIs(t, err, hal.ErrClosed, "it was taken")
 		require.ErrorIs(t, m.Delete(), hal.ErrClosed)
 		require.Equal(t, a.Shape(), got.Shape(), name)
-		require.NoError(t, got.Update(ctx, func(g array.Grid[int32]) error {
+		require.NoError(t, got.Update(ctx, func(g array.Accessor[int32]) error {
 			for _, p := range g.All() {
 				*p++
 			}

@@ -24,11 +24,11 @@ func TestOpenCL(t *testing.T) {
 		infos, err := hal.Devices(ctx)
 		require.NoError(t, err)
 		for _, info := range infos {
-			if info.Backend != "opencl" || info.Tier != tier {
+			if info.Backend != "opencl" || info.MemoryModel != tier {
 				continue
 			}
-			t.Run(tier+"/"+info.Name, func(t *testing.T) {
-				d, err := hal.Open(ctx, hal.Name(info))
+			t.Run(tier+"/"+info.Model, func(t *testing.T) {
+				d, err := hal.Open(ctx, info.Name())
 				require.NoError(t, err)
 				lendAndTake(t, d)
 				require.NoError(t, d.Reclaim(ctx))
@@ -48,12 +48,12 @@ func TestOpenCL(t *testing.T) {
 func lendAndTake(t *testing.T, d *hal.Device) {
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
-	whole, err := buffer.From(counted(4096), buffer.HostMemory(d))
+	whole, err := buffer.From(counted(4096), buffer.WithPinnedHost(d))
 	require.NoError(t, err)
 	part, err := whole.Slice(1024, 1024+256)
 	require.NoError(t, err)
 	m, err := dlpack.Export(ctx, part, dlpack.Options{Device: d, Mode: coherence.ReadWrite})
-	if d.Info().Tier == "svm-coarse" {
+	if d.Info().MemoryModel == "svm-coarse" {
 		require.ErrorIs(t, err, hal.ErrUnsupported, "the address is no cl_mem, and not the host's either")
 		require.NoError(t, whole.Close())
 		require.NoError(t, s.Close())
@@ -65,7 +65,7 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 	region, err := whole.Memory(d)
 	require.NoError(t, err)
 	switch {
-	case d.Info().Tier == "buffer":
+	case d.Info().MemoryModel == "buffer":
 		require.Equal(t, dlpack.Device{Type: dlpack.OpenCL, ID: int32(d.Info().Ordinal)}, tensor.Device)
 		require.Equal(t, region.Mem.Handle(), tensor.Data)
 		require.EqualValues(t, 4096, tensor.ByteOffset)
@@ -81,13 +81,13 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 	before := buffer.Totals()
 	b, a, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: d})
 	require.NoError(t, err)
-	if d.Info().Tier == "buffer" {
+	if d.Info().MemoryModel == "buffer" {
 		require.Equal(t, 1024, a.Offset(), "a cl_mem is known from its start")
 		require.Equal(t, 1280, b.Len())
 	}
 	mine, err := b.Slice(a.Offset(), a.Offset()+256)
 	require.NoError(t, err)
-	lease, err := mine.Acquire(s, coherence.ReadWrite)
+	lease, err := mine.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(lease.Region(), hal.Pattern32(6)))
 	require.NoError(t, lease.Release())

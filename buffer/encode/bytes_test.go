@@ -49,7 +49,7 @@ func newBuffer[T buffer.Element](tb testing.TB, data ...T) *buffer.Buffer[T] {
 
 // toDevice makes a buffer current on the stream's device alone.
 func toDevice[T buffer.Element](tb require.TestingT, b *buffer.Buffer[T], s *hal.Stream) {
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(tb, err)
 	require.NoError(tb, l.Release())
 }

@@ -15,8 +15,8 @@ func TestEveryDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, infos)
 	for _, info := range infos {
-		t.Run(hal.Name(info), func(t *testing.T) {
-			d, err := hal.Open(ctx, hal.Name(info))
+		t.Run(info.Name(), func(t *testing.T) {
+			d, err := hal.Open(ctx, info.Name())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, d.Close()) })
 			for _, depth := range []int{1, 2, 5} {

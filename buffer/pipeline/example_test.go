@@ -29,7 +29,7 @@ func ExampleRun() {
 	}
 	process := func(w pipeline.Work) (int, error) { // or a kernel: w.In.Pointer(), w.Out.Pointer(), w.N, w.Stream.Handle()
 		in := w.In.Region()
-		out, err := w.Out.Region().Sub(0, in.Len)
+		out, err := w.Results.Region().Sub(0, in.Len)
 		if err != nil {
 			return 0, err
 		}

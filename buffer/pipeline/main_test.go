@@ -57,7 +57,7 @@ func numbers(total int) pipeline.Source[int32] {
 
 // duplicate is a process whose results are the chunk's elements.
 func duplicate(w pipeline.Work) (int, error) {
-	out, err := w.Out.Region().Sub(0, w.In.Region().Len)
+	out, err := w.Results.Region().Sub(0, w.In.Region().Len)
 	if err != nil {
 		return 0, err
 	}

@@ -13,14 +13,14 @@ import (
 // The depth of a pipeline. With the default one chunk can be read, one processed, one brought back and one written.
 const (
 	DefaultDepth = 4
-	MostDepth    = 64
+	MaxDepth     = 64
 )
 
 // Options are the options of Run.
 type Options struct {
 	Chunk   int // elements of a chunk, at most; more than 0
 	Results int // elements of the results of a chunk, at most; 0 for Chunk
-	Depth   int // chunks under way at once, 1 to MostDepth; 0 for DefaultDepth
+	Depth   int // chunks under way at once, 1 to MaxDepth; 0 for DefaultDepth
 }
 
 // Source fills a part of fill, from the start, and returns how many elements that are: they are the next chunk. The
@@ -37,11 +37,11 @@ type Process func(w Work) (results int, err error)
 
 // Work is one chunk on the device.
 type Work struct {
-	Index  int64        // of the chunk, from 0
-	N      int          // elements
-	Stream *hal.Stream  // that the work belongs on
-	In     buffer.Lease // of the N elements, for reading
-	Out    buffer.Lease // of Options.Results elements, to be written
+	Index   int64        // of the chunk, from 0
+	N       int          // elements
+	Stream  *hal.Stream  // that the work belongs on
+	In      buffer.Lease // of the N elements, for reading
+	Results buffer.Lease // of Options.Results elements, to be written
 }
 
 // emptyMost is how often in a row a source, or the stream that it reads, may return nothing.
@@ -74,8 +74,8 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil device or function")
 	case o.Chunk <= 0 || o.Results <= 0:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "chunks of %d elements and %d results", o.Chunk, o.Results)
-	case o.Depth < 1 || o.Depth > MostDepth:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "depth %d; 1 to %d", o.Depth, MostDepth)
+	case o.Depth < 1 || o.Depth > MaxDepth:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "depth %d; 1 to %d", o.Depth, MaxDepth)
 	case ctx.Err() != nil:
 		return hal.Interrupted(op, ctx)
 	}
@@ -140,8 +140,8 @@ type run[T, U buffer.Element] struct {
 
 func (p *run[T, U]) open(dev *hal.Device) error {
 	var options []buffer.Option
-	if !dev.Unified() {
-		options = append(options, buffer.HostMemory(dev))
+	if !dev.SharesHostMemory() {
+		options = append(options, buffer.WithPinnedHost(dev))
 	}
 	for range p.o.Depth {
 		s := &slot[T, U]{}
@@ -257,11 +257,11 @@ func (p *run[T, U]) enqueue(s *slot[T, U]) error {
 	if err != nil {
 		return err
 	}
-	in, err := chunk.AcquireContext(p.ctx, s.stream, coherence.Read)
+	in, err := chunk.Acquire(p.ctx, s.stream, coherence.Read)
 	if err != nil {
 		return err
 	}
-	out, err := s.out.AcquireContext(p.ctx, s.stream, coherence.Overwrite)
+	out, err := s.out.Acquire(p.ctx, s.stream, coherence.Overwrite)
 	if err != nil {
 		_ = in.Release()
 		return err
@@ -276,7 +276,7 @@ func (p *run[T, U]) enqueue(s *slot[T, U]) error {
 			_ = release() // the function did not return
 		}
 	}()
-	s.got, err = p.process(Work{Index: s.index, N: s.n, Stream: s.stream, In: in, Out: out})
+	s.got, err = p.process(Work{Index: s.index, N: s.n, Stream: s.stream, In: in, Results: out})
 	failed := release()
 	switch {
 	case err != nil:

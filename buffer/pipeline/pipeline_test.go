@@ -38,7 +38,7 @@ func TestOtherResults(t *testing.T) {
 		var got []uint8
 		err := pipeline.Run(ctx, d, pipeline.Options{Chunk: 10, Results: 3}, numbers(95),
 			func(w pipeline.Work) (int, error) {
-				return int(w.Index % 4), w.Stream.Fill(w.Out.Region(), hal.Pattern8(uint8(w.Index)))
+				return int(w.Index % 4), w.Stream.Fill(w.Results.Region(), hal.Pattern8(uint8(w.Index)))
 			},
 			func(_ context.Context, r []uint8) error {
 				got = append(got, r...)

@@ -109,12 +109,12 @@ func paced(chunks int, spell time.Duration) (pipeline.Source[int32], pipeline.Si
 
 // loop does one chunk after the other.
 func loop(d *hal.Device, chunk int, source pipeline.Source[int32], sink pipeline.Sink[int32]) error {
-	in, err := buffer.New[int32](chunk, buffer.HostMemory(d))
+	in, err := buffer.New[int32](chunk, buffer.WithPinnedHost(d))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := buffer.New[int32](chunk, buffer.HostMemory(d))
+	out, err := buffer.New[int32](chunk, buffer.WithPinnedHost(d))
 	if err != nil {
 		return err
 	}
@@ -136,15 +136,15 @@ func loop(d *hal.Device, chunk int, source pipeline.Source[int32], sink pipeline
 		if err != nil || n == 0 && last {
 			return err
 		}
-		from, err := in.Acquire(s, coherence.Read)
+		from, err := in.TryAcquire(s, coherence.Read)
 		if err != nil {
 			return err
 		}
-		to, err := out.Acquire(s, coherence.Overwrite)
+		to, err := out.TryAcquire(s, coherence.Overwrite)
 		if err != nil {
 			return err
 		}
-		_, err = duplicate(pipeline.Work{N: n, Stream: s, In: from, Out: to})
+		_, err = duplicate(pipeline.Work{N: n, Stream: s, In: from, Results: to})
 		_, _ = from.Release(), to.Release()
 		if err != nil {
 			return err

@@ -94,7 +94,7 @@ func TestNobodyWatchingCostsNoMemory(t *testing.T) {
 		}
 	}
 	require.Zero(t, testing.AllocsPerRun(100, access))
-	stop := buffer.Observe(func(buffer.Event) {})
+	stop := buffer.Observe(func(buffer.Activity) {})
 	access()
 	stop()
 	require.Zero(t, testing.AllocsPerRun(100, access), "and again after somebody has watched")

@@ -12,10 +12,10 @@ import (
 
 // The environment variables that a program with this package obeys.
 const (
-	// Variable names the file that a trace of the whole run is written to.
-	Variable = "HALYARD_TRACE"
-	// DebugVariable makes every event be logged if "log" is one of the words in it, between commas.
-	DebugVariable = debug.Variable
+	// EnvTrace names the file that a trace of the whole run is written to.
+	EnvTrace = "HALYARD_TRACE"
+	// EnvDebug makes every event be logged if "log" is one of the words in it, between commas.
+	EnvDebug = debug.Variable
 )
 
 var environment struct {
@@ -30,10 +30,10 @@ func obey(stderr io.Writer) {
 	if debug.Has("log") {
 		environment.stop = Log(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	}
-	if name := os.Getenv(Variable); name != "" {
+	if name := os.Getenv(EnvTrace); name != "" {
 		f, err := Create(name)
 		if err != nil {
-			fmt.Fprintf(stderr, "halyard: no trace, %s=%s: %v\n", Variable, name, err)
+			fmt.Fprintf(stderr, "halyard: no trace, %s=%s: %v\n", EnvTrace, name, err)
 			return
 		}
 		environment.file = f

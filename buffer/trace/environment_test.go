@@ -59,7 +59,7 @@ const lease = "use at demo:1 on stream 1: Acquire"
 func TestEnvironmentTracesAnyProgram(t *testing.T) {
 	for _, how := range []string{"exit", "close", "kill"} {
 		name := filepath.Join(t.TempDir(), how+".json")
-		stderr, status := child(t, how, halyard.Variable+"="+name)
+		stderr, status := child(t, how, halyard.EnvTrace+"="+name)
 		assert.Empty(t, stderr)
 		if how == "kill" {
 			assert.NotEqual(t, 3, status)
@@ -82,17 +82,17 @@ func TestEnvironmentTracesAnyProgram(t *testing.T) {
 
 func TestEnvironmentThatCannotBeObeyed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "no", "folder.json")
-	stderr, status := child(t, "exit", halyard.Variable+"="+name)
+	stderr, status := child(t, "exit", halyard.EnvTrace+"="+name)
 	assert.Equal(t, 3, status, "the program runs all the same")
 	assert.Regexp(t, `^halyard: no trace, HALYARD_TRACE=.*folder\.json: open .*\n$`, stderr)
 }
 
 func TestEnvironmentLogs(t *testing.T) {
-	stderr, _ := child(t, "exit", halyard.DebugVariable+"=sites,log")
+	stderr, _ := child(t, "exit", halyard.EnvDebug+"=sites,log")
 	assert.Contains(t, stderr, `level=DEBUG msg="halyard: copy"`)
 	assert.Contains(t, stderr, "simulated=true")
 	assert.NotContains(t, stderr, "avoided", "accesses are below level debug")
-	stderr, _ = child(t, "exit", halyard.DebugVariable+"=sites,nolog")
+	stderr, _ = child(t, "exit", halyard.EnvDebug+"=sites,nolog")
 	assert.Empty(t, stderr)
 }
 

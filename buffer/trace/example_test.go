@@ -30,7 +30,7 @@ func Example() {
 	}
 	rec.Stop()
 	for _, s := range rec.Spans() {
-		if s.Kind == buffer.EventWait {
+		if s.Kind == buffer.ActivityWait {
 			continue // there is one if the copy is not done by then
 		}
 		fmt.Printf("%v of %d bytes at %s, because of %q\n", s.Kind, s.Hi-s.Lo, s.To, s.Cause)

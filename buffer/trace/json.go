@@ -186,21 +186,21 @@ func (e *encoder) span(s Span) {
 	switch {
 	case s.Stream > 0:
 		x.Track = e.lane(s.Place, streamTrack+strconv.Itoa(s.Stream), 1+s.Stream, at, until)
-	case s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree || s.Kind == buffer.EventEvict:
+	case s.Kind == buffer.ActivityAlloc || s.Kind == buffer.ActivityFree || s.Kind == buffer.ActivityEvict:
 		x.Track = e.lane(s.Place, memoryTrack, 1, at, until)
 	default:
 		x.Track = e.lane(s.Place, callsTrack, 0, at, until)
 	}
-	if s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree || s.Kind == buffer.EventAvoided {
+	if s.Kind == buffer.ActivityAlloc || s.Kind == buffer.ActivityFree || s.Kind == buffer.ActivityAvoided {
 		x.Phase, x.Scope, x.Took = "i", "t", nil
 	}
 	e.write(x)
 	switch {
-	case s.Kind == buffer.EventAlloc:
+	case s.Kind == buffer.ActivityAlloc:
 		e.write(e.resident(s, +1))
-	case s.Kind == buffer.EventFree:
+	case s.Kind == buffer.ActivityFree:
 		e.write(e.resident(s, -1))
-	case s.Stream > 0 && s.Kind != buffer.EventUse:
+	case s.Stream > 0 && s.Kind != buffer.ActivityUse:
 		e.write(entry{Name: "asked for", Cat: askCategory, Phase: "f", At: at, Proc: x.Proc, Track: x.Track, ID: s.ID, Binding: "e"})
 	}
 }
@@ -263,7 +263,7 @@ func (r *Recording) WriteJSON(w io.Writer) error {
 	var items []item
 	for _, s := range r.Spans() {
 		items = append(items, item{s.Begin, false, s})
-		if s.Stream > 0 && s.Kind != buffer.EventUse {
+		if s.Stream > 0 && s.Kind != buffer.ActivityUse {
 			items = append(items, item{s.At, true, s})
 		}
 	}

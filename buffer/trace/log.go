@@ -14,9 +14,9 @@ const LevelAccess = slog.LevelDebug - 4
 // come and go, evictions and waits at level debug, accesses at LevelAccess. The message is
 // "halyard: " and the kind; sizes are in bytes. A record that concerns a simulated device has simulated=true.
 func Log(l *slog.Logger) (stop func()) {
-	return buffer.Observe(func(e buffer.Event) {
+	return buffer.Observe(func(e buffer.Activity) {
 		level := slog.LevelDebug
-		if e.Kind == buffer.EventUse || e.Kind == buffer.EventAvoided {
+		if e.Kind == buffer.ActivityUse || e.Kind == buffer.ActivityAvoided {
 			level = LevelAccess
 		}
 		ctx := context.Background()
@@ -25,7 +25,7 @@ func Log(l *slog.Logger) (stop func()) {
 		}
 		attrs := make([]slog.Attr, 0, 16)
 		attrs = append(attrs, slog.Uint64("buffer", e.Buffer), slog.String("at", e.To))
-		if e.Kind == buffer.EventCopy {
+		if e.Kind == buffer.ActivityCopy {
 			attrs = append(attrs, slog.String("from", e.From), slog.String("sources", e.SourceNames))
 		}
 		attrs = append(attrs, slog.Uint64("lo", e.Lo), slog.Uint64("hi", e.Hi), slog.Uint64("bytes", e.Hi-e.Lo))

@@ -77,7 +77,7 @@ func Read(in io.Reader) (*Recording, error) {
 		case !known:
 			return nil, bad("entry %d: no action %q", i, a.Action)
 		}
-		s := Span{Event: buffer.Event{Kind: kind, Buffer: a.Buffer, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
+		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
 			Action: action, For: a.For, Why: a.Why, SourceNames: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
 			Begin: when(x.At), End: when(x.At + x.Took), Place: r.places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
 		if s.End.After(r.ended) {
@@ -105,8 +105,8 @@ func Read(in io.Reader) (*Recording, error) {
 	return r, nil
 }
 
-func kindOf(name string) (buffer.EventKind, bool) {
-	for k := buffer.EventCopy; k <= buffer.EventUse; k++ {
+func kindOf(name string) (buffer.ActivityKind, bool) {
+	for k := buffer.ActivityCopy; k <= buffer.ActivityUse; k++ {
 		if k.String() == name {
 			return k, true
 		}

@@ -13,7 +13,7 @@ import (
 
 // Span is one event with its beginning and end, and where it is shown. Its Stream and devices are nil.
 type Span struct {
-	buffer.Event
+	buffer.Activity
 
 	Begin time.Time // when the stream came to it; At for what no stream does
 	End   time.Time // Begin for what takes no time, or whose end could not be seen
@@ -163,12 +163,12 @@ func (c *collector) see(name string, dev *hal.Device) {
 	p := Place{Name: name}
 	if dev != nil {
 		info := dev.Info()
-		p.Title, p.Simulated = info.Name, info.Simulated
+		p.Title, p.Simulated = info.Model, info.Simulated
 	}
 	c.place(p)
 }
 
-func (c *collector) observe(e buffer.Event) {
+func (c *collector) observe(e buffer.Activity) {
 	stream, caller := e.Stream, e.Site()
 	c.mu.Lock()
 	if c.closed {
@@ -178,13 +178,13 @@ func (c *collector) observe(e buffer.Event) {
 	c.see(e.From, e.FromDevice)
 	c.see(e.To, e.ToDevice)
 	c.ids++
-	s := Span{Event: e, Begin: e.At, End: e.At, Place: "host", Caller: caller, ID: c.ids}
+	s := Span{Activity: e, Begin: e.At, End: e.At, Place: "host", Caller: caller, ID: c.ids}
 	// A recording keeps no stream from being closed or found leaked.
-	s.Event.Stream, s.FromDevice, s.ToDevice = nil, nil, nil
+	s.Activity.Stream, s.FromDevice, s.ToDevice = nil, nil, nil
 	if stream == nil {
 		s.End = e.At.Add(e.Took)
 		switch e.Kind {
-		case buffer.EventAlloc, buffer.EventFree, buffer.EventEvict:
+		case buffer.ActivityAlloc, buffer.ActivityFree, buffer.ActivityEvict:
 			s.Place = e.To
 		}
 		c.done(s)
@@ -193,13 +193,13 @@ func (c *collector) observe(e buffer.Event) {
 	}
 	q := c.queue(stream)
 	s.Place, s.Stream = q.place, q.number
-	if c.asked != nil && (e.Kind == buffer.EventCopy || e.Kind == buffer.EventFill) {
+	if c.asked != nil && (e.Kind == buffer.ActivityCopy || e.Kind == buffer.ActivityFill) {
 		c.asked(s)
 	}
 	q.spans = append(q.spans, s)
 	c.open++
 	c.mu.Unlock()
-	if err := stream.Call(func() { c.finish(q, s.ID, time.Now()) }); err != nil {
+	if err := stream.OnDone(func() { c.finish(q, s.ID, time.Now()) }); err != nil {
 		c.finish(q, s.ID, time.Time{})
 	}
 }
@@ -314,13 +314,13 @@ func (c *collector) close() {
 // label says in a few words what a span is.
 func (s *Span) label() string {
 	switch s.Kind {
-	case buffer.EventCopy:
+	case buffer.ActivityCopy:
 		return s.From + " → " + s.To
-	case buffer.EventFill:
+	case buffer.ActivityFill:
 		return "zeros → " + s.To
-	case buffer.EventWait:
+	case buffer.ActivityWait:
 		return "wait for " + s.Why
-	case buffer.EventUse:
+	case buffer.ActivityUse:
 		return "use: " + s.Cause
 	}
 	return s.Kind.String()

@@ -88,7 +88,7 @@ func (c Counts) clone() Counts {
 	return c
 }
 
-func (s *Scope) observe(e buffer.Event) {
+func (s *Scope) observe(e buffer.Activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.popped {
@@ -96,33 +96,33 @@ func (s *Scope) observe(e buffer.Event) {
 	}
 }
 
-func (c *Counts) add(e buffer.Event) {
+func (c *Counts) add(e buffer.Activity) {
 	n := e.Hi - e.Lo
 	switch e.Kind {
-	case buffer.EventCopy:
+	case buffer.ActivityCopy:
 		c.Copies++
 		c.BytesCopied += n
 		c.BytesByCause[e.Cause] += n
 		c.BytesByLink[e.From+" → "+e.To] += n
-	case buffer.EventFill:
+	case buffer.ActivityFill:
 		c.Fills++
 		c.BytesFilled += n
-	case buffer.EventAvoided:
+	case buffer.ActivityAvoided:
 		c.Avoided++
 		c.BytesAvoided += n
-	case buffer.EventAlloc:
+	case buffer.ActivityAlloc:
 		c.Allocs++
 		c.BytesAllocated += n
 		c.Resident += int64(n)
 		c.PeakResident = max(c.PeakResident, c.Resident)
-	case buffer.EventFree:
+	case buffer.ActivityFree:
 		c.Frees++
 		c.BytesFreed += n
 		c.Resident -= int64(n)
-	case buffer.EventEvict:
+	case buffer.ActivityEvict:
 		c.Evictions++
 		c.BytesEvicted += n
-	case buffer.EventWait:
+	case buffer.ActivityWait:
 		c.Waits++
 		c.Waited += e.Took
 	}

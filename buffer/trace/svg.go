@@ -26,7 +26,7 @@ var looks = []look{
 
 func (s *Span) class() string {
 	switch s.Kind {
-	case buffer.EventCopy:
+	case buffer.ActivityCopy:
 		switch {
 		case s.To == "host":
 			return "out"
@@ -34,16 +34,16 @@ func (s *Span) class() string {
 			return "in"
 		}
 		return "across"
-	case buffer.EventFill:
+	case buffer.ActivityFill:
 		return "fill"
-	case buffer.EventUse:
+	case buffer.ActivityUse:
 		if s.Stream == 0 {
 			return "host"
 		}
 		return "use"
-	case buffer.EventWait:
+	case buffer.ActivityWait:
 		return "wait"
-	case buffer.EventEvict:
+	case buffer.ActivityEvict:
 		return "evict"
 	}
 	return "" // not drawn
@@ -160,7 +160,7 @@ func rowsOf(place string, spans []Span) []row {
 	var work []row
 	for _, s := range spans {
 		switch {
-		case s.Kind == buffer.EventAlloc || s.Kind == buffer.EventFree || s.Kind == buffer.EventEvict:
+		case s.Kind == buffer.ActivityAlloc || s.Kind == buffer.ActivityFree || s.Kind == buffer.ActivityEvict:
 			if s.Place == place {
 				memory.spans = append(memory.spans, s)
 			}
@@ -221,15 +221,15 @@ func (s *Span) texts() []string {
 	name := fmt.Sprintf("buffer %d", s.Buffer)
 	short := fmt.Sprintf("b%d", s.Buffer)
 	switch s.Kind {
-	case buffer.EventCopy:
+	case buffer.ActivityCopy:
 		why := s.Cause
 		if s.For != 0 {
 			why = fmt.Sprintf("room for %d", s.For)
 		}
 		return []string{name + ": " + why, name, short}
-	case buffer.EventWait:
+	case buffer.ActivityWait:
 		return []string{"wait: " + s.Cause, "wait"}
-	case buffer.EventUse:
+	case buffer.ActivityUse:
 		return []string{name + ": " + s.Action.String(), name, short}
 	}
 	return []string{name, short}
@@ -270,9 +270,9 @@ func peak(spans []Span) (most int64) {
 // change is how many bytes more replicas take after the span.
 func change(s Span) int64 {
 	switch s.Kind {
-	case buffer.EventAlloc:
+	case buffer.ActivityAlloc:
 		return int64(s.Hi - s.Lo)
-	case buffer.EventFree:
+	case buffer.ActivityFree:
 		return -int64(s.Hi - s.Lo)
 	}
 	return 0
@@ -326,7 +326,7 @@ func drawLegend(b *strings.Builder, spans []Span, y int) {
 	x := 22.0
 	for _, l := range looks {
 		if !slices.ContainsFunc(spans, func(s Span) bool {
-			return s.class() == l.class || l.class == "res" && s.Kind == buffer.EventAlloc && s.Place != "host"
+			return s.class() == l.class || l.class == "res" && s.Kind == buffer.ActivityAlloc && s.Place != "host"
 		}) {
 			continue
 		}
@@ -345,7 +345,7 @@ func sums(spans []Span) string {
 	var c Counts
 	c.BytesByCause, c.BytesByLink = map[string]uint64{}, map[string]uint64{}
 	for _, s := range spans {
-		c.add(s.Event)
+		c.add(s.Activity)
 	}
 	t := fmt.Sprintf("copied %s, avoided %s", sizeText(c.BytesCopied), sizeText(c.BytesAvoided))
 	switch {

@@ -61,7 +61,7 @@ func work(tb testing.TB) {
 	s, err := d.CopyStream(false)
 	require.NoError(tb, err)
 	require.NoError(tb, b.MarkModified(s))
-	l, err := b.Acquire(s, coherence.ReadWrite)
+	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(tb, err)
 	require.NoError(tb, l.Release())
 	require.NoError(tb, other.Prefetch(s))
@@ -101,7 +101,7 @@ func told(tb testing.TB, spans []trace.Span) []string {
 		assert.False(tb, s.End.Before(s.Begin))
 		assert.False(tb, s.Begin.Before(s.At))
 		assert.Regexp(tb, `/trace_test\.go:\d+$`, s.Caller)
-		if s.Kind == buffer.EventWait {
+		if s.Kind == buffer.ActivityWait {
 			continue
 		}
 		l := fmt.Sprintf("%v at %s", s.Kind, s.To)
@@ -110,7 +110,7 @@ func told(tb testing.TB, spans []trace.Span) []string {
 			l += fmt.Sprintf(" on stream %d", s.Stream)
 		}
 		l += ": " + s.Cause
-		if s.Kind == buffer.EventCopy {
+		if s.Kind == buffer.ActivityCopy {
 			l += fmt.Sprintf(", %d bytes of %s", s.Hi-s.Lo, s.SourceNames)
 		}
 		if s.For != 0 {
@@ -216,7 +216,7 @@ func TestFileIsCompleteAfterEachEvent(t *testing.T) {
 		return r
 	}
 	require.Empty(t, whole().Spans())
-	stop := buffer.Observe(func(buffer.Event) { whole() })
+	stop := buffer.Observe(func(buffer.Activity) { whole() })
 	work(t)
 	stop()
 	require.NoError(t, f.Close())
@@ -314,7 +314,7 @@ func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
 	r.Stop()
 	var copies []trace.Span
 	for _, s := range r.Spans() {
-		if s.Kind == buffer.EventCopy {
+		if s.Kind == buffer.ActivityCopy {
 			copies = append(copies, s)
 		}
 	}
@@ -337,7 +337,7 @@ func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
 	r := trace.Record()
 	uses := func() (numbers []int) { // of the streams
 		for _, s := range r.Spans() {
-			if s.Kind == buffer.EventUse && s.Place == "short:1" {
+			if s.Kind == buffer.ActivityUse && s.Place == "short:1" {
 				numbers = append(numbers, s.Stream)
 			}
 		}
@@ -373,7 +373,7 @@ func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
 
 // use has the stream read x.
 func use(x *buffer.Buffer[byte], s *hal.Stream) error {
-	l, err := x.Acquire(s, coherence.Read)
+	l, err := x.TryAcquire(s, coherence.Read)
 	if err != nil {
 		return err
 	}
@@ -398,7 +398,7 @@ func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 		defer in.Close()
 		r, err := trace.Read(in)
 		require.NoError(t, err)
-		copies := slices.DeleteFunc(r.Spans(), func(s trace.Span) bool { return s.Kind != buffer.EventCopy })
+		copies := slices.DeleteFunc(r.Spans(), func(s trace.Span) bool { return s.Kind != buffer.ActivityCopy })
 		require.Len(t, copies, 1)
 		return copies[0]
 	}

@@ -218,7 +218,7 @@ func (o *benchOptions) tasks(infos []hal.Info) []task {
 		for _, f := range familiesOf(info, infos, o.fitting(info)) {
 			f.sizes = slices.DeleteFunc(slices.Clone(f.sizes), func(n uint64) bool { return !match.MatchString(f.fullName(n)) })
 			if len(f.sizes) > 0 {
-				list = append(list, task{family: f, device: hal.Name(info)})
+				list = append(list, task{family: f, device: info.Name()})
 			}
 		}
 	}
@@ -321,7 +321,7 @@ func machineName(reports []hal.Report) string {
 	for _, rep := range reports {
 		for _, info := range rep.Devices {
 			if info.Backend == "host" && info.Ordinal == 0 {
-				name = info.Name
+				name = info.Model
 			}
 		}
 	}

@@ -165,13 +165,13 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	add("buffer/acquire-read", none, "Acquire and Release of a current replica to read", openAcquire(coherence.Read))
 	add("buffer/acquire-readwrite", none, "Acquire and Release of a current replica to read and write", openAcquire(coherence.ReadWrite))
 	add("buffer/view", none, "View of a current host replica", openView)
-	if !info.Unified {
+	if !info.SharesHostMemory {
 		add("buffer/round-trip", few, "Acquire to read and write after Update: there and back", openRoundTrip)
 	}
 	for _, other := range others {
-		if hal.Name(other) != hal.Name(info) {
-			list = append(list, &family{name: "across/" + hal.Name(info), to: hal.Name(other), sizes: few,
-				about: "hal.CopyAcross to another device, and the wait for it", open: openAcross})
+		if other.Name() != info.Name() {
+			list = append(list, &family{name: "across/" + info.Name(), to: other.Name(), sizes: few,
+				about: "hal.CopyPeer to another device, and the wait for it", open: openAcross})
 		}
 	}
 	return list
@@ -426,7 +426,7 @@ func openRecordWait(s, _ *site, _ uint64) (*fixture, error) {
 				if err := s.stream.Record(e); err != nil {
 					return err
 				}
-				return s.other.Wait(e)
+				return s.other.WaitEvent(e)
 			}))}
 			raw = s.beside(func(p peer.Peer) func() error {
 				return rawSynced(p, repeated(func() error {
@@ -493,7 +493,7 @@ func allocBuffer(s *site, _ *closers, _ uint64) (func(n uint64) func() error, er
 			if err != nil {
 				return err
 			}
-			lease, err := x.Acquire(s.stream, coherence.Overwrite)
+			lease, err := x.TryAcquire(s.stream, coherence.Overwrite)
 			if err == nil {
 				err = lease.Release()
 			}
@@ -515,7 +515,7 @@ func openAcquire(mode coherence.Action) func(s, to *site, most uint64) (*fixture
 			c.add(x.Close)
 			return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw bench.Side) {
 				return bench.Side{Leave: s.drain, Op: func() error {
-					lease, err := x.Acquire(s.stream, mode)
+					lease, err := x.TryAcquire(s.stream, mode)
 					if err != nil {
 						return err
 					}
@@ -534,7 +534,7 @@ func openView(s, _ *site, _ uint64) (*fixture, error) {
 		}
 		c.add(x.Close)
 		// The device has a replica too: the state is that of a program in the middle of its work.
-		lease, err := x.Acquire(s.stream, coherence.Read)
+		lease, err := x.TryAcquire(s.stream, coherence.Read)
 		if err != nil {
 			return nil, err
 		}
@@ -569,7 +569,7 @@ func openRoundTrip(s, _ *site, most uint64) (*fixture, error) {
 				if serr != nil {
 					return serr
 				}
-				lease, err := x.Acquire(s.stream, coherence.ReadWrite)
+				lease, err := x.TryAcquire(s.stream, coherence.ReadWrite)
 				if err != nil {
 					return err
 				}
@@ -608,7 +608,7 @@ func openAcross(s, to *site, most uint64) (*fixture, error) {
 			return nil, err
 		}
 		f := &fixture{prove: (&proof{to: dst, from: from, toDev: to.dev, fromDev: s.dev}).prove}
-		reach := to.dev.Reaches(s.dev)
+		reach := to.dev.CanAccessPeer(s.dev)
 		staging, err := stagingOf(s, c, most)
 		if err != nil {
 			return nil, err
@@ -632,7 +632,7 @@ func openAcross(s, to *site, most uint64) (*fixture, error) {
 		raw(4)
 		f.at = func(n uint64) (bench.Side, bench.Side) {
 			d, r := dst.Region(0, n), from.Region(0, n)
-			return bench.Side{Op: synced(to.stream, func() error { return hal.CopyAcross(to.stream, d, s.stream, r) })}, raw(n)
+			return bench.Side{Op: synced(to.stream, func() error { return hal.CopyPeer(to.stream, d, s.stream, r) })}, raw(n)
 		}
 		return f, nil
 	})

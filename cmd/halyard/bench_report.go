@@ -77,7 +77,7 @@ func printReasons(out io.Writer, title string, reasons []benchReason) {
 
 // title names a device and says what kind it is.
 func (d deviceEntry) title() string {
-	kind := kindText(hal.Info{Unified: d.Unified, Simulated: d.Simulated})
+	kind := kindText(hal.Info{SharesHostMemory: d.Unified, Simulated: d.Simulated})
 	return fmt.Sprintf("%s  %s", d.Device, joinNonEmpty(", ", d.Name, d.Tier, kind))
 }
 

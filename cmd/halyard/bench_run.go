@@ -30,7 +30,7 @@ func (s *sites) get(ctx context.Context, name string) (*site, error) {
 	if have := s.open[name]; have != nil {
 		return have, nil
 	}
-	i := slices.IndexFunc(s.infos, func(info hal.Info) bool { return hal.Name(info) == name })
+	i := slices.IndexFunc(s.infos, func(info hal.Info) bool { return info.Name() == name })
 	made, err := openSite(ctx, s.infos[i])
 	if err == nil {
 		s.open[name] = made
@@ -86,7 +86,7 @@ func (r *benchRun) measure(ctx context.Context, infos []hal.Info, tasks []task, 
 		for _, x := range []*site{s, to} {
 			if x != nil && x.noRaw != "" && !told[x.noRaw] {
 				told[x.noRaw] = true
-				r.Skipped = append(r.Skipped, benchReason{Device: hal.Name(x.info), What: "comparison", Reason: x.noRaw})
+				r.Skipped = append(r.Skipped, benchReason{Device: x.info.Name(), What: "comparison", Reason: x.noRaw})
 			}
 		}
 		r.family(ctx, t, s, to, o, show)

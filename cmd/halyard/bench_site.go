@@ -33,7 +33,7 @@ func openSite(ctx context.Context, info hal.Info) (*site, error) {
 }
 
 func (s *site) open(ctx context.Context) (err error) {
-	if s.dev, err = hal.Open(ctx, hal.Name(s.info)); err != nil {
+	if s.dev, err = hal.Open(ctx, s.info.Name()); err != nil {
 		return err
 	}
 	if s.stream, err = s.dev.NewStream(hal.StreamOptions{}); err != nil {
@@ -59,7 +59,7 @@ func rawPeer(dev *hal.Device) (peer.Peer, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := peer.OpenCL(s.Handle(), info.Tier, info.Unified)
+		p, err := peer.OpenCL(s.Handle(), info.MemoryModel, info.SharesHostMemory)
 		if cerr := s.Close(); err == nil && cerr != nil {
 			return nil, errors.Join(cerr, p.Close())
 		}

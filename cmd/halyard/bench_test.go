@@ -163,7 +163,7 @@ func TestBenchLists(t *testing.T) {
 	stdout, _, status := halyard(t, "bench", "--list", "--backend", "host", "--max-size", "100KiB", "--only", "copy-in|across")
 	require.Equal(t, exitPassed, status)
 	assert.Regexp(t, `(?m)^copy-in/pageable-device +4B 64B 1KiB 16KiB 100KiB +host:0 host:1 +a copy, and the wait for it$`, stdout)
-	assert.Regexp(t, `(?m)^across/host:1-host:0 +4B 16KiB +host:1 +hal.CopyAcross`, stdout)
+	assert.Regexp(t, `(?m)^across/host:1-host:0 +4B 16KiB +host:1 +hal.CopyPeer`, stdout)
 	assert.Regexp(t, `^\d+ measurements$`, lastLine(stdout))
 }
 
@@ -242,46 +242,6 @@ func TestBenchSizesFitTheDevice(t *testing.T) {
 	assert.Equal(t, []uint64{4, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, 16 << 20, 64 << 20}, ladder(64<<20, 16))
 	assert.Equal(t, []uint64{4}, ladder(4, 16))
 	assert.Equal(t, []uint64{4, 64, 100}, ladder(100, 16))
-}
-
-// What is timed on our side allocates nothing, except where objects are made.
-func TestOursDoesNotAllocate(t *testing.T) {
-	t.Setenv("HALYARD_HOST_DEVICES", "1")
-	infos, err := hal.Devices(t.Context())
-	require.NoError(t, err)
-	for _, info := range infos {
-		if info.Backend != "host" {
-			continue
-		}
-		s, err := openSite(t.Context(), info)
-		require.NoError(t, err)
-		for _, f := range familiesOf(info, nil, 4<<10) {
-			if f.name == "alloc/hal" || f.name == "alloc/buffer" {
-				continue
-			}
-			fix, err := f.open(s, nil, 4<<10)
-			require.NoError(t, err)
-			for _, n := range f.sizes {
-				ours, raw := fix.at(n)
-				for name, side := range map[string]bench.Side{"ours": ours, "raw": raw} {
-					if side.Op == nil || f.name == "alloc/pool" && name == "raw" {
-						continue
-					}
-					for range 100 {
-						require.NoError(t, side.Op())
-					}
-					allocs := testing.AllocsPerRun(200, func() {
-						if err := side.Op(); err != nil {
-							t.Error(err)
-						}
-					})
-					assert.Zero(t, allocs, "%s %s, %s", hal.Name(info), f.fullName(n), name)
-				}
-			}
-			require.NoError(t, fix.close())
-		}
-		require.NoError(t, s.close())
-	}
 }
 
 // sampleRun is a run with figures for every curve on two devices.

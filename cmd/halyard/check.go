@@ -190,7 +190,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	for _, info := range infos {
 		h := o.harness(info, around)
 		h.Exclusions = excluded
-		if err = run.device(ctx, info, h, func(check string) { m.step(1, hal.Name(info)+" "+check) }); err != nil {
+		if err = run.device(ctx, info, h, func(check string) { m.step(1, info.Name()+" "+check) }); err != nil {
 			break
 		}
 	}
@@ -223,7 +223,7 @@ func (o *checkOptions) harness(info hal.Info, around []hal.Info) conformance.Har
 		return func(ctx context.Context) (*hal.Device, error) { return hal.Open(ctx, name) }
 	}
 	h := conformance.Harness{
-		Open: open(hal.Name(info)), VendorCodes: vendorCodes(info.Backend),
+		Open: open(info.Name()), VendorCodes: vendorCodes(info.Backend),
 		Timeout: o.timeout, Seed: o.seed, Short: o.short, Match: o.match,
 	}
 	if peer := peerOf(info, around); peer != "" {
@@ -231,7 +231,7 @@ func (o *checkOptions) harness(info hal.Info, around []hal.Info) conformance.Har
 	}
 	for _, other := range around {
 		if other.Backend != info.Backend {
-			h.Others = append(h.Others, open(hal.Name(other)))
+			h.Others = append(h.Others, open(other.Name()))
 		}
 	}
 	return h
@@ -244,11 +244,11 @@ func peerOf(info hal.Info, around []hal.Info) string {
 		if other.Backend != info.Backend || other.Ordinal == info.Ordinal {
 			continue
 		}
-		if !other.Unified {
-			return hal.Name(other)
+		if !other.SharesHostMemory {
+			return other.Name()
 		}
 		if peer == "" {
-			peer = hal.Name(other)
+			peer = other.Name()
 		}
 	}
 	return peer

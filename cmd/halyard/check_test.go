@@ -153,13 +153,13 @@ func TestCheckRequires(t *testing.T) {
 func TestCheckAccountsForEveryBackend(t *testing.T) {
 	one := namesIn("Fill")[0]
 	t.Setenv("HALYARD_HOST_DEVICES", "")
-	t.Setenv(hal.DevicesVariable, "host")
+	t.Setenv(hal.EnvDevices, "host")
 	stdout, _, status := halyard(t, "check", "--run", "^"+one+"$", "--short")
 	assert.NotContains(t, stdout, "shy", "it was not selected")
 	assert.Equal(t, exitFailed, status, "the backend faulty failed to enumerate")
 	assert.Contains(t, stdout, "\nodd: backend unavailable: tried libodd.so.2")
 	assert.Contains(t, stdout, "\nidle: the driver works and sees no device")
-	assert.Contains(t, stdout, "MISSING\nfaulty: internal driver error: enumeration fell over")
+	assert.Contains(t, stdout, "MISSING\nfaulty: driver error: enumeration fell over")
 }
 
 // A device that does not open is one line, not a failure of every check, and nothing at all if it was named.
@@ -179,12 +179,12 @@ func TestCheckPassesOverWhatDoesNotOpen(t *testing.T) {
 	assert.Contains(t, stdout, "there is no device to check")
 
 	// Nor does it stand in the way as the device of another backend.
-	t.Setenv(hal.DevicesVariable, "host,shy")
+	t.Setenv(hal.EnvDevices, "host,shy")
 	other := slices.IndexFunc(conformance.Checks(), func(c conformance.Check) bool { return c.NeedsOther })
 	stdout, _, status = halyard(t, "check", "--backend", "host", "--run", "^"+conformance.Checks()[other].FullName()+"$", "--short")
 	assert.Equal(t, exitPassed, status, "%s", stdout)
 	assert.Contains(t, stdout, "no device of another backend")
-	t.Setenv(hal.DevicesVariable, "")
+	t.Setenv(hal.EnvDevices, "")
 
 	path, _ := tempFile(t, 10)
 	_, stderr, status := halyard(t, "check", "--device", "host:0,shy:0", "--file", path)
@@ -219,7 +219,7 @@ func TestCheckVerboseListsEachOutcome(t *testing.T) {
 }
 
 func TestPeerPrefersMemoryOfItsOwn(t *testing.T) {
-	host := func(n int) hal.Info { return hal.Info{Backend: "host", Ordinal: n, Unified: n == 0} }
+	host := func(n int) hal.Info { return hal.Info{Backend: "host", Ordinal: n, SharesHostMemory: n == 0} }
 	around := []hal.Info{{Backend: "cuda"}, host(0), host(1), host(2)}
 	assert.Equal(t, "host:1", peerOf(host(0), around))
 	assert.Equal(t, "host:2", peerOf(host(1), around))

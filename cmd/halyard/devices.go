@@ -66,13 +66,13 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 	absent.AppendHeader(table.Row{"backend", "what is missing, and why"})
 	for _, r := range reports {
 		for _, info := range r.Devices {
-			tier := info.Tier
+			tier := info.MemoryModel
 			if tier == "" {
 				tier = "-"
 			}
-			devices.AppendRow(table.Row{hal.Name(info), info.Name, tier, bytesText(info.TotalMemory),
+			devices.AppendRow(table.Row{info.Name(), info.Model, tier, bytesText(info.TotalMemory),
 				bytesText(info.Alignment), kindText(info)})
-			details.AppendRow(table.Row{hal.Name(info), joinNonEmpty("\n", info.Driver, info.Caps.String())})
+			details.AppendRow(table.Row{info.Name(), joinNonEmpty("\n", info.Driver, info.Caps.String())})
 		}
 		for _, p := range problems(ctx, r) {
 			absent.AppendRow(table.Row{r.Backend, p})
@@ -95,14 +95,14 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 		fmt.Fprintln(out)
 		absent.Render()
 	}
-	if selection := strings.TrimSpace(os.Getenv(hal.DevicesVariable)); selection != "" {
-		fmt.Fprintf(out, "\n%s=%s: ", hal.DevicesVariable, selection)
+	if selection := strings.TrimSpace(os.Getenv(hal.EnvDevices)); selection != "" {
+		fmt.Fprintf(out, "\n%s=%s: ", hal.EnvDevices, selection)
 		if infos, err := hal.Devices(ctx); err != nil {
 			fmt.Fprintf(out, "programs get an error: %v\n", err)
 		} else {
 			names := make([]string, len(infos))
 			for i, info := range infos {
-				names[i] = hal.Name(info)
+				names[i] = info.Name()
 			}
 			fmt.Fprintf(out, "programs see %s\n", strings.Join(names, ", "))
 		}
@@ -112,7 +112,7 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 // kindText says what sort of place a device is.
 func kindText(info hal.Info) string {
 	kind := "discrete"
-	if info.Unified {
+	if info.SharesHostMemory {
 		kind = "unified"
 	}
 	if info.Simulated {
@@ -123,11 +123,11 @@ func kindText(info hal.Info) string {
 
 // deviceTitle names a device and says so when it is simulated.
 func deviceTitle(info hal.Info) string {
-	title := hal.Name(info) + " (" + info.Name
-	if info.Tier != "" {
-		title += ", " + info.Tier
+	title := info.Name() + " (" + info.Model
+	if info.MemoryModel != "" {
+		title += ", " + info.MemoryModel
 	}
-	if info.Simulated && !strings.Contains(strings.ToLower(info.Name), "simulated") {
+	if info.Simulated && !strings.Contains(strings.ToLower(info.Model), "simulated") {
 		title += ", simulated"
 	}
 	return title + ")"
@@ -239,9 +239,9 @@ func errorEntryOf(err error) *errorEntry {
 
 func deviceEntryOf(info hal.Info) deviceEntry {
 	d := deviceEntry{
-		Device: hal.Name(info), Name: info.Name, Vendor: info.Vendor, Driver: info.Driver, Tier: info.Tier,
+		Device: info.Name(), Name: info.Model, Vendor: info.Vendor, Driver: info.Driver, Tier: info.MemoryModel,
 		PCI: info.PCI.String(), TotalMemory: info.TotalMemory, MaxAlloc: info.MaxAlloc,
-		Alignment: info.Alignment, MaxAlign: info.MaxAlign, Unified: info.Unified, Simulated: info.Simulated,
+		Alignment: info.Alignment, MaxAlign: info.MaxAlign, Unified: info.SharesHostMemory, Simulated: info.Simulated,
 		Capabilities: info.Caps.Names(), LowPriority: info.LowPriority, HighPriority: info.HighPriority,
 	}
 	if info.UUID != (hal.UUID{}) {

@@ -25,7 +25,7 @@ func row(t *testing.T, out, name string) []string {
 
 func TestDevicesListsDevicesAndReasons(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "1")
-	t.Setenv(hal.DevicesVariable, "")
+	t.Setenv(hal.EnvDevices, "")
 	stdout, stderr, status := halyard(t, "devices")
 	assert.Equal(t, exitPassed, status)
 	assert.Empty(t, stderr)
@@ -38,7 +38,7 @@ func TestDevicesListsDevicesAndReasons(t *testing.T) {
 	assert.Contains(t, stdout, "odd      backend unavailable: tried libodd.so.2: not found; libodd.so.1: not found\n")
 	assert.Equal(t, 1, strings.Count(stdout, "libodd.so.2"), "what is said once is not said again")
 	assert.Contains(t, stdout, "idle     the driver works and sees no device\n")
-	assert.Contains(t, stdout, "faulty   internal driver error: enumeration fell over\n")
+	assert.Contains(t, stdout, "faulty   driver error: enumeration fell over\n")
 	for line := range strings.SplitSeq(stdout, "\n") {
 		assert.LessOrEqual(t, len(line), 110, "%s", line)
 	}
@@ -46,12 +46,12 @@ func TestDevicesListsDevicesAndReasons(t *testing.T) {
 
 func TestDevicesTellsOfTheSelection(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "2")
-	t.Setenv(hal.DevicesVariable, "host:2,host:0")
+	t.Setenv(hal.EnvDevices, "host:2,host:0")
 	stdout, _, status := halyard(t, "devices")
 	assert.Equal(t, exitPassed, status)
 	assert.Equal(t, "HALYARD_DEVICES=host:2,host:0: programs see host:2, host:0", lastLine(stdout))
 
-	t.Setenv(hal.DevicesVariable, "host:9")
+	t.Setenv(hal.EnvDevices, "host:9")
 	stdout, _, status = halyard(t, "devices")
 	assert.Equal(t, exitPassed, status, "a list is no check")
 	assert.Contains(t, lastLine(stdout), "programs get an error: HALYARD_DEVICES: host:9: open: out of range")
@@ -72,10 +72,10 @@ func TestDevicesJSONHasAll(t *testing.T) {
 		require.Len(t, b.Devices, len(r.Devices))
 		for j, info := range r.Devices {
 			d := b.Devices[j]
-			assert.Equal(t, hal.Name(info), d.Device)
-			assert.Equal(t, info.Name, d.Name)
+			assert.Equal(t, info.Name(), d.Device)
+			assert.Equal(t, info.Model, d.Name)
 			assert.Equal(t, info.TotalMemory, d.TotalMemory)
-			assert.Equal(t, info.Unified, d.Unified)
+			assert.Equal(t, info.SharesHostMemory, d.Unified)
 			assert.Equal(t, info.Simulated, d.Simulated)
 			if info.UUID != (hal.UUID{}) {
 				assert.Equal(t, info.UUID.String(), d.UUID)
@@ -87,7 +87,7 @@ func TestDevicesJSONHasAll(t *testing.T) {
 			assert.Equal(t, "backend unavailable", b.Error.Kind)
 			assert.Equal(t, []string{"the platform Slow did not answer"}, b.Problems)
 		case "faulty":
-			assert.Equal(t, "internal driver error", b.Error.Kind)
+			assert.Equal(t, "driver error", b.Error.Kind)
 			assert.Contains(t, b.Error.Message, "fell over")
 		case "host", "broken", "lossy", "idle", "shy":
 			assert.Nil(t, b.Error)

@@ -26,7 +26,7 @@ func init() {
 	driver.Register(altered{host.New(host.Options{Name: "lossy", Discrete: 1}),
 		func(s driver.Stream) driver.Stream { return lossyCopy{s} }})
 	driver.Register(failing{name: "faulty", err: &driver.Error{Op: "devices", Backend: "faulty", Device: -1,
-		Kind: driver.ErrInternal, Detail: "enumeration fell over"}})
+		Kind: driver.ErrDriver, Detail: "enumeration fell over"}})
 	driver.Register(failing{name: "idle"})
 	driver.Register(shy{})
 	odd := &driver.Error{Op: "devices", Backend: "odd", Device: -1, Kind: driver.ErrUnavailable,
@@ -41,7 +41,7 @@ type altered struct {
 }
 
 // plainCaps are those that need no optional interface, which the wrappers here hide.
-const plainCaps = driver.CapAsyncCopy | driver.CapShared | driver.CapAddress | driver.CapConcurrent | driver.CapMemInfo
+const plainCaps = driver.CapAsyncCopy | driver.CapShared | driver.CapAddress | driver.CapConcurrentShared | driver.CapMemInfo
 
 func (b altered) Devices(ctx context.Context) ([]driver.Info, error) {
 	infos, err := b.Backend.Devices(ctx)
@@ -117,7 +117,7 @@ type shy struct{}
 
 func (shy) Name() string { return "shy" }
 func (shy) Devices(context.Context) ([]driver.Info, error) {
-	return []driver.Info{{Backend: "shy", Name: "a shy device"}}, nil
+	return []driver.Info{{Backend: "shy", Model: "a shy device"}}, nil
 }
 func (shy) Open(context.Context, int) (driver.Device, error) {
 	return nil, &driver.Error{Op: "open", Backend: "shy", Kind: driver.ErrUnsupported, Detail: "not in this light"}

@@ -33,7 +33,7 @@ func between(t *testing.T, text, from, to, indent string) string {
 // The program in the README compiles, does what it says, and is this one.
 func TestReadmeProgram(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "1")
-	t.Setenv(hal.DevicesVariable, "host:1")
+	t.Setenv(hal.EnvDevices, "host:1")
 	check := func(err error) { require.NoError(t, err) }
 
 	// README begins
@@ -44,7 +44,7 @@ func TestReadmeProgram(t *testing.T) {
 	check(err)
 	x, err := buffer.From([]float32{1, 2, 3, 4})
 	check(err)
-	lease, err := x.Acquire(stream, coherence.ReadWrite) // copies what the device lacks; does not wait
+	lease, err := x.TryAcquire(stream, coherence.ReadWrite) // copies what the device lacks; does not wait
 	check(err)
 	check(stream.Fill(lease.Region(), hal.Pattern32(math.Float32bits(7)))) // or your kernel: lease.Pointer(), stream.Handle()
 	check(lease.Release())                                                 // later accesses wait for this point of the stream
@@ -74,7 +74,7 @@ func TestReadmeProgram(t *testing.T) {
 func TestReadmeNamesTheFlagsAndVariables(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	for _, name := range []string{hal.DevicesVariable, "HALYARD_HOST_DEVICES", "HALYARD_CUDA_LIBRARY", "HALYARD_HIP_LIBRARY",
+	for _, name := range []string{hal.EnvDevices, "HALYARD_HOST_DEVICES", "HALYARD_CUDA_LIBRARY", "HALYARD_HIP_LIBRARY",
 		"HALYARD_OPENCL_LIBRARY", "HALYARD_OPENCL_MEMORY", "HALYARD_DEBUG", "HALYARD_REQUIRE"} {
 		assert.Contains(t, string(readme), "| `"+name+"` |")
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-halyard/halyard/conformance"
-	"github.com/go-halyard/halyard/hal"
 )
 
 // print writes the report for people, whose last line is the sum.
@@ -19,11 +18,11 @@ func (r *suiteRun) print(out io.Writer, verbose bool) {
 	devices := newTable(out, 0, 44)
 	devices.AppendHeader(table.Row{"device", "name", "kind", "passed", "failed", "skipped", "time", "seed"})
 	for _, d := range r.Devices {
-		name := d.info.Name
-		if d.info.Tier != "" {
-			name += ", " + d.info.Tier
+		name := d.info.Model
+		if d.info.MemoryModel != "" {
+			name += ", " + d.info.MemoryModel
 		}
-		devices.AppendRow(table.Row{hal.Name(d.info), name, kindText(d.info), d.Summary.Passed, d.Summary.Failed,
+		devices.AppendRow(table.Row{d.info.Name(), name, kindText(d.info), d.Summary.Passed, d.Summary.Failed,
 			d.Summary.Skipped, fmt.Sprintf("%.1fs", d.Seconds), d.Seed})
 	}
 	if devices.Length() > 0 {
@@ -55,7 +54,7 @@ func (r *suiteRun) printAll(out io.Writer) {
 	t.AppendHeader(table.Row{"device", "check", "outcome", "ms"})
 	for _, d := range r.Devices {
 		for _, c := range d.Results {
-			t.AppendRow(table.Row{hal.Name(d.info), c.Check, c.Outcome, fmt.Sprintf("%.1f", c.Seconds*1e3)})
+			t.AppendRow(table.Row{d.info.Name(), c.Check, c.Outcome, fmt.Sprintf("%.1f", c.Seconds*1e3)})
 		}
 	}
 	fmt.Fprintln(out)
@@ -79,7 +78,7 @@ func (r *suiteRun) printFailures(out io.Writer) {
 			} else {
 				printField(out, "found", c.Reason)
 			}
-			fmt.Fprintf(out, "  again: halyard check --device %s --run '^%s$' --seed %d", hal.Name(d.info), regexp.QuoteMeta(c.Check), d.Seed)
+			fmt.Fprintf(out, "  again: halyard check --device %s --run '^%s$' --seed %d", d.info.Name(), regexp.QuoteMeta(c.Check), d.Seed)
 			if d.short {
 				fmt.Fprint(out, " --short")
 			}
@@ -130,7 +129,7 @@ func (r *suiteRun) printGroups(out io.Writer, title string, all bool, outcome co
 			if !slices.Contains(g.checks, c.Check) {
 				g.checks = append(g.checks, c.Check)
 			}
-			if name := hal.Name(d.info); !slices.Contains(g.devices, name) {
+			if name := d.info.Name(); !slices.Contains(g.devices, name) {
 				g.devices = append(g.devices, name)
 			}
 		}

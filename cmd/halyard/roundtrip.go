@@ -137,7 +137,7 @@ func takeRound(ctx context.Context, r io.Reader, path string, infos []hal.Info, 
 		}
 	}
 	for _, info := range infos {
-		dev, err := hal.Open(ctx, hal.Name(info))
+		dev, err := hal.Open(ctx, info.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -245,7 +245,7 @@ func (s *stop) write(ctx context.Context, piece *buffer.Buffer[byte], p []byte) 
 	if s.dev == nil {
 		return piece.Overwrite(ctx, func(dst []byte) error { copy(dst, p); return nil })
 	}
-	lease, err := piece.Acquire(s.stream, coherence.Overwrite)
+	lease, err := piece.TryAcquire(s.stream, coherence.Overwrite)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *stop) own(ctx context.Context, x *buffer.Buffer[byte]) error {
 	if s.dev == nil {
 		return x.Update(ctx, func([]byte) error { return nil })
 	}
-	lease, err := x.Acquire(s.stream, coherence.ReadWrite)
+	lease, err := x.TryAcquire(s.stream, coherence.ReadWrite)
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (s *stop) read(ctx context.Context, x *buffer.Buffer[byte], tmp []byte) err
 			return nil
 		})
 	}
-	lease, err := x.Acquire(s.stream, coherence.Read)
+	lease, err := x.TryAcquire(s.stream, coherence.Read)
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (t *roundTrip) finish(before, after hash.Hash, stops []*stop, infos []hal.I
 		got := s.sum.Sum(nil)
 		p := placeTrip{Place: s.name(), Digest: hex.EncodeToString(got), Equal: bytes.Equal(got, want)}
 		if i > 0 {
-			p.Name, p.Unified, p.Simulated = infos[i-1].Name, infos[i-1].Unified, infos[i-1].Simulated
+			p.Name, p.Unified, p.Simulated = infos[i-1].Model, infos[i-1].SharesHostMemory, infos[i-1].Simulated
 		}
 		t.Equal = t.Equal && p.Equal
 		t.Places = append(t.Places, p)
@@ -318,7 +318,7 @@ func printTrip(out io.Writer, t *roundTrip) {
 	for _, p := range t.Places {
 		kind := "-"
 		if p.Name != "" {
-			kind = kindText(hal.Info{Unified: p.Unified, Simulated: p.Simulated})
+			kind = kindText(hal.Info{SharesHostMemory: p.Unified, Simulated: p.Simulated})
 		}
 		contents := "equal"
 		if !p.Equal {

@@ -144,7 +144,7 @@ func TestFilePlaceThatReadsOtherBytesFails(t *testing.T) {
 		h.Write([]byte(s))
 		return h
 	}
-	infos := []hal.Info{{Backend: "host", Name: "one"}}
+	infos := []hal.Info{{Backend: "host", Model: "one"}}
 	dev, err := hal.Open(t.Context(), "host:0")
 	require.NoError(t, err)
 	for held, equal := range map[string]bool{"data": true, "date": false} {

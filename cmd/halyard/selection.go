@@ -35,7 +35,7 @@ func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.In
 	}
 	var chosen []hal.Info
 	add := func(info hal.Info) {
-		if !slices.ContainsFunc(chosen, func(c hal.Info) bool { return hal.Name(c) == hal.Name(info) }) {
+		if !slices.ContainsFunc(chosen, func(c hal.Info) bool { return c.Name() == info.Name() }) {
 			chosen = append(chosen, info)
 		}
 	}
@@ -69,7 +69,7 @@ func (s *selection) missing(reports []hal.Report, chosen []hal.Info) ([]string, 
 		if err != nil && errors.As(err, new(usageError)) {
 			return nil, err
 		}
-		found := slices.ContainsFunc(chosen, func(info hal.Info) bool { return info.Backend == name || hal.Name(info) == name })
+		found := slices.ContainsFunc(chosen, func(info hal.Info) bool { return info.Backend == name || info.Name() == name })
 		switch {
 		case err != nil:
 			lines = append(lines, err.Error())
@@ -104,7 +104,7 @@ func lookUp(reports []hal.Report, name, flag string) ([]hal.Info, error) {
 		return r.Devices, nil
 	}
 	for _, info := range r.Devices {
-		if hal.Name(info) == name {
+		if info.Name() == name {
 			return []hal.Info{info}, nil
 		}
 	}
@@ -114,7 +114,7 @@ func lookUp(reports []hal.Report, name, flag string) ([]hal.Info, error) {
 // openable leaves out the devices that are listed and do not open, and returns why, one error each.
 func openable(ctx context.Context, infos []hal.Info) (open []hal.Info, refused []error) {
 	for _, info := range infos {
-		dev, err := hal.Open(ctx, hal.Name(info))
+		dev, err := hal.Open(ctx, info.Name())
 		if err == nil {
 			err = dev.Close()
 		}

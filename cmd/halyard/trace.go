@@ -70,7 +70,7 @@ func (o *traceOptions) run(cmd *cobra.Command, args []string) error {
 		case len(args) == 0:
 			return usage("no program after --")
 		case len(o.devices) > 0 || len(o.backends) > 0:
-			return usage("--device and --backend are for demonstrations; %s chooses a program's devices", hal.DevicesVariable)
+			return usage("--device and --backend are for demonstrations; %s chooses a program's devices", hal.EnvDevices)
 		}
 		return o.runProgram(cmd, args)
 	}
@@ -103,13 +103,13 @@ func (o *traceOptions) runDemo(cmd *cobra.Command, d demo) (err error) {
 	unified := true
 	var titles []string
 	for _, info := range infos {
-		dev, err := hal.Open(ctx, hal.Name(info))
+		dev, err := hal.Open(ctx, info.Name())
 		if err != nil {
 			return err
 		}
 		devs = append(devs, dev)
 		titles = append(titles, deviceTitle(info))
-		unified = unified && info.Unified
+		unified = unified && info.SharesHostMemory
 		if len(devs) == d.devices {
 			break
 		}
@@ -148,7 +148,7 @@ func (o *traceOptions) choose(ctx context.Context) ([]hal.Info, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if discrete := slices.DeleteFunc(slices.Clone(infos), func(i hal.Info) bool { return i.Unified }); len(discrete) > 0 {
+	if discrete := slices.DeleteFunc(slices.Clone(infos), func(i hal.Info) bool { return i.SharesHostMemory }); len(discrete) > 0 {
 		infos = discrete
 	}
 	if len(infos) == 0 {

@@ -98,7 +98,7 @@ func (s *stage) device(b *buffer.Buffer[uint32], st *hal.Stream, a coherence.Act
 	if s.err != nil {
 		return
 	}
-	l, err := b.AcquireContext(s.ctx, st, a)
+	l, err := b.Acquire(s.ctx, st, a)
 	if err != nil {
 		s.err = err
 		return

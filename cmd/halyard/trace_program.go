@@ -40,7 +40,7 @@ func (o *traceOptions) runProgram(cmd *cobra.Command, args []string) error {
 	}
 	child := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
-	child.Env = append(os.Environ(), trace.Variable+"="+file.Name())
+	child.Env = append(os.Environ(), trace.EnvTrace+"="+file.Name())
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = 10 * time.Second
 	err = child.Run()

@@ -62,20 +62,20 @@ func printTrace(out io.Writer, r *trace.Recording, top int) {
 		}
 		n, c := s.Hi-s.Lo, calls.at(call)
 		switch s.Kind {
-		case buffer.EventCopy:
+		case buffer.ActivityCopy:
 			link := label[s.From] + " → " + label[s.To]
 			for _, x := range []*traceSum{&all, c, links.at(link), lines.at(link, call, callerText(s.Caller))} {
 				x.copies++
 				x.bytes += n
 				x.took += s.End.Sub(s.Begin)
 			}
-		case buffer.EventAvoided:
+		case buffer.ActivityAvoided:
 			all.avoided += n
 			c.avoided += n
-		case buffer.EventEvict:
+		case buffer.ActivityEvict:
 			all.evicts++
 			c.evicts++
-		case buffer.EventWait:
+		case buffer.ActivityWait:
 			all.waited += s.Took
 			c.waited += s.Took
 		}

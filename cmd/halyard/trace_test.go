@@ -42,7 +42,7 @@ func TestTraceShowsWhatEachDemonstrationCopies(t *testing.T) {
 		between, forRoom uint64
 	}{
 		{"pingpong", "host:1", 8 * mebi, 7 * mebi, 8, 0, []string{"\n  on host:1", "0 evictions"}, 0, 0},
-		{"sweep", "host:1", 18 * mebi, 3 * mebi, 18, 9, []string{"AcquireContext, to make room       3  3 MiB", "9 evictions"}, 0, 3 * mebi},
+		{"sweep", "host:1", 18 * mebi, 3 * mebi, 18, 9, []string{"Acquire, to make room       3  3 MiB", "9 evictions"}, 0, 3 * mebi},
 		// Two parts to their devices and back, and in each of three rounds an edge each way.
 		{"ranges", "host:1,host:2", 4*mebi + 6*65536, 0, 10, 0, []string{"host:1 (simulated) → host:2 (simulated)"}, 6 * 65536, 0},
 		{"ranges", "host:1,host:2,host:3", 0, 0, 0, 0, nil, 12 * 65536, 0},
@@ -70,7 +70,7 @@ func TestTraceShowsWhatEachDemonstrationCopies(t *testing.T) {
 			var copies, evicted int
 			for _, s := range readTrace(t, out).Spans() {
 				switch n := s.Hi - s.Lo; s.Kind {
-				case buffer.EventCopy:
+				case buffer.ActivityCopy:
 					copies++
 					copied += n
 					if s.From != "host" && s.To != "host" {
@@ -79,9 +79,9 @@ func TestTraceShowsWhatEachDemonstrationCopies(t *testing.T) {
 					if s.For != 0 {
 						forRoom += n
 					}
-				case buffer.EventAvoided:
+				case buffer.ActivityAvoided:
 					avoided += n
-				case buffer.EventEvict:
+				case buffer.ActivityEvict:
 					evicted++
 					assert.Equal(t, "budget", s.Why)
 				}
@@ -220,7 +220,7 @@ func TestTraceOfAProgramThatWritesNone(t *testing.T) {
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "t.json")
 	// Cleared for the child, the variable is not obeyed: as in a program that does not import the package.
-	_, stderr, status := halyard(t, "trace", "--out", out, "--", "env", "-u", trace.Variable, self, "-test.run=^$")
+	_, stderr, status := halyard(t, "trace", "--out", out, "--", "env", "-u", trace.EnvTrace, self, "-test.run=^$")
 	if regexp.MustCompile(`executable file not found`).MatchString(stderr) {
 		t.Skip("no env command here")
 	}
@@ -239,7 +239,7 @@ func TestReadmeShowsATimeline(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(readme), "](docs/timeline.svg)")
 	assert.Contains(t, string(readme), "halyard trace sweep --device host:1 --svg docs/timeline.svg")
-	assert.Contains(t, string(readme), "| `"+trace.Variable+"` |")
+	assert.Contains(t, string(readme), "| `"+trace.EnvTrace+"` |")
 	picture, err := os.ReadFile("../../docs/timeline.svg")
 	require.NoError(t, err)
 	for _, says := range []string{"halyard trace sweep", "host:1 (simulated)", "copied 18 MiB, avoided 3 MiB, 9 evictions", "prefers-color-scheme:dark"} {

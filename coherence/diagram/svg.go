@@ -131,7 +131,7 @@ func nodes() (all []node) {
 				switch {
 				case c.refused:
 					refused = append(refused, c)
-				case c.action != coherence.Discard:
+				case c.action != coherence.Reset:
 					stay = append(stay, c)
 				}
 			}
@@ -206,7 +206,7 @@ func labelOf(e edge, at point) label {
 // drawn lists the edges of the picture: those between two names, without Discard.
 func drawn() (all []edge) {
 	for _, e := range edges() {
-		e.causes = slices.DeleteFunc(slices.Clone(e.causes), func(c cause) bool { return c.action == coherence.Discard })
+		e.causes = slices.DeleteFunc(slices.Clone(e.causes), func(c cause) bool { return c.action == coherence.Reset })
 		if e.from != e.to && len(e.causes) > 0 {
 			all = append(all, e)
 		}
@@ -218,7 +218,7 @@ func drawn() (all []edge) {
 // the picture says in words.
 func discards() bool {
 	for _, s := range states() {
-		next, c := apply(s, cause{action: coherence.Discard})
+		next, c := apply(s, cause{action: coherence.Reset})
 		if next.Name() != coherence.Uninitialized || c.moves || c.refused {
 			return false
 		}

@@ -68,8 +68,8 @@ func convert(ctx context.Context, inPath, outPath string, o options) (err error)
 	fmt.Fprintf(o.out, "%d copies between places, %d bytes\n", moved.Copies, moved.BytesCopied)
 	for _, d := range devices {
 		r := buffer.ResidencyOf(d)
-		fmt.Fprintf(o.out, "%-10s %s: budget %d bytes, %d evictions, of which %d bytes had to be saved\n", d.Name(), d.Info().Name,
-			r.Budget, r.Evictions, r.Written)
+		fmt.Fprintf(o.out, "%-10s %s: budget %d bytes, %d evictions, of which %d bytes had to be saved\n", d.Name(), d.Info().Model,
+			r.Budget, r.Evictions, r.WrittenBack)
 	}
 	if o.verify {
 		fmt.Fprintln(o.out, "compared with a transposition in memory: the same")
@@ -86,12 +86,12 @@ func devicesFor(ctx context.Context, img image, o options) (kept []*hal.Device, 
 	}
 	discrete := false
 	for _, d := range all {
-		discrete = discrete || !d.Unified()
+		discrete = discrete || !d.SharesHostMemory()
 	}
 	var last error
 	for _, d := range all {
 		err := fits(d, img, o)
-		if err == nil && !(discrete && d.Info().Backend == "host" && d.Unified()) {
+		if err == nil && !(discrete && d.Info().Backend == "host" && d.SharesHostMemory()) {
 			buffer.SetBudget(d, o.budget)
 			kept = append(kept, d)
 			continue

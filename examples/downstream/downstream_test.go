@@ -101,7 +101,7 @@ func TestMovesNoMoreThanItMust(t *testing.T) {
 	in := write(t, m)
 	for _, passes := range []uint64{1, 2} {
 		held := map[string]int64{}
-		stop := buffer.Observe(func(e buffer.Event) {
+		stop := buffer.Observe(func(e buffer.Activity) {
 			switch {
 			case e.To == "host":
 			case e.Kind == buffer.EventAlloc:

@@ -89,7 +89,7 @@ func (p *plan) lanes() (lanes []lane, err error) {
 		lanes = append(lanes, l)
 		for i := range l.bands {
 			// Page-locked memory, where the device has it, so that copies do not hold up the reading.
-			b, err := buffer.New[byte](p.rows*p.img.row(), buffer.HostMemory(d))
+			b, err := buffer.New[byte](p.rows*p.img.row(), buffer.WithPinnedHost(d))
 			if err != nil {
 				return lanes, err
 			}
@@ -186,7 +186,7 @@ func (p *plan) sort(s *hal.Stream, band *buffer.Buffer[byte], panels []*buffer.B
 	if err != nil {
 		return err
 	}
-	from, err := part.Acquire(s, coherence.Read)
+	from, err := part.TryAcquire(s, coherence.Read)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (p *plan) sortInto(s *hal.Stream, from hal.Region, panel *buffer.Buffer[byt
 	if err != nil {
 		return err
 	}
-	to, err := part.Acquire(s, coherence.Overwrite)
+	to, err := part.TryAcquire(s, coherence.Overwrite)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 package filebackend
 
-// Call implements driver.Caller: fn runs on a goroutine of its own.
-func (s *stream) Call(fn func()) error {
+// OnDone implements driver.Caller: fn runs on a goroutine of its own.
+func (s *stream) OnDone(fn func()) error {
 	return s.enqueue(func() error { go fn(); return nil })
 }

@@ -10,7 +10,7 @@ func (b *Backend) describe(ordinal int) driver.Info {
 	return driver.Info{
 		Backend:     b.opts.Name,
 		Ordinal:     ordinal,
-		Name:        fmt.Sprintf("simulated device in a file, %d", ordinal),
+		Model:       fmt.Sprintf("simulated device in a file, %d", ordinal),
 		Vendor:      "Halyard",
 		Driver:      "filebackend 1",
 		Simulated:   true,
@@ -18,7 +18,7 @@ func (b *Backend) describe(ordinal int) driver.Info {
 		MaxAlloc:    b.opts.Memory,
 		Alignment:   512,
 		MaxAlign:    1 << 20,
-		Caps: driver.CapAsyncCopy | driver.CapPageableOrder | driver.CapMemInfo | driver.CapTiming | driver.CapGate |
+		Caps: driver.CapAsyncCopy | driver.CapOrderedPageable | driver.CapMemInfo | driver.CapTiming | driver.CapGate |
 			driver.CapHostCallback | driver.CapPeerCopy,
 	}
 }
@@ -30,8 +30,8 @@ type device struct {
 }
 
 var (
-	_ driver.Device = (*device)(nil)
-	_ driver.Linker = (*device)(nil)
+	_ driver.Device  = (*device)(nil)
+	_ driver.Peering = (*device)(nil)
 )
 
 // Info implements driver.Device.
@@ -40,10 +40,10 @@ func (d *device) Info() driver.Info { return d.info }
 // MemInfo implements driver.Device.
 func (d *device) MemInfo() (free, total uint64, err error) { return d.drive.free(), d.drive.total, nil }
 
-// Link implements driver.Linker: any stream reads and writes any of the files.
-func (d *device) Link(other driver.Device) driver.Link {
+// PeerAccess implements driver.Peering: any stream reads and writes any of the files.
+func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	if _, ok := other.(*device); ok {
-		return driver.LinkWait | driver.LinkCopy
+		return driver.PeerWait | driver.PeerCopy
 	}
 	return 0
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// statuses are the errors of the file system that mean something to a program; every other one is ErrInternal. A
+// statuses are the errors of the file system that mean something to a program; every other one is ErrDriver. A
 // disk that is full is no more room on the device, however much of the file was free.
 var statuses = []struct {
 	code syscall.Errno
@@ -22,8 +22,8 @@ var statuses = []struct {
 	{syscall.ENOENT, "ENOENT", driver.ErrUnavailable},
 	{syscall.EACCES, "EACCES", driver.ErrUnavailable},
 	{syscall.EROFS, "EROFS", driver.ErrUnavailable},
-	{syscall.EBADF, "EBADF", driver.ErrInternal},
-	{syscall.EIO, "EIO", driver.ErrInternal},
+	{syscall.EBADF, "EBADF", driver.ErrDriver},
+	{syscall.EIO, "EIO", driver.ErrDriver},
 }
 
 // check makes an error of what the file system said: nil if the call was good.
@@ -31,7 +31,7 @@ func (d *device) check(op, api string, err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrInternal, Err: err}
+	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrDriver, Err: err}
 	var code syscall.Errno
 	if errors.As(err, &code) {
 		e.Vendor = driver.Vendor{API: api, Name: fmt.Sprintf("errno %d", code), Code: int64(code)}

@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 		Contexts:    func() int { return b.drives[0].count() },
 		Short:       testing.Short(),
 		// Faults is nil: no call of a program reaches the file system at once. Work fails when it runs.
-		Breakdown: func(on bool) {
+		FailAsync: func(on bool) {
 			if on == down {
 				return
 			}
@@ -98,27 +98,27 @@ func TestCapsAndInterfaces(t *testing.T) {
 	is(driver.CapTiming, ok)
 	_, ok = s.(driver.Gater)
 	is(driver.CapGate, ok)
-	_, ok = s.(driver.Caller)
+	_, ok = s.(driver.Notifier)
 	is(driver.CapHostCallback, ok)
 	_, ok = s.(driver.StreamAllocator)
 	is(driver.CapStreamAlloc, ok)
 	_, ok = s.(driver.Prefetcher)
 	is(driver.CapPrefetch, ok)
 	_, ok = s.(driver.Mapper)
-	is(driver.CapMap, ok)
+	is(driver.CapMustMap, ok)
 	_, ok = d.(driver.Registerer)
 	is(driver.CapRegister, ok)
-	_, ok = d.(driver.Sharer)
+	_, ok = d.(driver.IPCSharer)
 	is(driver.CapIPC, ok)
-	_, ok = d.(driver.Adopter)
-	is(driver.CapAdopt, ok)
-	_, ok = d.(driver.StreamAdopter)
-	is(driver.CapAdoptStream, ok)
-	_, ok = d.(driver.Querier)
-	is(driver.CapQuery, ok)
+	_, ok = d.(driver.Importer)
+	is(driver.CapImport, ok)
+	_, ok = d.(driver.StreamImporter)
+	is(driver.CapImportStream, ok)
+	_, ok = d.(driver.PointerQuerier)
+	is(driver.CapPointerInfo, ok)
 	_, ok = s.(driver.Copier2D)
 	is(driver.CapCopy2D, ok)
-	_, ok = d.(driver.Linker)
+	_, ok = d.(driver.Peering)
 	is(driver.CapPeerCopy, ok)
 }
 
@@ -131,7 +131,7 @@ func TestBufferInAFile(t *testing.T) {
 	check(t, err)
 	x, err := buffer.From([]uint32{1, 2, 3})
 	check(t, err)
-	l, err := x.Acquire(s, coherence.ReadWrite)
+	l, err := x.TryAcquire(s, coherence.ReadWrite)
 	check(t, err)
 	last, err := l.Region().Sub(8, 4)
 	check(t, err)
@@ -186,7 +186,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("a full disk: %v", err)
 	}
 	f.fails.Store(uintptr(syscall.EIO))
-	if err := d.Read(ctx, make([]byte, 4096), m.All()); !errors.Is(err, hal.ErrInternal) || !errors.Is(err, syscall.EIO) {
+	if err := d.Read(ctx, make([]byte, 4096), m.All()); !errors.Is(err, hal.ErrDriver) || !errors.Is(err, syscall.EIO) {
 		t.Errorf("a bad disk: %v", err)
 	}
 	f.fails.Store(0)
@@ -211,7 +211,7 @@ func TestFailedCopyIsNoContents(t *testing.T) {
 	check(t, err)
 	x, err := buffer.New[byte](4096)
 	check(t, err)
-	l, err := x.Acquire(s, coherence.Overwrite)
+	l, err := x.TryAcquire(s, coherence.Overwrite)
 	check(t, err)
 	check(t, errors.Join(s.Fill(l.Region(), hal.Pattern8(7)), l.Release(), s.Sync(ctx)))
 	f.fails.Store(uintptr(syscall.EIO))

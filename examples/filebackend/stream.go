@@ -22,9 +22,9 @@ type stream struct {
 }
 
 var (
-	_ driver.Stream = (*stream)(nil)
-	_ driver.Gater  = (*stream)(nil)
-	_ driver.Caller = (*stream)(nil)
+	_ driver.Stream   = (*stream)(nil)
+	_ driver.Gater    = (*stream)(nil)
+	_ driver.Notifier = (*stream)(nil)
 )
 
 type task struct {

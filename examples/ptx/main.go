@@ -50,9 +50,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer closing(&err, dev.Close)
 	if dev.Info().Simulated {
-		return fmt.Errorf("%w: %s runs no kernels", errSkip, dev.Info().Name)
+		return fmt.Errorf("%w: %s runs no kernels", errSkip, dev.Info().Model)
 	}
-	fmt.Fprintf(out, "device: %s\n", dev.Info().Name)
+	fmt.Fprintf(out, "device: %s\n", dev.Info().Model)
 
 	stream, err := dev.NewStream(hal.StreamOptions{})
 	if err != nil {
@@ -96,12 +96,12 @@ func run(ctx context.Context, out io.Writer) (err error) {
 
 // launch enqueues y = 2x + y. It waits for nothing.
 func launch(k *saxpy, stream *hal.Stream, x, y *buffer.Buffer[float32]) (err error) {
-	xl, err := x.Acquire(stream, coherence.Read)
+	xl, err := x.TryAcquire(stream, coherence.Read)
 	if err != nil {
 		return err
 	}
 	defer closing(&err, xl.Release)
-	yl, err := y.Acquire(stream, coherence.ReadWrite)
+	yl, err := y.TryAcquire(stream, coherence.ReadWrite)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ type kernel struct {
 // build compiles the kernel for a stream's device, in the context of its queue: the library made that
 // context, and the memory that leases lead to belongs to it.
 func build(cl *opencl, stream *hal.Stream) (k *kernel, err error) {
-	k = &kernel{cl: cl, tier: stream.Device().Info().Tier}
+	k = &kernel{cl: cl, tier: stream.Device().Info().MemoryModel}
 	queue := stream.Handle()
 	var context, device uintptr
 	if err := call("clGetCommandQueueInfo", cl.queueInfo, queue, queueContext, 8, uintptr(unsafe.Pointer(&context)), 0); err != nil {

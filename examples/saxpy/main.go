@@ -52,12 +52,12 @@ func run(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("%w: no OpenCL device: %w", errSkip, r.Err)
 		}
 		for _, info := range r.Devices {
-			if info.Tier == "" {
-				fmt.Fprintf(out, "%s: not used: %s\n", info.Name, info.Driver)
+			if info.MemoryModel == "" {
+				fmt.Fprintf(out, "%s: not used: %s\n", info.Model, info.Driver)
 				continue
 			}
-			if err := runOn(ctx, hal.Name(info), out); err != nil {
-				return fmt.Errorf("%s: %w", info.Name, err)
+			if err := runOn(ctx, info.Name(), out); err != nil {
+				return fmt.Errorf("%s: %w", info.Model, err)
 			}
 			ran++
 		}
@@ -139,19 +139,19 @@ func runOn(ctx context.Context, name string, out io.Writer) (err error) {
 			}
 		}
 		copied := xb.Stats().BytesCopied + yb.Stats().BytesCopied
-		fmt.Fprintf(out, "%s, %s: %d elements right, %d bytes copied\n", dev.Info().Name, dev.Info().Tier, len(got), copied)
+		fmt.Fprintf(out, "%s, %s: %d elements right, %d bytes copied\n", dev.Info().Model, dev.Info().MemoryModel, len(got), copied)
 		return nil
 	})
 }
 
 // launch enqueues y = a*x + y. It waits for nothing.
 func launch(k *kernel, stream *hal.Stream, a float32, x, y *buffer.Buffer[float32]) (err error) {
-	xl, err := x.Acquire(stream, coherence.Read)
+	xl, err := x.TryAcquire(stream, coherence.Read)
 	if err != nil {
 		return err
 	}
 	defer closing(&err, xl.Release)
-	yl, err := y.Acquire(stream, coherence.ReadWrite)
+	yl, err := y.TryAcquire(stream, coherence.ReadWrite)
 	if err != nil {
 		return err
 	}

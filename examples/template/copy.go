@@ -18,7 +18,7 @@ const pieceSize = 256 << 10
 //   - the work takes its turn in the stream. The call returns at once; a failure that shows later is reported by Query and
 //     Sync, and by events recorded after it.
 //
-// The types need no check: package hal passes a device nothing but its own memory, unless driver.Linker said more.
+// The types need no check: package hal passes a device nothing but its own memory, unless driver.Peering said more.
 func (s *stream) Copy(dst, src driver.Region) error {
 	to, from := dst.Mem.(*memory), src.Mem.(*memory)
 	return s.enqueue("copy", func() error {
@@ -47,7 +47,7 @@ func (s *stream) Copy(dst, src driver.Region) error {
 // work is done; it may lie in KindHost memory of this or another device. Two capabilities are promises about it:
 //
 //   - CapAsyncCopy: the call does not block for page-locked src;
-//   - CapPageableOrder: src is read when the work's turn comes, even if it is not page-locked. A vendor that reads it
+//   - CapOrderedPageable: src is read when the work's turn comes, even if it is not page-locked. A vendor that reads it
 //     during the call, as CUDA may, does not have this one.
 //
 // A Go pointer that is handed to C needs more: runtime.Pinner, or a copy into page-locked memory.

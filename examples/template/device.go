@@ -22,7 +22,7 @@ func describe(ordinal int, c *card) driver.Info {
 	return driver.Info{
 		Backend:     name,
 		Ordinal:     ordinal,
-		Name:        fmt.Sprintf("simulated template device %d", ordinal),
+		Model:       fmt.Sprintf("simulated template device %d", ordinal),
 		Vendor:      "Halyard",
 		Driver:      "template 1",
 		Simulated:   true,
@@ -30,7 +30,7 @@ func describe(ordinal int, c *card) driver.Info {
 		MaxAlloc:    total,
 		Alignment:   64,
 		MaxAlign:    4096,
-		Caps: driver.CapAsyncCopy | driver.CapPageableOrder | // copy.go
+		Caps: driver.CapAsyncCopy | driver.CapOrderedPageable | // copy.go
 			driver.CapMemInfo | // device.go
 			driver.CapTiming | // event.go
 			driver.CapGate | // gate.go

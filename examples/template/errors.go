@@ -7,7 +7,7 @@ import (
 )
 
 // REPLACE the rows with every status that the vendor's headers define. A status belongs to exactly one kind; what a
-// program cannot act on is ErrInternal. ErrDeviceLost is special: package hal remembers it, and refuses all further use
+// program cannot act on is ErrDriver. ErrDeviceLost is special: package hal remembers it, and refuses all further use
 // of the device handle.
 var statuses = []struct {
 	code status
@@ -16,7 +16,7 @@ var statuses = []struct {
 }{
 	{statusNoMemory, "STATUS_NO_MEMORY", driver.ErrOutOfMemory},
 	{statusBadValue, "STATUS_BAD_VALUE", driver.ErrInvalidArgument},
-	{statusBroken, "STATUS_BROKEN", driver.ErrInternal},
+	{statusBroken, "STATUS_BROKEN", driver.ErrDriver},
 	{statusGone, "STATUS_GONE", driver.ErrDeviceLost},
 }
 
@@ -26,7 +26,7 @@ func (d *device) check(op, api string, st status) error {
 	if st == statusOK {
 		return nil
 	}
-	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrInternal,
+	e := &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: driver.ErrDriver,
 		Vendor: driver.Vendor{API: api, Name: fmt.Sprintf("STATUS_%d", st), Code: int64(st)}}
 	for _, s := range statuses {
 		if s.code == st {

@@ -24,7 +24,7 @@ var _ driver.Memory = (*memory)(nil)
 //   - memory that no other allocation overlaps, aligned to align, or to Info.Alignment for 0. Memory without an address
 //     (no CapAddress) is aligned as the vendor does it;
 //   - nothing about contents: whoever wants zeros fills;
-//   - KindDevice is memory of the device. If the host could see it, HostPointer would say where, and Info.Unified
+//   - KindDevice is memory of the device. If the host could see it, HostPointer would say where, and Info.SharesHostMemory
 //     would be set;
 //   - KindHost is memory that host and device both reach. Every backend has it. A vendor's library page-locks it, so
 //     that copies need not go through another buffer;

@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 		Backend:     b,                                                       // listing and opening
 		VendorCodes: vendorCodes,                                             // the table of errors.go
 		Faults:      func() conformance.FaultControl { return f },            // every call fails once
-		Breakdown:   f.broken.Store,                                          // work fails when its turn has come
+		FailAsync:   f.broken.Store,                                          // work fails when its turn has come
 		Contexts:    func() int { return int(lib.cards[0].contexts.Load()) }, // listing opens nothing, closing gives back
 		Short:       testing.Short(),
 		// What the device will never do, or does not do yet, goes here, with the reason:
@@ -52,7 +52,7 @@ func vendorCodes() []conformance.VendorCode {
 	return codes
 }
 
-// faults makes calls of the library fail. It implements conformance.FaultControl and LossControl.
+// faults makes calls of the library fail. It implements conformance.FaultControl and DeviceLoss.
 type faults struct {
 	lib *library
 
@@ -96,7 +96,7 @@ func (f *faults) FailCall(n uint64) {
 	f.failAt = f.calls + n
 }
 
-func (f *faults) LoseCall(n uint64) {
+func (f *faults) LoseDevice(n uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loseAt = f.calls + n
@@ -127,27 +127,27 @@ func TestCapsAndInterfaces(t *testing.T) {
 	is(driver.CapTiming, ok)
 	_, ok = s.(driver.Gater)
 	is(driver.CapGate, ok)
-	_, ok = s.(driver.Caller)
+	_, ok = s.(driver.Notifier)
 	is(driver.CapHostCallback, ok)
 	_, ok = s.(driver.StreamAllocator)
 	is(driver.CapStreamAlloc, ok)
 	_, ok = s.(driver.Prefetcher)
 	is(driver.CapPrefetch, ok)
 	_, ok = s.(driver.Mapper)
-	is(driver.CapMap, ok)
+	is(driver.CapMustMap, ok)
 	_, ok = d.(driver.Registerer)
 	is(driver.CapRegister, ok)
-	_, ok = d.(driver.Sharer)
+	_, ok = d.(driver.IPCSharer)
 	is(driver.CapIPC, ok)
-	_, ok = d.(driver.Adopter)
-	is(driver.CapAdopt, ok)
-	_, ok = d.(driver.StreamAdopter)
-	is(driver.CapAdoptStream, ok)
-	_, ok = d.(driver.Querier)
-	is(driver.CapQuery, ok)
+	_, ok = d.(driver.Importer)
+	is(driver.CapImport, ok)
+	_, ok = d.(driver.StreamImporter)
+	is(driver.CapImportStream, ok)
+	_, ok = d.(driver.PointerQuerier)
+	is(driver.CapPointerInfo, ok)
 	_, ok = s.(driver.Copier2D)
 	is(driver.CapCopy2D, ok)
-	_, ok = d.(driver.Linker)
+	_, ok = d.(driver.Peering)
 	is(driver.CapPeerCopy, ok)
 }
 
@@ -179,10 +179,10 @@ func TestWorkThatFails(t *testing.T) {
 		t.Errorf("Sync: %v", err)
 	}
 	for range 2 {
-		if done, err := e.Query(); !done || !errors.Is(err, driver.ErrInternal) {
+		if done, err := e.Query(); !done || !errors.Is(err, driver.ErrDriver) {
 			t.Errorf("Query of the event: %t, %v", done, err)
 		}
-		if err := e.Sync(); !errors.Is(err, driver.ErrInternal) {
+		if err := e.Sync(); !errors.Is(err, driver.ErrDriver) {
 			t.Errorf("Sync of the event: %v", err)
 		}
 	}

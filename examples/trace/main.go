@@ -115,7 +115,7 @@ func clearEdges(ctx context.Context, row *buffer.Buffer[float32], stream *hal.St
 		}
 	}
 	for _, p := range parts {
-		l, err := p.b.AcquireContext(ctx, stream, coherence.ReadWrite)
+		l, err := p.b.Acquire(ctx, stream, coherence.ReadWrite)
 		if err != nil {
 			return err
 		}

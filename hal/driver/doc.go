@@ -8,7 +8,7 @@
 //     Free is called twice. Memory is freed, and streams and events are closed,
 //     only once the work that uses them has finished.
 //   - Memory, streams and events belong to the device they are used on, or to a
-//     device for which [Linker] said that mixing is allowed.
+//     device for which [Peering] said that mixing is allowed.
 //   - Every [Region] lies inside its memory, offset + length does not overflow,
 //     and the length is greater than zero.
 //   - Copies within one memory do not overlap.

@@ -89,7 +89,7 @@ type Stream interface {
 	// CopyIn copies dst.Len bytes at src to dst. The host memory stays valid and
 	// unchanged until the work is done. src may be any host memory, page-locked
 	// or not, and may lie inside host-visible memory of any device. It is read in
-	// stream order if it is page-locked or the device has CapPageableOrder; if
+	// stream order if it is page-locked or the device has CapOrderedPageable; if
 	// not, perhaps already during the call.
 	CopyIn(dst Region, src unsafe.Pointer) error
 
@@ -162,7 +162,7 @@ type Pattern struct {
 // Timer is implemented by an Event (CapTiming).
 type Timer interface {
 	// Elapsed is the device time from since to this event. Both were recorded
-	// with Timing, on devices that Linker allows together. An event that is not
+	// with Timing, on devices that Peering allows together. An event that is not
 	// done yet is an error of kind ErrNotReady.
 	Elapsed(since Event) (time.Duration, error)
 }
@@ -181,28 +181,28 @@ type Gate interface {
 	Open() error
 }
 
-// Caller is implemented by a Stream (CapHostCallback).
-type Caller interface {
-	// Call runs fn on the host after the work enqueued so far, on a goroutine
+// Notifier is implemented by a Stream (CapHostCallback).
+type Notifier interface {
+	// OnDone runs fn on the host after the work enqueued so far, on a goroutine
 	// that may block and may call the backend. Later work of the stream does
 	// not wait for fn.
-	Call(fn func()) error
+	OnDone(fn func()) error
 }
 
-// Linker is implemented by a Device whose events or memory can be used by another
+// Peering is implemented by a Device whose events or memory can be used by another
 // device of the same backend.
-type Linker interface {
-	// Link reports what streams of this device can do with objects of the other
+type Peering interface {
+	// PeerAccess reports what streams of this device can do with objects of the other
 	// device, which belongs to the same backend.
-	Link(other Device) Link
+	PeerAccess(other Device) PeerAccess
 }
 
-// Link is a set of things that one device can do with another's objects.
-type Link uint8
+// PeerAccess is a set of things that one device can do with another's objects.
+type PeerAccess uint8
 
 const (
-	LinkWait Link = 1 << iota // Stream.Wait takes the other's events
-	LinkCopy                  // Stream.Copy takes the other's memory (CapPeerCopy)
+	PeerWait PeerAccess = 1 << iota // Stream.WaitEvent takes the other's events
+	PeerCopy                        // Stream.Copy takes the other's memory (CapPeerCopy)
 )
 
 // Registerer is implemented by a Device (CapRegister).
@@ -213,32 +213,32 @@ type Registerer interface {
 	Register(ptr unsafe.Pointer, size uint64) (Memory, error)
 }
 
-// Adopter is implemented by a Device (CapAdopt).
-type Adopter interface {
-	// Adopt makes a Memory of size bytes of the given kind that exist already, at a handle in the
+// Importer is implemented by a Device (CapImport).
+type Importer interface {
+	// Import makes a Memory of size bytes of the given kind that exist already, at a handle in the
 	// terms of Memory.Handle. Whoever made them keeps them valid until after Free, which gives back
-	// only what Adopt itself took. As far as the vendor can tell, a handle that is no memory or
+	// only what Import itself took. As far as the vendor can tell, a handle that is no memory or
 	// of another kind is an error of kind ErrInvalidArgument, one of another device ErrWrongDevice,
 	// and one with fewer bytes behind it ErrOutOfRange.
 	//
 	// The handle is not 0, and the bytes behind an address do not go past the end of all addresses.
-	Adopt(kind Kind, handle uintptr, size uint64) (Memory, error)
+	Import(kind Kind, handle uintptr, size uint64) (Memory, error)
 }
 
-// StreamAdopter is implemented by a Device (CapAdoptStream).
-type StreamAdopter interface {
-	// AdoptStream makes a Stream of a vendor's stream that exists already. The program may enqueue
+// StreamImporter is implemented by a Device (CapImportStream).
+type StreamImporter interface {
+	// ImportStream makes a Stream of a vendor's stream that exists already. The program may enqueue
 	// work of its own there at any time, and keeps it until after Close, which does not destroy it
 	// and may come while the program's own work is still under way. A stream that does not run its
 	// work in order is an error of kind ErrInvalidArgument, one of another device ErrWrongDevice.
-	AdoptStream(handle uintptr) (Stream, error)
+	ImportStream(handle uintptr) (Stream, error)
 }
 
-// Querier is implemented by a Device (CapQuery).
-type Querier interface {
-	// Query tells what the vendor knows of an address. One that it does not know is an error of
+// PointerQuerier is implemented by a Device (CapPointerInfo).
+type PointerQuerier interface {
+	// PointerInfo tells what the vendor knows of an address. One that it does not know is an error of
 	// kind ErrInvalidArgument.
-	Query(ptr uintptr) (PointerInfo, error)
+	PointerInfo(ptr uintptr) (PointerInfo, error)
 }
 
 // StreamAllocator is implemented by a Stream (CapStreamAlloc).
@@ -260,12 +260,12 @@ type Copier2D interface {
 
 // Rect is rows of Width bytes.
 type Rect struct {
-	Dst, Src    Plane // of which one at most is the host's
+	Dst, Src    Pitched // of which one at most is the host's
 	Width, Rows uint64
 }
 
-// Plane is where rows lie.
-type Plane struct {
+// Pitched is where rows lie.
+type Pitched struct {
 	Mem   Memory         // nil for the host's memory
 	Off   uint64         // bytes from the start of Mem to the first row
 	Host  unsafe.Pointer // the first row, if Mem is nil
@@ -278,7 +278,7 @@ type Prefetcher interface {
 	Prefetch(r Region, toHost bool) error
 }
 
-// Mapper is implemented by a Stream (CapMap) of a device that has host-visible
+// Mapper is implemented by a Stream (CapMustMap) of a device that has host-visible
 // memory which the host may only touch between Map and Unmap.
 type Mapper interface {
 	// Map enqueues the hand-over of the whole memory to the host: it may be
@@ -289,17 +289,17 @@ type Mapper interface {
 	Unmap(m Memory) error
 }
 
-// Mapped is implemented by Memory that may need Mapper.
-type Mapped interface {
+// NeedsMapper is implemented by Memory that may need Mapper.
+type NeedsMapper interface {
 	// NeedsMap reports whether the host must map this memory before touching it.
 	NeedsMap() bool
 }
 
-// FreeWaiter is implemented by Memory whose Free, or a Device whose Close, may wait for work that does not use it.
-type FreeWaiter interface {
-	// FreeWaits reports whether it may. It is asked once, and the call is then not made while the program
+// FreeBlocker is implemented by Memory whose Free, or a Device whose Close, may wait for work that does not use it.
+type FreeBlocker interface {
+	// FreeMayBlock reports whether it may. It is asked once, and the call is then not made while the program
 	// holds a stream of the backend shut by a gate, which it could otherwise not come to open.
-	FreeWaits() bool
+	FreeMayBlock() bool
 }
 
 // Trimmer is implemented by a Device that keeps memory for later.
@@ -308,20 +308,20 @@ type Trimmer interface {
 	Trim()
 }
 
-// Sharer is implemented by a Device (CapIPC).
-type Sharer interface {
-	// Export names memory for another process. Memory that cannot be shared is an error of kind
+// IPCSharer is implemented by a Device (CapIPC).
+type IPCSharer interface {
+	// ExportIPC names memory for another process. Memory that cannot be shared is an error of kind
 	// ErrUnsupported.
-	Export(m Memory) (Share, error)
+	ExportIPC(m Memory) (IPCShare, error)
 
-	// Import opens memory that another process exported on the same hardware. A share that is
+	// OpenIPC opens memory that another process exported on the same hardware. A share that is
 	// none is an error of kind ErrInvalidArgument, and one that reaches past the end of what it
 	// names ErrOutOfRange. Free closes it and leaves the memory alone.
-	Import(s Share) (Memory, error)
+	OpenIPC(s IPCShare) (Memory, error)
 }
 
-// Share names a part of an allocation of another process.
-type Share struct {
+// IPCShare names a part of an allocation of another process.
+type IPCShare struct {
 	Handle []byte // the vendor's name of the whole allocation
 	Offset uint64 // bytes from its start
 	Size   uint64 // bytes

@@ -22,14 +22,14 @@ var (
 	ErrNotReady        = errors.New("not ready")
 	ErrWrongDevice     = errors.New("wrong device")
 	ErrDeviceLost      = errors.New("device lost")
-	ErrInternal        = errors.New("internal driver error")
+	ErrDriver          = errors.New("driver error")
 )
 
 // Kinds lists every kind of error once, in the order of their definition.
 func Kinds() []error {
 	return []error{ErrUnavailable, ErrNotBuilt, ErrUnsupported, ErrOutOfMemory,
 		ErrInvalidArgument, ErrOutOfRange, ErrOverlap, ErrMisaligned, ErrClosed, ErrBusy,
-		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrInternal}
+		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver}
 }
 
 // Vendor is a status of the vendor's interface, kept as it came.

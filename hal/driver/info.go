@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -37,32 +38,32 @@ func (k Kind) String() string {
 type Caps uint32
 
 const (
-	CapAsyncCopy     Caps = 1 << iota // copies from and to page-locked memory do not block the caller
-	CapTiming                         // Timer
-	CapGate                           // Gater
-	CapHostCallback                   // Caller
-	CapRegister                       // Registerer
-	CapPeerCopy                       // Linker may answer LinkCopy
-	CapStreamAlloc                    // StreamAllocator
-	CapPrefetch                       // Prefetcher
-	CapMap                            // Mapper
-	CapIPC                            // Sharer
-	CapShared                         // Alloc of KindShared
-	CapMemInfo                        // Device.MemInfo
-	CapPriority                       // StreamOptions.Priority has an effect
-	CapAddress                        // Memory.Handle is an address, so offsets can be added to it
-	CapConcurrent                     // KindShared memory may be touched by host and device at once
-	CapPageableOrder                  // CopyIn and CopyOut touch host memory in stream order even if it is not page-locked
-	CapAdopt                          // Adopter
-	CapAdoptStream                    // StreamAdopter
-	CapQuery                          // Querier
-	CapCopy2D                         // Copier2D
+	CapAsyncCopy        Caps = 1 << iota // copies from and to page-locked memory do not block the caller
+	CapTiming                            // Timer
+	CapGate                              // Gater
+	CapHostCallback                      // Caller
+	CapRegister                          // Registerer
+	CapPeerCopy                          // Peering may answer PeerCopy
+	CapStreamAlloc                       // StreamAllocator
+	CapPrefetch                          // Prefetcher
+	CapMustMap                           // Mapper
+	CapIPC                               // IPCSharer
+	CapShared                            // Alloc of KindShared
+	CapMemInfo                           // Device.MemInfo
+	CapPriority                          // StreamOptions.Priority has an effect
+	CapAddress                           // Memory.Handle is an address, so offsets can be added to it
+	CapConcurrentShared                  // KindShared memory may be touched by host and device at once
+	CapOrderedPageable                   // CopyIn and CopyOut touch host memory in stream order even if it is not page-locked
+	CapImport                            // Importer
+	CapImportStream                      // StreamImporter
+	CapPointerInfo                       // PointerQuerier
+	CapCopy2D                            // Copier2D
 )
 
 var capNames = [...]string{
 	"async-copy", "timing", "gate", "host-callback", "register", "peer-copy",
-	"stream-alloc", "prefetch", "map", "ipc", "shared", "mem-info", "priority",
-	"address", "concurrent-shared", "pageable-order", "adopt", "adopt-stream", "query",
+	"stream-alloc", "prefetch", "must-map", "ipc", "shared", "mem-info", "priority",
+	"address", "concurrent-shared", "ordered-pageable", "import", "import-stream", "pointer-info",
 	"copy-2d",
 }
 
@@ -116,12 +117,12 @@ func (p PCI) String() string {
 
 // Info describes a device.
 type Info struct {
-	Backend string // the backend's name
-	Ordinal int    // its place in the backend's list
-	Name    string // for people; names a simulated device as simulated
-	Vendor  string
-	Driver  string // version of driver and platform, for people
-	Tier    string // how memory is reached where a backend has several ways: "usm", "svm", "buffer"
+	Backend     string // the backend's name
+	Ordinal     int    // its place in the backend's list
+	Model       string // for people; names a simulated device as simulated
+	Vendor      string
+	Driver      string // version of driver and platform, for people
+	MemoryModel string // how memory is reached where a backend has several ways: "usm", "svm", "buffer"
 
 	UUID UUID
 	PCI  PCI
@@ -131,10 +132,10 @@ type Info struct {
 	Alignment   uint64 // bytes, what every allocation is aligned to
 	MaxAlign    uint64 // bytes, the largest alignment Alloc can be asked for
 
-	// Unified says that the device works on host memory in place: memory of
+	// SharesHostMemory says that the device works on host memory in place: memory of
 	// KindHost is as good as any to it, and a copy between host and device is
 	// never needed.
-	Unified bool
+	SharesHostMemory bool
 
 	// Simulated says that there is no such hardware here.
 	Simulated bool
@@ -144,3 +145,6 @@ type Info struct {
 	// LowPriority and HighPriority bound StreamOptions.Priority.
 	LowPriority, HighPriority int
 }
+
+// Name is the name under which package hal opens the device: "cuda:0".
+func (i Info) Name() string { return i.Backend + ":" + strconv.Itoa(i.Ordinal) }

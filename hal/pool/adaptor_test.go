@@ -23,14 +23,14 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
 	s, busy := newStream(t, d), newStream(t, d)
 	p := newPool(t, d, pool.Options{})
-	vendor, err := pool.Vendor(d)
+	vendor, err := pool.StreamOrdered(d)
 	require.NoError(t, err)
 	bins, err := pool.Bins(p, 4*kib, 64*kib, 256)
 	require.NoError(t, err)
 	fixed, err := pool.FixedSize(p, mib)
 	require.NoError(t, err)
 	all := map[string]pool.Allocator{
-		"pool": p, "tagged": p.Tagged("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
+		"pool": p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
 		"limit": pool.Limit(p, 64*mib), "count": pool.Count(p), "track": pool.Track(p, pool.TrackOptions{Stacks: true}),
 		"log": pool.Log(p, io.Discard), "prefetch": pool.Prefetch(p),
 		"on failure": pool.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
@@ -41,7 +41,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": pool.Limit(pool.Count(pool.Track(pool.Log(p.Tagged("y"), io.Discard), pool.TrackOptions{})), 64*mib),
+		"many": pool.Limit(pool.Count(pool.Track(pool.Log(p.WithTag("y"), io.Discard), pool.TrackOptions{})), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			x, y := alloc(t, a, s, 300), alloc(t, a, s, 5000)
 			require.False(t, overlap(region(t, x), region(t, y)))
 			require.GreaterOrEqual(t, x.Size(), uint64(300))
-			require.GreaterOrEqual(t, x.Cap(), x.Size())
+			require.GreaterOrEqual(t, x.Capacity(), x.Size())
 			other := newPool(t, d, pool.Options{})
 			foreign := alloc(t, other, s, 1)
 			require.ErrorIs(t, a.Free(foreign, s), hal.ErrInvalidArgument)
@@ -61,7 +61,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			fill(t, s, y, 2)
 			m, err := busy.Mark()
 			require.NoError(t, err)
-			require.NoError(t, x.Use(m))
+			require.NoError(t, x.KeepUntil(m))
 			m.Release()
 			require.ErrorIs(t, a.Free(pool.Block{}, s), hal.ErrClosed)
 			if name != "direct" {
@@ -91,12 +91,12 @@ func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
 	for name, vendor := range map[string]bool{"direct": false, "vendor": true} {
 		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
 			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
-			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.UsedOn(busy) },
+			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
 			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
 				m, err := busy.Mark()
 				require.NoError(t, err)
 				defer m.Release()
-				return nil, x.Use(m)
+				return nil, x.KeepUntil(m)
 			},
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
 				a := pool.Direct(d)
 				if vendor {
 					var err error
-					a, err = pool.Vendor(d)
+					a, err = pool.StreamOrdered(d)
 					require.NoError(t, err)
 				}
 				s, busy := newStream(t, d), newStream(t, d)
@@ -121,15 +121,15 @@ func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
 
 func TestVendorRefusesWhatIsNotItsOwn(t *testing.T) {
 	d, other := openHost(t, 1, 0), openHost(t, 2, 0)
-	vendor, err := pool.Vendor(d)
+	vendor, err := pool.StreamOrdered(d)
 	require.NoError(t, err)
 	_, err = vendor.Alloc(nil, hal.KindDevice, 1)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = vendor.Alloc(newStream(t, d), hal.KindHost, 1)
 	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = pool.Vendor(masked(t, hal.CapStreamAlloc, false))
+	_, err = pool.StreamOrdered(masked(t, hal.CapStreamAlloc, false))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = pool.Vendor(nil)
+	_, err = pool.StreamOrdered(nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	for _, a := range []pool.Allocator{vendor, pool.Direct(d)} {
 		_, err = a.Alloc(newStream(t, other), hal.KindDevice, 1)
@@ -198,7 +198,7 @@ func TestCounterScopes(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	x := alloc(t, c, nil, 100)
 	free(t, alloc(t, c, nil, 50), nil)
-	around := pool.Counts{Bytes: pool.Figure{Current: 100, Peak: 150, Total: 150}, Blocks: pool.Figure{Current: 1, Peak: 2, Total: 2}}
+	around := pool.Counts{Bytes: pool.Gauge{Current: 100, Peak: 150, Total: 150}, Blocks: pool.Gauge{Current: 1, Peak: 2, Total: 2}}
 	require.Equal(t, around, c.Push())
 	require.Zero(t, c.Counts())
 	y := alloc(t, c, nil, 200)
@@ -208,11 +208,11 @@ func TestCounterScopes(t *testing.T) {
 	z := alloc(t, c, nil, 10)
 	inner, err := c.Pop()
 	require.NoError(t, err)
-	require.Equal(t, pool.Counts{Bytes: pool.Figure{Current: -290, Total: 10}, Blocks: pool.Figure{Current: -1, Total: 1}}, inner)
-	require.Equal(t, pool.Counts{Bytes: pool.Figure{Current: -90, Peak: 200, Total: 210}, Blocks: pool.Figure{Current: 0, Peak: 1, Total: 2}}, c.Counts())
+	require.Equal(t, pool.Counts{Bytes: pool.Gauge{Current: -290, Total: 10}, Blocks: pool.Gauge{Current: -1, Total: 1}}, inner)
+	require.Equal(t, pool.Counts{Bytes: pool.Gauge{Current: -90, Peak: 200, Total: 210}, Blocks: pool.Gauge{Current: 0, Peak: 1, Total: 2}}, c.Counts())
 	_, err = c.Pop()
 	require.NoError(t, err)
-	require.Equal(t, pool.Counts{Bytes: pool.Figure{Current: 10, Peak: 300, Total: 360}, Blocks: pool.Figure{Current: 1, Peak: 2, Total: 4}}, c.Counts())
+	require.Equal(t, pool.Counts{Bytes: pool.Gauge{Current: 10, Peak: 300, Total: 360}, Blocks: pool.Gauge{Current: 1, Peak: 2, Total: 4}}, c.Counts())
 	free(t, z, nil)
 	require.ErrorIs(t, z.Free(nil), hal.ErrClosed)
 	_, err = c.Alloc(nil, hal.KindDevice, 0)
@@ -418,31 +418,31 @@ func TestCallbacks(t *testing.T) {
 	})
 	b := alloc(t, a, s, 300)
 	require.Equal(t, m.Region(256, 300), region(t, b))
-	require.EqualValues(t, 512, b.Cap())
+	require.EqualValues(t, 512, b.Capacity())
 	open := shut(t, busy)
-	require.NoError(t, b.UsedOn(busy))
+	require.NoError(t, b.RecordUse(busy))
 	free(t, b, s)
 	require.Equal(t, 1, freed)
 	// The freeing stream goes on after the recorded use.
 	require.NoError(t, s.Fill(m.All(), hal.Zero))
-	done, err := s.Query()
+	done, err := s.Done()
 	require.NoError(t, err)
 	require.False(t, done)
 	open()
 	finish(t, s)
 	// Without a stream the host waits.
 	b = alloc(t, a, s, 300)
-	require.NoError(t, b.UsedOn(busy))
+	require.NoError(t, b.RecordUse(busy))
 	free(t, b, nil)
 	_, err = a.Alloc(s, hal.KindDevice, 513)
-	require.ErrorIs(t, err, hal.ErrInternal, "less than was asked for")
+	require.ErrorIs(t, err, hal.ErrDriver, "less than was asked for")
 	require.Equal(t, 3, freed, "given back")
 	give.Len = 1
 	_, err = a.Alloc(s, hal.KindDevice, 1)
 	require.Equal(t, failed, err)
 	give = hal.Region{}
 	_, err = a.Alloc(s, hal.KindDevice, 1)
-	require.ErrorIs(t, err, hal.ErrInternal)
+	require.ErrorIs(t, err, hal.ErrDriver)
 }
 
 // Prefetch asks for it where memory moves, and nowhere else.

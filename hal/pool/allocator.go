@@ -18,7 +18,7 @@ type Allocator interface {
 	Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error)
 
 	// Free takes a block back. All use of the block is on the stream, or ordered before the
-	// stream's next work, or was recorded with the block's Use or UsedOn. A nil stream says that
+	// stream's next work, or was recorded with the block's Use or RecordUse. A nil stream says that
 	// no work uses the block any more, but for what was recorded. It does not wait.
 	//
 	// A block that was freed before is an error of kind ErrClosed, one of another allocator an

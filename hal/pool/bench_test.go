@@ -56,9 +56,9 @@ func BenchmarkAllocFree(b *testing.B) {
 			if row.kind == hal.KindShared && !info.Caps.Has(hal.CapShared) {
 				continue
 			}
-			name := fmt.Sprintf("%s/%s/%s/%d goroutines, %d streams", hal.Name(info), row.kind, pool.FormatSize(row.size), row.goroutines, row.streams)
+			name := fmt.Sprintf("%s/%s/%s/%d goroutines, %d streams", info.Name(), row.kind, pool.FormatSize(row.size), row.goroutines, row.streams)
 			b.Run(name, func(b *testing.B) {
-				d, err := hal.Open(ctx, hal.Name(info))
+				d, err := hal.Open(ctx, info.Name())
 				require.NoError(b, err)
 				defer func() { require.NoError(b, d.Close()) }()
 				p, err := pool.New(d, pool.Options{})
@@ -161,7 +161,7 @@ func BenchmarkStreams(b *testing.B) {
 					require.NoError(b, err)
 					cycle(s)
 					if retire {
-						require.NoError(b, p.Retire(s))
+						require.NoError(b, p.ForgetStream(s))
 					}
 					require.NoError(b, s.Close())
 				}

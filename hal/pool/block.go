@@ -29,8 +29,8 @@ func newBlock(r *record, from Allocator, state uint64, ordered bool) Block {
 
 func (b Block) state() uint64 { return b.ticket >> 1 }
 
-// Live reports whether the block has not been freed.
-func (b Block) Live() bool { return b.rec != nil && b.rec.state.Load() == b.state() }
+// Valid reports whether the block has not been freed.
+func (b Block) Valid() bool { return b.rec != nil && b.rec.state.Load() == b.state() }
 
 // Region is the memory of the block, as long as was asked for.
 func (b Block) Region() (hal.Region, error) {
@@ -38,7 +38,7 @@ func (b Block) Region() (hal.Region, error) {
 		return hal.Region{}, hal.Errorf("region of a block", hal.ErrClosed, "not a block")
 	}
 	r := hal.Region{Mem: b.rec.mem, Off: b.rec.off, Len: b.rec.size.Load()}
-	if !b.Live() {
+	if !b.Valid() {
 		return hal.Region{}, b.stale("region of a block")
 	}
 	return r, nil
@@ -50,16 +50,16 @@ func (b Block) Size() uint64 {
 		return 0
 	}
 	n := b.rec.size.Load()
-	if !b.Live() {
+	if !b.Valid() {
 		return 0
 	}
 	return n
 }
 
-// Cap is the number of bytes that the block occupies, and that may be used: at least Size, and 0 if
+// Capacity is the number of bytes that the block occupies, and that may be used: at least Size, and 0 if
 // the block is stale.
-func (b Block) Cap() uint64 {
-	if !b.Live() {
+func (b Block) Capacity() uint64 {
+	if !b.Valid() {
 		return 0
 	}
 	return b.rec.cap
@@ -67,7 +67,7 @@ func (b Block) Cap() uint64 {
 
 // Kind is the kind of memory, 0 if the block is stale.
 func (b Block) Kind() hal.Kind {
-	if !b.Live() {
+	if !b.Valid() {
 		return 0
 	}
 	return b.rec.mem.Kind()
@@ -101,9 +101,9 @@ func (b Block) From(a Allocator) Block {
 	return b
 }
 
-// Use tells that the block is in use until the mark is passed, wherever it is freed. The block holds
+// KeepUntil tells that the block is in use until the mark is passed, wherever it is freed. The block holds
 // a reference of its own to the mark.
-func (b Block) Use(m *hal.Mark) error {
+func (b Block) KeepUntil(m *hal.Mark) error {
 	const op = "use of a block"
 	if b.rec == nil {
 		return hal.Errorf(op, hal.ErrClosed, "not a block")
@@ -117,21 +117,21 @@ func (b Block) Use(m *hal.Mark) error {
 	return nil
 }
 
-// UsedOn tells that the work which the stream has been given so far uses the block. It is how a block
+// RecordUse tells that the work which the stream has been given so far uses the block. It is how a block
 // is used on a stream other than the one that it is freed on.
-func (b Block) UsedOn(stream *hal.Stream) error {
+func (b Block) RecordUse(stream *hal.Stream) error {
 	const op = "use of a block"
 	if b.rec == nil {
 		return hal.Errorf(op, hal.ErrClosed, "not a block")
 	}
-	if !b.Live() {
+	if !b.Valid() {
 		return b.stale(op)
 	}
 	if stream == nil {
 		return failure(b.rec.mem.Device(), op, hal.ErrInvalidArgument, "nil stream")
 	}
 	// The memory as a whole may be closed by a trim before the mark is passed.
-	if err := stream.Use(b.rec.mem); err != nil {
+	if err := stream.RecordUse(b.rec.mem); err != nil {
 		return err
 	}
 	m, err := stream.Mark()
@@ -139,7 +139,7 @@ func (b Block) UsedOn(stream *hal.Stream) error {
 		return err
 	}
 	defer m.Release()
-	return b.Use(m)
+	return b.KeepUntil(m)
 }
 
 func (b Block) stale(op string) error {

@@ -6,22 +6,22 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Figure is a number that goes up and down. In a scope it starts at 0, and so may be negative when more
+// Gauge is a number that goes up and down. In a scope it starts at 0, and so may be negative when more
 // is freed in the scope than allocated.
-type Figure struct {
+type Gauge struct {
 	Current int64
 	Peak    int64 // the highest that Current has been
 	Total   int64 // of everything that was added
 }
 
-func (f *Figure) add(n int64) {
+func (f *Gauge) add(n int64) {
 	f.Current += n
 	f.Peak = max(f.Peak, f.Current)
 	f.Total += n
 }
 
 // include adds a scope that has ended to the one around it.
-func (f *Figure) include(inner Figure) {
+func (f *Gauge) include(inner Gauge) {
 	f.Peak = max(f.Peak, f.Current+inner.Peak)
 	f.Current += inner.Current
 	f.Total += inner.Total
@@ -29,8 +29,8 @@ func (f *Figure) include(inner Figure) {
 
 // Counts are the figures of a scope.
 type Counts struct {
-	Bytes  Figure // asked for
-	Blocks Figure
+	Bytes  Gauge // asked for
+	Blocks Gauge
 }
 
 // Counter counts what passes through it, in scopes that nest.

@@ -16,11 +16,11 @@ func TestEveryDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, infos)
 	for _, info := range infos {
-		t.Run(hal.Name(info), func(t *testing.T) {
-			d, err := hal.Open(ctx, hal.Name(info))
+		t.Run(info.Name(), func(t *testing.T) {
+			d, err := hal.Open(ctx, info.Name())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, d.Close()) })
-			t.Logf("%s, tier %q, %v", info.Name, info.Tier, info.Caps)
+			t.Logf("%s, tier %q, %v", info.Model, info.MemoryModel, info.Caps)
 			p := newPool(t, d, pool.Options{})
 			a, b := newStream(t, d), newStream(t, d)
 			for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost, hal.KindShared} {
@@ -49,7 +49,7 @@ func TestEveryDevice(t *testing.T) {
 						require.NoError(t, a.CopyOut(out, region(t, x)))
 						outs = append(outs, out)
 						if i%2 == 0 {
-							require.NoError(t, x.UsedOn(b))
+							require.NoError(t, x.RecordUse(b))
 						}
 						free(t, x, a)
 					}

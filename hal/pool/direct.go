@@ -12,10 +12,10 @@ type direct struct {
 // the work that uses it has finished.
 func Direct(dev *hal.Device) Allocator { return &direct{dev: dev} }
 
-// Vendor returns an allocator that leaves pooling to the vendor: each block is allocated in its stream's
+// StreamOrdered returns an allocator that leaves pooling to the vendor: each block is allocated in its stream's
 // order, as cuMemAllocAsync does. It has memory of KindDevice only and needs a stream. A device without
 // CapStreamAlloc is of kind ErrUnsupported.
-func Vendor(dev *hal.Device) (Allocator, error) {
+func StreamOrdered(dev *hal.Device) (Allocator, error) {
 	if dev == nil {
 		return nil, hal.Errorf("vendor allocator", hal.ErrInvalidArgument, "nil device")
 	}
@@ -58,7 +58,7 @@ func (a *direct) Free(b Block, stream *hal.Stream) error {
 	}
 	if stream != nil {
 		// hal keeps the memory for a closed stream, too.
-		if err := stream.Use(r.mem); err != nil && !isClosed(err) {
+		if err := stream.RecordUse(r.mem); err != nil && !isClosed(err) {
 			keepFor(r.mem, r.uses.take())
 			_ = r.mem.Close()
 			return err
@@ -82,7 +82,7 @@ func own(a Allocator, b Block) error {
 // keepFor makes hal keep a memory until the marks are passed, and releases them.
 func keepFor(mem *hal.Memory, fence []*hal.Mark) {
 	for _, m := range fence {
-		_ = mem.KeepFor(m)
+		_ = mem.KeepUntil(m)
 	}
 	releaseAll(fence)
 }

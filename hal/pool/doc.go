@@ -13,7 +13,7 @@
 // used it last. It is given out on another stream when the work before Free has finished. Only when memory
 // would run out otherwise does the pool give out memory that another stream still uses, and then it makes
 // the new stream wait for that work; [Options.NoWait] forbids it. Work that uses a block on other streams
-// than the one it is freed on is told with [Block.UsedOn] or [Block.Use].
+// than the one it is freed on is told with [Block.RecordUse] or [Block.KeepUntil].
 //
 // Correspondingly a new block belongs to its stream at first. Before another stream or the host touches a
 // block that is [Block.Ordered], it waits for an event recorded on the stream after Alloc. A block allocated
@@ -37,14 +37,14 @@
 // # Streams
 //
 // A pool remembers the streams that blocks are freed on, and keeps them reachable. Tell it before closing one
-// ([Pool.Retire]).
+// ([Pool.ForgetStream]).
 //
 // # Allocators
 //
 // [Pool] is an [Allocator], and so is what wraps one: [Limit], [Count], [Track], [OnFailure], [Log], [Prefetch],
 // [Bins], [FixedSize]. [Direct], [Vendor] and [Callbacks] take the place of a pool. They compose:
 //
-//	scratch := pool.Limit(pool.Track(p.Tagged("scratch"), pool.TrackOptions{Stacks: true}), 64<<20)
+//	scratch := pool.Limit(pool.Track(p.WithTag("scratch"), pool.TrackOptions{Stacks: true}), 64<<20)
 //
 // # Concurrency and cost
 //

@@ -20,18 +20,18 @@ func (p *Pool) failure(op string, kind error, format string, args ...any) error 
 	return failure(p.dev, op, kind, format, args...)
 }
 
-// Exhausted is what errors.As finds in an error of kind hal.ErrOutOfMemory of a [Pool]: who held what
+// ExhaustedError is what errors.As finds in an error of kind hal.ErrOutOfMemory of a [Pool]: who held what
 // when the memory ran out, and what the device or the limit said.
-type Exhausted struct {
+type ExhaustedError struct {
 	Report Report
 	Err    error // the last refusal
 }
 
 // Error gives the refusal, and the report in one line.
-func (e *Exhausted) Error() string { return fmt.Sprintf("%v; %s", e.Err, e.Report.Summary()) }
+func (e *ExhaustedError) Error() string { return fmt.Sprintf("%v; %s", e.Err, e.Report.Summary()) }
 
 // Unwrap returns the refusal.
-func (e *Exhausted) Unwrap() error { return e.Err }
+func (e *ExhaustedError) Unwrap() error { return e.Err }
 
 func isShort(err error) bool { return errors.Is(err, hal.ErrOutOfMemory) }
 

@@ -50,7 +50,7 @@ func Example() {
 	// Output: 1000 blocks from 1 memory of the device
 }
 
-func ExamplePool_Tagged() {
+func ExamplePool_WithTag() {
 	dev, err := hal.Open(context.Background(), "host:0")
 	if err != nil {
 		log.Fatal(err)
@@ -61,14 +61,14 @@ func ExamplePool_Tagged() {
 		log.Fatal(err)
 	}
 	defer p.Close()
-	weights, err := p.Tagged("weights").Alloc(nil, hal.KindDevice, 6<<20)
+	weights, err := p.WithTag("weights").Alloc(nil, hal.KindDevice, 6<<20)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer weights.Free(nil)
 
-	_, err = p.Tagged("scratch").Alloc(nil, hal.KindDevice, 4<<20)
-	var who *pool.Exhausted
+	_, err = p.WithTag("scratch").Alloc(nil, hal.KindDevice, 4<<20)
+	var who *pool.ExhaustedError
 	if errors.As(err, &who) {
 		fmt.Println(who.Report.Summary())
 	}

@@ -65,7 +65,7 @@ func newHeap(p *Pool, kind hal.Kind) *heap {
 	switch caps := p.dev.Caps(); {
 	case !caps.Has(hal.CapAddress):
 		h.sharing = sharingNever
-	case !caps.Has(hal.CapMap):
+	case !caps.Has(hal.CapMustMap):
 		h.sharing = sharingOK
 	}
 	return h
@@ -236,7 +236,7 @@ func (h *heap) rest(r *record) {
 // memory goes back to the device, which knows its own work, when no other block needs it.
 func (h *heap) lose(r *record, stream *hal.Stream) {
 	c := r.chunk
-	_ = stream.Use(c.mem) // as far as it is closed, for what is under way
+	_ = stream.RecordUse(c.mem) // as far as it is closed, for what is under way
 	if c.whole != nil {
 		_ = h.drop(c)
 		return

@@ -91,7 +91,7 @@ func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 
 // Free implements [Allocator].
 func (l *Logger) Free(b Block, stream *hal.Stream) error {
-	if !b.Live() {
+	if !b.Valid() {
 		return l.next.Free(b, stream)
 	}
 	f := &freeing{b.address(), b.Kind(), b.Size(), stream}
@@ -105,7 +105,7 @@ func (l *Logger) Free(b Block, stream *hal.Stream) error {
 	defer l.mu.Unlock()
 	switch {
 	case l.freeing[f.address] != f:
-	case b.Live():
+	case b.Valid():
 		delete(l.freeing, f.address)
 	default:
 		l.freed(f)

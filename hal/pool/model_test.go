@@ -87,16 +87,16 @@ func (m *model) allocOn(i int, kind hal.Kind, size uint64) {
 	m.check(err)
 	r, err := b.Region()
 	m.check(err)
-	if b.Size() != size || r.Len != size || b.Kind() != kind || r.Mem.Kind() != kind || r.Off+b.Cap() > r.Mem.Size() {
-		m.t.Fatalf("%d bytes of %v became %v with %d", size, kind, r, b.Cap())
+	if b.Size() != size || r.Len != size || b.Kind() != kind || r.Mem.Kind() != kind || r.Off+b.Capacity() > r.Mem.Size() {
+		m.t.Fatalf("%d bytes of %v became %v with %d", size, kind, r, b.Capacity())
 	}
 	if (uint64(r.Mem.Handle())+r.Off)%m.unit != 0 {
 		m.t.Fatalf("%#x is not a multiple of %d", uint64(r.Mem.Handle())+r.Off, m.unit)
 	}
-	if waste := b.Cap() - size; waste >= m.unit && 8*waste >= size {
-		m.t.Fatalf("%d bytes occupy %d", size, b.Cap())
+	if waste := b.Capacity() - size; waste >= m.unit && 8*waste >= size {
+		m.t.Fatalf("%d bytes occupy %d", size, b.Capacity())
 	}
-	whole := hal.Region{Mem: r.Mem, Off: r.Off, Len: b.Cap()}
+	whole := hal.Region{Mem: r.Mem, Off: r.Off, Len: b.Capacity()}
 	for _, x := range m.live {
 		if overlap(whole, x.region) {
 			m.t.Fatalf("%v and %v overlap", whole, x.region)
@@ -144,7 +144,7 @@ func (m *model) freeFrom(i, last int) {
 			m.order(m.streams[last], s)
 		}
 		m.check(m.streams[last].CopyOut(out, r))
-		m.check(x.b.UsedOn(m.streams[last]))
+		m.check(x.b.RecordUse(m.streams[last]))
 	case last >= 0:
 		// Handed to another stream in order, and freed there.
 		if s != nil {
@@ -186,7 +186,7 @@ func (m *model) toggle() {
 }
 
 func (m *model) retire() {
-	m.check(m.p.Retire(m.streams[rapid.IntRange(0, len(m.streams)-1).Draw(m.t, "retired")]))
+	m.check(m.p.ForgetStream(m.streams[rapid.IntRange(0, len(m.streams)-1).Draw(m.t, "retired")]))
 }
 
 func (m *model) figures() {

@@ -142,7 +142,7 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 			assert.True(t, x.Ordered())
 			assert.EqualValues(t, 1, p.Stats().Waits)
 			fill(t, s, x, 0xBB)
-			done, err := s.Query()
+			done, err := s.Done()
 			require.NoError(t, err)
 			require.False(t, done, "the stream did not wait")
 			open()
@@ -202,12 +202,12 @@ func TestBlockIsKeptForRecordedUse(t *testing.T) {
 		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
 		open := shut(t, b)
 		for name, record := range map[string]func(x pool.Block) error{
-			"stream": func(x pool.Block) error { return x.UsedOn(b) },
+			"stream": func(x pool.Block) error { return x.RecordUse(b) },
 			"mark": func(x pool.Block) error {
 				m, err := b.Mark()
 				require.NoError(t, err)
 				defer m.Release()
-				return x.Use(m)
+				return x.KeepUntil(m)
 			},
 		} {
 			x := alloc(t, p, a, size)
@@ -243,7 +243,7 @@ func TestBlockIsKeptForBoth(t *testing.T) {
 			first, second := shut(t, a), shut(t, b)
 			x := alloc(t, p, nil, size)
 			was := region(t, x)
-			require.NoError(t, x.UsedOn(b))
+			require.NoError(t, x.RecordUse(b))
 			free(t, x, a)
 			one, other := a, b
 			if usedFirst {
@@ -279,7 +279,7 @@ func TestStreamsThatEnd(t *testing.T) {
 					free(t, x, brief)
 				}
 				if told {
-					require.NoError(t, p.Retire(brief))
+					require.NoError(t, p.ForgetStream(brief))
 				}
 				if i != 50 {
 					finish(t, brief)
@@ -296,9 +296,9 @@ func TestStreamsThatEnd(t *testing.T) {
 			open()
 			x := alloc(t, p, s, 256)
 			free(t, x, s)
-			require.NoError(t, p.Retire(s))
-			require.NoError(t, p.Retire(s), "twice")
-			require.ErrorIs(t, p.Retire(nil), hal.ErrInvalidArgument)
+			require.NoError(t, p.ForgetStream(s))
+			require.NoError(t, p.ForgetStream(s), "twice")
+			require.ErrorIs(t, p.ForgetStream(nil), hal.ErrInvalidArgument)
 			x = alloc(t, p, s, 256)
 			free(t, x, s)
 		})
@@ -332,7 +332,7 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 			freed := all[len(live):]
 			for i, x := range freed {
 				if i == len(freed)/2 {
-					require.NoError(t, x.Use(m))
+					require.NoError(t, x.KeepUntil(m))
 					require.NoError(t, brief.Close())
 				}
 				free(t, x, brief)
@@ -362,14 +362,14 @@ func TestChunkOfAClosedStreamGoesAtOnce(t *testing.T) {
 	shut(t, s)
 	free(t, x, s)
 	require.NoError(t, s.Close())
-	require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
+	require.ErrorIs(t, p.ForgetStream(s), hal.ErrClosed)
 	require.Zero(t, p.Stats().Reserved)
 }
 
 // What was freed on a stream that has been closed, and has nothing left to do, is as good as any.
 func TestWhatAClosedStreamIsDoneWithIsGivenOut(t *testing.T) {
 	for name, how := range map[string]func(p *pool.Pool, s *hal.Stream){
-		"retired": func(p *pool.Pool, s *hal.Stream) { require.ErrorIs(t, p.Retire(s), hal.ErrClosed) },
+		"retired": func(p *pool.Pool, s *hal.Stream) { require.ErrorIs(t, p.ForgetStream(s), hal.ErrClosed) },
 		"not":     func(*pool.Pool, *hal.Stream) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -420,11 +420,11 @@ func TestUseOnAClosedStreamIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	x := alloc(t, p, nil, 256)
-	require.ErrorIs(t, x.UsedOn(s), hal.ErrClosed)
-	require.True(t, x.Live())
+	require.ErrorIs(t, x.RecordUse(s), hal.ErrClosed)
+	require.True(t, x.Valid())
 	free(t, x, nil)
 	free(t, alloc(t, p, nil, 256), s)
-	require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
+	require.ErrorIs(t, p.ForgetStream(s), hal.ErrClosed)
 	require.Zero(t, p.Stats().Streams)
 }
 
@@ -445,7 +445,7 @@ func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
 			}
 			for i, x := range all {
 				if i == 0 {
-					require.NoError(t, x.Use(m))
+					require.NoError(t, x.KeepUntil(m))
 					free(t, x, nil)
 				} else {
 					free(t, x, foreign)

@@ -49,7 +49,7 @@ func TestTrimLeavesMemoryToClosedStream(t *testing.T) {
 		open := shut(t, s)
 		free(t, b, s)
 		require.NoError(t, s.Close())
-		require.ErrorIs(t, p.Retire(s), hal.ErrClosed)
+		require.ErrorIs(t, p.ForgetStream(s), hal.ErrClosed)
 		p.Trim(0)
 		keptUntil(t, d, open)
 	}
@@ -108,7 +108,7 @@ func TestCloseDuringFree(t *testing.T) {
 	open := shut(t, other)
 	m, err := other.Mark()
 	require.NoError(t, err)
-	require.NoError(t, b.Use(m))
+	require.NoError(t, b.KeepUntil(m))
 	m.Release()
 	var cerr error
 	hb.Record = func() {
@@ -134,7 +134,7 @@ func TestFreeWithoutAnotherStream(t *testing.T) {
 	open := shut(t, s)
 	m, err := s.Mark()
 	require.NoError(t, err)
-	require.NoError(t, b.Use(m))
+	require.NoError(t, b.KeepUntil(m))
 	m.Release()
 	f.Fail(1, driver.ErrOutOfMemory)
 	free(t, b, nil)

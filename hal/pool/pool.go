@@ -404,7 +404,7 @@ func (p *Pool) relieve(kind hal.Kind, limited bool, want uint64) {
 	onHost := func(k hal.Kind) bool { return k == hal.KindHost }
 	var released uint64
 	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
-		if released < want && (limited || p.dev.Unified() || onHost(k) == onHost(kind)) {
+		if released < want && (limited || p.dev.SharesHostMemory() || onHost(k) == onHost(kind)) {
 			released += p.trimKind(k, want-released)
 		}
 	}
@@ -432,10 +432,10 @@ func (p *Pool) Trim(keep uint64) (released uint64) {
 	return released
 }
 
-// Hold runs fn and gives no memory back to the device meanwhile, not even when memory runs out: freeing
+// PauseTrim runs fn and gives no memory back to the device meanwhile, not even when memory runs out: freeing
 // may stop a device that captures or measures. The exception is what a closed stream took along (see
 // Retire). Calls may overlap; after the last one MaxCached is seen to again. It returns what fn returns.
-func (p *Pool) Hold(fn func() error) error {
+func (p *Pool) PauseTrim(fn func() error) error {
 	p.held.Add(1)
 	defer func() {
 		if p.held.Add(-1) == 0 && p.opts.MaxCached > 0 && p.unused() > p.opts.MaxCached {
@@ -561,12 +561,12 @@ func (p *Pool) sweep() {
 	}
 }
 
-// Retire makes the pool forget a stream: call it before closing one. What was freed there is given out
+// ForgetStream makes the pool forget a stream: call it before closing one. What was freed there is given out
 // elsewhere once the stream has come so far. A pool finds out by itself that a stream was closed, and forgets it when its
 // last work has finished. If memory runs out before that, what was freed on such a stream is given out only after the whole
 // of its memory has gone back to the device. A stream that is closed already
 // is forgotten all the same, with an error of kind ErrClosed; one that the pool does not know is no error.
-func (p *Pool) Retire(stream *hal.Stream) error {
+func (p *Pool) ForgetStream(stream *hal.Stream) error {
 	if stream == nil {
 		return p.failure("retire", hal.ErrInvalidArgument, "nil stream")
 	}
@@ -620,7 +620,7 @@ func (p *Pool) Close() error {
 		for d := range p.everybody {
 			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil {
 				for _, c := range h.chunks {
-					_ = d.stream.Use(c.mem)
+					_ = d.stream.RecordUse(c.mem)
 				}
 			}
 		}

@@ -83,11 +83,11 @@ func TestStaleBlocksAreRefused(t *testing.T) {
 		require.ErrorIs(t, b.Free(nil), hal.ErrClosed)
 		_, err := b.Region()
 		require.ErrorIs(t, err, hal.ErrClosed)
-		require.ErrorIs(t, b.Use(m), hal.ErrClosed)
-		require.ErrorIs(t, b.UsedOn(s), hal.ErrClosed)
-		require.False(t, b.Live())
+		require.ErrorIs(t, b.KeepUntil(m), hal.ErrClosed)
+		require.ErrorIs(t, b.RecordUse(s), hal.ErrClosed)
+		require.False(t, b.Valid())
 		require.Zero(t, b.Size())
-		require.Zero(t, b.Cap())
+		require.Zero(t, b.Capacity())
 		require.Zero(t, b.Kind())
 		require.Equal(t, before, p.Stats(), "a refused call had an effect")
 	}
@@ -96,13 +96,13 @@ func TestStaleBlocksAreRefused(t *testing.T) {
 	for _, size := range sizes {
 		x := alloc(t, p, s, size)
 		copied := x
-		require.True(t, copied.Live())
+		require.True(t, copied.Valid())
 		require.Equal(t, size, x.Size())
 		require.Equal(t, hal.KindDevice, x.Kind())
 		require.ErrorIs(t, q.Free(x, s), hal.ErrInvalidArgument, "another pool's")
 		require.ErrorIs(t, pool.Direct(d).Free(x, s), hal.ErrInvalidArgument)
-		require.ErrorIs(t, x.Use(nil), hal.ErrInvalidArgument)
-		require.ErrorIs(t, x.UsedOn(nil), hal.ErrInvalidArgument)
+		require.ErrorIs(t, x.KeepUntil(nil), hal.ErrInvalidArgument)
+		require.ErrorIs(t, x.RecordUse(nil), hal.ErrInvalidArgument)
 		free(t, x, s)
 		stale(x)
 		stale(copied)
@@ -110,7 +110,7 @@ func TestStaleBlocksAreRefused(t *testing.T) {
 		y := alloc(t, p, s, size)
 		require.Equal(t, region(t, y).Off, region(t, y).Off)
 		stale(x)
-		require.True(t, y.Live())
+		require.True(t, y.Valid())
 		free(t, y, s)
 		p.Trim(0)
 		stale(x)
@@ -144,11 +144,11 @@ func TestCloseNamesWhatIsLive(t *testing.T) {
 		s := newStream(t, d)
 		p, err := pool.New(d, pool.Options{})
 		require.NoError(t, err)
-		weights := p.Tagged("weights")
+		weights := p.WithTag("weights")
 		x, y := alloc(t, weights, s, 3*kib), alloc(t, weights, s, 9*mib)
 		z, err := p.Alloc(nil, hal.KindHost, 512)
 		require.NoError(t, err)
-		free(t, alloc(t, p.Tagged("gone"), s, 3*kib), s)
+		free(t, alloc(t, p.WithTag("gone"), s, 3*kib), s)
 		before := p.Stats()
 		for range 2 {
 			err = p.Close()
@@ -177,13 +177,13 @@ func TestCloseLeavesWorkItsMemory(t *testing.T) {
 				m, err := busy.Mark()
 				require.NoError(t, err)
 				defer m.Release()
-				return nil, x.Use(m)
+				return nil, x.KeepUntil(m)
 			},
 			"fence": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
 				m, err := busy.Mark()
 				require.NoError(t, err)
 				defer m.Release()
-				return nil, x.Use(m)
+				return nil, x.KeepUntil(m)
 			},
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestLargeBlocksHaveExactSizes(t *testing.T) {
 				b, err := p.Alloc(s, kind, size)
 				require.NoError(t, err)
 				sum += size
-				require.Equal(t, size, b.Cap())
+				require.Equal(t, size, b.Capacity())
 				require.Equal(t, hal.Region{Mem: region(t, b).Mem, Len: size}, region(t, b))
 				require.Equal(t, sum, d.Usage().Held)
 				require.Equal(t, async && kind == hal.KindDevice, b.Ordered(), "allocated in the stream's order")
@@ -283,24 +283,24 @@ func TestNeighboursMerge(t *testing.T) {
 func TestLimitReportsWhoHoldsWhat(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p, s := newPool(t, d, pool.Options{Limit: 20 * mib}), newStream(t, d)
-	x := alloc(t, p.Tagged("activations"), s, 10*mib)
-	y := alloc(t, p.Tagged("weights"), s, 5*mib)
-	z, err := p.Tagged("staging").Alloc(s, hal.KindHost, 4*mib)
+	x := alloc(t, p.WithTag("activations"), s, 10*mib)
+	y := alloc(t, p.WithTag("weights"), s, 5*mib)
+	z, err := p.WithTag("staging").Alloc(s, hal.KindHost, 4*mib)
 	require.NoError(t, err)
 	_, err = p.Alloc(s, hal.KindDevice, 6*mib)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	var e *hal.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, d.Name(), hal.Name(hal.Info{Backend: e.Backend, Ordinal: e.Device}))
+	require.Equal(t, d.Name(), hal.Info{Backend: e.Backend, Ordinal: e.Device}.Name())
 	require.Equal(t, 6*mib, e.Shortage.Request)
 	require.Equal(t, hal.KindDevice, e.Shortage.Kind)
-	var who *pool.Exhausted
+	var who *pool.ExhaustedError
 	require.ErrorAs(t, err, &who)
-	require.Equal(t, []pool.Holding{
+	require.Equal(t, []pool.TagUsage{
 		{Tag: "activations", Kind: hal.KindDevice, Blocks: 1, Bytes: 10 * mib, Occupy: 10 * mib},
 		{Tag: "weights", Kind: hal.KindDevice, Blocks: 1, Bytes: 5 * mib, Occupy: 5 * mib},
 		{Tag: "staging", Kind: hal.KindHost, Blocks: 1, Bytes: 4 * mib, Occupy: 4 * mib},
-	}, who.Report.Holdings)
+	}, who.Report.Tags)
 	require.Equal(t, 19*mib, who.Report.Reserved)
 	for _, part := range []string{"activations 10 MiB in 1 device blocks", "weights 5 MiB", "staging 4 MiB in 1 host blocks", "limit of 20971520"} {
 		require.ErrorContains(t, err, part)
@@ -327,13 +327,13 @@ func TestLimitReportsWhoHoldsWhat(t *testing.T) {
 
 func TestSameTagIsOneHolding(t *testing.T) {
 	p := newPool(t, openHost(t, 1, 0), pool.Options{})
-	x, y := alloc(t, p.Tagged("a"), nil, 100), alloc(t, p.Tagged("a"), nil, 100)
-	require.Equal(t, []pool.Holding{{Tag: "a", Kind: hal.KindDevice, Blocks: 2, Bytes: 200, Occupy: 512}}, p.Report().Holdings)
+	x, y := alloc(t, p.WithTag("a"), nil, 100), alloc(t, p.WithTag("a"), nil, 100)
+	require.Equal(t, []pool.TagUsage{{Tag: "a", Kind: hal.KindDevice, Blocks: 2, Bytes: 200, Occupy: 512}}, p.Report().Tags)
 	free(t, x, nil)
 	free(t, y, nil)
 	// The same memory under no tag.
-	x = alloc(t, p.Tagged(""), nil, 100)
-	require.Equal(t, []pool.Holding{{Kind: hal.KindDevice, Blocks: 1, Bytes: 100, Occupy: 256}}, p.Report().Holdings)
+	x = alloc(t, p.WithTag(""), nil, 100)
+	require.Equal(t, []pool.TagUsage{{Kind: hal.KindDevice, Blocks: 1, Bytes: 100, Occupy: 256}}, p.Report().Tags)
 	free(t, x, nil)
 }
 
@@ -352,7 +352,7 @@ func TestDeviceShortageEmptiesTheCache(t *testing.T) {
 	require.NotZero(t, p.Stats().Unused(), "page-locked memory is none of the device's")
 	_, err := p.Alloc(s, hal.KindShared, 1)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	var who *pool.Exhausted
+	var who *pool.ExhaustedError
 	require.ErrorAs(t, err, &who)
 	free(t, b, s)
 	b = alloc(t, p, s, 300)
@@ -430,7 +430,7 @@ func TestTrim(t *testing.T) {
 	require.Equal(t, 9*mib, p.Trim(0))
 	require.Equal(t, 6*mib, d.Usage().Held)
 	free(t, live, s)
-	require.NoError(t, p.Hold(func() error {
+	require.NoError(t, p.PauseTrim(func() error {
 		require.Zero(t, p.Trim(0))
 		return nil
 	}))
@@ -443,7 +443,7 @@ func TestHoldKeepsMemoryAndPassesTheErrorOn(t *testing.T) {
 	d := openHost(t, 1, 8*mib)
 	p := newPool(t, d, pool.Options{MaxCached: mib})
 	failed := errors.New("failed")
-	err := p.Hold(func() error {
+	err := p.PauseTrim(func() error {
 		free(t, alloc(t, p, nil, 6*mib), nil)
 		_, err := p.Alloc(nil, hal.KindDevice, 8*mib)
 		require.ErrorIs(t, err, hal.ErrOutOfMemory, "nothing is given back meanwhile")
@@ -510,7 +510,7 @@ func TestStats(t *testing.T) {
 func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 	for name, d := range map[string]*hal.Device{
 		"no address": masked(t, hal.CapAddress, false),
-		"mapped":     masked(t, hal.CapMap, true),
+		"mapped":     masked(t, hal.CapMustMap, true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, d, pool.Options{})
@@ -538,7 +538,7 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 		})
 	}
 	// Where memory is not mapped after all, it is shared from the second block on.
-	p := newPool(t, masked(t, hal.CapMap, false), pool.Options{})
+	p := newPool(t, masked(t, hal.CapMustMap, false), pool.Options{})
 	x, y, z := alloc(t, p, nil, 300), alloc(t, p, nil, 300), alloc(t, p, nil, 300)
 	require.NotEqual(t, region(t, x).Mem, region(t, y).Mem)
 	require.Equal(t, region(t, y).Mem, region(t, z).Mem)
@@ -551,7 +551,7 @@ func TestAllocAndFreeDoNotAllocate(t *testing.T) {
 	d := openHost(t, 0, 0)
 	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
 	for name, a := range map[string]pool.Allocator{
-		"pool": p, "tagged": p.Tagged("x"), "limit": pool.Limit(p, mib*100), "count": pool.Count(p),
+		"pool": p, "tagged": p.WithTag("x"), "limit": pool.Limit(p, mib*100), "count": pool.Count(p),
 	} {
 		for _, size := range []uint64{1, 4 * kib, 8 * mib} {
 			run := func() {

@@ -69,14 +69,14 @@ type uses struct {
 func (u *uses) add(b Block, m *hal.Mark) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !b.Live() {
+	if !b.Valid() {
 		return false
 	}
 	u.marks = passed(u.marks)
 	m.Retain()
 	u.marks = append(u.marks, m)
 	u.some.Store(true)
-	if b.Live() {
+	if b.Valid() {
 		return true
 	}
 	// Freed just now, by somebody who may not have seen the mark.

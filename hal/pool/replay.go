@@ -89,7 +89,7 @@ func (r *Replay) Run(a Allocator, streams []*hal.Stream) (Replayed, error) {
 		}
 		b := &blocks[s.block]
 		if s.free {
-			if !b.Live() {
+			if !b.Valid() {
 				continue
 			}
 			if failed = b.Free(stream); failed != nil {
@@ -115,7 +115,7 @@ func (r *Replay) Run(a Allocator, streams []*hal.Stream) (Replayed, error) {
 	}
 	done.Took = time.Since(start)
 	for i, b := range blocks {
-		if b.Live() {
+		if b.Valid() {
 			failed = errors.Join(failed, b.Free(last[i]))
 		}
 	}

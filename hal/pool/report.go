@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Holding is what live blocks of one tag and kind of memory hold.
-type Holding struct {
+// TagUsage is what live blocks of one tag and kind of memory hold.
+type TagUsage struct {
 	Tag    string
 	Kind   hal.Kind
 	Blocks int
@@ -22,12 +22,12 @@ type Holding struct {
 // Report says who holds a pool's memory at one moment.
 type Report struct {
 	Device   string
-	Limit    uint64    // bytes, 0 for none
-	Reserved uint64    // bytes taken from the device
-	Lost     uint64    // bytes of Reserved that wait for the rest of their chunk; see Pool.Retire
-	Blocks   int       // live
-	Live     uint64    // bytes that they occupy
-	Holdings []Holding // the largest first
+	Limit    uint64     // bytes, 0 for none
+	Reserved uint64     // bytes taken from the device
+	Lost     uint64     // bytes of Reserved that wait for the rest of their chunk; see Pool.ForgetStream
+	Blocks   int        // live
+	Live     uint64     // bytes that they occupy
+	Tags     []TagUsage // the largest first
 }
 
 // Report says who holds the pool's memory now. Nobody else allocates or frees meanwhile.
@@ -53,7 +53,7 @@ func (p *Pool) report() (r Report) {
 func (h *heap) report(p *Pool, r *Report) {
 	r.Device, r.Limit, r.Reserved = p.dev.Name(), p.opts.Limit, p.reserved.Load()
 	r.Lost += h.lost
-	held := map[uint32]*Holding{}
+	held := map[uint32]*TagUsage{}
 	count := func(rec *record) {
 		if rec == nil || !rec.live {
 			return
@@ -61,7 +61,7 @@ func (h *heap) report(p *Pool, r *Report) {
 		tag := rec.tag.Load()
 		x := held[tag]
 		if x == nil {
-			x = &Holding{Tag: p.tags.name(tag), Kind: h.kind}
+			x = &TagUsage{Tag: p.tags.name(tag), Kind: h.kind}
 			held[tag] = x
 		}
 		x.Blocks++
@@ -77,12 +77,12 @@ func (h *heap) report(p *Pool, r *Report) {
 		}
 	}
 	for _, x := range held {
-		r.Holdings = append(r.Holdings, *x)
+		r.Tags = append(r.Tags, *x)
 	}
 }
 
 func (r *Report) sort() {
-	slices.SortFunc(r.Holdings, func(a, b Holding) int {
+	slices.SortFunc(r.Tags, func(a, b TagUsage) int {
 		return cmp.Or(cmp.Compare(b.Occupy, a.Occupy), strings.Compare(a.Tag, b.Tag), cmp.Compare(a.Kind, b.Kind))
 	})
 }
@@ -99,21 +99,21 @@ func (r Report) Summary() string {
 
 func (r Report) holders() string {
 	const most = 5
-	if len(r.Holdings) == 0 {
+	if len(r.Tags) == 0 {
 		return "nobody"
 	}
 	var parts []string
-	for _, x := range r.Holdings[:min(most, len(r.Holdings))] {
+	for _, x := range r.Tags[:min(most, len(r.Tags))] {
 		parts = append(parts, x.String())
 	}
-	if n := len(r.Holdings) - most; n > 0 {
+	if n := len(r.Tags) - most; n > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // String is the holding in a few words.
-func (h Holding) String() string {
+func (h TagUsage) String() string {
 	tag := h.Tag
 	if tag == "" {
 		tag = "untagged"
@@ -126,7 +126,7 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pool of %s\n%12d bytes taken from the device\n%12d bytes in %d live blocks\n%12d bytes free in the pool\n",
 		r.Device, r.Reserved, r.Live, r.Blocks, r.Reserved-min(r.Reserved, r.Live))
-	for _, x := range r.Holdings {
+	for _, x := range r.Tags {
 		tag := x.Tag
 		if tag == "" {
 			tag = "(untagged)"
@@ -146,5 +146,5 @@ func (p *Pool) exhausted(op string, kind hal.Kind, size uint64, cause error) err
 		}
 	}
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrOutOfMemory,
-		Shortage: s, Err: &Exhausted{Report: p.Report(), Err: cause}}
+		Shortage: s, Err: &ExhaustedError{Report: p.Report(), Err: cause}}
 }

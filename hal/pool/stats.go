@@ -7,7 +7,7 @@ type Stats struct {
 	Live     uint64 // bytes that live blocks occupy
 	Reserved uint64 // bytes taken from the device
 	Peak     uint64 // the most bytes taken from the device at once
-	Lost     uint64 // see Pool.Retire
+	Lost     uint64 // see Pool.ForgetStream
 
 	Allocs   uint64 // blocks given out
 	Misses   uint64 // of these, those that the device was asked for

@@ -28,7 +28,7 @@ func TestManyGoroutines(t *testing.T) {
 	stop := make(chan struct{})
 	for i, disturb := range []func(){
 		func() { p.Trim(256 * kib) },
-		func() { assert.NoError(t, p.Retire(streams[rand.IntN(len(streams))])) },
+		func() { assert.NoError(t, p.ForgetStream(streams[rand.IntN(len(streams))])) },
 		func() { p.Stats(); p.Report() },
 		func() { assert.ErrorIs(t, p.Close(), hal.ErrBusy) },
 	} {

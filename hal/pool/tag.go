@@ -41,9 +41,9 @@ type tagged struct {
 	tag  uint32
 }
 
-// Tagged returns an allocator of the pool's memory whose blocks are accounted for under a tag: "weights".
+// WithTag returns an allocator of the pool's memory whose blocks are accounted for under a tag: "weights".
 // Reports and the error of Close name it. A program has few tags, and a pool never forgets one.
-func (p *Pool) Tagged(tag string) Allocator { return tagged{p, p.tags.number(tag)} }
+func (p *Pool) WithTag(tag string) Allocator { return tagged{p, p.tags.number(tag)} }
 
 func (t tagged) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	return t.pool.alloc(stream, kind, size, t.tag)

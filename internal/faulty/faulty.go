@@ -71,7 +71,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, err
 }
 
-const notPassedOn = driver.CapIPC | driver.CapAdopt | driver.CapAdoptStream | driver.CapQuery
+const notPassedOn = driver.CapIPC | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo
 
 // Open opens a device. It does not fail on demand.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
@@ -146,13 +146,13 @@ func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &event{real: e, d: d}, nil
 }
 
-func (d *device) Link(other driver.Device) driver.Link {
+func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*device)
-	l, can := d.real.(driver.Linker)
+	l, can := d.real.(driver.Peering)
 	if !ok || !can {
 		return 0
 	}
-	return l.Link(o.real)
+	return l.PeerAccess(o.real)
 }
 
 func (d *device) Close() error { return d.released("Close device", d.real.Close()) }
@@ -173,13 +173,13 @@ type memory struct {
 func (m *memory) Free() error { return m.d.released("Free", m.Memory.Free()) }
 
 func (m *memory) NeedsMap() bool {
-	n, ok := m.Memory.(driver.Mapped)
+	n, ok := m.Memory.(driver.NeedsMapper)
 	return ok && n.NeedsMap()
 }
 
-func (m *memory) FreeWaits() bool {
-	w, ok := m.Memory.(driver.FreeWaiter)
-	return ok && w.FreeWaits()
+func (m *memory) FreeMayBlock() bool {
+	w, ok := m.Memory.(driver.FreeBlocker)
+	return ok && w.FreeMayBlock()
 }
 
 // raw is the region of the other backend's memory.
@@ -249,8 +249,8 @@ func (s *stream) Gate() (g driver.Gate, err error) {
 	return g, err
 }
 
-func (s *stream) Call(fn func()) error {
-	return s.do("Call", func() error { return s.real.(driver.Caller).Call(fn) })
+func (s *stream) OnDone(fn func()) error {
+	return s.do("Call", func() error { return s.real.(driver.Notifier).OnDone(fn) })
 }
 
 func (s *stream) Prefetch(r driver.Region, toHost bool) error {

@@ -44,8 +44,8 @@ func TestOneCallFails(t *testing.T) {
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
 
-	b.Fail(1, hal.ErrInternal)
-	assert.ErrorIs(t, m.Close(), hal.ErrInternal)
+	b.Fail(1, hal.ErrDriver)
+	assert.ErrorIs(t, m.Close(), hal.ErrDriver)
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close(), "what fails to be released is released")
 }

@@ -81,7 +81,7 @@ func sail(t *testing.T, seeds uint64, draw func(rng *rand.Rand, label string, lo
 			t.Logf("without OpenCL: %v", r.Err)
 		}
 		for _, info := range r.Devices {
-			always = append(always, open(t, hal.Name(info)))
+			always = append(always, open(t, info.Name()))
 		}
 	}
 	discrete, err := hal.OpenWith(ctx, host.New(host.Options{Name: "far", Discrete: 1}), 1)

@@ -201,11 +201,11 @@ func (l *library) describe(ordinal int) (dev int32, info driver.Info, err error)
 		Driver:    fmt.Sprintf("%s (%s, %s)", l.vendor.Version(l.version), l.name, l.vendor.Binding),
 		Simulated: l.simulated,
 		Alignment: naturalAlign, MaxAlign: maxAlign}
-	if info.Name, code = api.DeviceName(dev); code != Success {
+	if info.Model, code = api.DeviceName(dev); code != Success {
 		return fail(CallDeviceName, code)
 	}
-	if l.simulated && !strings.Contains(info.Name, "simulated") {
-		info.Name += " (simulated)"
+	if l.simulated && !strings.Contains(info.Model, "simulated") {
+		info.Model += " (simulated)"
 	}
 	if info.TotalMemory, code = api.DeviceTotal(dev); code != Success {
 		return fail(CallDeviceTotal, code)
@@ -231,7 +231,7 @@ func (l *library) describe(ordinal int) (dev int32, info driver.Info, err error)
 			return fail(CallDeviceAttribute, code)
 		}
 	}
-	info.Unified = has[AttrIntegrated] && has[AttrMapHost]
+	info.SharesHostMemory = has[AttrIntegrated] && has[AttrMapHost]
 	info.Caps = l.caps(&has)
 	if info.Caps.Has(driver.CapPriority) {
 		info.LowPriority, info.HighPriority = l.vendor.LowPriority, l.vendor.HighPriority
@@ -257,24 +257,24 @@ func (l *library) attribute(dev int32, a Attribute) (bool, Code) {
 
 func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	api := l.api
-	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapAdopt | driver.CapAdoptStream
+	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapImport | driver.CapImportStream
 	add := func(c driver.Caps, ok bool) {
 		if ok {
 			caps |= c
 		}
 	}
-	add(driver.CapHostCallback|driver.CapPageableOrder, api.Has(CallHostCall))
+	add(driver.CapHostCallback|driver.CapOrderedPageable, api.Has(CallHostCall))
 	add(driver.CapGate, l.vendor.HostGates && api.Has(CallHostCall) || api.Has(CallWaitValue) && has[AttrWaitValue])
 	add(driver.CapRegister, has[AttrRegister] && api.Has(CallHostRegister))
 	add(driver.CapPeerCopy, api.Has(CallCopyPeer) && api.Has(CallPeerEnable) && api.Has(CallCanAccessPeer))
 	add(driver.CapStreamAlloc, has[AttrPools] && api.Has(CallAllocAsync) && api.Has(CallFreeAsync))
 	add(driver.CapShared, has[AttrManaged] && api.Has(CallManagedAlloc))
 	concurrent := caps.Has(driver.CapShared) && has[AttrConcurrentManaged]
-	add(driver.CapConcurrent, concurrent)
+	add(driver.CapConcurrentShared, concurrent)
 	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
 	add(driver.CapIPC, handlesByValue && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
 	add(driver.CapPriority, has[AttrPriorities])
-	add(driver.CapQuery, api.Has(CallPointer))
+	add(driver.CapPointerInfo, api.Has(CallPointer))
 	add(driver.CapCopy2D, api.Has(CallCopy2D))
 	return caps
 }

@@ -91,8 +91,8 @@ func (c *hostCalls) abandon(s *Stream) {
 	}
 }
 
-// Call implements driver.Caller.
-func (s *Stream) Call(fn func()) error {
+// OnDone implements driver.Caller.
+func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
 	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
 		return s.dev.refuse(op, driver.ErrUnsupported, "the device does not call back")

@@ -104,18 +104,18 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 }
 
 // pageable reports whether the rows lie in memory of the host's that the library does not know.
-func (s *Stream) pageable(p *driver.Plane, r *driver.Rect) bool {
+func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
 	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
 }
 
 // onHost reports whether the rows are the host's.
-func onHost(p *driver.Plane) bool {
+func onHost(p *driver.Pitched) bool {
 	m, ok := p.Mem.(*Memory)
 	return p.Mem == nil || ok && m.onHost()
 }
 
 // plane is the address of the first row, and whether it is the host's or of this device.
-func (s *Stream) plane(op string, p *driver.Plane) (addr uintptr, at Place, near bool, err error) {
+func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
 	if p.Mem == nil {
 		return uintptr(p.Host), OnHost, true, nil
 	}

@@ -15,8 +15,8 @@ const (
 	maxAlign = 2 << 20
 )
 
-// Device implements driver.Device, driver.Linker, driver.Registerer, driver.Sharer, driver.Adopter,
-// driver.StreamAdopter and driver.Querier. It holds a reference to the device's shared context.
+// Device implements driver.Device, driver.Peering, driver.Registerer, driver.IPCSharer, driver.Importer,
+// driver.StreamImporter and driver.PointerQuerier. It holds a reference to the device's shared context.
 type Device struct {
 	lib  *library
 	api  API
@@ -84,8 +84,8 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &Event{dev: d, handle: h, timing: o.Timing}, nil
 }
 
-// FreeWaits implements driver.FreeWaiter: Close gives page-locked memory back.
-func (d *Device) FreeWaits() bool { return true }
+// FreeMayBlock implements driver.FreeBlocker: Close gives page-locked memory back.
+func (d *Device) FreeMayBlock() bool { return true }
 
 // Trim implements driver.Trimmer.
 func (d *Device) Trim() { d.staging.close(d) }
@@ -119,14 +119,14 @@ func hostPointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe
 
 var (
 	_ driver.Backend         = (*Backend)(nil)
-	_ driver.Linker          = (*Device)(nil)
+	_ driver.Peering         = (*Device)(nil)
 	_ driver.Registerer      = (*Device)(nil)
-	_ driver.Sharer          = (*Device)(nil)
-	_ driver.Adopter         = (*Device)(nil)
-	_ driver.StreamAdopter   = (*Device)(nil)
-	_ driver.Querier         = (*Device)(nil)
+	_ driver.IPCSharer       = (*Device)(nil)
+	_ driver.Importer        = (*Device)(nil)
+	_ driver.StreamImporter  = (*Device)(nil)
+	_ driver.PointerQuerier  = (*Device)(nil)
 	_ driver.Gater           = (*Stream)(nil)
-	_ driver.Caller          = (*Stream)(nil)
+	_ driver.Notifier        = (*Stream)(nil)
 	_ driver.StreamAllocator = (*Stream)(nil)
 	_ driver.Prefetcher      = (*Stream)(nil)
 	_ driver.Copier2D        = (*Stream)(nil)

@@ -21,7 +21,7 @@ func (c Codes) Status(code int32) Status {
 	if s, ok := c[code]; ok {
 		return s
 	}
-	return Status{Name: fmt.Sprintf("unknown code %d", code), Kind: driver.ErrInternal}
+	return Status{Name: fmt.Sprintf("unknown code %d", code), Kind: driver.ErrDriver}
 }
 
 func (l *library) fail(op string, ordinal int, c Call, code Code) *driver.Error {

@@ -15,16 +15,16 @@ type links [maxLinks]struct {
 
 const maxLinks = 64
 
-// Link implements driver.Linker. Streams wait for events of any device of the library. They
+// PeerAccess implements driver.Peering. Streams wait for events of any device of the library. They
 // copy to and from memory of the same hardware, and of a device that this one reaches
 // directly; the first such question enables peer access, which stays.
-func (d *Device) Link(other driver.Device) driver.Link {
+func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*Device)
 	switch {
 	case !ok || o.lib != d.lib:
 		return 0
 	case o.dev == d.dev:
-		return driver.LinkWait | driver.LinkCopy
+		return driver.PeerWait | driver.PeerCopy
 	}
 	if o.dev < 0 || o.dev >= maxLinks {
 		l, _ := d.link(o)
@@ -32,7 +32,7 @@ func (d *Device) Link(other driver.Device) driver.Link {
 	}
 	known := &d.links[o.dev]
 	if Context(known.ctx.Load()) == o.ctx {
-		if l := driver.Link(known.link.Load()); l != 0 {
+		if l := driver.PeerAccess(known.link.Load()); l != 0 {
 			return l
 		}
 	}
@@ -46,16 +46,16 @@ func (d *Device) Link(other driver.Device) driver.Link {
 
 // link enables peer access where the hardware has it. settled is false if a call failed that
 // may succeed another time; until then copies go through the host, which always works.
-func (d *Device) link(o *Device) (l driver.Link, settled bool) {
+func (d *Device) link(o *Device) (l driver.PeerAccess, settled bool) {
 	if !d.info.Caps.Has(driver.CapPeerCopy) {
-		return driver.LinkWait, true
+		return driver.PeerWait, true
 	}
 	if can, code := d.api.CanAccessPeer(d.dev, o.dev); code != Success || !can {
-		return driver.LinkWait, code == Success
+		return driver.PeerWait, code == Success
 	}
 	if code := d.api.PeerEnable(d.ctx, o.ctx); code != Success && code != CodePeerEnabled {
 		never := d.lib.vendor.Codes.Status(code.Value()).Kind == driver.ErrUnsupported
-		return driver.LinkWait, never
+		return driver.PeerWait, never
 	}
-	return driver.LinkWait | driver.LinkCopy, true
+	return driver.PeerWait | driver.PeerCopy, true
 }

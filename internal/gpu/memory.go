@@ -130,9 +130,9 @@ func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint
 	return e
 }
 
-// FreeWaits implements driver.FreeWaiter. hipFree, hipHostFree and the like wait for the device, and cuMemFree is
+// FreeMayBlock implements driver.FreeBlocker. hipFree, hipHostFree and the like wait for the device, and cuMemFree is
 // documented as one that "may perform implicit synchronization". What is freed in stream order waits for nothing.
-func (m *Memory) FreeWaits() bool { return !m.foreign && m.origin != fromStream }
+func (m *Memory) FreeMayBlock() bool { return !m.foreign && m.origin != fromStream }
 
 // Free implements driver.Memory.
 func (m *Memory) Free() error {

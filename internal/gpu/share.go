@@ -11,46 +11,46 @@ import (
 // to open one twice, so a second import shares the first.
 type imports struct {
 	mu    sync.Mutex
-	bases map[IPCHandle]*imported
-	uses  map[uintptr]*imported
+	bases map[IPCHandle]*opened
+	uses  map[uintptr]*opened
 }
 
-type imported struct {
+type opened struct {
 	handle IPCHandle
 	base   uintptr
 	n      int
 }
 
-// Export implements driver.Sharer. Only memory of KindDevice that was not allocated in stream
+// ExportIPC implements driver.IPCSharer. Only memory of KindDevice that was not allocated in stream
 // order can be exported, by the device that allocated it.
-func (d *Device) Export(mem driver.Memory) (driver.Share, error) {
-	const op = "export"
+func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
+	const op = "ipc handle"
 	m, ok := mem.(*Memory)
 	switch {
 	case !ok || m.dev != d:
-		return driver.Share{}, d.refuse(op, driver.ErrWrongDevice, "the memory belongs to another device")
+		return driver.IPCShare{}, d.refuse(op, driver.ErrWrongDevice, "the memory belongs to another device")
 	case !d.info.Caps.Has(driver.CapIPC) || m.origin != fromDevice || m.foreign:
-		return driver.Share{}, d.refuse(op, driver.ErrUnsupported, "only plain device memory can be exported, by those who allocated it")
+		return driver.IPCShare{}, d.refuse(op, driver.ErrUnsupported, "only plain device memory can be exported, by those who allocated it")
 	}
 	h, code := d.api.IPCExport(d.ctx, m.base)
 	if code != Success {
-		return driver.Share{}, d.fail(op, CallIPCExport, code)
+		return driver.IPCShare{}, d.fail(op, CallIPCExport, code)
 	}
 	// The handle names the vendor's whole allocation, which may start before this one.
 	start := m.base
 	if d.api.Has(CallAddressRange) {
 		base, _, code := d.api.AddressRange(d.ctx, m.base)
 		if code != Success {
-			return driver.Share{}, d.fail(op, CallAddressRange, code)
+			return driver.IPCShare{}, d.fail(op, CallAddressRange, code)
 		}
 		start = base
 	}
-	return driver.Share{Handle: bytes.Clone(h[:]), Offset: uint64(m.addr - start), Size: m.size}, nil
+	return driver.IPCShare{Handle: bytes.Clone(h[:]), Offset: uint64(m.addr - start), Size: m.size}, nil
 }
 
-// Import implements driver.Sharer. A process cannot import what it exported itself.
-func (d *Device) Import(s driver.Share) (driver.Memory, error) {
-	const op = "import"
+// OpenIPC implements driver.IPCSharer. A process cannot import what it exported itself.
+func (d *Device) OpenIPC(s driver.IPCShare) (driver.Memory, error) {
+	const op = "open ipc handle"
 	switch {
 	case !d.info.Caps.Has(driver.CapIPC):
 		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not share memory between processes")
@@ -86,12 +86,12 @@ func (t *imports) open(d *Device, h IPCHandle) (uintptr, error) {
 	}
 	base, code := d.api.IPCOpen(d.ctx, &h)
 	if code != Success {
-		return 0, d.fail("import", CallIPCOpen, code)
+		return 0, d.fail("open ipc handle", CallIPCOpen, code)
 	}
 	if t.bases == nil {
-		t.bases, t.uses = make(map[IPCHandle]*imported), make(map[uintptr]*imported)
+		t.bases, t.uses = make(map[IPCHandle]*opened), make(map[uintptr]*opened)
 	}
-	i := &imported{handle: h, base: base, n: 1}
+	i := &opened{handle: h, base: base, n: 1}
 	t.bases[h], t.uses[base] = i, i
 	return base, nil
 }

@@ -91,7 +91,7 @@ func pageableDevice() (*Device, *pageableAPI) {
 	a := &pageableAPI{blocks: make(map[uintptr][]byte), busy: make(map[uintptr][]func())}
 	v := &Vendor{Name: "test", LegacyStream: 1, Codes: Codes{1: {Kind: driver.ErrInvalidArgument}}}
 	d := &Device{api: a, lib: &library{vendor: v, api: a}}
-	d.info.Caps, d.info.PCI.Known = driver.CapHostCallback|driver.CapPageableOrder, true
+	d.info.Caps, d.info.PCI.Known = driver.CapHostCallback|driver.CapOrderedPageable, true
 	return d, a
 }
 
@@ -126,7 +126,7 @@ func TestOnlyAnIdleStreamReadsAtOnce(t *testing.T) {
 		calls   int // host functions
 	}{
 		{"idle", 7, false, false, 4 << 20, 2},
-		{"idle and adopted", 7, true, false, 4 << 20, 2},
+		{"idle and imported", 7, true, false, 4 << 20, 2},
 		{"busy", 7, false, true, 0, 3},
 		{"the default stream", 1, true, false, 0, 3},
 	} {

@@ -91,7 +91,7 @@ func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	} else if hosts.contains(host, n) {
 		return byVendor, nil
 	}
-	crosses := other == staged && info.PCI.Known && !info.Unified
+	crosses := other == staged && info.PCI.Known && !info.SharesHostMemory
 	if info.Caps.Has(driver.CapHostCallback) && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
 		return other, nil
 	}

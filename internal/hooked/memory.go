@@ -8,7 +8,7 @@ type memory struct {
 	b *Backend
 }
 
-func (m *memory) FreeWaits() bool { return true }
+func (m *memory) FreeMayBlock() bool { return true }
 
 func (m *memory) Free() error {
 	m.b.Free()

@@ -211,7 +211,7 @@ func (m *model) deviceReads(t T) {
 	s := m.slice(t, lo, hi)
 	d, stream := m.pick()
 	m.moved(t, d, lo, hi, false, func() {
-		l, err := s.Acquire(stream, coherence.Read)
+		l, err := s.TryAcquire(stream, coherence.Read)
 		require.NoError(t, err)
 		got := make([]byte, 2*(hi-lo))
 		require.NoError(t, stream.CopyOut(got, l.Region()))
@@ -234,7 +234,7 @@ func (m *model) deviceFills(t T) {
 	m.next++
 	v := m.next
 	m.moved(t, d, lo, hi, true, func() {
-		l, err := s.Acquire(stream, coherence.Overwrite)
+		l, err := s.TryAcquire(stream, coherence.Overwrite)
 		require.NoError(t, err)
 		require.NoError(t, stream.Fill(l.Region(), hal.Pattern16(v)))
 		require.NoError(t, l.Release())
@@ -254,7 +254,7 @@ func (m *model) deviceWritesPart(t T) {
 	v := m.next
 	half := uint64(hi-lo) / 2 * 2
 	m.moved(t, d, lo, hi, false, func() {
-		l, err := s.Acquire(stream, coherence.ReadWrite)
+		l, err := s.TryAcquire(stream, coherence.ReadWrite)
 		require.NoError(t, err)
 		r, err := l.Region().Sub(0, half)
 		require.NoError(t, err)
@@ -283,7 +283,7 @@ func (m *model) syncTo(t T) {
 
 func (m *model) discard(t T) {
 	lo, hi := m.part()
-	require.NoError(t, m.slice(t, lo, hi).Discard())
+	require.NoError(t, m.slice(t, lo, hi).Reset())
 	for i := lo; i < hi; i++ {
 		m.want[i] = 0
 	}

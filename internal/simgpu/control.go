@@ -26,7 +26,7 @@ type functions struct {
 	FailAlloc  dl.Proc `sym:"halyard_sim_fail_alloc"`
 	Sticky     dl.Proc `sym:"halyard_sim_sticky"`
 	Lose       dl.Proc `sym:"halyard_sim_lose"`
-	Link       dl.Proc `sym:"halyard_sim_link"`
+	PeerAccess dl.Proc `sym:"halyard_sim_link"`
 	CallCount  dl.Proc `sym:"halyard_sim_call_count"`
 	Calls      dl.Proc `sym:"halyard_sim_calls"`
 	Bytes      dl.Proc `sym:"halyard_sim_bytes"`
@@ -143,9 +143,9 @@ func (c *Control) Lost(device int) error {
 	return nil
 }
 
-// Link makes copies between the host and devices, and between devices, take a
+// PeerAccess makes copies between the host and devices, and between devices, take a
 // millisecond for every so many bytes; 0 is without limit.
-func (c *Control) Link(bytesPerMilli uint64) { c.fn.Link.Call1(uintptr(bytesPerMilli)) }
+func (c *Control) PeerAccess(bytesPerMilli uint64) { c.fn.PeerAccess.Call1(uintptr(bytesPerMilli)) }
 
 // CallCount is the number of driver calls since the last Reset that FailCall
 // counts: all but those that only name errors or find symbols.

@@ -858,7 +858,7 @@ func TestSlowLink(t *testing.T) {
 			a, b, s := v.alloc(30000), v.alloc(30000), v.stream()
 			p := v.pinned(30000)
 			e := []uintptr{v.event(0), v.event(0), v.event(0)}
-			v.Link(10000)
+			v.PeerAccess(10000)
 			require.Zero(t, v.record(e[0], s))
 			require.Zero(t, v.h2d(a, p, s))
 			require.Zero(t, v.record(e[1], s))
@@ -870,7 +870,7 @@ func TestSlowLink(t *testing.T) {
 				v.ok(v.pick("cuEventElapsedTime", "hipEventElapsedTime"), uintptr(unsafe.Pointer(&ms[i])), e[i], e[i+1])
 			}
 			require.GreaterOrEqual(t, ms[0], float32(3))
-			v.Link(0)
+			v.PeerAccess(0)
 			v.silent()
 		}
 	})
@@ -894,7 +894,7 @@ func TestSlowPageableMemory(t *testing.T) {
 			v.ok(v.pick("cuEventElapsedTime", "hipEventElapsedTime"), uintptr(unsafe.Pointer(&ms)), from, to)
 			return ms
 		}
-		v.Link(100_000)
+		v.PeerAccess(100_000)
 		require.NoError(t, v.Set(Pageable, 20_000))
 		require.GreaterOrEqual(t, took(func() int { return v.h2d(a, src, s) }), float32(10))
 		require.GreaterOrEqual(t, took(func() int { return v.d2h(src, a, s) }), float32(10))
@@ -906,7 +906,7 @@ func TestSlowPageableMemory(t *testing.T) {
 		require.Equal(t, 600, v.query(s))
 		word[0] = 1
 		require.Zero(t, v.sync(s))
-		v.Link(0)
+		v.PeerAccess(0)
 		v.silent()
 	})
 }

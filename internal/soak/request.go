@@ -83,7 +83,7 @@ func each(v uint32) func(int) uint32 { return func(int) uint32 { return v } }
 
 // fill writes v to all elements of a buffer, as work of a stream.
 func fill(ctx context.Context, b *buffer.Buffer[uint32], s *hal.Stream, v uint32) error {
-	l, err := b.AcquireContext(ctx, s, coherence.ReadWrite)
+	l, err := b.Acquire(ctx, s, coherence.ReadWrite)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func onStream(d *hal.Device, fn func(s *hal.Stream) error) error {
 
 // readWeights copies the shared weights out of a device's replica and compares.
 func (w *worker) readWeights(ctx context.Context, s *hal.Stream) error {
-	l, err := w.weights.AcquireContext(ctx, s, coherence.Read)
+	l, err := w.weights.Acquire(ctx, s, coherence.Read)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (w *worker) pooledBuffer(ctx context.Context) error {
 		if err == nil {
 			err = b.View(ctx, func(got []uint32) error { w.look("pooled buffer", got, each(v)); return nil })
 		}
-		return errors.Join(err, b.Close(), w.pool.Retire(s))
+		return errors.Join(err, b.Close(), w.pool.ForgetStream(s))
 	})
 }
 
@@ -291,7 +291,7 @@ func (w *worker) pipeline(ctx context.Context) error {
 			if err != nil {
 				return 0, err
 			}
-			out, err := p.Out.Region().Sub(0, uint64(p.N)*4)
+			out, err := p.Results.Region().Sub(0, uint64(p.N)*4)
 			if err != nil {
 				return 0, err
 			}
@@ -315,7 +315,7 @@ func (w *worker) failingDriver(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fault := []error{hal.ErrInternal, hal.ErrInvalidArgument, hal.ErrOutOfMemory}[w.rng.IntN(3)]
+	fault := []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}[w.rng.IntN(3)]
 	// explained takes errors away that the fault explains.
 	explained := func(err error) error {
 		if errors.Is(err, fault) || errors.Is(err, hal.ErrDeviceLost) {

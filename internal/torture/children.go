@@ -29,7 +29,7 @@ func children(r *run) {
 		b, err := buffer.New[uint32](1 << 18)
 		r.must(err)
 		v := uint32(r.seed + 1)
-		l, err := b.Acquire(s, coherence.Overwrite)
+		l, err := b.TryAcquire(s, coherence.Overwrite)
 		r.must(err)
 		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
 		r.must(l.Release())
@@ -116,7 +116,7 @@ func copies(careful bool) error {
 	var devs []*hal.Device
 	for _, r := range hal.List(ctx) {
 		for _, i := range r.Devices {
-			d, err := hal.Open(ctx, hal.Name(i))
+			d, err := hal.Open(ctx, i.Name())
 			if err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func copies(careful bool) error {
 	n := uint32(0)
 	for ctx.Err() == nil {
 		s := streams[int(n)%len(streams)]
-		l, err := b.Acquire(s, coherence.ReadWrite)
+		l, err := b.TryAcquire(s, coherence.ReadWrite)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ var scenarios = []scenario{
 }
 
 // faults are the kinds of error that failing calls make.
-var faults = []error{hal.ErrInternal, hal.ErrInvalidArgument, hal.ErrOutOfMemory}
+var faults = []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}
 
 func scheduler(r *run) {
 	devs, done := r.fleet()
@@ -214,7 +214,7 @@ func accesses(r *run, devs []*hal.Device) {
 			}
 			look()
 		case 1, 2:
-			l, err := part.Acquire(s, coherence.ReadWrite)
+			l, err := part.TryAcquire(s, coherence.ReadWrite)
 			if r.explain(err) {
 				continue
 			}
@@ -227,7 +227,7 @@ func accesses(r *run, devs []*hal.Device) {
 		case 3:
 			r.explain(part.Prefetch(s))
 		case 4:
-			if !s.Device().Unified() { // whose replica is the host's
+			if !s.Device().SharesHostMemory() { // whose replica is the host's
 				r.explain(b.Evict(r.ctx, s.Device()))
 			}
 		case 5:
@@ -292,7 +292,7 @@ func outOfMemory(r *run) {
 				r.same(all[i], want[i])
 				continue
 			}
-			l, err := all[i].Acquire(s, coherence.ReadWrite)
+			l, err := all[i].TryAcquire(s, coherence.ReadWrite)
 			if r.explain(err) {
 				continue // leases of the others may hold all of it
 			}
@@ -355,7 +355,7 @@ func lostDevice(r *run) {
 		r.must(err)
 		v := uint32(r.seed)<<8 | uint32(k+1)
 		at := r.rng.IntN(len(streams))
-		l, err := b.Acquire(streams[at], coherence.Overwrite)
+		l, err := b.TryAcquire(streams[at], coherence.Overwrite)
 		r.must(err)
 		r.must(streams[at].Fill(l.Region(), hal.Pattern32(v)))
 		r.must(l.Release())
@@ -467,7 +467,7 @@ func closing(r *run) {
 							return nil
 						}))
 					case 1:
-						l, err := b.Acquire(s, coherence.ReadWrite)
+						l, err := b.TryAcquire(s, coherence.ReadWrite)
 						if r.explain(err) {
 							continue
 						}
@@ -476,7 +476,7 @@ func closing(r *run) {
 					case 2:
 						r.explain(b.Prefetch(s))
 					case 3:
-						if !s.Device().Unified() { // whose replica is the host's
+						if !s.Device().SharesHostMemory() { // whose replica is the host's
 							r.explain(b.Evict(r.ctx, s.Device()))
 						}
 					case 4:
@@ -526,7 +526,7 @@ func (r *run) afterlife(first, last *hal.Device) {
 	}()
 	fill := func(b *buffer.Buffer[uint32], s *hal.Stream, v uint32) {
 		r.actions.Add(1)
-		l, err := b.Acquire(s, coherence.ReadWrite)
+		l, err := b.TryAcquire(s, coherence.ReadWrite)
 		r.must(err)
 		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
 		r.must(l.Release())
@@ -604,7 +604,7 @@ func migration(r *run) {
 		for k := range 12 {
 			r.actions.Add(1)
 			s := streams[k%2]
-			l, err := b.Acquire(s, coherence.ReadWrite)
+			l, err := b.TryAcquire(s, coherence.ReadWrite)
 			r.must(err)
 			want = rng.Uint32()
 			past += fmt.Sprintf(" %#x at %#x", want, l.Pointer())
@@ -652,7 +652,7 @@ func manyBuffers(r *run) {
 		r.must(err)
 		all[i] = b
 		s := streams[r.rng.IntN(len(streams))]
-		l, err := b.Acquire(s, coherence.Overwrite)
+		l, err := b.TryAcquire(s, coherence.Overwrite)
 		r.must(err)
 		r.must(s.Fill(l.Region(), hal.Pattern32(uint32(i))))
 		r.must(l.Release())

@@ -86,7 +86,7 @@ func TestWrongBytesAreFound(t *testing.T) {
 func TestErrorsThatNothingExplainsAreFound(t *testing.T) {
 	found := false
 	for n := range int64(40) { // some failures are made up for, and nobody hears of them
-		plan := func(b *faulty.Backend) { b.Fail(n, hal.ErrInternal) }
+		plan := func(b *faulty.Backend) { b.Fail(n, hal.ErrDriver) }
 		found = found || faultyRun(t, 1, []error{hal.ErrClosed}, plan).Unexplained > 0
 		assert.Zero(t, faultyRun(t, 1, faults, plan).Unexplained)
 	}

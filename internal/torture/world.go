@@ -56,7 +56,7 @@ func newWorld() (w *world, err error) {
 			fmt.Fprintln(os.Stderr, "without OpenCL:", r.Err)
 		}
 		for _, info := range r.Devices {
-			d, err := hal.Open(ctx, hal.Name(info))
+			d, err := hal.Open(ctx, info.Name())
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func newWorld() (w *world, err error) {
 	}
 	w.always = append(w.always, unified, far)
 	for _, d := range w.always {
-		w.names = append(w.names, fmt.Sprintf("%s (%s)", d.Name(), d.Info().Name))
+		w.names = append(w.names, fmt.Sprintf("%s (%s)", d.Name(), d.Info().Model))
 	}
 	for _, name := range simulated {
 		w.names = append(w.names, name+" (simulated)")

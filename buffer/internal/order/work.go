@@ -222,7 +222,7 @@ func (w *Work) Before(stream *hal.Stream) error {
 	if mark := w.marked(); mark != nil {
 		return stream.WaitMark(mark)
 	}
-	return stream.Follow(w.Stream)
+	return stream.WaitStream(w.Stream)
 }
 
 // Deferred reports whether Before lets the stream wait, so that the caller need not.

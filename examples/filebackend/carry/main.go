@@ -29,7 +29,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	for _, info := range infos {
-		fmt.Fprintf(out, "%-8s %s, %d MiB\n", hal.Name(info), info.Name, info.TotalMemory>>20)
+		fmt.Fprintf(out, "%-8s %s, %d MiB\n", info.Name(), info.Model, info.TotalMemory>>20)
 	}
 	dev, err := hal.Open(ctx, "file")
 	if err != nil {
@@ -53,7 +53,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, x.Close()) }()
 
 	// To the file, where the first element is changed, so that the file alone is current.
-	lease, err := x.Acquire(stream, coherence.ReadWrite)
+	lease, err := x.TryAcquire(stream, coherence.ReadWrite)
 	if err != nil {
 		return err
 	}

@@ -73,8 +73,8 @@ func (f *faults) CallCount() uint64 { return f.sim.CallCount() - f.base }
 // FailCall implements conformance.FaultControl.
 func (f *faults) FailCall(n uint64) { f.sim.FailCall(n, unknownError) }
 
-// LoseCall implements conformance.LossControl.
-func (f *faults) LoseCall(n uint64) { f.sim.FailCall(n, launchFailed) }
+// LoseDevice implements conformance.DeviceLoss.
+func (f *faults) LoseDevice(n uint64) { f.sim.FailCall(n, launchFailed) }
 
 // Reset implements conformance.FaultControl.
 func (f *faults) Reset() {

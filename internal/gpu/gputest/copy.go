@@ -229,7 +229,7 @@ func copyOnHostBusy(h *Harness, t *testing.T) {
 		ok(t, s.Copy(whole(b), whole(a)))
 		ok(t, s.Fill(region(b, 8, 16), driver.Pattern{Bits: 0x0807060504030201, Width: 8}))
 		if r, is := s.(driver.Copier2D); is && d.Info().Caps.Has(driver.CapCopy2D) {
-			ok(t, r.Copy2D(driver.Rect{Dst: driver.Plane{Mem: b, Off: 1024, Pitch: 64}, Src: driver.Plane{Mem: a, Pitch: 32}, Width: 16, Rows: 4}))
+			ok(t, r.Copy2D(driver.Rect{Dst: driver.Pitched{Mem: b, Off: 1024, Pitch: 64}, Src: driver.Pitched{Mem: a, Pitch: 32}, Width: 16, Rows: 4}))
 		}
 		ok(t, s.CopyOut(at(out), whole(b)))
 		if done, err := s.Query(); done || err != nil {
@@ -280,11 +280,11 @@ func copyPartlyLocked(h *Harness, t *testing.T) {
 func copyPeers(h *Harness, t *testing.T) {
 	h.reset(t, 7)
 	a, b := h.open(t, 0), h.open(t, 1)
-	const both = driver.LinkCopy | driver.LinkWait
-	if h.sim == nil && a.(driver.Linker).Link(b) == driver.LinkWait {
+	const both = driver.PeerCopy | driver.PeerWait
+	if h.sim == nil && a.(driver.Peering).PeerAccess(b) == driver.PeerWait {
 		t.Skip("the devices do not reach each other")
 	}
-	if l := a.(driver.Linker).Link(b); l != both {
+	if l := a.(driver.Peering).PeerAccess(b); l != both {
 		t.Fatalf("link %b, want %b", l, both)
 	}
 	if h.sim != nil && h.sim.Calls()[h.PeerEnable] != 1 {
@@ -298,7 +298,7 @@ func copyPeers(h *Harness, t *testing.T) {
 	ok(t, sa.Sync())
 	same(t, "pushed to a peer", read(t, sb, region(mb, 10, 4000)), want[20:4020])
 
-	if l := b.(driver.Linker).Link(a); l != both {
+	if l := b.(driver.Peering).PeerAccess(a); l != both {
 		t.Fatalf("link back %b, want %b", l, both)
 	}
 	ok(t, sb.Copy(region(mb, 0, 100), region(ma, 4900, 100)))
@@ -320,10 +320,10 @@ func copyPeers(h *Harness, t *testing.T) {
 	same(t, "from a peer's page-locked memory", read(t, sb, whole(mb)), next)
 
 	other := h.open(t, 0)
-	if l := a.(driver.Linker).Link(other); l != both {
+	if l := a.(driver.Peering).PeerAccess(other); l != both {
 		t.Errorf("link to another handle on the same device %b, want %b", l, both)
 	}
-	if l := a.(driver.Linker).Link(foreign{}); l != 0 {
+	if l := a.(driver.Peering).PeerAccess(foreign{}); l != 0 {
 		t.Errorf("link to another backend %b", l)
 	}
 }
@@ -335,8 +335,8 @@ func noPeers(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Without, uint64(simgpu.LackPeer), 0)
 	h.reset(t, 1)
 	a, b := h.open(t, 0), h.open(t, 1)
-	if l := a.(driver.Linker).Link(b); l != driver.LinkWait {
-		t.Errorf("link %b without peer access, want %b", l, driver.LinkWait)
+	if l := a.(driver.Peering).PeerAccess(b); l != driver.PeerWait {
+		t.Errorf("link %b without peer access, want %b", l, driver.PeerWait)
 	}
 }
 

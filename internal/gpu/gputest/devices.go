@@ -22,8 +22,8 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		if info.Ordinal != i || info.Backend != h.backend.Name() || info.Vendor == "" || !strings.Contains(info.Driver, h.Binding) {
 			t.Errorf("incomplete: %+v", info)
 		}
-		if !info.Simulated || !strings.Contains(info.Name, "simulated") {
-			t.Errorf("%q (simulated %t) does not say that it is simulated", info.Name, info.Simulated)
+		if !info.Simulated || !strings.Contains(info.Model, "simulated") {
+			t.Errorf("%q (simulated %t) does not say that it is simulated", info.Model, info.Simulated)
 		}
 		if info.TotalMemory == 0 || info.MaxAlloc == 0 || info.Alignment != 256 || info.MaxAlign < 4096 {
 			t.Errorf("sizes: %+v", info)
@@ -33,8 +33,8 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		}
 		const all = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 			driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapPrefetch | driver.CapIPC |
-			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrent |
-			driver.CapPageableOrder | driver.CapAdopt | driver.CapAdoptStream | driver.CapQuery | driver.CapCopy2D
+			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrentShared |
+			driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo | driver.CapCopy2D
 		if info.Caps != all {
 			t.Errorf("capabilities %q, want %q", info.Caps, all)
 		}
@@ -115,8 +115,8 @@ func lackingAbilities(h *Harness, t *testing.T) {
 		gone driver.Caps
 	}{
 		{"pools", simgpu.LackPools, driver.CapStreamAlloc},
-		{"managed", simgpu.LackManaged, driver.CapShared | driver.CapConcurrent | driver.CapPrefetch},
-		{"concurrent", simgpu.LackConcurrentManaged, driver.CapConcurrent | driver.CapPrefetch},
+		{"managed", simgpu.LackManaged, driver.CapShared | driver.CapConcurrentShared | driver.CapPrefetch},
+		{"concurrent", simgpu.LackConcurrentManaged, driver.CapConcurrentShared | driver.CapPrefetch},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.set(t, simgpu.Without, uint64(c.lack), 0)

@@ -22,7 +22,7 @@ func lostDevice(h *Harness, t *testing.T) {
 	g, err := s.(driver.Gater).Gate()
 	ok(t, err)
 	called := make(chan struct{})
-	ok(t, s.(driver.Caller).Call(func() { close(called) }))
+	ok(t, s.(driver.Notifier).OnDone(func() { close(called) }))
 	out := make([]byte, 100)
 	ok(t, s.CopyOut(at(out), whole(m))) // staged, since the stream is busy
 	ok(t, s.Record(ev))
@@ -133,7 +133,7 @@ func (p *program) run() {
 	defer func() { p.got(d.Close()) }()
 	peer, err := p.h.backend.Open(context.Background(), 1)
 	if p.got(err) {
-		d.(driver.Linker).Link(peer)
+		d.(driver.Peering).PeerAccess(peer)
 		defer func() { p.got(peer.Close()) }()
 	}
 	s, err := d.NewStream(driver.StreamOptions{Priority: -1})
@@ -219,7 +219,7 @@ func (p *program) others(d driver.Device, s driver.Stream) {
 		}
 	}
 	called := make(chan struct{})
-	if p.got(s.(driver.Caller).Call(func() { close(called) })) {
+	if p.got(s.(driver.Notifier).OnDone(func() { close(called) })) {
 		for s.Sync() != nil {
 			p.got(s.Sync())
 		}

@@ -28,7 +28,7 @@ func Minimal(t *testing.T, h *Harness) {
 	h.reset(t, 3)
 	d := h.open(t, 0)
 	const least = driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapPriority |
-		driver.CapAdopt | driver.CapAdoptStream
+		driver.CapImport | driver.CapImportStream
 	if caps := d.Info().Caps; caps != least {
 		t.Errorf("capabilities %q, want %q", caps, least)
 	}
@@ -41,15 +41,15 @@ func Minimal(t *testing.T, h *Harness) {
 	kind(t, err, driver.ErrUnsupported)
 	_, err = s.(driver.Gater).Gate()
 	kind(t, err, driver.ErrUnsupported)
-	kind(t, s.(driver.Caller).Call(func() {}), driver.ErrUnsupported)
+	kind(t, s.(driver.Notifier).OnDone(func() {}), driver.ErrUnsupported)
 	m := alloc(t, d, driver.KindDevice, 4000)
-	_, err = d.(driver.Sharer).Export(m)
+	_, err = d.(driver.IPCSharer).ExportIPC(m)
 	kind(t, err, driver.ErrUnsupported)
-	_, err = d.(driver.Sharer).Import(driver.Share{})
+	_, err = d.(driver.IPCSharer).OpenIPC(driver.IPCShare{})
 	kind(t, err, driver.ErrUnsupported)
 	kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
-	if l := d.(driver.Linker).Link(h.open(t, 1)); l != driver.LinkWait {
-		t.Errorf("link %b, want %b", l, driver.LinkWait)
+	if l := d.(driver.Peering).PeerAccess(h.open(t, 1)); l != driver.PeerWait {
+		t.Errorf("link %b, want %b", l, driver.PeerWait)
 	}
 
 	want := random(1, 4000)

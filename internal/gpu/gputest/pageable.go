@@ -18,7 +18,7 @@ func Pageable(b *testing.B, h *Harness) {
 	sim := Simulated{Control: h.sim}
 	sim.SlowLink(b)
 	defer func() {
-		h.sim.Link(0)
+		h.sim.PeerAccess(0)
 		ok(b, h.sim.Reset(0))
 	}()
 	ctx := context.Background()

@@ -60,11 +60,11 @@ var tests = []struct {
 	{"Errors/EveryNthCallFails", onlySim, everyNthCallFails},
 	{"Share/BetweenProcesses", onlySim, shareBetweenProcesses},
 	{"Share/BadShares", onlySim, badShares},
-	{"Adopt/EveryKind", anywhere, adoptEveryKind},
+	{"Adopt/EveryKind", anywhere, importEveryKind},
 	{"Adopt/Refuses", onlySim, adoptRefuses},
-	{"Adopt/OldDriver", onlySim, adoptOldDriver},
-	{"Adopt/Streams", anywhere, adoptStreams},
-	{"Adopt/DefaultStream", anywhere, adoptDefaultStream},
+	{"Adopt/OldDriver", onlySim, importOldDriver},
+	{"Adopt/Streams", anywhere, importStreams},
+	{"Adopt/DefaultStream", anywhere, importDefaultStream},
 	{"Adopt/Query", anywhere, queryPointers},
 	{"Calls/DoNotAllocate", anywhere, callsDoNotAllocate},
 }
@@ -107,7 +107,7 @@ func Hardware(t testing.TB, b driver.Backend, require string) []driver.Info {
 	case len(infos) == 0:
 		why = "the driver sees no device"
 	case infos[0].Simulated && !Required("simulated"):
-		why = infos[0].Name + " is no hardware"
+		why = infos[0].Model + " is no hardware"
 	default:
 		return infos
 	}

@@ -37,12 +37,12 @@ func shareBetweenProcesses(h *Harness, t *testing.T) {
 		m = x
 	}
 	ok(t, d.Write(t.Context(), m.All(), random(1, sharedSize)))
-	token, err := m.Export()
+	token, err := m.IPCHandle()
 	ok(t, err)
 	if token.Size != sharedSize || token.PID != uint32(os.Getpid()) || token.Backend != d.Info().Backend || token.Device != d.Info().UUID {
 		t.Errorf("the token is %+v", token)
 	}
-	_, err = d.Import(token)
+	_, err = d.OpenIPC(token)
 	kind(t, err, hal.ErrInvalidArgument)
 
 	text, err := token.MarshalText()
@@ -66,7 +66,7 @@ const imported = "the other process has read and written"
 // child imports the parent's memory twice, reads and writes it.
 func child(h *Harness, text string) error {
 	ctx := context.Background()
-	var token hal.Token
+	var token hal.IPCHandle
 	if err := token.UnmarshalText([]byte(text)); err != nil {
 		return err
 	}
@@ -74,13 +74,13 @@ func child(h *Harness, text string) error {
 	if err != nil {
 		return err
 	}
-	m, err := d.Import(token)
+	m, err := d.OpenIPC(token)
 	if err != nil {
 		return err
 	}
 	few := token
 	few.Size = 100
-	part, err := d.Import(few)
+	part, err := d.OpenIPC(few)
 	if err != nil {
 		return err
 	}
@@ -91,24 +91,24 @@ func child(h *Harness, text string) error {
 		return err
 	}
 	for what, c := range map[string]struct {
-		edit func(*hal.Token)
+		edit func(*hal.IPCHandle)
 		want error
 	}{
-		"too many bytes":       {func(t *hal.Token) { t.Size += 1 << 20 }, hal.ErrOutOfRange},
-		"too far on":           {func(t *hal.Token) { t.Offset += 1 << 20 }, hal.ErrOutOfRange},
-		"no bytes":             {func(t *hal.Token) { t.Size = 0 }, hal.ErrInvalidArgument},
-		"other hardware":       {func(t *hal.Token) { t.Device[3]++ }, hal.ErrWrongDevice},
-		"another backend":      {func(t *hal.Token) { t.Backend = "other" }, hal.ErrWrongDevice},
-		"a handle that is cut": {func(t *hal.Token) { t.Handle = t.Handle[:10] }, hal.ErrInvalidArgument},
-		"shared memory":        {func(t *hal.Token) { t.Kind = hal.KindShared }, hal.ErrUnsupported},
-		"a changed handle": {func(t *hal.Token) {
+		"too many bytes":       {func(t *hal.IPCHandle) { t.Size += 1 << 20 }, hal.ErrOutOfRange},
+		"too far on":           {func(t *hal.IPCHandle) { t.Offset += 1 << 20 }, hal.ErrOutOfRange},
+		"no bytes":             {func(t *hal.IPCHandle) { t.Size = 0 }, hal.ErrInvalidArgument},
+		"other hardware":       {func(t *hal.IPCHandle) { t.Device[3]++ }, hal.ErrWrongDevice},
+		"another backend":      {func(t *hal.IPCHandle) { t.Backend = "other" }, hal.ErrWrongDevice},
+		"a handle that is cut": {func(t *hal.IPCHandle) { t.Handle = t.Handle[:10] }, hal.ErrInvalidArgument},
+		"shared memory":        {func(t *hal.IPCHandle) { t.Kind = hal.KindShared }, hal.ErrUnsupported},
+		"a changed handle": {func(t *hal.IPCHandle) {
 			t.Handle = bytes.Clone(t.Handle)
 			t.Handle[0] ^= 1
 		}, hal.ErrInvalidArgument},
 	} {
 		bad := token
 		c.edit(&bad)
-		if m, err := d.Import(bad); err == nil || !driverKind(err, c.want) {
+		if m, err := d.OpenIPC(bad); err == nil || !driverKind(err, c.want) {
 			return fmt.Errorf("%s: imported %v, %v", what, m, err)
 		}
 	}
@@ -131,7 +131,7 @@ func child(h *Harness, text string) error {
 	if err := s.CopyIn(m.All(), random(2, sharedSize)); err != nil {
 		return err
 	}
-	if _, err := m.Export(); err == nil {
+	if _, err := m.IPCHandle(); err == nil {
 		return fmt.Errorf("imported memory was exported")
 	}
 	if u := d.Usage(); u.Held != 0 {
@@ -157,24 +157,24 @@ func badShares(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	a, b := h.open(t, 0), h.open(t, 1)
 	m := alloc(t, a, driver.KindDevice, 1000)
-	share, err := a.(driver.Sharer).Export(m)
+	share, err := a.(driver.IPCSharer).ExportIPC(m)
 	ok(t, err)
-	s := a.(driver.Sharer)
+	s := a.(driver.IPCSharer)
 	for _, c := range []struct {
-		share driver.Share
+		share driver.IPCShare
 		want  error
 	}{
-		{driver.Share{}, driver.ErrInvalidArgument},
-		{driver.Share{Handle: share.Handle[:50], Size: 1000}, driver.ErrInvalidArgument},
-		{driver.Share{Handle: append(bytes.Clone(share.Handle), 0), Size: 1000}, driver.ErrInvalidArgument},
-		{driver.Share{Handle: share.Handle}, driver.ErrOutOfRange},
-		{driver.Share{Handle: share.Handle, Offset: 2, Size: 1<<64 - 1}, driver.ErrOutOfRange},
+		{driver.IPCShare{}, driver.ErrInvalidArgument},
+		{driver.IPCShare{Handle: share.Handle[:50], Size: 1000}, driver.ErrInvalidArgument},
+		{driver.IPCShare{Handle: append(bytes.Clone(share.Handle), 0), Size: 1000}, driver.ErrInvalidArgument},
+		{driver.IPCShare{Handle: share.Handle}, driver.ErrOutOfRange},
+		{driver.IPCShare{Handle: share.Handle, Offset: 2, Size: 1<<64 - 1}, driver.ErrOutOfRange},
 	} {
-		_, err := s.Import(c.share)
+		_, err := s.OpenIPC(c.share)
 		kind(t, err, c.want)
 	}
-	_, err = b.(driver.Sharer).Export(m)
+	_, err = b.(driver.IPCSharer).ExportIPC(m)
 	kind(t, err, driver.ErrWrongDevice)
-	_, err = s.Export(alloc(t, a, driver.KindHost, 100))
+	_, err = s.ExportIPC(alloc(t, a, driver.KindHost, 100))
 	kind(t, err, driver.ErrUnsupported)
 }

@@ -96,5 +96,5 @@ func (s Simulated) SlowLink(t testing.TB) {
 	t.Helper()
 	ok(t, s.Set(simgpu.Validate, 0))
 	ok(t, s.Set(simgpu.Pageable, LinkPageable))
-	s.Link(LinkLocked)
+	s.PeerAccess(LinkLocked)
 }

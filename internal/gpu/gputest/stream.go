@@ -87,7 +87,7 @@ func streamCallsBack(h *Harness, t *testing.T) {
 		ok(t, s.Fill(whole(m), driver.Pattern{Bits: 7, Width: 1}))
 		called := make(chan byte)
 		resume := make(chan struct{})
-		ok(t, s.(driver.Caller).Call(func() {
+		ok(t, s.(driver.Notifier).OnDone(func() {
 			// A callback may block, and may use the backend.
 			called <- hostBytes(m)[99]
 			<-resume
@@ -126,11 +126,11 @@ func streamClosesAlone(h *Harness, t *testing.T) {
 	called := make(chan struct{})
 	ok(t, other.CopyIn(whole(m), at(want))) // by host functions, since the stream is busy
 	ok(t, other.CopyOut(at(got), whole(m)))
-	ok(t, other.(driver.Caller).Call(func() { close(called) }))
+	ok(t, other.(driver.Notifier).OnDone(func() { close(called) }))
 
 	s, err := d.NewStream(driver.StreamOptions{})
 	ok(t, err)
-	ok(t, s.(driver.Caller).Call(func() {}))
+	ok(t, s.(driver.Notifier).OnDone(func() {}))
 	ok(t, s.Sync())
 	ok(t, s.Close())
 	select {
@@ -191,7 +191,7 @@ func gateHoldsNobodyElse(h *Harness, t *testing.T) {
 	write(t, free, whole(m), want)
 	same(t, "beside a shut stream", read(t, free, whole(m)), want)
 	called := make(chan struct{})
-	ok(t, free.(driver.Caller).Call(func() { close(called) }))
+	ok(t, free.(driver.Notifier).OnDone(func() { close(called) }))
 	<-called
 	if done, err := shut.Query(); done || err != nil {
 		t.Errorf("the shut stream: %t, %v", done, err)

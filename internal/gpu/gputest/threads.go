@@ -59,7 +59,7 @@ func oneGoroutine(d driver.Device, seed uint64, rounds, size int) error {
 			return err
 		}
 		if !bytes.Equal(out, want) {
-			return &driver.Error{Op: "goroutine", Kind: driver.ErrInternal, Detail: "wrong bytes"}
+			return &driver.Error{Op: "goroutine", Kind: driver.ErrDriver, Detail: "wrong bytes"}
 		}
 	}
 	if err := ev.Close(); err != nil {

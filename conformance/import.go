@@ -10,27 +10,27 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-var adoptionChecks = []Check{
-	{Name: "MemoryWorks", Rule: "Adopted memory is used like any other, and its owner sees the same bytes.", Needs: hal.CapAdopt, run: adoptedWorks},
-	{Name: "PartOfABlock", Rule: "A part of a block can be adopted, and what is beside it stays as it was.", Needs: hal.CapAdopt | hal.CapAddress, run: adoptedPart},
-	{Name: "ReleasedOnceAfterLastUse", Rule: "Release is called once, after Close and after the last work that uses the memory.", Needs: hal.CapAdopt | hal.CapGate, run: adoptedReleased},
-	{Name: "IdleReleasedInClose", Rule: "Closing adopted memory that nothing uses releases it before Close returns, and leaves the owner's memory alone.", Needs: hal.CapAdopt, run: adoptedIdle},
-	{Name: "NotCounted", Rule: "Adopted memory is not counted as held, and keeps its device from closing.", Needs: hal.CapAdopt, run: adoptedNotCounted},
-	{Name: "UnclosedReported", Rule: "Adopted memory that becomes unreachable is reported and released.", Needs: hal.CapAdopt, run: adoptedLeak},
-	{Name: "BadArgumentsRejected", Rule: "Adopting nothing, no handle, no kind, or more than there are addresses is refused, and Release is not called.", Needs: hal.CapAdopt, run: adoptRejects},
-	{Name: "StreamInOrder", Rule: "An adopted stream and the stream that it was adopted from are one order of work.", Needs: hal.CapAdoptStream, run: adoptedStreamInOrder},
-	{Name: "StreamOutlivesClose", Rule: "Closing an adopted stream leaves the owner's stream working, and tells the owner once, after the work so far.", Needs: hal.CapAdoptStream | hal.CapGate, run: adoptedStreamClose},
-	{Name: "QueryTellsAllocations", Rule: "A pointer into an allocation is known by kind, device and range, and other addresses are not known.", Needs: hal.CapQuery | hal.CapAddress, run: queryTells},
+var importChecks = []Check{
+	{Name: "MemoryWorks", Rule: "Imported memory is used like any other, and its owner sees the same bytes.", Needs: hal.CapImport, run: adoptedWorks},
+	{Name: "PartOfABlock", Rule: "A part of a block can be imported, and what is beside it stays as it was.", Needs: hal.CapImport | hal.CapAddress, run: adoptedPart},
+	{Name: "ReleasedOnceAfterLastUse", Rule: "Release is called once, after Close and after the last work that uses the memory.", Needs: hal.CapImport | hal.CapGate, run: adoptedReleased},
+	{Name: "IdleReleasedInClose", Rule: "Closing imported memory that nothing uses releases it before Close returns, and leaves the owner's memory alone.", Needs: hal.CapImport, run: adoptedIdle},
+	{Name: "NotCounted", Rule: "Imported memory is not counted as held, and keeps its device from closing.", Needs: hal.CapImport, run: adoptedNotCounted},
+	{Name: "UnclosedReported", Rule: "Imported memory that becomes unreachable is reported and released.", Needs: hal.CapImport, run: adoptedLeak},
+	{Name: "BadArgumentsRejected", Rule: "Importing nothing, no handle, no kind, or more than there are addresses is refused, and Release is not called.", Needs: hal.CapImport, run: adoptRejects},
+	{Name: "StreamInOrder", Rule: "An imported stream and the stream that it was imported from are one order of work.", Needs: hal.CapImportStream, run: adoptedStreamInOrder},
+	{Name: "StreamOutlivesClose", Rule: "Closing an imported stream leaves the owner's stream working, and tells the owner once, after the work so far.", Needs: hal.CapImportStream | hal.CapGate, run: adoptedStreamClose},
+	{Name: "QueryTellsAllocations", Rule: "A pointer into an allocation is known by kind, device and range, and other addresses are not known.", Needs: hal.CapPointerInfo | hal.CapAddress, run: queryTells},
 	{Name: "UnsupportedWithoutBit", Rule: "What a device without the capability cannot take over is unsupported.", run: adoptUnsupported},
 }
 
-// adopt adopts the owner's memory until the end of the check, and counts releases.
-func (t *T) adopt(d *hal.Device, owner *hal.Memory) (m *hal.Memory, releases *atomic.Int32) {
+// import imports the owner's memory until the end of the check, and counts releases.
+func (t *T) importMemory(d *hal.Device, owner *hal.Memory) (m *hal.Memory, releases *atomic.Int32) {
 	releases = new(atomic.Int32)
-	m, err := d.Adopt(hal.Foreign{Kind: owner.Kind(), Handle: owner.Handle(), Size: owner.Size(),
+	m, err := d.Import(hal.ExternalMemory{Kind: owner.Kind(), Handle: owner.Handle(), Size: owner.Size(),
 		Release: func() { releases.Add(1) }})
-	t.must(err, "adopt %d bytes of %v memory", owner.Size(), owner.Kind())
-	t.Cleanup(func() { t.must(m.Close(), "close adopted memory") })
+	t.must(err, "import %d bytes of %v memory", owner.Size(), owner.Kind())
+	t.Cleanup(func() { t.must(m.Close(), "close imported memory") })
 	return m, releases
 }
 
@@ -42,11 +42,11 @@ func adoptedWorks(t *T) {
 		owner := t.memory(d, k, n)
 		b := t.random(n)
 		t.put(owner, 0, b)
-		m, _ := t.adopt(t.dev, owner)
-		t.want(m.Kind() == k && m.Size() == n && m.Device() == t.dev, "adopted %d bytes of %v memory of %s", m.Size(), m.Kind(), m.Device().Name())
+		m, _ := t.importMemory(t.dev, owner)
+		t.want(m.Kind() == k && m.Size() == n && m.Device() == t.dev, "imported %d bytes of %v memory of %s", m.Size(), m.Kind(), m.Device().Name())
 		t.want(m.Handle() == owner.Handle(), "the handle %#x became %#x", owner.Handle(), m.Handle())
-		t.want(m.NeedsMap() == owner.NeedsMap(), "%v memory must be mapped: %t, and %t once it is adopted", k, owner.NeedsMap(), m.NeedsMap())
-		t.same(t.all(m), b, "%v memory that was adopted", k)
+		t.want(m.NeedsMap() == owner.NeedsMap(), "%v memory must be mapped: %t, and %t once it is imported", k, owner.NeedsMap(), m.NeedsMap())
+		t.same(t.all(m), b, "%v memory that was imported", k)
 
 		t.must(s.Fill(region(m, 100, 1000), hal.Pattern8(0x4d)), "fill")
 		copy(b[100:], repeated(hal.Pattern8(0x4d), 1000))
@@ -58,11 +58,11 @@ func adoptedWorks(t *T) {
 		copy(b[9001:], t.all(mine))
 		t.must(s.Copy(mine.All(), region(m, 7100, 300)), "copy")
 		t.sync(s)
-		t.same(t.all(mine), b[7100:7400], "copied from %v memory that was adopted", k)
+		t.same(t.all(mine), b[7100:7400], "copied from %v memory that was imported", k)
 		t.same(t.all(owner), b, "%v memory, as its owner sees it", k)
 		if k != hal.KindDevice {
 			t.onHost(m, func(v []byte) {
-				t.same(v, b, "%v memory that was adopted, as the host sees it", k)
+				t.same(v, b, "%v memory that was imported, as the host sees it", k)
 				copy(v[50:], "the host was here")
 			})
 			copy(b[50:], "the host was here")
@@ -83,8 +83,8 @@ func adoptedPart(t *T) {
 		owner := t.memory(d, k, n)
 		b := t.random(n)
 		t.put(owner, 0, b)
-		m, err := t.dev.Adopt(hal.Foreign{Kind: k, Handle: owner.Handle() + off, Size: part})
-		t.must(err, "adopt a part of %v memory", k)
+		m, err := t.dev.Import(hal.ExternalMemory{Kind: k, Handle: owner.Handle() + off, Size: part})
+		t.must(err, "import a part of %v memory", k)
 		t.same(t.all(m), b[off:off+part], "a part of %v memory", k)
 		fresh := t.random(part)
 		t.put(m, 0, fresh)
@@ -99,7 +99,7 @@ func adoptedReleased(t *T) {
 	d := t.Open()
 	for _, k := range kinds(t.dev) {
 		owner := t.memory(d, k, n)
-		m, releases := t.adopt(t.dev, owner)
+		m, releases := t.importMemory(t.dev, owner)
 		s, o := t.stream(t.dev), t.stream(t.dev)
 		g, h := t.shut(s), t.shut(o)
 		t.must(s.Fill(m.Region(0, n/2), hal.Pattern8(1)), "fill")
@@ -123,7 +123,7 @@ func adoptedIdle(t *T) {
 	for _, k := range kinds(t.dev) {
 		owner := t.memory(d, k, 4096)
 		b := t.random(4096)
-		m, releases := t.adopt(t.dev, owner)
+		m, releases := t.importMemory(t.dev, owner)
 		t.put(m, 0, b)
 		t.must(m.Close(), "close")
 		t.want(releases.Load() == 1, "%d releases of idle %v memory in Close", releases.Load(), k)
@@ -132,13 +132,13 @@ func adoptedIdle(t *T) {
 		t.same(t.all(owner), b, "the owner's %v memory", k)
 
 		// Nobody need be told, and Release may be what frees the memory.
-		m, err := t.dev.Adopt(hal.Foreign{Kind: k, Handle: owner.Handle(), Size: owner.Size()})
-		t.must(err, "adopt without Release")
+		m, err := t.dev.Import(hal.ExternalMemory{Kind: k, Handle: owner.Handle(), Size: owner.Size()})
+		t.must(err, "import without Release")
 		t.must(m.Close(), "close")
 		last, err := d.Alloc(k, 4096, 0)
 		t.must(err, "allocate")
-		m, err = t.dev.Adopt(hal.Foreign{Kind: k, Handle: last.Handle(), Size: 4096, Release: func() { _ = last.Close() }})
-		t.must(err, "adopt")
+		m, err = t.dev.Import(hal.ExternalMemory{Kind: k, Handle: last.Handle(), Size: 4096, Release: func() { _ = last.Close() }})
+		t.must(err, "import")
 		t.must(m.Close(), "close")
 		t.want(last.Handle() == 0, "Release did not close the owner's memory")
 	}
@@ -149,12 +149,12 @@ func adoptedNotCounted(t *T) {
 	owner := t.memory(d, hal.KindDevice, 12345)
 	user := t.Open()
 	before := user.Usage()
-	m, _ := t.adopt(user, owner)
+	m, _ := t.importMemory(user, owner)
 	t.want(user.Usage() == before, "usage %+v became %+v", before, user.Usage())
 	err := user.Close()
-	t.wantKind(err, hal.ErrBusy, "close with adopted memory")
-	if err != nil && !strings.Contains(err.Error(), "adopted device memory of 12345 bytes") {
-		t.Errorf("%q does not name the adopted memory", err)
+	t.wantKind(err, hal.ErrBusy, "close with imported memory")
+	if err != nil && !strings.Contains(err.Error(), "imported device memory of 12345 bytes") {
+		t.Errorf("%q does not name the imported memory", err)
 	}
 	t.must(m.Close(), "close")
 	t.must(user.Close(), "close device")
@@ -174,10 +174,10 @@ func adoptedLeak(t *T) {
 	owner := t.memory(d, hal.KindDevice, 23456)
 	var releases atomic.Int32
 	func() {
-		_, err := t.dev.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: owner.Handle(), Size: 23456, Release: func() { releases.Add(1) }})
-		t.must(err, "adopt")
+		_, err := t.dev.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: owner.Handle(), Size: 23456, Release: func() { releases.Add(1) }})
+		t.must(err, "import")
 	}()
-	const want = "adopted device memory of 23456 bytes"
+	const want = "imported device memory of 23456 bytes"
 	reported := false
 	t.eventually(func() bool {
 		runtime.GC()
@@ -197,47 +197,47 @@ func adoptRejects(t *T) {
 	d := t.Open()
 	owner := t.filled(d, t.random(64))
 	released := false
-	adopt := func(f hal.Foreign) func() error {
+	taken := func(f hal.ExternalMemory) func() error {
 		f.Release = func() { released = true }
-		return func() error { return made(t.dev.Adopt(f)) }
+		return func() error { return made(t.dev.Import(f)) }
 	}
-	good := hal.Foreign{Kind: hal.KindDevice, Handle: owner.Handle(), Size: 64}
-	no := func(change func(*hal.Foreign)) hal.Foreign { f := good; change(&f); return f }
-	t.refuses(hal.ErrInvalidArgument, "adopt no bytes", adopt(no(func(f *hal.Foreign) { f.Size = 0 })), owner)
-	t.refuses(hal.ErrInvalidArgument, "adopt no handle", adopt(no(func(f *hal.Foreign) { f.Handle = 0 })), owner)
-	t.refuses(hal.ErrInvalidArgument, "adopt no kind", adopt(no(func(f *hal.Foreign) { f.Kind = 0 })), owner)
-	t.refuses(hal.ErrInvalidArgument, "adopt an unknown kind", adopt(no(func(f *hal.Foreign) { f.Kind = 9 })), owner)
+	good := hal.ExternalMemory{Kind: hal.KindDevice, Handle: owner.Handle(), Size: 64}
+	no := func(change func(*hal.ExternalMemory)) hal.ExternalMemory { f := good; change(&f); return f }
+	t.refuses(hal.ErrInvalidArgument, "import no bytes", taken(no(func(f *hal.ExternalMemory) { f.Size = 0 })), owner)
+	t.refuses(hal.ErrInvalidArgument, "import no handle", taken(no(func(f *hal.ExternalMemory) { f.Handle = 0 })), owner)
+	t.refuses(hal.ErrInvalidArgument, "import no kind", taken(no(func(f *hal.ExternalMemory) { f.Kind = 0 })), owner)
+	t.refuses(hal.ErrInvalidArgument, "import an unknown kind", taken(no(func(f *hal.ExternalMemory) { f.Kind = 9 })), owner)
 	for _, size := range []uint64{math.MaxUint64, math.MaxUint64 - 63, 1 << 63} {
-		t.refuses(hal.ErrOutOfRange, fmt.Sprintf("adopt %d bytes", size), adopt(no(func(f *hal.Foreign) { f.Size = size })), owner)
+		t.refuses(hal.ErrOutOfRange, fmt.Sprintf("import %d bytes", size), taken(no(func(f *hal.ExternalMemory) { f.Size = size })), owner)
 	}
 	if !t.dev.Caps().Has(hal.CapShared) {
-		t.refuses(hal.ErrUnsupported, "adopt shared memory", adopt(no(func(f *hal.Foreign) { f.Kind = hal.KindShared })), owner)
+		t.refuses(hal.ErrUnsupported, "import shared memory", taken(no(func(f *hal.ExternalMemory) { f.Kind = hal.KindShared })), owner)
 	}
-	if t.dev.Caps().Has(hal.CapQuery) {
-		if !t.dev.Unified() {
-			t.refuses(hal.ErrInvalidArgument, "adopt device memory as page-locked memory", adopt(no(func(f *hal.Foreign) { f.Kind = hal.KindHost })), owner)
+	if t.dev.Caps().Has(hal.CapPointerInfo) {
+		if !t.dev.SharesHostMemory() {
+			t.refuses(hal.ErrInvalidArgument, "import device memory as page-locked memory", taken(no(func(f *hal.ExternalMemory) { f.Kind = hal.KindHost })), owner)
 		}
-		t.refuses(hal.ErrOutOfRange, "adopt more than there is", adopt(no(func(f *hal.Foreign) { f.Size = 1 << 40 })), owner)
+		t.refuses(hal.ErrOutOfRange, "import more than there is", taken(no(func(f *hal.ExternalMemory) { f.Size = 1 << 40 })), owner)
 	}
 	closed := t.Open()
 	t.must(closed.Close(), "close")
-	t.wantKind(made(closed.Adopt(good)), hal.ErrClosed, "adopt on a closed device")
-	t.wantKind(made(closed.AdoptStream(1, nil)), hal.ErrClosed, "adopt a stream on a closed device")
-	_, err := closed.Query(good.Handle)
+	t.wantKind(made(closed.Import(good)), hal.ErrClosed, "import on a closed device")
+	t.wantKind(made(closed.ImportStream(1, nil)), hal.ErrClosed, "import a stream on a closed device")
+	_, err := closed.PointerInfo(good.Handle)
 	t.wantKind(err, hal.ErrClosed, "query a pointer on a closed device")
-	t.want(!released, "Release was called although nothing was adopted")
+	t.want(!released, "Release was called although nothing was imported")
 }
 
 func adoptedStreamInOrder(t *T) {
 	d := t.Open()
 	own := t.stream(d)
 	var released atomic.Int32
-	s, err := t.dev.AdoptStream(own.Handle(), func() { released.Add(1) })
-	t.must(err, "adopt a stream")
-	t.Cleanup(func() { t.must(s.Close(), "close adopted stream") })
-	t.want(s.Handle() == own.Handle() && s.Device() == t.dev, "the adopted stream is %#x of %s, not %#x", s.Handle(), s.Device().Name(), own.Handle())
+	s, err := t.dev.ImportStream(own.Handle(), func() { released.Add(1) })
+	t.must(err, "import a stream")
+	t.Cleanup(func() { t.must(s.Close(), "close imported stream") })
+	t.want(s.Handle() == own.Handle() && s.Device() == t.dev, "the imported stream is %#x of %s, not %#x", s.Handle(), s.Device().Name(), own.Handle())
 	owner := t.filled(d, make([]byte, 4096))
-	m, _ := t.adopt(t.dev, owner)
+	m, _ := t.importMemory(t.dev, owner)
 	out := t.hostBytes(4096)
 	for i := range 8 {
 		var g *hal.Gate
@@ -250,9 +250,9 @@ func adoptedStreamInOrder(t *T) {
 		t.must(s.CopyOut(out, m.All()), "copy out")
 		e := t.recorded(s)
 		if g != nil {
-			t.busy(s, "the adopted stream")
+			t.busy(s, "the imported stream")
 			t.busy(own, "the owner's stream")
-			t.busy(e, "an event of the adopted stream")
+			t.busy(e, "an event of the imported stream")
 			t.letGo(g)
 		}
 		t.must(e.Sync(t.ctx), "sync with an event")
@@ -273,19 +273,19 @@ func adoptedStreamClose(t *T) {
 	own := t.stream(d)
 	var released atomic.Int32
 	user := t.Open()
-	s, err := user.AdoptStream(own.Handle(), func() { released.Add(1) })
-	t.must(err, "adopt a stream")
+	s, err := user.ImportStream(own.Handle(), func() { released.Add(1) })
+	t.must(err, "import a stream")
 	m := t.memory(user, hal.KindDevice, 64)
 	err = user.Close()
-	t.wantKind(err, hal.ErrBusy, "close with an adopted stream")
-	if err != nil && !strings.Contains(err.Error(), "adopted stream") {
-		t.Errorf("%q does not name the adopted stream", err)
+	t.wantKind(err, hal.ErrBusy, "close with an imported stream")
+	if err != nil && !strings.Contains(err.Error(), "imported stream") {
+		t.Errorf("%q does not name the imported stream", err)
 	}
 	g := t.shut(own)
 	t.must(s.Fill(m.All(), hal.Pattern8(5)), "fill")
 	out := t.hostBytes(64)
 	t.must(s.CopyOut(out, m.All()), "copy out")
-	t.must(s.Close(), "close the adopted stream")
+	t.must(s.Close(), "close the imported stream")
 	t.must(s.Close(), "close it again")
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrClosed, "fill on the closed stream")
 	t.remains(func() bool { return released.Load() == 0 }, "work is under way: not released")
@@ -295,7 +295,7 @@ func adoptedStreamClose(t *T) {
 	h := t.shut(own)
 	t.must(own.Fill(later.All(), hal.Pattern8(6)), "fill by the owner")
 	t.eventually(func() bool { return released.Load() == 1 && user.Usage().Pending == 0 }, "the stream is released although its owner keeps it busy")
-	t.same(out, repeated(hal.Pattern8(5), 64), "work of the adopted stream")
+	t.same(out, repeated(hal.Pattern8(5), 64), "work of the imported stream")
 	t.busy(own, "the owner's stream")
 	t.letGo(h)
 	t.must(m.Close(), "close the memory") // a driver may wait for the owner's work, too
@@ -310,40 +310,40 @@ func queryTells(t *T) {
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, n)
 		for _, off := range []uintptr{0, 1, n - 1} {
-			p, err := t.dev.Query(m.Handle() + off)
+			p, err := t.dev.PointerInfo(m.Handle() + off)
 			t.must(err, "query %v memory", k)
 			// To a unified device the host's memory is its own.
-			t.want(p.Kind == k || t.dev.Unified() && p.Kind == hal.KindHost, "%v memory is %v memory", k, p.Kind)
+			t.want(p.Kind == k || t.dev.SharesHostMemory() && p.Kind == hal.KindHost, "%v memory is %v memory", k, p.Kind)
 			if p.Kind == hal.KindDevice {
 				t.want(p.Device == t.dev.Info().Ordinal, "%v memory is of device %d, not %d", k, p.Device, t.dev.Info().Ordinal)
 			}
 			t.want(p.Base <= m.Handle() && p.Base+uintptr(p.Size) >= m.Handle()+n, "[%#x, %#x+%d) does not hold %d bytes at %#x", p.Base, p.Base, p.Size, n, m.Handle())
 		}
 	}
-	_, err := t.dev.Query(0)
+	_, err := t.dev.PointerInfo(0)
 	t.wantKind(err, hal.ErrInvalidArgument, "query no pointer")
-	_, err = t.dev.Query(8)
+	_, err = t.dev.PointerInfo(8)
 	t.wantKind(err, hal.ErrInvalidArgument, "query an address where nothing is")
 }
 
 func adoptUnsupported(t *T) {
 	caps := t.dev.Caps()
 	m := t.filled(t.dev, t.random(64))
-	if !caps.Has(hal.CapAdopt) {
-		t.refuses(hal.ErrUnsupported, "adopt", func() error {
-			return made(t.dev.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: m.Handle(), Size: 64}))
+	if !caps.Has(hal.CapImport) {
+		t.refuses(hal.ErrUnsupported, "import", func() error {
+			return made(t.dev.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: m.Handle(), Size: 64}))
 		}, m)
 	}
-	if !caps.Has(hal.CapAdoptStream) {
+	if !caps.Has(hal.CapImportStream) {
 		s := t.stream(t.dev)
-		t.refuses(hal.ErrUnsupported, "adopt a stream", func() error { return made(t.dev.AdoptStream(s.Handle(), nil)) }, m)
+		t.refuses(hal.ErrUnsupported, "import a stream", func() error { return made(t.dev.ImportStream(s.Handle(), nil)) }, m)
 	}
-	if !caps.Has(hal.CapQuery) {
-		t.refuses(hal.ErrUnsupported, "query a pointer", func() error { _, err := t.dev.Query(m.Handle()); return err }, m)
+	if !caps.Has(hal.CapPointerInfo) {
+		t.refuses(hal.ErrUnsupported, "query a pointer", func() error { _, err := t.dev.PointerInfo(m.Handle()); return err }, m)
 	}
 	if !caps.Has(hal.CapIPC) {
-		t.refuses(hal.ErrUnsupported, "export", func() error { _, err := m.Export(); return err }, m)
-		token := hal.Token{Backend: t.dev.Info().Backend, Device: t.dev.Info().UUID, Kind: hal.KindDevice, PID: 1, Size: 64, Handle: make([]byte, 64)}
-		t.refuses(hal.ErrUnsupported, "import", func() error { return made(t.dev.Import(token)) }, m)
+		t.refuses(hal.ErrUnsupported, "export", func() error { _, err := m.IPCHandle(); return err }, m)
+		token := hal.IPCHandle{Backend: t.dev.Info().Backend, Device: t.dev.Info().UUID, Kind: hal.KindDevice, PID: 1, Size: 64, Handle: make([]byte, 64)}
+		t.refuses(hal.ErrUnsupported, "import", func() error { return made(t.dev.OpenIPC(token)) }, m)
 	}
 }

@@ -113,10 +113,10 @@ func (d *Device) ask(op string, addr uintptr) (Pointer, error) {
 	return p, nil
 }
 
-// Query implements driver.Querier.
-func (d *Device) Query(addr uintptr) (driver.PointerInfo, error) {
+// PointerInfo implements driver.PointerQuerier.
+func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
-	if !d.info.Caps.Has(driver.CapQuery) {
+	if !d.info.Caps.Has(driver.CapPointerInfo) {
 		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "the driver does not tell what a pointer is")
 	}
 	p, err := d.ask(op, addr)
@@ -126,12 +126,12 @@ func (d *Device) Query(addr uintptr) (driver.PointerInfo, error) {
 	return driver.PointerInfo{Kind: p.Kind, Device: int(p.Dev), Base: p.Base, Size: p.Size}, nil
 }
 
-var adopted = [...]origin{driver.KindDevice: fromDevice, driver.KindHost: fromHost, driver.KindShared: fromManaged}
+var imported = [...]origin{driver.KindDevice: fromDevice, driver.KindHost: fromHost, driver.KindShared: fromManaged}
 
-// Adopt implements driver.Adopter. Page-locked memory may be given by either of its addresses.
-func (d *Device) Adopt(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
-	const op = "adopt"
-	m := &Memory{dev: d, addr: handle, size: size, origin: adopted[kind], foreign: true}
+// Import implements driver.Importer. Page-locked memory may be given by either of its addresses.
+func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
+	const op = "import"
+	m := &Memory{dev: d, addr: handle, size: size, origin: imported[kind], foreign: true}
 	switch {
 	case d.api.Has(CallPointer):
 		p, err := d.ask(op, handle)
@@ -169,9 +169,9 @@ const (
 	perThreadStream = 2
 )
 
-// AdoptStream implements driver.StreamAdopter.
-func (d *Device) AdoptStream(handle uintptr) (driver.Stream, error) {
-	const op = "adopt a stream"
+// ImportStream implements driver.StreamImporter.
+func (d *Device) ImportStream(handle uintptr) (driver.Stream, error) {
+	const op = "import a stream"
 	if handle == perThreadStream {
 		return nil, d.refuse(op, driver.ErrUnsupported, "each thread has a default stream of its own, and calls come from any thread")
 	}

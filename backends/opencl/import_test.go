@@ -33,7 +33,7 @@ func references(t testing.TB, p place, object uintptr, param uint32) uint64 {
 
 func adoptKind(t testing.TB, p place, kind driver.Kind, handle uintptr, size uint64, want error) {
 	t.Helper()
-	_, err := p.Adopt(kind, handle, size)
+	_, err := p.Import(kind, handle, size)
 	wantKind(t, err, want)
 }
 
@@ -60,7 +60,7 @@ func TestAdoptBuffer(t *testing.T) {
 		} {
 			cl, st := p.t.createBuffer(p.ctx.cl, row.flags, n, row.at)
 			ok(t, p.check("test", "clCreateBuffer", st))
-			mem, err := p.Adopt(row.kind, cl, n-100)
+			mem, err := p.Import(row.kind, cl, n-100)
 			ok(t, err)
 			m := mem.(*memory)
 			if m.Handle() != cl || m.Size() != n-100 || references(t, p, cl, memReferences) != 2 {
@@ -109,7 +109,7 @@ func TestAdoptBuffer(t *testing.T) {
 	})
 }
 
-// What has an address is adopted by it, and asked about where the platform can tell.
+// What has an address is imported by it, and asked about where the platform can tell.
 func TestAdoptAddress(t *testing.T) {
 	const n = 8192
 	everywhere(t, func(t *testing.T, p place) {
@@ -119,7 +119,7 @@ func TestAdoptAddress(t *testing.T) {
 		s := newStream(t, p)
 		for _, k := range kinds(p) {
 			own := alloc(t, p, k, n)
-			mem, err := p.Adopt(k, own.Handle()+64, n-64)
+			mem, err := p.Import(k, own.Handle()+64, n-64)
 			ok(t, err)
 			m := mem.(*memory)
 			if m.HostPointer() != unsafe.Add(own.HostPointer(), 64) && own.HostPointer() != nil {
@@ -130,20 +130,20 @@ func TestAdoptAddress(t *testing.T) {
 			ok(t, m.Free())
 			same(t, k.String(), read(t, s, part(own, 64, n-64)), ramp(n-64, 9))
 			adoptKind(t, p, k, own.Handle()+4, 8, driver.ErrMisaligned)
-			if p.info.Caps.Has(driver.CapQuery) {
+			if p.info.Caps.Has(driver.CapPointerInfo) {
 				adoptKind(t, p, k, own.Handle(), n+1<<20, driver.ErrOutOfRange)
 				plain := make([]uint64, 8)
 				adoptKind(t, p, k, pintest.Slice(t, plain), 8, driver.ErrInvalidArgument)
 				if k == driver.KindHost {
 					adoptKind(t, p, driver.KindShared, own.Handle(), n, driver.ErrInvalidArgument)
 				}
-				info, err := p.Query(own.Handle() + 100)
+				info, err := p.PointerInfo(own.Handle() + 100)
 				ok(t, err)
 				if info.Base > own.Handle() || info.Base+uintptr(info.Size) < own.Handle()+n {
 					t.Errorf("%v memory: %d bytes at %#x are in %+v", k, n, own.Handle(), info)
 				}
 			} else {
-				_, err := p.Query(own.Handle())
+				_, err := p.PointerInfo(own.Handle())
 				wantKind(t, err, driver.ErrUnsupported)
 			}
 			closeAll(t, own)
@@ -159,9 +159,9 @@ func TestAdoptQueue(t *testing.T) {
 		for _, properties := range []uint64{0, queueProfilingEnable} {
 			queue, st := p.t.createQueue(p.ctx.cl, p.hw.id, properties)
 			ok(t, p.check("test", "clCreateCommandQueue", st))
-			adopted, err := p.AdoptStream(queue)
+			imported, err := p.ImportStream(queue)
 			ok(t, err)
-			s := adopted.(*stream)
+			s := imported.(*stream)
 			if s.Handle() != queue || references(t, p, queue, queueReferences) != 2 {
 				t.Errorf("handle %#x, want %#x; %d references", s.Handle(), queue, references(t, p, queue, queueReferences))
 			}
@@ -190,7 +190,7 @@ func TestAdoptQueue(t *testing.T) {
 		}
 		bad := func(queue uintptr, want error) {
 			t.Helper()
-			_, err := p.AdoptStream(queue)
+			_, err := p.ImportStream(queue)
 			wantKind(t, err, want)
 		}
 		bad(0, driver.ErrInvalidArgument)

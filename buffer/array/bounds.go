@@ -6,11 +6,11 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// Hull is the smallest unbroken range of the buffer that has all the elements, for code that walks it by
+// Bounds is the smallest unbroken range of the buffer that has all the elements, for code that walks it by
 // [Array.Strides]; first is where in it the element is whose indices are all 0. For a contiguous array it is exactly
 // the elements, for any other also what lies between them. It is closed with the array. ctx is for
 // the value of a [Full] array that no place holds yet.
-func (a *Array[T]) Hull(ctx context.Context) (b *buffer.Buffer[T], first int, err error) {
+func (a *Array[T]) Bounds(ctx context.Context) (b *buffer.Buffer[T], first int, err error) {
 	if err := a.check("Hull"); err != nil {
 		return nil, 0, err
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Grid is the elements of an array on the host, for the function that was given it and until that
+// Accessor is the elements of an array on the host, for the function that was given it and until that
 // returns; afterwards its methods refuse. What its slices and pointers lead to must not be kept
 // either, and must not be changed within [Array.View].
 //
 // A Grid may be used by several goroutines that keep to different elements.
-type Grid[T buffer.Element] struct {
+type Accessor[T buffer.Element] struct {
 	data   []T
 	at     *layout
 	open   *atomic.Bool
@@ -22,14 +22,14 @@ type Grid[T buffer.Element] struct {
 }
 
 // within runs fn on a grid that is open for that time alone.
-func within[T buffer.Element](data []T, at *layout, writes bool, fn func(Grid[T]) error) error {
+func within[T buffer.Element](data []T, at *layout, writes bool, fn func(Accessor[T]) error) error {
 	open := new(atomic.Bool)
 	open.Store(true)
 	defer open.Store(false)
-	return fn(Grid[T]{data, at, open, writes})
+	return fn(Accessor[T]{data, at, open, writes})
 }
 
-func (g *Grid[T]) check(op string) error {
+func (g *Accessor[T]) check(op string) error {
 	if g.open == nil || !g.open.Load() {
 		return hal.Errorf(op, hal.ErrClosed, "the grid is that of an access that has ended")
 	}
@@ -37,7 +37,7 @@ func (g *Grid[T]) check(op string) error {
 }
 
 // Shape is the extent of each axis, as a copy.
-func (g Grid[T]) Shape() []int {
+func (g Accessor[T]) Shape() []int {
 	if g.at == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (g Grid[T]) Shape() []int {
 }
 
 // Len is the number of elements.
-func (g Grid[T]) Len() int {
+func (g Accessor[T]) Len() int {
 	if g.at == nil {
 		return 0
 	}
@@ -54,7 +54,7 @@ func (g Grid[T]) Len() int {
 
 // At returns an element. An index that does not exist is of kind ErrOutOfRange, the wrong number of
 // them of kind ErrInvalidArgument.
-func (g Grid[T]) At(index ...int) (value T, err error) {
+func (g Accessor[T]) At(index ...int) (value T, err error) {
 	const op = "grid At"
 	if err := g.check(op); err != nil {
 		return value, err
@@ -68,7 +68,7 @@ func (g Grid[T]) At(index ...int) (value T, err error) {
 
 // Set changes an element, with the errors of [Grid.At]. Within [Array.View] it is of kind
 // ErrInvalidArgument.
-func (g Grid[T]) Set(value T, index ...int) error {
+func (g Accessor[T]) Set(value T, index ...int) error {
 	const op = "grid Set"
 	if err := g.check(op); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (g Grid[T]) Set(value T, index ...int) error {
 
 // Slice is all elements as one slice, in the given order, if they are contiguous in it; if not, the error is
 // of kind ErrUnsupported.
-func (g Grid[T]) Slice(order Order) ([]T, error) {
+func (g Accessor[T]) Slice(order Order) ([]T, error) {
 	const op = "grid Slice"
 	if err := g.check(op); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (g Grid[T]) Slice(order Order) ([]T, error) {
 
 // Row is the elements along the last axis as a slice; index has one index for every other axis. If they are
 // not next to each other the error is of kind ErrUnsupported.
-func (g Grid[T]) Row(index ...int) ([]T, error) {
+func (g Accessor[T]) Row(index ...int) ([]T, error) {
 	const op = "grid Row"
 	if err := g.check(op); err != nil {
 		return nil, err
@@ -120,10 +120,10 @@ func (g Grid[T]) Row(index ...int) ([]T, error) {
 	return g.run(p, n), nil
 }
 
-func (g *Grid[T]) run(at, n int) []T { return g.data[at : at+n : at+n] }
+func (g *Accessor[T]) run(at, n int) []T { return g.data[at : at+n : at+n] }
 
 // All yields a pointer to each element, counted off with the last index fastest.
-func (g Grid[T]) All() iter.Seq2[int, *T] {
+func (g Accessor[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		if g.check("grid All") != nil {
 			return
@@ -152,7 +152,7 @@ func (g Grid[T]) All() iter.Seq2[int, *T] {
 }
 
 // CopyOut copies all elements to dst, which has as many, in the given order.
-func (g Grid[T]) CopyOut(order Order, dst []T) error {
+func (g Accessor[T]) CopyOut(order Order, dst []T) error {
 	const op = "grid CopyOut"
 	to, err := g.packed(op, order, len(dst))
 	if err != nil {
@@ -164,7 +164,7 @@ func (g Grid[T]) CopyOut(order Order, dst []T) error {
 
 // CopyIn sets all elements from src, which has as many, in the given order. Within [Array.View] it is of
 // kind ErrInvalidArgument.
-func (g Grid[T]) CopyIn(order Order, src []T) error {
+func (g Accessor[T]) CopyIn(order Order, src []T) error {
 	const op = "grid CopyIn"
 	from, err := g.packed(op, order, len(src))
 	if err != nil {
@@ -177,7 +177,7 @@ func (g Grid[T]) CopyIn(order Order, src []T) error {
 	return nil
 }
 
-func (g *Grid[T]) packed(op string, order Order, n int) (layout, error) {
+func (g *Accessor[T]) packed(op string, order Order, n int) (layout, error) {
 	if err := g.check(op); err != nil {
 		return layout{}, err
 	}

@@ -38,9 +38,9 @@ func reclaimed(t testing.TB, d *hal.Device, releases *atomic.Int32, want int) {
 	}
 }
 
-// adoptEveryKind works on memory that something else in the process allocated, on another device as
+// importEveryKind works on memory that something else in the process allocated, on another device as
 // well, and has the release free it: the driver notices a use that is still under way.
-func adoptEveryKind(h *Harness, t *testing.T) {
+func importEveryKind(h *Harness, t *testing.T) {
 	const size = 70_000
 	h.seeds(t, 6, func(t *testing.T, seed uint64) {
 		other, d := h.open(t, 0), h.openHal(t, 0)
@@ -53,7 +53,7 @@ func adoptEveryKind(h *Harness, t *testing.T) {
 			mem, err := other.Alloc(k, size, 0)
 			ok(t, err)
 			write(t, own, whole(mem), random(seed, size))
-			m, err := d.Adopt(hal.Foreign{Kind: k, Handle: mem.Handle(), Size: size, Release: func() {
+			m, err := d.Import(hal.ExternalMemory{Kind: k, Handle: mem.Handle(), Size: size, Release: func() {
 				if err := mem.Free(); err != nil {
 					t.Error(err)
 				}
@@ -80,32 +80,32 @@ func adoptEveryKind(h *Harness, t *testing.T) {
 func adoptRefuses(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	a, b := h.open(t, 0), h.open(t, 1)
-	adopt := func(d driver.Device, k driver.Kind, handle uintptr, size uint64, want error) {
+	take := func(d driver.Device, k driver.Kind, handle uintptr, size uint64, want error) {
 		t.Helper()
-		_, err := d.(driver.Adopter).Adopt(k, handle, size)
+		_, err := d.(driver.Importer).Import(k, handle, size)
 		kind(t, err, want)
 	}
 	dev, host, shared := alloc(t, a, driver.KindDevice, 4096), alloc(t, a, driver.KindHost, 4096), alloc(t, a, driver.KindShared, 4096)
-	adopt(b, driver.KindDevice, dev.Handle(), 4096, driver.ErrWrongDevice)
-	adopt(a, driver.KindDevice, dev.Handle()+4096<<20, 1, driver.ErrInvalidArgument)
-	adopt(a, driver.KindDevice, 8, 1, driver.ErrInvalidArgument)
+	take(b, driver.KindDevice, dev.Handle(), 4096, driver.ErrWrongDevice)
+	take(a, driver.KindDevice, dev.Handle()+4096<<20, 1, driver.ErrInvalidArgument)
+	take(a, driver.KindDevice, 8, 1, driver.ErrInvalidArgument)
 	for want, m := range map[driver.Kind]driver.Memory{driver.KindDevice: dev, driver.KindHost: host, driver.KindShared: shared} {
 		for _, k := range kinds {
 			if k != want {
-				adopt(a, k, m.Handle(), 4096, driver.ErrInvalidArgument)
+				take(a, k, m.Handle(), 4096, driver.ErrInvalidArgument)
 			}
 		}
-		adopt(a, want, m.Handle(), 4097+4096, driver.ErrOutOfRange)
-		adopt(a, want, m.Handle()+4000, 97+4096, driver.ErrOutOfRange)
+		take(a, want, m.Handle(), 4097+4096, driver.ErrOutOfRange)
+		take(a, want, m.Handle()+4000, 97+4096, driver.ErrOutOfRange)
 	}
 	// What the host has is no business of the driver's.
 	plain := make([]byte, 4096)
-	adopt(a, driver.KindHost, uintptr(at(plain)), 4096, driver.ErrInvalidArgument)
+	take(a, driver.KindHost, uintptr(at(plain)), 4096, driver.ErrInvalidArgument)
 
 	s := newStream(t, a)
 	stream := func(d driver.Device, handle uintptr, want error) {
 		t.Helper()
-		_, err := d.(driver.StreamAdopter).AdoptStream(handle)
+		_, err := d.(driver.StreamImporter).ImportStream(handle)
 		kind(t, err, want)
 	}
 	stream(b, s.Handle(), driver.ErrWrongDevice)
@@ -116,8 +116,8 @@ func adoptRefuses(h *Harness, t *testing.T) {
 	newEvent(t, a, false) // nothing was lost
 }
 
-// adoptOldDriver adopts without asking, for the driver does not tell.
-func adoptOldDriver(h *Harness, t *testing.T) {
+// importOldDriver imports without asking, for the driver does not tell.
+func importOldDriver(h *Harness, t *testing.T) {
 	if h.Binding == "linked" {
 		t.Skip("this binding calls the library that it is linked against")
 	}
@@ -130,38 +130,38 @@ func adoptOldDriver(h *Harness, t *testing.T) {
 	h = &old
 	h.reset(t, 1)
 	other, d := h.open(t, 0), h.openHal(t, 0)
-	if d.Caps().Has(hal.CapQuery) {
+	if d.Caps().Has(hal.CapPointerInfo) {
 		t.Error("the device tells what pointers are, and the library lacks the call")
 	}
-	_, err := d.Query(1 << 20)
+	_, err := d.PointerInfo(1 << 20)
 	kind(t, err, driver.ErrUnsupported)
 	s := newStream(t, other)
-	st, err := d.AdoptStream(s.Handle(), nil)
+	st, err := d.ImportStream(s.Handle(), nil)
 	ok(t, err)
 	for _, k := range kinds {
 		mem := alloc(t, other, k, 4096)
-		m, err := d.Adopt(hal.Foreign{Kind: k, Handle: mem.Handle(), Size: 4096})
+		m, err := d.Import(hal.ExternalMemory{Kind: k, Handle: mem.Handle(), Size: 4096})
 		ok(t, err)
 		ok(t, st.CopyIn(m.All(), random(9, 4096)))
-		same(t, "through an adopted stream", read(t, s, whole(mem)), random(9, 4096))
+		same(t, "through an imported stream", read(t, s, whole(mem)), random(9, 4096))
 		ok(t, m.Close())
 	}
 	ok(t, st.Close())
-	_, err = d.Adopt(hal.Foreign{Kind: hal.KindHost, Handle: pintest.Slice(t, make([]byte, 64)), Size: 64})
+	_, err = d.Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: pintest.Slice(t, make([]byte, 64)), Size: 64})
 	kind(t, err, driver.ErrInvalidArgument)
 }
 
-// adoptStreams has many goroutines use streams from both sides.
-func adoptStreams(h *Harness, t *testing.T) {
+// importStreams has many goroutines use streams from both sides.
+func importStreams(h *Harness, t *testing.T) {
 	h.seeds(t, 4, func(t *testing.T, seed uint64) {
 		other, d := h.open(t, 0), h.openHal(t, 0)
 		s := newStream(t, other)
 		mem := alloc(t, other, driver.KindDevice, 4096)
 		var released atomic.Int32
 		for i := range 10 {
-			st, err := d.AdoptStream(s.Handle(), func() { released.Add(1) })
+			st, err := d.ImportStream(s.Handle(), func() { released.Add(1) })
 			ok(t, err)
-			m, err := d.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: mem.Handle(), Size: 4096})
+			m, err := d.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: mem.Handle(), Size: 4096})
 			ok(t, err)
 			ok(t, s.Fill(whole(mem), driver.Pattern{Bits: uint64(i), Width: 1}))
 			ok(t, st.Fill(m.Region(100, 100), hal.Pattern8(0xAA)))
@@ -185,11 +185,11 @@ func adoptStreams(h *Harness, t *testing.T) {
 	})
 }
 
-// adoptDefaultStream works on the stream that programs use which know of none.
-func adoptDefaultStream(h *Harness, t *testing.T) {
+// importDefaultStream works on the stream that programs use which know of none.
+func importDefaultStream(h *Harness, t *testing.T) {
 	h.reset(t, 3)
 	d := h.openHal(t, 0)
-	s, err := d.AdoptStream(0, nil)
+	s, err := d.ImportStream(0, nil)
 	ok(t, err)
 	m, err := d.Alloc(hal.KindDevice, 4096, 0)
 	ok(t, err)
@@ -199,7 +199,7 @@ func adoptDefaultStream(h *Harness, t *testing.T) {
 	ok(t, s.Record(e))
 	other, err := d.NewStream(hal.StreamOptions{})
 	ok(t, err)
-	ok(t, other.Wait(e))
+	ok(t, other.WaitEvent(e))
 	got := make([]byte, 4096)
 	ok(t, other.CopyOut(got, m.All()))
 	ok(t, other.Sync(t.Context()))
@@ -212,7 +212,7 @@ func adoptDefaultStream(h *Harness, t *testing.T) {
 func queryPointers(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	d := h.openHal(t, 0)
-	if !d.Caps().Has(hal.CapQuery) {
+	if !d.Caps().Has(hal.CapPointerInfo) {
 		if h.sim != nil {
 			t.Fatal("the simulated device cannot tell")
 		}
@@ -221,7 +221,7 @@ func queryPointers(h *Harness, t *testing.T) {
 	m, err := d.Alloc(hal.KindDevice, 5000, 0)
 	ok(t, err)
 	if h.sim != nil {
-		p, err := d.Query(m.Handle() + 4999)
+		p, err := d.PointerInfo(m.Handle() + 4999)
 		ok(t, err)
 		if want := (hal.PointerInfo{Kind: hal.KindDevice, Device: 0, Base: m.Handle(), Size: 5000}); p != want {
 			t.Errorf("%+v, want %+v", p, want)
@@ -232,20 +232,20 @@ func queryPointers(h *Harness, t *testing.T) {
 		r, err := d.Register(b)
 		ok(t, err)
 		for _, addr := range []uintptr{uintptr(at(b)) + 5, r.Handle() + 5} {
-			p, err := d.Query(addr)
+			p, err := d.PointerInfo(addr)
 			ok(t, err)
 			if p.Kind != hal.KindHost || p.Base != addr-5 {
 				t.Errorf("registered memory at %#x: %+v", addr, p)
 			}
 		}
 		ok(t, r.Close())
-		_, err = d.Query(uintptr(at(b)))
+		_, err = d.PointerInfo(uintptr(at(b)))
 		kind(t, err, driver.ErrInvalidArgument)
 	}
 	gone := m.Handle()
 	ok(t, m.Close())
 	if h.sim != nil {
-		_, err = d.Query(gone)
+		_, err = d.PointerInfo(gone)
 		kind(t, err, driver.ErrInvalidArgument)
 	}
 }
@@ -253,7 +253,7 @@ func queryPointers(h *Harness, t *testing.T) {
 func init() {
 	mutants = append(mutants,
 		mutant{"takes a pointer for the start of its allocation", func(a gpu.API) gpu.API { return startOnly{a} }},
-		mutant{"lets memory be adopted that is not there", func(a gpu.API) gpu.API { return endless{a} }},
+		mutant{"lets memory be imported that is not there", func(a gpu.API) gpu.API { return endless{a} }},
 		mutant{"takes page-locked memory for the device's", func(a gpu.API) gpu.API { return allDevice{a} }},
 	)
 }

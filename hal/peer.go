@@ -17,7 +17,7 @@ const (
 	acrossMost   = 4 << 20
 )
 
-// CopyAcross copies src to dst, which is as long, between devices that may know nothing of each
+// CopyPeer copies src to dst, which is as long, between devices that may know nothing of each
 // other. It waits in two cases only, below. The copy follows the work that both streams have been given so far; work
 // that dstStream is given later sees the result, and work that srcStream is given later runs after src has
 // been read.
@@ -27,11 +27,11 @@ const (
 // the bytes pass through three pieces of host memory of 4 MiB at most, so that both legs run at once. That memory is
 // page-locked for both devices as far as they offer it, and up to 12 MiB of it are kept for later copies between the
 // two devices in this direction, until [Device.Reclaim] or until either is closed or runs out of memory. A device that
-// takes host memory in no stream's order (no CapPageableOrder), and finds none page-locked, makes the call wait for the
+// takes host memory in no stream's order (no CapOrderedPageable), and finds none page-locked, makes the call wait for the
 // other device, piece by piece. So does a device without CapGate, where [Stream.WaitMark] waits.
 //
 // After an error of a driver dst has unspecified contents.
-func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
+func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
 	const op = "copy across"
 	if dst.Mem == nil || src.Mem == nil || dstStream == nil || srcStream == nil {
 		return Errorf(op, ErrInvalidArgument, "nil memory or stream")
@@ -62,14 +62,14 @@ func CopyAcross(dstStream *Stream, dst Region, srcStream *Stream, src Region) er
 	case dst.overlaps(&src):
 		return dst.overlapping(op, &src)
 	}
-	if d.dev.links(s.dev, driver.LinkCopy) {
-		if err := dstStream.Follow(srcStream); err != nil {
+	if d.dev.links(s.dev, driver.PeerCopy) {
+		if err := dstStream.WaitStream(srcStream); err != nil {
 			return err
 		}
 		if err := dstStream.Copy(dst, src); err != nil {
 			return err
 		}
-		return srcStream.Follow(dstStream)
+		return srcStream.WaitStream(dstStream)
 	}
 	if err := d.dev.begin(op); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 	}
 	idle := false
 	if !b.loops(dst.Len) {
-		if idle, err = b.dst.Query(); !idle || err != nil {
+		if idle, err = b.dst.Done(); !idle || err != nil {
 			return false, nil
 		}
 	}
@@ -134,21 +134,21 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 
 // copyIn lets the destination read the source's memory as host memory.
 func (b *passage) copyIn(dst, src Region) error {
-	if err := b.dst.Follow(b.src); err != nil {
+	if err := b.dst.WaitStream(b.src); err != nil {
 		return err
 	}
 	src.Mem.s.note(b.dst.s)
 	if err := b.dst.CopyIn(dst, src.host()); err != nil {
 		return err
 	}
-	return b.src.Follow(b.dst)
+	return b.src.WaitStream(b.dst)
 }
 
 // copyOut lets the source write the destination's memory as host memory. idle says that the destination has no work
 // to wait for.
 func (b *passage) copyOut(dst, src Region, idle bool) error {
 	if !idle {
-		if err := b.src.Follow(b.dst); err != nil {
+		if err := b.src.WaitStream(b.dst); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (b *passage) copyOut(dst, src Region, idle bool) error {
 	if err := b.src.CopyOut(dst.host(), src); err != nil {
 		return err
 	}
-	return b.dst.Follow(b.src)
+	return b.dst.WaitStream(b.src)
 }
 
 // hostFor reports whether streams of dev, another device than the region's, may copy to and from the region as host
@@ -166,12 +166,12 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	switch {
 	case m.needs || m.drv.HostPointer() == nil:
 		return false
-	case m.kind == KindShared && !m.dev.info.Caps.Has(CapConcurrent):
+	case m.kind == KindShared && !m.dev.info.Caps.Has(CapConcurrentShared):
 		return false // other work of the device may be under way
-	case m.kind == KindHost && dev.links(m.dev, driver.LinkWait):
+	case m.kind == KindHost && dev.links(m.dev, driver.PeerWait):
 		return true // page-locked for every device of its driver
 	}
-	return dev.info.Caps.Has(CapPageableOrder) && (r.Len <= acrossLeast || !gainsByLock(dev))
+	return dev.info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
 
 // host is the region as the host sees it.

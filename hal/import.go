@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Foreign describes memory that the program got from elsewhere.
-type Foreign struct {
+// ExternalMemory describes memory that the program got from elsewhere.
+type ExternalMemory struct {
 	// Kind is what the memory is.
 	Kind Kind
 
@@ -32,7 +32,7 @@ type Foreign struct {
 	Release func()
 }
 
-// Adopt makes a Memory of memory that exists already. It behaves like memory of Alloc, with regions,
+// Import makes a Memory of memory that exists already. It behaves like memory of Alloc, with regions,
 // checks and leak reports; what it is not is counted in Usage, or freed: once it is closed and no
 // work uses it any more, Release is called instead. Until then whoever owns it keeps it valid,
 // whatever becomes of the Memory. Work that is under way on it elsewhere is not known here: order
@@ -41,19 +41,19 @@ type Foreign struct {
 // The vendor is asked where it can tell. A handle of 0, no bytes, memory of another kind and
 // an address that the vendor does not know are of kind ErrInvalidArgument, memory of another device or
 // context of kind ErrWrongDevice, more bytes than there are of kind ErrOutOfRange, an address that is no
-// multiple of 8 where fills need that (OpenCL) of kind ErrMisaligned, and a device without CapAdopt of kind
+// multiple of 8 where fills need that (OpenCL) of kind ErrMisaligned, and a device without CapImport of kind
 // ErrUnsupported. After an error Release is not called.
-func (d *Device) Adopt(f Foreign) (*Memory, error) {
-	const op = "adopt"
+func (d *Device) Import(f ExternalMemory) (*Memory, error) {
+	const op = "import"
 	s := d.s
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer s.end()
-	a, ok := s.drv.(driver.Adopter)
+	a, ok := s.drv.(driver.Importer)
 	info := &s.info
 	switch {
-	case !ok || !info.Caps.Has(CapAdopt):
+	case !ok || !info.Caps.Has(CapImport):
 		return nil, s.failure(op, ErrUnsupported, "the device takes no memory from elsewhere")
 	case f.Kind != KindDevice && f.Kind != KindHost && f.Kind != KindShared:
 		return nil, s.failure(op, ErrInvalidArgument, "%v is no kind of memory", f.Kind)
@@ -66,7 +66,7 @@ func (d *Device) Adopt(f Foreign) (*Memory, error) {
 	case f.Size > math.MaxInt || info.Caps.Has(CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
 		return nil, s.failure(op, ErrOutOfRange, "%d bytes from %#x on", f.Size, f.Handle)
 	}
-	drv, err := a.Adopt(f.Kind, f.Handle, f.Size)
+	drv, err := a.Import(f.Kind, f.Handle, f.Size)
 	if err != nil {
 		return nil, s.check(err)
 	}
@@ -74,10 +74,10 @@ func (d *Device) Adopt(f Foreign) (*Memory, error) {
 	if f.Release != nil {
 		x = &extra{release: f.Release}
 	}
-	return newMemory(d, op, drv, f.Kind, f.Size, adopted, x)
+	return newMemory(d, op, drv, f.Kind, f.Size, imported, x)
 }
 
-// AdoptStream makes a Stream of the vendor's stream of that handle, which was made elsewhere for the
+// ImportStream makes a Stream of the vendor's stream of that handle, which was made elsewhere for the
 // same device: a CUstream, a hipStream_t, a cl_command_queue. It may be used from both sides at any time, and
 // its work is in one order. On CUDA and HIP 0 is the legacy default stream. The default stream of the thread is of
 // kind ErrUnsupported: it is another one on each thread, and goroutines have none of their own.
@@ -88,41 +88,41 @@ func (d *Device) Adopt(f Foreign) (*Memory, error) {
 //
 // A handle that is no stream, as far as the vendor can tell, and an OpenCL queue that does not run its work in order
 // are of kind ErrInvalidArgument, a stream of another device or context of kind ErrWrongDevice, and
-// a device without CapAdoptStream of kind ErrUnsupported.
-func (d *Device) AdoptStream(handle uintptr, release func()) (*Stream, error) {
-	const op = "adopt a stream"
+// a device without CapImportStream of kind ErrUnsupported.
+func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
+	const op = "import a stream"
 	s := d.s
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer s.end()
-	a, ok := s.drv.(driver.StreamAdopter)
-	if !ok || !s.info.Caps.Has(CapAdoptStream) {
+	a, ok := s.drv.(driver.StreamImporter)
+	if !ok || !s.info.Caps.Has(CapImportStream) {
 		return nil, s.failure(op, ErrUnsupported, "the device takes no streams from elsewhere")
 	}
-	drv, err := a.AdoptStream(handle)
+	drv, err := a.ImportStream(handle)
 	if err != nil {
 		return nil, s.check(err)
 	}
 	return newStream(d, op, &streamState{drv: drv, outside: true, onRelease: release})
 }
 
-// Query tells what the vendor knows of an address, a device's or the host's. One that it does not know
-// is of kind ErrInvalidArgument; a device without CapQuery is of kind ErrUnsupported.
-func (d *Device) Query(ptr uintptr) (PointerInfo, error) {
+// PointerInfo tells what the vendor knows of an address, a device's or the host's. One that it does not know
+// is of kind ErrInvalidArgument; a device without CapPointerInfo is of kind ErrUnsupported.
+func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 	const op = "query a pointer"
 	s := d.s
 	if err := d.begin(op); err != nil {
 		return PointerInfo{}, err
 	}
 	defer s.end()
-	q, ok := s.drv.(driver.Querier)
+	q, ok := s.drv.(driver.PointerQuerier)
 	switch {
-	case !ok || !s.info.Caps.Has(CapQuery):
+	case !ok || !s.info.Caps.Has(CapPointerInfo):
 		return PointerInfo{}, s.failure(op, ErrUnsupported, "the platform does not tell what a pointer is")
 	case ptr == 0:
 		return PointerInfo{}, s.failure(op, ErrInvalidArgument, "pointer 0")
 	}
-	info, err := q.Query(ptr)
+	info, err := q.PointerInfo(ptr)
 	return info, s.check(err)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/go-halyard/halyard/internal/pintest"
 )
 
-func adopt(tb testing.TB, d *hal.Device, b []byte, release func()) *hal.Memory {
+func imported(tb testing.TB, d *hal.Device, b []byte, release func()) *hal.Memory {
 	tb.Helper()
-	m, err := d.Adopt(hal.Foreign{Kind: hal.KindDevice, Handle: pintest.Slice(tb, b), Size: uint64(len(b)), Release: release})
+	m, err := d.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: pintest.Slice(tb, b), Size: uint64(len(b)), Release: release})
 	require.NoError(tb, err)
 	return m
 }
@@ -29,7 +29,7 @@ func adopt(tb testing.TB, d *hal.Device, b []byte, release func()) *hal.Memory {
 // A panic in Release reaches whoever closes, and leaves the device in order.
 func TestPanicOfReleaseInCloseIsTheCallers(t *testing.T) {
 	d := openHost(t, 1, 1)
-	m := adopt(t, d, make([]byte, 64), func() { panic("the owner is confused") })
+	m := imported(t, d, make([]byte, 64), func() { panic("the owner is confused") })
 	require.PanicsWithValue(t, "the owner is confused", func() { _ = m.Close() })
 	require.NoError(t, m.Close())
 	require.Zero(t, d.Usage().Pending)
@@ -44,7 +44,7 @@ func TestPanicOfReleaseLaterEndsTheProgram(t *testing.T) {
 		s := newStream(t, d)
 		g, err := s.Gate()
 		require.NoError(t, err)
-		m := adopt(t, d, make([]byte, 64), func() { panic("the owner is confused") })
+		m := imported(t, d, make([]byte, 64), func() { panic("the owner is confused") })
 		require.NoError(t, s.Fill(m.All(), hal.Zero))
 		require.NoError(t, m.Close())
 		require.NoError(t, g.Open())
@@ -68,7 +68,7 @@ func TestReleaseMayUseTheDevice(t *testing.T) {
 	g, err := s.Gate()
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	m := adopt(t, d, make([]byte, 64), func() {
+	m := imported(t, d, make([]byte, 64), func() {
 		x, err := d.Alloc(hal.KindDevice, 1<<60, 0) // lets the reaper collect first
 		if err == nil {
 			_ = x.Close()
@@ -96,7 +96,7 @@ func TestDeviceWaitsForRelease(t *testing.T) {
 	require.NoError(t, err)
 	var left atomic.Bool
 	let := make(chan struct{})
-	m := adopt(t, d, make([]byte, 64), func() { <-let; left.Store(true) })
+	m := imported(t, d, make([]byte, 64), func() { <-let; left.Store(true) })
 	require.NoError(t, s.Fill(m.All(), hal.Zero))
 	require.NoError(t, m.Close())
 	require.NoError(t, g.Open())
@@ -120,7 +120,7 @@ func TestReleaseIsCalledOnceAmongManyGoroutines(t *testing.T) {
 	for range 200 {
 		b := make([]byte, 256)
 		var releases atomic.Int32
-		m := adopt(t, d, b, func() { releases.Add(1) })
+		m := imported(t, d, b, func() { releases.Add(1) })
 		var wg sync.WaitGroup
 		for i := range uint64(4) {
 			s := newStream(t, d)
@@ -138,10 +138,10 @@ func TestReleaseIsCalledOnceAmongManyGoroutines(t *testing.T) {
 	}
 }
 
-// Memory of the Go heap stays reachable while it is adopted.
+// Memory of the Go heap stays reachable while it is imported.
 func TestAdoptedMemoryOfTheGoHeap(t *testing.T) {
 	d := openHost(t, 0, 0)
-	m := adopt(t, d, bytes.Repeat([]byte{0x3C}, 1<<16), nil)
+	m := imported(t, d, bytes.Repeat([]byte{0x3C}, 1<<16), nil)
 	for range 3 {
 		runtime.GC()
 		_ = bytes.Repeat([]byte{0xEE}, 1<<16)
@@ -154,14 +154,14 @@ func TestAdoptedMemoryOfTheGoHeap(t *testing.T) {
 
 func TestHostHasNoStreamsToAdopt(t *testing.T) {
 	d := openHost(t, 0, 0)
-	_, err := d.AdoptStream(1, nil)
+	_, err := d.ImportStream(1, nil)
 	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = d.Query(1 << 12)
+	_, err = d.PointerInfo(1 << 12)
 	require.ErrorIs(t, err, hal.ErrUnsupported)
 }
 
 // Memory that another library allocated is used like any other, and given back to it.
-func ExampleDevice_Adopt() {
+func ExampleDevice_Import() {
 	d, err := hal.Open(ctx, "host:0")
 	if err != nil {
 		fmt.Println(err)
@@ -170,7 +170,7 @@ func ExampleDevice_Adopt() {
 	pixels := []byte("from elsewhere")
 	var pin runtime.Pinner // for memory of Go; what C allocated stays where it is
 	pin.Pin(&pixels[0])
-	m, err := d.Adopt(hal.Foreign{
+	m, err := d.Import(hal.ExternalMemory{
 		Kind: hal.KindHost, Handle: uintptr(unsafe.Pointer(&pixels[0])), Size: uint64(len(pixels)),
 		Release: func() {
 			fmt.Println("given back:", string(pixels))

@@ -21,10 +21,10 @@ func (d *device) word(op, api string, get func(object uintptr, param uint32, val
 
 const wordSize = uint64(unsafe.Sizeof(uintptr(0)))
 
-// Adopt makes memory of what the program has: unified shared memory, memory for SVM, or a buffer of the
+// Import makes memory of what the program has: unified shared memory, memory for SVM, or a buffer of the
 // device's context, which is retained until Free.
-func (d *device) Adopt(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
-	const op = "adopt"
+func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
+	const op = "import"
 	m := &memory{dev: d, kind: kind, size: size, foreign: true}
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier has no shared memory", d.tier)
@@ -39,13 +39,13 @@ func (d *device) Adopt(kind driver.Kind, handle uintptr, size uint64) (driver.Me
 		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "the memory is at %#x, and 8 bytes are needed", handle)
 	}
 	visible := m.visible()
-	if d.info.Caps.Has(driver.CapQuery) {
+	if d.info.Caps.Has(driver.CapPointerInfo) {
 		p, err := d.pointer(op, handle)
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.info.Unified):
+		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.info.SharesHostMemory):
 			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "at %#x is %v memory, not %v memory", handle, p.Kind, kind)
 		case p.Kind != driver.KindHost && p.Device != d.info.Ordinal:
 			return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the memory at %#x belongs to another device", handle)
@@ -108,10 +108,10 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	return nil
 }
 
-// Query tells what unified shared memory is at an address.
-func (d *device) Query(ptr uintptr) (driver.PointerInfo, error) {
+// PointerInfo tells what unified shared memory is at an address.
+func (d *device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
-	if !d.info.Caps.Has(driver.CapQuery) {
+	if !d.info.Caps.Has(driver.CapPointerInfo) {
 		return driver.PointerInfo{}, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier does not tell what a pointer is", d.tier)
 	}
 	return d.pointer(op, ptr)
@@ -156,9 +156,9 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	return p, nil
 }
 
-// AdoptStream makes a stream of a queue of the device's context, which is retained until Close.
-func (d *device) AdoptStream(queue uintptr) (driver.Stream, error) {
-	const op, api = "adopt a stream", "clGetCommandQueueInfo"
+// ImportStream makes a stream of a queue of the device's context, which is retained until Close.
+func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
+	const op, api = "import a stream", "clGetCommandQueueInfo"
 	if queue == 0 {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "no queue")
 	}

@@ -1,0 +1,23 @@
+package host
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Import implements driver.Importer: any address that the process may read and write will do, on a discrete
+// device as well, where the host then cannot see the memory through it. It is not page-locked.
+func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
+	switch {
+	case handle == 0 || size == 0:
+		return nil, d.failure("import", driver.ErrInvalidArgument, "%d bytes at %#x", size, handle)
+	case size-1 > uint64(^uintptr(0)-handle):
+		return nil, d.failure("import", driver.ErrOutOfRange, "%d bytes at %#x are past the end of all memory", size, handle)
+	}
+	return &memory{dev: d, kind: kind, base: pointer(handle), size: size, visible: d.info.SharesHostMemory || kind != driver.KindDevice,
+		imported: true}, nil
+}
+
+// pointer is the address as a pointer. Once it is one, it keeps memory of the Go heap alive.
+func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
