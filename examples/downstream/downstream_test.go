@@ -104,9 +104,9 @@ func TestMovesNoMoreThanItMust(t *testing.T) {
 		stop := buffer.Observe(func(e buffer.Activity) {
 			switch {
 			case e.To == "host":
-			case e.Kind == buffer.EventAlloc:
+			case e.Kind == buffer.ActivityAlloc:
 				held[e.To] += int64(e.Hi - e.Lo)
-			case e.Kind == buffer.EventFree:
+			case e.Kind == buffer.ActivityFree:
 				held[e.To] -= int64(e.Hi - e.Lo)
 			}
 			if held[e.To] > 16<<10 {
