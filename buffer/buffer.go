@@ -135,7 +135,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 
 // TryAcquire makes the elements current on the stream's device, for the program's own work on that
 // stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
-// writes every element and reads none. What is needed is enqueued on the stream; Acquire does
+// writes every element and reads none. What is needed is enqueued on the stream; TryAcquire does
 // not wait. Elements that are in use in a way that excludes the access give a [ConflictError]. Where the bytes are still on their way from
 // another device, and the stream's cannot be held until they are there (it has no [hal.CapGate], or reads the host's memory during the
 // call that enqueues a copy), the error is of kind ErrNotReady; Acquire waits.
@@ -147,7 +147,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (Lease
 	return b.lease(x), err
 }
 
-// Acquire is Acquire, but waits for accesses that exclude it, until ctx ends.
+// Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
 func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
 	x, err := b.s.acquire(ctx, &request{op: "Acquire", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
 	return b.lease(x), err

@@ -245,7 +245,7 @@ func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (buffer
 	return b.TryAcquire(stream, mode)
 }
 
-// Acquire is Acquire, but waits for accesses that exclude it, until ctx ends.
+// Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
 func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
 	b, err := a.ready("Acquire", stream)
 	if err != nil {

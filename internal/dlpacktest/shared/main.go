@@ -77,7 +77,7 @@ func (t tensor[T]) view(how string) (object, error) {
 	case "reversed":
 		a, err = t.a.Slice(array.All().By(-1), array.All().By(-2))
 	default:
-		a, err = t.a.Slice(array.Span(1, 3), array.Span(0, 4).By(3))
+		a, err = t.a.Slice(array.Between(1, 3), array.Between(0, 4).By(3))
 	}
 	return tensor[T]{t.b, a}, err
 }
@@ -97,7 +97,7 @@ func (t tensor[T]) values(dst unsafe.Pointer) error {
 }
 
 func (t tensor[T]) add(n int) error {
-	return t.a.Update(ctx, func(g array.Grid[T]) error {
+	return t.a.Update(ctx, func(g array.Accessor[T]) error {
 		for _, p := range g.All() {
 			*p += number[T](n)
 		}
