@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// The result is that of one processor, and what moves is the parts once, each with its halo, and then the halos alone.
+func TestOnlyHalosMove(t *testing.T) {
+	for _, c := range []struct{ devices, n, steps int }{
+		{1, 10, 3}, {2, 2, 5}, {2, 1000, 20}, {3, 3, 4}, {5, 1003, 20},
+	} {
+		var out bytes.Buffer
+		require.NoError(t, onHost(t.Context(), &out, c.devices, c.n, c.steps), "%+v", c)
+		halos := 2 * (c.devices - 1)
+		assert.Equal(t, fmt.Sprintf("%d elements on %d devices: first step %d bytes, %d later steps %d bytes, the same as on one processor\n",
+			c.n, c.devices, 4*(c.n+halos), c.steps-1, 4*halos*(c.steps-1)), out.String())
+	}
+}
+
+func TestTooFewElementsAreRefused(t *testing.T) {
+	for _, c := range []struct{ devices, n, steps int }{{0, 10, 1}, {3, 2, 1}, {1, 10, 0}} {
+		assert.ErrorIs(t, onHost(t.Context(), &bytes.Buffer{}, c.devices, c.n, c.steps), hal.ErrInvalidArgument, "%+v", c)
+	}
+}
