@@ -24,13 +24,16 @@ func smooth(dst, src []float32, from int) []float32 {
 // launch stands in for the launch of a kernel, so that the program runs on devices that have none: it enqueues work that reads in
 // and writes out, and returns at once. The work is a Go function between two copies. A gate holds the stream shut
 // behind the first copy until the function has come to its end.
-func launch(s *hal.Stream, in, out hal.Region, from int) error {
+func launch(p part, in, out hal.Region, from int) error {
+	s := p.stream
 	src, dst := make([]float32, in.Len/4), make([]float32, out.Len/4)
 	if err := s.CopyOut(bytesOf(src), in); err != nil {
 		return err
 	}
 	gates := make(chan *hal.Gate, 1)
+	p.running.Add(1)
 	err := s.OnDone(func() {
+		defer p.running.Done()
 		smooth(dst, src, from)
 		if gate, ok := <-gates; ok {
 			if err := gate.Open(); err != nil {
@@ -39,6 +42,7 @@ func launch(s *hal.Stream, in, out hal.Region, from int) error {
 		}
 	})
 	if err != nil {
+		p.running.Done()
 		return err
 	}
 	gate, err := s.Gate()

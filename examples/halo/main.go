@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
@@ -49,8 +50,9 @@ func onHost(ctx context.Context, out io.Writer, devices, n, steps int) (err erro
 
 // part is what one device works on: the elements [lo, hi).
 type part struct {
-	stream *hal.Stream
-	lo, hi int
+	stream  *hal.Stream
+	running *sync.WaitGroup // the stand-ins for kernels
+	lo, hi  int
 }
 
 // run smooths n numbers on the devices, compares the result with that of one processor, and prints what was moved.
@@ -61,6 +63,7 @@ func run(ctx context.Context, out io.Writer, devs []*hal.Device, n, steps int) (
 	var parts []part
 	defer func() {
 		for _, p := range parts {
+			p.running.Wait()
 			err = errors.Join(err, p.stream.Close())
 		}
 	}()
@@ -69,7 +72,7 @@ func run(ctx context.Context, out io.Writer, devs []*hal.Device, n, steps int) (
 		if err != nil {
 			return err
 		}
-		parts = append(parts, part{s, n * i / len(devs), n * (i + 1) / len(devs)})
+		parts = append(parts, part{s, &sync.WaitGroup{}, n * i / len(devs), n * (i + 1) / len(devs)})
 	}
 	want := make([]float32, n)
 	for i := range want {
@@ -134,6 +137,6 @@ func step(ctx context.Context, p part, now, next *buffer.Buffer[float32]) error 
 	if err != nil {
 		return err
 	}
-	err = launch(p.stream, leases.At(0).Region(), leases.At(1).Region(), p.lo-lo)
+	err = launch(p, leases.At(0).Region(), leases.At(1).Region(), p.lo-lo)
 	return errors.Join(err, leases.Release())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,15 @@ func TestOnlyHalosMove(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("%d elements on %d devices: first step %d bytes, %d later steps %d bytes, the same as on one processor\n",
 			c.n, c.devices, 4*(c.n+halos), c.steps-1, 4*halos*(c.steps-1)), out.String())
 	}
+}
+
+// The page about halos shows what the program prints.
+func TestGuideShowsTheOutput(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, onHost(t.Context(), &out, 3, 3000, 100))
+	page, err := os.ReadFile("../../docs/guide/halos.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "    "+out.String())
 }
 
 func TestTooFewElementsAreRefused(t *testing.T) {
