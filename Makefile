@@ -6,7 +6,7 @@ TAGS := cuda opencl hip
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REPORT := $(GO) run ./internal/testreport
 
-# What go-gl/cl and gorgonia.org/cu need to compile against current headers (README, "Linked builds").
+# What go-gl/cl and gorgonia.org/cu need to compile against current headers (docs/guide/building.md, "Linked builds").
 HALYARD_CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
 LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A \
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))

@@ -32,6 +32,7 @@ type block struct {
 	line int // of its first line
 	lang string
 	text string
+	from string // the file that the line before it says it is from, if it does
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
@@ -42,7 +43,7 @@ func pages(t *testing.T) []string {
 	list, err := filepath.Glob("*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
-	return append(list, "../security.md")
+	return append(list, "../security.md", "../support.md", "../../RATIONALE.md")
 }
 
 func read(t *testing.T, page string) string {
@@ -63,6 +64,9 @@ func prose(t *testing.T, page string) string {
 	return p.String()
 }
 
+// source is how a page says that what follows is part of a file: a link to it and a colon, at the end of a line.
+var source = regexp.MustCompile(`\]\(([^)]+\.(?:go|py))\):\n$`)
+
 // blocks returns the fenced pieces in one of the languages.
 func blocks(t *testing.T, langs ...string) (found []block) {
 	t.Helper()
@@ -75,7 +79,11 @@ func blocks(t *testing.T, langs ...string) (found []block) {
 			case !ok:
 			case open < 0:
 				open = i
-				found = append(found, block{page: page, line: i + 2, lang: fence})
+				b := block{page: page, line: i + 2, lang: fence}
+				if m := source.FindStringSubmatch(strings.Join(lines[max(0, i-2):i], "\n")); m != nil {
+					b.from = filepath.Join(filepath.Dir(page), m[1])
+				}
+				found = append(found, b)
 			default:
 				found[len(found)-1].text = strings.Join(lines[open+1:i], "\n") + "\n"
 				open = -1
@@ -107,7 +115,7 @@ var kernel any
 
 // imported are the packages that code in the pages may use, by the name that it uses.
 var imported = map[string]string{
-	"array": "buffer/array", "buffer": "buffer", "coherence": "coherence", "conformance": "conformance", "encode": "buffer/encode",
+	"array": "buffer/array", "buffer": "buffer", "coherence": "coherence", "conformance": "conformance", "dlpack": "buffer/dlpack", "encode": "buffer/encode",
 	"hal": "hal", "driver": "hal/driver", "host": "backends/host", "npy": "buffer/encode/npy", "pool": "hal/pool", "trace": "buffer/trace",
 	"bytes": "", "context": "", "errors": "", "fmt": "", "io": "", "log": "", "math": "", "os": "", "strings": "", "testing": "", "time": "",
 	"unsafe": "", "cl": "github.com/go-gl/cl/v1.2/cl", "cu": "gorgonia.org/cu",
@@ -245,15 +253,32 @@ func (l *loader) check(b block) error {
 }
 
 // Every piece of Go in the pages compiles. Code for other packages' bindings, which need a vendor's headers, is
-// type-checked against those packages' source.
+// type-checked against those packages' source. What comes from a file is compiled there.
 func TestGoCompiles(t *testing.T) {
 	l := loaded(t)
 	count := 0
 	for _, b := range blocks(t, "go") {
+		if b.from != "" {
+			continue
+		}
 		count++
 		assert.NoError(t, l.check(b), "%v", b)
 	}
 	assert.Greater(t, count, 10, "the pages have code")
+}
+
+// What the pages show of a file is in it, word for word, and on lines of its own.
+func TestExcerptsAreCurrent(t *testing.T) {
+	count := 0
+	for _, b := range blocks(t, "go", "python") {
+		if b.from == "" {
+			continue
+		}
+		count++
+		assert.NotEmpty(t, strings.TrimSpace(b.text), "%v", b)
+		assert.True(t, strings.Contains("\n"+read(t, b.from), "\n"+b.text), "%v is not what %s says", b, b.from)
+	}
+	assert.Greater(t, count, 5, "the pages show examples")
 }
 
 // The test itself: code that does not compile is found, in both ways of looking.
@@ -291,11 +316,11 @@ var (
 
 // Environment variables and checks of the suite that the pages speak of exist.
 func TestNamesExist(t *testing.T) {
-	readme := read(t, "../../README.md")
+	environment := read(t, "environment.md")
 	suite := read(t, "writing-a-backend.md")
 	for _, page := range pages(t) {
 		for _, v := range variable.FindAllString(read(t, page), -1) {
-			assert.Contains(t, readme, "`"+v+"`", "%s speaks of it", page)
+			assert.Contains(t, environment, "| `"+v+"` |", "%s speaks of it", page)
 		}
 	}
 	names := map[string]bool{}

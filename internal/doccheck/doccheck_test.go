@@ -1,4 +1,4 @@
-// Package doccheck checks what the documents say about the code. Its tests read README.md and docs: links lead to files that
+// Package doccheck checks what the documents say about the code. Its tests read the pages of the top folder and docs: links lead to files that
 // exist, and the table of features names code and tests that are where it says.
 package doccheck
 
@@ -325,7 +325,9 @@ func TestLinks(t *testing.T) {
 		pages++
 		assert.Empty(t, m.links(page, string(text)))
 	}
-	read("README.md")
+	for _, page := range []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "scripts/README.md"} {
+		read(page)
+	}
 	require.NoError(t, fs.WalkDir(m, "docs", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && path.Ext(name) == ".md" {
 			read(name)
@@ -381,7 +383,7 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"[a](coverage.md) [b](../hal) [c](https://example.org/none) [d](#memory) [e](../README.md#environment-variables)": "",
+		"[a](coverage.md) [b](../hal) [c](https://example.org/none) [d](#memory) [e](../README.md#two-commands)": "",
 		"```\n[a](none.md)\n```\n":        "",
 		"[a](none.md)":                    "none.md leads nowhere",
 		"```\ncode\n```\n[a](../none.go)": "../none.go leads nowhere",
