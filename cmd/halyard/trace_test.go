@@ -233,13 +233,12 @@ func TestTraceOfAProgramThatWritesNone(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 }
 
-// The picture in the README is one that the command draws, and the README says how.
-func TestReadmeShowsATimeline(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// The picture in the guide is one that the command draws, and the guide says how.
+func TestGuideShowsATimeline(t *testing.T) {
+	page, err := os.ReadFile("../../docs/guide/command.md")
 	require.NoError(t, err)
-	assert.Contains(t, string(readme), "](docs/timeline.svg)")
-	assert.Contains(t, string(readme), "halyard trace sweep --device host:1 --svg docs/timeline.svg")
-	assert.Contains(t, string(readme), "| `"+trace.EnvTrace+"` |")
+	assert.Contains(t, string(page), "](../timeline.svg)")
+	assert.Contains(t, string(page), "halyard trace sweep --device host:1 --svg docs/timeline.svg")
 	picture, err := os.ReadFile("../../docs/timeline.svg")
 	require.NoError(t, err)
 	for _, says := range []string{"halyard trace sweep", "host:1 (simulated)", "copied 18 MiB, avoided 3 MiB, 9 evictions", "prefers-color-scheme:dark"} {
