@@ -83,7 +83,7 @@ func TestEveryFieldOfTheHarnessIsExplained(t *testing.T) {
 			continue
 		}
 		count++
-		require.Contains(t, page, "\n| `"+f.Name+"` |")
+		require.True(t, strings.Contains(page, "\n| `"+f.Name+"` |"), "no row for %s", f.Name)
 	}
 	require.Equal(t, 8, count, "fields that are functions, or a backend")
 }
