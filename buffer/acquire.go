@@ -248,7 +248,7 @@ func (s *storage) standBehind(ctx context.Context, x, other *access) error {
 	s.accesses.end(w)
 	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
 	if err != nil {
-		return interrupted(x.op, ctx, nil)
+		return interrupted(x.op, ctx, s.conflictWith(x, other)) // which w still waited for
 	}
 	return nil
 }

@@ -13,13 +13,25 @@ import (
 // ErrFrozen is the kind of error that a write to a frozen buffer gives.
 var ErrFrozen = errors.New("the buffer is frozen")
 
+// interrupted is the error of a wait that ended because ctx did. holder says what it waited for, nil if nobody knows.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
-	e := &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: context.Cause(ctx)}
-	if holder != nil {
-		e.Err = errors.Join(context.Cause(ctx), holder)
+	if holder == nil {
+		return hal.Interrupted(op, ctx)
 	}
-	return e
+	return gaveUp(op, ctx, holder.parties(), holder)
 }
+
+// gaveUp is the error of a wait that ended because ctx did. detail is the text of reason without its operation, so that one line says
+// everything once.
+func gaveUp(op string, ctx context.Context, detail string, reason error) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Detail: detail, Err: &endedWait{context.Cause(ctx), reason}}
+}
+
+// endedWait is the cause of an error that has the text of reason already. errors.Is and errors.As find both.
+type endedWait struct{ cause, reason error }
+
+func (e *endedWait) Error() string   { return e.cause.Error() }
+func (e *endedWait) Unwrap() []error { return []error{e.cause, e.reason} }
 
 // Access is one of the two accesses of a conflict.
 type Access struct {
@@ -50,7 +62,11 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s: %v excluded by %v", e.Op, e.Requested, e.Holder)
+	return e.Op + ": " + e.parties()
+}
+
+func (e *ConflictError) parties() string {
+	return fmt.Sprintf("%v excluded by %v", e.Requested, e.Holder)
 }
 
 // Is reports whether target is coherence.ErrConflict or hal.ErrBusy.

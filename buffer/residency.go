@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"runtime/trace"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -490,7 +491,8 @@ func (p *pressure) exhausted(res *residency, op string, size uint64) error {
 
 // interrupted is the error of a wait for room that was given up. It says what holds the memory.
 func (p *pressure) interrupted(ctx context.Context, res *residency, op string, size uint64) error {
-	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: errors.Join(context.Cause(ctx), p.exhausted(res, op, size))}
+	full := p.exhausted(res, op, size)
+	return gaveUp(op, ctx, strings.TrimPrefix(full.Error(), op+": "), full)
 }
 
 // makeRoom evicts one replica, and reports the bytes that are free now and those that had to be copied. It is
