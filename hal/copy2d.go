@@ -36,7 +36,7 @@ func span(pitch, width, rows uint64) (n uint64, ok bool) {
 // nothing if its beginning lies within the memory.
 func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	const op = "copy rows"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Pitched, width, rows ui
 }
 
 func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows uint64, in bool) error {
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}

@@ -110,22 +110,56 @@ func (s *deviceState) join() *Device {
 	return d
 }
 
+// state is what d is a handle on, nil for a nil or zero Device.
+func (d *Device) state() *deviceState {
+	if d == nil {
+		return nil
+	}
+	return d.s
+}
+
+// noDevice is the error of a call on a nil or zero Device.
+func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero device") }
+
 // Common is the handle that belongs to the device itself. What is made through it keeps the last handle from closing, and no
 // other: it is for libraries whose objects on a device outlive the part of a program that
 // opened the device first. It is closed with the last handle, and not by Close.
-func (d *Device) Common() *Device { return d.s.common }
+func (d *Device) Common() *Device {
+	if s := d.state(); s != nil {
+		return s.common
+	}
+	return nil
+}
 
 // Info describes the device.
-func (d *Device) Info() Info { return d.s.info }
+func (d *Device) Info() Info {
+	if s := d.state(); s != nil {
+		return s.info
+	}
+	return Info{}
+}
 
-// Name is the name that opens the device again: "host:0".
-func (d *Device) Name() string { return d.s.info.Name() }
+// Name is the name that opens the device again: "host:0". It is "" for a nil or zero Device.
+func (d *Device) Name() string {
+	if s := d.state(); s != nil {
+		return s.info.Name()
+	}
+	return ""
+}
 
 // Caps are the device's capabilities.
-func (d *Device) Caps() Caps { return d.s.info.Caps }
+func (d *Device) Caps() Caps {
+	if s := d.state(); s != nil {
+		return s.info.Caps
+	}
+	return 0
+}
 
 // SharesHostMemory reports whether the device works on host memory in place.
-func (d *Device) SharesHostMemory() bool { return d.s.info.SharesHostMemory }
+func (d *Device) SharesHostMemory() bool {
+	s := d.state()
+	return s != nil && s.info.SharesHostMemory
+}
 
 // MemInfo returns the free and total memory of the device in bytes. It is of kind
 // ErrUnsupported where the platform cannot tell. Other processes change the
@@ -153,7 +187,10 @@ type Usage struct {
 
 // Usage returns what is allocated on the device, by whatever handle.
 func (d *Device) Usage() Usage {
-	s := d.s
+	s := d.state()
+	if s == nil {
+		return Usage{}
+	}
 	s.mu.Lock()
 	u := Usage{Held: s.held, Peak: s.peak, Allocations: s.total}
 	s.mu.Unlock()
@@ -163,7 +200,8 @@ func (d *Device) Usage() Usage {
 
 // CanAccessPeer reports whether a stream of d can copy to and from memory of other directly.
 func (d *Device) CanAccessPeer(other *Device) bool {
-	return d == other || other != nil && d.s.links(other.s, driver.PeerCopy)
+	s, o := d.state(), other.state()
+	return s != nil && o != nil && s.links(o, driver.PeerCopy)
 }
 
 // Alloc returns size bytes of the given kind, aligned to align bytes (a power of two;
@@ -172,7 +210,7 @@ func (d *Device) CanAccessPeer(other *Device) bool {
 // tried once more; the error then is of kind ErrOutOfMemory and carries a Shortage.
 func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	const op = "alloc"
-	s := d.s
+	s := d.state()
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
@@ -279,6 +317,9 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 //
 // The handle of [Device.Common] is not closed so, but with ErrInvalidArgument refused.
 func (d *Device) Close() error {
+	if d.state() == nil {
+		return noDevice("close")
+	}
 	if d == d.s.common {
 		return d.s.failure("close", ErrInvalidArgument, "the device's own handle is closed with the last other one")
 	}
@@ -378,6 +419,9 @@ func (s *deviceState) listChildren(h *holder, last bool) string {
 
 // begin begins a call on the device through the handle; s.end ends it.
 func (d *Device) begin(op string) error {
+	if d.state() == nil {
+		return noDevice(op)
+	}
 	if d.h.closed.Load() {
 		return d.s.closedError(op)
 	}
@@ -523,6 +567,9 @@ func isKind(err, kind error) bool {
 // for copies to the device and one for copies from it. Anyone may use them; what is enqueued
 // there runs in order with what others enqueue.
 func (d *Device) CopyStream(out bool) (*Stream, error) {
+	if d.state() == nil {
+		return nil, noDevice("copy stream")
+	}
 	i := 0
 	if out {
 		i = 1
@@ -563,12 +610,18 @@ func (s *deviceState) ownStream() (*Stream, error) {
 }
 
 // Same reports whether both are handles on one device.
-func (d *Device) Same(other *Device) bool { return other != nil && d.s == other.s }
+func (d *Device) Same(other *Device) bool {
+	s := d.state()
+	return s != nil && s == other.state()
+}
 
 // Value returns what was stored with the device, by whatever handle, under key, and stores what init returns if that is
 // nothing yet. Libraries above keep what they know of a device there, so that it goes when the device
-// does; key is of a type of their own, as for context.Context.
+// does; key is of a type of their own, as for context.Context. Nothing is stored with a nil or zero Device.
 func (d *Device) Value(key any, init func() any) any {
+	if d.state() == nil {
+		return init()
+	}
 	if v, ok := d.s.values.Load(key); ok {
 		return v
 	}

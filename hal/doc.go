@@ -40,7 +40,8 @@
 //
 // Arguments are checked in this package alone, in one order: closed handles, wrong
 // device, alignment, range, overlap. A call of length zero that passes every check does
-// nothing. A call that fails has no effect. All sizes and offsets are in bytes.
+// nothing. A call that fails has no effect. All sizes and offsets are in bytes. A nil handle, or a zero one that no call
+// returned, is of kind ErrInvalidArgument; what describes such a handle without an error, such as Memory.Size, is zero.
 //
 // # Rows
 //

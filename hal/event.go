@@ -54,12 +54,20 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 }
 
 // Device is the device that the event belongs to.
-func (e *Event) Device() *Device { return e.dev }
+func (e *Event) Device() *Device {
+	if e == nil {
+		return nil
+	}
+	return e.dev
+}
+
+// noEvent is the error of a call on, or with, a nil or zero Event.
+func noEvent(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero event") }
 
 // lock locks an event that is open.
 func (e *Event) lock(op string) error {
-	if e == nil {
-		return Errorf(op, ErrInvalidArgument, "nil event")
+	if e == nil || e.s == nil {
+		return noEvent(op)
 	}
 	e.s.mu.Lock()
 	if e.s.closed {
@@ -88,7 +96,7 @@ func (e *Event) recorded(op string) (*Mark, error) {
 // waiting for what the event stood for then.
 func (s *Stream) Record(e *Event) error {
 	const op = "record"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -123,7 +131,7 @@ func (s *Stream) WaitEvent(e *Event) error {
 	case err != nil:
 		return err
 	case m == nil:
-		if err := s.s.begin(op); err != nil {
+		if err := s.state().begin(op); err != nil {
 			return err
 		}
 		s.s.end()
@@ -201,6 +209,9 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 
 // Close closes the event. Waits that were enqueued keep their meaning.
 func (e *Event) Close() error {
+	if e == nil || e.s == nil {
+		return noEvent("close")
+	}
 	e.cleanup.Stop()
 	e.s.close()
 	return nil

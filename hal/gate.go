@@ -37,6 +37,9 @@ func (s *gateState) describe() string { return "gate that is shut" }
 
 // Open lets the stream go on. It does not wait, and may be called more than once.
 func (g *Gate) Open() error {
+	if g == nil || g.s == nil {
+		return Errorf("open a gate", ErrInvalidArgument, "nil or zero gate")
+	}
 	g.cleanup.Stop()
 	return g.s.open()
 }

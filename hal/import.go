@@ -45,7 +45,7 @@ type ExternalMemory struct {
 // ErrUnsupported. After an error Release is not called.
 func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	const op = "import"
-	s := d.s
+	s := d.state()
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 // a device without CapImportStream of kind ErrUnsupported.
 func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "import a stream"
-	s := d.s
+	s := d.state()
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 // is of kind ErrInvalidArgument; a device without CapPointerInfo is of kind ErrUnsupported.
 func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 	const op = "query a pointer"
-	s := d.s
+	s := d.state()
 	if err := d.begin(op); err != nil {
 		return PointerInfo{}, err
 	}

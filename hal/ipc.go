@@ -174,7 +174,10 @@ func (t *IPCHandle) UnmarshalText(text []byte) error {
 // HIP what an importer sees after that is undefined, and nobody warns.
 func (m *Memory) IPCHandle() (IPCHandle, error) {
 	const op = "ipc handle"
-	s := m.s
+	s := m.state()
+	if s == nil {
+		return IPCHandle{}, noMemory(op)
+	}
 	if !s.enter() {
 		return IPCHandle{}, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
@@ -206,7 +209,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 // the end of the exporter's allocation is of kind ErrOutOfRange; a device without CapIPC is of kind ErrUnsupported.
 func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	const op = "open ipc handle"
-	s := d.s
+	s := d.state()
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ type Mark struct {
 
 // Mark records the work that the stream has been given so far.
 func (s *Stream) Mark() (*Mark, error) {
-	if err := s.s.begin("mark"); err != nil {
+	if err := s.state().begin("mark"); err != nil {
 		return nil, err
 	}
 	m, err := s.s.mark(false)
@@ -76,7 +76,7 @@ func (s *streamState) record(m *Mark) error {
 // has: only if the caller's is the one reference, and nothing waits for the mark behind the caller's back. It saves
 // a Release and a Mark. Nobody else may use the mark meanwhile.
 func (s *Stream) MarkAgain(m *Mark) bool {
-	if m.timing || m.users.Load() != 1 || m.dev != s.s.dev || s.s.begin("mark") != nil {
+	if m == nil || s.state() == nil || m.timing || m.users.Load() != 1 || m.dev != s.s.dev || s.s.begin("mark") != nil {
 		return false
 	}
 	err := s.s.record(m)
@@ -85,7 +85,7 @@ func (s *Stream) MarkAgain(m *Mark) bool {
 }
 
 // On reports whether the mark lies on s, so that work of s needs no wait for it.
-func (m *Mark) On(s *Stream) bool { return m.stream == s.s }
+func (m *Mark) On(s *Stream) bool { return m.stream == s.state() }
 
 // Retain adds a reference.
 func (m *Mark) Retain() { m.users.Add(1) }
@@ -211,7 +211,10 @@ func (m *Mark) OnDone(fn func(error)) {
 
 // CanDefer reports whether s.WaitMark(m) returns without waiting on the host for the marked work.
 func (s *Stream) CanDefer(m *Mark) bool {
-	st := s.s
+	st := s.state()
+	if m == nil || st == nil {
+		return false
+	}
 	return m.stream == st || m.known() || st.gates() || st.dev.links(m.dev, driver.PeerWait)
 }
 
@@ -221,11 +224,14 @@ func (s *Stream) CanDefer(m *Mark) bool {
 // ends is for others to ask.
 func (s *Stream) WaitMark(m *Mark) error {
 	const op = "wait"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
 	defer st.end()
+	if m == nil {
+		return st.dev.failure(op, ErrInvalidArgument, "nil mark")
+	}
 	if m.stream == st || m.known() && m.err == nil {
 		return nil
 	}

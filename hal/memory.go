@@ -125,6 +125,17 @@ func (m *Memory) unwatch() {
 	}
 }
 
+// state is what m is a handle on, nil for a nil or zero Memory.
+func (m *Memory) state() *memoryState {
+	if m == nil {
+		return nil
+	}
+	return m.s
+}
+
+// noMemory is the error of a call on, or with, a nil or zero Memory.
+func noMemory(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero memory") }
+
 func (s *memoryState) describe() string {
 	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
 	switch s.origin {
@@ -137,19 +148,34 @@ func (s *memoryState) describe() string {
 }
 
 // Device is the device that the memory belongs to.
-func (m *Memory) Device() *Device { return m.dev }
+func (m *Memory) Device() *Device {
+	if m == nil {
+		return nil
+	}
+	return m.dev
+}
 
 // Kind is the kind of memory.
-func (m *Memory) Kind() Kind { return m.s.kind }
+func (m *Memory) Kind() Kind {
+	if s := m.state(); s != nil {
+		return s.kind
+	}
+	return 0
+}
 
 // Size is the size in bytes.
-func (m *Memory) Size() uint64 { return m.s.size }
+func (m *Memory) Size() uint64 {
+	if s := m.state(); s != nil {
+		return s.size
+	}
+	return 0
+}
 
 // Handle is what a kernel launch of the vendor takes: an address if the device has
 // CapAddress, otherwise a cl_mem. It is 0 once the memory is closed, and must not be
 // used after Close.
 func (m *Memory) Handle() uintptr {
-	if m.s.closed() {
+	if m.state() == nil || m.s.closed() {
 		return 0
 	}
 	return m.s.drv.Handle()
@@ -158,7 +184,7 @@ func (m *Memory) Handle() uintptr {
 // HostPointer is where the host finds the memory, or nil if it cannot touch it, the
 // memory is closed, or must be mapped first ([Stream.Map]).
 func (m *Memory) HostPointer() unsafe.Pointer {
-	if m.s.closed() || m.s.needs && !m.s.mapped.Load() {
+	if m.state() == nil || m.s.closed() || m.s.needs && !m.s.mapped.Load() {
 		return nil
 	}
 	return m.s.drv.HostPointer()
@@ -166,14 +192,20 @@ func (m *Memory) HostPointer() unsafe.Pointer {
 
 // NeedsMap reports whether the host may touch the memory only between [Stream.Map] and
 // [Stream.Unmap].
-func (m *Memory) NeedsMap() bool { return m.s.needs }
+func (m *Memory) NeedsMap() bool {
+	s := m.state()
+	return s != nil && s.needs
+}
 
 // Bytes is the memory as the host sees it. The slice must not be used after Close, nor after Unmap, and
 // says nothing about work under way: synchronise first. Memory that the host cannot
 // touch is of kind ErrUnsupported, memory that is not mapped of kind ErrNotReady.
 func (m *Memory) Bytes() ([]byte, error) {
 	const op = "host view"
-	s := m.s
+	s := m.state()
+	if s == nil {
+		return nil, noMemory(op)
+	}
 	if !s.enter() {
 		return nil, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
@@ -194,6 +226,9 @@ func (m *Memory) Bytes() ([]byte, error) {
 // named by its own bytes, it knows nothing: wait for such copies first. What the driver itself waits for is another matter: CUDA's and
 // HIP's calls may wait for other work of the device, and are not made while the program holds a [Gate] shut.
 func (m *Memory) Close() error {
+	if m.state() == nil {
+		return noMemory("close")
+	}
 	first, finish := m.s.handle.close()
 	if !first {
 		return nil
@@ -204,6 +239,9 @@ func (m *Memory) Close() error {
 // CloseThen is Close, and calls given when the memory has been given back: before it returns if nothing is under way, else on a
 // goroutine of its own, for which the device waits when it is closed. It does not if the memory was closed before.
 func (m *Memory) CloseThen(given func()) error {
+	if m.state() == nil {
+		return noMemory("close")
+	}
 	if !m.s.enter() {
 		return nil
 	}
@@ -236,6 +274,8 @@ func (m *Memory) close(finish bool) error {
 func (m *Memory) KeepUntil(mark *Mark) error {
 	const op = "keep"
 	switch {
+	case m.state() == nil:
+		return noMemory(op)
 	case mark == nil:
 		return m.s.dev.failure(op, ErrInvalidArgument, "nil mark")
 	case !m.s.enter():

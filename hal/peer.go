@@ -33,8 +33,13 @@ const (
 // After an error of a driver dst has unspecified contents.
 func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
 	const op = "copy across"
-	if dst.Mem == nil || src.Mem == nil || dstStream == nil || srcStream == nil {
-		return Errorf(op, ErrInvalidArgument, "nil memory or stream")
+	switch {
+	case dstStream.state() == nil || srcStream.state() == nil:
+		return noStream(op)
+	case dst.Mem == nil || src.Mem == nil:
+		return Errorf(op, ErrInvalidArgument, "%s", withoutMemory)
+	case dst.Mem.s == nil || src.Mem.s == nil:
+		return noMemory(op)
 	}
 	d, s := dstStream.s, srcStream.s
 	if dst.Mem.s.dev != d.dev {

@@ -13,11 +13,17 @@ type Region struct {
 func (m *Memory) Region(off, n uint64) Region { return Region{Mem: m, Off: off, Len: n} }
 
 // All is the whole memory.
-func (m *Memory) All() Region { return Region{Mem: m, Len: m.s.size} }
+func (m *Memory) All() Region { return Region{Mem: m, Len: m.Size()} }
+
+// withoutMemory says what is wrong with a region that names no memory.
+const withoutMemory = "no memory: a zero Region, which is also what a lease has once it was released"
 
 // Sub is n bytes of r from off on, counted from the start of r. It is of kind
-// ErrOutOfRange if r does not have them.
+// ErrOutOfRange if r does not have them, and of kind ErrInvalidArgument if r is the zero Region.
 func (r Region) Sub(off, n uint64) (Region, error) {
+	if r.Mem == nil {
+		return Region{}, Errorf("region", ErrInvalidArgument, "%s", withoutMemory)
+	}
 	if off > r.Len || n > r.Len-off {
 		return Region{}, Errorf("region", ErrOutOfRange, "[%d, %d+%d) of a region of %d bytes", off, off, n, r.Len)
 	}

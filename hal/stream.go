@@ -55,12 +55,28 @@ func (st *streamState) describe() string {
 }
 
 // Device is the device that the stream belongs to.
-func (s *Stream) Device() *Device { return s.dev }
+func (s *Stream) Device() *Device {
+	if s == nil {
+		return nil
+	}
+	return s.dev
+}
+
+// state is what s is a handle on, nil for a nil or zero Stream.
+func (s *Stream) state() *streamState {
+	if s == nil {
+		return nil
+	}
+	return s.s
+}
+
+// noStream is the error of a call on, or with, a nil or zero Stream.
+func noStream(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero stream") }
 
 // Handle is the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
 // a cl_command_queue; 0 on the host, and once the stream is closed.
 func (s *Stream) Handle() uintptr {
-	if s.s.closed() {
+	if s.state() == nil || s.s.closed() {
 		return 0
 	}
 	return s.s.drv.Handle()
@@ -71,7 +87,7 @@ func (s *Stream) Handle() uintptr {
 // ([Device.CanAccessPeer]); [CopyPeer] copies across everything else.
 func (s *Stream) Copy(dst, src Region) error {
 	const op = "copy"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -114,7 +130,7 @@ func (st *streamState) copy(op string, dst, src Region) error {
 // the stream has passed the copy, but need not be kept reachable by the caller.
 func (s *Stream) CopyIn(dst Region, src []byte) error {
 	const op = "copy in"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -127,7 +143,7 @@ func (s *Stream) CopyIn(dst Region, src []byte) error {
 // until the stream has passed the copy, but need not be kept reachable by the caller.
 func (s *Stream) CopyOut(dst []byte, src Region) error {
 	const op = "copy out"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -169,7 +185,7 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 // pattern's width of 1, 2, 4 or 8 bytes.
 func (s *Stream) Fill(dst Region, p Pattern) error {
 	const op = "fill"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -212,7 +228,7 @@ func (s *Stream) Unmap(m *Memory) error {
 }
 
 func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, mapped bool) error {
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -250,11 +266,11 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 // the memory is kept for what is still under way all the same.
 func (s *Stream) RecordUse(m *Memory) error {
 	const op = "use"
-	if m != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
+	if m.state() != nil && s.state() != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
 		return nil // it is known
 	}
-	if err := s.s.begin(op); err != nil {
-		if s.s.closed() && !s.s.gone.Load() && m != nil && m.s.enter() {
+	if err := s.state().begin(op); err != nil {
+		if s.state() != nil && s.s.closed() && !s.s.gone.Load() && m.state() != nil && m.s.enter() {
 			m.s.note(s.s)
 			m.s.leave()
 		}
@@ -271,7 +287,7 @@ func (s *Stream) RecordUse(m *Memory) error {
 
 // Done reports whether all work enqueued so far has finished, and an error found in it.
 func (s *Stream) Done() (bool, error) {
-	if err := s.s.begin("query"); err != nil {
+	if err := s.state().begin("query"); err != nil {
 		return false, err
 	}
 	done, err := s.s.query()
@@ -293,7 +309,7 @@ func (st *streamState) query() (bool, error) {
 // context's, and the stream goes on.
 func (s *Stream) Sync(ctx context.Context) error {
 	const op = "sync"
-	if err := s.s.begin(op); err != nil {
+	if err := s.state().begin(op); err != nil {
 		return err
 	}
 	err := s.s.sync(ctx, op)
@@ -338,6 +354,9 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 // Err tells why the stream takes no work: an error of kind ErrClosed or ErrDeviceLost, or nil.
 func (s *Stream) Err() error {
 	const op = "use a stream"
+	if s.state() == nil {
+		return noStream(op)
+	}
 	if s.s.closed() {
 		return s.s.dev.failure(op, ErrClosed, "the stream is closed")
 	}
@@ -351,8 +370,8 @@ func (s *Stream) Err() error {
 // belong to any device, and may be closed with work still under way, which then is what s waits for.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "follow"
-	if t == nil {
-		return Errorf(op, ErrInvalidArgument, "nil stream")
+	if s.state() == nil || t.state() == nil {
+		return noStream(op)
 	}
 	if s.s == t.s {
 		return s.Err()
@@ -363,7 +382,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 	} else if !isKind(err, ErrClosed) {
 		return err
 	}
-	if err := s.s.begin(op); err != nil {
+	if err := s.state().begin(op); err != nil {
 		return err
 	}
 	defer s.s.end()
@@ -416,7 +435,7 @@ func (s *Stream) Drain(ctx context.Context) error {
 // opened. It needs CapGate. Where the driver's frees wait for its devices (CUDA, HIP), it first lets those
 // end that are under way.
 func (s *Stream) Gate() (*Gate, error) {
-	if err := s.s.begin("gate"); err != nil {
+	if err := s.state().begin("gate"); err != nil {
 		return nil, err
 	}
 	defer s.s.end()
@@ -461,7 +480,7 @@ func (st *streamState) rawGate() (driver.Gate, error) {
 // CapHostCallback.
 func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
-	if err := s.s.begin(op); err != nil {
+	if err := s.state().begin(op); err != nil {
 		return err
 	}
 	defer s.s.end()
@@ -479,7 +498,7 @@ func (s *Stream) OnDone(fn func()) error {
 // changes no contents, and needs CapPrefetch and memory of KindShared.
 func (s *Stream) Prefetch(r Region, toHost bool) error {
 	const op = "prefetch"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
 	}
@@ -508,7 +527,7 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 // like any other.
 func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	const op = "stream-ordered alloc"
-	st := s.s
+	st := s.state()
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
@@ -545,6 +564,9 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 // Close closes the stream. Work under way goes on, and the vendor's stream is given back
 // when it has finished.
 func (s *Stream) Close() error {
+	if s.state() == nil {
+		return noStream("close")
+	}
 	first, finish := s.s.handle.close()
 	if !first {
 		return nil
@@ -558,7 +580,11 @@ func (s *Stream) Close() error {
 	return nil
 }
 
+// begin begins a call on a stream, or says why there is none; st is nil for a nil or zero Stream.
 func (st *streamState) begin(op string) error {
+	if st == nil {
+		return noStream(op)
+	}
 	if !st.enter() {
 		return st.dev.failure(op, ErrClosed, "the stream is closed")
 	}
@@ -655,8 +681,11 @@ func (st *streamState) workSoFar() func() bool {
 
 // use enters a memory that is to be used on the stream.
 func (st *streamState) use(op string, m *Memory) error {
-	if m == nil {
-		return st.dev.failure(op, ErrInvalidArgument, "nil memory")
+	switch {
+	case m == nil:
+		return st.dev.failure(op, ErrInvalidArgument, "%s", withoutMemory)
+	case m.s == nil:
+		return noMemory(op)
 	}
 	if !m.s.enter() {
 		return m.s.dev.failure(op, ErrClosed, "the memory is closed")

@@ -1,0 +1,58 @@
+package hal_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/zerotest"
+)
+
+// Handles that no call made are refused, by every method there is.
+func TestNilAndZeroHandles(t *testing.T) {
+	zerotest.Receivers[hal.Device](t)
+	zerotest.Receivers[hal.Memory](t)
+	zerotest.Receivers[hal.Stream](t)
+	zerotest.Receivers[hal.Event](t)
+	zerotest.Receivers[hal.Gate](t)
+}
+
+// So are arguments.
+func TestNilAndZeroArguments(t *testing.T) {
+	d, err := hal.OpenWith(t.Context(), host.New(host.Options{Name: "zero", Discrete: 1}), 1)
+	require.NoError(t, err)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	e, err := d.NewEvent(hal.EventOptions{})
+	require.NoError(t, err)
+	m, err := d.Alloc(hal.KindDevice, 16, 0)
+	require.NoError(t, err)
+	zerotest.Arguments(t, func() *hal.Device { return d })
+	zerotest.Arguments(t, func() *hal.Stream { return s }, "WaitMark") // a zero Mark is of no work
+	zerotest.Arguments(t, func() *hal.Event { return e })
+	zerotest.Arguments(t, func() *hal.Memory { return m }, "KeepUntil")
+
+	require.False(t, d.CanAccessPeer(nil) || d.CanAccessPeer(new(hal.Device)) || d.Same(new(hal.Device)))
+	none := new(hal.Device)
+	require.False(t, none.Same(none) || none.CanAccessPeer(none) || none.CanAccessPeer(nil), "what is no device is not the same one")
+	good := m.All()
+	for _, bad := range []hal.Region{{}, {Mem: new(hal.Memory)}} {
+		require.ErrorIs(t, hal.CopyPeer(s, good, s, bad), hal.ErrInvalidArgument)
+		require.ErrorIs(t, hal.CopyPeer(s, bad, s, good), hal.ErrInvalidArgument)
+		require.ErrorIs(t, s.Copy(good, bad), hal.ErrInvalidArgument)
+	}
+	for _, bad := range []*hal.Stream{nil, {}} {
+		require.ErrorIs(t, hal.CopyPeer(s, good, bad, good), hal.ErrInvalidArgument)
+		require.ErrorIs(t, hal.CopyPeer(bad, good, s, good), hal.ErrInvalidArgument)
+	}
+	_, err = hal.Region{}.Sub(0, 0)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.ErrorContains(t, err, "released")
+	require.ErrorContains(t, s.Fill(hal.Region{}, hal.Zero), "a lease has once it was released")
+	require.NoError(t, s.Close())
+	require.NoError(t, e.Close())
+	require.NoError(t, m.Close())
+	require.NoError(t, d.Close())
+}
