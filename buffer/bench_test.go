@@ -219,7 +219,7 @@ func BenchmarkReplicaMemory(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if from != "pool alone" {
-					err = x.Cycle(s)
+					err = buffer.Cycle(x, s)
 				} else if block, aerr := p.Alloc(s, hal.KindDevice, size); aerr == nil {
 					err = block.Free(s)
 				} else {

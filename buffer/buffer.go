@@ -12,7 +12,8 @@ import (
 )
 
 // Buffer is a sequence of numbers that is coherent over the host and all devices that use it, or a
-// slice of one. It is closed by Close; its slices are not closed on their own.
+// slice of one. It is closed by Close; its slices are not closed on their own. New and From make one: every method of a nil or zero
+// Buffer that can fails with an error of kind ErrInvalidArgument.
 type Buffer[T Element] struct {
 	s      *storage
 	own    *owner
@@ -90,11 +91,26 @@ func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
 	return b, nil
 }
 
+// made reports whether b is neither nil nor the zero Buffer, which no call returned.
+func (b *Buffer[T]) made() bool { return b != nil && b.s != nil }
+
+func (b *Buffer[T]) check(op string) error {
+	if !b.made() {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero buffer")
+	}
+	return nil
+}
+
 // Len is the number of elements.
-func (b *Buffer[T]) Len() int { return int((b.hi - b.lo) / b.elementSize()) }
+func (b *Buffer[T]) Len() int { return int(b.Size() / b.elementSize()) }
 
 // Size is the number of bytes.
-func (b *Buffer[T]) Size() uint64 { return b.hi - b.lo }
+func (b *Buffer[T]) Size() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.hi - b.lo
+}
 
 // View runs fn on the elements, for reading. It waits for the work that they depend on, and for
 // accesses that write to them; other readers share. The slice must not be changed, nor kept
@@ -125,6 +141,9 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 	if fn == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
+	if err := b.check(op); err != nil {
+		return err
+	}
 	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, a}})
 	if err != nil {
 		return err
@@ -143,13 +162,21 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 // Accesses are served in the order in which they come: one that waits already, for elements that this one would write or that it
 // would write itself, excludes this one too.
 func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	x, err := b.s.acquire(context.Background(), &request{op: "Acquire", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}, try: true})
+	const op = "Acquire"
+	if err := b.check(op); err != nil {
+		return Lease{}, err
+	}
+	x, err := b.s.acquire(context.Background(), &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, mode}, try: true})
 	return b.lease(x), err
 }
 
 // Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
 func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
-	x, err := b.s.acquire(ctx, &request{op: "Acquire", own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
+	const op = "Acquire"
+	if err := b.check(op); err != nil {
+		return Lease{}, err
+	}
+	x, err := b.s.acquire(ctx, &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
 	return b.lease(x), err
 }
 
@@ -164,6 +191,9 @@ func (b *Buffer[T]) lease(x *access) Lease {
 // Slice is the elements [i, j) as a buffer of their own over the same storage; i < j. It takes no
 // memory, and is closed with the buffer that it is a part of.
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
+	if err := b.check("Slice"); err != nil {
+		return nil, err
+	}
 	n := b.Len()
 	if i < 0 || j > n || i >= j {
 		return nil, hal.Errorf("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
@@ -177,6 +207,9 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 // leases or host functions are under way it fails with a [ConflictError]. Closing again does nothing;
 // a slice cannot be closed, which gives an error of kind ErrInvalidArgument.
 func (b *Buffer[T]) Close() error {
+	if err := b.check("close"); err != nil {
+		return err
+	}
 	if b.slice {
 		return hal.Errorf("close", hal.ErrInvalidArgument, "a slice is closed with its buffer")
 	}

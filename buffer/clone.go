@@ -12,6 +12,9 @@ import (
 // host if they are current there, else within a device that has them and room for the copy, else on the host. It waits for accesses that
 // write to them and, for what is on the host, for work under way, until ctx ends.
 func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
+	if err := b.check("Clone"); err != nil {
+		return nil, err
+	}
 	c := newHandle[T](newStorage(b.elementSize(), b.hi-b.lo, nil))
 	c.s.allocator = b.s.allocator
 	if err := b.cloneInto(ctx, "Clone", c); err != nil {

@@ -21,6 +21,9 @@ import (
 // would read the bytes fails with the copy's error, once. An access of the device in the meantime finds the replica where it was.
 func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	const op = "Evict"
+	if err := b.check(op); err != nil {
+		return err
+	}
 	if b.slice {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "replicas are given back whole, not by the slice")
 	}

@@ -9,7 +9,11 @@ import (
 
 // Prefetch makes the elements current on the stream's device ahead of their use. It does not wait.
 func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
-	x, err := b.s.acquire(context.Background(), &request{op: "Prefetch", own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Read}, try: true})
+	const op = "Prefetch"
+	if err := b.check(op); err != nil {
+		return err
+	}
+	x, err := b.s.acquire(context.Background(), &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Read}, try: true})
 	if err == nil {
 		b.s.abandon(x)
 	}
@@ -26,8 +30,12 @@ func (s *storage) abandon(x *access) {
 
 // SyncTo makes the elements current on a device, or on the host for nil, and waits until they are.
 func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
+	const op = "SyncTo"
+	if err := b.check(op); err != nil {
+		return err
+	}
 	s := b.s
-	q := request{op: "SyncTo", own: b.own, part: part{b.lo, b.hi, coherence.Read}}
+	q := request{op: op, own: b.own, part: part{b.lo, b.hi, coherence.Read}}
 	if dev == nil {
 		x, err := s.enter(ctx, &q)
 		if err == nil {
@@ -76,6 +84,9 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 // kind ErrNotReady.
 func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	const op = "Memory"
+	if err := b.check(op); err != nil {
+		return hal.Region{}, err
+	}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,6 +113,9 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 // been current: writing to an old one is a conflict, of kind coherence.ErrConflict, and changes nothing.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"
+	if err := b.check(op); err != nil {
+		return err
+	}
 	s := b.s
 	if stream == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream; the host writes through Update")
@@ -159,6 +173,9 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 // Reset forgets the elements: they read as zeros from now on, at every place, and nothing is copied.
 func (b *Buffer[T]) Reset() error {
 	const op = "Reset"
+	if err := b.check(op); err != nil {
+		return err
+	}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,6 +195,9 @@ func (b *Buffer[T]) Reset() error {
 // often. It fails with a [ConflictError] while a write is under way.
 func (b *Buffer[T]) Freeze() error {
 	const op = "Freeze"
+	if err := b.check(op); err != nil {
+		return err
+	}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,6 +215,9 @@ func (b *Buffer[T]) Freeze() error {
 // Unfreeze takes one Freeze back. Without one it is an error of kind ErrInvalidArgument.
 func (b *Buffer[T]) Unfreeze() error {
 	const op = "Unfreeze"
+	if err := b.check(op); err != nil {
+		return err
+	}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 
 // Cycle makes the replica of the stream's device, which must be the only one that the buffer has ever had, and gives it
 // back as one that the stream was the last to use.
-func (b *Buffer[T]) Cycle(stream *hal.Stream) error {
+func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,11 @@ type HostLease struct {
 // none. It waits for accesses that exclude it, until ctx ends. As long as the lease is open it
 // excludes others as View or Update would, and the buffer does not close.
 func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Action) (HostLease, error) {
-	x, err := b.s.enter(ctx, &request{op: "AcquireHost", own: b.own, part: part{b.lo, b.hi, mode}})
+	const op = "AcquireHost"
+	if err := b.check(op); err != nil {
+		return HostLease{}, err
+	}
+	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, mode}})
 	if err != nil {
 		return HostLease{}, err
 	}

@@ -23,6 +23,9 @@ func (b *Buffer[T]) Set(ctx context.Context, i int, v T) error {
 }
 
 func (b *Buffer[T]) item(ctx context.Context, op string, mode coherence.Action, i int, fn func(*T)) error {
+	if err := b.check(op); err != nil {
+		return err
+	}
 	if n := b.Len(); i < 0 || i >= n {
 		return hal.Errorf(op, hal.ErrOutOfRange, "element %d of %d", i, n)
 	}
@@ -49,7 +52,11 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 
 // FillOn makes every element v on the stream's device, in stream order, under the rules of Acquire. It does not wait.
 func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
-	x, err := b.s.acquire(context.Background(), &request{op: "FillOn", own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Overwrite}, try: true})
+	const op = "FillOn"
+	if err := b.check(op); err != nil {
+		return err
+	}
+	x, err := b.s.acquire(context.Background(), &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Overwrite}, try: true})
 	if err != nil {
 		return err
 	}
@@ -95,9 +102,13 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 // share elements are of kind ErrOverlap.
 func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 	const op = "CopyFrom"
+	if err := b.check(op); err != nil {
+		return err
+	}
+	if err := src.check(op); err != nil {
+		return err
+	}
 	switch {
-	case src == nil:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
 	case b.Len() != src.Len():
 		return hal.Errorf(op, hal.ErrInvalidArgument, "%d elements from %d", b.Len(), src.Len())
 	case b.s == src.s && b.lo < src.hi && src.lo < b.hi:
@@ -138,8 +149,12 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 
 // CopyTo makes the elements of dst those of b: dst.CopyFrom(ctx, b).
 func (b *Buffer[T]) CopyTo(ctx context.Context, dst *Buffer[T]) error {
-	if dst == nil {
-		return hal.Errorf("CopyTo", hal.ErrInvalidArgument, "nil buffer")
+	const op = "CopyTo"
+	if err := b.check(op); err != nil {
+		return err
+	}
+	if err := dst.check(op); err != nil {
+		return err
 	}
 	return dst.CopyFrom(ctx, b)
 }

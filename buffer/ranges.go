@@ -54,6 +54,9 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 
 // request is for the ranges. Neighbours are merged.
 func (b *Buffer[T]) request(op string, mode coherence.Action, ranges []Range) (request, error) {
+	if err := b.check(op); err != nil {
+		return request{}, err
+	}
 	if len(ranges) == 0 {
 		return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "no ranges")
 	}

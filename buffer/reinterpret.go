@@ -14,8 +14,8 @@ import (
 // an element can, or adopted memory that is not aligned to it, is of kind ErrMisaligned.
 func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	const op = "Reinterpret"
-	if b == nil {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
+	if err := b.check(op); err != nil {
+		return nil, err
 	}
 	var zero U
 	elem, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
@@ -32,7 +32,7 @@ func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 
 // SameStorage reports whether both are the same buffer, or parts or views of it, whatever their ranges.
 func SameStorage[T, U Element](a *Buffer[T], b *Buffer[U]) bool {
-	return a != nil && b != nil && a.s == b.s
+	return a.made() && b != nil && a.s == b.s
 }
 
 // elementSize is the size of T in bytes.

@@ -31,6 +31,9 @@ type PlaceState struct {
 
 // State describes where the elements are current.
 func (b *Buffer[T]) State() State {
+	if !b.made() {
+		return State{}
+	}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,6 +52,9 @@ func (b *Buffer[T]) State() State {
 // Version is the number of writes to the whole buffer if all of the elements are current on the device, or
 // on the host for nil; -1 if they are not.
 func (b *Buffer[T]) Version(dev *hal.Device) int64 {
+	if !b.made() {
+		return -1
+	}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,6 +92,9 @@ type Stats struct {
 
 // Stats returns the counters of the whole buffer.
 func (b *Buffer[T]) Stats() Stats {
+	if !b.made() {
+		return Stats{}
+	}
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	return b.s.stats
