@@ -18,7 +18,8 @@
 //
 // [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice that is the
 // buffer's host replica. The slice must not be kept. They wait for the work that they depend on and
-// for conflicting accesses, until their context ends.
+// for conflicting accesses, until their context ends. [Buffer.CopyIn] and [Buffer.CopyOut] copy all elements from and to a slice of
+// the program's own.
 //
 // # Access on a device
 //

@@ -91,3 +91,22 @@ func ExampleBuffer_Slice() {
 	fmt.Println(x.Stats().BytesCopied-before, "bytes copied for the 80 that changed")
 	// Output: 80 bytes copied for the 80 that changed
 }
+
+func ExampleBuffer_CopyIn() {
+	ctx := context.Background()
+	x, err := buffer.New[float32](3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+	if err := x.CopyIn(ctx, []float32{1, 2, 3}); err != nil {
+		log.Fatal(err)
+	}
+	// ... work on devices ...
+	result := make([]float32, x.Len())
+	if err := x.CopyOut(ctx, result); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result)
+	// Output: [1 2 3]
+}

@@ -159,6 +159,39 @@ func (b *Buffer[T]) CopyTo(ctx context.Context, dst *Buffer[T]) error {
 	return dst.CopyFrom(ctx, b)
 }
 
+// CopyIn makes the elements those of src, which has as many. It waits as [Buffer.Overwrite] does, and reads none of the old elements. src is
+// free to change again when it returns.
+func (b *Buffer[T]) CopyIn(ctx context.Context, src []T) error {
+	return b.copyHost(ctx, "CopyIn", coherence.Overwrite, src)
+}
+
+// CopyOut copies the elements to dst, which has room for as many and no more. It waits as [Buffer.View] does. After an error dst is as it was.
+func (b *Buffer[T]) CopyOut(ctx context.Context, dst []T) error {
+	return b.copyHost(ctx, "CopyOut", coherence.Read, dst)
+}
+
+// copyHost copies between a slice and the host's replica: from it to read, to it to overwrite.
+func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode coherence.Action, data []T) error {
+	if err := b.check(op); err != nil {
+		return err
+	}
+	if len(data) != b.Len() {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice of %d elements, and a buffer of %d", len(data), b.Len())
+	}
+	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, mode}})
+	if err != nil {
+		return err
+	}
+	defer b.s.leave(x)
+	own := unsafe.Slice((*T)(b.s.hostPointer(b.lo)), len(data))
+	if mode == coherence.Read {
+		copy(data, own)
+	} else {
+		copy(own, data)
+	}
+	return nil
+}
+
 // home is the device where all of [lo, hi) is current, nil if it is current on the host or not all in one place.
 func (s *storage) home(lo, hi uint64) *hal.Device {
 	s.mu.Lock()
