@@ -3,6 +3,7 @@ package archtest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -118,4 +119,23 @@ func TestForbiddenReachIsFound(t *testing.T) {
 		`buffer -> internal/memcopy -> internal/dl imports "github.com/ebitengine/purego": a program that takes buffers gets no other module`,
 		`backends/hip -> internal/modeltest imports "conformance": a backend reaches nothing above hal/driver`,
 	}, lines)
+}
+
+// The table in CONTRIBUTING.md is that of the rules.
+func TestContributingShowsTheRules(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root(t), "CONTRIBUTING.md"))
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(page), "<!-- imports: begin -->\n")
+	require.True(t, ok, "the table has a beginning")
+	table, _, ok = strings.Cut(table, "<!-- imports: end -->")
+	require.True(t, ok, "and an end")
+	want := "| folder | may import |\n|---|---|\n"
+	for _, r := range Rules {
+		allowed := "nothing"
+		if len(r.Allow) > 0 {
+			allowed = "`" + strings.Join(r.Allow, "`, `") + "`"
+		}
+		want += "| `" + r.Folder + "` | " + allowed + " |\n"
+	}
+	assert.Equal(t, want, table)
 }
