@@ -402,3 +402,47 @@ func TestMistakesAreFound(t *testing.T) {
 		}
 	}
 }
+
+// The map of folders in CONTRIBUTING.md names folders that exist, and each package of the module or a folder above it.
+func TestContributingMapsTheFolders(t *testing.T) {
+	m := module()
+	text, err := fs.ReadFile(m, "CONTRIBUTING.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(text), "\n## Where things are\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var named []string
+	for line := range strings.Lines(section) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		if strings.HasPrefix(line, "|") {
+			for _, folder := range code.FindAllString(first, -1) {
+				named = append(named, strings.Trim(folder, "`"))
+			}
+		}
+	}
+	for _, folder := range named {
+		info, err := fs.Stat(m, folder)
+		assert.True(t, err == nil && info.IsDir(), "there is no folder %s", folder)
+	}
+	// A folder that holds many packages of different purposes covers none of them by its own name.
+	several := []string{"internal", "buffer", "hal", "backends"}
+	require.NoError(t, fs.WalkDir(m, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || name == "." {
+			return err
+		}
+		if strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "testdata" || name == "bin" || name == "dist" {
+			return fs.SkipDir
+		}
+		files, err := fs.Glob(m, name+"/*.go")
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		for at := name; at != "."; at = path.Dir(at) {
+			if slices.Contains(named, at) && (at == name || !slices.Contains(several, at)) {
+				return nil
+			}
+		}
+		t.Errorf("the map has no %s", name)
+		return nil
+	}))
+}
