@@ -22,31 +22,32 @@ var recordSites = debug.Has("sites")
 // access is one use of a buffer's bytes by the program, from the call that asks for it to its end: a lease, a function on the host, a
 // copy. It waits until nothing that came before excludes it, and then is open.
 type access struct {
-	part           // the only one, or the first begin and the last end of parts
+	// What the shortest access needs comes first.
+	part          // the only one, or the first begin and the last end of parts
+	open     bool // nothing excludes it any more
+	inside   bool // it has what it needs: the program is at the bytes
+	writes   bool // some part does
+	enlisted bool // it is in the trees, and in live
+	place    coherence.Place
+	slot     uint32 // of accesses
+	gen      uint32 // so that a lease which was released is told from the next in its slot
+	seq      uint64 // in the order of arrival
+	replica  *replica
+	stream   *hal.Stream   // nil on the host
+	mem      *hal.Memory   // that the lease gives out
+	own      *owner        // so that a buffer in use is not taken for one that nobody can reach
+	op       string        // the call
+	since    time.Duration // when it had what it needed, from began: set while somebody observes
+	waiters  []*access     // those that wait for this one to end
+
 	parts   []part // several, ascending and apart; nil if there is one
 	side    side   // of memory that host and device take turns with
-	open    bool   // nothing excludes it any more
-	inside  bool   // it has what it needs: the program is at the bytes
-	writes  bool   // some part does
-	gen     uint32 // so that a lease which was released is told from the next in its slot
-	slot    uint32 // of accesses
-	place   coherence.Place
-	replica *replica
-	stream  *hal.Stream // nil on the host
-	mem     *hal.Memory // that the lease gives out
-	own     *owner      // so that a buffer in use is not taken for one that nobody can reach
-
+	counted bool   // the bytes that need not be copied were counted
 	index   int    // in live
-	seq     uint64 // in the order of arrival
 	pieces  []piece
-	waiters []*access // those that wait for this one to end
-	behind  *access   // whom it waits for
-	at      int       // in behind's waiters
+	behind  *access // whom it waits for
+	at      int     // in behind's waiters
 	admit   chan struct{}
-
-	op      string        // the call
-	since   time.Duration // when it had what it needed, from began: set while somebody observes
-	counted bool          // the bytes that need not be copied were counted
 	site    callsite.Site
 }
 
@@ -56,6 +57,9 @@ type part struct {
 	mode   coherence.Action
 }
 
+func (p part) valid() bool {
+	return p.mode == coherence.Read || p.mode == coherence.ReadWrite || p.mode == coherence.Overwrite
+}
 func (p part) writes() bool { return p.mode != coherence.Read }
 func (p part) reads() bool  { return p.mode != coherence.Overwrite }
 
@@ -83,7 +87,8 @@ const (
 type accesses struct {
 	slots []*access
 	free  []uint32
-	live  []*access // those of slots that are not free
+	spare *access   // whose slot is free, too, and is taken first
+	live  []*access // those in the trees
 	count int       // open
 	seq   uint64
 	solo  *access // open, the only one, and not in the trees yet
@@ -111,16 +116,16 @@ func (x *access) each(fn func(part)) {
 
 // take returns a slot for an access that is about to ask.
 func (a *accesses) take() *access {
-	var x *access
-	if n := len(a.free); n > 0 {
+	x := a.spare
+	if x != nil {
+		a.spare = nil
+	} else if n := len(a.free); n > 0 {
 		x = a.slots[a.free[n-1]]
 		a.free = a.free[:n-1]
 	} else {
 		x = &access{slot: uint32(len(a.slots))}
 		a.slots = append(a.slots, x)
 	}
-	x.index = len(a.live)
-	a.live = append(a.live, x)
 	a.seq++
 	x.seq, x.gen = a.seq, uint32(a.seq)
 	return x
@@ -171,6 +176,10 @@ func (a *accesses) excluding(x *access, seq uint64) *access {
 
 // enlist makes x one of those that later accesses are behind.
 func (a *accesses) enlist(x *access) {
+	if !x.enlisted {
+		x.enlisted, x.index = true, len(a.live)
+		a.live = append(a.live, x)
+	}
 	n := max(len(x.parts), 1)
 	if a.turns && x.side != neither {
 		n++
@@ -215,35 +224,29 @@ func (a *accesses) admitted(x *access) {
 
 // end takes an access away, open or not, and lets those go on that waited for it alone.
 func (a *accesses) end(x *access) {
-	for i := range x.pieces {
-		p := &x.pieces[i]
-		p.tree.Delete(&p.Node)
-		p.tree, p.Value = nil, nil
-	}
-	if len(x.pieces) > 0 {
-		if cap(x.pieces) > 64 {
-			x.pieces = nil
-		}
-		x.pieces = x.pieces[:0]
-	}
 	if a.solo == x {
 		a.solo = nil
+	} else if x.enlisted {
+		a.strike(x)
 	}
 	if x.open {
 		a.count--
 	}
-	x.open, x.inside, x.writes, x.counted, x.side = false, false, false, false, neither
-	x.parts, x.stream, x.mem, x.replica, x.own = nil, nil, nil, nil, nil
-	x.since, x.site[0] = 0, 0
-	a.free = append(a.free, x.slot)
-	last := len(a.live) - 1
-	a.live[x.index] = a.live[last]
-	a.live[x.index].index = x.index
-	a.live[last] = nil
-	a.live = a.live[:last]
+	x.open, x.inside, x.own = false, false, nil
+	if x.stream != nil {
+		x.stream, x.mem = nil, nil
+	}
+	if x.parts != nil {
+		x.parts = nil
+	}
+	if a.spare == nil {
+		a.spare = x
+	} else {
+		a.free = append(a.free, x.slot)
+	}
 	if len(x.waiters) == 0 {
-		if len(a.slots) > manySlots && len(a.free) == len(a.slots) {
-			a.slots, a.free = nil, nil // they are looked through, and were many at once
+		if len(a.slots) > manySlots && len(a.free)+1 == len(a.slots) {
+			a.slots, a.free, a.spare = nil, nil, nil // they are looked through, and were many at once
 		}
 		return
 	}
@@ -257,6 +260,25 @@ func (a *accesses) end(x *access) {
 		clear(waiters)
 		x.waiters = waiters[:0]
 	}
+}
+
+// strike takes an access out of the trees.
+func (a *accesses) strike(x *access) {
+	for i := range x.pieces {
+		p := &x.pieces[i]
+		p.tree.Delete(&p.Node)
+		p.tree, p.Value = nil, nil
+	}
+	if cap(x.pieces) > 64 {
+		x.pieces = nil
+	}
+	x.pieces = x.pieces[:0]
+	last := len(a.live) - 1
+	a.live[x.index] = a.live[last]
+	a.live[x.index].index = x.index
+	a.live[last] = nil
+	a.live = a.live[:last]
+	x.enlisted = false
 }
 
 // examine opens an access that waits, or finds out whom it waits for now.
@@ -308,6 +330,13 @@ func (a *accesses) find(fn func(*access) bool) *access {
 	if a.count == 0 {
 		return nil
 	}
+	if x := a.solo; x != nil {
+		a.steps++
+		if fn(x) {
+			return x
+		}
+		return nil
+	}
 	for _, x := range a.live {
 		a.steps++
 		if x.open && fn(x) {
@@ -342,11 +371,17 @@ func (a *accesses) empty() bool { return a.solo == nil && a.write.Len() == 0 && 
 // begin opens an access that nothing excludes.
 func (a *accesses) begin(x *access) {
 	if a.empty() {
-		a.solo = x
-	} else {
-		a.flush()
-		a.enlist(x)
+		a.alone(x)
+		return
 	}
+	a.flush()
+	a.enlist(x)
+	a.admitted(x)
+}
+
+// alone opens an access where there is no other.
+func (a *accesses) alone(x *access) {
+	a.solo = x
 	a.admitted(x)
 }
 

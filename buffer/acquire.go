@@ -6,7 +6,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/callsite"
 )
 
 // request is what a call asks for.
@@ -33,10 +32,20 @@ func (q *request) writes() bool {
 }
 
 func validMode(op string, mode coherence.Action) error {
-	if mode != coherence.Read && mode != coherence.ReadWrite && mode != coherence.Overwrite {
+	if !(part{mode: mode}).valid() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", mode)
 	}
 	return nil
+}
+
+// acquirePart is acquire for one range.
+func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream *hal.Stream, p part, try bool) (*access, error) {
+	if ctx.Err() == nil {
+		if x := s.acquireQuickly(op, own, stream, p); x != nil {
+			return x, nil
+		}
+	}
+	return s.acquire(ctx, &request{op: op, own: own, stream: stream, part: p, try: try})
 }
 
 // acquire begins an access of a device, and enqueues what it needs.
@@ -52,11 +61,6 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() == nil {
-		if x := s.quick(q); x != nil {
-			return x, nil
-		}
-	}
 	x, err := s.admit(ctx, q)
 	if err != nil {
 		return nil, err
@@ -84,13 +88,13 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	}
 	x := s.accesses.take()
 	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, coherence.NoPlace
+	x.replica, x.mem = nil, nil
 	x.side = s.sideOf(x)
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, coherence.Host
 	}
-	if writes || recordSites {
-		callsite.Here(&x.site)
-	}
+	x.counted, x.since = false, 0
+	x.here()
 	if s.accesses.empty() {
 		s.accesses.begin(x)
 		return x, nil

@@ -144,7 +144,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, a}})
+	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, a})
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (Lease
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquire(context.Background(), &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, mode}, try: true})
+	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, mode}, true)
 	return b.lease(x), err
 }
 
@@ -176,7 +176,7 @@ func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode cohere
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquire(ctx, &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, mode}})
+	x, err := b.s.acquirePart(ctx, op, b.own, stream, part{b.lo, b.hi, mode}, false)
 	return b.lease(x), err
 }
 

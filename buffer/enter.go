@@ -7,6 +7,16 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 )
 
+// enterPart is enter for one range.
+func (s *storage) enterPart(ctx context.Context, op string, own *owner, p part) (*access, error) {
+	if ctx.Err() == nil {
+		if x := s.enterQuickly(op, own, p); x != nil {
+			return x, nil
+		}
+	}
+	return s.enter(ctx, &request{op: op, own: own, part: p})
+}
+
 // enter begins an access of the host, and returns when its bytes are there.
 func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 	if err := validMode(q.op, q.mode); err != nil {
@@ -14,11 +24,6 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() == nil {
-		if x := s.quickOnHost(q); x != nil {
-			return x, nil
-		}
-	}
 	x, err := s.admit(ctx, q)
 	if err != nil {
 		return nil, err

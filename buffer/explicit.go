@@ -13,7 +13,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.acquire(context.Background(), &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Read}, try: true})
+	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, coherence.Read}, true)
 	if err == nil {
 		b.s.abandon(x)
 	}

@@ -153,13 +153,13 @@ func (g *group) quick() bool {
 	g.lock()
 	defer g.unlock()
 	for i := range g.list {
-		if m := &g.list[i]; !m.s.plain(&m.q) {
+		if m := &g.list[i]; m.q.parts != nil || !m.s.plain(m.q.stream, &m.q.part) {
 			return false
 		}
 	}
 	for i := range g.list {
 		m := &g.list[i]
-		m.x = m.s.quick(&m.q)
+		m.x = m.s.again(m.q.op, m.q.own, m.q.stream, m.q.part)
 	}
 	return true
 }

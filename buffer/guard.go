@@ -94,6 +94,7 @@ func (g *guard) watch(w *order.Work) {
 // settle lets the host do what somebody needs, and no more. If the system does not, more is possible.
 func (g *guard) settle() {
 	want := shut
+	g.s.accesses.flush()
 	for _, x := range g.s.accesses.live {
 		if x.open && x.stream == nil {
 			want = max(want, levelOf(x.writes))

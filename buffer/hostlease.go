@@ -27,7 +27,7 @@ func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Action) (Hos
 	if err := b.check(op); err != nil {
 		return HostLease{}, err
 	}
-	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, mode}})
+	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, mode})
 	if err != nil {
 		return HostLease{}, err
 	}

@@ -31,7 +31,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode coherence.Action, 
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem
-	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{lo, lo + elem, mode}})
+	x, err := b.s.enterPart(ctx, op, b.own, part{lo, lo + elem, mode})
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.acquire(context.Background(), &request{op: op, own: b.own, stream: stream, part: part{b.lo, b.hi, coherence.Overwrite}, try: true})
+	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, coherence.Overwrite}, true)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode coherence.Acti
 	if len(data) != b.Len() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice of %d elements, and a buffer of %d", len(data), b.Len())
 	}
-	x, err := b.s.enter(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, mode}})
+	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, mode})
 	if err != nil {
 		return err
 	}

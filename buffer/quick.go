@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 )
 
@@ -9,64 +10,88 @@ import (
 // work of the same stream. These have a short way, which decides nothing and waits for nothing. What it does not understand it
 // leaves to admit, bring and fetch.
 
-// quick begins an access of a device, or returns nil.
-func (s *storage) quick(q *request) *access {
-	if !s.plain(q) {
+// acquireQuickly begins an access of a device, or returns nil.
+func (s *storage) acquireQuickly(op string, own *owner, stream *hal.Stream, p part) *access {
+	if stream == nil || stream.Err() != nil || !p.valid() {
 		return nil
 	}
+	var x *access
+	s.mu.Lock()
+	if s.plain(stream, &p) {
+		x = s.again(op, own, stream, p)
+	}
+	s.mu.Unlock()
+	return x
+}
+
+// again begins an access of a device that is plain.
+func (s *storage) again(op string, own *owner, stream *hal.Stream, p part) *access {
 	x := s.accesses.take()
-	x.stream, x.mem = q.stream, s.recent.mem
+	x.stream, x.mem = stream, s.recent.mem
 	s.recent.touch()
-	s.open(x, q, s.recent)
+	s.open(x, op, own, p, s.recent)
 	return x
 }
 
 // plain reports whether an access of a device can begin at once.
-func (s *storage) plain(q *request) bool {
+func (s *storage) plain(stream *hal.Stream, p *part) bool {
 	r := s.recent
-	return r != nil && q.parts == nil && s.recentOn == q.stream && r.mem != nil && !r.leaving && s.calm(&q.part) && r.order.Quiet(q.stream) &&
-		(!q.reads() || s.m.ValidIn(q.lo, q.hi, r.place))
+	return r != nil && s.recentOn == stream && r.mem != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream) &&
+		(!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
 }
 
-// quickOnHost is quick for the host.
-func (s *storage) quickOnHost(q *request) *access {
-	h := &s.host
-	if h.ptr == nil || h.mapper != nil || h.guard != nil || q.parts != nil || !h.order.Idle() || !s.calm(&q.part) {
+// enterQuickly is acquireQuickly for the host.
+func (s *storage) enterQuickly(op string, own *owner, p part) *access {
+	if !p.valid() {
 		return nil
 	}
-	if q.reads() && !s.m.ValidIn(q.lo, q.hi, coherence.Host) {
+	s.mu.Lock()
+	h := &s.host
+	if h.ptr == nil || h.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
+		p.reads() && !s.m.ValidIn(p.lo, p.hi, coherence.Host) {
+		s.mu.Unlock()
 		return nil
 	}
 	x := s.accesses.take()
-	x.stream, x.mem = nil, nil
-	s.open(x, q, &h.replica)
+	s.open(x, op, own, p, &h.replica)
+	s.mu.Unlock()
 	return x
 }
 
 // calm reports whether nothing stands in the way of an access but, perhaps, work under way and where the bytes are.
 func (s *storage) calm(p *part) bool {
-	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && !observed()
+	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0
 }
 
 // open begins an access that has what it needs.
-func (s *storage) open(x *access, q *request, r *replica) {
-	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = q.op, q.own, q.part, q.part.writes(), r, r.place, true
-	if x.writes || recordSites {
-		callsite.Here(&x.site)
+func (s *storage) open(x *access, op string, own *owner, p part, r *replica) {
+	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
+	if x.side != neither || x.since != 0 { // as it was left; stores cost more here than looks
+		x.side, x.since = neither, 0
 	}
+	x.here()
 	r.begin()
-	s.accesses.begin(x)
-	if q.reads() {
-		s.stats.BytesAvoided += q.hi - q.lo
+	s.accesses.alone(x)
+	if p.reads() {
+		s.stats.BytesAvoided += p.hi - p.lo
 	}
 	if !x.writes {
 		return
 	}
 	s.version++
-	if !s.m.Sole(q.lo, q.hi, r.place) {
-		s.wrote(q.mode, r.place, q.lo, q.hi)
+	if !s.m.Sole(p.lo, p.hi, r.place) {
+		s.wrote(p.mode, r.place, p.lo, p.hi)
 	} else if r.place == coherence.Host {
 		s.host.clean = false
+	}
+}
+
+// here notes where the program stands that makes a write, which a conflict then tells.
+func (x *access) here() {
+	if x.writes || recordSites {
+		callsite.Here(&x.site)
+	} else if x.site[0] != 0 {
+		x.site[0] = 0
 	}
 }
 

@@ -208,7 +208,13 @@ func (r *replica) touch() {
 func (r *replica) begin() { r.leases++ }
 
 func (r *replica) end() {
-	if r.leases--; r.leases == 0 && r.parked {
+	if r.leases--; r.parked {
+		r.unpark()
+	}
+}
+
+func (r *replica) unpark() {
+	if r.leases == 0 {
 		r.parked = false
 		r.res.restore(r)
 	}
