@@ -4,7 +4,7 @@ SHELL := /bin/sh
 GO ?= go
 TAGS := cuda opencl hip
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
-REPORT := $(GO) run ./internal/testreport
+REPORT := $(GO) run ./internal/testing/testreport
 
 # What go-gl/cl and gorgonia.org/cu need to compile against current headers (docs/guide/building.md, "Linked builds").
 HALYARD_CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
@@ -32,7 +32,7 @@ race: ## run the tests of all backends under the race detector
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out.
-MOVING := hal hal/pool buffer buffer/dlpack backends/... internal/dl internal/gpu internal/simgpu internal/bench/peer examples/saxpy examples/ptx
+MOVING := hal hal/pool buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/testing/simgpu internal/bench/peer examples/saxpy examples/ptx
 MOVING_SKIP := HoweverMany|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
@@ -86,12 +86,12 @@ bench-scale: ## measure how costs grow with the number of things; write the tabl
 
 TORTURE ?= 10m
 torture: ## drive everything with faults for a while (TORTURE=10m) and print what was found; simulated GPUs need a C compiler
-	$(GO) run -tags "$(TAGS)" ./internal/torture -for $(TORTURE)
+	$(GO) run -tags "$(TAGS)" ./internal/testing/torture -for $(TORTURE)
 
 SOAK ?= 10m
 SOAK_FLAGS ?=
 soak: ## serve requests for a while (SOAK=10m, SOAK_FLAGS="-svg soak.svg -devices opencl:0") and fail if memory, goroutines or threads grow
-	$(GO) run -tags "$(TAGS)" ./internal/soak -for $(SOAK) $(SOAK_FLAGS)
+	$(GO) run -tags "$(TAGS)" ./internal/testing/soak -for $(SOAK) $(SOAK_FLAGS)
 
 FUZZTIME ?= 20s
 fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s
@@ -99,11 +99,11 @@ fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
-	@$(GO) run ./internal/simdrivers
+	@$(GO) run ./internal/testing/simdrivers
 
 linked: ## build and test with gorgonia.org/cu and go-gl/cl (cgo, CUDA 11.8 to 12.9 and OpenCL headers); CUDA is simulated
 	@[ -n "$(HALYARD_CUDA_INCLUDE)" ] || { echo "no cuda.h found: set HALYARD_CUDA_INCLUDE to the folder that holds it"; exit 1; }
-	@set -e; settings=$$($(GO) run ./internal/simdrivers); eval "$$settings"; \
+	@set -e; settings=$$($(GO) run ./internal/testing/simdrivers); eval "$$settings"; \
 	lib=$(LINKED_DIR); mkdir -p "$$lib"; ln -sf "$$HALYARD_CUDA_LIBRARY" "$$lib/libcuda.so.1"; ln -sf libcuda.so.1 "$$lib/libcuda.so"; \
 	export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g $(LINKED_CFLAGS)" CGO_LDFLAGS="-O2 -g -L$$lib" LD_LIBRARY_PATH="$$lib$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}"; \
 	mkdir -p bin; $(GO) build -tags "$(TAGS) linked" -o bin/halyard-linked ./cmd/halyard; \

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // A program that is always some steps ahead of its devices keeps the events of these steps, and none of those before.

@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // soonOver is a context that ends when it has been asked a number of times: an access begins, and finds the context ended at its first wait.

@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 func TestWantsOfOneBufferBecomeOneAccess(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/modeltest"
+	"github.com/go-halyard/halyard/internal/testing/modeltest"
 )
 
 func TestModel(t *testing.T) {

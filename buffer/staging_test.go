@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // number is what element i holds in a round.
@@ -21,7 +21,7 @@ func number(round, i int) uint32 { return uint32(round)<<24 ^ uint32(i)*26544357
 
 // What the host writes right after an upload of pageable memory does not reach it.
 func TestUploadKeepsWhatWasWritten(t *testing.T) {
-	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
 		for seed := range uint64(8) {
 			require.NoError(t, sim.Reset(seed))
 			d, err := hal.Open(ctx, sim.Device)
@@ -66,7 +66,7 @@ func TestUploadKeepsWhatWasWritten(t *testing.T) {
 
 // Each vendor call of a staged upload fails in turn. No byte is wrong, and nothing is left behind.
 func TestStagedUploadWithFailures(t *testing.T) {
-	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
 		sim.FailEachCall(t, 8, func(n uint64, during func(func())) {
 			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/zerotest"
+	"github.com/go-halyard/halyard/internal/testing/zerotest"
 )
 
 // Buffers that no call made are refused, by every method there is.

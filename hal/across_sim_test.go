@@ -14,8 +14,8 @@ import (
 	_ "github.com/go-halyard/halyard/backends/cuda"
 	_ "github.com/go-halyard/halyard/backends/hip"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
-	"github.com/go-halyard/halyard/internal/simgpu"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
 // hostFunctions are the symbols without which a driver takes pageable memory in no stream's order.
@@ -24,7 +24,7 @@ var hostFunctions = []string{"cuLaunchHostFunc", "hipLaunchHostFunc", "hipStream
 // simulations are the two simulated drivers. Either may lack host functions.
 func simulations(tb testing.TB, cudaLacks, hipLacks bool) (cuda, hip *simgpu.Control) {
 	tb.Helper()
-	old, full := gputest.Simulate(tb, hostFunctions...), gputest.Simulate(tb)
+	old, full := cudahiptest.Simulate(tb, hostFunctions...), cudahiptest.Simulate(tb)
 	pick := func(i int, lacks bool, variable string) *simgpu.Control {
 		sim := full[i]
 		if lacks {

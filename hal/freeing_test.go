@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/hooked"
-	"github.com/go-halyard/halyard/internal/pintest"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
 // A driver's free that waits holds nothing else up that was closed with work under way, and is waited for by Reclaim.

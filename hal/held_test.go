@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // The host memory of a copy stays reachable while the copy is under way, though somebody found the stream idle

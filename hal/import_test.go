@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/pintest"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
 func imported(tb testing.TB, d *hal.Device, b []byte, release func()) *hal.Memory {

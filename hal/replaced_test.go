@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // Somebody is inside Event.Done while the event is recorded anew and the last other backend's wait ends.

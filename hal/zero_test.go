@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/zerotest"
+	"github.com/go-halyard/halyard/internal/testing/zerotest"
 )
 
 // Handles that no call made are refused, by every method there is.

@@ -6,24 +6,24 @@ import (
 	"fmt"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu"
 )
 
 func init() { driver.Register(New()) }
 
 // New returns a backend of its own, which shares no loaded library with the registered one.
-func New() driver.Backend { return gpu.NewBackend(vendor(nil)) }
+func New() driver.Backend { return cudahip.NewBackend(vendor(nil)) }
 
 // vendor describes CUDA. wrap, unless it is nil, is put around the driver's calls.
-func vendor(wrap func(gpu.API) gpu.API) *gpu.Vendor {
-	return &gpu.Vendor{
+func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
+	return &cudahip.Vendor{
 		Name:      "cuda",
 		Label:     "NVIDIA",
 		Env:       "HALYARD_CUDA_LIBRARY",
 		Libraries: libraries(),
 		Binding:   binding,
-		Bind: func(lib *dl.Library) (gpu.API, error) {
+		Bind: func(lib *dl.Library) (cudahip.API, error) {
 			api, err := bind(lib)
 			if err == nil && wrap != nil {
 				api = wrap(api)

@@ -9,8 +9,8 @@ import (
 
 	"gorgonia.org/cu"
 
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu"
 )
 
 const binding = "linked"
@@ -22,9 +22,9 @@ const binding = "linked"
 //
 // The package has a type for contexts with a goroutine of its own, cu.Ctx, which is not
 // used: the primary context is retained and made current for each call.
-type linked struct{ *gpu.Table }
+type linked struct{ *cudahip.Table }
 
-func bind(lib *dl.Library) (gpu.API, error) {
+func bind(lib *dl.Library) (cudahip.API, error) {
 	t, err := load(lib)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func bind(lib *dl.Library) (gpu.API, error) {
 
 // The package's handles are structures around one C pointer.
 
-func context(ctx gpu.Context) cu.CUContext { return *(*cu.CUContext)(unsafe.Pointer(&ctx)) }
+func context(ctx cudahip.Context) cu.CUContext { return *(*cu.CUContext)(unsafe.Pointer(&ctx)) }
 
 func stream(h uintptr) cu.Stream { return *(*cu.Stream)(unsafe.Pointer(&h)) }
 
@@ -44,165 +44,165 @@ func host(addr uintptr) unsafe.Pointer { return dl.Pointer(addr) }
 
 // status is the driver's number of an error of the package, which is of a type that it does
 // not export.
-func status(err error) gpu.Code {
+func status(err error) cudahip.Code {
 	if err == nil {
-		return gpu.Success
+		return cudahip.Success
 	}
 	if v := reflect.ValueOf(err); v.CanInt() {
-		return gpu.Code(uint32(v.Int()))
+		return cudahip.Code(uint32(v.Int()))
 	}
 	return 999 // CUDA_ERROR_UNKNOWN
 }
 
 // enter keeps the goroutine on its thread and makes the context current there.
-func enter(ctx gpu.Context) gpu.Code {
+func enter(ctx cudahip.Context) cudahip.Code {
 	runtime.LockOSThread()
-	if code := status(cu.SetCurrentContext(context(ctx))); code != gpu.Success {
+	if code := status(cu.SetCurrentContext(context(ctx))); code != cudahip.Success {
 		runtime.UnlockOSThread()
-		return gpu.Unbound(code.Value())
+		return cudahip.Unbound(code.Value())
 	}
-	return gpu.Success
+	return cudahip.Success
 }
 
-func leave(err error) gpu.Code {
+func leave(err error) cudahip.Code {
 	runtime.UnlockOSThread()
 	return status(err)
 }
 
-// Version implements gpu.API.
-func (linked) Version() (int, gpu.Code) {
+// Version implements cudahip.API.
+func (linked) Version() (int, cudahip.Code) {
 	if v := cu.Version(); v >= 0 {
-		return v, gpu.Success
+		return v, cudahip.Success
 	}
 	return 0, 999
 }
 
-// DeviceCount implements gpu.API.
-func (linked) DeviceCount() (int, gpu.Code) {
+// DeviceCount implements cudahip.API.
+func (linked) DeviceCount() (int, cudahip.Code) {
 	n, err := cu.NumDevices()
 	return n, status(err)
 }
 
-// DeviceGet implements gpu.API.
-func (linked) DeviceGet(ordinal int) (int32, gpu.Code) {
+// DeviceGet implements cudahip.API.
+func (linked) DeviceGet(ordinal int) (int32, cudahip.Code) {
 	d, err := cu.GetDevice(ordinal)
 	return int32(d), status(err)
 }
 
-// DeviceName implements gpu.API.
-func (linked) DeviceName(dev int32) (string, gpu.Code) {
+// DeviceName implements cudahip.API.
+func (linked) DeviceName(dev int32) (string, cudahip.Code) {
 	s, err := cu.Device(dev).Name()
 	return s, status(err)
 }
 
-// DeviceTotal implements gpu.API.
-func (linked) DeviceTotal(dev int32) (uint64, gpu.Code) {
+// DeviceTotal implements cudahip.API.
+func (linked) DeviceTotal(dev int32) (uint64, cudahip.Code) {
 	n, err := cu.Device(dev).TotalMem()
 	return uint64(n), status(err)
 }
 
-// DeviceAttribute implements gpu.API.
-func (linked) DeviceAttribute(dev, number int32) (int32, gpu.Code) {
+// DeviceAttribute implements cudahip.API.
+func (linked) DeviceAttribute(dev, number int32) (int32, cudahip.Code) {
 	v, err := cu.Device(dev).Attribute(cu.DeviceAttribute(number))
 	return int32(v), status(err)
 }
 
-// CanAccessPeer implements gpu.API.
-func (linked) CanAccessPeer(dev, peer int32) (bool, gpu.Code) {
+// CanAccessPeer implements cudahip.API.
+func (linked) CanAccessPeer(dev, peer int32) (bool, cudahip.Code) {
 	can, err := cu.Device(dev).CanAccessPeer(cu.Device(peer))
 	return can != 0, status(err)
 }
 
-// Retain implements gpu.API.
-func (linked) Retain(dev int32) (gpu.Context, gpu.Code) {
+// Retain implements cudahip.API.
+func (linked) Retain(dev int32) (cudahip.Context, cudahip.Code) {
 	ctx, err := cu.Device(dev).RetainPrimaryCtx()
-	return *(*gpu.Context)(unsafe.Pointer(&ctx)), status(err)
+	return *(*cudahip.Context)(unsafe.Pointer(&ctx)), status(err)
 }
 
-// Release implements gpu.API.
-func (linked) Release(dev int32) gpu.Code { return status(cu.Device(dev).ReleasePrimaryCtx()) }
+// Release implements cudahip.API.
+func (linked) Release(dev int32) cudahip.Code { return status(cu.Device(dev).ReleasePrimaryCtx()) }
 
-// PeerEnable implements gpu.API.
-func (linked) PeerEnable(ctx, peer gpu.Context) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
+// PeerEnable implements cudahip.API.
+func (linked) PeerEnable(ctx, peer cudahip.Context) cudahip.Code {
+	if code := enter(ctx); code != cudahip.Success {
 		return code
 	}
 	return leave(context(peer).EnablePeerAccess(0))
 }
 
-// MemInfo implements gpu.API.
-func (linked) MemInfo(ctx gpu.Context) (free, total uint64, code gpu.Code) {
-	if code = enter(ctx); code != gpu.Success {
+// MemInfo implements cudahip.API.
+func (linked) MemInfo(ctx cudahip.Context) (free, total uint64, code cudahip.Code) {
+	if code = enter(ctx); code != cudahip.Success {
 		return 0, 0, code
 	}
 	f, t, err := cu.MemInfo()
 	return uint64(f), uint64(t), leave(err)
 }
 
-// HostFree implements gpu.API.
-func (linked) HostFree(ctx gpu.Context, addr uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
+// HostFree implements cudahip.API.
+func (linked) HostFree(ctx cudahip.Context, addr uintptr) cudahip.Code {
+	if code := enter(ctx); code != cudahip.Success {
 		return code
 	}
 	return leave(cu.MemFreeHost(host(addr)))
 }
 
-// ManagedAlloc implements gpu.API.
-func (linked) ManagedAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
-	if code := enter(ctx); code != gpu.Success {
+// ManagedAlloc implements cudahip.API.
+func (linked) ManagedAlloc(ctx cudahip.Context, size uint64) (uintptr, cudahip.Code) {
+	if code := enter(ctx); code != cudahip.Success {
 		return 0, code
 	}
 	p, err := cu.MemAllocManaged(int64(size), cu.AttachGlobal)
 	return uintptr(p), leave(err)
 }
 
-// Prefetch implements gpu.API.
-func (linked) Prefetch(ctx gpu.Context, addr, n uintptr, dev int32, s uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
+// Prefetch implements cudahip.API.
+func (linked) Prefetch(ctx cudahip.Context, addr, n uintptr, dev int32, s uintptr) cudahip.Code {
+	if code := enter(ctx); code != cudahip.Success {
 		return code
 	}
 	return leave(cu.DevicePtr(addr).MemPrefetchAsync(int64(n), cu.Device(dev), stream(s)))
 }
 
-// StreamCreate implements gpu.API.
-func (linked) StreamCreate(ctx gpu.Context, priority int32) (uintptr, gpu.Code) {
-	if code := enter(ctx); code != gpu.Success {
+// StreamCreate implements cudahip.API.
+func (linked) StreamCreate(ctx cudahip.Context, priority int32) (uintptr, cudahip.Code) {
+	if code := enter(ctx); code != cudahip.Success {
 		return 0, code
 	}
 	s, err := cu.MakeStreamWithPriority(int(priority), cu.NonBlocking)
 	return *(*uintptr)(unsafe.Pointer(&s)), leave(err)
 }
 
-// StreamDestroy implements gpu.API.
-func (linked) StreamDestroy(ctx gpu.Context, h uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
+// StreamDestroy implements cudahip.API.
+func (linked) StreamDestroy(ctx cudahip.Context, h uintptr) cudahip.Code {
+	if code := enter(ctx); code != cudahip.Success {
 		return code
 	}
 	s := stream(h)
 	return leave(s.Destroy())
 }
 
-// EventCreate implements gpu.API.
-func (linked) EventCreate(ctx gpu.Context, timing bool) (uintptr, gpu.Code) {
-	if code := enter(ctx); code != gpu.Success {
+// EventCreate implements cudahip.API.
+func (linked) EventCreate(ctx cudahip.Context, timing bool) (uintptr, cudahip.Code) {
+	if code := enter(ctx); code != cudahip.Success {
 		return 0, code
 	}
-	e, err := cu.MakeEvent(cu.EventFlags(gpu.EventFlags(timing)))
+	e, err := cu.MakeEvent(cu.EventFlags(cudahip.EventFlags(timing)))
 	return *(*uintptr)(unsafe.Pointer(&e)), leave(err)
 }
 
-// EventDestroy implements gpu.API.
-func (linked) EventDestroy(ctx gpu.Context, h uintptr) gpu.Code {
-	if code := enter(ctx); code != gpu.Success {
+// EventDestroy implements cudahip.API.
+func (linked) EventDestroy(ctx cudahip.Context, h uintptr) cudahip.Code {
+	if code := enter(ctx); code != cudahip.Success {
 		return code
 	}
 	e := event(h)
 	return leave(cu.DestroyEvent(&e))
 }
 
-// EventElapsed implements gpu.API.
-func (linked) EventElapsed(ctx gpu.Context, from, to uintptr) (float32, gpu.Code) {
-	if code := enter(ctx); code != gpu.Success {
+// EventElapsed implements cudahip.API.
+func (linked) EventElapsed(ctx cudahip.Context, from, to uintptr) (float32, cudahip.Code) {
+	if code := enter(ctx); code != cudahip.Success {
 		return 0, code
 	}
 	ms, err := event(from).Elapsed(event(to))

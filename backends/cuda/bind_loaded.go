@@ -3,10 +3,10 @@
 package cuda
 
 import (
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu"
 )
 
 const binding = "loaded"
 
-func bind(lib *dl.Library) (gpu.API, error) { return load(lib) }
+func bind(lib *dl.Library) (cudahip.API, error) { return load(lib) }

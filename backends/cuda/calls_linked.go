@@ -14,7 +14,7 @@ package cuda
 #include <stdint.h>
 #include <cuda.h>
 
-// A gpu.Code: what the driver returned, with bit 32 set if it was cuCtxSetCurrent.
+// A cudahip.Code: what the driver returned, with bit 32 set if it was cuCtxSetCurrent.
 typedef int64_t code;
 
 typedef struct {
@@ -91,7 +91,7 @@ static code halyard_event_sync(uintptr_t ctx, uintptr_t e) { BOUND(ctx, cuEventS
 */
 import "C"
 
-import "github.com/go-halyard/halyard/internal/gpu"
+import "github.com/go-halyard/halyard/internal/cudahip"
 
 // The calls of this file make the context current and use it in one crossing from Go to C, so that
 // the goroutine need not be kept on its thread. The context is set each time: a thread may have run
@@ -100,89 +100,89 @@ import "github.com/go-halyard/halyard/internal/gpu"
 // All arguments are numbers. Whoever calls keeps the host memory behind them reachable until the work
 // that uses it is done.
 
-// MemAlloc implements gpu.API.
-func (linked) MemAlloc(ctx gpu.Context, size uint64) (uintptr, gpu.Code) {
+// MemAlloc implements cudahip.API.
+func (linked) MemAlloc(ctx cudahip.Context, size uint64) (uintptr, cudahip.Code) {
 	m := C.halyard_mem_alloc(C.uintptr_t(ctx), C.size_t(size))
-	return uintptr(m.addr), gpu.Code(m.code)
+	return uintptr(m.addr), cudahip.Code(m.code)
 }
 
-// MemFree implements gpu.API.
-func (linked) MemFree(ctx gpu.Context, addr uintptr) gpu.Code {
-	return gpu.Code(C.halyard_mem_free(C.uintptr_t(ctx), C.uintptr_t(addr)))
+// MemFree implements cudahip.API.
+func (linked) MemFree(ctx cudahip.Context, addr uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_mem_free(C.uintptr_t(ctx), C.uintptr_t(addr)))
 }
 
-// CopyIn implements gpu.API.
-func (linked) CopyIn(ctx gpu.Context, dst, host, n, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_copy_in(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(host), C.size_t(n), C.uintptr_t(s)))
+// CopyIn implements cudahip.API.
+func (linked) CopyIn(ctx cudahip.Context, dst, host, n, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_copy_in(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(host), C.size_t(n), C.uintptr_t(s)))
 }
 
-// CopyOut implements gpu.API.
-func (linked) CopyOut(ctx gpu.Context, host, src, n, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_copy_out(C.uintptr_t(ctx), C.uintptr_t(host), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
+// CopyOut implements cudahip.API.
+func (linked) CopyOut(ctx cudahip.Context, host, src, n, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_copy_out(C.uintptr_t(ctx), C.uintptr_t(host), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
 }
 
-// CopyDevice implements gpu.API.
-func (linked) CopyDevice(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_copy_device(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
+// CopyDevice implements cudahip.API.
+func (linked) CopyDevice(ctx cudahip.Context, dst, src, n, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_copy_device(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
 }
 
-// CopyAny implements gpu.API.
-func (linked) CopyAny(ctx gpu.Context, dst, src, n, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_copy_any(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
+// CopyAny implements cudahip.API.
+func (linked) CopyAny(ctx cudahip.Context, dst, src, n, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_copy_any(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(src), C.size_t(n), C.uintptr_t(s)))
 }
 
-// CopyPeer implements gpu.API.
-func (linked) CopyPeer(ctx gpu.Context, dst uintptr, dstCtx gpu.Context, src uintptr, srcCtx gpu.Context, n, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_copy_peer(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(dstCtx),
+// CopyPeer implements cudahip.API.
+func (linked) CopyPeer(ctx cudahip.Context, dst uintptr, dstCtx cudahip.Context, src uintptr, srcCtx cudahip.Context, n, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_copy_peer(C.uintptr_t(ctx), C.uintptr_t(dst), C.uintptr_t(dstCtx),
 		C.uintptr_t(src), C.uintptr_t(srcCtx), C.size_t(n), C.uintptr_t(s)))
 }
 
-// Fill8 implements gpu.API.
-func (linked) Fill8(ctx gpu.Context, dst uintptr, v uint8, count, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_fill8(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint8_t(v), C.size_t(count), C.uintptr_t(s)))
+// Fill8 implements cudahip.API.
+func (linked) Fill8(ctx cudahip.Context, dst uintptr, v uint8, count, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_fill8(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint8_t(v), C.size_t(count), C.uintptr_t(s)))
 }
 
-// Fill16 implements gpu.API.
-func (linked) Fill16(ctx gpu.Context, dst uintptr, v uint16, count, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_fill16(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint16_t(v), C.size_t(count), C.uintptr_t(s)))
+// Fill16 implements cudahip.API.
+func (linked) Fill16(ctx cudahip.Context, dst uintptr, v uint16, count, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_fill16(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint16_t(v), C.size_t(count), C.uintptr_t(s)))
 }
 
-// Fill32 implements gpu.API.
-func (linked) Fill32(ctx gpu.Context, dst uintptr, v uint32, count, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_fill32(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint32_t(v), C.size_t(count), C.uintptr_t(s)))
+// Fill32 implements cudahip.API.
+func (linked) Fill32(ctx cudahip.Context, dst uintptr, v uint32, count, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_fill32(C.uintptr_t(ctx), C.uintptr_t(dst), C.uint32_t(v), C.size_t(count), C.uintptr_t(s)))
 }
 
-// StreamQuery implements gpu.API.
-func (linked) StreamQuery(ctx gpu.Context, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_stream_query(C.uintptr_t(ctx), C.uintptr_t(s)))
+// StreamQuery implements cudahip.API.
+func (linked) StreamQuery(ctx cudahip.Context, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_stream_query(C.uintptr_t(ctx), C.uintptr_t(s)))
 }
 
-// StreamSync implements gpu.API.
-func (linked) StreamSync(ctx gpu.Context, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_stream_sync(C.uintptr_t(ctx), C.uintptr_t(s)))
+// StreamSync implements cudahip.API.
+func (linked) StreamSync(ctx cudahip.Context, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_stream_sync(C.uintptr_t(ctx), C.uintptr_t(s)))
 }
 
-// StreamWait implements gpu.API.
-func (linked) StreamWait(ctx gpu.Context, s, event uintptr) gpu.Code {
-	return gpu.Code(C.halyard_stream_wait(C.uintptr_t(ctx), C.uintptr_t(s), C.uintptr_t(event)))
+// StreamWait implements cudahip.API.
+func (linked) StreamWait(ctx cudahip.Context, s, event uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_stream_wait(C.uintptr_t(ctx), C.uintptr_t(s), C.uintptr_t(event)))
 }
 
-// WaitValue implements gpu.API.
-func (linked) WaitValue(ctx gpu.Context, s, addr uintptr, value uint32) gpu.Code {
-	return gpu.Code(C.halyard_wait_value(C.uintptr_t(ctx), C.uintptr_t(s), C.uintptr_t(addr), C.uint32_t(value)))
+// WaitValue implements cudahip.API.
+func (linked) WaitValue(ctx cudahip.Context, s, addr uintptr, value uint32) cudahip.Code {
+	return cudahip.Code(C.halyard_wait_value(C.uintptr_t(ctx), C.uintptr_t(s), C.uintptr_t(addr), C.uint32_t(value)))
 }
 
-// EventRecord implements gpu.API.
-func (linked) EventRecord(ctx gpu.Context, event, s uintptr) gpu.Code {
-	return gpu.Code(C.halyard_event_record(C.uintptr_t(ctx), C.uintptr_t(event), C.uintptr_t(s)))
+// EventRecord implements cudahip.API.
+func (linked) EventRecord(ctx cudahip.Context, event, s uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_event_record(C.uintptr_t(ctx), C.uintptr_t(event), C.uintptr_t(s)))
 }
 
-// EventQuery implements gpu.API.
-func (linked) EventQuery(ctx gpu.Context, event uintptr) gpu.Code {
-	return gpu.Code(C.halyard_event_query(C.uintptr_t(ctx), C.uintptr_t(event)))
+// EventQuery implements cudahip.API.
+func (linked) EventQuery(ctx cudahip.Context, event uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_event_query(C.uintptr_t(ctx), C.uintptr_t(event)))
 }
 
-// EventSync implements gpu.API.
-func (linked) EventSync(ctx gpu.Context, event uintptr) gpu.Code {
-	return gpu.Code(C.halyard_event_sync(C.uintptr_t(ctx), C.uintptr_t(event)))
+// EventSync implements cudahip.API.
+func (linked) EventSync(ctx cudahip.Context, event uintptr) cudahip.Code {
+	return cudahip.Code(C.halyard_event_sync(C.uintptr_t(ctx), C.uintptr_t(event)))
 }

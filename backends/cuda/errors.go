@@ -4,13 +4,13 @@ package cuda
 
 import (
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
 // codes are the values of CUresult in cuda.h of CUDA 12.9, with the kind of error that each is
 // to a program. Those after which every call fails until the context goes are a lost
 // device.
-var codes = gpu.Codes{
+var codes = cudahip.Codes{
 	1:   {Name: "CUDA_ERROR_INVALID_VALUE", Kind: driver.ErrInvalidArgument},
 	2:   {Name: "CUDA_ERROR_OUT_OF_MEMORY", Kind: driver.ErrOutOfMemory},
 	3:   {Name: "CUDA_ERROR_NOT_INITIALIZED", Kind: driver.ErrUnavailable},

@@ -14,21 +14,21 @@ import (
 	hosts "github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
-	"github.com/go-halyard/halyard/internal/modeltest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
+	"github.com/go-halyard/halyard/internal/testing/modeltest"
 )
 
 // The tests of this file run on NVIDIA hardware, and say so where there is none.
 
-func TestHardwareConformance(t *testing.T) { gputest.ConformHardware(t, New(), codes, "nvidia") }
+func TestHardwareConformance(t *testing.T) { cudahiptest.ConformHardware(t, New(), codes, "nvidia") }
 
-func TestHardware(t *testing.T) { gputest.RunHardware(t, New(), "nvidia") }
+func TestHardware(t *testing.T) { cudahiptest.RunHardware(t, New(), "nvidia") }
 
 // TestHardwareModel runs the seeded model of a buffer over the host, a discrete device of the host backend and
 // every CUDA device, each with two streams.
 func TestHardwareModel(t *testing.T) {
 	backend := New()
-	n := len(gputest.Hardware(t, backend, "nvidia"))
+	n := len(cudahiptest.Hardware(t, backend, "nvidia"))
 	ctx := stdcontext.Background()
 	var fleet modeltest.Fleet
 	add := func(d *hal.Device, err error) {
@@ -62,13 +62,13 @@ func TestHardwareModel(t *testing.T) {
 }
 
 func BenchmarkHardware(b *testing.B) {
-	gputest.BenchHardware(b, New(), "nvidia", raw(b, libraries()...))
+	cudahiptest.BenchHardware(b, New(), "nvidia", raw(b, libraries()...))
 }
 
 // BenchmarkHardwarePool allocates and frees in the order of a stream, from a pool that has the memory already.
 func BenchmarkHardwarePool(b *testing.B) {
 	backend := New()
-	gputest.Hardware(b, backend, "nvidia")
+	cudahiptest.Hardware(b, backend, "nvidia")
 	dev, err := hal.OpenWith(stdcontext.Background(), backend, 0)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, dev.Close()) }()
@@ -78,7 +78,7 @@ func BenchmarkHardwarePool(b *testing.B) {
 	p, err := pool.New(dev, pool.Options{})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, p.Close()) }()
-	for _, size := range gputest.Sizes {
+	for _, size := range cudahiptest.Sizes {
 		b.Run(fmt.Sprintf("%d/alloc/pool", size), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

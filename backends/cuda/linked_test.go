@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // TestLinkedBinding builds the tests of this package with the linked binding, linked against the
@@ -17,7 +17,7 @@ import (
 func TestLinkedBinding(t *testing.T) {
 	miss := func(why string) {
 		t.Helper()
-		if gputest.Required("cuda-linked") {
+		if cudahiptest.Required("cuda-linked") {
 			t.Fatal(why)
 		}
 		t.Skip(why)
@@ -40,7 +40,7 @@ func TestLinkedBinding(t *testing.T) {
 	if include == "" {
 		miss("no cuda.h to build the linked binding with; HALYARD_CUDA_INCLUDE can name its folder")
 	}
-	library, _ := gputest.Libraries(t, "cuda-linked")
+	library, _ := cudahiptest.Libraries(t, "cuda-linked")
 	dir := filepath.Dir(library)
 	env := append(os.Environ(), "CGO_ENABLED=1", "CGO_CFLAGS=-I"+include, "CGO_LDFLAGS=-L"+dir, "LD_LIBRARY_PATH="+dir)
 	program := filepath.Join(t.TempDir(), "linked.test")

@@ -9,11 +9,11 @@ import (
 	"gorgonia.org/cu"
 
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // raw are the driver's calls as gorgonia.org/cu makes them.
-func raw(t testing.TB, libraries ...string) gputest.Raw {
+func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	t.Helper()
 	lib, err := dl.Open("", libraries...)
 	if err != nil {
@@ -28,7 +28,7 @@ func raw(t testing.TB, libraries ...string) gputest.Raw {
 		_ = cu.Device(0).ReleasePrimaryCtx() // the open device holds it
 		return ctx
 	})
-	return gputest.Raw{
+	return cudahiptest.Raw{
 		Current: func() { _ = cu.SetCurrentContext(ctx()) },
 		CopyIn: func(dst, src, n, s uintptr) {
 			_ = cu.MemcpyHtoDAsync(cu.DevicePtr(dst), host(src), int64(n), stream(s))
@@ -45,6 +45,6 @@ func raw(t testing.TB, libraries ...string) gputest.Raw {
 		Sync:     func(s uintptr) { _ = stream(s).Synchronize() },
 		Alloc:    func(n uintptr) uintptr { p, _ := cu.MemAlloc(int64(n)); return uintptr(p) },
 		Free:     func(addr uintptr) { _ = cu.MemFree(cu.DevicePtr(addr)) },
-		Bindings: []gputest.Binding{{Name: "linked", API: linked{loaded}}, {Name: "loaded", API: loaded}},
+		Bindings: []cudahiptest.Binding{{Name: "linked", API: linked{loaded}}, {Name: "loaded", API: loaded}},
 	}
 }

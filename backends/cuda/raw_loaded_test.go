@@ -7,32 +7,32 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // raw are the driver's calls as the loader makes them.
-func raw(t testing.TB, libraries ...string) gputest.Raw {
+func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	t.Helper()
 	lib, err := dl.Open("", libraries...)
 	if err != nil {
 		t.Skip(err)
 	}
-	proc := func(c gpu.Call) dl.Proc { return lib.Proc(symbols[c].Name) }
+	proc := func(c cudahip.Call) dl.Proc { return lib.Proc(symbols[c].Name) }
 	ctx := sync.OnceValue(func() (ctx uintptr) {
-		proc(gpu.CallRetain).Call2(uintptr(unsafe.Pointer(&ctx)), 0)
-		proc(gpu.CallRelease).Call1(0) // the open device holds it
+		proc(cudahip.CallRetain).Call2(uintptr(unsafe.Pointer(&ctx)), 0)
+		proc(cudahip.CallRelease).Call1(0) // the open device holds it
 		return ctx
 	})
-	setCurrent, query, sync := proc(gpu.CallMakeCurrent), proc(gpu.CallStreamQuery), proc(gpu.CallStreamSync)
-	copyIn, copyOut, fill, record := proc(gpu.CallCopyIn), proc(gpu.CallCopyOut), proc(gpu.CallFill8), proc(gpu.CallEventRecord)
-	wait, alloc, free := proc(gpu.CallStreamWait), proc(gpu.CallMemAlloc), proc(gpu.CallMemFree)
+	setCurrent, query, sync := proc(cudahip.CallMakeCurrent), proc(cudahip.CallStreamQuery), proc(cudahip.CallStreamSync)
+	copyIn, copyOut, fill, record := proc(cudahip.CallCopyIn), proc(cudahip.CallCopyOut), proc(cudahip.CallFill8), proc(cudahip.CallEventRecord)
+	wait, alloc, free := proc(cudahip.CallStreamWait), proc(cudahip.CallMemAlloc), proc(cudahip.CallMemFree)
 	api, err := bind(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gputest.Raw{
+	return cudahiptest.Raw{
 		Current: func() { setCurrent.Call1(ctx()) },
 		CopyIn:  func(dst, host, n, stream uintptr) { copyIn.Call4(dst, host, n, stream) },
 		CopyOut: func(host, src, n, stream uintptr) { copyOut.Call4(host, src, n, stream) },
@@ -48,6 +48,6 @@ func raw(t testing.TB, libraries ...string) gputest.Raw {
 			return uintptr(w[0])
 		},
 		Free:     func(addr uintptr) { free.Call1(addr) },
-		Bindings: []gputest.Binding{{Name: "loaded", API: api}},
+		Bindings: []cudahiptest.Binding{{Name: "loaded", API: api}},
 	}
 }

@@ -6,53 +6,53 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/gpu"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/cudahip"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-func harness(t testing.TB) *gputest.Harness {
+func harness(t testing.TB) *cudahiptest.Harness {
 	t.Helper()
-	cuda, _ := gputest.Libraries(t, "cuda")
-	return &gputest.Harness{Library: cuda, Env: "HALYARD_CUDA_LIBRARY", New: New, Binding: binding,
-		HostGates: true, Retain: "cuDevicePrimaryCtxRetain", PeerEnable: symbols[gpu.CallPeerEnable].Name,
+	cuda, _ := cudahiptest.Libraries(t, "cuda")
+	return &cudahiptest.Harness{Library: cuda, Env: "HALYARD_CUDA_LIBRARY", New: New, Binding: binding,
+		HostGates: true, Retain: "cuDevicePrimaryCtxRetain", PeerEnable: symbols[cudahip.CallPeerEnable].Name,
 		Waiting: entry().Outstanding}
 }
 
-func TestConformance(t *testing.T) { gputest.Conformance(t, harness(t), codes) }
+func TestConformance(t *testing.T) { cudahiptest.Conformance(t, harness(t), codes) }
 
-func TestSimulated(t *testing.T) { gputest.Run(t, harness(t)) }
+func TestSimulated(t *testing.T) { cudahiptest.Run(t, harness(t)) }
 
 // BenchmarkOverhead compares calls of the backend with the driver's own calls through the same
 // binding.
 func BenchmarkOverhead(b *testing.B) {
 	h := harness(b)
-	gputest.Overhead(b, h, raw(b, h.Library))
+	cudahiptest.Overhead(b, h, raw(b, h.Library))
 }
 
 func TestPlantedBugs(t *testing.T) {
-	gputest.PlantedBugs(t, harness(t), codes, func(plant func(gpu.API) gpu.API) driver.Backend {
-		return gpu.NewBackend(vendor(plant))
+	cudahiptest.PlantedBugs(t, harness(t), codes, func(plant func(cudahip.API) cudahip.API) driver.Backend {
+		return cudahip.NewBackend(vendor(plant))
 	})
 }
 
 // A driver as old as the symbols that are not optional.
 func TestOldestDriver(t *testing.T) {
 	h := harness(t)
-	h.Library, _ = gputest.Libraries(t, "cuda", gputest.Optional(symbols)...)
-	gputest.Minimal(t, h)
+	h.Library, _ = cudahiptest.Libraries(t, "cuda", cudahiptest.Optional(symbols)...)
+	cudahiptest.Minimal(t, h)
 }
 
 func TestIncompleteDriver(t *testing.T) {
 	const needed = "cuMemcpyHtoDAsync_v2"
 	h := harness(t)
-	h.Library, _ = gputest.Libraries(t, "cuda", needed)
-	gputest.Incomplete(t, h, needed)
+	h.Library, _ = cudahiptest.Libraries(t, "cuda", needed)
+	cudahiptest.Incomplete(t, h, needed)
 }
 
 // Before CUDA 11.4 the call for the UUID had no second version.
 func TestOlderNames(t *testing.T) {
 	h := harness(t)
-	h.Library, _ = gputest.Libraries(t, "cuda", symbols[gpu.CallDeviceUUID].Name)
+	h.Library, _ = cudahiptest.Libraries(t, "cuda", symbols[cudahip.CallDeviceUUID].Name)
 	t.Setenv(h.Env, h.Library)
 	infos, err := h.New().Devices(t.Context())
 	if err != nil || len(infos) != 2 || infos[0].UUID == (driver.UUID{}) || infos[0].UUID == infos[1].UUID {
@@ -61,4 +61,4 @@ func TestOlderNames(t *testing.T) {
 }
 
 // BenchmarkPageable compares copies of pageable memory with copies of page-locked memory.
-func BenchmarkPageable(b *testing.B) { gputest.Pageable(b, harness(b)) }
+func BenchmarkPageable(b *testing.B) { cudahiptest.Pageable(b, harness(b)) }

@@ -3,8 +3,8 @@
 package hip
 
 import (
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu"
 )
 
 const binding = "loaded"
@@ -18,25 +18,25 @@ const (
 )
 
 // api is the runtime's calls: those of a table, and the ones whose arguments differ.
-type api struct{ *gpu.Table }
+type api struct{ *cudahip.Table }
 
-func bind(lib *dl.Library) (gpu.API, error) {
+func bind(lib *dl.Library) (cudahip.API, error) {
 	names := symbols
 	calls := entry()
-	if !lib.Proc(names[gpu.CallHostCall].Name).Valid() {
-		names[gpu.CallHostCall].Name, calls = callback, oldEntry()
+	if !lib.Proc(names[cudahip.CallHostCall].Name).Valid() {
+		names[cudahip.CallHostCall].Name, calls = callback, oldEntry()
 	}
-	t, err := gpu.NewTable(lib, &names, calls)
+	t, err := cudahip.NewTable(lib, &names, calls)
 	if err != nil {
 		return nil, err
 	}
 	return api{t}, nil
 }
 
-// Init implements gpu.API. The flag that tells another process's memory to be mapped on first
+// Init implements cudahip.API. The flag that tells another process's memory to be mapped on first
 // use changed its number in ROCm 6, and is the only one allowed.
-func (a api) Init() gpu.Code {
-	if code := a.Table.Init(); code != gpu.Success {
+func (a api) Init() cudahip.Code {
+	if code := a.Table.Init(); code != cudahip.Success {
 		return code
 	}
 	v, code := a.Version()
@@ -46,59 +46,61 @@ func (a api) Init() gpu.Code {
 	return code
 }
 
-// Retain implements gpu.API: a device's number is what is made current.
-func (a api) Retain(dev int32) (gpu.Context, gpu.Code) { return gpu.Context(dev), gpu.Success }
-
-// Release implements gpu.API.
-func (a api) Release(int32) gpu.Code { return gpu.Success }
-
-// CopyAny implements gpu.API.
-func (a api) CopyAny(ctx gpu.Context, dst, src, n, stream uintptr) gpu.Code {
-	return a.Call(gpu.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
+// Retain implements cudahip.API: a device's number is what is made current.
+func (a api) Retain(dev int32) (cudahip.Context, cudahip.Code) {
+	return cudahip.Context(dev), cudahip.Success
 }
 
-// Pointer implements gpu.API. Page-locked memory changed its number in ROCm 6. The runtime's attribute of a
+// Release implements cudahip.API.
+func (a api) Release(int32) cudahip.Code { return cudahip.Success }
+
+// CopyAny implements cudahip.API.
+func (a api) CopyAny(ctx cudahip.Context, dst, src, n, stream uintptr) cudahip.Code {
+	return a.Call(cudahip.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
+}
+
+// Pointer implements cudahip.API. Page-locked memory changed its number in ROCm 6. The runtime's attribute of a
 // range's size has had 32 bits in some releases and 64 in others, unlike the call for the range.
-func (a api) Pointer(ctx gpu.Context, addr uintptr) (gpu.Pointer, gpu.Code) {
+func (a api) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
 	v, code := a.Version()
-	if code != gpu.Success {
-		return gpu.Pointer{}, code
+	if code != cudahip.Success {
+		return cudahip.Pointer{}, code
 	}
 	host := uintptr(1)
 	if release(v) < 6 {
 		host = 0
 	}
 	p, code := a.PointerOf(ctx, addr, host)
-	if code == gpu.Success {
+	if code == cudahip.Success {
 		a.PointerRange(ctx, addr, &p)
 	}
 	return p, code
 }
 
-// Copy2D implements gpu.API.
-func (a api) Copy2D(ctx gpu.Context, r *gpu.Rect, stream uintptr) gpu.Code {
+// Copy2D implements cudahip.API.
+func (a api) Copy2D(ctx cudahip.Context, r *cudahip.Rect, stream uintptr) cudahip.Code {
 	return a.Copy2DPlain(ctx, r, stream)
 }
 
-// SignalAlloc implements gpu.API. Streams wait only for signal memory, of which there is
+// SignalAlloc implements cudahip.API. Streams wait only for signal memory, of which there is
 // one word at a time.
-func (a api) SignalAlloc(ctx gpu.Context) (gpu.Signals, gpu.Call, gpu.Code) {
-	if !a.Has(gpu.CallSignalAlloc) {
+func (a api) SignalAlloc(ctx cudahip.Context) (cudahip.Signals, cudahip.Call, cudahip.Code) {
+	if !a.Has(cudahip.CallSignalAlloc) {
 		return a.Table.SignalAlloc(ctx)
 	}
-	word, code := a.Make(gpu.CallSignalAlloc, ctx, signalSize, signalMemory, 0)
-	return gpu.Signals{Host: word, Addr: word, N: 1}, gpu.CallSignalAlloc, code
+	word, code := a.Make(cudahip.CallSignalAlloc, ctx, signalSize, signalMemory, 0)
+	return cudahip.Signals{Host: word, Addr: word, N: 1}, cudahip.CallSignalAlloc, code
 }
 
-// SignalFree implements gpu.API.
-func (a api) SignalFree(ctx gpu.Context, host uintptr) gpu.Code {
-	if !a.Has(gpu.CallSignalAlloc) {
+// SignalFree implements cudahip.API.
+func (a api) SignalFree(ctx cudahip.Context, host uintptr) cudahip.Code {
+	if !a.Has(cudahip.CallSignalAlloc) {
 		return a.Table.SignalFree(ctx, host)
 	}
 	return a.MemFree(ctx, host)
 }
 
-// WaitValue implements gpu.API.
-func (a api) WaitValue(ctx gpu.Context, stream, addr uintptr, value uint32) gpu.Code {
-	return a.Call(gpu.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
+// WaitValue implements cudahip.API.
+func (a api) WaitValue(ctx cudahip.Context, stream, addr uintptr, value uint32) cudahip.Code {
+	return a.Call(cudahip.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
 }

@@ -5,19 +5,19 @@ package hip
 import (
 	"runtime"
 
-	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
 // attributes are the numbers of hipDeviceAttribute_t, which ROCm 5.2, 5.7, 6.2 and 7
 // agree on. That existing memory can be page-locked, and that streams have priorities, is
 // not asked for: releases differ in whether they answer.
-var attributes = [gpu.NumAttributes][]int32{
-	gpu.AttrIntegrated:        {16},
-	gpu.AttrMapHost:           {3},
-	gpu.AttrManaged:           {24},
-	gpu.AttrConcurrentManaged: {9},
-	gpu.AttrPools:             {88},
-	gpu.AttrWaitValue:         {10013},
+var attributes = [cudahip.NumAttributes][]int32{
+	cudahip.AttrIntegrated:        {16},
+	cudahip.AttrMapHost:           {3},
+	cudahip.AttrManaged:           {24},
+	cudahip.AttrConcurrentManaged: {9},
+	cudahip.AttrPools:             {88},
+	cudahip.AttrWaitValue:         {10013},
 }
 
 // libraries are the names of the runtime's library, newest first.

@@ -4,12 +4,12 @@ package hip
 
 import (
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
 // codes are the values of hipError_t in the headers of ROCm 5.2 to 6.3, with the kind of error
 // that each is to a program. Where a number has two names it is the current one.
-var codes = gpu.Codes{
+var codes = cudahip.Codes{
 	1:    {Name: "hipErrorInvalidValue", Kind: driver.ErrInvalidArgument},
 	2:    {Name: "hipErrorOutOfMemory", Kind: driver.ErrOutOfMemory},
 	3:    {Name: "hipErrorNotInitialized", Kind: driver.ErrUnavailable},

@@ -5,27 +5,27 @@ package hip
 import (
 	"testing"
 
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/gpu"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // raw are the runtime's calls as the loader makes them.
-func raw(t testing.TB, libraries ...string) gputest.Raw {
+func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	t.Helper()
 	lib, err := dl.Open("", libraries...)
 	if err != nil {
 		t.Skip(err)
 	}
-	proc := func(c gpu.Call) dl.Proc { return lib.Proc(symbols[c].Name) }
-	setDevice, query, sync := proc(gpu.CallMakeCurrent), proc(gpu.CallStreamQuery), proc(gpu.CallStreamSync)
-	copyIn, copyOut, fill, record := proc(gpu.CallCopyIn), proc(gpu.CallCopyOut), proc(gpu.CallFill8), proc(gpu.CallEventRecord)
-	wait, alloc, free := proc(gpu.CallStreamWait), proc(gpu.CallMemAlloc), proc(gpu.CallMemFree)
+	proc := func(c cudahip.Call) dl.Proc { return lib.Proc(symbols[c].Name) }
+	setDevice, query, sync := proc(cudahip.CallMakeCurrent), proc(cudahip.CallStreamQuery), proc(cudahip.CallStreamSync)
+	copyIn, copyOut, fill, record := proc(cudahip.CallCopyIn), proc(cudahip.CallCopyOut), proc(cudahip.CallFill8), proc(cudahip.CallEventRecord)
+	wait, alloc, free := proc(cudahip.CallStreamWait), proc(cudahip.CallMemAlloc), proc(cudahip.CallMemFree)
 	api, err := bind(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gputest.Raw{
+	return cudahiptest.Raw{
 		Current: func() { setDevice.Call1(0) },
 		CopyIn:  func(dst, host, n, stream uintptr) { copyIn.Call4(dst, host, n, stream) },
 		CopyOut: func(host, src, n, stream uintptr) { copyOut.Call4(host, src, n, stream) },
@@ -41,6 +41,6 @@ func raw(t testing.TB, libraries ...string) gputest.Raw {
 			return uintptr(w[0])
 		},
 		Free:     func(addr uintptr) { free.Call1(addr) },
-		Bindings: []gputest.Binding{{Name: "loaded", API: api}},
+		Bindings: []cudahiptest.Binding{{Name: "loaded", API: api}},
 	}
 }

@@ -6,54 +6,54 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/gpu"
+	"github.com/go-halyard/halyard/internal/cudahip"
 
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-func harness(t testing.TB) *gputest.Harness {
+func harness(t testing.TB) *cudahiptest.Harness {
 	t.Helper()
-	_, hip := gputest.Libraries(t, "hip")
-	return &gputest.Harness{Library: hip, Env: "HALYARD_HIP_LIBRARY", New: New, Binding: binding,
-		PeerEnable: symbols[gpu.CallPeerEnable].Name,
+	_, hip := cudahiptest.Libraries(t, "hip")
+	return &cudahiptest.Harness{Library: hip, Env: "HALYARD_HIP_LIBRARY", New: New, Binding: binding,
+		PeerEnable: symbols[cudahip.CallPeerEnable].Name,
 		Waiting:    func() int { return entry().Outstanding() + oldEntry().Outstanding() }}
 }
 
-func TestConformance(t *testing.T) { gputest.Conformance(t, harness(t), codes) }
+func TestConformance(t *testing.T) { cudahiptest.Conformance(t, harness(t), codes) }
 
-func TestSimulated(t *testing.T) { gputest.Run(t, harness(t)) }
+func TestSimulated(t *testing.T) { cudahiptest.Run(t, harness(t)) }
 
 func BenchmarkOverhead(b *testing.B) {
 	h := harness(b)
-	gputest.Overhead(b, h, raw(b, h.Library))
+	cudahiptest.Overhead(b, h, raw(b, h.Library))
 }
 
 func TestPlantedBugs(t *testing.T) {
-	gputest.PlantedBugs(t, harness(t), codes, func(plant func(gpu.API) gpu.API) driver.Backend {
-		return gpu.NewBackend(vendor(plant))
+	cudahiptest.PlantedBugs(t, harness(t), codes, func(plant func(cudahip.API) cudahip.API) driver.Backend {
+		return cudahip.NewBackend(vendor(plant))
 	})
 }
 
 // A runtime as old as the symbols that are not optional.
 func TestOldestRuntime(t *testing.T) {
 	h := harness(t)
-	_, h.Library = gputest.Libraries(t, "hip", append(gputest.Optional(symbols), callback)...)
-	gputest.Minimal(t, h)
+	_, h.Library = cudahiptest.Libraries(t, "hip", append(cudahiptest.Optional(symbols), callback)...)
+	cudahiptest.Minimal(t, h)
 }
 
 // ROCm 5.2 has no hipLaunchHostFunc.
 func TestRuntimeWithStreamCallbacks(t *testing.T) {
 	h := harness(t)
-	_, h.Library = gputest.Libraries(t, "hip", symbols[gpu.CallHostCall].Name)
-	gputest.Run(t, h)
+	_, h.Library = cudahiptest.Libraries(t, "hip", symbols[cudahip.CallHostCall].Name)
+	cudahiptest.Run(t, h)
 }
 
 func TestIncompleteRuntime(t *testing.T) {
 	const needed = "hipMemcpyHtoDAsync"
 	h := harness(t)
-	_, h.Library = gputest.Libraries(t, "hip", needed)
-	gputest.Incomplete(t, h, needed)
+	_, h.Library = cudahiptest.Libraries(t, "hip", needed)
+	cudahiptest.Incomplete(t, h, needed)
 }
 
 // BenchmarkPageable compares copies of pageable memory with copies of page-locked memory.
-func BenchmarkPageable(b *testing.B) { gputest.Pageable(b, harness(b)) }
+func BenchmarkPageable(b *testing.B) { cudahiptest.Pageable(b, harness(b)) }

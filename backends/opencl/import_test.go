@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/pintest"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/dlpack"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/dlpacktest"
+	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
 )
 
 // BenchmarkExport lends a tensor and has its deleter called, from Go and by C. The size is of no matter: nothing is

@@ -7,11 +7,11 @@ import (
 
 	"github.com/go-halyard/halyard/backends/cuda"
 	"github.com/go-halyard/halyard/buffer/dlpack"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 func TestCUDA(t *testing.T) {
-	lib, _ := gputest.Libraries(t, "cuda")
+	lib, _ := cudahiptest.Libraries(t, "cuda")
 	v := &vendor{backend: cuda.New(), onDevice: dlpack.CUDA, onHost: dlpack.CUDAHost, shared: dlpack.CUDAManaged,
 		defaultStream: 1, refused: []int64{0}, waits: []int64{2}}
 	v.run(t, lib, "HALYARD_CUDA_LIBRARY")

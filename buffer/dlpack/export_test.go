@@ -19,7 +19,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/dlpack"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/dlpacktest"
+	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

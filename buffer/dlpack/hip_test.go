@@ -7,11 +7,11 @@ import (
 
 	"github.com/go-halyard/halyard/backends/hip"
 	"github.com/go-halyard/halyard/buffer/dlpack"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 func TestHIP(t *testing.T) {
-	_, lib := gputest.Libraries(t, "hip")
+	_, lib := cudahiptest.Libraries(t, "hip")
 	v := &vendor{backend: hip.New(), onDevice: dlpack.ROCm, onHost: dlpack.ROCmHost, shared: dlpack.ROCm,
 		defaultStream: 0, refused: []int64{1, 2}}
 	v.run(t, lib, "HALYARD_HIP_LIBRARY")

@@ -16,8 +16,8 @@ import (
 	"github.com/go-halyard/halyard/buffer/dlpack"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/dlpacktest"
-	"github.com/go-halyard/halyard/internal/pintest"
+	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
 // foreign is a tensor that the program in C makes: of 0, 1, 2 and so on, the skip-th byte first.

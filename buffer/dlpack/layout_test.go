@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/internal/dlpacktest"
+	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
 )
 
 // TestLayoutIsCs compares the structs with what a C compiler makes of them.

@@ -14,12 +14,12 @@ import (
 	"github.com/go-halyard/halyard/buffer/pipeline"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // The simulated drivers run work in any order that streams and events allow.
 func TestAnyOrder(t *testing.T) {
-	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
 		for seed := range uint64(60) {
 			require.NoError(t, sim.Reset(seed))
 			d, err := hal.Open(ctx, sim.Device)
@@ -37,7 +37,7 @@ func TestAnyOrder(t *testing.T) {
 // Whatever call of the vendor's fails, the sink has had a beginning of the results, each right, or all of them, and nothing is left
 // behind.
 func TestEveryVendorCallFails(t *testing.T) {
-	gputest.EachSimulated(t, func(t *testing.T, sim gputest.Simulated) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
 		sim.FailEachCall(t, 20, func(n uint64, during func(func())) {
 			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestEveryVendorCallFails(t *testing.T) {
 }
 
 // BenchmarkPipeline compares a pipeline with a loop that does one chunk after the other, over the modelled bus of
-// gputest.SlowLink, which carries one copy at a time. Source and sink are modelled as well, by sleeping as long as a file
+// cudahiptest.SlowLink, which carries one copy at a time. Source and sink are modelled as well, by sleeping as long as a file
 // of the same speed would take; the device's work is a copy within it. The loop has page-locked memory too. Four
 // stages of which two share the link cannot gain more than a factor of 2 where all take equally long.
 func BenchmarkPipeline(b *testing.B) {
@@ -64,7 +64,7 @@ func BenchmarkPipeline(b *testing.B) {
 		chunk, chunks = 1 << 18, 16 // 1 MiB each
 		spell         = 2 * time.Millisecond
 	)
-	for _, sim := range gputest.Simulate(b) {
+	for _, sim := range cudahiptest.Simulate(b) {
 		sim.SlowLink(b)
 		d, err := hal.Open(ctx, sim.Device)
 		require.NoError(b, err)

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	halyard "github.com/go-halyard/halyard/buffer/trace"
-	"github.com/go-halyard/halyard/internal/tracecheck"
+	"github.com/go-halyard/halyard/internal/testing/tracecheck"
 )
 
 // childVariable makes the test binary a program that works with buffers and exits: "exit" in the middle of things,

@@ -26,7 +26,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/tracecheck"
+	"github.com/go-halyard/halyard/internal/testing/tracecheck"
 )
 
 func TestMain(m *testing.M) {

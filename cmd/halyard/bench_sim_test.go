@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // On simulated devices our calls and the raw ones move the same bytes, keep the vendors' rules and give everything back.
 func TestBenchOnSimulatedDevices(t *testing.T) {
-	sims := gputest.Simulate(t)
+	sims := cudahiptest.Simulate(t)
 	stdout, stderr, status := halyard(t, quick("--device", "cuda:0,cuda:1,hip:0", "--max-size", "4KiB", "--json")...)
 	require.Equal(t, exitPassed, status, "%s%s", stdout, stderr)
 	got := decode[benchRun](t, stdout)

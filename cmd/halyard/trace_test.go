@@ -17,7 +17,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/tracecheck"
+	"github.com/go-halyard/halyard/internal/testing/tracecheck"
 )
 
 // readTrace reads a file that must keep the rules of its format.

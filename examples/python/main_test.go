@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/internal/dlpacktest"
+	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
 )
 
 // The library is built, Python loads it, and NumPy reads and writes what a device with memory of its own has computed.

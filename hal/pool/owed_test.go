@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/faulty"
-	"github.com/go-halyard/halyard/internal/hooked"
+	"github.com/go-halyard/halyard/internal/testing/faulty"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // keptUntil wants the device to have memory in use until open has let the work go on that uses it.

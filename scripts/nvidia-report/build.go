@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-halyard/halyard/internal/simgpu"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
 // product is one program of the folder.

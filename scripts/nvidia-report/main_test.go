@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-halyard/halyard/internal/gpu/gputest"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // folder fills a folder with programs that only print.
@@ -318,9 +318,9 @@ func TestWrongUsageIsRefused(t *testing.T) {
 
 // The benchmarks of both languages are of the same sizes, in bytes.
 func TestSizesAgree(t *testing.T) {
-	if want := "SIZES = [4 << 10, 1 << 20, 64 << 20]"; !strings.Contains(compare, want) || !slices.Equal(pythonSizes, gputest.Sizes) ||
+	if want := "SIZES = [4 << 10, 1 << 20, 64 << 20]"; !strings.Contains(compare, want) || !slices.Equal(pythonSizes, cudahiptest.Sizes) ||
 		!slices.Equal(pythonSizes, []int{4 << 10, 1 << 20, 64 << 20}) {
-		t.Errorf("Go measures %v, and the report reads %v; is that %s?", gputest.Sizes, pythonSizes, want)
+		t.Errorf("Go measures %v, and the report reads %v; is that %s?", cudahiptest.Sizes, pythonSizes, want)
 	}
 }
 

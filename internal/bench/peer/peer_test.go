@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/pintest"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
 // guarded is n bytes with eight more on both sides, which must stay as they are.

@@ -1,0 +1,178 @@
+package cudahip
+
+// Code is the status of a vendor's call. The low 32 bits are what the call returned,
+// zero for success; [Code.Unbound] says that the call was not made, because the
+// context could not be made current.
+type Code int64
+
+const unboundBit Code = 1 << 32
+
+// The codes that this package acts on, which have the same numbers on both sides.
+const (
+	Success           Code = 0
+	CodeInvalidValue  Code = 1
+	CodeOutOfMemory   Code = 2
+	CodeDeinitialised Code = 4
+	CodeNotReady      Code = 600
+	CodePeerEnabled   Code = 704
+)
+
+// Value is the vendor's number.
+func (c Code) Value() int32 { return int32(c) }
+
+// Unbound reports whether it was the context that could not be made current.
+func (c Code) Unbound() bool { return c&unboundBit != 0 }
+
+// Unbound marks the status of a call that should have made a context current.
+func Unbound(value int32) Code { return Code(uint32(value)) | unboundBit }
+
+// Context is what a vendor makes current on a thread: the address of a context, or
+// the number of a device.
+type Context uintptr
+
+// Attribute is a property of a device that is asked for by number.
+type Attribute int
+
+// The attributes that decide what a device can do.
+const (
+	AttrIntegrated        Attribute = iota // shares its memory with the host
+	AttrMapHost                            // works on page-locked memory in place
+	AttrManaged                            // has managed memory
+	AttrConcurrentManaged                  // managed memory may be used by both sides at once
+	AttrRegister                           // existing host memory can be page-locked
+	AttrPools                              // allocates in stream order
+	AttrPriorities                         // streams have priorities
+	AttrWaitValue                          // a stream can wait for a word of memory
+	NumAttributes
+)
+
+// HostCPU stands for the host where a call takes the number of a device.
+const HostCPU int32 = -1
+
+// Flags that have the same numbers on both sides.
+const (
+	hostPortable   = 1 // page-locked for every context
+	hostMapped     = 2 // has a device address
+	managedGlobal  = 1 // used by every stream of every device
+	streamNoSync   = 1 // no order with the default stream
+	eventBlocking  = 1 // a thread that waits sleeps
+	eventNoTiming  = 2
+	waitAtLeast    = 0 // wait value: until the word is at least the value
+	handleSize     = 64
+	noPeerFlags    = 0
+	noWaitFlags    = 0
+	noInitFlags    = 0
+	deviceNameSize = 256
+	deviceBusSize  = 32
+)
+
+// API is a vendor's library. Addresses, stream and event handles are the vendor's own;
+// sizes are in bytes and counts in elements.
+//
+// Every method is safe for concurrent use. One that takes a Context makes it current
+// for the length of the call. None of them waits for work to finish, except StreamSync,
+// EventSync and whatever the vendor makes wait: allocation, and copies of pageable
+// memory. Methods must not keep host addresses after they return, other than for the
+// work they enqueue.
+type API interface {
+	// Name is the vendor's name of a call, and Has whether the library has it.
+	Name(Call) string
+	Has(Call) bool
+
+	Init() Code
+	Version() (int, Code)
+	DeviceCount() (int, Code)
+	DeviceGet(ordinal int) (dev int32, code Code)
+	DeviceName(dev int32) (string, Code)
+	DeviceTotal(dev int32) (uint64, Code)
+	// DeviceAttribute asks for an attribute by the vendor's number.
+	DeviceAttribute(dev, number int32) (int32, Code)
+	DeviceUUID(dev int32) ([16]byte, Code)
+	// DeviceBus is the device's address on its bus, "0000:3b:00.0".
+	DeviceBus(dev int32) (string, Code)
+	CanAccessPeer(dev, peer int32) (bool, Code)
+
+	// Retain returns the context that the device shares with the rest of the
+	// program, and Release gives it back.
+	Retain(dev int32) (Context, Code)
+	Release(dev int32) Code
+	PeerEnable(ctx, peer Context) Code
+
+	MemInfo(ctx Context) (free, total uint64, code Code)
+	MemAlloc(ctx Context, size uint64) (uintptr, Code)
+	MemFree(ctx Context, addr uintptr) Code
+	HostAlloc(ctx Context, size uint64) (host uintptr, code Code)
+	HostFree(ctx Context, host uintptr) Code
+	HostRegister(ctx Context, host uintptr, size uint64) Code
+	HostUnregister(ctx Context, host uintptr) Code
+	// HostAddr is the device's address of page-locked host memory.
+	HostAddr(ctx Context, host uintptr) (uintptr, Code)
+	ManagedAlloc(ctx Context, size uint64) (uintptr, Code)
+	AllocAsync(ctx Context, size uint64, stream uintptr) (uintptr, Code)
+	FreeAsync(ctx Context, addr, stream uintptr) Code
+	AddressRange(ctx Context, addr uintptr) (base, size uintptr, code Code)
+	// Pointer is an invalid value for an address that the library does not know.
+	Pointer(ctx Context, addr uintptr) (Pointer, Code)
+
+	CopyIn(ctx Context, dst, host, n, stream uintptr) Code
+	CopyOut(ctx Context, host, src, n, stream uintptr) Code
+	CopyDevice(ctx Context, dst, src, n, stream uintptr) Code
+	// CopyAny finds out from the addresses where they are.
+	CopyAny(ctx Context, dst, src, n, stream uintptr) Code
+	CopyPeer(ctx Context, dst uintptr, dstCtx Context, src uintptr, srcCtx Context, n, stream uintptr) Code
+	// Copy2D is an invalid value for a pitch that the device does not take.
+	Copy2D(ctx Context, r *Rect, stream uintptr) Code
+	Fill8(ctx Context, dst uintptr, v uint8, count, stream uintptr) Code
+	Fill16(ctx Context, dst uintptr, v uint16, count, stream uintptr) Code
+	Fill32(ctx Context, dst uintptr, v uint32, count, stream uintptr) Code
+	Prefetch(ctx Context, addr, n uintptr, dev int32, stream uintptr) Code
+
+	// StreamCreate clamps the priority to what the device has.
+	StreamCreate(ctx Context, priority int32) (uintptr, Code)
+	StreamDestroy(ctx Context, stream uintptr) Code
+	// StreamOwner is what a stream was made in; a default stream belongs to ctx.
+	StreamOwner(ctx Context, stream uintptr) (Context, Code)
+	StreamQuery(ctx Context, stream uintptr) Code
+	StreamSync(ctx Context, stream uintptr) Code
+	StreamWait(ctx Context, stream, event uintptr) Code
+
+	// SignalAlloc returns words that WaitValue can wait for, or the call that failed.
+	SignalAlloc(ctx Context) (s Signals, failed Call, code Code)
+	SignalFree(ctx Context, host uintptr) Code
+	// WaitValue holds the stream until the 32-bit word is at least the value.
+	WaitValue(ctx Context, stream, addr uintptr, value uint32) Code
+
+	// HostCall has the stream call fn on a thread of the vendor's; later work of the
+	// stream waits until fn returns, and fn must not use the API. HostCancel
+	// forgets a call that will not come any more and reports whether it had not.
+	HostCall(ctx Context, stream uintptr, fn func()) (id uintptr, code Code)
+	HostCancel(id uintptr) bool
+
+	EventCreate(ctx Context, timing bool) (uintptr, Code)
+	EventDestroy(ctx Context, event uintptr) Code
+	EventRecord(ctx Context, event, stream uintptr) Code
+	EventQuery(ctx Context, event uintptr) Code
+	EventSync(ctx Context, event uintptr) Code
+	// EventElapsed is the time between two events in milliseconds.
+	EventElapsed(ctx Context, from, to uintptr) (float32, Code)
+
+	IPCExport(ctx Context, addr uintptr) (IPCHandle, Code)
+	IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code)
+	IPCClose(ctx Context, addr uintptr) Code
+}
+
+// IPCHandle is the vendor's name of an allocation for another process.
+type IPCHandle [handleSize]byte
+
+// Signals are words of page-locked memory, one every [SignalStride] bytes.
+type Signals struct {
+	Host uintptr // the host's address of the first
+	Addr uintptr // the device's
+	N    int
+}
+
+// SignalStride is the distance between words of SignalAlloc, in bytes. Each has a
+// cache line of its own.
+const SignalStride = 64
+
+var _ API = (*Table)(nil)

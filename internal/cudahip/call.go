@@ -1,0 +1,77 @@
+package cudahip
+
+// Call is one call of a vendor's library.
+type Call uint8
+
+// The calls, in the order of [API].
+const (
+	CallInit Call = iota
+	CallVersion
+	CallDeviceCount
+	CallDeviceGet
+	CallDeviceName
+	CallDeviceTotal
+	CallDeviceAttribute
+	CallDeviceUUID
+	CallDeviceBus
+	CallCanAccessPeer
+	CallRetain
+	CallRelease
+	CallMakeCurrent
+	CallPeerEnable
+	CallMemInfo
+	CallMemAlloc
+	CallMemFree
+	CallHostAlloc
+	CallHostFree
+	CallHostRegister
+	CallHostUnregister
+	CallHostAddr
+	CallManagedAlloc
+	CallAllocAsync
+	CallFreeAsync
+	CallAddressRange
+	CallPointer
+	CallCopyIn
+	CallCopyOut
+	CallCopyDevice
+	CallCopyAny
+	CallCopyPeer
+	CallCopy2D
+	CallFill8
+	CallFill16
+	CallFill32
+	CallPrefetch
+	CallStreamCreate
+	CallStreamDestroy
+	CallStreamOwner
+	CallStreamQuery
+	CallStreamSync
+	CallStreamWait
+	CallSignalAlloc
+	CallWaitValue
+	CallHostCall
+	CallEventCreate
+	CallEventDestroy
+	CallEventRecord
+	CallEventQuery
+	CallEventSync
+	CallEventElapsed
+	CallIPCExport
+	CallIPCOpen
+	CallIPCClose
+	NumCalls
+)
+
+// Symbol is how a library exports a call.
+type Symbol struct {
+	Name  string // "" if the vendor has no such call, or needs none
+	Older string // a name for the same arguments in older libraries, or ""
+
+	// Optional says that a library without it is still of use: the device then
+	// lacks a capability.
+	Optional bool
+}
+
+// Symbols are the names of a vendor's calls.
+type Symbols [NumCalls]Symbol

@@ -1,0 +1,152 @@
+package cudahip
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Place is where an address of a copy lies.
+type Place uint8
+
+const (
+	OnHost   Place = iota + 1
+	OnDevice       // of the context
+	Anywhere       // for the library to find out
+)
+
+// Rect is a copy of rows. Pitches and the width are in bytes.
+type Rect struct {
+	Dst, Src           uintptr
+	DstAt, SrcAt       Place
+	DstPitch, SrcPitch uintptr
+	Width, Rows        uintptr
+}
+
+// Copy2D implements [API]: with a CUDA_MEMCPY2D, of 128 bytes.
+func (t *Table) Copy2D(ctx Context, r *Rect, stream uintptr) Code {
+	f := t.frame(CallCopy2D, ctx)
+	words := (*[16]uint64)(unsafe.Pointer(&f.text))
+	*words = [16]uint64{6: uint64(r.SrcPitch), 13: uint64(r.DstPitch), 14: uint64(r.Width), 15: uint64(r.Rows)}
+	words[2], words[3+hostOrDevice(r.SrcAt)] = memoryTypes[r.SrcAt], uint64(r.Src)
+	words[9], words[10+hostOrDevice(r.DstAt)] = memoryTypes[r.DstAt], uint64(r.Dst)
+	f.args[0], f.args[1] = uintptr(unsafe.Pointer(words)), stream
+	code := f.call()
+	f.put()
+	return code
+}
+
+// memoryTypes are CU_MEMORYTYPE_HOST, DEVICE and UNIFIED.
+var memoryTypes = [...]uint64{OnHost: 1, OnDevice: 2, Anywhere: 4}
+
+// hostOrDevice is which of two fields has the address.
+func hostOrDevice(p Place) int {
+	if p == OnHost {
+		return 0
+	}
+	return 1
+}
+
+// Copy2DPlain is Copy2D for a call that takes its arguments one by one, as hipMemcpy2DAsync does.
+func (t *Table) Copy2DPlain(ctx Context, r *Rect, stream uintptr) Code {
+	const toDevice, toHost, device, whatever = 1, 2, 3, 4
+	kind := uintptr(whatever)
+	switch [2]Place{r.DstAt, r.SrcAt} {
+	case [2]Place{OnDevice, OnHost}:
+		kind = toDevice
+	case [2]Place{OnHost, OnDevice}:
+		kind = toHost
+	case [2]Place{OnDevice, OnDevice}:
+		kind = device
+	}
+	f := t.frame(CallCopy2D, ctx)
+	f.args[0], f.args[1], f.args[2], f.args[3] = r.Dst, r.DstPitch, r.Src, r.SrcPitch
+	f.args[4], f.args[5], f.args[6], f.args[7] = r.Width, r.Rows, kind, stream
+	code := f.call()
+	f.put()
+	return code
+}
+
+// maxPitch is the largest pitch that devices take.
+const maxPitch = 1<<31 - 1
+
+// Copy2D implements driver.Copier2D. What the vendor's call does not do goes row by row: copies to other
+// devices, copies that must be staged, and pitches that a device does not take.
+func (s *Stream) Copy2D(r driver.Rect) error {
+	const op = "copy rows"
+	v := Rect{DstPitch: uintptr(r.Dst.Pitch), SrcPitch: uintptr(r.Src.Pitch), Width: uintptr(r.Width), Rows: uintptr(r.Rows)}
+	var near [2]bool
+	var err error
+	if v.Dst, v.DstAt, near[0], err = s.plane(op, &r.Dst); err != nil {
+		return err
+	}
+	if v.Src, v.SrcAt, near[1], err = s.plane(op, &r.Src); err != nil {
+		return err
+	}
+	alone := !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch
+	if !alone && (s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r) || onHost(&r.Dst) && onHost(&r.Src)) {
+		if alone, err = s.wouldWait(op); err != nil {
+			return err
+		}
+	}
+	if alone {
+		return s.rowByRow(r)
+	}
+	code := s.api.Copy2D(s.ctx, &v, s.handle)
+	runtime.KeepAlive(r.Dst.Host)
+	runtime.KeepAlive(r.Src.Host)
+	if code == CodeInvalidValue {
+		// A pitch that is not of the vendor's own making may be refused.
+		return s.rowByRow(r)
+	}
+	return s.dev.check(op, CallCopy2D, code)
+}
+
+// pageable reports whether the rows lie in memory of the host's that the library does not know.
+func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
+	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
+}
+
+// onHost reports whether the rows are the host's.
+func onHost(p *driver.Pitched) bool {
+	m, ok := p.Mem.(*Memory)
+	return p.Mem == nil || ok && m.onHost()
+}
+
+// plane is the address of the first row, and whether it is the host's or of this device.
+func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
+	if p.Mem == nil {
+		return uintptr(p.Host), OnHost, true, nil
+	}
+	region := driver.Region{Mem: p.Mem, Off: p.Off}
+	m, ok := s.memory(region)
+	if !ok {
+		return 0, 0, false, s.strange(op)
+	}
+	addr = m.at(region)
+	if !m.onDevice() {
+		return addr, Anywhere, true, nil
+	}
+	return addr, OnDevice, m.dev.dev == s.dev.dev, nil
+}
+
+func (s *Stream) rowByRow(r driver.Rect) error {
+	for i := range r.Rows {
+		dst := driver.Region{Mem: r.Dst.Mem, Off: r.Dst.Off + i*r.Dst.Pitch, Len: r.Width}
+		src := driver.Region{Mem: r.Src.Mem, Off: r.Src.Off + i*r.Src.Pitch, Len: r.Width}
+		var err error
+		switch {
+		case r.Src.Mem == nil:
+			err = s.CopyIn(dst, unsafe.Add(r.Src.Host, i*r.Src.Pitch))
+		case r.Dst.Mem == nil:
+			err = s.CopyOut(unsafe.Add(r.Dst.Host, i*r.Dst.Pitch), src)
+		default:
+			err = s.Copy(dst, src)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package cudahip
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+const (
+	// naturalAlign is what both vendors align every allocation to.
+	naturalAlign = 256
+	// maxAlign is the largest alignment on offer; more than natural alignment is
+	// made by allocating more.
+	maxAlign = 2 << 20
+)
+
+// Device implements driver.Device, driver.Peering, driver.Registerer, driver.IPCSharer, driver.Importer,
+// driver.StreamImporter and driver.PointerQuerier. It holds a reference to the device's shared context.
+type Device struct {
+	lib  *library
+	api  API
+	ctx  Context
+	dev  int32
+	info driver.Info
+
+	held    atomic.Uint64 // bytes allocated through this handle
+	links   links
+	signals signals
+	calls   hostCalls
+	staging blocks
+	imports imports
+}
+
+func open(lib *library, dev int32, info driver.Info) (*Device, error) {
+	const op = "open"
+	api := lib.api
+	ctx, code := api.Retain(dev)
+	if code != Success {
+		return nil, lib.fail(op, info.Ordinal, CallRetain, code)
+	}
+	d := &Device{lib: lib, api: api, ctx: ctx, dev: dev, info: info}
+	d.signals.wait = api.Has(CallWaitValue) && d.waitsForValues()
+	return d, nil
+}
+
+// waitsForValues reports whether streams can wait for a word of memory; an attribute that
+// cannot be asked for is one the device lacks.
+func (d *Device) waitsForValues() bool {
+	ok, _ := d.lib.attribute(d.dev, AttrWaitValue)
+	return ok
+}
+
+func releaseContext(api API, _ Context, dev uintptr) Code { return api.Release(int32(dev)) }
+
+// Info implements driver.Device.
+func (d *Device) Info() driver.Info { return d.info }
+
+// MemInfo implements driver.Device. The vendors call it an estimate.
+func (d *Device) MemInfo() (free, total uint64, err error) {
+	free, total, code := d.api.MemInfo(d.ctx)
+	if code != Success {
+		return 0, 0, d.fail("memory information", CallMemInfo, code)
+	}
+	return free, total, nil
+}
+
+// NewStream implements driver.Device.
+func (d *Device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	priority := max(min(o.Priority, d.info.LowPriority), d.info.HighPriority)
+	h, code := d.api.StreamCreate(d.ctx, int32(priority))
+	if code != Success {
+		return nil, d.fail("new stream", CallStreamCreate, code)
+	}
+	return &Stream{dev: d, api: d.api, ctx: d.ctx, handle: h}, nil
+}
+
+// NewEvent implements driver.Device.
+func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
+	h, code := d.api.EventCreate(d.ctx, o.Timing)
+	if code != Success {
+		return nil, d.fail("new event", CallEventCreate, code)
+	}
+	return &Event{dev: d, handle: h, timing: o.Timing}, nil
+}
+
+// FreeMayBlock implements driver.FreeBlocker: Close gives page-locked memory back.
+func (d *Device) FreeMayBlock() bool { return true }
+
+// Trim implements driver.Trimmer.
+func (d *Device) Trim() { d.staging.close(d) }
+
+// Close implements driver.Device. The context goes when nothing else in the program holds it.
+func (d *Device) Close() error {
+	d.calls.abandon(nil)
+	d.signals.close(d)
+	d.staging.close(d)
+	return d.give(CallRelease, releaseContext, uintptr(d.dev))
+}
+
+// give hands a handle back to the vendor. Whatever the call reports, the handle is not used
+// again: a vendor may report the failure of earlier work here, and a second release could
+// hit what has been allocated at the same address since. Only a release that was not even tried is
+// tried again. A library that is shutting down has released everything already.
+func (d *Device) give(c Call, release releaser, handle uintptr) error {
+	code := release(d.api, d.ctx, handle)
+	if code.Unbound() {
+		code = release(d.api, d.ctx, handle)
+	}
+	if code == Success || code.Value() == CodeDeinitialised.Value() {
+		return nil
+	}
+	return d.fail("release", c, code)
+}
+
+type releaser func(api API, ctx Context, handle uintptr) Code
+
+func hostPointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+var (
+	_ driver.Backend         = (*Backend)(nil)
+	_ driver.Peering         = (*Device)(nil)
+	_ driver.Registerer      = (*Device)(nil)
+	_ driver.IPCSharer       = (*Device)(nil)
+	_ driver.Importer        = (*Device)(nil)
+	_ driver.StreamImporter  = (*Device)(nil)
+	_ driver.PointerQuerier  = (*Device)(nil)
+	_ driver.Gater           = (*Stream)(nil)
+	_ driver.Notifier        = (*Stream)(nil)
+	_ driver.StreamAllocator = (*Stream)(nil)
+	_ driver.Prefetcher      = (*Stream)(nil)
+	_ driver.Copier2D        = (*Stream)(nil)
+	_ driver.Timer           = (*Event)(nil)
+)

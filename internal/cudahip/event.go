@@ -1,0 +1,67 @@
+package cudahip
+
+import (
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Event implements driver.Event and driver.Timer.
+type Event struct {
+	dev    *Device
+	handle uintptr
+	timing bool
+}
+
+// Query implements driver.Event.
+func (e *Event) Query() (bool, error) {
+	d := e.dev
+	code := d.api.EventQuery(d.ctx, e.handle)
+	return d.finished("query event", CallEventQuery, code)
+}
+
+// finished turns the answer to a query into what the driver interface wants.
+func (d *Device) finished(op string, c Call, code Code) (bool, error) {
+	switch code {
+	case Success:
+		d.calls.observe()
+		return true, nil
+	case CodeNotReady:
+		return false, nil
+	}
+	return true, d.fail(op, c, code)
+}
+
+// Sync implements driver.Event. The thread sleeps meanwhile.
+func (e *Event) Sync() error {
+	d := e.dev
+	code := d.api.EventSync(d.ctx, e.handle)
+	d.calls.observe()
+	return d.check("sync event", CallEventSync, code)
+}
+
+// Close implements driver.Event.
+func (e *Event) Close() error {
+	return e.dev.give(CallEventDestroy, API.EventDestroy, e.handle)
+}
+
+// Elapsed implements driver.Timer. The vendors time events of one context only.
+func (e *Event) Elapsed(since driver.Event) (time.Duration, error) {
+	const op = "elapsed time"
+	d := e.dev
+	from, ok := since.(*Event)
+	switch {
+	case !ok || from.dev.lib != d.lib || from.dev.ctx != d.ctx:
+		return 0, d.refuse(op, driver.ErrWrongDevice, "the events belong to different devices")
+	case !e.timing || !from.timing:
+		return 0, d.refuse(op, driver.ErrInvalidArgument, "an event was made without Timing")
+	}
+	ms, code := d.api.EventElapsed(d.ctx, from.handle, e.handle)
+	if code != Success {
+		return 0, d.fail(op, CallEventElapsed, code)
+	}
+	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
+}
+
+// EventHandle is the vendor's event.
+func EventHandle(e driver.Event) uintptr { return e.(*Event).handle }

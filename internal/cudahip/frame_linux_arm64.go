@@ -1,0 +1,14 @@
+package cudahip
+
+import "unsafe"
+
+// handlesByValue says that a call can take a handle of another process.
+const handlesByValue = true
+
+// open sets the arguments of IPCOpen. The AAPCS64 passes a structure of 64 bytes as the
+// address of a copy.
+func (f *frame) open(h *IPCHandle, flags uintptr) {
+	f.out[resultWord] = 0
+	*(*IPCHandle)(unsafe.Pointer(&f.out)) = *h
+	f.args = [maxArgs]uintptr{0: f.outAddr(resultWord), 1: f.outAddr(0), 2: flags}
+}

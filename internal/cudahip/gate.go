@@ -1,0 +1,184 @@
+package cudahip
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// gates are a stream's gates. Where streams can wait for a word of memory, the n-th gate of
+// a word waits until the word is at least n. Since a stream is in order, a gate that is
+// opened before an earlier one of the same stream lets nothing through yet, so the word
+// is the number of gates open from the first on, and one word serves all of a stream's gates,
+// however many are shut.
+//
+// Where streams cannot, and the vendor allows it, a gate is a host function that blocks until the
+// gate is opened. A vendor that runs host functions one after the other then holds those
+// of other streams as long.
+type gates struct {
+	mu   sync.Mutex
+	word *signal
+	full []*signal // words with no numbers left, which nobody uses again
+}
+
+// signal is a word that a stream waits for.
+type signal struct {
+	mu    sync.Mutex
+	value *atomic.Uint32 // page-locked
+	addr  uintptr        // the device's address of it
+	next  uint32         // number of the last gate
+	open  []bool         // whether the gates after *value are open
+}
+
+// gatesPerSignal keeps numbers small enough to be compared as signed.
+var gatesPerSignal uint32 = 1<<31 - 1
+
+type gate struct {
+	word   *signal
+	number uint32
+}
+
+// Gate implements driver.Gater.
+func (s *Stream) Gate() (driver.Gate, error) {
+	if !s.dev.signals.wait {
+		return s.hostGate()
+	}
+	g := &s.gates
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.word != nil && g.word.next >= gatesPerSignal {
+		g.full = append(g.full, g.word)
+		g.word = nil
+	}
+	if g.word == nil {
+		word, err := s.dev.signals.take(s.dev)
+		if err != nil {
+			return nil, err
+		}
+		g.word = word
+	}
+	// The numbers follow the order in which the waits are enqueued.
+	number := g.word.next + 1
+	if code := s.api.WaitValue(s.ctx, s.handle, g.word.addr, number); code != Success {
+		return nil, s.dev.fail("gate", CallWaitValue, code)
+	}
+	w := g.word
+	w.mu.Lock()
+	w.next = number
+	w.open = append(w.open, false)
+	w.mu.Unlock()
+	return &gate{w, number}, nil
+}
+
+// Open implements driver.Gate.
+func (g *gate) Open() error {
+	passed.Add(1) // what comes before the gate is seen by host functions behind it
+	w := g.word
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	value := w.value.Load()
+	if g.number <= value {
+		return nil // the stream was closed, its device lost
+	}
+	w.open[g.number-value-1] = true
+	n := 0
+	for n < len(w.open) && w.open[n] {
+		n++
+	}
+	if n > 0 {
+		w.open = append(w.open[:0], w.open[n:]...)
+		w.value.Store(value + uint32(n))
+	}
+	return nil
+}
+
+func (g *gates) close(d *Device) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, w := range g.full {
+		w.pass()
+	}
+	g.full = nil
+	if g.word != nil {
+		g.word.pass()
+		d.signals.put(g.word)
+		g.word = nil
+	}
+}
+
+// pass opens all gates; those of a stream that is closed hold nothing any more.
+func (w *signal) pass() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.open) > 0 {
+		w.value.Store(w.next)
+		w.open = w.open[:0]
+	}
+}
+
+// signals are a device's words, allocated in blocks and given from one stream to the next.
+type signals struct {
+	wait bool // streams wait for words
+
+	mu     sync.Mutex
+	spare  []*signal
+	blocks []uintptr // host addresses
+}
+
+func (p *signals) take(d *Device) (*signal, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.spare) == 0 {
+		block, failed, code := d.api.SignalAlloc(d.ctx)
+		if code != Success {
+			return nil, d.fail("gate", failed, code)
+		}
+		p.blocks = append(p.blocks, block.Host)
+		for i := range uintptr(block.N) {
+			value := (*atomic.Uint32)(hostPointer(block.Host + i*SignalStride))
+			value.Store(0)
+			p.spare = append(p.spare, &signal{value: value, addr: block.Addr + i*SignalStride})
+		}
+	}
+	last := len(p.spare) - 1
+	w := p.spare[last]
+	p.spare = p.spare[:last]
+	return w, nil
+}
+
+func (p *signals) put(w *signal) {
+	p.mu.Lock()
+	p.spare = append(p.spare, w)
+	p.mu.Unlock()
+}
+
+func (p *signals) close(d *Device) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, host := range p.blocks {
+		_ = d.give(CallHostFree, API.SignalFree, host)
+	}
+	p.blocks, p.spare = nil, nil
+}
+
+// hostGate is a gate made of a host function.
+type hostGate chan struct{}
+
+func (s *Stream) hostGate() (driver.Gate, error) {
+	const op = "gate"
+	if !s.dev.info.Caps.Has(driver.CapGate) {
+		return nil, s.dev.refuse(op, driver.ErrUnsupported, "the device cannot hold a stream shut")
+	}
+	g := make(hostGate)
+	if code := s.dev.calls.enqueue(s, func() { <-g }, nil); code != Success {
+		return nil, s.dev.fail(op, CallHostCall, code)
+	}
+	return g, nil
+}
+
+// Open implements driver.Gate.
+func (g hostGate) Open() error {
+	close(g)
+	return nil
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package cudahip
+
+const raceEnabled = false

@@ -1,0 +1,109 @@
+package cudahip
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// imports are the allocations of other processes that a device has open. A vendor may refuse
+// to open one twice, so a second import shares the first.
+type imports struct {
+	mu    sync.Mutex
+	bases map[IPCHandle]*opened
+	uses  map[uintptr]*opened
+}
+
+type opened struct {
+	handle IPCHandle
+	base   uintptr
+	n      int
+}
+
+// ExportIPC implements driver.IPCSharer. Only memory of KindDevice that was not allocated in stream
+// order can be exported, by the device that allocated it.
+func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
+	const op = "ipc handle"
+	m, ok := mem.(*Memory)
+	switch {
+	case !ok || m.dev != d:
+		return driver.IPCShare{}, d.refuse(op, driver.ErrWrongDevice, "the memory belongs to another device")
+	case !d.info.Caps.Has(driver.CapIPC) || m.origin != fromDevice || m.foreign:
+		return driver.IPCShare{}, d.refuse(op, driver.ErrUnsupported, "only plain device memory can be exported, by those who allocated it")
+	}
+	h, code := d.api.IPCExport(d.ctx, m.base)
+	if code != Success {
+		return driver.IPCShare{}, d.fail(op, CallIPCExport, code)
+	}
+	// The handle names the vendor's whole allocation, which may start before this one.
+	start := m.base
+	if d.api.Has(CallAddressRange) {
+		base, _, code := d.api.AddressRange(d.ctx, m.base)
+		if code != Success {
+			return driver.IPCShare{}, d.fail(op, CallAddressRange, code)
+		}
+		start = base
+	}
+	return driver.IPCShare{Handle: bytes.Clone(h[:]), Offset: uint64(m.addr - start), Size: m.size}, nil
+}
+
+// OpenIPC implements driver.IPCSharer. A process cannot import what it exported itself.
+func (d *Device) OpenIPC(s driver.IPCShare) (driver.Memory, error) {
+	const op = "open ipc handle"
+	switch {
+	case !d.info.Caps.Has(driver.CapIPC):
+		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not share memory between processes")
+	case len(s.Handle) != handleSize:
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "a handle of %d bytes instead of %d", len(s.Handle), handleSize)
+	case s.Size == 0 || s.Offset+s.Size < s.Size || uint64(uintptr(s.Offset+s.Size)) != s.Offset+s.Size:
+		return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes from %d on", s.Size, s.Offset)
+	}
+	base, err := d.imports.open(d, IPCHandle(s.Handle))
+	if err != nil {
+		return nil, err
+	}
+	if d.api.Has(CallAddressRange) {
+		start, size, code := d.api.AddressRange(d.ctx, base)
+		if code != Success {
+			_ = d.imports.close(d, base)
+			return nil, d.fail(op, CallAddressRange, code)
+		}
+		if has := uint64(size - (base - start)); s.Offset+s.Size > has {
+			_ = d.imports.close(d, base)
+			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes from %d on, of %d bytes", s.Size, s.Offset, has)
+		}
+	}
+	return &Memory{dev: d, addr: base + uintptr(s.Offset), base: base, size: s.Size, origin: fromIPC}, nil
+}
+
+func (t *imports) open(d *Device, h IPCHandle) (uintptr, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := t.bases[h]; i != nil {
+		i.n++
+		return i.base, nil
+	}
+	base, code := d.api.IPCOpen(d.ctx, &h)
+	if code != Success {
+		return 0, d.fail("open ipc handle", CallIPCOpen, code)
+	}
+	if t.bases == nil {
+		t.bases, t.uses = make(map[IPCHandle]*opened), make(map[uintptr]*opened)
+	}
+	i := &opened{handle: h, base: base, n: 1}
+	t.bases[h], t.uses[base] = i, i
+	return base, nil
+}
+
+func (t *imports) close(d *Device, base uintptr) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.uses[base]
+	if i.n--; i.n > 0 {
+		return nil
+	}
+	delete(t.bases, i.handle)
+	delete(t.uses, base)
+	return d.give(CallIPCClose, API.IPCClose, base)
+}

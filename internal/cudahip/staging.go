@@ -1,0 +1,223 @@
+package cudahip
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
+)
+
+// Sizes are in bytes. A copy that is read at once is cut into pieces, so that the device fetches one while the host
+// fills the next; memcopy shares a piece of the largest size among several goroutines.
+const (
+	worthStaging = 256 << 10 // from here on staging is faster than the vendor's own copy
+	leastPiece   = 256 << 10
+	mostPiece    = 1 << 20
+
+	largeBlocks = 16 // of one device
+)
+
+// A block is small or large.
+type blockKind uint8
+
+const (
+	small blockKind = 0
+	large blockKind = 1
+)
+
+var blockSizes = [2]uintptr{small: 64 << 10, large: 4 << 20}
+
+// blockPair is the addresses of a small and a large block, 0 where there is none.
+type blockPair [2]uintptr
+
+// staging is the page-locked memory through which a stream copies pageable memory. The stream is in order, so each
+// piece of a copy uses a block after the piece before it.
+type staging struct {
+	mu     sync.Mutex // held while a copy is enqueued, so that the pieces of two copies do not mix
+	blocks blockPair
+}
+
+// block returns the block for a copy of n bytes: a small one if that is enough, or if no large one is to be had. Its
+// caller holds the stream's staging.mu.
+func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
+	held := &s.staging.blocks
+	k := large
+	if n <= blockSizes[small] && held[large] == 0 {
+		k = small
+	}
+	for ; ; k-- {
+		code := Success
+		if held[k] == 0 {
+			held[k], code = s.dev.staging.take(s, k)
+		}
+		switch {
+		case code == Success:
+			return held[k], blockSizes[k], nil
+		case k == small:
+			return 0, 0, s.dev.short(op, CallHostAlloc, code, driver.KindHost, uint64(blockSizes[k]))
+		}
+	}
+}
+
+// blocks are the page-locked memory of a device's streams. A stream keeps its blocks until it is closed, and they are
+// kept for the next one then, because to free them could mean to wait for other streams. There are never more than
+// largeBlocks large ones: when all are made, a stream that needs one gets that of a stream that is idle, or does with a
+// small one.
+type blocks struct {
+	mu    sync.Mutex
+	spare [2][]uintptr
+	made  int       // large ones
+	users []*Stream // that have a large one
+}
+
+// take returns a block for the stream, whose staging.mu is held.
+func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch last := len(p.spare[k]) - 1; {
+	case last >= 0:
+		base, p.spare[k] = p.spare[k][last], p.spare[k][:last]
+	case k == large && p.made == largeBlocks:
+		if base = p.recall(); base == 0 {
+			return 0, CodeOutOfMemory
+		}
+	default:
+		p.made += int(k)
+		p.mu.Unlock() // the vendor may take its time
+		base, code = s.api.HostAlloc(s.ctx, uint64(blockSizes[k]))
+		p.mu.Lock()
+		if code != Success {
+			p.made -= int(k)
+			return 0, code
+		}
+	}
+	if k == large {
+		p.users = append(p.users, s)
+	}
+	return base, Success
+}
+
+// recall takes the large block of an idle stream, or returns 0. p.mu is held; the vendor is asked largeBlocks times at
+// most.
+func (p *blocks) recall() (base uintptr) {
+	for i, s := range p.users {
+		if !s.staging.mu.TryLock() {
+			continue // it is enqueuing a copy
+		}
+		if s.api.StreamQuery(s.ctx, s.handle) == Success {
+			base, s.staging.blocks[large] = s.staging.blocks[large], 0
+			p.users = slices.Delete(p.users, i, i+1)
+		}
+		s.staging.mu.Unlock()
+		if base != 0 {
+			return base
+		}
+	}
+	return 0
+}
+
+// leave takes a stream's blocks, which nobody recalls from here on.
+func (p *blocks) leave(s *Stream) (left blockPair) {
+	s.staging.mu.Lock()
+	defer s.staging.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left, s.staging.blocks = s.staging.blocks, left
+	if i := slices.Index(p.users, s); i >= 0 {
+		p.users = slices.Delete(p.users, i, i+1)
+	}
+	return left
+}
+
+func (p *blocks) put(left blockPair) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, base := range left {
+		if base != 0 {
+			p.spare[k] = append(p.spare[k], base)
+		}
+	}
+}
+
+// close frees what no stream has.
+func (p *blocks) close(d *Device) {
+	p.mu.Lock()
+	spare := p.spare
+	p.made -= len(spare[large])
+	p.spare = [2][]uintptr{}
+	p.mu.Unlock()
+	for _, list := range spare {
+		for _, base := range list {
+			_ = d.give(CallHostFree, API.HostFree, base)
+		}
+	}
+}
+
+// stageIn copies pageable memory to the device, in pieces that the stream fetches itself.
+//
+// If the stream is idle, nothing that comes before the copy can still write to src, nor use the block: the first
+// pieces, up to the size of the block, are read at once. The others are read when the stream has come to them.
+func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr) error {
+	const op = "copy in"
+	s.staging.mu.Lock()
+	defer s.staging.mu.Unlock()
+	idle, err := s.idle(op)
+	if err != nil {
+		return err
+	}
+	base, size, err := s.block(op, n)
+	if err != nil {
+		return err
+	}
+	now := uintptr(0)
+	if idle && !s.isDefault() {
+		now = min(n, size)
+	}
+	piece := min(max((n/4+leastPiece-1)/leastPiece*leastPiece, leastPiece), mostPiece)
+	for off := uintptr(0); off < n; {
+		var at, c uintptr
+		if off < now {
+			at, c = base+off, min(piece, now-off)
+			memcopy.Copy(hostPointer(at), unsafe.Add(src, off), uint64(c))
+		} else {
+			at, c = base, min(size, n-off)
+			if err := s.moveOnHost(op, hostPointer(at), unsafe.Add(src, off), c); err != nil {
+				return err
+			}
+		}
+		if call, code := s.copyIn(m, addr+off, at, c); code != Success {
+			return s.dev.fail(op, call, code)
+		}
+		off += c
+	}
+	return nil
+}
+
+// isDefault reports whether the stream is the default stream, whose work comes after that of other streams too: that it is
+// idle says nothing of them.
+func (s *Stream) isDefault() bool {
+	return s.foreign && (s.handle == 0 || s.handle == s.dev.lib.vendor.LegacyStream)
+}
+
+// stageOut is stageIn the other way. It does not wait, not even for an idle stream, as the vendor's own copy does.
+func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error {
+	const op = "copy out"
+	s.staging.mu.Lock()
+	defer s.staging.mu.Unlock()
+	base, size, err := s.block(op, n)
+	if err != nil {
+		return err
+	}
+	for off := uintptr(0); off < n; off += size {
+		c := min(size, n-off)
+		if call, code := s.copyOut(base, m, addr+off, c); code != Success {
+			return s.dev.fail(op, call, code)
+		}
+		if err := s.moveOnHost(op, unsafe.Add(dst, off), hostPointer(base), c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package gputest
-
-const raceEnabled = true

@@ -1,0 +1,97 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Module is the path of the module that the rules are about.
+const Module = "github.com/go-halyard/halyard"
+
+// Rule says what the packages under one folder may import, beside the standard library.
+type Rule struct {
+	Folder string   // from the root of the module; the longest match counts
+	Allow  []string // folders of the module, or whole import paths of others; a final "/..." takes in what lies below, but for internal/testing
+	Why    string
+}
+
+// Rules is the table. A package that no rule covers is a violation of its own.
+var Rules = []Rule{
+	{"coherence", nil, "the protocol is pure: it knows no device and no library"},
+	{"coherence/diagram", []string{"coherence"}, "it draws the table and does nothing else"},
+	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
+	{"hal", []string{"hal/driver"}, "what programs use rests on the narrow interface only"},
+	{"hal/pool", []string{"hal", "hal/driver"}, "pools are made of what programs use"},
+	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
+	{"buffer/internal", nil, "a structure is made of the standard library alone"},
+	{"buffer/internal/order", []string{"buffer/internal/span", "hal"}, "what work waits for concerns streams and ranges of bytes, and no buffer"},
+	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"buffer/dlpack", []string{"buffer", "buffer/array", "hal", "coherence", "internal/dl"}, "what stands on buffers knows no backend"},
+	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"buffer/pipeline", []string{"buffer", "hal", "coherence"}, "what stands on buffers knows no backend"},
+	{"buffer/trace", []string{"buffer", "hal", "coherence", "internal/debug"}, "what stands on buffers knows no backend"},
+	{"conformance", []string{"hal", "hal/driver", "buffer", "coherence"}, "the suite is for backends of anyone, and so knows none"},
+	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
+	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
+	{"backends/cuda", []string{"hal/driver", "internal/...", "gorgonia.org/cu"}, "a backend does not know that buffers exist"},
+	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
+	{"backends/opencl", []string{"hal/driver", "internal/...", "github.com/go-gl/cl/..."}, "a backend does not know that buffers exist"},
+	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
+		"what backends share lies below the packages that programs use"},
+	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
+	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
+	{"internal/bench", nil, "measuring knows nothing of what is measured"},
+	{"internal/bench/peer", []string{"internal/dl"}, "the other side of a comparison is nothing but the vendor's calls"},
+	{"internal/chart", []string{"gonum.org/v1/plot/..."}, "a picture knows nothing of what it shows"},
+	{"internal/testing/dlpacktest/shared", []string{"buffer", "buffer/array", "buffer/dlpack", "hal", "coherence", "backends/host"},
+		"a library for tests that is made as any program makes one"},
+	{"cmd", []string{"hal", "hal/driver", "hal/pool", "buffer", "buffer/trace", "coherence", "conformance", "backends", "internal/...",
+		"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "gonum.org/v1/plot/..."}, "the command uses what any program can"},
+	{"scripts", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/...", "internal/testing/..."}, "a tool uses what any program can"},
+	{"examples", []string{"..."}, "an example is a program like any other"},
+	{"internal/testing/soak", []string{"..."}, "it drives everything that programs use"},
+	{"internal/testing/torture", []string{"..."}, "it drives everything that programs use"},
+	{"examples/template", []string{"hal/driver"}, "copies of it lie in other modules"},
+	{"examples/filebackend", []string{"hal/driver"}, "it is made the way a backend of another module is"},
+	{"examples/filebackend/carry", []string{"..."}, "it uses what any program can"},
+	{"bench", []string{"..."}, "what is measured here are programs like any other"},
+}
+
+// testSupport is what packages may import that exist for tests alone. No backend reaches them, by Closures.
+var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/driver", "buffer", "coherence", "conformance",
+	"github.com/stretchr/testify/...", "pgregory.net/rapid"}
+
+// Closures limits what a package may reach through any number of imports inside the module.
+var Closures = []Rule{
+	{"hal", []string{"hal/driver"}, "a program that takes devices alone gets nothing else"},
+	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that takes buffers gets no other module"},
+	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/cuda", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/opencl", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+}
+
+// ruleFor returns the rule with the longest folder that dir lies in.
+func ruleFor(rules []Rule, dir string) *Rule {
+	var best *Rule
+	for i, r := range rules {
+		if (dir == r.Folder || strings.HasPrefix(dir, r.Folder+"/")) && (best == nil || len(r.Folder) > len(best.Folder)) {
+			best = &rules[i]
+		}
+	}
+	return best
+}
+
+// allows reports whether the target, a folder of the module or another import path, is in the list.
+func (r *Rule) allows(target string) bool {
+	return slices.ContainsFunc(r.Allow, func(a string) bool {
+		if a == "..." {
+			return true
+		}
+		base, below := strings.CutSuffix(a, "/...")
+		if base == "internal" && strings.HasPrefix(target, "internal/testing/") {
+			return false // what is for tests is in no program
+		}
+		return target == base || below && strings.HasPrefix(target, base+"/")
+	})
+}

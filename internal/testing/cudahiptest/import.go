@@ -1,0 +1,283 @@
+package cudahiptest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
+)
+
+// openHal opens a device as programs do.
+func (h *Harness) openHal(t testing.TB, ordinal int) *hal.Device {
+	t.Helper()
+	if ordinal >= h.count {
+		t.Skipf("there are %d devices", h.count)
+	}
+	d, err := hal.OpenWith(context.Background(), h.backend, ordinal)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, d.Close()) })
+	return d
+}
+
+func driverKind(err, want error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Kind == want
+}
+
+// reclaimed waits for what is closed to be given back, and checks how many releases were called.
+func reclaimed(t testing.TB, d *hal.Device, releases *atomic.Int32, want int) {
+	t.Helper()
+	ok(t, d.Reclaim(t.Context()))
+	if got, pending := int(releases.Load()), d.Usage().Pending; got != want || pending != 0 {
+		t.Fatalf("%d releases, want %d; %d allocations pending", got, want, pending)
+	}
+}
+
+// importEveryKind works on memory that something else in the process allocated, on another device as
+// well, and has the release free it: the driver notices a use that is still under way.
+func importEveryKind(h *Harness, t *testing.T) {
+	const size = 70_000
+	h.seeds(t, 6, func(t *testing.T, seed uint64) {
+		other, d := h.open(t, 0), h.openHal(t, 0)
+		s, err := d.NewStream(hal.StreamOptions{})
+		ok(t, err)
+		own := newStream(t, other)
+		var releases atomic.Int32
+		n := 0
+		for _, k := range kindsOf(other) {
+			mem, err := other.Alloc(k, size, 0)
+			ok(t, err)
+			write(t, own, whole(mem), random(seed, size))
+			m, err := d.Import(hal.ExternalMemory{Kind: k, Handle: mem.Handle(), Size: size, Release: func() {
+				if err := mem.Free(); err != nil {
+					t.Error(err)
+				}
+				releases.Add(1)
+			}})
+			ok(t, err)
+			if m.HostPointer() != mem.HostPointer() {
+				t.Errorf("the host finds %v memory at %p, not %p", k, m.HostPointer(), mem.HostPointer())
+			}
+			got, fresh := make([]byte, size), random(seed+1, size)
+			ok(t, s.CopyOut(got, m.All()))
+			ok(t, s.CopyIn(m.Region(0, size/2), fresh[:size/2]))
+			ok(t, s.Fill(m.Region(size/2, 16), hal.Pattern64(7)))
+			ok(t, m.Close())
+			ok(t, s.Sync(t.Context()))
+			same(t, "what the owner wrote", got, random(seed, size))
+			n++
+			reclaimed(t, d, &releases, n)
+		}
+		ok(t, s.Close())
+	})
+}
+
+func adoptRefuses(h *Harness, t *testing.T) {
+	h.reset(t, 0)
+	a, b := h.open(t, 0), h.open(t, 1)
+	take := func(d driver.Device, k driver.Kind, handle uintptr, size uint64, want error) {
+		t.Helper()
+		_, err := d.(driver.Importer).Import(k, handle, size)
+		kind(t, err, want)
+	}
+	dev, host, shared := alloc(t, a, driver.KindDevice, 4096), alloc(t, a, driver.KindHost, 4096), alloc(t, a, driver.KindShared, 4096)
+	take(b, driver.KindDevice, dev.Handle(), 4096, driver.ErrWrongDevice)
+	take(a, driver.KindDevice, dev.Handle()+4096<<20, 1, driver.ErrInvalidArgument)
+	take(a, driver.KindDevice, 8, 1, driver.ErrInvalidArgument)
+	for want, m := range map[driver.Kind]driver.Memory{driver.KindDevice: dev, driver.KindHost: host, driver.KindShared: shared} {
+		for _, k := range kinds {
+			if k != want {
+				take(a, k, m.Handle(), 4096, driver.ErrInvalidArgument)
+			}
+		}
+		take(a, want, m.Handle(), 4097+4096, driver.ErrOutOfRange)
+		take(a, want, m.Handle()+4000, 97+4096, driver.ErrOutOfRange)
+	}
+	// What the host has is no business of the driver's.
+	plain := make([]byte, 4096)
+	take(a, driver.KindHost, uintptr(at(plain)), 4096, driver.ErrInvalidArgument)
+
+	s := newStream(t, a)
+	stream := func(d driver.Device, handle uintptr, want error) {
+		t.Helper()
+		_, err := d.(driver.StreamImporter).ImportStream(handle)
+		kind(t, err, want)
+	}
+	stream(b, s.Handle(), driver.ErrWrongDevice)
+	stream(a, 2, driver.ErrUnsupported) // the default stream of the thread
+	h.sim.Clear()
+	stream(a, s.Handle()+1<<20, driver.ErrInvalidArgument)
+	h.sim.Clear()         // the driver noted the call with an unknown stream
+	newEvent(t, a, false) // nothing was lost
+}
+
+// importOldDriver imports without asking, for the driver does not tell.
+func importOldDriver(h *Harness, t *testing.T) {
+	if h.Binding == "linked" {
+		t.Skip("this binding calls the library that it is linked against")
+	}
+	cuda, hip := Libraries(t, h.backend.Name(), "cuPointerGetAttribute", "hipPointerGetAttribute", "cuStreamGetCtx", "hipStreamGetDevice")
+	path := map[string]string{"cuda": cuda, "hip": hip}[h.backend.Name()]
+	t.Setenv(h.Env, path)
+	old := *h
+	old.backend = h.New()
+	old.sim = attach(t, path)
+	h = &old
+	h.reset(t, 1)
+	other, d := h.open(t, 0), h.openHal(t, 0)
+	if d.Caps().Has(hal.CapPointerInfo) {
+		t.Error("the device tells what pointers are, and the library lacks the call")
+	}
+	_, err := d.PointerInfo(1 << 20)
+	kind(t, err, driver.ErrUnsupported)
+	s := newStream(t, other)
+	st, err := d.ImportStream(s.Handle(), nil)
+	ok(t, err)
+	for _, k := range kinds {
+		mem := alloc(t, other, k, 4096)
+		m, err := d.Import(hal.ExternalMemory{Kind: k, Handle: mem.Handle(), Size: 4096})
+		ok(t, err)
+		ok(t, st.CopyIn(m.All(), random(9, 4096)))
+		same(t, "through an imported stream", read(t, s, whole(mem)), random(9, 4096))
+		ok(t, m.Close())
+	}
+	ok(t, st.Close())
+	_, err = d.Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: pintest.Slice(t, make([]byte, 64)), Size: 64})
+	kind(t, err, driver.ErrInvalidArgument)
+}
+
+// importStreams has many goroutines use streams from both sides.
+func importStreams(h *Harness, t *testing.T) {
+	h.seeds(t, 4, func(t *testing.T, seed uint64) {
+		other, d := h.open(t, 0), h.openHal(t, 0)
+		s := newStream(t, other)
+		mem := alloc(t, other, driver.KindDevice, 4096)
+		var released atomic.Int32
+		for i := range 10 {
+			st, err := d.ImportStream(s.Handle(), func() { released.Add(1) })
+			ok(t, err)
+			m, err := d.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: mem.Handle(), Size: 4096})
+			ok(t, err)
+			ok(t, s.Fill(whole(mem), driver.Pattern{Bits: uint64(i), Width: 1}))
+			ok(t, st.Fill(m.Region(100, 100), hal.Pattern8(0xAA)))
+			ok(t, s.Fill(region(mem, 150, 10), driver.Pattern{Bits: 0xBB, Width: 1}))
+			ok(t, st.Close())
+			ok(t, m.Close())
+			want := make([]byte, 4096)
+			for j := range want {
+				switch {
+				case j >= 150 && j < 160:
+					want[j] = 0xBB
+				case j >= 100 && j < 200:
+					want[j] = 0xAA
+				default:
+					want[j] = byte(i)
+				}
+			}
+			same(t, "work of both sides", read(t, s, whole(mem)), want)
+			reclaimed(t, d, &released, i+1)
+		}
+	})
+}
+
+// importDefaultStream works on the stream that programs use which know of none.
+func importDefaultStream(h *Harness, t *testing.T) {
+	h.reset(t, 3)
+	d := h.openHal(t, 0)
+	s, err := d.ImportStream(0, nil)
+	ok(t, err)
+	m, err := d.Alloc(hal.KindDevice, 4096, 0)
+	ok(t, err)
+	e, err := d.NewEvent(hal.EventOptions{})
+	ok(t, err)
+	ok(t, s.CopyIn(m.All(), random(4, 4096)))
+	ok(t, s.Record(e))
+	other, err := d.NewStream(hal.StreamOptions{})
+	ok(t, err)
+	ok(t, other.WaitEvent(e))
+	got := make([]byte, 4096)
+	ok(t, other.CopyOut(got, m.All()))
+	ok(t, other.Sync(t.Context()))
+	same(t, "through the default stream", got, random(4, 4096))
+	for _, c := range []func() error{e.Close, s.Close, other.Close, m.Close} {
+		ok(t, c())
+	}
+}
+
+func queryPointers(h *Harness, t *testing.T) {
+	h.reset(t, 0)
+	d := h.openHal(t, 0)
+	if !d.Caps().Has(hal.CapPointerInfo) {
+		if h.sim != nil {
+			t.Fatal("the simulated device cannot tell")
+		}
+		t.Skip("the device cannot tell")
+	}
+	m, err := d.Alloc(hal.KindDevice, 5000, 0)
+	ok(t, err)
+	if h.sim != nil {
+		p, err := d.PointerInfo(m.Handle() + 4999)
+		ok(t, err)
+		if want := (hal.PointerInfo{Kind: hal.KindDevice, Device: 0, Base: m.Handle(), Size: 5000}); p != want {
+			t.Errorf("%+v, want %+v", p, want)
+		}
+	}
+	if d.Caps().Has(hal.CapRegister) {
+		b := make([]byte, 4096)
+		r, err := d.Register(b)
+		ok(t, err)
+		for _, addr := range []uintptr{uintptr(at(b)) + 5, r.Handle() + 5} {
+			p, err := d.PointerInfo(addr)
+			ok(t, err)
+			if p.Kind != hal.KindHost || p.Base != addr-5 {
+				t.Errorf("registered memory at %#x: %+v", addr, p)
+			}
+		}
+		ok(t, r.Close())
+		_, err = d.PointerInfo(uintptr(at(b)))
+		kind(t, err, driver.ErrInvalidArgument)
+	}
+	gone := m.Handle()
+	ok(t, m.Close())
+	if h.sim != nil {
+		_, err = d.PointerInfo(gone)
+		kind(t, err, driver.ErrInvalidArgument)
+	}
+}
+
+func init() {
+	mutants = append(mutants,
+		mutant{"takes a pointer for the start of its allocation", func(a cudahip.API) cudahip.API { return startOnly{a} }},
+		mutant{"lets memory be imported that is not there", func(a cudahip.API) cudahip.API { return endless{a} }},
+		mutant{"takes page-locked memory for the device's", func(a cudahip.API) cudahip.API { return allDevice{a} }},
+	)
+}
+
+type startOnly struct{ cudahip.API }
+
+func (m startOnly) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
+	p, code := m.API.Pointer(ctx, addr)
+	p.Addr = p.Base
+	return p, code
+}
+
+type endless struct{ cudahip.API }
+
+func (m endless) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
+	p, code := m.API.Pointer(ctx, addr)
+	p.Size = 1 << 62
+	return p, code
+}
+
+type allDevice struct{ cudahip.API }
+
+func (m allDevice) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
+	p, code := m.API.Pointer(ctx, addr)
+	p.Kind = driver.KindDevice
+	return p, code
+}

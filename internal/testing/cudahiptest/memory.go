@@ -1,0 +1,123 @@
+package cudahiptest
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
+)
+
+var kinds = []driver.Kind{driver.KindDevice, driver.KindHost, driver.KindShared}
+
+func kindsAndAlignments(h *Harness, t *testing.T) {
+	h.reset(t, 1)
+	d := h.open(t, 0)
+	for _, k := range kindsOf(d) {
+		for align := uint64(0); align <= d.Info().MaxAlign; align = max(2*align, 1) {
+			m, err := d.Alloc(k, 777, align)
+			ok(t, err)
+			if m.Size() != 777 {
+				t.Errorf("size %d, want 777", m.Size())
+			}
+			want := uintptr(max(align, d.Info().Alignment))
+			if m.Handle() == 0 || m.Handle()%want != 0 {
+				t.Errorf("%s memory at %#x, want a multiple of %d", k, m.Handle(), want)
+			}
+			if visible := m.HostPointer() != nil; visible != (k != driver.KindDevice) {
+				t.Errorf("%s memory has a host pointer: %t", k, visible)
+			}
+			if k != driver.KindDevice {
+				if uintptr(m.HostPointer())%want != 0 {
+					t.Errorf("%s memory is at %p for the host, want a multiple of %d", k, m.HostPointer(), want)
+				}
+				b := hostBytes(m)
+				b[0], b[776] = 1, 2
+			}
+			ok(t, m.Free())
+		}
+		_, err := d.Alloc(k, 1<<63, 1<<20)
+		if err == nil {
+			t.Fatal("2^63 bytes were allocated")
+		}
+	}
+	_, err := d.Alloc(0, 1, 0)
+	kind(t, err, driver.ErrInvalidArgument)
+	_, err = d.Alloc(driver.KindDevice, ^uint64(0)-100, 1<<20)
+	kind(t, err, driver.ErrInvalidArgument)
+}
+
+func outOfMemory(h *Harness, t *testing.T) {
+	h.reset(t, 1)
+	d := h.open(t, 0)
+	m := alloc(t, d, driver.KindDevice, 1<<20)
+	free, total, err := d.MemInfo()
+	ok(t, err)
+	if free > total || total != d.Info().TotalMemory {
+		t.Errorf("%d of %d bytes free, %d in all", free, total, d.Info().TotalMemory)
+	}
+	_, err = d.Alloc(driver.KindDevice, total, 0)
+	e := kind(t, err, driver.ErrOutOfMemory)
+	want := driver.Shortage{Request: total, Kind: driver.KindDevice, Free: free, Total: total, Held: m.Size(), FreeKnown: true}
+	if e.Shortage == nil || *e.Shortage != want {
+		t.Errorf("shortage %+v, want %+v", e.Shortage, want)
+	}
+	if e.Vendor.Code != 2 || e.Vendor.API == "" || e.Vendor.Name == "" || e.Device != 0 {
+		t.Errorf("error %+v", e)
+	}
+	for i := uint64(1); i <= 3; i++ {
+		h.sim.FailAlloc(1)
+		_, err := d.Alloc(kinds[i-1], 100, 0)
+		kind(t, err, driver.ErrOutOfMemory)
+	}
+	// Nothing is lost by a failure, and the device goes on.
+	if after, _, err := d.MemInfo(); err != nil || after != free {
+		t.Errorf("%d bytes free after the failures, %d before: %v", after, free, err)
+	}
+	alloc(t, d, driver.KindDevice, 1<<20)
+}
+
+func registerMemory(h *Harness, t *testing.T) {
+	for name, lack := range map[string]simgpu.Lack{"SameAddress": 0, "OtherAddress": simgpu.LackRegisteredPointer} {
+		t.Run(name, func(t *testing.T) { register(h, t, lack) })
+	}
+}
+
+func register(h *Harness, t *testing.T, lack simgpu.Lack) {
+	if h.sim == nil && lack != 0 {
+		t.Skip("the hardware is what it is")
+	}
+	if h.sim != nil {
+		h.set(t, simgpu.Without, uint64(lack), 0)
+	}
+	h.reset(t, 1)
+	d := h.open(t, 0)
+	h.need(t, d, driver.CapRegister)
+	s := newStream(t, d)
+	data := random(3, 10000)
+	r := d.(driver.Registerer)
+	m, err := r.Register(at(data), uint64(len(data)))
+	ok(t, err)
+	if m.HostPointer() != at(data) || m.Size() != 10000 {
+		t.Errorf("registered at %p with %d bytes, want %p", m.HostPointer(), m.Size(), at(data))
+	}
+	dev := alloc(t, d, driver.KindDevice, 5000)
+	ok(t, s.Copy(whole(dev), region(m, 101, 5000)))
+	same(t, "copied from registered memory", read(t, s, whole(dev)), data[101:5101])
+
+	for _, b := range [][]byte{data, data[:1], data[9999:], data[4000:5000]} {
+		_, err := r.Register(at(b), uint64(len(b)))
+		kind(t, err, driver.ErrBusy)
+	}
+	ok(t, m.Free())
+	again, err := r.Register(at(data), uint64(len(data)))
+	ok(t, err)
+	ok(t, again.Free())
+	_, err = r.Register(at(data), ^uint64(0))
+	kind(t, err, driver.ErrInvalidArgument)
+
+	// Page-locked memory cannot be locked again.
+	locked := alloc(t, d, driver.KindHost, 4096)
+	_, err = r.Register(unsafe.Add(locked.HostPointer(), 100), 100)
+	kind(t, err, driver.ErrBusy)
+}

@@ -1,0 +1,102 @@
+package cudahiptest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip"
+)
+
+// Optional are the names of the calls that a backend can do without.
+func Optional(symbols cudahip.Symbols) (names []string) {
+	for _, s := range symbols {
+		if s.Optional {
+			names = append(names, s.Name)
+			if s.Older != "" {
+				names = append(names, s.Older)
+			}
+		}
+	}
+	return names
+}
+
+// Minimal runs on a library that lacks every optional call.
+func Minimal(t *testing.T, h *Harness) {
+	h.start(t)
+	h.reset(t, 3)
+	d := h.open(t, 0)
+	const least = driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapPriority |
+		driver.CapImport | driver.CapImportStream
+	if caps := d.Info().Caps; caps != least {
+		t.Errorf("capabilities %q, want %q", caps, least)
+	}
+	s := newStream(t, d)
+	_, err := d.Alloc(driver.KindShared, 100, 0)
+	kind(t, err, driver.ErrUnsupported)
+	_, err = d.(driver.Registerer).Register(at(make([]byte, 100)), 100)
+	kind(t, err, driver.ErrUnsupported)
+	_, err = s.(driver.StreamAllocator).AllocAsync(100, 0)
+	kind(t, err, driver.ErrUnsupported)
+	_, err = s.(driver.Gater).Gate()
+	kind(t, err, driver.ErrUnsupported)
+	kind(t, s.(driver.Notifier).OnDone(func() {}), driver.ErrUnsupported)
+	m := alloc(t, d, driver.KindDevice, 4000)
+	_, err = d.(driver.IPCSharer).ExportIPC(m)
+	kind(t, err, driver.ErrUnsupported)
+	_, err = d.(driver.IPCSharer).OpenIPC(driver.IPCShare{})
+	kind(t, err, driver.ErrUnsupported)
+	kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
+	if l := d.(driver.Peering).PeerAccess(h.open(t, 1)); l != driver.PeerWait {
+		t.Errorf("link %b, want %b", l, driver.PeerWait)
+	}
+
+	want := random(1, 4000)
+	ok(t, s.CopyIn(whole(m), at(want)))
+	ok(t, s.Fill(region(m, 800, 80), driver.Pattern{Bits: 0x0102030405060708, Width: 8}))
+	for i := range 80 {
+		want[800+i] = byte(8 - i%8)
+	}
+	same(t, "without optional calls", read(t, s, whole(m)), want)
+}
+
+// Incomplete opens a library that lacks a call which the backend needs.
+func Incomplete(t *testing.T, h *Harness, symbol string) {
+	t.Setenv(h.Env, h.Library)
+	_, err := h.New().Devices(context.Background())
+	e := kind(t, err, driver.ErrUnavailable)
+	if text := e.Error(); !strings.Contains(text, symbol) || !strings.Contains(text, h.Library) {
+		t.Errorf("%q names neither %s nor its library", text, symbol)
+	}
+}
+
+// loadCalls are made at least: they initialise the library and ask for its version and its devices.
+const loadCalls = 3
+
+// loadFails has each call fail that a backend makes before it lists devices.
+func loadFails(h *Harness, t *testing.T) {
+	h.reset(t, 0)
+	for n := uint64(1); ; n++ {
+		b := h.New()
+		before := h.sim.CallCount()
+		h.sim.FailCall(n, 999)
+		infos, err := b.Devices(context.Background())
+		h.sim.FailCall(0, 0)
+		if h.sim.CallCount()-before < n {
+			if err != nil || len(infos) != 2 || n < 10 {
+				t.Errorf("%d devices, %v with no call failing; %d calls were made", len(infos), err, n)
+			}
+			return
+		}
+		e, isError := err.(*driver.Error)
+		if !isError || e.Vendor.Code != 999 || e.Vendor.API == "" {
+			t.Fatalf("call %d: error %v", n, err)
+		}
+		// A library that did not load stays so; one that did may fail once.
+		_, again := b.Devices(context.Background())
+		if unavailable := e.Kind == driver.ErrUnavailable; n <= loadCalls && !unavailable || unavailable != (again == err) {
+			t.Errorf("call %d: error %v, then %v", n, err, again)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package cudahiptest
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
+)
+
+func callsDoNotAllocate(h *Harness, t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
+	h.reset(t, 0)
+	d := h.open(t, 0)
+	s := newStream(t, d)
+	m, locked := alloc(t, d, driver.KindDevice, 4096), alloc(t, d, driver.KindHost, 4096)
+	ev := newEvent(t, d, false)
+	dst, src := whole(m), whole(locked)
+	pageable := make([]byte, 2<<20)
+	large := whole(alloc(t, d, driver.KindDevice, uint64(len(pageable))))
+	for name, call := range map[string]func() error{
+		"copy":     func() error { return s.Copy(dst, src) },
+		"copy in":  func() error { return s.CopyIn(dst, locked.HostPointer()) },
+		"copy out": func() error { return s.CopyOut(locked.HostPointer(), dst) },
+		"copy in at once": func() error {
+			if err := s.CopyIn(large, at(pageable)); err != nil {
+				return err
+			}
+			return s.Sync()
+		},
+		"fill":   func() error { return s.Fill(dst, driver.Pattern{Bits: 5, Width: 4}) },
+		"record": func() error { return s.Record(ev) },
+		"wait":   func() error { return s.Wait(ev) },
+		"query":  func() error { _, err := s.Query(); return err },
+		"sync":   s.Sync,
+	} {
+		if n := testing.AllocsPerRun(100, func() { ok(t, call()) }); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+	ok(t, s.Sync())
+}
+
+// Raw are the vendor's own calls through the binding of the backend, on a thread whose context
+// has been made current once.
+type Raw struct {
+	Current func() // makes the context of device 0 current
+
+	CopyIn  func(dst, host, n, stream uintptr)
+	CopyOut func(host, src, n, stream uintptr)
+	Fill    func(dst uintptr, v uint8, n, stream uintptr)
+	Record  func(event, stream uintptr)
+	Wait    func(stream, event uintptr)
+	Query   func(stream uintptr)
+	Sync    func(stream uintptr)
+	Alloc   func(n uintptr) uintptr
+	Free    func(addr uintptr)
+
+	// Bindings are the ways in which the same library can be bound in this program.
+	Bindings []Binding
+}
+
+// Binding is one way to call a library.
+type Binding struct {
+	Name string // "loaded" or "linked"
+	API  cudahip.API
+}
+
+// Overhead measures calls on the simulated driver, whose work is made free.
+func Overhead(b *testing.B, h *Harness, raw Raw) {
+	h.start(b)
+	ok(b, h.sim.Set(simgpu.Free, 1))
+	b.Cleanup(func() { ok(b, h.sim.Set(simgpu.Free, 0)) })
+	h.calm(b, 0)
+	overhead(b, h.backend, raw)
+}
+
+// overhead measures what a call of package hal costs beside the vendor's call that it makes. All ways
+// to make the call take turns, so that whatever else the machine does slows all of them, and each
+// metric is a median:
+//
+//	raw-ns          the vendor's call, on a thread whose context is current already
+//	raw-bound-ns    the context made current for each call, as a goroutine that may have
+//	                changed threads must
+//	loaded-ns       cudahip.API, which makes the context current and calls in one crossing from Go to C,
+//	linked-ns       for each binding that the program has
+//	driver-ns       package driver
+//	hal-ns, ns/op   package hal
+//	hal-over-raw-ns hal less raw
+//	hal/raw         their ratio
+//	hal-allocs      allocations of one call of package hal
+func overhead(b *testing.B, backend driver.Backend, raw Raw) {
+	ctx := context.Background()
+	d, err := backend.Open(ctx, 0)
+	ok(b, err)
+	b.Cleanup(func() { ok(b, d.Close()) })
+	s, s2 := newStream(b, d), newStream(b, d)
+	m, locked := alloc(b, d, driver.KindDevice, 4096), alloc(b, d, driver.KindHost, 4096)
+	ev, ev2 := newEvent(b, d, false), newEvent(b, d, false)
+	ok(b, s2.Record(ev2))
+	const n = 4
+	dst, p := region(m, 0, n), locked.HostPointer()
+	addr, host, stream := m.Handle(), uintptr(p), s.Handle()
+	event, event2 := cudahip.EventHandle(ev), cudahip.EventHandle(ev2)
+
+	dev, err := hal.OpenWith(ctx, backend, 0)
+	ok(b, err)
+	b.Cleanup(func() { ok(b, dev.Close()) })
+	newHalStream := func() *hal.Stream {
+		s, err := dev.NewStream(hal.StreamOptions{})
+		ok(b, err)
+		b.Cleanup(func() { ok(b, s.Close()) })
+		return s
+	}
+	newHalEvent := func() *hal.Event {
+		e, err := dev.NewEvent(hal.EventOptions{})
+		ok(b, err)
+		b.Cleanup(func() { ok(b, e.Close()) })
+		return e
+	}
+	newHalMemory := func(k hal.Kind) *hal.Memory {
+		m, err := dev.Alloc(k, 4096, 0)
+		ok(b, err)
+		b.Cleanup(func() { ok(b, m.Close()) })
+		return m
+	}
+	hs, hs2, he, he2 := newHalStream(), newHalStream(), newHalEvent(), newHalEvent()
+	ok(b, hs2.Record(he2))
+	hdst := newHalMemory(hal.KindDevice).Region(0, n)
+	bytes, err := newHalMemory(hal.KindHost).Bytes()
+	ok(b, err)
+	bytes = bytes[:n]
+
+	for _, c := range []struct {
+		name        string
+		raw         func()
+		bound       func(cudahip.API, cudahip.Context)
+		driver, hal func()
+	}{
+		{"copy-in",
+			func() { raw.CopyIn(addr, host, n, stream) },
+			func(a cudahip.API, c cudahip.Context) { a.CopyIn(c, addr, host, n, stream) },
+			func() { _ = s.CopyIn(dst, p) },
+			func() { _ = hs.CopyIn(hdst, bytes) }},
+		{"copy-out",
+			func() { raw.CopyOut(host, addr, n, stream) },
+			func(a cudahip.API, c cudahip.Context) { a.CopyOut(c, host, addr, n, stream) },
+			func() { _ = s.CopyOut(p, dst) },
+			func() { _ = hs.CopyOut(bytes, hdst) }},
+		{"fill",
+			func() { raw.Fill(addr, 5, n, stream) },
+			func(a cudahip.API, c cudahip.Context) { a.Fill8(c, addr, 5, n, stream) },
+			func() { _ = s.Fill(dst, driver.Pattern{Bits: 5, Width: 1}) },
+			func() { _ = hs.Fill(hdst, hal.Pattern8(5)) }},
+		{"record",
+			func() { raw.Record(event, stream) },
+			func(a cudahip.API, c cudahip.Context) { a.EventRecord(c, event, stream) },
+			func() { _ = s.Record(ev) },
+			func() { _ = hs.Record(he) }},
+		{"wait",
+			func() { raw.Wait(stream, event2) },
+			func(a cudahip.API, c cudahip.Context) { a.StreamWait(c, stream, event2) },
+			func() { _ = s.Wait(ev2) },
+			func() { _ = hs.WaitEvent(he2) }},
+		{"query",
+			func() { raw.Query(stream) },
+			func(a cudahip.API, c cudahip.Context) { a.StreamQuery(c, stream) },
+			func() { _, _ = s.Query() },
+			func() { _, _ = hs.Done() }},
+		{"sync",
+			func() { raw.Sync(stream) },
+			func(a cudahip.API, c cudahip.Context) { a.StreamSync(c, stream) },
+			func() { _ = s.Sync() },
+			func() { _ = hs.Sync(ctx) }},
+	} {
+		ways := []way{
+			{name: "raw", before: raw.Current, call: c.raw},
+			{name: "raw-bound", call: func() {
+				runtime.LockOSThread()
+				raw.Current()
+				c.raw()
+				runtime.UnlockOSThread()
+			}},
+		}
+		for _, bind := range raw.Bindings {
+			own, code := bind.API.Retain(0)
+			if code != cudahip.Success {
+				b.Fatalf("no context: %d", code)
+			}
+			b.Cleanup(func() { bind.API.Release(0) })
+			ways = append(ways, way{name: bind.Name, call: func() { c.bound(bind.API, own) }})
+		}
+		ways = append(ways, way{name: "driver", call: c.driver}, way{name: "hal", call: c.hal})
+		b.Run(c.name, func(b *testing.B) {
+			inTurn(b, ways, func() {
+				ok(b, s.Sync())
+				ok(b, hs.Sync(ctx))
+			})
+		})
+	}
+}
+
+// way is one of several ways to make a call. The first of them is the plainest, the last the
+// one whose cost is in question.
+type way struct {
+	name   string
+	before func() // prepares the thread, nil if nothing is to be done
+	call   func()
+}
+
+// inTurn times the ways to make a call in turn, and reports the medians. What the calls enqueued is
+// waited for beside the clock.
+func inTurn(b *testing.B, ways []way, wait func()) {
+	const calls = 200
+	rounds := make([][]float64, len(ways))
+	for b.Loop() {
+		for i, w := range ways {
+			rounds[i] = append(rounds[i], w.time(calls)/calls)
+			wait()
+		}
+	}
+	for i, w := range ways {
+		b.ReportMetric(median(rounds[i]), w.name+"-ns")
+	}
+	first, last := ways[0], ways[len(ways)-1]
+	from, to := median(rounds[0]), median(rounds[len(ways)-1])
+	b.ReportMetric(to, "ns/op")
+	b.ReportMetric(to-from, last.name+"-over-"+first.name+"-ns")
+	b.ReportMetric(to/from, last.name+"/"+first.name)
+	b.ReportMetric(testing.AllocsPerRun(calls, last.call), last.name+"-allocs")
+	wait()
+}
+
+// time is how long n calls take, in nanoseconds.
+func (w way) time(n int) float64 {
+	if w.before != nil {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		w.before()
+	}
+	start := time.Now()
+	for range n {
+		w.call()
+	}
+	return float64(time.Since(start).Nanoseconds())
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}

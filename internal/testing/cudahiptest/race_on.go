@@ -1,0 +1,5 @@
+//go:build race
+
+package cudahiptest
+
+const raceEnabled = true

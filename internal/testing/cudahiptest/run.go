@@ -1,0 +1,128 @@
+package cudahiptest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// where says on what a test can run.
+type where bool
+
+const (
+	onlySim  where = false // it tells the simulated driver what to do, or counts on its sizes
+	anywhere where = true
+)
+
+var tests = []struct {
+	name  string
+	where where
+	test  func(*Harness, *testing.T)
+}{
+	{"Devices/AreListedWithoutAContext", onlySim, devicesAreListed},
+	{"Devices/OrdinalOutOfRange", anywhere, ordinalOutOfRange},
+	{"Devices/NoneIsNoError", onlySim, noDevices},
+	{"Devices/EachCallFails", onlySim, loadFails},
+	{"Devices/CancelledContext", onlySim, cancelledContext},
+	{"Devices/HandlesAreIndependent", anywhere, handlesAreIndependent},
+	{"Devices/LackingAbilities", onlySim, lackingAbilities},
+	{"Memory/KindsAndAlignments", anywhere, kindsAndAlignments},
+	{"Memory/OutOfMemory", onlySim, outOfMemory},
+	{"Memory/Register", anywhere, registerMemory},
+	{"Copy/EveryPairOfKinds", anywhere, copyEveryPair},
+	{"Copy/OffsetsAndLengths", anywhere, copyOffsets},
+	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
+	{"Copy/PageableMemoryOfAnIdleStream", anywhere, copyPageableIdle},
+	{"Copy/PageableMemoryFromManyGoroutines", anywhere, copyPageableAtOnce},
+	{"Copy/StagingMemoryIsKept", onlySim, stagingIsKept},
+	{"Copy/OnTheHostOfABusyStream", anywhere, copyOnHostBusy},
+	{"Copy/PartlyPageLocked", anywhere, copyPartlyLocked},
+	{"Copy/Peers", anywhere, copyPeers},
+	{"Copy/NoPeers", onlySim, noPeers},
+	{"Fill/EveryWidth", anywhere, fillEveryWidth},
+	{"Fill/UnalignedRegisteredMemory", anywhere, fillUnaligned},
+	{"Stream/WaitsForEvents", anywhere, streamWaits},
+	{"Stream/AllocatesInOrder", anywhere, streamAllocates},
+	{"Stream/Prefetches", anywhere, streamPrefetches},
+	{"Stream/CallsBack", anywhere, streamCallsBack},
+	{"Stream/ClosesAlone", anywhere, streamClosesAlone},
+	{"Gate/OpensInAnyOrder", anywhere, gatesInAnyOrder},
+	{"Gate/HoldsNobodyElse", anywhere, gateHoldsNobodyElse},
+	{"Gate/WithoutWaitValue", onlySim, gatesWithoutWaitValue},
+	{"Event/Times", anywhere, eventTimes},
+	{"Event/WrongDevice", anywhere, eventWrongDevice},
+	{"Threads/OneDeviceFromHundredsOfGoroutines", anywhere, manyGoroutines},
+	{"Threads/TwoDevicesInTurn", anywhere, twoDevicesInTurn},
+	{"Threads/BlockedSyncHoldsUpNobody", anywhere, blockedSync},
+	{"Errors/LostDevice", onlySim, lostDevice},
+	{"Errors/EveryNthCallFails", onlySim, everyNthCallFails},
+	{"Share/BetweenProcesses", onlySim, shareBetweenProcesses},
+	{"Share/BadShares", onlySim, badShares},
+	{"Adopt/EveryKind", anywhere, importEveryKind},
+	{"Adopt/Refuses", onlySim, adoptRefuses},
+	{"Adopt/OldDriver", onlySim, importOldDriver},
+	{"Adopt/Streams", anywhere, importStreams},
+	{"Adopt/DefaultStream", anywhere, importDefaultStream},
+	{"Adopt/Query", anywhere, queryPointers},
+	{"Calls/DoNotAllocate", anywhere, callsDoNotAllocate},
+}
+
+// Run runs all tests on the simulated driver.
+func Run(t *testing.T, h *Harness) {
+	h.start(t)
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) { c.test(h, t) })
+	}
+}
+
+// RunHardware runs on real devices the tests that need no simulated driver. Without a device it is
+// skipped, unless HALYARD_REQUIRE has the name.
+func RunHardware(t *testing.T, b driver.Backend, require string) {
+	h := &Harness{backend: b, count: len(Hardware(t, b, require))}
+	h.runHardware(t)
+}
+
+func (h *Harness) runHardware(t *testing.T) {
+	for _, c := range tests {
+		if c.where == anywhere {
+			t.Run(c.name, func(t *testing.T) { c.test(h, t) })
+		}
+	}
+}
+
+// Hardware returns the devices of a backend that are not simulated. It skips the test if there are
+// none, unless HALYARD_REQUIRE has the name. If that has "simulated", simulated devices do, to try
+// the tests themselves.
+func Hardware(t testing.TB, b driver.Backend, require string) []driver.Info {
+	t.Helper()
+	infos, err := b.Devices(context.Background())
+	why := ""
+	switch {
+	case errors.Is(err, driver.ErrUnavailable):
+		why = err.Error()
+	case err != nil:
+		t.Fatal(err)
+	case len(infos) == 0:
+		why = "the driver sees no device"
+	case infos[0].Simulated && !Required("simulated"):
+		why = infos[0].Model + " is no hardware"
+	default:
+		return infos
+	}
+	if Required(require) {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+	return nil
+}
+
+// start loads the simulated library.
+func (h *Harness) start(t testing.TB) {
+	t.Helper()
+	t.Setenv(h.Env, h.Library)
+	h.sim = attach(t, h.Library)
+	h.backend = h.New()
+	h.count = 2
+}

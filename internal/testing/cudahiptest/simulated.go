@@ -1,0 +1,100 @@
+package cudahiptest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
+)
+
+// Simulated is a simulated driver, which the backends load until the test ends.
+type Simulated struct {
+	*simgpu.Control
+	Library string // path
+	Device  string // name of its first device
+}
+
+// Simulate builds the simulated drivers of CUDA and HIP, without some symbols, and has the backends load them. Settings
+// are put back when the test ends. It skips the test as [Libraries] does.
+func Simulate(t testing.TB, without ...string) []Simulated {
+	t.Helper()
+	cuda, hip := Libraries(t, "cuda", without...)
+	t.Setenv("HALYARD_CUDA_LIBRARY", cuda)
+	t.Setenv("HALYARD_HIP_LIBRARY", hip)
+	sims := []Simulated{{attach(t, cuda), cuda, "cuda:0"}, {attach(t, hip), hip, "hip:0"}}
+	for _, s := range sims {
+		restore := func() {
+			for _, setting := range []simgpu.Setting{simgpu.Without, simgpu.Pageable, simgpu.LinkRate} {
+				ok(t, s.Set(setting, 0))
+			}
+			ok(t, s.Set(simgpu.Validate, 1))
+			ok(t, s.Reset(0))
+		}
+		restore()
+		t.Cleanup(restore)
+	}
+	return sims
+}
+
+// EachSimulated runs a test on each simulated driver, whose rules must have been kept when it is over.
+func EachSimulated(t *testing.T, test func(t *testing.T, sim Simulated)) {
+	for _, s := range Simulate(t) {
+		t.Run(s.Device, func(t *testing.T) {
+			test(t, s)
+			s.Kept(t)
+			ok(t, s.Reset(0))
+		})
+	}
+}
+
+// Kept ends the test if one of the driver's rules was broken, or something that was made is still there. The labels
+// say where.
+func (s Simulated) Kept(t testing.TB, labels ...any) {
+	t.Helper()
+	for _, v := range s.Violations() {
+		t.Errorf("%s: %sthe driver's rules were broken: %s", s.Device, fmt.Sprintln(labels...), v)
+	}
+	for _, l := range s.Leaks() {
+		t.Errorf("%s: %sstill alive: %s", s.Device, fmt.Sprintln(labels...), l)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// FailEachCall lets each vendor call of some work fail in turn, until the work has no more of them, which must be
+// least at least. test prepares the work, does it by way of during, and looks at what has become of it.
+func (s Simulated) FailEachCall(t testing.TB, least uint64, test func(n uint64, during func(work func()))) {
+	t.Helper()
+	for n, past := uint64(1), false; !past; n++ {
+		ok(t, s.Reset(n))
+		test(n, func(work func()) {
+			before := s.CallCount()
+			s.FailCall(n, 999)
+			work()
+			past = s.CallCount()-before < n
+			s.FailCall(0, 0)
+		})
+		s.Kept(t, "call", n)
+		if past && n <= least {
+			t.Fatalf("the work has %d calls, not %d", n-1, least)
+		}
+	}
+}
+
+// A model of a bus: what crosses it in a millisecond from page-locked memory, and from pageable memory, which the driver
+// takes through a buffer of its own on the thread that calls. The rates have the proportion of a PCIe 4 link of 25 GB/s
+// and a driver that stages 10 GB/s, at a fiftieth of the speed: then the processors of any machine keep up, and the model
+// decides.
+const (
+	LinkLocked   = 500_000 // bytes in a millisecond
+	LinkPageable = 200_000
+)
+
+// SlowLink puts the driver's devices behind such a bus, without the checks that cost time.
+func (s Simulated) SlowLink(t testing.TB) {
+	t.Helper()
+	ok(t, s.Set(simgpu.Validate, 0))
+	ok(t, s.Set(simgpu.Pageable, LinkPageable))
+	s.PeerAccess(LinkLocked)
+}

@@ -1,0 +1,275 @@
+package cudahiptest
+
+import (
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
+)
+
+func streamWaits(h *Harness, t *testing.T) {
+	h.seeds(t, 20, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		a, b := newStream(t, d), newStream(t, d)
+		m := alloc(t, d, driver.KindDevice, 1<<16)
+		in, out := alloc(t, d, driver.KindHost, 1<<16), alloc(t, d, driver.KindHost, 1<<16)
+		copy(hostBytes(in), random(seed, 1<<16))
+		ev := newEvent(t, d, false)
+
+		ok(t, b.Wait(ev)) // never recorded: nothing to wait for
+		ok(t, a.Copy(whole(m), whole(in)))
+		ok(t, a.Record(ev))
+		ok(t, b.Wait(ev))
+		ok(t, a.Record(ev)) // a wait that is enqueued keeps its meaning
+		ok(t, b.Copy(whole(out), whole(m)))
+		ok(t, b.Sync())
+		same(t, "through an event", hostBytes(out), hostBytes(in))
+		ok(t, ev.Sync())
+		if done, err := ev.Query(); !done || err != nil {
+			t.Fatalf("event %t, %v after its sync", done, err)
+		}
+	})
+}
+
+func streamAllocates(h *Harness, t *testing.T) {
+	h.seeds(t, 4, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		h.need(t, d, driver.CapStreamAlloc)
+		s := newStream(t, d)
+		sa := s.(driver.StreamAllocator)
+		want := random(seed, 4000)
+		locked := alloc(t, d, driver.KindHost, 4000)
+		for i := range 10 {
+			m, err := sa.AllocAsync(4000, 1024)
+			ok(t, err)
+			if m.Handle()%1024 != 0 || m.Size() != 4000 {
+				t.Fatalf("%d bytes at %#x", m.Size(), m.Handle())
+			}
+			ok(t, s.CopyIn(whole(m), at(want)))
+			ok(t, s.Copy(whole(locked), whole(m)))
+			if i%2 == 0 {
+				ok(t, sa.FreeAsync(m))
+				continue
+			}
+			// It may also be freed like any other, once its work is done.
+			ok(t, s.Sync())
+			ok(t, m.Free())
+		}
+		ok(t, s.Sync())
+		same(t, "stream-ordered memory", hostBytes(locked), want)
+		kind(t, sa.FreeAsync(locked), driver.ErrInvalidArgument)
+	})
+}
+
+func streamPrefetches(h *Harness, t *testing.T) {
+	h.reset(t, 2)
+	d := h.open(t, 0)
+	h.need(t, d, driver.CapPrefetch)
+	s := newStream(t, d)
+	m := alloc(t, d, driver.KindShared, 1<<16)
+	want := random(1, 1<<16)
+	copy(hostBytes(m), want)
+	p := s.(driver.Prefetcher)
+	ok(t, p.Prefetch(region(m, 4096, 8192), false))
+	ok(t, p.Prefetch(whole(m), true))
+	ok(t, s.Sync())
+	same(t, "prefetched memory", hostBytes(m), want)
+	kind(t, p.Prefetch(whole(alloc(t, d, driver.KindHost, 100)), true), driver.ErrUnsupported)
+}
+
+func streamCallsBack(h *Harness, t *testing.T) {
+	h.seeds(t, 4, func(t *testing.T, seed uint64) {
+		d := h.open(t, 0)
+		s := newStream(t, d)
+		m := alloc(t, d, driver.KindHost, 100)
+		gate, err := s.(driver.Gater).Gate()
+		ok(t, err)
+		ok(t, s.Fill(whole(m), driver.Pattern{Bits: 7, Width: 1}))
+		called := make(chan byte)
+		resume := make(chan struct{})
+		ok(t, s.(driver.Notifier).OnDone(func() {
+			// A callback may block, and may use the backend.
+			called <- hostBytes(m)[99]
+			<-resume
+			_, err := s.Query()
+			if err == nil {
+				_, _, err = d.MemInfo()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			close(called)
+		}))
+		ok(t, gate.Open())
+		if got := <-called; got != 7 {
+			t.Errorf("the callback saw %d, want 7", got)
+		}
+		// Later work does not wait for the callback.
+		ok(t, s.Fill(whole(m), driver.Pattern{Bits: 8, Width: 1}))
+		ok(t, s.Sync())
+		if got := hostBytes(m)[99]; got != 8 {
+			t.Errorf("the stream did not go on: %d", got)
+		}
+		close(resume)
+		<-called
+	})
+}
+
+func streamClosesAlone(h *Harness, t *testing.T) {
+	h.reset(t, 8)
+	d := h.open(t, 0)
+	other := newStream(t, d)
+	g, err := other.(driver.Gater).Gate()
+	ok(t, err)
+	m := alloc(t, d, driver.KindDevice, 100)
+	want, got := random(1, 100), make([]byte, 100)
+	called := make(chan struct{})
+	ok(t, other.CopyIn(whole(m), at(want))) // by host functions, since the stream is busy
+	ok(t, other.CopyOut(at(got), whole(m)))
+	ok(t, other.(driver.Notifier).OnDone(func() { close(called) }))
+
+	s, err := d.NewStream(driver.StreamOptions{})
+	ok(t, err)
+	ok(t, s.(driver.Notifier).OnDone(func() {}))
+	ok(t, s.Sync())
+	ok(t, s.Close())
+	select {
+	case <-called:
+		t.Fatal("closing a stream called another's function")
+	default:
+	}
+	ok(t, g.Open())
+	ok(t, other.Sync())
+	<-called
+	same(t, "after another stream was closed", got, want)
+}
+
+func gatesInAnyOrder(h *Harness, t *testing.T) {
+	h.reset(t, 3)
+	d := h.open(t, 0)
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {2, 0, 1}} {
+		s := newStream(t, d)
+		m := alloc(t, d, driver.KindHost, 3)
+		var gates [3]driver.Gate
+		clear(hostBytes(m))
+		for i := range gates {
+			g, err := s.(driver.Gater).Gate()
+			ok(t, err)
+			gates[i] = g
+			ok(t, s.Fill(region(m, uint64(i), 1), driver.Pattern{Bits: 1, Width: 1}))
+		}
+		var open [3]bool
+		for _, i := range order {
+			ok(t, gates[i].Open())
+			open[i] = true
+			passed := 0
+			for passed < 3 && open[passed] {
+				passed++
+			}
+			if passed == 3 {
+				break
+			}
+			done, err := s.Query()
+			ok(t, err)
+			if done {
+				t.Fatalf("order %v: the stream is done with gate %d shut", order, passed)
+			}
+		}
+		ok(t, s.Sync())
+		same(t, "behind the gates", hostBytes(m), []byte{1, 1, 1})
+	}
+}
+
+func gateHoldsNobodyElse(h *Harness, t *testing.T) {
+	h.reset(t, 4)
+	d := h.open(t, 0)
+	shut, free := newStream(t, d), newStream(t, d)
+	g, err := shut.(driver.Gater).Gate()
+	ok(t, err)
+	m := alloc(t, d, driver.KindDevice, 1000)
+	want := random(1, 1000)
+	write(t, free, whole(m), want)
+	same(t, "beside a shut stream", read(t, free, whole(m)), want)
+	called := make(chan struct{})
+	ok(t, free.(driver.Notifier).OnDone(func() { close(called) }))
+	<-called
+	if done, err := shut.Query(); done || err != nil {
+		t.Errorf("the shut stream: %t, %v", done, err)
+	}
+	ok(t, g.Open())
+	ok(t, shut.Sync())
+}
+
+func gatesWithoutWaitValue(h *Harness, t *testing.T) {
+	h.set(t, simgpu.Without, uint64(simgpu.LackWaitValue), 0)
+	h.reset(t, 5)
+	d := h.open(t, 0)
+	if has := d.Info().Caps.Has(driver.CapGate); has != h.HostGates {
+		t.Fatalf("gates: %t, want %t", has, h.HostGates)
+	}
+	s := newStream(t, d)
+	if !h.HostGates {
+		_, err := s.(driver.Gater).Gate()
+		kind(t, err, driver.ErrUnsupported)
+		return
+	}
+	m := alloc(t, d, driver.KindDevice, 1000)
+	g, err := s.(driver.Gater).Gate()
+	ok(t, err)
+	ok(t, s.Fill(whole(m), driver.Pattern{Bits: 3, Width: 1}))
+	if done, err := s.Query(); done || err != nil {
+		t.Fatalf("the stream passed a shut gate: %t, %v", done, err)
+	}
+	ok(t, g.Open())
+	ok(t, s.Sync())
+}
+
+func eventTimes(h *Harness, t *testing.T) {
+	h.reset(t, 6)
+	d := h.open(t, 0)
+	s := newStream(t, d)
+	from, to, untimed := newEvent(t, d, true), newEvent(t, d, true), newEvent(t, d, false)
+	m := alloc(t, d, driver.KindDevice, 1<<20)
+	_, err := to.(driver.Timer).Elapsed(from)
+	kind(t, err, driver.ErrInvalidArgument) // never recorded
+	g, err := s.(driver.Gater).Gate()
+	ok(t, err)
+	ok(t, s.Record(from))
+	ok(t, s.Fill(whole(m), driver.Pattern{Bits: 1, Width: 1}))
+	ok(t, s.Record(to))
+	ok(t, s.Record(untimed))
+	if done, err := to.Query(); done || err != nil {
+		t.Errorf("event behind a shut gate: %t, %v", done, err)
+	}
+	_, err = to.(driver.Timer).Elapsed(from)
+	kind(t, err, driver.ErrNotReady)
+	ok(t, g.Open())
+	ok(t, to.Sync())
+	took, err := to.(driver.Timer).Elapsed(from)
+	ok(t, err)
+	if took < 0 {
+		t.Errorf("took %s", took)
+	}
+	_, err = to.(driver.Timer).Elapsed(untimed)
+	kind(t, err, driver.ErrInvalidArgument)
+}
+
+func eventWrongDevice(h *Harness, t *testing.T) {
+	h.reset(t, 7)
+	a, b := h.open(t, 0), h.open(t, 1)
+	sa, eb := newStream(t, a), newEvent(t, b, true)
+	kind(t, sa.Record(eb), driver.ErrWrongDevice)
+	ea := newEvent(t, a, true)
+	_, err := ea.(driver.Timer).Elapsed(eb)
+	kind(t, err, driver.ErrWrongDevice)
+	kind(t, sa.Record(foreignEvent{}), driver.ErrWrongDevice)
+	kind(t, sa.Wait(foreignEvent{}), driver.ErrWrongDevice)
+	m := alloc(t, a, driver.KindDevice, 10)
+	kind(t, sa.Copy(region(foreignMemory{}, 0, 10), whole(m)), driver.ErrWrongDevice)
+	kind(t, sa.Copy(whole(m), region(foreignMemory{}, 0, 10)), driver.ErrWrongDevice)
+	kind(t, sa.Fill(region(foreignMemory{}, 0, 10), driver.Pattern{Width: 1}), driver.ErrWrongDevice)
+}
+
+type foreignEvent struct{ driver.Event }
+
+type foreignMemory struct{ driver.Memory }

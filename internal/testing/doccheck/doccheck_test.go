@@ -1,0 +1,448 @@
+// Package doccheck checks what the documents say about the code. Its tests read the pages of the top folder and docs: links lead to files that
+// exist, and the table of features names code and tests that are where it says.
+package doccheck
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/conformance"
+)
+
+const (
+	table = "docs/coverage.md"
+	rows  = 107
+
+	suite    = "conformance"                         // whose files have the checks of the suite
+	subtests = "internal/testing/cudahiptest/run.go" // lists the tests of backends that drive an API
+)
+
+// statuses says of each what a row needs.
+var statuses = map[string]struct{ tested, explained bool }{
+	"works":             {tested: true},
+	"works differently": {tested: true, explained: true},
+	"not there":         {explained: true},
+	"out of scope":      {explained: true},
+}
+
+var (
+	code    = regexp.MustCompile("`[^`\n]+`")
+	link    = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	dropped = regexp.MustCompile(`[^\w\- ]`) // from a heading, to make its anchor
+)
+
+// tree is the files of the module, by their paths from its root.
+type tree struct {
+	fs.FS
+	parsed map[string]*goFile
+}
+
+func module() tree { return tree{os.DirFS("../../.."), map[string]*goFile{}} }
+
+// prose is a page without its fenced code.
+func prose(text string) string {
+	parts := strings.Split("\n"+text, "\n```")
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = ""
+	}
+	return strings.Join(parts, "\n")
+}
+
+// follow returns the file that a link on a page leads to.
+func (t tree) follow(page, target string) (string, error) {
+	file, anchor, _ := strings.Cut(target, "#")
+	name := page
+	if file != "" {
+		name = path.Join(path.Dir(page), file)
+	}
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("%s leads outside", target)
+	}
+	if _, err := fs.Stat(t, name); err != nil {
+		return "", fmt.Errorf("%s leads nowhere", target)
+	}
+	if anchor != "" && path.Ext(name) == ".md" {
+		text, err := fs.ReadFile(t, name)
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(heading.FindAllStringSubmatch(prose(string(text)), -1), func(h []string) bool {
+			return strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == anchor
+		}) {
+			return "", fmt.Errorf("%s: there is no such heading", target)
+		}
+	}
+	return name, nil
+}
+
+// links reports the links of a page that lead nowhere.
+func (t tree) links(page, text string) (problems []string) {
+	for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(prose(text), ""), -1) {
+		if strings.Contains(m[2], "://") || strings.HasPrefix(m[2], "mailto:") {
+			continue
+		}
+		if _, err := t.follow(page, m[2]); err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", page, err))
+		}
+	}
+	return problems
+}
+
+// goFile is what a file of Go declares: names, and Type.Name for methods and fields.
+type goFile struct {
+	text    string
+	pkg     string
+	names   map[string]bool
+	runners map[string]bool // tests, examples and fuzz targets
+}
+
+func (t tree) file(name string) (*goFile, error) {
+	if f := t.parsed[name]; f != nil {
+		return f, nil
+	}
+	text, err := fs.ReadFile(t, name)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := &goFile{text: string(text), pkg: parsed.Name.Name, names: map[string]bool{}, runners: map[string]bool{}}
+	for _, d := range parsed.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil {
+				f.names[receiver(d.Recv.List[0].Type)+"."+d.Name.Name] = true
+				continue
+			}
+			f.names[d.Name.Name] = true
+			f.runners[d.Name.Name] = strings.HasSuffix(name, "_test.go") &&
+				slices.ContainsFunc([]string{"Test", "Example", "Fuzz"}, func(p string) bool { return strings.HasPrefix(d.Name.Name, p) })
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				f.specify(s)
+			}
+		}
+	}
+	t.parsed[name] = f
+	return f, nil
+}
+
+func (f *goFile) specify(s ast.Spec) {
+	switch s := s.(type) {
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			f.names[n.Name] = true
+		}
+	case *ast.TypeSpec:
+		f.names[s.Name.Name] = true
+		var members *ast.FieldList
+		switch typ := s.Type.(type) {
+		case *ast.StructType:
+			members = typ.Fields
+		case *ast.InterfaceType:
+			members = typ.Methods
+		default:
+			return
+		}
+		for _, m := range members.List {
+			for _, n := range m.Names {
+				f.names[s.Name.Name+"."+n.Name] = true
+			}
+		}
+	}
+}
+
+// receiver is the name of a method's type, without a star and parameters.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// named finds what a link's text names in the file that the link leads to, and reports whether that is a test.
+func (t tree) named(name, file string) (test bool, err error) {
+	if path.Ext(file) != ".go" {
+		return false, fmt.Errorf("`%s` leads to %s, which is no file of Go", name, file)
+	}
+	f, err := t.file(file)
+	if err != nil {
+		return false, err
+	}
+	group, check, isCheck := strings.Cut(name, "/")
+	switch {
+	case isCheck && path.Dir(file) == suite:
+		if slices.ContainsFunc(conformance.Checks(), func(c conformance.Check) bool { return c.Group == group && c.Name == check }) &&
+			strings.Contains(f.text, "{Name: "+strconv.Quote(check)+",") {
+			return true, nil
+		}
+		return true, fmt.Errorf("%s has no check %s", file, name)
+	case isCheck:
+		if file == subtests && strings.Contains(f.text, "{"+strconv.Quote(name)+",") {
+			return true, nil
+		}
+		return true, fmt.Errorf("%s has no test %s", file, name)
+	case strings.HasSuffix(file, "_test.go"):
+		if !f.runners[name] {
+			return true, fmt.Errorf("%s has no test %s", file, name)
+		}
+		return true, nil
+	}
+	if !f.names[strings.TrimPrefix(name, f.pkg+".")] {
+		return false, fmt.Errorf("%s does not declare %s", file, name)
+	}
+	return false, nil
+}
+
+// column counts the links of a cell that name code, and those that name tests.
+func (t tree) column(page, cell string) (code, tests int, problems []string) {
+	for _, m := range link.FindAllStringSubmatch(cell, -1) {
+		name, quoted := strings.CutPrefix(m[1], "`")
+		if !quoted {
+			continue // links looks at these
+		}
+		file, err := t.follow(page, m[2])
+		var test bool
+		if err == nil {
+			test, err = t.named(strings.TrimSuffix(name, "`"), file)
+		}
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		if test {
+			tests++
+		} else {
+			code++
+		}
+	}
+	return code, tests, problems
+}
+
+// features reports what is wrong with the table of n features on a page. Its columns are the number, the feature, the status, code,
+// tests, and notes.
+func (t tree) features(page, text string, n int) (problems []string) {
+	seen := map[int]int{}
+	for line := range strings.Lines(prose(text)) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if cells[0] == "#" || strings.HasPrefix(cells[0], "--") {
+			continue
+		}
+		wrong := func(format string, args ...any) {
+			problems = append(problems, fmt.Sprintf("row %s: ", cells[0])+fmt.Sprintf(format, args...))
+		}
+		number, err := strconv.Atoi(cells[0])
+		if err != nil || number < 1 || number > n || len(cells) != 6 {
+			wrong("no row of the table: %s", line)
+			continue
+		}
+		if seen[number]++; seen[number] > 1 {
+			wrong("is there twice")
+		}
+		status, ok := statuses[cells[2]]
+		if !ok {
+			wrong("there is no status %q", cells[2])
+		}
+		var code, tests int
+		for i, cell := range cells {
+			c, te, found := t.column(page, cell)
+			for _, p := range found {
+				wrong("%s", p)
+			}
+			switch i {
+			case 3:
+				code = c
+				if te > 0 {
+					wrong("a test among the code")
+				}
+			case 4:
+				tests = te
+				if c > 0 {
+					wrong("code among the tests")
+				}
+			}
+		}
+		if cells[1] == "" {
+			wrong("names no feature")
+		}
+		if status.tested && (code == 0 || tests == 0) {
+			wrong("%s without code and a test", cells[2])
+		}
+		if status.explained && cells[5] == "" {
+			wrong("%s without a reason", cells[2])
+		}
+	}
+	for i := 1; i <= n; i++ {
+		if seen[i] == 0 {
+			problems = append(problems, fmt.Sprintf("row %d: is missing", i))
+		}
+	}
+	return problems
+}
+
+func TestFeatures(t *testing.T) {
+	m := module()
+	text, err := fs.ReadFile(m, table)
+	require.NoError(t, err)
+	assert.Empty(t, m.features(table, string(text), rows))
+}
+
+func TestLinks(t *testing.T) {
+	m := module()
+	pages := 0
+	read := func(page string) {
+		text, err := fs.ReadFile(m, page)
+		require.NoError(t, err)
+		pages++
+		assert.Empty(t, m.links(page, string(text)))
+	}
+	for _, page := range []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "scripts/README.md"} {
+		read(page)
+	}
+	require.NoError(t, fs.WalkDir(m, "docs", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && path.Ext(name) == ".md" {
+			read(name)
+		}
+		return err
+	}))
+	assert.Greater(t, pages, 5, "the documents are there")
+}
+
+// Each row but the first has one mistake.
+func TestMistakesAreFound(t *testing.T) {
+	const code, test = "[`hal.Device.Alloc`](../hal/device.go)", "[`Copy/Large`](../conformance/copy.go)"
+	m := module()
+	row := func(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+	for _, c := range []struct{ page, want string }{
+		{row("#", "feature", "status", "code", "tests", "notes") + row("--", "--", "--", "--", "--", "--") + row("1", "f", "works", code, test, ""), ""},
+		{row("1", "f", "works", code, "[`TestMistakesAreFound`](../internal/testing/doccheck/doccheck_test.go)", ""), ""},
+		{row("1", "f", "works", code, "[`Copy/Peers`](../internal/testing/cudahiptest/run.go)", ""), ""},
+		{row("1", "f", "not there", "", "", "because [x](../hal)"), ""},
+		{"```\n" + row("1", "f", "works", code, test, "") + "```\n", "row 1: is missing"},
+		{row("1", "f", "works", code, test, "") + row("1", "f", "works", code, test, ""), "row 1: is there twice"},
+		{row("2", "f", "works", code, test, ""), "no row of the table"},
+		{row("1", "f", "works", code, test), "no row of the table"},
+		{row("one", "f", "works", code, test, ""), "no row of the table"},
+		{row("1", "", "works", code, test, ""), "names no feature"},
+		{row("1", "f", "mostly", code, test, ""), `there is no status "mostly"`},
+		{row("1", "f", "works", code, "", ""), "works without code and a test"},
+		{row("1", "f", "works", "", test, ""), "works without code and a test"},
+		{row("1", "f", "works", code, "[tests](../hal/hal_test.go)", ""), "works without code and a test"},
+		{row("1", "f", "works differently", code, test, ""), "works differently without a reason"},
+		{row("1", "f", "out of scope", "", "", ""), "out of scope without a reason"},
+		{row("1", "f", "works", test, test, ""), "a test among the code"},
+		{row("1", "f", "works", code, code, ""), "code among the tests"},
+		{row("1", "f", "works", "[`hal.Device.Alloc`](../hal/devices.go)", test, ""), "../hal/devices.go leads nowhere"},
+		{row("1", "f", "works", "[`hal.Device.Alloc`](../../hal/device.go)", test, ""), "leads outside"},
+		{row("1", "f", "works", "[`hal.Device.Allocate`](../hal/device.go)", test, ""), "does not declare hal.Device.Allocate"},
+		{row("1", "f", "works", "[`pool.Device.Alloc`](../hal/device.go)", test, ""), "does not declare pool.Device.Alloc"},
+		{row("1", "f", "works", "[`Device`](../hal)", test, ""), "no file of Go"},
+		{row("1", "f", "works", code, "[`Copy/Largest`](../conformance/copy.go)", ""), "has no check Copy/Largest"},
+		{row("1", "f", "works", code, "[`Fill/Large`](../conformance/bounds.go)", ""), "has no check Fill/Large"},
+		{row("1", "f", "works", code, "[`Copy/Nobody`](../internal/testing/cudahiptest/run.go)", ""), "has no test Copy/Nobody"},
+		{row("1", "f", "works", code, "[`Copy/Large`](../hal/device.go)", ""), "has no test Copy/Large"},
+		{row("1", "f", "works", code, "[`TestNothing`](../hal/hal_test.go)", ""), "has no test TestNothing"},
+		{row("1", "f", "works", code, "[`openNamed`](../hal/hal_test.go)", ""), "has no test openNamed"},
+		{row("1", "f", "not there", "", "", "see [`hal.Nothing`](../hal/device.go)"), "does not declare hal.Nothing"},
+	} {
+		got := strings.Join(m.features(table, c.page, 1), "\n")
+		if c.want == "" {
+			assert.Empty(t, got, c.page)
+		} else {
+			assert.Contains(t, got, c.want, c.page)
+		}
+	}
+
+	for text, want := range map[string]string{
+		"[a](coverage.md) [b](../hal) [c](https://example.org/none) [d](#memory) [e](../README.md#two-commands)": "",
+		"```\n[a](none.md)\n```\n":        "",
+		"[a](none.md)":                    "none.md leads nowhere",
+		"```\ncode\n```\n[a](../none.go)": "../none.go leads nowhere",
+		"[`code`](none.md)":               "none.md leads nowhere",
+		"`New[T](n)`":                     "",
+		"![picture](none.svg)":            "none.svg leads nowhere",
+		"[a](../../hal/none.go)":          "leads outside",
+		"[a](#nothing)":                   "#nothing: there is no such heading",
+		"[a](../README.md#nothing)":       "there is no such heading",
+	} {
+		got := strings.Join(m.links(table, text), "\n")
+		if want == "" {
+			assert.Empty(t, got, text)
+		} else {
+			assert.Contains(t, got, want, text)
+		}
+	}
+}
+
+// The map of folders in CONTRIBUTING.md names folders that exist, and each package of the module or a folder above it.
+func TestContributingMapsTheFolders(t *testing.T) {
+	m := module()
+	text, err := fs.ReadFile(m, "CONTRIBUTING.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(text), "\n## Where things are\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var named []string
+	for line := range strings.Lines(section) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		if strings.HasPrefix(line, "|") {
+			for _, folder := range code.FindAllString(first, -1) {
+				named = append(named, strings.Trim(folder, "`"))
+			}
+		}
+	}
+	for _, folder := range named {
+		info, err := fs.Stat(m, folder)
+		assert.True(t, err == nil && info.IsDir(), "there is no folder %s", folder)
+	}
+	// A folder that holds many packages of different purposes covers none of them by its own name.
+	several := []string{"internal", "buffer", "hal", "backends"}
+	require.NoError(t, fs.WalkDir(m, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || name == "." {
+			return err
+		}
+		if strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "testdata" || name == "bin" || name == "dist" {
+			return fs.SkipDir
+		}
+		files, err := fs.Glob(m, name+"/*.go")
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		for at := name; at != "."; at = path.Dir(at) {
+			if slices.Contains(named, at) && (at == name || !slices.Contains(several, at)) {
+				return nil
+			}
+		}
+		t.Errorf("the map has no %s", name)
+		return nil
+	}))
+}

@@ -1,0 +1,263 @@
+//go:build cuda && hip && opencl && linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
+)
+
+// world is what all scenarios share: the simulated drivers, and the devices that know no seeds and stay open.
+type world struct {
+	sims   []*simgpu.Control
+	always []*hal.Device
+	names  []string
+	once   sync.Once
+}
+
+var simulated = []string{"cuda:0", "cuda:1", "hip:0"}
+
+func newWorld() (w *world, err error) {
+	cuda, hip, err := simgpu.Build(filepath.Join(os.TempDir(), "halyard-simgpu"))
+	if err != nil {
+		return nil, err
+	}
+	os.Setenv("HALYARD_CUDA_LIBRARY", cuda)
+	os.Setenv("HALYARD_HIP_LIBRARY", hip)
+	w = &world{}
+	for _, lib := range []string{cuda, hip} {
+		c, err := simgpu.Attach(lib)
+		if err != nil {
+			return nil, err
+		}
+		w.sims = append(w.sims, c)
+	}
+	ctx := context.Background()
+	for _, r := range hal.List(ctx) {
+		if r.Backend != "opencl" {
+			continue
+		}
+		if r.Err != nil {
+			fmt.Fprintln(os.Stderr, "without OpenCL:", r.Err)
+		}
+		for _, info := range r.Devices {
+			d, err := hal.Open(ctx, info.Name())
+			if err != nil {
+				return nil, err
+			}
+			w.always = append(w.always, d)
+		}
+	}
+	unified, err := hal.Open(ctx, "host:0")
+	if err != nil {
+		return nil, err
+	}
+	far, err := hal.OpenWith(ctx, host.New(host.Options{Name: "far", Discrete: 1}), 1)
+	if err != nil {
+		return nil, err
+	}
+	w.always = append(w.always, unified, far)
+	for _, d := range w.always {
+		w.names = append(w.names, fmt.Sprintf("%s (%s)", d.Name(), d.Info().Model))
+	}
+	for _, name := range simulated {
+		w.names = append(w.names, name+" (simulated)")
+	}
+	return w, nil
+}
+
+func (w *world) close() {
+	w.once.Do(func() {
+		for _, d := range w.always {
+			if err := d.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, "torture:", err)
+			}
+		}
+	})
+}
+
+// scenario is one kind of trouble.
+type scenario struct {
+	name, what string
+	every      uint64 // once in so many seeds
+	do         func(r *run)
+
+	// explained lists the kinds of error that the scenario's faults make.
+	explained []error
+}
+
+// run is one scenario with one seed.
+type run struct {
+	*tally
+	w       *world
+	seed    uint64
+	short   bool
+	rng     *rand.Rand
+	ctx     context.Context
+	actions atomic.Uint64
+	kinds   []error
+
+	mu     sync.Mutex
+	failed bool
+}
+
+// stopped ends a scenario whose check has failed.
+type stopped struct{}
+
+func (r *run) do(ctx context.Context, s scenario) {
+	start := time.Now()
+	r.rng = rand.New(rand.NewPCG(r.seed, 0x7047))
+	r.kinds = s.explained
+	r.ctx = ctx
+	for _, c := range r.w.sims {
+		r.must(c.Reset(r.seed))
+	}
+	r.guard(func() { s.do(r) })
+	for _, c := range r.w.sims {
+		for _, v := range c.Violations() {
+			r.mu.Lock()
+			r.Violations++
+			r.mu.Unlock()
+			r.fail("%s: %s", c.Name(), v)
+		}
+		for _, l := range c.Leaks() {
+			r.mu.Lock()
+			r.Leaks++
+			r.mu.Unlock()
+			r.fail("%s: still alive: %s", c.Name(), l)
+		}
+	}
+	r.Runs++
+	r.Actions += r.actions.Load()
+	r.Seconds += time.Since(start).Seconds()
+}
+
+// guard runs fn, which a failed check may end.
+func (r *run) guard(fn func()) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil, stopped:
+		default:
+			r.fail("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	fn()
+}
+
+func (r *run) fail(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	if len(r.Failures) < 20 {
+		r.Failures = append(r.Failures, fmt.Sprintf("seed %d: ", r.seed)+fmt.Sprintf(format, args...))
+	}
+}
+
+// must ends the scenario if err is an error that nothing explains.
+func (r *run) must(err error) {
+	if err != nil {
+		r.unexplained(err)
+		panic(stopped{})
+	}
+}
+
+func (r *run) unexplained(err error) {
+	r.mu.Lock()
+	r.Unexplained++
+	r.mu.Unlock()
+	r.fail("unexplained: %v", err)
+}
+
+// explain counts an error and reports whether the scenario's faults explain it; nil is none.
+func (r *run) explain(err error) bool {
+	if err == nil {
+		return false
+	}
+	i := slices.IndexFunc(r.kinds, func(kind error) bool { return errors.Is(err, kind) })
+	if i < 0 {
+		r.unexplained(err)
+		return true
+	}
+	r.mu.Lock()
+	r.Errors[r.kinds[i].Error()]++
+	r.mu.Unlock()
+	return true
+}
+
+// wrong counts bytes that are not what they must be.
+func (r *run) wrong(n int, format string, args ...any) {
+	if n > 0 {
+		r.mu.Lock()
+		r.WrongBytes += uint64(n)
+		r.mu.Unlock()
+		r.fail("%d wrong bytes: %s", n, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *run) fault(n uint64) {
+	r.mu.Lock()
+	r.Faults += n
+	r.mu.Unlock()
+}
+
+// The methods that a test has, for what is shared with tests. Errorf counts as bytes that are wrong: that is what
+// those tests compare.
+func (r *run) Errorf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if strings.Contains(text, "Received unexpected error") {
+		r.mu.Lock()
+		r.Unexplained++
+		r.mu.Unlock()
+	} else {
+		r.mu.Lock()
+		r.WrongBytes++
+		r.mu.Unlock()
+	}
+	r.fail("%s", text)
+}
+func (r *run) FailNow()            { panic(stopped{}) }
+func (r *run) Helper()             {}
+func (r *run) Logf(string, ...any) {}
+
+// open opens a device for the time of the scenario.
+func (r *run) open(name string) *hal.Device {
+	d, err := hal.Open(context.Background(), name)
+	r.must(err)
+	return d
+}
+
+// fleet is all devices, the simulated ones fresh.
+func (r *run) fleet() (devs []*hal.Device, done func()) {
+	devs = slices.Clone(r.w.always)
+	for _, name := range simulated {
+		devs = append(devs, r.open(name))
+	}
+	return devs, func() {
+		for _, d := range devs[len(r.w.always):] {
+			if err := d.Close(); err != nil {
+				r.unexplained(err)
+			}
+		}
+	}
+}
+
+func (r *run) stream(d *hal.Device) *hal.Stream {
+	s, err := d.NewStream(hal.StreamOptions{})
+	r.must(err)
+	return s
+}
