@@ -36,7 +36,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 	threads := pprof.Lookup("threadcreate")
 	few := func(t *testing.T, what string, before int) {
 		t.Helper()
-		if n := threads.Count() - before; n > 16 {
+		if n := threads.Count() - before; n > 64 {
 			t.Fatalf("%s: %d threads", what, n)
 		}
 	}
