@@ -338,7 +338,7 @@ func TestFailedMoveToUnifiedMemory(t *testing.T) {
 }
 
 // The memory that the host had before it shares a device's is no place to save bytes to, and goes before the host's does.
-func TestEvictionOfAHostThatIsMoving(t *testing.T) {
+func TestEvictionOfAHostThatMovesToUnifiedMemory(t *testing.T) {
 	b := &faulty{Backend: host.New(host.Options{Name: "faulty", Discrete: 1}), next: map[string]int{}}
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
