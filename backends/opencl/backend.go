@@ -24,12 +24,48 @@ type Backend struct {
 	bind  func() (*table, error)
 	limit time.Duration
 
+	of   *Backend // whose libraries it uses, itself if it has no options
+	opts Options
+
 	mu        sync.Mutex
-	libraries map[string]*library // by the value of libraryEnv
+	libraries map[string]*library  // by the value of libraryEnv
+	variants  map[Options]*Backend // that have this one's libraries
+}
+
+// Options describe a backend.
+type Options struct {
+	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", with the meaning
+	// that they have in HALYARD_OPENCL_MEMORY. "" leaves that to the variable; otherwise the variable does not matter. Any other text
+	// is reported by Devices and Open, with ErrInvalidArgument.
+	Memory string
+}
+
+// New returns the backend for the options, which is not registered: hal.OpenWith opens its devices, so that devices of one program can have
+// different tiers. It is the same one each time for the same options, and the registered one for none. A device that is open in two tiers
+// is two devices to package hal.
+func New(opts Options) *Backend { return registered.with(opts) }
+
+// with returns the variant of a backend that has the options.
+func (b *Backend) with(opts Options) *Backend {
+	if opts == (Options{}) {
+		return b
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.variants[opts]
+	if v == nil {
+		v = &Backend{of: b, opts: opts, limit: b.limit}
+		if _, err := tiersNamed(opts.Memory); err == nil { // as few as there are tiers
+			b.variants[opts] = v
+		}
+	}
+	return v
 }
 
 func newBackend(bind func() (*table, error)) *Backend {
-	return &Backend{bind: bind, limit: enumerationLimit, libraries: map[string]*library{}}
+	b := &Backend{bind: bind, limit: enumerationLimit, libraries: map[string]*library{}, variants: map[Options]*Backend{}}
+	b.of = b
+	return b
 }
 
 // Name returns "opencl".
@@ -39,6 +75,7 @@ func (b *Backend) Name() string { return backendName }
 // at the next call.
 func (b *Backend) library(op string) (*library, error) {
 	key := os.Getenv(libraryEnv)
+	b = b.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l := b.libraries[key]; l != nil {
@@ -56,10 +93,10 @@ func (b *Backend) library(op string) (*library, error) {
 // Devices lists the devices of every platform that answers in time, platform by platform in the
 // library's order. The error is of kind ErrUnavailable when there is no OpenCL library, when
 // no driver is registered with it or loads, and when no platform answers; it is of kind
-// ErrInvalidArgument when the environment forces a tier that does not exist.
+// ErrInvalidArgument when the environment or [Options] force a tier that does not exist.
 func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	const op = "list devices"
-	prefer, err := preferredTiers()
+	prefer, err := b.preferredTiers()
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +132,10 @@ func (b *Backend) Problems(ctx context.Context) []string {
 }
 
 // Open opens a device by its place in the list. The error is of kind ErrUnsupported when the
-// environment forces a tier of memory that the device lacks.
+// environment or [Options] force a tier of memory that the device lacks.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"
-	prefer, err := preferredTiers()
+	prefer, err := b.preferredTiers()
 	if err != nil {
 		return nil, err
 	}

@@ -247,7 +247,12 @@ func TestPlatformsWithoutDevices(t *testing.T) {
 	wantProblem(t, b, "platform 0 (Empty) has no devices")
 }
 
-func TestTierFollowsTheEnvironment(t *testing.T) {
+func TestTierFollowsTheEnvironmentOrTheOptions(t *testing.T) {
+	t.Run("environment", func(t *testing.T) { tierIsForced(t, false) })
+	t.Run("options", func(t *testing.T) { tierIsForced(t, true) })
+}
+
+func tierIsForced(t *testing.T, options bool) {
 	usm := fakeDevice{deviceExtensions: "cl_intel_unified_shared_memory", deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1)}
 	b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{
 		gpu("plain", nil),
@@ -265,6 +270,14 @@ func TestTierFollowsTheEnvironment(t *testing.T) {
 		{"buffer", "buffer buffer buffer buffer buffer buffer"},
 	} {
 		t.Setenv(memoryEnv, row.force)
+		by, b := memoryEnv, b
+		if options {
+			t.Setenv(memoryEnv, "svm") // does not matter
+			by, b = "Options.Memory", b.with(Options{Memory: row.force})
+			if row.force == "" {
+				t.Setenv(memoryEnv, "")
+			}
+		}
 		infos, err := b.Devices(t.Context())
 		ok(t, err)
 		for i, want := range strings.Fields(row.want) {
@@ -272,7 +285,7 @@ func TestTierFollowsTheEnvironment(t *testing.T) {
 			if want == "-" {
 				_, err := b.Open(t.Context(), i)
 				wantKind(t, err, driver.ErrUnsupported)
-				if info.MemoryModel != "" || info.Caps != 0 || !strings.Contains(info.Driver, memoryEnv+" is "+row.force) ||
+				if info.MemoryModel != "" || info.Caps != 0 || !strings.Contains(info.Driver, by+" is "+row.force) ||
 					!strings.Contains(err.Error(), "the device has ") {
 					t.Errorf("forced %q: %s is listed as %+v and refused with %v", row.force, info.Model, info, err)
 				}
@@ -285,10 +298,44 @@ func TestTierFollowsTheEnvironment(t *testing.T) {
 	}
 	for _, bad := range []string{"USM", "fast", "usm,svm", " "} {
 		t.Setenv(memoryEnv, bad)
+		b := b
+		if options {
+			t.Setenv(memoryEnv, "")
+			b = b.with(Options{Memory: bad})
+		}
 		_, err := b.Devices(t.Context())
 		wantKind(t, err, driver.ErrInvalidArgument)
 		_, err = b.Open(t.Context(), 0)
 		wantKind(t, err, driver.ErrInvalidArgument)
+	}
+}
+
+// Backends of the same options are one, so that package hal opens a device once, and all have the same library.
+func TestBackendsOfOptions(t *testing.T) {
+	if New(Options{}) != registered || New(Options{Memory: "svm"}) != New(Options{Memory: "svm"}) || New(Options{Memory: "svm"}) == registered {
+		t.Error("a backend is there twice, or has the wrong options")
+	}
+	made := 0
+	b := newBackend(func() (*table, error) {
+		made++
+		return fake(&fakePlatform{name: "P", devices: []fakeDevice{gpu("fine", fakeDevice{deviceSVMCaps: uint64(svmFine)})}}), nil
+	})
+	svm, buffer := b.with(Options{Memory: "svm"}), b.with(Options{Memory: "buffer"})
+	for _, one := range []*Backend{b, svm, buffer} {
+		_, err := one.Devices(t.Context())
+		ok(t, err)
+		if p := one.Problems(t.Context()); len(p) > 0 {
+			t.Error(p)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d libraries", made)
+	}
+	for i := range 100 {
+		b.with(Options{Memory: strings.Repeat("x", i+1)})
+	}
+	if n := len(b.variants); n != 2 {
+		t.Errorf("%d variants are kept", n)
 	}
 }
 

@@ -32,6 +32,10 @@
 // has. It is read at each call of Devices and Open. A device that lacks the tier is
 // listed, with the reason in Info.Driver and no tier, and refuses to open with ErrUnsupported.
 //
+// A program chooses a tier for one device by opening it with a backend of its own options:
+//
+//	dev, err := hal.OpenWith(ctx, opencl.New(opencl.Options{Memory: "svm"}), 1)
+//
 // Memory.Handle is an address in the first three tiers (set kernel arguments with
 // clSetKernelArgMemPointerINTEL or clSetKernelArgSVMPointer) and a cl_mem in the last
 // (clSetKernelArg).

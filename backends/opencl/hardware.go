@@ -171,7 +171,7 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 }
 
 func (h *hardware) lacking(prefer preference) string {
-	return fmt.Sprintf("%s is %s, and the device has %s", memoryEnv, prefer.forced, h.tiers)
+	return fmt.Sprintf("%s is %s, and the device has %s", prefer.by, prefer.forced, h.tiers)
 }
 
 // pageAlign is the largest alignment of memory that has an address: the backend sees to what

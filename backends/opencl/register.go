@@ -4,4 +4,7 @@ package opencl
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-func init() { driver.Register(newBackend(bindTable)) }
+// registered is the backend of a program that asks for no options.
+var registered = newBackend(bindTable)
+
+func init() { driver.Register(registered) }

@@ -3,6 +3,7 @@
 package opencl
 
 import (
+	"errors"
 	"os"
 	"strings"
 
@@ -42,29 +43,42 @@ func (s tiers) String() string {
 	return strings.Join(names, ", ")
 }
 
-// preference is the tiers to take, best first, and the name by which they were asked for.
+// preference is the tiers to take, best first, and what asked for them, if anything did.
 type preference struct {
-	forced string
-	order  []tier
+	by, forced string
+	order      []tier
 }
 
-// preferredTiers reads the environment.
-func preferredTiers() (preference, error) {
-	switch v := os.Getenv(memoryEnv); v {
-	case "":
-		return preference{"", []tier{tierUSM, tierSVM, tierSVMCoarse, tierBuffer}}, nil
-	case "usm":
-		return preference{v, []tier{tierUSM}}, nil
-	case "svm":
-		return preference{v, []tier{tierSVM, tierSVMCoarse}}, nil
-	case "svm-coarse":
-		return preference{v, []tier{tierSVMCoarse}}, nil
-	case "buffer":
-		return preference{v, []tier{tierBuffer}}, nil
-	default:
-		return preference{}, refusal("read the environment", -1, driver.ErrInvalidArgument,
-			"%s is %q; it can be usm, svm, svm-coarse or buffer", memoryEnv, v)
+// preferredTiers reads the options, or the environment if they say nothing.
+func (b *Backend) preferredTiers() (preference, error) {
+	p := preference{by: "Options.Memory", forced: b.opts.Memory}
+	if p.forced == "" {
+		p = preference{by: memoryEnv, forced: os.Getenv(memoryEnv)}
 	}
+	var err error
+	if p.order, err = tiersNamed(p.forced); err != nil {
+		return preference{}, refusal("choose a tier", -1, driver.ErrInvalidArgument, "%s is %q; %v", p.by, p.forced, err)
+	}
+	return p, nil
+}
+
+var errNoTier = errors.New("it can be usm, svm, svm-coarse or buffer")
+
+// tiersNamed returns the tiers that a name stands for, best first; "" stands for all.
+func tiersNamed(name string) ([]tier, error) {
+	switch name {
+	case "":
+		return []tier{tierUSM, tierSVM, tierSVMCoarse, tierBuffer}, nil
+	case "usm":
+		return []tier{tierUSM}, nil
+	case "svm":
+		return []tier{tierSVM, tierSVMCoarse}, nil
+	case "svm-coarse":
+		return []tier{tierSVMCoarse}, nil
+	case "buffer":
+		return []tier{tierBuffer}, nil
+	}
+	return nil, errNoTier
 }
 
 // choose returns the best tier of those a device has, tierNone if none will do.
