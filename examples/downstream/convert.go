@@ -1,5 +1,7 @@
 package main
 
+// One run from file to file: which devices take part, and the output's way into place.
+
 import (
 	"bytes"
 	"context"

@@ -1,5 +1,7 @@
 package main
 
+// The files: a header of text, then pixels. Nothing of Halyard is in here.
+
 import (
 	"bufio"
 	"errors"

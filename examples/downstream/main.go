@@ -6,6 +6,9 @@
 //	downstream                         show it on a sample of its own
 //
 // It runs on every device that there is, except the host if there is another one; HALYARD_DEVICES restricts them.
+//
+// main.go reads the command line, convert.go opens devices and files, plan.go has the buffers and is what to read first, image.go knows
+// the format of the files, and writer.go writes them.
 package main
 
 import (

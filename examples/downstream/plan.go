@@ -1,5 +1,7 @@
 package main
 
+// The work on devices, and all that uses buffers: an image in bands and panels, and who copies what where.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package main
 
+// Writing the output while the next piece is made. Nothing of Halyard is in here.
+
 import "io"
 
 // writer writes pieces to a file on a goroutine of its own: while one is written, the next is made.
