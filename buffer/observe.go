@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/callsite"
 )
 
 // ActivityKind says what an [Event] is about.
@@ -74,7 +75,7 @@ type Activity struct {
 }
 
 // Site returns file:line of the call that the event goes back to, outside this package and those below
-// it; "" if there is none, as of work that another goroutine does.
+// it and outside functions that have called [Helper]; "" if there is none, as of work that another goroutine does.
 func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
@@ -84,13 +85,16 @@ func (e *Activity) Site() string {
 		return ""
 	}
 	frames := runtime.CallersFrames(e.stack[:n])
+	last := ""
 	for {
 		f, more := frames.Next()
 		if f.Function != "" && !ours(f.Function) {
-			return f.File + ":" + strconv.Itoa(f.Line)
+			if last = f.File + ":" + strconv.Itoa(f.Line); !callsite.IsMarked(f.Function) {
+				return last
+			}
 		}
 		if !more {
-			return ""
+			return last
 		}
 	}
 }

@@ -90,6 +90,9 @@ func (s *storage) open(x *access, op string, own *owner, p part, r *replica) {
 func (x *access) here() {
 	if x.writes || recordSites {
 		callsite.Here(&x.site)
+		if callsite.Marked() {
+			callsite.Beyond(&x.site, packagePath)
+		}
 	} else if x.site[0] != 0 {
 		x.site[0] = 0
 	}

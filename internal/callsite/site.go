@@ -8,7 +8,6 @@ package callsite
 import (
 	"runtime"
 	"strconv"
-	"strings"
 )
 
 // Depth is how many frames a Site has: enough to reach a caller over the wrappers of generic methods.
@@ -18,7 +17,8 @@ const Depth = 6
 type Site [Depth]uintptr
 
 // Outside returns file:line of the innermost call that was made by a function outside the package with
-// the given import path and the packages below it, "" if there is none in the Site.
+// the given import path and the packages below it, and that is not marked. If all are marked it is the outermost of those, and "" if
+// there is none in the Site.
 func (s *Site) Outside(pkg string) string {
 	n := 0
 	for n < Depth && s[n] != 0 {
@@ -28,13 +28,17 @@ func (s *Site) Outside(pkg string) string {
 		return ""
 	}
 	frames := runtime.CallersFrames(s[:n])
+	last := ""
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !strings.HasPrefix(f.Function, pkg+".") && !strings.HasPrefix(f.Function, pkg+"/") {
-			return f.File + ":" + strconv.Itoa(f.Line)
+		if f.Function != "" && !within(f.Function, pkg) {
+			last = f.File + ":" + strconv.Itoa(f.Line)
+			if !IsMarked(f.Function) {
+				return last
+			}
 		}
 		if !more {
-			return ""
+			return last
 		}
 	}
 }

@@ -1,0 +1,31 @@
+package callsite
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+//go:noinline
+func helper() { Mark() }
+
+//go:noinline
+func library(s *Site) {
+	helper()
+	inner(s)
+}
+
+// Marks are few, and cost little once they are there.
+func TestMarks(t *testing.T) {
+	require.False(t, Marked())
+	var s Site
+	for range 10 {
+		library(&s)
+	}
+	require.True(t, Marked())
+	require.True(t, IsMarked("github.com/go-halyard/halyard/internal/callsite.library"))
+	require.False(t, IsMarked("github.com/go-halyard/halyard/internal/callsite.helper"))
+	require.Equal(t, 1, marks.count)
+	require.Zero(t, testing.AllocsPerRun(100, func() { library(&s) }))
+	require.Regexp(t, `mark_test.go:\d+$`, s.Outside("no such package"))
+}
