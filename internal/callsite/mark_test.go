@@ -15,6 +15,9 @@ func library(s *Site) {
 	inner(s)
 }
 
+//go:noinline
+func another() { helper() }
+
 // Marks are few, and cost little once they are there.
 func TestMarks(t *testing.T) {
 	require.False(t, Marked())
@@ -25,7 +28,9 @@ func TestMarks(t *testing.T) {
 	require.True(t, Marked())
 	require.True(t, IsMarked("github.com/go-halyard/halyard/internal/callsite.library"))
 	require.False(t, IsMarked("github.com/go-halyard/halyard/internal/callsite.helper"))
-	require.Equal(t, 1, marks.count)
+	another()
+	require.True(t, IsMarked("github.com/go-halyard/halyard/internal/callsite.another"), "each call is told from the others")
+	require.Equal(t, 2, marks.count)
 	require.Zero(t, testing.AllocsPerRun(100, func() { library(&s) }))
 	require.Regexp(t, `mark_test.go:\d+$`, s.Outside("no such package"))
 }

@@ -7,5 +7,5 @@ import "runtime"
 // Here sets s to the calls that led to its caller.
 func Here(s *Site) {
 	*s = Site{}
-	runtime.Callers(2, s[:])
+	runtime.Callers(3, s[:])
 }
