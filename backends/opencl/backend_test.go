@@ -312,7 +312,8 @@ func tierIsForced(t *testing.T, options bool) {
 
 // Backends of the same options are one, so that package hal opens a device once, and all have the same library.
 func TestBackendsOfOptions(t *testing.T) {
-	if New(Options{}) != registered || New(Options{Memory: "svm"}) != New(Options{Memory: "svm"}) || New(Options{Memory: "svm"}) == registered {
+	first, again := New(Options{Memory: "svm"}), New(Options{Memory: "svm"})
+	if New(Options{}) != registered || first != again || first == registered {
 		t.Error("a backend is there twice, or has the wrong options")
 	}
 	made := 0
