@@ -57,8 +57,10 @@ vet:
 		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' ./..."; CGO_ENABLED=0 $(GO) vet -tags "$$tags" ./...; \
 	done
 
+# How .ci/run goes on with each: README, "Status".
 cross: ## vet and build for each system without cgo
-	@set -e; for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+	@set -e; for target in linux/amd64=run linux/arm64=emulated windows/amd64=emulated "darwin/arm64=compiled only"; do \
+		echo "$${target%=*} ($${target#*=})"; target=$${target%=*}; \
 		echo "CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet and build -tags '$(TAGS)' ./..."; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet -tags "$(TAGS)" ./...; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -tags "$(TAGS)" ./...; \

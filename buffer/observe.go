@@ -220,8 +220,9 @@ func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action})
 }
 
-// began is what accesses count their times from.
-var began = time.Now()
+// began is what accesses count their times from. It lies before the first of them, also where the clock stands still in between:
+// a time of 0 means that nobody observes.
+var began = time.Now().Add(-time.Nanosecond)
 
 // begun notes that an access has what it needs.
 func (x *access) begun() {

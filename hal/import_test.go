@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
@@ -54,7 +54,7 @@ func TestPanicOfReleaseLaterEndsTheProgram(t *testing.T) {
 	}
 	soon, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(soon, os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd := emulator.Command(soon, os.Args[0], "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), variable+"=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)

@@ -131,6 +131,8 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 
 // An Import that is refused before a copy was made does not wait for what else goes on.
 func TestRefusedImportDoesNotWait(t *testing.T) {
+	f := makeForeign(t, false, []int64{4}, nil, 0, 0) // skips the test where there is no C compiler, before anything is open
+	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
 	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "cuda", Discrete: 1}), 1)
 	require.NoError(t, err)
 	s := newStream(t, d)
@@ -139,8 +141,6 @@ func TestRefusedImportDoesNotWait(t *testing.T) {
 	copies, err := d.CopyStream(false)
 	require.NoError(t, err)
 	require.NoError(t, copies.WaitStream(s)) // as any copy does of what s writes
-	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
-	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	_, _, err = dlpack.Import[int32](over, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})

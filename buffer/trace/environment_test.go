@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	halyard "github.com/go-halyard/halyard/buffer/trace"
+	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/internal/testing/tracecheck"
 )
 
@@ -44,7 +45,7 @@ func child(t *testing.T, how string, env ...string) (stderr string, status int) 
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, "-test.run=^$")
+	cmd := emulator.Command(t.Context(), self, "-test.run=^$")
 	cmd.Env = append(append(os.Environ(), childVariable+"="+how), env...)
 	var out bytes.Buffer
 	cmd.Stderr = &out

@@ -38,7 +38,8 @@ func Log(l *slog.Logger) (stop func()) {
 		if e.For != 0 {
 			attrs = append(attrs, slog.Uint64("for_buffer", e.For))
 		}
-		if e.Took > 0 {
+		// By its kind: a clock may stand still while an event takes place.
+		if k := e.Kind; k == buffer.ActivityCopy || k == buffer.ActivityFill || k == buffer.ActivityWait || k == buffer.ActivityEvict || k == buffer.ActivityUse && e.Stream == nil {
 			attrs = append(attrs, slog.Duration("took", e.Took))
 		}
 		if e.FromDevice != nil && e.FromDevice.Info().Simulated || e.ToDevice != nil && e.ToDevice.Info().Simulated {

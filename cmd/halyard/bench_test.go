@@ -145,7 +145,7 @@ func TestBenchRefusesWrongUsage(t *testing.T) {
 		{"--plot a.svg --only ^event", "nothing that is drawn would be measured"},
 		{"--list --plot a.svg", "--list and --plot do not go together"},
 		{"--doc " + noMarkers, "are not both there, in this order"},
-		{"--doc no/such.md", "no such file"},
+		{"--doc no/such.md", "--doc: open no/such.md: "},
 		{"--device host:x", "the part after the colon is not a device number"},
 		{"--backend nosuch", "no such backend"},
 		{"surplus", "takes no arguments"},

@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/internal/testing/tracecheck"
 )
 
@@ -197,7 +198,8 @@ func TestTraceRunsAProgram(t *testing.T) {
 		t.Setenv(programVariable, strconv.Itoa(want))
 		dir := t.TempDir()
 		out, svg := filepath.Join(dir, "t.json"), filepath.Join(dir, "t.svg")
-		stdout, stderr, status := halyard(t, "trace", "--out", out, "--svg", svg, "--", self, "-test.run=^TestTraceChild$")
+		args := append([]string{"trace", "--out", out, "--svg", svg, "--"}, emulator.Words(self, "-test.run=^TestTraceChild$")...)
+		stdout, stderr, status := halyard(t, args...)
 		assert.Equal(t, want, status, stderr)
 		assert.Equal(t, "the program's own words\n", stdout, "the standard output is the program's")
 		assert.Regexp(t, `SyncTo +1 +4\.9 KiB`, stderr)
@@ -220,15 +222,18 @@ func TestTraceOfAProgramThatWritesNone(t *testing.T) {
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "t.json")
 	// Cleared for the child, the variable is not obeyed: as in a program that does not import the package.
-	_, stderr, status := halyard(t, "trace", "--out", out, "--", "env", "-u", trace.EnvTrace, self, "-test.run=^$")
+	args := append([]string{"trace", "--out", out, "--", "env", "-u", trace.EnvTrace}, emulator.Words(self, "-test.run=^$")...)
+	_, stderr, status := halyard(t, args...)
 	if regexp.MustCompile(`executable file not found`).MatchString(stderr) {
 		t.Skip("no env command here")
 	}
 	assert.Equal(t, exitFailed, status)
 	assert.Contains(t, stderr, "env wrote no trace: it must be a Go program that imports github.com/go-halyard/halyard/buffer/trace")
 	assert.NoFileExists(t, out)
+}
 
-	_, stderr, status = halyard(t, "trace", "--", filepath.Join(t.TempDir(), "nothing"))
+func TestTraceOfNoProgram(t *testing.T) {
+	_, stderr, status := halyard(t, "trace", "--", filepath.Join(t.TempDir(), "nothing"))
 	assert.Equal(t, exitFailed, status)
 	assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 }

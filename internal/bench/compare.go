@@ -133,8 +133,7 @@ func newMeasurement(o Options) *measurement {
 		o.Batch = DefaultBatch
 	}
 	if o.Clock == nil {
-		start := time.Now()
-		o.Clock = func() time.Duration { return time.Since(start) }
+		o.Clock = clock()
 	}
 	o.Batch = max(o.Batch, ticks*Tick(o.Clock))
 	return &measurement{Options: o}

@@ -12,6 +12,14 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
+// compiler is the C compiler for the architecture that this program is built for.
+func compiler() string {
+	if cc := os.Getenv("CC"); cc != "" {
+		return cc
+	}
+	return "cc"
+}
+
 // abiLibrary builds the C functions of testdata/abi.c.
 var abiLibrary = sync.OnceValues(func() (*dl.Library, error) {
 	dir, err := os.MkdirTemp("", "halyard-abi")
@@ -20,9 +28,9 @@ var abiLibrary = sync.OnceValues(func() (*dl.Library, error) {
 	}
 	defer os.RemoveAll(dir)
 	so := filepath.Join(dir, "libabi.so")
-	cc := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", so, "testdata/abi.c")
+	cc := exec.Command(compiler(), "-shared", "-fPIC", "-O1", "-o", so, "testdata/abi.c")
 	if out, err := cc.CombinedOutput(); err != nil {
-		return nil, &exec.Error{Name: "cc: " + strings.TrimSpace(string(out)), Err: err}
+		return nil, &exec.Error{Name: compiler() + ": " + strings.TrimSpace(string(out)), Err: err}
 	}
 	return dl.Open("", so)
 })
@@ -35,7 +43,7 @@ func abiTable(t testing.TB) *Table {
 	if runtime.GOOS != "linux" {
 		t.Skip("the functions to call are built for Linux")
 	}
-	if _, err := exec.LookPath("cc"); err != nil {
+	if _, err := exec.LookPath(compiler()); err != nil {
 		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "cuda") {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
@@ -87,7 +87,7 @@ func TestSharedBetweenProcesses(t *testing.T) {
 		var p uintptr
 		require.Equal(t, 201, openToken(v, &p, &token), "not in the process that exported it")
 
-		child := exec.Command(os.Args[0])
+		child := emulator.Command(t.Context(), os.Args[0])
 		child.Env = append(os.Environ(), fmt.Sprintf("SIMGPU_TEST_IMPORT=%s|%s|%x", v.face, v.path,
 			unsafe.Slice((*byte)(unsafe.Pointer(&token)), 64)))
 		out, err := child.CombinedOutput()
@@ -129,7 +129,7 @@ func environmentChild() int {
 
 func TestEnvironment(t *testing.T) {
 	cuda, _ := libraries(t)
-	child := exec.Command(os.Args[0])
+	child := emulator.Command(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), "SIMGPU_TEST_ENVIRONMENT="+cuda, "HALYARD_SIM_DEVICES=5", "HALYARD_SIM_MEMORY=4096",
 		"HALYARD_SIM_WITHOUT=peer,pools", "HALYARD_SIM_FAIL_ALLOC=2", "HALYARD_SIM_FAIL_CALL=9:999", "HALYARD_SIM_STICKY=10:700", "HALYARD_SIM_SEED=4")
 	out, err := child.CombinedOutput()

@@ -1,0 +1,29 @@
+package bench
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+var (
+	kernel32         = syscall.NewLazyDLL("kernel32.dll")
+	performanceCount = kernel32.NewProc("QueryPerformanceCounter")
+	performanceUnits = kernel32.NewProc("QueryPerformanceFrequency")
+)
+
+// clock returns a clock that starts at about 0. Package time goes on in steps of up to 16 ms on Windows, which would make
+// batches last seconds; the performance counter has steps of less than a microsecond. Neither call fails on a Windows
+// that Go supports. It does not allocate.
+func clock() func() time.Duration {
+	var units, start int64
+	_, _, _ = syscall.SyscallN(performanceUnits.Addr(), uintptr(unsafe.Pointer(&units)))
+	_, _, _ = syscall.SyscallN(performanceCount.Addr(), uintptr(unsafe.Pointer(&start)))
+	return func() time.Duration {
+		var now int64
+		_, _, _ = syscall.SyscallN(performanceCount.Addr(), uintptr(unsafe.Pointer(&now)))
+		now -= start
+		// In two parts: the product of the whole would not fit after some hours.
+		return time.Duration(now/units)*time.Second + time.Duration(now%units)*time.Second/time.Duration(units)
+	}
+}
