@@ -20,6 +20,11 @@ func harness(t testing.TB) *cudahiptest.Harness {
 
 func TestConformance(t *testing.T) { cudahiptest.Conformance(t, harness(t), codes) }
 
+// Jetson and GB10 are integrated; the rest is what other libraries of the interface do without.
+func TestConformanceOfAnIntegratedDevice(t *testing.T) {
+	cudahiptest.ConformanceWithout(t, harness(t), codes, cudahiptest.Integrated)
+}
+
 func TestSimulated(t *testing.T) { cudahiptest.Run(t, harness(t)) }
 
 // BenchmarkOverhead compares calls of the backend with the driver's own calls through the same

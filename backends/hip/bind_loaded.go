@@ -3,6 +3,8 @@
 package hip
 
 import (
+	"sync/atomic"
+
 	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
 )
@@ -18,19 +20,69 @@ const (
 )
 
 // api is the runtime's calls: those of a table, and the ones whose arguments differ.
-type api struct{ *cudahip.Table }
+type api struct {
+	*cudahip.Table
+	hostCalls *atomic.Uint32 // which of the two calls for host functions answers
+}
+
+// The calls for host functions. hipLaunchHostFunc is not exported before ROCm 5.3, and not supported by chipStar 1.2,
+// where hipStreamAddCallback is.
+const (
+	untried uint32 = iota
+	byLaunch
+	byCallback
+)
 
 func bind(lib *dl.Library) (cudahip.API, error) {
-	names := symbols
-	calls := entry()
-	if !lib.Proc(names[cudahip.CallHostCall].Name).Valid() {
-		names[cudahip.CallHostCall].Name, calls = callback, oldEntry()
-	}
-	t, err := cudahip.NewTable(lib, &names, calls)
+	t, err := cudahip.NewTable(lib, &symbols, entry())
 	if err != nil {
 		return nil, err
 	}
-	return api{t}, nil
+	a := api{t, new(atomic.Uint32)}
+	if !t.Has(cudahip.CallHostCall) {
+		a.hostCalls.Store(byCallback)
+	}
+	return a, nil
+}
+
+// Has implements cudahip.API.
+func (a api) Has(c cudahip.Call) bool {
+	return a.Table.Has(c) || c == cudahip.CallHostCall && a.Table.Has(cudahip.CallStreamCallback)
+}
+
+// Name implements cudahip.API.
+func (a api) Name(c cudahip.Call) string {
+	if c == cudahip.CallHostCall && a.hostCalls.Load() == byCallback {
+		c = cudahip.CallStreamCallback
+	}
+	return a.Table.Name(c)
+}
+
+// HostCall implements cudahip.API. A runtime on which a launch has succeeded is never asked for a callback: the ids of the
+// two calls are not told apart.
+func (a api) HostCall(ctx cudahip.Context, stream uintptr, fn func()) (uintptr, cudahip.Code) {
+	if a.hostCalls.Load() != byCallback {
+		id, code := a.Table.HostCall(ctx, stream, fn)
+		switch {
+		case code == cudahip.Success:
+			a.hostCalls.CompareAndSwap(untried, byLaunch)
+			return id, code
+		case code != cudahip.CodeNotSupported || !a.Has(cudahip.CallStreamCallback):
+			return id, code
+		}
+		if !a.hostCalls.CompareAndSwap(untried, byCallback) && a.hostCalls.Load() != byCallback {
+			return id, code
+		}
+	}
+	return a.HostCallAt(cudahip.CallStreamCallback, ctx, stream, oldEntry(), fn)
+}
+
+// HostCancel implements cudahip.API.
+func (a api) HostCancel(id uintptr) bool {
+	if a.hostCalls.Load() == byCallback {
+		return oldEntry().Remove(id)
+	}
+	return a.Table.HostCancel(id)
 }
 
 // Init implements cudahip.API. The flag that tells another process's memory to be mapped on first

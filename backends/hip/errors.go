@@ -84,4 +84,5 @@ var codes = cudahip.Codes{
 	999:  {Name: "hipErrorUnknown", Kind: driver.ErrDriver},
 	1052: {Name: "hipErrorRuntimeMemory", Kind: driver.ErrOutOfMemory},
 	1053: {Name: "hipErrorRuntimeOther", Kind: driver.ErrDriver},
+	1054: {Name: "hipErrorTbd", Kind: driver.ErrDriver},
 }

@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // realLibrary skips the test where AMD's own library is not installed, or where it finds a device.
@@ -31,26 +31,9 @@ func realLibrary(t *testing.T) {
 	}
 }
 
-// alone runs the calling test in a process of its own and reports what that printed; it returns
-// true in that process. A library of the same name may be loaded in this one: a simulated one.
-func alone(t *testing.T) bool {
-	t.Helper()
-	const child = "HALYARD_TEST_ALONE"
-	if os.Getenv(child) != "" {
-		return true
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), child+"=1")
-	out, err := cmd.CombinedOutput()
-	if text := strings.TrimSpace(string(out)); err != nil || text != "" && text != "PASS" {
-		t.Errorf("the process ended with %v and printed\n%s", err, out)
-	}
-	return false
-}
-
 func TestRealLibraryWithoutADeviceIsUnavailable(t *testing.T) {
 	realLibrary(t)
-	if !alone(t) {
+	if !cudahiptest.Alone(t) {
 		return
 	}
 	b := New()
@@ -81,7 +64,7 @@ func TestRealLibraryWithoutADeviceIsUnavailable(t *testing.T) {
 // The process that asks says nothing of its own, and ends with success without being told.
 func TestRealLibraryWithoutADeviceIsQuiet(t *testing.T) {
 	realLibrary(t)
-	if !alone(t) {
+	if !cudahiptest.Alone(t) {
 		return
 	}
 	_, _ = New().Devices(context.Background())

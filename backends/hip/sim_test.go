@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
-
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
 func harness(t testing.TB) *cudahiptest.Harness {
@@ -20,6 +20,18 @@ func harness(t testing.TB) *cudahiptest.Harness {
 }
 
 func TestConformance(t *testing.T) { cudahiptest.Conformance(t, harness(t), codes) }
+
+// APUs are integrated; the rest is what chipStar and HIP-CPU do without.
+func TestConformanceOfAnIntegratedDevice(t *testing.T) {
+	cudahiptest.ConformanceWithout(t, harness(t), codes, cudahiptest.Integrated|simgpu.LackHostLaunch)
+}
+
+// Before clr of October 2022, few devices could wait for a word of memory, and there are no other gates.
+func TestConformanceWithoutGates(t *testing.T) {
+	cudahiptest.ConformanceWithout(t, harness(t), codes, simgpu.LackAnswers)
+}
+
+func TestRuntimeWithoutLaunches(t *testing.T) { cudahiptest.HostCalls(t, harness(t)) }
 
 func TestSimulated(t *testing.T) { cudahiptest.Run(t, harness(t)) }
 
@@ -37,7 +49,7 @@ func TestPlantedBugs(t *testing.T) {
 // A runtime as old as the symbols that are not optional.
 func TestOldestRuntime(t *testing.T) {
 	h := harness(t)
-	_, h.Library = cudahiptest.Libraries(t, "hip", append(cudahiptest.Optional(symbols), callback)...)
+	_, h.Library = cudahiptest.Libraries(t, "hip", cudahiptest.Optional(symbols)...)
 	cudahiptest.Minimal(t, h)
 }
 

@@ -55,6 +55,7 @@ var symbols = cudahip.Symbols{
 	cudahip.CallSignalAlloc:     {Name: "hipExtMallocWithFlags", Optional: true},
 	cudahip.CallWaitValue:       {Name: "hipStreamWaitValue32", Optional: true},
 	cudahip.CallHostCall:        {Name: "hipLaunchHostFunc", Optional: true},
+	cudahip.CallStreamCallback:  {Name: "hipStreamAddCallback", Optional: true},
 	cudahip.CallEventCreate:     {Name: "hipEventCreateWithFlags"},
 	cudahip.CallEventDestroy:    {Name: "hipEventDestroy"},
 	cudahip.CallEventRecord:     {Name: "hipEventRecord"},
@@ -69,9 +70,6 @@ var symbols = cudahip.Symbols{
 	cudahip.CallRetain:  {},
 	cudahip.CallRelease: {},
 }
-
-// callback is what the runtime exports instead of hipLaunchHostFunc before ROCm 5.3.
-const callback = "hipStreamAddCallback"
 
 // entry is the hipHostFn_t that hipLaunchHostFunc calls: one argument, the user data.
 var entry = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(1, 0) })

@@ -6,7 +6,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +31,7 @@ func gpu(name string, more fakeDevice) fakeDevice {
 		deviceName: name, deviceVendor: "Acme", driverVersion: "7", deviceVersion: "OpenCL 3.0 fake",
 		deviceType: uint64(1 << 2), deviceAvailable: uint32(1), deviceGlobalMemSize: uint64(8 << 30),
 		deviceMaxAlloc: uint64(2 << 30), deviceBaseAddrAlign: uint32(1024), deviceHostUnified: uint32(0),
-		deviceExtensions: "", deviceSVMCaps: uint64(0),
+		deviceExtensions: "", deviceSVMCaps: uint64(0), deviceTimerResolution: uint64(1),
 	}
 	for k, v := range more {
 		d[k] = v
@@ -373,6 +376,51 @@ func TestCapabilities(t *testing.T) {
 		if got := infos[0].Caps; got != row.want|always {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want|always)
 		}
+	}
+}
+
+// Rusticl's time stamps mean nothing, and Oclgrind works when it is told to flush or wait.
+func TestCapabilitiesThatAreNotKept(t *testing.T) {
+	b := fakeBackend(
+		&fakePlatform{name: "rusticl", devices: []fakeDevice{gpu("llvmpipe", fakeDevice{deviceTimerResolution: uint64(0)})}},
+		&fakePlatform{name: "Oclgrind", devices: []fakeDevice{gpu("Oclgrind Simulator", nil)}})
+	infos, err := b.Devices(t.Context())
+	ok(t, err)
+	if caps := infos[0].Caps; caps.Has(driver.CapTiming) || !caps.Has(driver.CapGate|driver.CapAsyncCopy) {
+		t.Errorf("Rusticl: %s", caps)
+	}
+	if caps := infos[1].Caps; caps&(driver.CapGate|driver.CapAsyncCopy) != 0 || !caps.Has(driver.CapTiming) {
+		t.Errorf("Oclgrind: %s", caps)
+	}
+	if !infos[1].Simulated || infos[1].Model != "Oclgrind Simulator (simulated)" {
+		t.Errorf("Oclgrind: %q, simulated: %t", infos[1].Model, infos[1].Simulated)
+	}
+}
+
+func TestCallsInTurns(t *testing.T) {
+	var under, most atomic.Int32
+	table := (&table{flush: func(queue uintptr) status {
+		most.Store(max(most.Load(), under.Add(1)))
+		for range 10 {
+			runtime.Gosched()
+		}
+		under.Add(-1)
+		return status(queue)
+	}}).inTurns()
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			if st := table.flush(uintptr(i)); st != status(i) {
+				t.Errorf("status %d, want %d", st, i)
+			}
+		})
+	}
+	wg.Wait()
+	if n := most.Load(); n != 1 {
+		t.Errorf("%d calls at once", n)
+	}
+	if table.marker != nil {
+		t.Error("a call that the library lacks is there")
 	}
 }
 

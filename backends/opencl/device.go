@@ -28,7 +28,8 @@ type sharedContext struct {
 	held atomic.Uint64 // bytes that count against the device's memory
 
 	mu         sync.Mutex
-	registered []span // sorted
+	registered []span  // sorted
+	unmaps     uintptr // queue for what unmapLate enqueues, or 0
 }
 
 // span is a range of host memory.
@@ -55,7 +56,7 @@ func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*devic
 	ctx := l.contexts[key]
 	if ctx == nil {
 		siglib.Enter()
-		cl, st := l.t.createContext(h.platform.id, h.id)
+		cl, st := h.t.createContext(h.platform.id, h.id)
 		siglib.Leave()
 		if st != success {
 			return nil, failure(op, ordinal, "clCreateContext", st)
@@ -64,7 +65,7 @@ func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*devic
 		l.contexts[key] = ctx
 	}
 	ctx.refs++
-	return &device{t: l.t, hw: h, tier: chosen, ctx: ctx, info: h.info(l.t, ordinal, prefer)}, nil
+	return &device{t: h.t, hw: h, tier: chosen, ctx: ctx, info: h.info(l.t, ordinal, prefer)}, nil
 }
 
 // Info describes the device.
@@ -94,6 +95,9 @@ func (d *device) Close() error {
 		return nil
 	}
 	delete(l.contexts, d.ctx.key)
+	if d.ctx.unmaps != 0 {
+		_ = d.t.releaseQueue(d.ctx.unmaps)
+	}
 	return d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl))
 }
 

@@ -17,6 +17,7 @@ const (
 	deviceNotFound  status = -1
 	noPlatform      status = -1001
 	failedWaitEvent status = -14
+	invalidValue    status = -30
 )
 
 // known is one status that OpenCL or an extension defines.

@@ -117,6 +117,7 @@ func TestFanOutFanIn(t *testing.T) {
 
 func TestElapsedTime(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
+		need(t, p.device, driver.CapTiming)
 		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 8<<20)
 		start, end := newEvent(t, p, true), newEvent(t, p, true)
 		_, err := end.Elapsed(start)

@@ -56,6 +56,7 @@ func (f facts) words(param uint32, n int) []uint32 {
 
 // hardware is what one device said of itself.
 type hardware struct {
+	t        *table
 	platform *platform
 	id       uintptr
 	problem  string // with devices beside it that are not listed
@@ -67,6 +68,8 @@ type hardware struct {
 	total, maxAlloc, align             uint64
 	unified, cpu, emulated             bool
 	freeMemory                         bool // it tells its free memory
+	timer                              bool // its time stamps mean something
+	blocking                           bool // a flush returns when the work is done
 	unifiedSVM                         bool // cl_khr_unified_svm
 
 	tiers      tiers
@@ -81,7 +84,7 @@ type hardware struct {
 func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardware, string) {
 	f := facts{func(param uint32, value []byte) (uint64, status) { return t.getDeviceInfo(id, param, value) }}
 	h := &hardware{
-		platform: p, id: id,
+		t: t, platform: p, id: id,
 		name: f.text(deviceName), vendor: f.text(deviceVendor), driver: f.text(driverVersion),
 		total: f.number(deviceGlobalMemSize), maxAlloc: f.number(deviceMaxAlloc),
 		align: f.number(deviceBaseAddrAlign) / 8,
@@ -89,6 +92,13 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 	if name := p.name.Load(); name != nil {
 		h.platformText = *name
 	}
+	if h.platformText == "Oclgrind" {
+		// Its calls do not expect other threads, and those that flush or wait for one queue execute the work of all that it
+		// waits for: seen in 21.10.
+		h.blocking, h.t = true, t.inTurns()
+	}
+	// Rusticl of Mesa 22.3 gives the numbers 0 to 3 for time stamps, and no resolution of its timer.
+	h.timer = f.number(deviceTimerResolution) != 0
 	version := f.text(deviceVersion)
 	if _, err := fmt.Sscanf(version, "OpenCL %d.%d", &h.major, &h.minor); err != nil || !h.atLeast(1, 2) {
 		return nil, fmt.Sprintf("%s offers %q, and 1.2 is needed", h.name, version)
@@ -159,9 +169,13 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	if chosen == tierNone {
 		about = append(about, h.lacking(prefer))
 	}
+	name := h.name
+	if h.emulated && !strings.Contains(strings.ToLower(name), "simulated") {
+		name += " (simulated)"
+	}
 	info := driver.Info{
 		Backend: backendName, Ordinal: ordinal,
-		Model: h.name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
+		Model: name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
 		SharesHostMemory: h.unified, Simulated: h.emulated,
@@ -189,14 +203,16 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	if chosen == tierNone {
 		return 0
 	}
-	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback | driver.CapPeerCopy |
-		driver.CapImport | driver.CapImportStream
+	caps := driver.CapHostCallback | driver.CapPeerCopy | driver.CapImport | driver.CapImportStream
 	set := func(c driver.Caps, when bool) {
 		if when {
 			caps |= c
 		}
 	}
 	set(driver.CapMemInfo, h.freeMemory)
+	set(driver.CapTiming, h.timer)
+	// Where a flush returns when the work is done, one behind a gate would never return.
+	set(driver.CapAsyncCopy|driver.CapGate, !h.blocking)
 	// A driver of a discrete device may read the host's memory early, into a buffer of its own.
 	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)

@@ -3,6 +3,7 @@
 package opencl
 
 import (
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -81,8 +82,10 @@ func TestAdoptBuffer(t *testing.T) {
 				}
 			}
 			ok(t, m.Free())
-			if refs := references(t, p, cl, memReferences); refs != 1 {
-				t.Errorf("%s: %d references after Free", what, refs)
+			// Rusticl gives up a command's reference some time after the command is done. One of ours that is left shows as a
+			// test that does not end.
+			for references(t, p, cl, memReferences) != 1 {
+				runtime.Gosched()
 			}
 			other := driver.KindDevice + driver.KindHost - row.kind
 			adoptKind(t, p, other, cl, n, driver.ErrInvalidArgument)

@@ -3,8 +3,10 @@
 package opencl
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -378,4 +380,44 @@ func ExampleBackend_VendorError() {
 	b := newBackend(loadTable)
 	fmt.Println(b.VendorError("clEnqueueCopyBuffer", -8))
 	// Output: opencl: vendor call: source and destination overlap [clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP (-8)]
+}
+
+// Rusticl refuses to unmap what is still being mapped.
+func TestUnmapWhileBeingMapped(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier != tierBuffer || !p.hw.unified {
+			t.Skip("nothing is mapped")
+		}
+		const n = 4096
+		s, m := newStream(t, p), alloc(t, p, driver.KindDevice, n)
+		write(t, s, whole(m), ramp(n, 1))
+		onHost(t, s, m, func([]byte) {}) // the address is known from here on
+		g := gated(t, s)
+		ok(t, s.Map(m, true))
+		var early atomic.Bool
+		var calls atomic.Int32
+		unmap := p.t.unmapBuffer
+		p.t.unmapBuffer = func(queue, mem, addr uintptr) (uintptr, status) {
+			if calls.Add(1); early.Load() {
+				return 0, invalidValue
+			}
+			return unmap(queue, mem, addr)
+		}
+		early.Store(true)
+		ok(t, s.Unmap(m))
+		early.Store(false)
+		ok(t, s.Fill(part(m, 0, 8), driver.Pattern{Bits: 0xAB, Width: 1}))
+		wantDone(t, false, s.Query)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls to unmap before the work before has ended", n)
+		}
+		ok(t, g.Open())
+		ok(t, s.Sync())
+		if n := calls.Load(); n != 2 {
+			t.Errorf("%d calls to unmap after the work after has ended", n)
+		}
+		want := append(bytes.Repeat([]byte{0xAB}, 8), ramp(n, 1)[8:]...)
+		same(t, "memory", read(t, s, whole(m)), want)
+		closeAll(t, m, s)
+	})
 }

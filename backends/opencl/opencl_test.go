@@ -251,6 +251,14 @@ func anywhere(t *testing.T) place {
 	return place{d.(*device), b, 0, d.(*device).t.binding}
 }
 
+// need skips the rest of a test on a device that lacks a capability. What the test has open is given back with its device.
+func need(t testing.TB, d *device, c driver.Caps) {
+	t.Helper()
+	if lacks := c &^ d.info.Caps; lacks != 0 {
+		t.Skipf("the device lacks: %s", lacks)
+	}
+}
+
 // The helpers below fail the test on an error.
 
 func newStream(t testing.TB, p place) *stream {

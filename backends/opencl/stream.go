@@ -208,7 +208,74 @@ func (s *stream) unmap(op string, m *memory, addr uintptr) error {
 		return s.enqueued(op, "clEnqueueSVMUnmap", ev, st)
 	}
 	ev, st := s.dev.t.unmapBuffer(s.queue, m.mem, addr)
+	if st == invalidValue && s.dev.info.Caps.Has(driver.CapGate) {
+		s.mu.Unlock()
+		return s.unmapLate(op, m, addr)
+	}
 	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
+}
+
+// unmapLate unmaps when the work so far is done, and holds the stream until then. Rusticl (Mesa 22.3) takes a mapping
+// for made only when its command has run, and calls the address of one that is under way an invalid value.
+func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
+	d := s.dev
+	queue, err := d.queueOfUnmaps(op)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	before, err := s.mark(op)
+	if err == nil {
+		defer d.t.releaseEvent(before)
+		// Rusticl calls back when all that was flushed at once has been begun: the gate must come in another flush.
+		err = s.flushLocked(op)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	g, err := s.Gate()
+	if err != nil {
+		return err
+	}
+	d.t.retainBuffer(m.mem)
+	id, err := eventDone().Add(func(dl.CallbackArgs) {
+		go func() {
+			ev, st := d.t.unmapBuffer(queue, m.mem, addr)
+			if st == success {
+				st = d.t.waitForEvent(ev)
+				d.t.releaseEvent(ev)
+			}
+			g.(*gate).end(int32(st))
+			d.t.releaseBuffer(m.mem)
+		}()
+	})
+	if err == nil {
+		if st := d.t.setEventCallback(before, eventDone().Entry(), id); st != success {
+			eventDone().Remove(id)
+			err = d.check(op, "clSetEventCallback", st)
+		}
+	}
+	if err != nil {
+		_ = g.Open()
+		d.t.releaseBuffer(m.mem)
+	}
+	return err
+}
+
+// queueOfUnmaps is a queue of the device that no stream has.
+func (d *device) queueOfUnmaps(op string) (uintptr, error) {
+	c := d.ctx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unmaps == 0 {
+		queue, st := d.t.createQueue(c.cl, d.hw.id, 0)
+		if st != success {
+			return 0, d.check(op, "clCreateCommandQueue", st)
+		}
+		c.unmaps = queue
+	}
+	return c.unmaps, nil
 }
 
 // Prefetch moves shared memory of the svm tier. clEnqueueMigrateMemINTEL, its like in the usm
@@ -479,6 +546,9 @@ type gate struct {
 func (s *stream) Gate() (driver.Gate, error) {
 	const op = "gate"
 	d := s.dev
+	if !d.info.Caps.Has(driver.CapGate) {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "a stream of the device cannot be held up")
+	}
 	cl, st := d.t.createUserEvent(d.ctx.cl)
 	if st != success {
 		return nil, d.check(op, "clCreateUserEvent", st)
@@ -499,8 +569,11 @@ func (s *stream) Gate() (driver.Gate, error) {
 
 // Open opens the gate. The event always completes: PoCL does not tell those who wait for a user event
 // that failed.
-func (g *gate) Open() error {
-	st := g.dev.t.setUserEvent(g.cl, execComplete)
+func (g *gate) Open() error { return g.end(execComplete) }
+
+// end opens the gate with an execution status, which is that of the work behind it if it is negative.
+func (g *gate) end(exec int32) error {
+	st := g.dev.t.setUserEvent(g.cl, exec)
 	g.dev.t.releaseEvent(g.cl)
 	return g.dev.check("open gate", "clSetUserEventStatus", st)
 }

@@ -2,7 +2,11 @@
 
 package opencl
 
-import "unsafe"
+import (
+	"reflect"
+	"sync"
+	"unsafe"
+)
 
 // table is the OpenCL calls that the backend makes. Objects are the vendor's handles, host
 // memory is an address whose memory the caller keeps alive, and wait is one event or 0. Each
@@ -61,6 +65,30 @@ type table struct {
 	svmMigrate func(queue, addr uintptr, n, flags uint64) (event uintptr, st status)
 }
 
+// inTurns is the table with calls that wait for each other, so that one is made at a time. The platform has no unified
+// shared memory.
+func (t *table) inTurns() *table {
+	turns := *t
+	turns.usm = nil
+	var mu sync.Mutex
+	fields := reflect.ValueOf(&turns).Elem()
+	for i := range fields.NumField() {
+		f := fields.Field(i)
+		if f.Kind() != reflect.Func || f.IsNil() {
+			continue
+		}
+		// The fields are not exported, so they are reached by address.
+		call := reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()
+		inner := reflect.ValueOf(call.Interface())
+		call.Set(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
+			mu.Lock()
+			defer mu.Unlock()
+			return inner.Call(args)
+		}))
+	}
+	return &turns
+}
+
 // usmTable is cl_intel_unified_shared_memory of one platform.
 type usmTable struct {
 	hostAlloc   func(context uintptr, size, align uint64) (uintptr, status)
@@ -83,33 +111,34 @@ const (
 	deviceTypeCPU = 1 << 1
 	deviceTypeAll = 0xFFFFFFFF
 
-	deviceType           = 0x1000
-	deviceVendorID       = 0x1001
-	deviceMaxAlloc       = 0x1010
-	deviceBaseAddrAlign  = 0x1019 // in bits
-	deviceGlobalMemSize  = 0x101F
-	deviceAvailable      = 0x1027
-	deviceName           = 0x102B
-	deviceVendor         = 0x102C
-	driverVersion        = 0x102D
-	deviceVersion        = 0x102F
-	deviceExtensions     = 0x1030
-	deviceHostUnified    = 0x1035
-	deviceSVMCaps        = 0x1053
-	deviceUUID           = 0x106A // cl_khr_device_uuid
-	deviceFreeMemoryAMD  = 0x4039 // cl_amd_device_attribute_query, in KiB
-	devicePCIBusInfo     = 0x410F // cl_khr_pci_bus_info
-	deviceUSMHost        = 0x4190
-	deviceUSMDevice      = 0x4191
-	deviceUSMShared      = 0x4192
-	deviceUSMSystem      = 0x4194
-	usmAccess            = 1 << 0
-	usmConcurrentAccess  = 1 << 2
-	svmCoarse            = 1 << 0
-	svmFine              = 1 << 1
-	svmFineSystem        = 1 << 2
-	contextPlatform      = 0x1084
-	queueProfilingEnable = 1 << 1
+	deviceType            = 0x1000
+	deviceVendorID        = 0x1001
+	deviceMaxAlloc        = 0x1010
+	deviceBaseAddrAlign   = 0x1019 // in bits
+	deviceGlobalMemSize   = 0x101F
+	deviceTimerResolution = 0x1025
+	deviceAvailable       = 0x1027
+	deviceName            = 0x102B
+	deviceVendor          = 0x102C
+	driverVersion         = 0x102D
+	deviceVersion         = 0x102F
+	deviceExtensions      = 0x1030
+	deviceHostUnified     = 0x1035
+	deviceSVMCaps         = 0x1053
+	deviceUUID            = 0x106A // cl_khr_device_uuid
+	deviceFreeMemoryAMD   = 0x4039 // cl_amd_device_attribute_query, in KiB
+	devicePCIBusInfo      = 0x410F // cl_khr_pci_bus_info
+	deviceUSMHost         = 0x4190
+	deviceUSMDevice       = 0x4191
+	deviceUSMShared       = 0x4192
+	deviceUSMSystem       = 0x4194
+	usmAccess             = 1 << 0
+	usmConcurrentAccess   = 1 << 2
+	svmCoarse             = 1 << 0
+	svmFine               = 1 << 1
+	svmFineSystem         = 1 << 2
+	contextPlatform       = 0x1084
+	queueProfilingEnable  = 1 << 1
 
 	queueContext    = 0x1090
 	queueDevice     = 0x1091

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // ending is a context that has not ended the first times it is asked, and has when somebody waits.
@@ -42,6 +43,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 	}
 	inEachTier(t, func(name string, p place) {
 		t.Run(name, func(t *testing.T) {
+			need(t, p.device, driver.CapGate)
 			d, err := hal.OpenWith(t.Context(), p.backend, p.ordinal)
 			ok(t, err)
 			other, err := hal.OpenWith(t.Context(), host.New(host.Options{Discrete: 1}), 1)

@@ -15,7 +15,19 @@ const (
 	CodeDeinitialised Code = 4
 	CodeNotReady      Code = 600
 	CodePeerEnabled   Code = 704
+	CodeNotSupported  Code = 801
 )
+
+// nothingGiven marks the status of an allocation that reported success and gave no address.
+const nothingGiven = 1<<33 | CodeOutOfMemory
+
+// given is the status of an allocation: HIP-CPU's hipMalloc reports success with a null pointer when memory is short.
+func given(addr uintptr, code Code) Code {
+	if code == Success && addr == 0 {
+		return nothingGiven
+	}
+	return code
+}
 
 // Value is the vendor's number.
 func (c Code) Value() int32 { return int32(c) }

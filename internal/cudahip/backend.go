@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -72,6 +73,17 @@ type library struct {
 	version   int
 	simulated bool
 	hosts     ranges
+
+	mu     sync.Mutex
+	places []place // by ordinal
+}
+
+// place is a device that has, or had, been described. A device keeps its ordinal for as long as the library counts it.
+type place struct {
+	number int   // the library's
+	dev    int32 // the library's handle
+	info   driver.Info
+	lacks  driver.Caps // what it was found to lack when it was opened
 }
 
 // NewBackend returns the backend of a vendor.
@@ -153,15 +165,50 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	if code != Success {
 		return nil, lib.fail("list", -1, CallDeviceCount, code)
 	}
-	infos := make([]driver.Info, 0, n)
-	for i := range n {
-		_, info, err := lib.describe(i)
-		if err != nil {
-			return nil, err
+	return lib.list(n)
+}
+
+// list describes the library's n devices. One that cannot be described is left out until it can, and keeps its place
+// and what it last said if it has been listed before. The error is that of the first such device, if none is left.
+func (l *library) list(n int) ([]driver.Info, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.places = slices.DeleteFunc(l.places, func(p place) bool { return p.number >= n })
+	var failed error
+	for number := range n {
+		ordinal := slices.IndexFunc(l.places, func(p place) bool { return p.number == number })
+		known := ordinal >= 0
+		if !known {
+			ordinal = len(l.places)
 		}
-		infos = append(infos, info)
+		dev, info, err := l.describe(number, ordinal)
+		switch {
+		case err != nil && failed == nil:
+			failed = err
+		case err != nil:
+		case known:
+			p := &l.places[ordinal]
+			info.Caps &^= p.lacks
+			p.dev, p.info = dev, info
+		default:
+			l.places = append(l.places, place{number: number, dev: dev, info: info})
+		}
+	}
+	if len(l.places) == 0 {
+		return nil, failed
+	}
+	infos := make([]driver.Info, len(l.places))
+	for i, p := range l.places {
+		infos[i] = p.info
 	}
 	return infos, nil
+}
+
+// ordinal is the place of a device in the list, -1 if it is not there.
+func (l *library) ordinal(dev int32) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.IndexFunc(l.places, func(p place) bool { return p.dev == dev })
 }
 
 // Open implements driver.Backend. The device's own context is retained, the one that every
@@ -175,25 +222,44 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	if code != Success {
 		return nil, lib.fail("open", ordinal, CallDeviceCount, code)
 	}
-	if ordinal < 0 || ordinal >= n {
-		return nil, &driver.Error{Op: "open", Backend: lib.vendor.Name, Device: ordinal,
-			Kind: driver.ErrInvalidArgument, Detail: fmt.Sprintf("there are %d devices", n)}
-	}
-	dev, info, err := lib.describe(ordinal)
+	// A device that could not be described when the devices were listed may be one of more now.
+	infos, err := lib.list(n)
 	if err != nil {
 		return nil, err
 	}
-	return open(lib, dev, info)
+	if ordinal < 0 || ordinal >= len(infos) {
+		return nil, &driver.Error{Op: "open", Backend: lib.vendor.Name, Device: ordinal,
+			Kind: driver.ErrInvalidArgument, Detail: fmt.Sprintf("there are %d devices", len(infos))}
+	}
+	lib.mu.Lock()
+	number := lib.places[ordinal].number
+	lib.mu.Unlock()
+	dev, info, err := lib.describe(number, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	d, err := open(lib, dev, info)
+	if err != nil {
+		return nil, err
+	}
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	p := &lib.places[ordinal]
+	p.lacks = info.Caps &^ d.info.Caps
+	p.info = d.info
+	return d, nil
 }
 
-// describe asks for everything about a device that needs no context.
-func (l *library) describe(ordinal int) (dev int32, info driver.Info, err error) {
+// describe asks for everything about a device that needs no context. number is the library's, ordinal the place in the
+// list. What a library may not answer, as chipStar the UUID, is left out: an identity stays zero, and an attribute
+// counts as one that the device lacks.
+func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, err error) {
 	const op = "describe"
 	api := l.api
 	fail := func(c Call, code Code) (int32, driver.Info, error) {
 		return 0, driver.Info{}, l.fail(op, ordinal, c, code)
 	}
-	dev, code := api.DeviceGet(ordinal)
+	dev, code := api.DeviceGet(number)
 	if code != Success {
 		return fail(CallDeviceGet, code)
 	}
@@ -212,24 +278,18 @@ func (l *library) describe(ordinal int) (dev int32, info driver.Info, err error)
 	}
 	info.MaxAlloc = info.TotalMemory
 	if api.Has(CallDeviceUUID) {
-		uuid, code := api.DeviceUUID(dev)
-		if code != Success {
-			return fail(CallDeviceUUID, code)
+		if uuid, code := api.DeviceUUID(dev); code == Success {
+			info.UUID = uuid
 		}
-		info.UUID = uuid
 	}
 	if api.Has(CallDeviceBus) {
-		bus, code := api.DeviceBus(dev)
-		if code != Success {
-			return fail(CallDeviceBus, code)
+		if bus, code := api.DeviceBus(dev); code == Success {
+			info.PCI = parseBus(bus)
 		}
-		info.PCI = parseBus(bus)
 	}
 	var has [NumAttributes]bool
 	for a := range has {
-		if has[a], code = l.attribute(dev, Attribute(a)); code != Success {
-			return fail(CallDeviceAttribute, code)
-		}
+		has[a] = l.attribute(dev, Attribute(a))
 	}
 	info.SharesHostMemory = has[AttrIntegrated] && has[AttrMapHost]
 	info.Caps = l.caps(&has)
@@ -239,20 +299,16 @@ func (l *library) describe(ordinal int) (dev int32, info driver.Info, err error)
 	return dev, info, nil
 }
 
-// attribute reports whether the device has an attribute. A library that is older than the
-// attribute calls its number invalid.
-func (l *library) attribute(dev int32, a Attribute) (bool, Code) {
+// attribute reports whether the device has an attribute. One that cannot be asked for is one that it lacks: libraries
+// that do not know a number call it invalid, or not supported, or to be done.
+func (l *library) attribute(dev int32, a Attribute) bool {
 	numbers := l.vendor.Attributes[a]
 	for _, n := range numbers {
-		v, code := l.api.DeviceAttribute(dev, n)
-		if code != Success && code != CodeInvalidValue {
-			return false, code
-		}
-		if code == Success && v != 0 {
-			return true, Success
+		if v, code := l.api.DeviceAttribute(dev, n); code == Success && v != 0 {
+			return true
 		}
 	}
-	return len(numbers) == 0, Success
+	return len(numbers) == 0
 }
 
 func (l *library) caps(has *[NumAttributes]bool) driver.Caps {

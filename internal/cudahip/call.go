@@ -51,6 +51,7 @@ const (
 	CallSignalAlloc
 	CallWaitValue
 	CallHostCall
+	CallStreamCallback // an older HostCall, which also passes the stream and its status
 	CallEventCreate
 	CallEventDestroy
 	CallEventRecord

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// naturalAlign is what both vendors align every allocation to.
+	// naturalAlign is the alignment of every allocation, in bytes. Both vendors' own is at least that.
 	naturalAlign = 256
-	// maxAlign is the largest alignment on offer; more than natural alignment is
+	// maxAlign is the largest alignment on offer; more than the vendor's own is
 	// made by allocating more.
 	maxAlign = 2 << 20
 )
@@ -25,11 +25,14 @@ type Device struct {
 	info driver.Info
 
 	held    atomic.Uint64 // bytes allocated through this handle
+	aligned atomic.Uint64 // what every allocation has been aligned to so far, at most naturalAlign
 	links   links
 	signals signals
 	calls   hostCalls
 	staging blocks
 	imports imports
+
+	leftovers leftovers
 }
 
 func open(lib *library, dev int32, info driver.Info) (*Device, error) {
@@ -40,15 +43,27 @@ func open(lib *library, dev int32, info driver.Info) (*Device, error) {
 		return nil, lib.fail(op, info.Ordinal, CallRetain, code)
 	}
 	d := &Device{lib: lib, api: api, ctx: ctx, dev: dev, info: info}
-	d.signals.wait = api.Has(CallWaitValue) && d.waitsForValues()
+	d.aligned.Store(naturalAlign)
+	d.signals.wait = api.Has(CallWaitValue) && lib.attribute(dev, AttrWaitValue)
+	d.info.Caps &^= d.unanswered()
 	return d, nil
 }
 
-// waitsForValues reports whether streams can wait for a word of memory; an attribute that
-// cannot be asked for is one the device lacks.
-func (d *Device) waitsForValues() bool {
-	ok, _ := d.lib.attribute(d.dev, AttrWaitValue)
-	return ok
+// unanswered is the capabilities whose calls the library has and does not support: chipStar exports hipPointerGetAttribute
+// and hipIpcGetMemHandle and answers hipErrorNotSupported. Asked about no address, a call that works reports an invalid
+// value.
+func (d *Device) unanswered() (lacks driver.Caps) {
+	if d.info.Caps.Has(driver.CapPointerInfo) {
+		if _, code := d.api.Pointer(d.ctx, 0); code == CodeNotSupported {
+			lacks |= driver.CapPointerInfo
+		}
+	}
+	if d.info.Caps.Has(driver.CapIPC) {
+		if _, code := d.api.IPCExport(d.ctx, 0); code == CodeNotSupported {
+			lacks |= driver.CapIPC
+		}
+	}
+	return lacks
 }
 
 func releaseContext(api API, _ Context, dev uintptr) Code { return api.Release(int32(dev)) }
@@ -88,12 +103,16 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 func (d *Device) FreeMayBlock() bool { return true }
 
 // Trim implements driver.Trimmer.
-func (d *Device) Trim() { d.staging.close(d) }
+func (d *Device) Trim() {
+	d.leftovers.close(d)
+	d.staging.close(d)
+}
 
 // Close implements driver.Device. The context goes when nothing else in the program holds it.
 func (d *Device) Close() error {
 	d.calls.abandon(nil)
 	d.signals.close(d)
+	d.leftovers.close(d)
 	d.staging.close(d)
 	return d.give(CallRelease, releaseContext, uintptr(d.dev))
 }

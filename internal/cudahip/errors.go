@@ -29,8 +29,13 @@ func (l *library) fail(op string, ordinal int, c Call, code Code) *driver.Error 
 	if code.Unbound() {
 		c = CallMakeCurrent
 	}
-	return &driver.Error{Op: op, Backend: l.vendor.Name, Device: ordinal, Kind: s.Kind,
+	e := &driver.Error{Op: op, Backend: l.vendor.Name, Device: ordinal, Kind: s.Kind,
 		Vendor: driver.Vendor{API: l.api.Name(c), Name: s.Name, Code: int64(code.Value())}}
+	if code == nothingGiven {
+		e.Vendor.Name, e.Vendor.Code = "success", 0
+		e.Detail = "the call reported success and gave a null pointer"
+	}
+	return e
 }
 
 // fail makes the error of a call, and notices the loss of the device.

@@ -1,6 +1,7 @@
 package cudahip
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -11,11 +12,18 @@ type Event struct {
 	dev    *Device
 	handle uintptr
 	timing bool
+
+	// recorded says that the event was recorded, here or by a program that has its handle. One that was not is done:
+	// the vendor need not be asked, and an old chipStar never calls it ready.
+	recorded atomic.Bool
 }
 
 // Query implements driver.Event.
 func (e *Event) Query() (bool, error) {
 	d := e.dev
+	if !e.recorded.Load() {
+		return true, nil
+	}
 	code := d.api.EventQuery(d.ctx, e.handle)
 	return d.finished("query event", CallEventQuery, code)
 }
@@ -35,6 +43,9 @@ func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 // Sync implements driver.Event. The thread sleeps meanwhile.
 func (e *Event) Sync() error {
 	d := e.dev
+	if !e.recorded.Load() {
+		return nil
+	}
 	code := d.api.EventSync(d.ctx, e.handle)
 	d.calls.observe()
 	return d.check("sync event", CallEventSync, code)
@@ -64,4 +75,8 @@ func (e *Event) Elapsed(since driver.Event) (time.Duration, error) {
 }
 
 // EventHandle is the vendor's event.
-func EventHandle(e driver.Event) uintptr { return e.(*Event).handle }
+func EventHandle(e driver.Event) uintptr {
+	ev := e.(*Event)
+	ev.recorded.Store(true)
+	return ev.handle
+}

@@ -131,7 +131,7 @@ func (p *signals) take(d *Device) (*signal, error) {
 	defer p.mu.Unlock()
 	if len(p.spare) == 0 {
 		block, failed, code := d.api.SignalAlloc(d.ctx)
-		if code != Success {
+		if code = given(block.Host, code); code != Success {
 			return nil, d.fail("gate", failed, code)
 		}
 		p.blocks = append(p.blocks, block.Host)

@@ -123,7 +123,7 @@ func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 	if err != nil {
 		return driver.PointerInfo{}, err
 	}
-	return driver.PointerInfo{Kind: p.Kind, Device: int(p.Dev), Base: p.Base, Size: p.Size}, nil
+	return driver.PointerInfo{Kind: p.Kind, Device: d.lib.ordinal(p.Dev), Base: p.Base, Size: p.Size}, nil
 }
 
 var imported = [...]origin{driver.KindDevice: fromDevice, driver.KindHost: fromHost, driver.KindShared: fromManaged}
@@ -133,7 +133,7 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	const op = "import"
 	m := &Memory{dev: d, addr: handle, size: size, origin: imported[kind], foreign: true}
 	switch {
-	case d.api.Has(CallPointer):
+	case d.info.Caps.Has(driver.CapPointerInfo):
 		p, err := d.ask(op, handle)
 		if err != nil {
 			return nil, err

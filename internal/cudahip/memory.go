@@ -2,6 +2,7 @@ package cudahip
 
 import (
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -13,6 +14,7 @@ type Memory struct {
 	addr   uintptr // the device's address of the first byte
 	host   uintptr // the host's, 0 if it has none
 	base   uintptr // what the vendor's release takes
+	start  uintptr // the device's address of base
 	size   uint64
 	bytes  uint64 // charged to the device
 	origin origin
@@ -56,66 +58,102 @@ func (m *Memory) HostPointer() unsafe.Pointer { return hostPointer(m.host) }
 // Alloc implements driver.Device.
 func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
-	total, err := d.padded(op, size, align)
-	if err != nil {
-		return nil, err
-	}
-	m := &Memory{dev: d, size: size, bytes: total}
-	var code Code
-	call := CallMemAlloc
+	m := &Memory{dev: d, size: size}
+	call, ask := CallMemAlloc, d.api.MemAlloc
 	switch {
 	case kind == driver.KindDevice:
-		m.base, code = d.api.MemAlloc(d.ctx, total)
 	case kind == driver.KindHost:
-		call, m.origin = CallHostAlloc, fromHost
-		m.base, code = d.api.HostAlloc(d.ctx, total)
+		call, ask, m.origin = CallHostAlloc, d.api.HostAlloc, fromHost
 	case kind == driver.KindShared && d.info.Caps.Has(driver.CapShared):
-		call, m.origin = CallManagedAlloc, fromManaged
-		m.base, code = d.api.ManagedAlloc(d.ctx, total)
+		call, ask, m.origin = CallManagedAlloc, d.api.ManagedAlloc, fromManaged
 	case kind == driver.KindShared:
 		return nil, d.refuse(op, driver.ErrUnsupported, "the device has no managed memory")
 	default:
 		return nil, d.refuse(op, driver.ErrInvalidArgument, "%v is no kind of memory", kind)
 	}
-	if code != Success {
-		return nil, d.short(op, call, code, kind, size)
-	}
-	m.addr = m.base
-	if m.origin == fromHost {
-		if m.addr, code = d.api.HostAddr(d.ctx, m.base); code != Success {
-			_ = d.give(CallHostFree, API.HostFree, m.base)
-			return nil, d.fail(op, CallHostAddr, code)
+	give := &releases[m.origin]
+	free := func(base uintptr) { _ = d.give(give.call, give.release, base) }
+	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
+		base, code = ask(d.ctx, total)
+		if code = given(base, code); code != Success || m.origin != fromHost {
+			return base, base, call, code
 		}
+		addr, code = d.api.HostAddr(d.ctx, base)
+		if code = given(addr, code); code != Success {
+			free(base)
+		}
+		return base, addr, CallHostAddr, code
 	}
-	// Both addresses of host memory are aligned to pages alike.
-	shift := up(m.addr, align) - m.addr
-	m.addr += shift
+	// A free may wait for work that a gate of the program's holds up.
+	if err := m.allocate(op, kind, align, alloc, func(base uintptr) { d.leftovers.add(m.origin, base) }); err != nil {
+		return nil, err
+	}
 	if m.origin != fromDevice {
-		m.host = m.base + shift
-		d.lib.hosts.add(m.base, uintptr(total))
+		// Both addresses of host memory are aligned to pages alike.
+		m.host = m.base + (m.addr - m.start)
+		d.lib.hosts.add(m.base, uintptr(m.bytes))
 	}
-	d.held.Add(total)
 	return m, nil
 }
 
-// padded is how many bytes to ask the vendor for, so that size bytes at the alignment fit in.
-func (d *Device) padded(op string, size, align uint64) (uint64, error) {
-	if align <= naturalAlign {
-		return size, nil
+// allocate calls alloc for m.size bytes at the alignment, and puts m at an aligned address of what that gave.
+//
+// The vendors do not document how they align allocations; both align to naturalAlign and more. chipStar aligns to 128 on
+// Intel's OpenCL, HIP-CPU to 16. An address that is aligned to less than the device was taken to align to is given to
+// refuse, and the device asks for more room from then on: that happens a few times for each device at most.
+func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
+	alloc func(total uint64) (base, start uintptr, failed Call, code Code), refuse func(base uintptr)) error {
+	d := m.dev
+	align = max(align, naturalAlign)
+	for {
+		aligned := d.aligned.Load()
+		total := m.size + align - min(align, aligned)
+		if align > maxAlign || total < m.size || uint64(uintptr(total)) != total {
+			return d.refuse(op, driver.ErrInvalidArgument, "%d bytes aligned to %d", m.size, align)
+		}
+		base, start, failed, code := alloc(total)
+		if code = given(start, code); code != Success {
+			return d.short(op, failed, code, kind, m.size)
+		}
+		if is := uint64(start & -start); is < min(align, aligned) {
+			refuse(base)
+			d.aligned.CompareAndSwap(aligned, is)
+			continue
+		}
+		mask := uintptr(align) - 1
+		m.base, m.start, m.addr, m.bytes = base, start, (start+mask)&^mask, total
+		d.held.Add(total)
+		return nil
 	}
-	total := size + align - naturalAlign
-	if align > maxAlign || total < size || uint64(uintptr(total)) != total {
-		return 0, d.refuse(op, driver.ErrInvalidArgument, "%d bytes aligned to %d", size, align)
-	}
-	return total, nil
 }
 
-func up(addr uintptr, align uint64) uintptr {
-	if align <= naturalAlign {
-		return addr
+// leftovers are allocations that nobody can use, until they can be freed.
+type leftovers struct {
+	mu   sync.Mutex
+	list []leftover
+}
+
+type leftover struct {
+	origin origin
+	base   uintptr
+}
+
+func (l *leftovers) add(o origin, base uintptr) {
+	l.mu.Lock()
+	l.list = append(l.list, leftover{o, base})
+	l.mu.Unlock()
+}
+
+// close frees them. It may wait for all work of the device.
+func (l *leftovers) close(d *Device) {
+	l.mu.Lock()
+	list := l.list
+	l.list = nil
+	l.mu.Unlock()
+	for _, x := range list {
+		r := &releases[x.origin]
+		_ = d.give(r.call, r.release, x.base)
 	}
-	mask := uintptr(align) - 1
-	return (addr + mask) &^ mask
 }
 
 // short is fail for an allocation.

@@ -85,7 +85,7 @@ func (t *imports) open(d *Device, h IPCHandle) (uintptr, error) {
 		return i.base, nil
 	}
 	base, code := d.api.IPCOpen(d.ctx, &h)
-	if code != Success {
+	if code = given(base, code); code != Success {
 		return 0, d.fail("open ipc handle", CallIPCOpen, code)
 	}
 	if t.bases == nil {

@@ -88,7 +88,7 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 		p.mu.Unlock() // the vendor may take its time
 		base, code = s.api.HostAlloc(s.ctx, uint64(blockSizes[k]))
 		p.mu.Lock()
-		if code != Success {
+		if code = given(base, code); code != Success {
 			p.made -= int(k)
 			return 0, code
 		}

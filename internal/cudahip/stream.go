@@ -211,6 +211,7 @@ func (s *Stream) Record(event driver.Event) error {
 	if code := s.api.EventRecord(s.ctx, e.handle, s.handle); code != Success {
 		return s.dev.fail(op, CallEventRecord, code)
 	}
+	e.recorded.Store(true)
 	return nil
 }
 
@@ -220,6 +221,9 @@ func (s *Stream) Wait(event driver.Event) error {
 	e, ok := event.(*Event)
 	if !ok || e.dev.lib != s.dev.lib {
 		return s.dev.refuse(op, driver.ErrWrongDevice, "the event belongs to another backend")
+	}
+	if !e.recorded.Load() {
+		return nil
 	}
 	if code := s.api.StreamWait(s.ctx, s.handle, e.handle); code != Success {
 		return s.dev.fail(op, CallStreamWait, code)
@@ -246,16 +250,16 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	if !d.info.Caps.Has(driver.CapStreamAlloc) {
 		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not allocate in stream order")
 	}
-	total, err := d.padded(op, size, align)
-	if err != nil {
+	m := &Memory{dev: d, size: size, origin: fromStream}
+	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
+		base, code = s.api.AllocAsync(s.ctx, total, s.handle)
+		return base, base, CallAllocAsync, code
+	}
+	free := func(base uintptr) { _ = s.api.FreeAsync(s.ctx, base, s.handle) }
+	if err := m.allocate(op, driver.KindDevice, align, alloc, free); err != nil {
 		return nil, err
 	}
-	base, code := s.api.AllocAsync(s.ctx, total, s.handle)
-	if code != Success {
-		return nil, d.short(op, CallAllocAsync, code, driver.KindDevice, size)
-	}
-	d.held.Add(total)
-	return &Memory{dev: d, addr: up(base, align), base: base, size: size, bytes: total, origin: fromStream}, nil
+	return m, nil
 }
 
 // FreeAsync implements driver.StreamAllocator. As with every release, the memory is gone even if

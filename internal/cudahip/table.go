@@ -346,7 +346,8 @@ const signalChunk = 4096
 
 // SignalAlloc implements [API].
 func (t *Table) SignalAlloc(ctx Context) (s Signals, failed Call, code Code) {
-	if s.Host, code = t.HostAlloc(ctx, signalChunk); code != Success {
+	s.Host, code = t.HostAlloc(ctx, signalChunk)
+	if code = given(s.Host, code); code != Success {
 		return Signals{}, CallHostAlloc, code
 	}
 	if s.Addr, code = t.HostAddr(ctx, s.Host); code != Success {

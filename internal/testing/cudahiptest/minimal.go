@@ -2,6 +2,7 @@ package cudahiptest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,9 +75,13 @@ func Incomplete(t *testing.T, h *Harness, symbol string) {
 // loadCalls are made at least: they initialise the library and ask for its version and its devices.
 const loadCalls = 3
 
-// loadFails has each call fail that a backend makes before it lists devices.
+// loadFails has each call fail that a backend makes before it lists devices. Without a call that every library needs the
+// backend is unavailable; without one that describes a device, that device is missing; any other is done without.
 func loadFails(h *Harness, t *testing.T) {
 	h.reset(t, 0)
+	whole, err := h.New().Devices(context.Background())
+	ok(t, err)
+	missing, lastOfLoading := 0, ""
 	for n := uint64(1); ; n++ {
 		b := h.New()
 		before := h.sim.CallCount()
@@ -87,16 +92,44 @@ func loadFails(h *Harness, t *testing.T) {
 			if err != nil || len(infos) != 2 || n < 10 {
 				t.Errorf("%d devices, %v with no call failing; %d calls were made", len(infos), err, n)
 			}
-			return
+			break
 		}
-		e, isError := err.(*driver.Error)
-		if !isError || e.Vendor.Code != 999 || e.Vendor.API == "" {
-			t.Fatalf("call %d: error %v", n, err)
+		again, errAgain := b.Devices(context.Background())
+		if err != nil {
+			// A library that did not load stays so; the number of devices may be asked for again.
+			e, isError := err.(*driver.Error)
+			if !isError || e.Vendor.Code != 999 || e.Vendor.API == "" {
+				t.Fatalf("call %d: error %v", n, err)
+			}
+			// Loading ends with the number of devices, with which listing begins.
+			unavailable := e.Kind == driver.ErrUnavailable
+			if unavailable {
+				lastOfLoading = e.Vendor.API
+			} else if e.Vendor.API != lastOfLoading {
+				t.Errorf("call %d hides all devices: %v", n, err)
+			}
+			if n <= loadCalls && !unavailable || unavailable != (errAgain == err) {
+				t.Errorf("call %d: error %v, then %v", n, err, errAgain)
+			}
+			continue
 		}
-		// A library that did not load stays so; one that did may fail once.
-		_, again := b.Devices(context.Background())
-		if unavailable := e.Kind == driver.ErrUnavailable; n <= loadCalls && !unavailable || unavailable != (again == err) {
-			t.Errorf("call %d: error %v, then %v", n, err, again)
+		ok(t, errAgain)
+		if len(infos) == 1 {
+			missing++
 		}
+		if len(infos) == 0 || len(again) != 2 {
+			t.Fatalf("call %d: %d devices, then %d", n, len(infos), len(again))
+		}
+		for i, info := range again {
+			if info.Ordinal != i || !slices.ContainsFunc(whole, func(w driver.Info) bool { w.Ordinal = i; return w == info }) {
+				t.Errorf("call %d: device %d is then %+v", n, i, info)
+			}
+		}
+		if infos[0].Ordinal != 0 || infos[0].Model != again[0].Model || len(infos) == 1 && infos[0].Model == again[1].Model {
+			t.Errorf("call %d: %+v, then %+v", n, infos, again)
+		}
+	}
+	if missing != 6 {
+		t.Errorf("%d calls without which a device is missing; there are 3 for each of 2 devices", missing)
 	}
 }

@@ -102,6 +102,13 @@ const (
 	LackIPC
 	LackPrefetch
 	LackMemInfo
+	LackAnswers        // the UUID, the bus address and the attribute for waiting on a word are not supported
+	LackAlignment      // addresses of allocations are odd multiples of 16
+	LackAddress        // allocations report success and give a null pointer
+	LackPointerQuery   // attributes of an address are not supported
+	LackHostLaunch     // cuLaunchHostFunc and hipLaunchHostFunc are not supported; stream callbacks are
+	LackDiscreteMemory // devices say that they are integrated
+	LackFreshEvents    // an event that was never recorded is not ready, for ever
 )
 
 // Set changes a setting. The error names a setting or value that does not exist.

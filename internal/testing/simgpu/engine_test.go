@@ -1088,6 +1088,22 @@ func TestAbilitiesCanBeTakenAway(t *testing.T) {
 			{LackIPC, 0, 0, 801, func(s uintptr) int {
 				return v.call(v.pick("cuIpcGetMemHandle", "hipIpcGetMemHandle"), p, v.alloc(10))
 			}},
+			{LackAnswers, 0, 0, 801, func(uintptr) int {
+				return v.call(v.pick("cuDeviceGetUuid_v2", "hipDeviceGetUuid"), p, 0)
+			}},
+			{LackAnswers, 0, 0, 801, func(uintptr) int {
+				return v.call(v.pick("cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId"), p, 13, 0)
+			}},
+			{LackAnswers, 0, 0, 801, func(uintptr) int {
+				number := map[bool]uintptr{true: 123, false: 10013}[v.cuda()]
+				return v.call(v.pick("cuDeviceGetAttribute", "hipDeviceGetAttribute"), p, number, 0)
+			}},
+			{LackPointerQuery, 0, 0, 801, func(uintptr) int {
+				return v.call(v.pick("cuPointerGetAttribute", "hipPointerGetAttribute"), p, 2, v.alloc(10))
+			}},
+			{LackHostLaunch, 0, 0, 801, func(s uintptr) int {
+				return v.call(v.pick("cuLaunchHostFunc", "hipLaunchHostFunc"), s, fn, 0)
+			}},
 			{LackPrefetch, 0, 0, 801, func(s uintptr) int {
 				return v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(v.managed(64)), 64, 0, s)
 			}},

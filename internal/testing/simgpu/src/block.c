@@ -168,6 +168,8 @@ int block_new(enum kind kind, int dev, u64 size, struct block **out) {
     b->size = size;
     /* Device memory is aligned as promised and no better. */
     u64 lead = kind == DEVICE ? ALIGNMENT : 0;
+    if (kind != STAGE && without(HALYARD_SIM_WITHOUT_ALIGNMENT))
+        lead = 16;
     if (!a->size || size > a->size || arena_place(a, b, size + lead) != OK) {
         free(b);
         return E_MEMORY;

@@ -130,6 +130,8 @@ static int get_uuid(CUuuid *uuid, int dev) {
         return E_VALUE;
     if (device_check(dev) != OK)
         return E_DEVICE;
+    if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+        return E_SUPPORTED;
     device_uuid(dev, uuid->bytes);
     return OK;
 }
@@ -160,6 +162,8 @@ int cuDeviceGetPCIBusId(char *id, int len, int dev) {
         END(E_VALUE);
     if (device_check(dev) != OK)
         END(E_DEVICE);
+    if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+        END(E_SUPPORTED);
     device_pci(dev, id, len);
     END(OK);
 }
@@ -202,11 +206,13 @@ static int attribute(int which, int dev, int *value) {
     case 41: /* unified addressing */
         *value = 1;
         return OK;
+    case 18: /* integrated */
+        *value = without(HALYARD_SIM_WITHOUT_DISCRETE_MEMORY);
+        return OK;
     case 33: /* PCI bus */
         *value = 0x40 + dev;
         return OK;
     case 17: /* kernel time-out */
-    case 18: /* integrated */
     case 20: /* compute mode */
     case 32: /* ECC */
     case 34: /* PCI device */
@@ -254,6 +260,8 @@ static int attribute(int which, int dev, int *value) {
     case 94:
     case 122: /* 64 bits wide */
     case 123: /* wait-value NOR */
+        if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+            return E_SUPPORTED;
         *value = values;
         return OK;
     case 93:

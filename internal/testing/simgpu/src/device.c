@@ -167,6 +167,8 @@ int ipc_export(struct ctx *c, u64 addr, char out[64]) {
     bool alias;
     if (without(HALYARD_SIM_WITHOUT_IPC))
         return E_SUPPORTED;
+    if (!addr)
+        return E_VALUE; /* asks whether the call is there */
     struct block *b = block_find(addr, &off, &alias);
     if (!b || b->freed || b->freeing || b->kind != DEVICE || b->async) {
         violation("%s: %s memory cannot be exported", self.call,

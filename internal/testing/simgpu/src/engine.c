@@ -46,7 +46,9 @@ static bool env_pair(const char *name, u64 *n, int *v) {
 static u64 env_without(void) {
     static const char *const names[] = {"peer",          "pools",           "wait-value",         "managed",
                                         "concurrent-managed", "host-register", "registered-pointer", "priorities",
-                                        "host-func",     "ipc",             "prefetch",           "mem-info"};
+                                        "host-func",     "ipc",             "prefetch",           "mem-info",
+                                        "answers",       "alignment",       "address",            "pointer-query",
+                                        "host-launch",   "discrete-memory", "fresh-events"};
     const char *text = getenv("HALYARD_SIM_WITHOUT");
     u64 mask = 0;
     while (text && *text) {

@@ -144,6 +144,8 @@ int hipDeviceGetUuid(hipUUID *uuid, int dev) {
         END(E_VALUE);
     if (device_check(dev) != OK)
         END(E_DEVICE);
+    if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+        END(E_SUPPORTED);
     device_uuid(dev, uuid->bytes);
     END(OK);
 }
@@ -164,6 +166,8 @@ int hipDeviceGetPCIBusId(char *id, int len, int dev) {
         END(E_VALUE);
     if (device_check(dev) != OK)
         END(E_DEVICE);
+    if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+        END(E_SUPPORTED);
     device_pci(dev, id, len);
     END(OK);
 }
@@ -239,7 +243,12 @@ static int attribute(int which, int dev, int *value) {
     case 88: /* memory pools */
         *value = !without(HALYARD_SIM_WITHOUT_POOLS);
         return OK;
+    case 16: /* integrated */
+        *value = without(HALYARD_SIM_WITHOUT_DISCRETE_MEMORY);
+        return OK;
     case 10013: /* stream waits for a value */
+        if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+            return E_SUPPORTED;
         *value = !without(HALYARD_SIM_WITHOUT_WAIT_VALUE);
         return OK;
     case 10016: /* fine-grained memory */
@@ -810,6 +819,7 @@ static const struct {
     {999, "hipErrorUnknown"},
     {1052, "hipErrorRuntimeMemory"},
     {1053, "hipErrorRuntimeOther"},
+    {1054, "hipErrorTbd"},
 };
 
 static const char *code_name(int code) {

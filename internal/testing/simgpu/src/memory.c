@@ -30,6 +30,10 @@ int engine_alloc(struct ctx *c, enum kind kind, u64 size, u32 flags, u64 *out) {
         return size > 1ull << 46 ? E_MEMORY : E_VALUE;
     if (alloc_fails())
         return E_MEMORY;
+    if (without(HALYARD_SIM_WITHOUT_ADDRESS)) {
+        *out = 0;
+        return OK;
+    }
     if (kind == MANAGED && flags != SIGNAL_MEMORY && without(HALYARD_SIM_WITHOUT_MANAGED))
         return E_SUPPORTED;
     if (kind == DEVICE) {
@@ -110,6 +114,10 @@ int engine_alloc_async(struct stream *s, u64 size, u64 *out) {
         return size > 1ull << 46 ? E_MEMORY : E_VALUE;
     if (alloc_fails())
         return E_MEMORY;
+    if (without(HALYARD_SIM_WITHOUT_ADDRESS)) {
+        *out = 0;
+        return OK;
+    }
     /* What this stream frees before is this stream's to use. */
     int rc = device_room(c->dev, rounded(size), lane->freeing);
     if (rc != OK)
@@ -285,6 +293,8 @@ int pool_set(u64 pool, int which, const void *value) {
 int engine_pointer(void *data, int which, u64 addr) {
     u64 off;
     bool alias;
+    if (without(HALYARD_SIM_WITHOUT_POINTER_QUERY))
+        return E_SUPPORTED;
     struct block *b = block_find(addr, &off, &alias);
     if (!data || !b || b->freed || b->freeing)
         return E_VALUE;

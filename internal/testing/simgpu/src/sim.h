@@ -20,7 +20,9 @@
  *   HALYARD_SIM_WITHOUT       comma-separated abilities that the devices lack:
  *                             peer pools wait-value managed concurrent-managed
  *                             host-register registered-pointer priorities
- *                             host-func ipc prefetch mem-info
+ *                             host-func ipc prefetch mem-info answers alignment
+ *                             address pointer-query host-launch discrete-memory
+ *                             fresh-events; the enum below says what each means
  *   HALYARD_SIM_FAIL_CALL     n:code, the n-th call fails with that code
  *   HALYARD_SIM_FAIL_ALLOC    n, the n-th allocation finds no memory
  *   HALYARD_SIM_STICKY        n:code, that sticky error appears before the n-th call
@@ -79,7 +81,21 @@ enum {
     HALYARD_SIM_WITHOUT_HOST_FUNC = 1 << 8,
     HALYARD_SIM_WITHOUT_IPC = 1 << 9,
     HALYARD_SIM_WITHOUT_PREFETCH = 1 << 10,
-    HALYARD_SIM_WITHOUT_MEM_INFO = 1 << 11
+    HALYARD_SIM_WITHOUT_MEM_INFO = 1 << 11,
+    /* The UUID, the bus address and the attribute for waiting on a word answer 801. */
+    HALYARD_SIM_WITHOUT_ANSWERS = 1 << 12,
+    /* Addresses of allocations are odd multiples of 16. */
+    HALYARD_SIM_WITHOUT_ALIGNMENT = 1 << 13,
+    /* Allocations report success, give a null pointer, and allocate nothing. */
+    HALYARD_SIM_WITHOUT_ADDRESS = 1 << 14,
+    /* The call for an attribute of an address answers 801. */
+    HALYARD_SIM_WITHOUT_POINTER_QUERY = 1 << 15,
+    /* cuLaunchHostFunc and hipLaunchHostFunc answer 801; the older call for stream callbacks works. */
+    HALYARD_SIM_WITHOUT_HOST_LAUNCH = 1 << 16,
+    /* The devices say that they are integrated. */
+    HALYARD_SIM_WITHOUT_DISCRETE_MEMORY = 1 << 17,
+    /* An event that was never recorded is not ready, for ever. */
+    HALYARD_SIM_WITHOUT_FRESH_EVENTS = 1 << 18
 };
 
 /*

@@ -169,7 +169,7 @@ int stream_write_value(struct stream *s, u64 addr, u64 value, u32 width) {
 }
 
 int stream_call(struct stream *s, void (*fn)(void *), void (*cb)(void *, int, void *), void *arg, u64 handle) {
-    if (without(HALYARD_SIM_WITHOUT_HOST_FUNC))
+    if (without(HALYARD_SIM_WITHOUT_HOST_FUNC) || (fn && without(HALYARD_SIM_WITHOUT_HOST_LAUNCH)))
         return E_SUPPORTED;
     if (!fn && !cb)
         return E_VALUE;
@@ -258,7 +258,7 @@ static int mark_end(const struct mark *m) {
 int event_query(struct event *e) {
     struct mark *m = e->mark;
     if (!m)
-        return ctx_state(e->ctx);
+        return without(HALYARD_SIM_WITHOUT_FRESH_EVENTS) ? E_NOT_READY : ctx_state(e->ctx);
     if (!m->done) {
         int state = ctx_state(m->ctx);
         return state != OK ? state : E_NOT_READY;
@@ -269,7 +269,7 @@ int event_query(struct event *e) {
 int event_sync(struct event *e) {
     struct mark *m = e->mark;
     if (!m)
-        return ctx_state(e->ctx);
+        return without(HALYARD_SIM_WITHOUT_FRESH_EVENTS) ? E_NOT_READY : ctx_state(e->ctx);
     m->refs++;
     int rc = m->done ? OK : wait_pos(m->lane, m->pos);
     if (rc == OK)
