@@ -488,7 +488,7 @@ func TestMemoryInformation(t *testing.T) {
 
 func TestLibraryThatIsMissing(t *testing.T) {
 	t.Setenv(libraryEnv, "libhalyard-absent.so.1")
-	b := newBackend(loadTable)
+	b := patient(loadTable)
 	_, err := b.Devices(t.Context())
 	wantKind(t, err, driver.ErrUnavailable)
 	for _, want := range []string{"libhalyard-absent.so.1", libraryEnv} {

@@ -336,7 +336,7 @@ func TestTiersDoNotLink(t *testing.T) {
 	var open []*device
 	for _, tr := range []tier{tierUSM, tierSVM, tierBuffer} {
 		t.Setenv(memoryEnv, tr.String())
-		b := newBackend(bindTable)
+		b := patient(bindTable)
 		infos, err := b.Devices(t.Context())
 		if err != nil {
 			absent(t, err.Error())
@@ -377,7 +377,7 @@ func TestReopening(t *testing.T) {
 }
 
 func ExampleBackend_VendorError() {
-	b := newBackend(loadTable)
+	b := patient(loadTable)
 	fmt.Println(b.VendorError("clEnqueueCopyBuffer", -8))
 	// Output: opencl: vendor call: source and destination overlap [clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP (-8)]
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -168,6 +169,13 @@ var bindings = sync.OnceValue(func() map[string]func() (*table, error) {
 	return m
 })
 
+// patient is a backend that gives drivers longer to list their devices: Rusticl compiles a library first.
+func patient(bind func() (*table, error)) *Backend {
+	b := newBackend(bind)
+	b.limit = 5 * time.Minute
+	return b
+}
+
 // everywhere runs a test on each device, in each tier that it has, through each binding, and checks
 // that the test left nothing behind.
 func everywhere(t *testing.T, test func(t *testing.T, p place)) {
@@ -178,7 +186,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p place)) {
 			if _, err := bind(); err != nil {
 				absent(t, err.Error())
 			}
-			b := newBackend(bind)
+			b := patient(bind)
 			t.Setenv(memoryEnv, tr.String())
 			infos, err := b.Devices(t.Context())
 			if err != nil {
@@ -191,7 +199,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p place)) {
 				ran++
 				t.Run(fmt.Sprintf("%s/%s/%d %s", binding, tr, i, strings.ReplaceAll(info.Model, "/", "-")), func(t *testing.T) {
 					held := &balance{held: map[string]int{}}
-					b := newBackend(func() (*table, error) {
+					b := patient(func() (*table, error) {
 						inner, err := bind()
 						if err != nil {
 							return nil, err
@@ -235,7 +243,7 @@ func maps[K comparable, V any](m map[K]V) func(yield func(K) bool) {
 // anywhere runs a test on the first device, in its own tier.
 func anywhere(t *testing.T) place {
 	t.Helper()
-	b := newBackend(bindTable)
+	b := patient(bindTable)
 	infos, err := b.Devices(t.Context())
 	if err != nil {
 		absent(t, err.Error())
