@@ -31,7 +31,7 @@ func TestSanitizers(t *testing.T) {
 			t.Parallel()
 			key, err := contentKey(cc, []string{sanitizer, string(program)})
 			require.NoError(t, err)
-			cache := filepath.Join("..", "..", ".cache", "sim", "stress")
+			cache := filepath.Join("..", "..", "..", ".cache", "sim", "stress")
 			require.NoError(t, os.MkdirAll(cache, 0o777))
 			binary, err := filepath.Abs(filepath.Join(cache, key))
 			require.NoError(t, err)

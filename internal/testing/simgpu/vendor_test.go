@@ -28,7 +28,7 @@ var built struct {
 func libraries(t testing.TB) (cuda, hip string) {
 	t.Helper()
 	built.Do(func() {
-		built.cuda, built.hip, built.err = Build(filepath.Join("..", "..", ".cache", "sim"))
+		built.cuda, built.hip, built.err = Build(filepath.Join("..", "..", "..", ".cache", "sim"))
 	})
 	if errors.Is(built.err, ErrNoCompiler) || errors.Is(built.err, ErrNotLinux) {
 		t.Skip("the simulated drivers cannot be built here: ", built.err)
