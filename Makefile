@@ -27,14 +27,14 @@ run: ## build bin/halyard without cgo, list the devices, run the suite on the ho
 test: ## run the tests; what is skipped is listed with the reason
 	@$(REPORT) ./...
 
-# Left out is what does one thing at a time, and examples that run the suite as other packages do.
-RACE_SKIP := coherence/diagram|docs/guide|examples/template|examples/filebackend|internal/testing/(archtest|doccheck|surface|testreport|tracecheck)
+# Left out is what does one thing at a time, and what runs the suite as the backends do.
+RACE_SKIP := coherence|coherence/diagram|conformance|docs/guide|examples/template|examples/filebackend|internal/testing/(archtest|doccheck|surface|testreport|tracecheck)
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" ./... | grep -vE '/($(RACE_SKIP))$$')
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out.
-MOVING := hal hal/pool buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/testing/simgpu internal/bench/peer examples/saxpy examples/ptx
+MOVING := hal buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/testing/simgpu internal/bench/peer examples/saxpy examples/ptx
 MOVING_SKIP := HoweverMany|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
