@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/hal/pool/adapt"
 )
 
 // pooled gives the device a pool, which is closed before the device and must then hold nothing.
@@ -87,7 +88,7 @@ func TestOptionAllocator(t *testing.T) {
 	devs := openMany(t, "one", 2, 1, 2)
 	p, err := pool.New(devs[0], pool.Options{})
 	require.NoError(t, err)
-	c := pool.Count(p)
+	c := adapt.Count(p)
 	s, other := newStream(t, devs[0]), newStream(t, devs[1])
 	b, err := buffer.New[uint32](10, buffer.WithAllocator(devs[0], c), buffer.WithAllocator(devs[1], c), buffer.WithPinnedHost(devs[0]))
 	require.NoError(t, err)

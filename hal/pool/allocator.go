@@ -2,9 +2,9 @@ package pool
 
 import "github.com/go-halyard/halyard/hal"
 
-// Allocator gives out blocks of device memory in the order of streams. [Pool] is one; the other
-// implementations of this package wrap one and add a limit, figures, a log and so on, in
-// whatever order a program likes.
+// Allocator gives out blocks of device memory in the order of streams. [Pool] is one; [Direct],
+// [StreamOrdered] and [Callbacks] return others. Package adapt wraps one and adds a limit, figures, a log
+// and so on, in whatever order a program likes.
 //
 // Implementations are safe for concurrent use.
 type Allocator interface {

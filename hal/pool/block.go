@@ -95,7 +95,8 @@ func (b Block) Free(stream *hal.Stream) error {
 }
 
 // From is the block with a as the allocator to which Free gives it back. An allocator that wraps
-// another returns its blocks so.
+// another returns its blocks so. What it returns for a nil allocator is == for all copies of a block,
+// live or stale, and for no two blocks that were ever given out.
 func (b Block) From(a Allocator) Block {
 	b.from = a
 	return b

@@ -41,10 +41,9 @@
 //
 // # Allocators
 //
-// [Pool] is an [Allocator], and so is what wraps one: [Limit], [Count], [Track], [OnFailure], [Log], [Prefetch],
-// [Bins], [FixedSize]. [Direct], [Vendor] and [Callbacks] take the place of a pool. They compose:
-//
-//	scratch := pool.Limit(pool.Track(p.WithTag("scratch"), pool.TrackOptions{Stacks: true}), 64<<20)
+// [Pool] is an [Allocator], and so is what [Pool.WithTag] returns. [Direct], [StreamOrdered] and [Callbacks]
+// take the place of a pool. Package [github.com/go-halyard/halyard/hal/pool/adapt] wraps any of them with a limit,
+// figures, a log and more.
 //
 // # Concurrency and cost
 //

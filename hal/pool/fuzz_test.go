@@ -2,7 +2,6 @@ package pool_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/go-halyard/halyard/hal"
@@ -28,21 +27,5 @@ func FuzzParseSize(f *testing.F) {
 				t.Fatalf("%q is %d, written %q, read again %d, %v", text, n, pool.FormatSize(n), again, err)
 			}
 		}
-	})
-}
-
-// What is no log is an error, and what is one can be replayed or not, but never crashes.
-func FuzzReadLog(f *testing.F) {
-	f.Add("")
-	f.Add("Time,Action,Pointer,Kind,Size,Stream\n2026-01-02T03:04:05.000006Z,allocate,0x10,device,64,1\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		lines, err := pool.ReadLog(strings.NewReader(text))
-		if err != nil {
-			if !errors.Is(err, hal.ErrInvalidArgument) || lines != nil {
-				t.Fatalf("%d lines, %v", len(lines), err)
-			}
-			return
-		}
-		_, _ = pool.NewReplay(lines)
 	})
 }

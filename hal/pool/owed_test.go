@@ -1,7 +1,6 @@
 package pool_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,18 +80,6 @@ func TestDirectFreeToClosedStream(t *testing.T) {
 	require.NoError(t, s.Close())
 	free(t, b, s)
 	keptUntil(t, d, open)
-}
-
-// What was refused leaves a log that can be read.
-func TestLogOfRefusals(t *testing.T) {
-	d := openHost(t, 1, 256*mib)
-	var w bytes.Buffer
-	l := pool.Log(pool.Direct(d), &w)
-	_, err := l.Alloc(nil, hal.Kind(9), 10)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	require.NoError(t, l.Flush())
-	_, err = pool.ReadLog(&w)
-	require.NoError(t, err)
 }
 
 // A pool that is closed while a block is on its way back is busy, and keeps the block's memory.

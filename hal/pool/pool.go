@@ -143,7 +143,7 @@ func (p *Pool) Device() *hal.Device { return p.dev }
 // any more; what another stream has finished with; more from the device; what the pool gives back
 // to the device first; and memory that another stream still uses, for which it makes the stream wait.
 //
-// An error of kind ErrOutOfMemory wraps [Exhausted]. A stream of another device is of kind
+// An error of kind ErrOutOfMemory wraps [ExhaustedError]. A stream of another device is of kind
 // ErrWrongDevice.
 func (p *Pool) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	return p.alloc(stream, kind, size, 0)

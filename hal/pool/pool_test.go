@@ -551,7 +551,7 @@ func TestAllocAndFreeDoNotAllocate(t *testing.T) {
 	d := openHost(t, 0, 0)
 	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
 	for name, a := range map[string]pool.Allocator{
-		"pool": p, "tagged": p.WithTag("x"), "limit": pool.Limit(p, mib*100), "count": pool.Count(p),
+		"pool": p, "tagged": p.WithTag("x"),
 	} {
 		for _, size := range []uint64{1, 4 * kib, 8 * mib} {
 			run := func() {
@@ -563,5 +563,26 @@ func TestAllocAndFreeDoNotAllocate(t *testing.T) {
 			run()
 			require.Zero(t, testing.AllocsPerRun(100, run), "%s, %d bytes", name, size)
 		}
+	}
+}
+
+// A block from no allocator is a key that tells it from all others, before and after it is freed.
+func TestBlockFromNobodyIsAKey(t *testing.T) {
+	d := openHost(t, 0, 0)
+	s := newStream(t, d)
+	for name, a := range map[string]pool.Allocator{"pool": newPool(t, d, pool.Options{}), "direct": pool.Direct(d)} {
+		seen := map[pool.Block]bool{}
+		for range 3 { // of which a pool gives the same memory
+			x, y := alloc(t, a, s, 300), alloc(t, a, s, 300)
+			for _, b := range []pool.Block{x, y} {
+				require.False(t, seen[b.From(nil)], name)
+				seen[b.From(nil)] = true
+			}
+			again := x.From(pool.Direct(d))
+			free(t, x, s)
+			free(t, y, s)
+			require.True(t, seen[again.From(nil)], name)
+		}
+		require.Len(t, seen, 6, name)
 	}
 }

@@ -23,7 +23,8 @@ type Stats struct {
 // Unused is how many of the bytes taken from the device no live block occupies.
 func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 
-// Stats returns the pool's figures. For figures of a part of a program, peaks included, see [Count].
+// Stats returns the pool's figures. For figures of a part of a program, peaks included, see
+// [github.com/go-halyard/halyard/hal/pool/adapt.Count].
 func (p *Pool) Stats() Stats {
 	s := Stats{Failures: p.failures.Load(), DeviceAllocs: p.grown.Load(), DeviceFrees: p.dropped.Load()}
 	var sum tally

@@ -22,6 +22,7 @@ var Rules = []Rule{
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver"}, "what programs use rests on the narrow interface only"},
 	{"hal/pool", []string{"hal", "hal/driver"}, "pools are made of what programs use"},
+	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
 	{"buffer/internal", nil, "a structure is made of the standard library alone"},
 	{"buffer/internal/order", []string{"buffer/internal/span", "hal"}, "what work waits for concerns streams and ranges of bytes, and no buffer"},

@@ -1,4 +1,4 @@
-package pool
+package adapt
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // logHeader is the first line of a log.
@@ -45,7 +46,7 @@ func (a Action) String() string {
 // memory; the bytes asked for; and a number that stands for the stream, 0 for none.
 // [ReadLog] reads it back.
 type Logger struct {
-	next Allocator
+	next pool.Allocator
 
 	mu   sync.Mutex
 	w    *bufio.Writer
@@ -57,7 +58,7 @@ type Logger struct {
 
 // Log returns an allocator that writes a log to w, through a buffer: call Flush at the end. What it
 // cannot write is lost, without harm to the allocation; Flush tells.
-func Log(a Allocator, w io.Writer) *Logger {
+func Log(a pool.Allocator, w io.Writer) *Logger {
 	l := &Logger{next: a, w: bufio.NewWriter(w), freeing: map[uint64]*freeing{}}
 	_, l.err = l.w.WriteString(logHeader + "\n")
 	return l
@@ -73,34 +74,39 @@ func (l *Logger) Flush() error {
 	return l.err
 }
 
-// Alloc implements [Allocator].
-func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+// Alloc implements [pool.Allocator].
+func (l *Logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
 	b, err := l.next.Alloc(stream, kind, size)
+	var at uint64
+	if err == nil {
+		at, err = address(b)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
 		l.write(ActionFailure, 0, kind, size, stream)
-		return Block{}, err
+		return pool.Block{}, err
 	}
-	if f := l.freeing[b.address()]; f != nil { // who frees it has yet to come back
+	if f := l.freeing[at]; f != nil { // who frees it has yet to come back
 		l.freed(f)
 	}
-	l.write(ActionAllocate, b.address(), kind, b.Size(), stream)
+	l.write(ActionAllocate, at, kind, b.Size(), stream)
 	return b.From(l), nil
 }
 
-// Free implements [Allocator].
-func (l *Logger) Free(b Block, stream *hal.Stream) error {
-	if !b.Valid() {
+// Free implements [pool.Allocator].
+func (l *Logger) Free(b pool.Block, stream *hal.Stream) error {
+	at, err := address(b)
+	if err != nil { // a stale block, which the next allocator refuses
 		return l.next.Free(b, stream)
 	}
-	f := &freeing{b.address(), b.Kind(), b.Size(), stream}
+	f := &freeing{at, b.Kind(), b.Size(), stream}
 	l.mu.Lock()
 	if l.freeing[f.address] == nil {
 		l.freeing[f.address] = f
 	}
 	l.mu.Unlock()
-	err := l.next.Free(b, stream)
+	err = l.next.Free(b, stream)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -143,8 +149,14 @@ func (l *Logger) write(a Action, address uint64, kind hal.Kind, size uint64, str
 	}
 }
 
-// address tells live blocks apart.
-func (b Block) address() uint64 { return uint64(b.rec.mem.Handle()) + b.rec.off }
+// address tells live blocks apart. A stale block has none.
+func address(b pool.Block) (uint64, error) {
+	r, err := b.Region()
+	if err != nil {
+		return 0, err
+	}
+	return uint64(r.Mem.Handle()) + r.Off, nil
+}
 
 // LogLine is one line of a log.
 type LogLine struct {

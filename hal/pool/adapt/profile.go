@@ -1,4 +1,4 @@
-package pool
+package adapt
 
 import (
 	"compress/gzip"

@@ -1,9 +1,10 @@
-package pool
+package adapt
 
 import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // Gauge is a number that goes up and down. In a scope it starts at 0, and so may be negative when more
@@ -35,14 +36,14 @@ type Counts struct {
 
 // Counter counts what passes through it, in scopes that nest.
 type Counter struct {
-	next Allocator
+	next pool.Allocator
 
 	mu     sync.Mutex
 	scopes []Counts
 }
 
 // Count returns an allocator that counts, with one scope open.
-func Count(a Allocator) *Counter { return &Counter{next: a, scopes: make([]Counts, 1)} }
+func Count(a pool.Allocator) *Counter { return &Counter{next: a, scopes: make([]Counts, 1)} }
 
 // Counts returns the figures of the innermost scope.
 func (c *Counter) Counts() Counts {
@@ -76,11 +77,11 @@ func (c *Counter) Pop() (Counts, error) {
 	return ended, nil
 }
 
-// Alloc implements [Allocator].
-func (c *Counter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+// Alloc implements [pool.Allocator].
+func (c *Counter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
 	b, err := c.next.Alloc(stream, kind, size)
 	if err != nil {
-		return Block{}, err
+		return pool.Block{}, err
 	}
 	n := int64(b.Size())
 	c.mu.Lock()
@@ -91,8 +92,8 @@ func (c *Counter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, 
 	return b.From(c), nil
 }
 
-// Free implements [Allocator].
-func (c *Counter) Free(b Block, stream *hal.Stream) error {
+// Free implements [pool.Allocator].
+func (c *Counter) Free(b pool.Block, stream *hal.Stream) error {
 	n := int64(b.Size())
 	if err := c.next.Free(b, stream); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package pool
+package adapt
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // ProfileName is the name of the profile of runtime/pprof that counts the live blocks of every [Tracker]
@@ -36,21 +37,13 @@ type TrackOptions struct {
 
 // Tracker knows every live block that passed through it.
 type Tracker struct {
-	next Allocator
+	next pool.Allocator
 	opts TrackOptions
 
 	mu   sync.Mutex
 	seq  uint64
-	live map[identity]*Tracked
+	live map[pool.Block]*Tracked // by the block from no allocator
 }
-
-// identity tells a block from every other one there has been.
-type identity struct {
-	rec    *record
-	ticket uint64
-}
-
-func (b Block) identity() identity { return identity{b.rec, b.state()} }
 
 // Tracked is a live block.
 type Tracked struct {
@@ -88,12 +81,12 @@ func (t Tracked) String() string {
 }
 
 // Track returns an allocator that remembers its live blocks.
-func Track(a Allocator, o TrackOptions) *Tracker {
+func Track(a pool.Allocator, o TrackOptions) *Tracker {
 	o.Stacks = o.Stacks || o.Profile
 	if o.Profile {
 		profile()
 	}
-	return &Tracker{next: a, opts: o, live: map[identity]*Tracked{}}
+	return &Tracker{next: a, opts: o, live: map[pool.Block]*Tracked{}}
 }
 
 // Live lists the live blocks in the order of their allocation.
@@ -108,11 +101,11 @@ func (t *Tracker) Live() []Tracked {
 	return list
 }
 
-// Alloc implements [Allocator].
-func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+// Alloc implements [pool.Allocator].
+func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
 	b, err := t.next.Alloc(stream, kind, size)
 	if err != nil {
-		return Block{}, err
+		return pool.Block{}, err
 	}
 	x := &Tracked{Kind: kind, Bytes: b.Size(), Since: time.Now()}
 	if t.opts.Stacks {
@@ -124,7 +117,7 @@ func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, 
 	t.mu.Lock()
 	x.seq = t.seq
 	t.seq++
-	t.live[b.identity()] = x
+	t.live[b.From(nil)] = x
 	t.mu.Unlock()
 	if t.opts.Profile {
 		profile().Add(x, 1)
@@ -132,14 +125,15 @@ func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, 
 	return b.From(t), nil
 }
 
-// Free implements [Allocator].
-func (t *Tracker) Free(b Block, stream *hal.Stream) error {
+// Free implements [pool.Allocator].
+func (t *Tracker) Free(b pool.Block, stream *hal.Stream) error {
 	if err := t.next.Free(b, stream); err != nil {
 		return err
 	}
 	t.mu.Lock()
-	x := t.live[b.identity()]
-	delete(t.live, b.identity())
+	id := b.From(nil)
+	x := t.live[id]
+	delete(t.live, id)
 	t.mu.Unlock()
 	if x != nil && t.opts.Profile {
 		profile().Remove(x)

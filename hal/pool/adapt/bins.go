@@ -1,14 +1,15 @@
-package pool
+package adapt
 
 import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // bins rounds sizes up to those of a list.
 type bins struct {
-	next  Allocator
+	next  pool.Allocator
 	sizes []uint64 // ascending
 	only  bool     // nothing larger
 }
@@ -16,15 +17,15 @@ type bins struct {
 // Bins returns an allocator that gives each block the least of the sizes that holds it, so that blocks of few
 // sizes serve many; larger ones pass as they are. A block's Size is that of its bin. No size, or one
 // of 0 bytes, is of kind ErrInvalidArgument.
-func Bins(a Allocator, sizes ...uint64) (Allocator, error) { return newBins(a, sizes, false) }
+func Bins(a pool.Allocator, sizes ...uint64) (pool.Allocator, error) { return newBins(a, sizes, false) }
 
 // FixedSize returns an allocator whose blocks all have one size. A request for more is of kind
 // ErrOutOfRange.
-func FixedSize(a Allocator, size uint64) (Allocator, error) {
+func FixedSize(a pool.Allocator, size uint64) (pool.Allocator, error) {
 	return newBins(a, []uint64{size}, true)
 }
 
-func newBins(a Allocator, sizes []uint64, only bool) (Allocator, error) {
+func newBins(a pool.Allocator, sizes []uint64, only bool) (pool.Allocator, error) {
 	sizes = slices.Clone(sizes)
 	slices.Sort(sizes)
 	if len(sizes) == 0 || sizes[0] == 0 {
@@ -33,13 +34,13 @@ func newBins(a Allocator, sizes []uint64, only bool) (Allocator, error) {
 	return &bins{a, sizes, only}, nil
 }
 
-func (a *bins) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+func (a *bins) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
 	if i, _ := slices.BinarySearch(a.sizes, size); size > 0 && i < len(a.sizes) {
 		size = a.sizes[i]
 	} else if size > 0 && a.only {
-		return Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes; every block has %d", size, a.sizes[0])
+		return pool.Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes; every block has %d", size, a.sizes[0])
 	}
 	return a.next.Alloc(stream, kind, size)
 }
 
-func (a *bins) Free(b Block, stream *hal.Stream) error { return a.next.Free(b, stream) }
+func (a *bins) Free(b pool.Block, stream *hal.Stream) error { return a.next.Free(b, stream) }

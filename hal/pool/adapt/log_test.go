@@ -1,4 +1,4 @@
-package pool_test
+package adapt_test
 
 import (
 	"bytes"
@@ -11,13 +11,14 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/hal/pool/adapt"
 )
 
 func TestLogIsReadBackAndReplayed(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
 	p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
 	var out bytes.Buffer
-	l := pool.Log(p, &out)
+	l := adapt.Log(p, &out)
 	x, y := alloc(t, l, a, 300), alloc(t, l, b, 5000)
 	_, err := l.Alloc(a, hal.KindDevice, 65*mib)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
@@ -31,7 +32,7 @@ func TestLogIsReadBackAndReplayed(t *testing.T) {
 	require.NoError(t, l.Flush())
 	require.True(t, strings.HasPrefix(out.String(), "Time,Action,Pointer,Kind,Size,Stream\n"))
 
-	lines, err := pool.ReadLog(&out)
+	lines, err := adapt.ReadLog(&out)
 	require.NoError(t, err)
 	require.Len(t, lines, 5)
 	var told []string
@@ -49,20 +50,20 @@ func TestLogIsReadBackAndReplayed(t *testing.T) {
 	r := region(t, y)
 	require.Equal(t, uint64(r.Mem.Handle())+r.Off, lines[1].Pointer)
 
-	replay, err := pool.NewReplay(lines)
+	replay, err := adapt.NewReplay(lines)
 	require.NoError(t, err)
 	require.Equal(t, 2, replay.Streams())
 	require.Equal(t, 4, replay.Steps())
-	c := pool.Count(p)
+	c := adapt.Count(p)
 	_, err = replay.Run(c, []*hal.Stream{a})
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	done, err := replay.Run(c, []*hal.Stream{a, b})
 	require.NoError(t, err)
 	done.Took = 0
-	require.Equal(t, pool.Replayed{Allocs: 3, Frees: 1, Peak: 5300}, done)
+	require.Equal(t, adapt.Replayed{Allocs: 3, Frees: 1, Peak: 5300}, done)
 	require.EqualValues(t, 3, c.Counts().Blocks.Total)
 	require.Zero(t, c.Counts().Blocks.Current, "what the log left live was left live")
-	done, err = replay.Run(pool.Limit(p, 1000), []*hal.Stream{a, b})
+	done, err = replay.Run(adapt.Limit(p, 1000), []*hal.Stream{a, b})
 	require.NoError(t, err)
 	require.Equal(t, 1, done.Failures)
 	require.Equal(t, 2, done.Allocs)
@@ -76,10 +77,10 @@ func TestLogOfAllocatorThatCalls(t *testing.T) {
 	m, err := d.Alloc(hal.KindHost, 64, 0)
 	require.NoError(t, err)
 	var out bytes.Buffer
-	var l *pool.Logger
+	var l *adapt.Logger
 	var next pool.Block
 	again := false
-	l = pool.Log(pool.Callbacks(
+	l = adapt.Log(pool.Callbacks(
 		func(*hal.Stream, hal.Kind, uint64) (hal.Region, error) { return m.All(), nil },
 		func(r hal.Region, _ *hal.Stream) error {
 			if !again {
@@ -91,13 +92,13 @@ func TestLogOfAllocatorThatCalls(t *testing.T) {
 	free(t, alloc(t, l, nil, 64), nil)
 	free(t, next, nil)
 	require.NoError(t, l.Flush())
-	lines, err := pool.ReadLog(&out)
+	lines, err := adapt.ReadLog(&out)
 	require.NoError(t, err)
-	var told []pool.Action
+	var told []adapt.Action
 	for _, n := range lines {
 		told = append(told, n.Action)
 	}
-	require.Equal(t, []pool.Action{pool.ActionAllocate, pool.ActionFree, pool.ActionAllocate, pool.ActionFree}, told)
+	require.Equal(t, []adapt.Action{adapt.ActionAllocate, adapt.ActionFree, adapt.ActionAllocate, adapt.ActionFree}, told)
 	require.NoError(t, m.Close())
 }
 
@@ -116,26 +117,38 @@ func TestLogsThatAreNone(t *testing.T) {
 		header + at + "allocate,0x1,device,1,0\n" + at + "free,0x1,device,1,s\n": "line 3",
 		header + "yesterday,allocate,0x1,device,1,0\n":                           "line 2",
 	} {
-		_, err := pool.ReadLog(strings.NewReader(text))
+		_, err := adapt.ReadLog(strings.NewReader(text))
 		require.ErrorIs(t, err, hal.ErrInvalidArgument, "%q", text)
 		require.ErrorContains(t, err, where, "%q", text)
 	}
-	for _, lines := range [][]pool.LogLine{
-		{{Action: pool.ActionFree, Pointer: 1}},
+	for _, lines := range [][]adapt.LogLine{
+		{{Action: adapt.ActionFree, Pointer: 1}},
 		{{Pointer: 1, Size: 1}, {Pointer: 1, Size: 1}},
 	} {
-		_, err := pool.NewReplay(lines)
+		_, err := adapt.NewReplay(lines)
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	}
-	require.Equal(t, "action 9", pool.Action(9).String())
+	require.Equal(t, "action 9", adapt.Action(9).String())
 }
 
 func TestLogTellsThatItCouldNotWrite(t *testing.T) {
 	p := newPool(t, openHost(t, 1, 0), pool.Options{})
-	l := pool.Log(p, failingWriter{})
+	l := adapt.Log(p, failingWriter{})
 	free(t, alloc(t, l, nil, 1), nil)
 	require.ErrorIs(t, l.Flush(), errWriter)
 	require.ErrorIs(t, l.Flush(), errWriter)
+}
+
+// What was refused leaves a log that can be read.
+func TestLogOfRefusals(t *testing.T) {
+	d := openHost(t, 1, 256*mib)
+	var w bytes.Buffer
+	l := adapt.Log(pool.Direct(d), &w)
+	_, err := l.Alloc(nil, hal.Kind(9), 10)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.NoError(t, l.Flush())
+	_, err = adapt.ReadLog(&w)
+	require.NoError(t, err)
 }
 
 // BenchmarkReplay runs a log of a training loop's kind on a pool and on the device itself.
@@ -143,9 +156,9 @@ func BenchmarkReplay(b *testing.B) {
 	f, err := os.Open("testdata/steps.csv")
 	require.NoError(b, err)
 	defer f.Close()
-	lines, err := pool.ReadLog(f)
+	lines, err := adapt.ReadLog(f)
 	require.NoError(b, err)
-	replay, err := pool.NewReplay(lines)
+	replay, err := adapt.NewReplay(lines)
 	require.NoError(b, err)
 	for _, name := range []string{"pool", "direct"} {
 		b.Run(name, func(b *testing.B) {
@@ -172,9 +185,9 @@ func TestReplayOfTheBenchmark(t *testing.T) {
 	f, err := os.Open("testdata/steps.csv")
 	require.NoError(t, err)
 	defer f.Close()
-	lines, err := pool.ReadLog(f)
+	lines, err := adapt.ReadLog(f)
 	require.NoError(t, err)
-	replay, err := pool.NewReplay(lines)
+	replay, err := adapt.NewReplay(lines)
 	require.NoError(t, err)
 	d := openHost(t, 1, 0)
 	p := newPool(t, d, pool.Options{})

@@ -1,4 +1,4 @@
-package pool_test
+package adapt_test
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/hal/pool/adapt"
 )
 
 // Every allocator keeps the rules of the interface, whatever it wraps.
@@ -25,15 +25,15 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	p := newPool(t, d, pool.Options{})
 	vendor, err := pool.StreamOrdered(d)
 	require.NoError(t, err)
-	bins, err := pool.Bins(p, 4*kib, 64*kib, 256)
+	bins, err := adapt.Bins(p, 4*kib, 64*kib, 256)
 	require.NoError(t, err)
-	fixed, err := pool.FixedSize(p, mib)
+	fixed, err := adapt.FixedSize(p, mib)
 	require.NoError(t, err)
 	all := map[string]pool.Allocator{
 		"pool": p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
-		"limit": pool.Limit(p, 64*mib), "count": pool.Count(p), "track": pool.Track(p, pool.TrackOptions{Stacks: true}),
-		"log": pool.Log(p, io.Discard), "prefetch": pool.Prefetch(p),
-		"on failure": pool.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
+		"limit": adapt.Limit(p, 64*mib), "count": adapt.Count(p), "track": adapt.Track(p, adapt.TrackOptions{Stacks: true}),
+		"log": adapt.Log(p, io.Discard), "prefetch": adapt.Prefetch(p),
+		"on failure": adapt.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
 		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
 			m, err := d.Alloc(kind, size, 0)
 			if err != nil {
@@ -41,7 +41,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": pool.Limit(pool.Count(pool.Track(pool.Log(p.WithTag("y"), io.Discard), pool.TrackOptions{})), 64*mib),
+		"many": adapt.Limit(adapt.Count(adapt.Track(adapt.Log(p.WithTag("y"), io.Discard), adapt.TrackOptions{})), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
@@ -87,85 +87,10 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
-	for name, vendor := range map[string]bool{"direct": false, "vendor": true} {
-		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
-			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
-			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
-			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.Mark()
-				require.NoError(t, err)
-				defer m.Release()
-				return nil, x.KeepUntil(m)
-			},
-		} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				d := openHost(t, 1, 64*mib)
-				a := pool.Direct(d)
-				if vendor {
-					var err error
-					a, err = pool.StreamOrdered(d)
-					require.NoError(t, err)
-				}
-				s, busy := newStream(t, d), newStream(t, d)
-				shut(t, busy)
-				x := alloc(t, a, s, 1000)
-				on, err := tell(x, busy)
-				require.NoError(t, err)
-				free(t, x, on)
-				require.EqualValues(t, 1000, d.Usage().Held)
-			})
-		}
-	}
-}
-
-func TestVendorRefusesWhatIsNotItsOwn(t *testing.T) {
-	d, other := openHost(t, 1, 0), openHost(t, 2, 0)
-	vendor, err := pool.StreamOrdered(d)
-	require.NoError(t, err)
-	_, err = vendor.Alloc(nil, hal.KindDevice, 1)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = vendor.Alloc(newStream(t, d), hal.KindHost, 1)
-	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = pool.StreamOrdered(masked(t, hal.CapStreamAlloc, false))
-	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = pool.StreamOrdered(nil)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	for _, a := range []pool.Allocator{vendor, pool.Direct(d)} {
-		_, err = a.Alloc(newStream(t, other), hal.KindDevice, 1)
-		require.ErrorIs(t, err, hal.ErrWrongDevice)
-	}
-}
-
-// The pool takes large blocks of device memory from the vendor's stream-ordered allocator.
-func TestLargeBlocksComeInStreamOrderWhereTheVendorCan(t *testing.T) {
-	d := openHost(t, 1, 0)
-	s := newStream(t, d)
-	for name, row := range map[string]struct {
-		o       pool.Options
-		kind    hal.Kind
-		stream  *hal.Stream
-		size    uint64
-		ordered bool
-	}{
-		"large":     {pool.Options{}, hal.KindDevice, s, 8 * mib, true},
-		"small":     {pool.Options{}, hal.KindDevice, s, 8 * kib, false},
-		"no stream": {pool.Options{}, hal.KindDevice, nil, 8 * mib, false},
-		"host":      {pool.Options{}, hal.KindHost, s, 8 * mib, false},
-		"off":       {pool.Options{NoStreamAlloc: true}, hal.KindDevice, s, 8 * mib, false},
-	} {
-		p := newPool(t, d, row.o)
-		b, err := p.Alloc(row.stream, row.kind, row.size)
-		require.NoError(t, err)
-		require.Equal(t, row.ordered, b.Ordered(), name)
-		free(t, b, row.stream)
-	}
-}
-
 func TestLimiter(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
-	l := pool.Limit(p, 1000)
+	l := adapt.Limit(p, 1000)
 	x := alloc(t, l, s, 600)
 	_, err := l.Alloc(s, hal.KindDevice, 401)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
@@ -182,9 +107,9 @@ func TestLimiter(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.Zero(t, l.Used())
 	// What rounds up counts in full.
-	fixed, err := pool.FixedSize(p, 512)
+	fixed, err := adapt.FixedSize(p, 512)
 	require.NoError(t, err)
-	l = pool.Limit(fixed, 1000)
+	l = adapt.Limit(fixed, 1000)
 	x = alloc(t, l, s, 1)
 	require.EqualValues(t, 512, l.Used())
 	free(t, x, s)
@@ -193,12 +118,12 @@ func TestLimiter(t *testing.T) {
 
 func TestCounterScopes(t *testing.T) {
 	d := openHost(t, 1, 0)
-	c := pool.Count(newPool(t, d, pool.Options{}))
+	c := adapt.Count(newPool(t, d, pool.Options{}))
 	_, err := c.Pop()
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	x := alloc(t, c, nil, 100)
 	free(t, alloc(t, c, nil, 50), nil)
-	around := pool.Counts{Bytes: pool.Gauge{Current: 100, Peak: 150, Total: 150}, Blocks: pool.Gauge{Current: 1, Peak: 2, Total: 2}}
+	around := adapt.Counts{Bytes: adapt.Gauge{Current: 100, Peak: 150, Total: 150}, Blocks: adapt.Gauge{Current: 1, Peak: 2, Total: 2}}
 	require.Equal(t, around, c.Push())
 	require.Zero(t, c.Counts())
 	y := alloc(t, c, nil, 200)
@@ -208,11 +133,11 @@ func TestCounterScopes(t *testing.T) {
 	z := alloc(t, c, nil, 10)
 	inner, err := c.Pop()
 	require.NoError(t, err)
-	require.Equal(t, pool.Counts{Bytes: pool.Gauge{Current: -290, Total: 10}, Blocks: pool.Gauge{Current: -1, Total: 1}}, inner)
-	require.Equal(t, pool.Counts{Bytes: pool.Gauge{Current: -90, Peak: 200, Total: 210}, Blocks: pool.Gauge{Current: 0, Peak: 1, Total: 2}}, c.Counts())
+	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: -290, Total: 10}, Blocks: adapt.Gauge{Current: -1, Total: 1}}, inner)
+	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: -90, Peak: 200, Total: 210}, Blocks: adapt.Gauge{Current: 0, Peak: 1, Total: 2}}, c.Counts())
 	_, err = c.Pop()
 	require.NoError(t, err)
-	require.Equal(t, pool.Counts{Bytes: pool.Gauge{Current: 10, Peak: 300, Total: 360}, Blocks: pool.Gauge{Current: 1, Peak: 2, Total: 4}}, c.Counts())
+	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: 10, Peak: 300, Total: 360}, Blocks: adapt.Gauge{Current: 1, Peak: 2, Total: 4}}, c.Counts())
 	free(t, z, nil)
 	require.ErrorIs(t, z.Free(nil), hal.ErrClosed)
 	_, err = c.Alloc(nil, hal.KindDevice, 0)
@@ -221,11 +146,30 @@ func TestCounterScopes(t *testing.T) {
 	require.EqualValues(t, 4, c.Counts().Blocks.Total)
 }
 
+func TestLimitsAndCountsDoNotAllocate(t *testing.T) {
+	d := openHost(t, 0, 0)
+	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	for name, a := range map[string]pool.Allocator{
+		"limit": adapt.Limit(p, mib*100), "count": adapt.Count(p),
+	} {
+		for _, size := range []uint64{1, 4 * kib, 8 * mib} {
+			run := func() {
+				b, err := a.Alloc(s, hal.KindDevice, size)
+				if err != nil || b.Free(s) != nil {
+					t.Error("failed")
+				}
+			}
+			run()
+			require.Zero(t, testing.AllocsPerRun(100, run), "%s, %d bytes", name, size)
+		}
+	}
+}
+
 func TestOnFailureAdaptor(t *testing.T) {
 	d := openHost(t, 1, 0)
-	l := pool.Limit(newPool(t, d, pool.Options{}), 1000)
+	l := adapt.Limit(newPool(t, d, pool.Options{}), 1000)
 	held := []pool.Block{alloc(t, l, nil, 500), alloc(t, l, nil, 500)}
-	a := pool.OnFailure(l, func(kind hal.Kind, size uint64, err error) bool {
+	a := adapt.OnFailure(l, func(kind hal.Kind, size uint64, err error) bool {
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
 		require.Equal(t, hal.KindShared, kind)
 		if len(held) == 0 {
@@ -248,7 +192,7 @@ func TestOnFailureAdaptor(t *testing.T) {
 func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p := newPool(t, d, pool.Options{})
-	tr := pool.Track(p, pool.TrackOptions{Profile: true})
+	tr := adapt.Track(p, adapt.TrackOptions{Profile: true})
 	x := allocateWeights(t, tr)
 	y, err := tr.Alloc(nil, hal.KindHost, 77)
 	require.NoError(t, err)
@@ -261,7 +205,7 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	require.Equal(t, hal.KindHost, live[1].Kind)
 	require.False(t, live[1].Since.Before(live[0].Since))
 
-	registered := pprof.Lookup(pool.ProfileName)
+	registered := pprof.Lookup(adapt.ProfileName)
 	require.Equal(t, 2, registered.Count())
 	var text bytes.Buffer
 	require.NoError(t, registered.WriteTo(&text, 1))
@@ -286,7 +230,7 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	require.Empty(t, tr.Live())
 	require.Zero(t, registered.Count())
 
-	plain := pool.Track(p, pool.TrackOptions{})
+	plain := adapt.Track(p, adapt.TrackOptions{})
 	x = alloc(t, plain, nil, 10)
 	require.Nil(t, plain.Live()[0].Stack())
 	require.Equal(t, "10 bytes of device memory", plain.Live()[0].String())
@@ -362,7 +306,7 @@ func TestProfileIsReadByTheTools(t *testing.T) {
 	if os.Getenv("HALYARD_TEST_TOOLS") == "" {
 		t.Skip("HALYARD_TEST_TOOLS is not set: the tool may have to be built first, which takes long")
 	}
-	tr := pool.Track(newPool(t, openHost(t, 1, 0), pool.Options{}), pool.TrackOptions{Stacks: true})
+	tr := adapt.Track(newPool(t, openHost(t, 1, 0), pool.Options{}), adapt.TrackOptions{Stacks: true})
 	x := allocateWeights(t, tr)
 	name := filepath.Join(t.TempDir(), "memory.pb.gz")
 	f, err := os.Create(name)
@@ -380,76 +324,29 @@ func TestBins(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p := newPool(t, d, pool.Options{})
 	for _, sizes := range [][]uint64{nil, {0, 5}} {
-		_, err := pool.Bins(p, sizes...)
+		_, err := adapt.Bins(p, sizes...)
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	}
-	_, err := pool.FixedSize(p, 0)
+	_, err := adapt.FixedSize(p, 0)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	a, err := pool.Bins(p, 64*kib, 4*kib)
+	a, err := adapt.Bins(p, 64*kib, 4*kib)
 	require.NoError(t, err)
 	for size, want := range map[uint64]uint64{1: 4 * kib, 4 * kib: 4 * kib, 4*kib + 1: 64 * kib, 64 * kib: 64 * kib, 64*kib + 1: 64*kib + 1} {
 		b := alloc(t, a, nil, size)
 		require.Equal(t, want, b.Size())
 		free(t, b, nil)
 	}
-	a, err = pool.FixedSize(p, 4*kib)
+	a, err = adapt.FixedSize(p, 4*kib)
 	require.NoError(t, err)
 	_, err = a.Alloc(nil, hal.KindDevice, 4*kib+1)
 	require.ErrorIs(t, err, hal.ErrOutOfRange)
-}
-
-func TestCallbacks(t *testing.T) {
-	d := openHost(t, 1, 0)
-	s, busy := newStream(t, d), newStream(t, d)
-	m, err := d.Alloc(hal.KindDevice, 1024, 0)
-	require.NoError(t, err)
-	defer m.Close()
-	failed := errors.New("failed")
-	freed, give := 0, m.Region(256, 512)
-	a := pool.Callbacks(func(*hal.Stream, hal.Kind, uint64) (hal.Region, error) {
-		if give.Len == 1 {
-			return hal.Region{}, failed
-		}
-		return give, nil
-	}, func(r hal.Region, stream *hal.Stream) error {
-		freed++
-		require.Equal(t, give, r)
-		return nil
-	})
-	b := alloc(t, a, s, 300)
-	require.Equal(t, m.Region(256, 300), region(t, b))
-	require.EqualValues(t, 512, b.Capacity())
-	open := shut(t, busy)
-	require.NoError(t, b.RecordUse(busy))
-	free(t, b, s)
-	require.Equal(t, 1, freed)
-	// The freeing stream goes on after the recorded use.
-	require.NoError(t, s.Fill(m.All(), hal.Zero))
-	done, err := s.Done()
-	require.NoError(t, err)
-	require.False(t, done)
-	open()
-	finish(t, s)
-	// Without a stream the host waits.
-	b = alloc(t, a, s, 300)
-	require.NoError(t, b.RecordUse(busy))
-	free(t, b, nil)
-	_, err = a.Alloc(s, hal.KindDevice, 513)
-	require.ErrorIs(t, err, hal.ErrDriver, "less than was asked for")
-	require.Equal(t, 3, freed, "given back")
-	give.Len = 1
-	_, err = a.Alloc(s, hal.KindDevice, 1)
-	require.Equal(t, failed, err)
-	give = hal.Region{}
-	_, err = a.Alloc(s, hal.KindDevice, 1)
-	require.ErrorIs(t, err, hal.ErrDriver)
 }
 
 // Prefetch asks for it where memory moves, and nowhere else.
 func TestPrefetch(t *testing.T) {
 	d, asked := prefetching(t)
 	s, p := newStream(t, d), newPool(t, d, pool.Options{})
-	a := pool.Prefetch(p)
+	a := adapt.Prefetch(p)
 	for _, row := range []struct {
 		kind   hal.Kind
 		stream *hal.Stream
@@ -465,48 +362,4 @@ func TestPrefetch(t *testing.T) {
 		}
 		free(t, b, row.stream)
 	}
-}
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]uint64{
-		"0": 0, "4096": 4096, "512 B": 512, "1KiB": 1024, "1kb": 1000, " 2 MiB ": 2 << 20, "1.5GiB": 3 << 29,
-		"0.1kB": 100, "1.9999B": 1, ".5KiB": 512, "3.GB": 3e9, "1TiB": 1 << 40, "15EiB": 15 << 60, "1PB": 1e15,
-		"18446744073709551615": 1<<64 - 1, "200 mb": 200e6, "0.000000001EB": 1e9,
-	} {
-		n, err := pool.ParseSize(text)
-		require.NoError(t, err, "%q", text)
-		require.Equal(t, want, n, "%q", text)
-	}
-	for text, kind := range map[string]error{
-		"": hal.ErrInvalidArgument, "GiB": hal.ErrInvalidArgument, "1K": hal.ErrInvalidArgument, "1.2.3MB": hal.ErrInvalidArgument,
-		"-1MB": hal.ErrInvalidArgument, "1e3": hal.ErrInvalidArgument, ".": hal.ErrInvalidArgument, "1 GiB x": hal.ErrInvalidArgument,
-		"+5": hal.ErrInvalidArgument, "1/2GB": hal.ErrInvalidArgument, "0x10": hal.ErrInvalidArgument, "16EiB": hal.ErrOutOfRange,
-		"18446744073709551616": hal.ErrOutOfRange, "1 2": hal.ErrInvalidArgument, strings.Repeat("9", 100): hal.ErrInvalidArgument,
-	} {
-		_, err := pool.ParseSize(text)
-		require.ErrorIs(t, err, kind, "%q", text)
-	}
-	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.50 KiB", 3 << 30: "3 GiB", 1<<64 - 1: "16.00 EiB"} {
-		require.Equal(t, want, pool.FormatSize(n))
-	}
-}
-
-func TestPercentFree(t *testing.T) {
-	d := openHost(t, 1, 10*mib+300)
-	m, err := d.Alloc(hal.KindDevice, mib, 0)
-	require.NoError(t, err)
-	defer m.Close()
-	for percent, want := range map[int]uint64{0: 0, 50: 4718592, 100: 9*mib + 256} {
-		n, err := pool.PercentFree(d, percent)
-		require.NoError(t, err)
-		require.Equal(t, want, n)
-	}
-	for _, percent := range []int{-1, 101} {
-		_, err := pool.PercentFree(d, percent)
-		require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	}
-	_, err = pool.PercentFree(nil, 5)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = pool.PercentFree(masked(t, hal.CapMemInfo, false), 5)
-	require.ErrorIs(t, err, hal.ErrUnsupported)
 }

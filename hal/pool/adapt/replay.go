@@ -1,10 +1,11 @@
-package pool
+package adapt
 
 import (
 	"errors"
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // Replay is a log that can be run again, on any allocator, to compare how they fare.
@@ -72,12 +73,12 @@ type Replayed struct {
 // Run does what the log says on an allocator, on the calling goroutine, with a stream for each that the log
 // names. Blocks that the log leaves live are freed at the end. Too few streams are of kind
 // hal.ErrInvalidArgument; an error other than ErrOutOfMemory ends the run.
-func (r *Replay) Run(a Allocator, streams []*hal.Stream) (Replayed, error) {
+func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Replayed, error) {
 	var done Replayed
 	if len(streams) < r.streams {
 		return done, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams; the log names %d", len(streams), r.streams)
 	}
-	blocks := make([]Block, r.blocks)
+	blocks := make([]pool.Block, r.blocks)
 	last := make([]*hal.Stream, r.blocks)
 	var live uint64
 	var failed error
@@ -101,7 +102,7 @@ func (r *Replay) Run(a Allocator, streams []*hal.Stream) (Replayed, error) {
 		}
 		var err error
 		if *b, err = a.Alloc(stream, s.kind, s.size); err != nil {
-			if !isShort(err) {
+			if !errors.Is(err, hal.ErrOutOfMemory) {
 				failed = err
 				break
 			}

@@ -1,15 +1,18 @@
-package pool
+package adapt
 
-import "github.com/go-halyard/halyard/hal"
+import (
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
 
-type prefetching struct{ next Allocator }
+type prefetching struct{ next pool.Allocator }
 
 // Prefetch returns an allocator that moves each new block of KindShared to the device on its stream, so that
 // the first use does not fault page by page. Where memory does not move (no CapPrefetch, or no
 // stream) it does nothing.
-func Prefetch(a Allocator) Allocator { return &prefetching{a} }
+func Prefetch(a pool.Allocator) pool.Allocator { return &prefetching{a} }
 
-func (a *prefetching) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
+func (a *prefetching) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
 	b, err := a.next.Alloc(stream, kind, size)
 	if err != nil || kind != hal.KindShared || stream == nil || !stream.Device().Caps().Has(hal.CapPrefetch) {
 		return b, err
@@ -20,9 +23,9 @@ func (a *prefetching) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Blo
 	}
 	if err != nil {
 		_ = b.Free(stream)
-		return Block{}, err
+		return pool.Block{}, err
 	}
 	return b, nil
 }
 
-func (a *prefetching) Free(b Block, stream *hal.Stream) error { return a.next.Free(b, stream) }
+func (a *prefetching) Free(b pool.Block, stream *hal.Stream) error { return a.next.Free(b, stream) }

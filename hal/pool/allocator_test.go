@@ -1,0 +1,133 @@
+package pool_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
+	for name, vendor := range map[string]bool{"direct": false, "vendor": true} {
+		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
+			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
+			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
+			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
+				m, err := busy.Mark()
+				require.NoError(t, err)
+				defer m.Release()
+				return nil, x.KeepUntil(m)
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				d := openHost(t, 1, 64*mib)
+				a := pool.Direct(d)
+				if vendor {
+					var err error
+					a, err = pool.StreamOrdered(d)
+					require.NoError(t, err)
+				}
+				s, busy := newStream(t, d), newStream(t, d)
+				shut(t, busy)
+				x := alloc(t, a, s, 1000)
+				on, err := tell(x, busy)
+				require.NoError(t, err)
+				free(t, x, on)
+				require.EqualValues(t, 1000, d.Usage().Held)
+			})
+		}
+	}
+}
+
+func TestVendorRefusesWhatIsNotItsOwn(t *testing.T) {
+	d, other := openHost(t, 1, 0), openHost(t, 2, 0)
+	vendor, err := pool.StreamOrdered(d)
+	require.NoError(t, err)
+	_, err = vendor.Alloc(nil, hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = vendor.Alloc(newStream(t, d), hal.KindHost, 1)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err = pool.StreamOrdered(masked(t, hal.CapStreamAlloc, false))
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err = pool.StreamOrdered(nil)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	for _, a := range []pool.Allocator{vendor, pool.Direct(d)} {
+		_, err = a.Alloc(newStream(t, other), hal.KindDevice, 1)
+		require.ErrorIs(t, err, hal.ErrWrongDevice)
+	}
+}
+
+// The pool takes large blocks of device memory from the vendor's stream-ordered allocator.
+func TestLargeBlocksComeInStreamOrderWhereTheVendorCan(t *testing.T) {
+	d := openHost(t, 1, 0)
+	s := newStream(t, d)
+	for name, row := range map[string]struct {
+		o       pool.Options
+		kind    hal.Kind
+		stream  *hal.Stream
+		size    uint64
+		ordered bool
+	}{
+		"large":     {pool.Options{}, hal.KindDevice, s, 8 * mib, true},
+		"small":     {pool.Options{}, hal.KindDevice, s, 8 * kib, false},
+		"no stream": {pool.Options{}, hal.KindDevice, nil, 8 * mib, false},
+		"host":      {pool.Options{}, hal.KindHost, s, 8 * mib, false},
+		"off":       {pool.Options{NoStreamAlloc: true}, hal.KindDevice, s, 8 * mib, false},
+	} {
+		p := newPool(t, d, row.o)
+		b, err := p.Alloc(row.stream, row.kind, row.size)
+		require.NoError(t, err)
+		require.Equal(t, row.ordered, b.Ordered(), name)
+		free(t, b, row.stream)
+	}
+}
+
+func TestCallbacks(t *testing.T) {
+	d := openHost(t, 1, 0)
+	s, busy := newStream(t, d), newStream(t, d)
+	m, err := d.Alloc(hal.KindDevice, 1024, 0)
+	require.NoError(t, err)
+	defer m.Close()
+	failed := errors.New("failed")
+	freed, give := 0, m.Region(256, 512)
+	a := pool.Callbacks(func(*hal.Stream, hal.Kind, uint64) (hal.Region, error) {
+		if give.Len == 1 {
+			return hal.Region{}, failed
+		}
+		return give, nil
+	}, func(r hal.Region, stream *hal.Stream) error {
+		freed++
+		require.Equal(t, give, r)
+		return nil
+	})
+	b := alloc(t, a, s, 300)
+	require.Equal(t, m.Region(256, 300), region(t, b))
+	require.EqualValues(t, 512, b.Capacity())
+	open := shut(t, busy)
+	require.NoError(t, b.RecordUse(busy))
+	free(t, b, s)
+	require.Equal(t, 1, freed)
+	// The freeing stream goes on after the recorded use.
+	require.NoError(t, s.Fill(m.All(), hal.Zero))
+	done, err := s.Done()
+	require.NoError(t, err)
+	require.False(t, done)
+	open()
+	finish(t, s)
+	// Without a stream the host waits.
+	b = alloc(t, a, s, 300)
+	require.NoError(t, b.RecordUse(busy))
+	free(t, b, nil)
+	_, err = a.Alloc(s, hal.KindDevice, 513)
+	require.ErrorIs(t, err, hal.ErrDriver, "less than was asked for")
+	require.Equal(t, 3, freed, "given back")
+	give.Len = 1
+	_, err = a.Alloc(s, hal.KindDevice, 1)
+	require.Equal(t, failed, err)
+	give = hal.Region{}
+	_, err = a.Alloc(s, hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrDriver)
+}
