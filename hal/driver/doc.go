@@ -8,7 +8,7 @@
 //     Free is called twice. Memory is freed, and streams and events are closed,
 //     only once the work that uses them has finished.
 //   - Memory, streams and events belong to the device they are used on, or to a
-//     device for which [Peering] said that mixing is allowed.
+//     device with which [Peering] allows them to be used together.
 //   - Every [Region] lies inside its memory, offset + length does not overflow,
 //     and the length is greater than zero.
 //   - Copies within one memory do not overlap.
@@ -22,7 +22,7 @@
 // Methods are safe for concurrent use by many goroutines unless a comment says
 // otherwise. No method may depend on which OS thread calls it: a backend whose
 // vendor keeps the current device or context per thread locks the thread for the
-// length of the call and restores nothing it did not change.
+// length of the call. It need not restore what was current before.
 //
 // A backend reports errors as *[Error], whose Kind is one of the sentinel errors
 // of this package, so that errors.Is works across backends.

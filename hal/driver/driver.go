@@ -11,18 +11,18 @@ type Backend interface {
 	// Name is the short lower-case name that programs use: "host", "cuda".
 	Name() string
 
-	// Devices lists what is present, in a stable order, without creating
-	// contexts or reserving device memory. When the vendor's driver is missing
-	// it returns an error of kind ErrUnavailable that says what was tried.
-	// No devices and no error means that the driver works and sees none.
-	// It honours the deadline of ctx.
+	// Devices lists the devices that are present, in a stable order, without
+	// creating contexts or reserving device memory. If the vendor's driver is
+	// missing, the error is of kind ErrUnavailable and says what was tried.
+	// An empty list without an error means that the driver works and found no
+	// device. Devices returns when ctx ends.
 	Devices(ctx context.Context) ([]Info, error)
 
-	// Open opens the device at that place in the list. The handles that a
-	// program has on it share what Open returns; package hal calls Open again
-	// when that is being closed, or was lost. Each result is independent:
-	// closing one leaves others on the same hardware working.
-	// Programs that mean one device use one Backend, or equal ones.
+	// Open opens the device with that index in the list. All of a program's
+	// handles on the device share the result; package hal calls Open again
+	// if that device is being closed or was lost. Each result is independent:
+	// closing one leaves others on the same hardware working. Package hal
+	// takes devices of equal Backends with equal ordinals for the same device.
 	Open(ctx context.Context, ordinal int) (Device, error)
 }
 
@@ -32,7 +32,7 @@ type Device interface {
 	Info() Info
 
 	// MemInfo returns the free and total device memory in bytes, or an error of
-	// kind ErrUnsupported where the platform cannot tell.
+	// kind ErrUnsupported if the driver does not report it.
 	MemInfo() (free, total uint64, err error)
 
 	// Alloc returns new memory of at least size bytes whose address or origin is
@@ -47,23 +47,23 @@ type Device interface {
 	// NewEvent returns an event that has not been recorded.
 	NewEvent(EventOptions) (Event, error)
 
-	// Close releases the handle. All its memory, streams and events have been
+	// Close releases the device. All its memory, streams and events have been
 	// released before.
 	Close() error
 }
 
 // Memory is one allocation.
 type Memory interface {
-	// Size is the size in bytes that was asked for.
+	// Size returns the requested size in bytes.
 	Size() uint64
 
-	// Handle is what a kernel launch of the vendor takes: a device address, or a
-	// cl_mem where memory has no address.
+	// Handle returns the value to pass to the vendor's kernel launches: a device
+	// address, or a cl_mem where memory has no address.
 	Handle() uintptr
 
-	// HostPointer is the address at which the host reads and writes the memory,
-	// nil if it cannot. Memory that implements [Mapped] may only be touched
-	// while it is mapped.
+	// HostPointer returns the address at which the host reads and writes the
+	// memory, or nil if the host cannot access it. Memory whose NeedsMap
+	// ([NeedsMapper]) is true may only be touched while it is mapped.
 	HostPointer() unsafe.Pointer
 
 	// Free gives the memory back. Memory made by [Registerer.Register] is
@@ -71,8 +71,8 @@ type Memory interface {
 	Free() error
 }
 
-// Region is a range of bytes of one memory. It is never turned into an address by
-// arithmetic outside a backend: a cl_mem has none.
+// Region is a range of bytes of one memory. Only a backend may compute an address from
+// it, because a cl_mem has no address.
 type Region struct {
 	Mem Memory
 	Off uint64 // bytes from the start of Mem
@@ -80,8 +80,8 @@ type Region struct {
 }
 
 // Stream is an in-order queue of work. Every method but Sync and Close returns
-// without waiting for work to finish; a method that must wait for lack of a better
-// way says so in Caps by the absence of CapAsyncCopy.
+// without waiting for work to finish. A device whose copies must wait lacks
+// CapAsyncCopy.
 type Stream interface {
 	// Copy copies src to dst, which have the same length.
 	Copy(dst, src Region) error
@@ -89,8 +89,8 @@ type Stream interface {
 	// CopyIn copies dst.Len bytes at src to dst. The host memory stays valid and
 	// unchanged until the work is done. src may be any host memory, page-locked
 	// or not, and may lie inside host-visible memory of any device. It is read in
-	// stream order if it is page-locked or the device has CapOrderedPageable; if
-	// not, perhaps already during the call.
+	// stream order if it is page-locked or the device has CapOrderedPageable;
+	// otherwise it may be read already during the call.
 	CopyIn(dst Region, src unsafe.Pointer) error
 
 	// CopyOut copies src to src.Len bytes at dst, under the same rules.
@@ -103,21 +103,21 @@ type Stream interface {
 	// recorded again; waits already enqueued keep the earlier meaning.
 	Record(Event) error
 
-	// Wait makes later work of this stream wait for what the event stands for
-	// now. Waiting for an event that was never recorded does nothing.
+	// Wait makes later work of this stream wait for the work that the event
+	// stands for now. If the event was never recorded, Wait does nothing.
 	Wait(Event) error
 
-	// Query reports whether all work enqueued so far is done. An error found in
-	// that work is returned.
+	// Query reports whether all work enqueued so far is done, and returns an
+	// error found in that work.
 	Query() (done bool, err error)
 
 	// Sync blocks the calling goroutine until all work enqueued before the call
-	// is done, and returns an error found in that work. It must not hold up
-	// calls on other streams, nor on this one.
+	// is done, and returns an error found in that work. Meanwhile it must not
+	// block other calls, on this stream or on others.
 	Sync() error
 
-	// Handle is the vendor's stream: CUstream, hipStream_t, cl_command_queue; 0
-	// where there is none.
+	// Handle returns the vendor's stream: CUstream, hipStream_t or
+	// cl_command_queue; 0 if there is none.
 	Handle() uintptr
 
 	// Close releases the stream, whose work is done.
@@ -139,17 +139,18 @@ type Event interface {
 
 // StreamOptions are the options of Device.NewStream.
 type StreamOptions struct {
-	// Priority is clamped to Info's range; 0 is normal and lower runs sooner.
+	// Priority is clamped to Info's range; 0 is normal, and streams with lower
+	// numbers run first.
 	Priority int
 }
 
 // EventOptions are the options of Device.NewEvent.
 type EventOptions struct {
-	// Timing asks for a time stamp, which Timer then compares.
+	// Timing asks for time stamps, so that Timer can measure between events.
 	Timing bool
 }
 
-// Pattern is what a fill repeats: the low Width bytes of Bits, little-endian.
+// Pattern is the bytes that a fill repeats: the low Width bytes of Bits, little-endian.
 type Pattern struct {
 	Bits  uint64
 	Width uint8 // 1, 2, 4 or 8 bytes
@@ -161,9 +162,9 @@ type Pattern struct {
 
 // Timer is implemented by an Event (CapTiming).
 type Timer interface {
-	// Elapsed is the device time from since to this event. Both were recorded
-	// with Timing, on devices that Peering allows together. An event that is not
-	// done yet is an error of kind ErrNotReady.
+	// Elapsed returns the device time from since to this event. Both were recorded
+	// with Timing, on devices between which Peering reports PeerWait. The error is
+	// of kind ErrNotReady if the work of one is not done.
 	Elapsed(since Event) (time.Duration, error)
 }
 
@@ -176,7 +177,7 @@ type Gater interface {
 
 // Gate holds a stream shut.
 type Gate interface {
-	// Open lets the stream go on. It does not block, may be called from any
+	// Open lets the stream go on. It does not block, may be called on any
 	// goroutine, and is called exactly once.
 	Open() error
 }
@@ -192,17 +193,17 @@ type Notifier interface {
 // Peering is implemented by a Device whose events or memory can be used by another
 // device of the same backend.
 type Peering interface {
-	// PeerAccess reports what streams of this device can do with objects of the other
+	// PeerAccess reports how streams of this device can use objects of the other
 	// device, which belongs to the same backend.
 	PeerAccess(other Device) PeerAccess
 }
 
-// PeerAccess is a set of things that one device can do with another's objects.
+// PeerAccess is the set of ways in which streams of one device can use another's objects.
 type PeerAccess uint8
 
 const (
-	PeerWait PeerAccess = 1 << iota // Stream.WaitEvent takes the other's events
-	PeerCopy                        // Stream.Copy takes the other's memory (CapPeerCopy)
+	PeerWait PeerAccess = 1 << iota // Stream.Wait accepts the other's events
+	PeerCopy                        // Stream.Copy accepts the other's memory (CapPeerCopy)
 )
 
 // Registerer is implemented by a Device (CapRegister).
@@ -215,39 +216,39 @@ type Registerer interface {
 
 // Importer is implemented by a Device (CapImport).
 type Importer interface {
-	// Import makes a Memory of size bytes of the given kind that exist already, at a handle in the
-	// terms of Memory.Handle. Whoever made them keeps them valid until after Free, which gives back
-	// only what Import itself took. As far as the vendor can tell, a handle that is no memory or
-	// of another kind is an error of kind ErrInvalidArgument, one of another device ErrWrongDevice,
-	// and one with fewer bytes behind it ErrOutOfRange.
+	// Import makes a Memory of size bytes of existing memory of the given kind. handle has the meaning
+	// of Memory.Handle. The owner keeps the memory valid until after Free, which releases only what
+	// Import itself acquired. If the vendor can tell, the error is of kind ErrInvalidArgument for a
+	// handle that is not memory or is of another kind, ErrWrongDevice for memory of another device,
+	// and ErrOutOfRange if the allocation has fewer bytes.
 	//
-	// The handle is not 0, and the bytes behind an address do not go past the end of all addresses.
+	// The handle is not 0, and if it is an address, size bytes from there do not exceed the address space.
 	Import(kind Kind, handle uintptr, size uint64) (Memory, error)
 }
 
 // StreamImporter is implemented by a Device (CapImportStream).
 type StreamImporter interface {
-	// ImportStream makes a Stream of a vendor's stream that exists already. The program may enqueue
-	// work of its own there at any time, and keeps it until after Close, which does not destroy it
-	// and may come while the program's own work is still under way. A stream that does not run its
-	// work in order is an error of kind ErrInvalidArgument, one of another device ErrWrongDevice.
+	// ImportStream makes a Stream of an existing stream of the vendor's. The program may enqueue
+	// work of its own on it at any time, and keeps it until after Close. Close does not destroy it,
+	// and may be called while the program's own work is still under way. The error is of kind
+	// ErrInvalidArgument for a stream that is not in-order, ErrWrongDevice for one of another device.
 	ImportStream(handle uintptr) (Stream, error)
 }
 
 // PointerQuerier is implemented by a Device (CapPointerInfo).
 type PointerQuerier interface {
-	// PointerInfo tells what the vendor knows of an address. One that it does not know is an error of
-	// kind ErrInvalidArgument.
+	// PointerInfo describes the memory at an address. The error is of kind ErrInvalidArgument if the
+	// vendor does not know the address.
 	PointerInfo(ptr uintptr) (PointerInfo, error)
 }
 
 // StreamAllocator is implemented by a Stream (CapStreamAlloc).
 type StreamAllocator interface {
-	// AllocAsync returns device memory that work of this stream may use at once
-	// and others after an event recorded on this stream.
+	// AllocAsync returns device memory that work of this stream may use at once,
+	// and other streams after an event recorded on this stream.
 	AllocAsync(size, align uint64) (Memory, error)
 
-	// FreeAsync frees such memory in stream order; the memory is not freed again.
+	// FreeAsync frees such memory in stream order. Memory.Free is not called on it.
 	FreeAsync(Memory) error
 }
 
@@ -258,71 +259,72 @@ type Copier2D interface {
 	Copy2D(r Rect) error
 }
 
-// Rect is rows of Width bytes.
+// Rect describes a copy of rows of Width bytes each.
 type Rect struct {
-	Dst, Src    Pitched // of which one at most is the host's
+	Dst, Src    Pitched // at most one of them is host memory
 	Width, Rows uint64
 }
 
-// Pitched is where rows lie.
+// Pitched describes where the rows of one side lie.
 type Pitched struct {
-	Mem   Memory         // nil for the host's memory
+	Mem   Memory         // nil for host memory
 	Off   uint64         // bytes from the start of Mem to the first row
-	Host  unsafe.Pointer // the first row, if Mem is nil
-	Pitch uint64         // bytes from the start of a row to that of the next
+	Host  unsafe.Pointer // address of the first row, if Mem is nil
+	Pitch uint64         // bytes from the start of one row to the start of the next
 }
 
 // Prefetcher is implemented by a Stream (CapPrefetch).
 type Prefetcher interface {
-	// Prefetch moves pages of KindShared memory to the device, or to the host.
+	// Prefetch moves pages of KindShared memory to the device, or to the host if
+	// toHost is true.
 	Prefetch(r Region, toHost bool) error
 }
 
 // Mapper is implemented by a Stream (CapMustMap) of a device that has host-visible
 // memory which the host may only touch between Map and Unmap.
 type Mapper interface {
-	// Map enqueues the hand-over of the whole memory to the host: it may be
-	// touched once the work enqueued so far is done.
+	// Map enqueues the mapping of the whole memory for the host, which may touch
+	// it once the work enqueued so far is done, and write to it if write is true.
 	Map(m Memory, write bool) error
 
-	// Unmap enqueues the hand-over back to the device.
+	// Unmap enqueues the end of the mapping; later work may use the memory.
 	Unmap(m Memory) error
 }
 
-// NeedsMapper is implemented by Memory that may need Mapper.
+// NeedsMapper is implemented by Memory that the host may have to map.
 type NeedsMapper interface {
 	// NeedsMap reports whether the host must map this memory before touching it.
 	NeedsMap() bool
 }
 
-// FreeBlocker is implemented by Memory whose Free, or a Device whose Close, may wait for work that does not use it.
+// FreeBlocker is implemented by Memory whose Free, or by a Device whose Close, may wait for work that does not use it.
 type FreeBlocker interface {
-	// FreeMayBlock reports whether it may. It is asked once, and the call is then not made while the program
-	// holds a stream of the backend shut by a gate, which it could otherwise not come to open.
+	// FreeMayBlock reports whether the call may wait. It is asked once. If so, package hal does not make the call while
+	// the program holds a stream of the backend with a gate, since the blocked goroutine might be the one to open it.
 	FreeMayBlock() bool
 }
 
-// Trimmer is implemented by a Device that keeps memory for later.
+// Trimmer is implemented by a Device that caches memory.
 type Trimmer interface {
-	// Trim gives it back. It may wait as Free may.
+	// Trim frees the cached memory. It may wait as Free may.
 	Trim()
 }
 
 // IPCSharer is implemented by a Device (CapIPC).
 type IPCSharer interface {
-	// ExportIPC names memory for another process. Memory that cannot be shared is an error of kind
-	// ErrUnsupported.
+	// ExportIPC exports memory to other processes. The error is of kind ErrUnsupported if the memory
+	// cannot be shared.
 	ExportIPC(m Memory) (IPCShare, error)
 
-	// OpenIPC opens memory that another process exported on the same hardware. A share that is
-	// none is an error of kind ErrInvalidArgument, and one that reaches past the end of what it
-	// names ErrOutOfRange. Free closes it and leaves the memory alone.
+	// OpenIPC opens memory that another process exported on the same hardware. The error is of kind
+	// ErrInvalidArgument if the share is invalid, and ErrOutOfRange if it exceeds the allocation.
+	// Free closes the memory in this process only.
 	OpenIPC(s IPCShare) (Memory, error)
 }
 
-// IPCShare names a part of an allocation of another process.
+// IPCShare identifies a part of another process's allocation.
 type IPCShare struct {
-	Handle []byte // the vendor's name of the whole allocation
+	Handle []byte // the vendor's handle of the whole allocation
 	Offset uint64 // bytes from its start
 	Size   uint64 // bytes
 }

@@ -32,17 +32,17 @@ func Kinds() []error {
 		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver}
 }
 
-// Vendor is a status of the vendor's interface, kept as it came.
+// Vendor is a status of the vendor's interface, unchanged.
 type Vendor struct {
 	API  string // the call that failed: "cuMemAlloc_v2"
 	Name string // the vendor's name of the code: "CUDA_ERROR_OUT_OF_MEMORY"
 	Code int64
 }
 
-// Shortage describes what was asked for when memory ran out. Values that are not
-// known are zero.
+// Shortage describes the request that failed because memory ran out. Unknown values are
+// zero.
 type Shortage struct {
-	Request uint64 // bytes asked for
+	Request uint64 // bytes requested
 	Kind    Kind
 	Free    uint64 // bytes free on the device, if FreeKnown
 	Total   uint64
@@ -53,9 +53,9 @@ type Shortage struct {
 
 // Error is the one error type of backends and of package hal.
 type Error struct {
-	Op       string // what was being done: "alloc", "copy"
-	Backend  string // "" when no backend is concerned
-	Device   int    // ordinal, -1 when no device is concerned
+	Op       string // the operation: "alloc", "copy"
+	Backend  string // "" if the error belongs to no backend
+	Device   int    // ordinal, -1 if the error belongs to no device
 	Kind     error  // one of the Err variables
 	Detail   string // what was wrong, with the values
 	Vendor   Vendor
@@ -63,7 +63,7 @@ type Error struct {
 	Err      error     // a cause, or nil
 }
 
-// Error formats all that is known, in one line.
+// Error formats all fields in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Backend != "" {

@@ -33,15 +33,15 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Caps is a set of abilities that one device has. A bit that is set is backed by
-// the interface of the same name and holds on this device.
+// Caps is the set of capabilities of one device. If a bit is set, the device's objects
+// implement the interface named beside it.
 type Caps uint32
 
 const (
 	CapAsyncCopy        Caps = 1 << iota // copies from and to page-locked memory do not block the caller
 	CapTiming                            // Timer
 	CapGate                              // Gater
-	CapHostCallback                      // Caller
+	CapHostCallback                      // Notifier
 	CapRegister                          // Registerer
 	CapPeerCopy                          // Peering may answer PeerCopy
 	CapStreamAlloc                       // StreamAllocator
@@ -52,7 +52,7 @@ const (
 	CapMemInfo                           // Device.MemInfo
 	CapPriority                          // StreamOptions.Priority has an effect
 	CapAddress                           // Memory.Handle is an address, so offsets can be added to it
-	CapConcurrentShared                  // KindShared memory may be touched by host and device at once
+	CapConcurrentShared                  // host and device may access KindShared memory at the same time
 	CapOrderedPageable                   // CopyIn and CopyOut touch host memory in stream order even if it is not page-locked
 	CapImport                            // Importer
 	CapImportStream                      // StreamImporter
@@ -84,15 +84,15 @@ func (c Caps) Names() []string {
 // String joins Names with spaces.
 func (c Caps) String() string { return strings.Join(c.Names(), " ") }
 
-// PointerInfo is what the vendor knows of an address.
+// PointerInfo describes the memory at an address.
 type PointerInfo struct {
 	Kind   Kind
-	Device int     // ordinal of the device that the memory was made on, -1 if that is none of the backend's
+	Device int     // ordinal of the device that allocated the memory, -1 if it is no device of the backend
 	Base   uintptr // where the allocation begins
 	Size   uint64  // bytes of the whole allocation
 }
 
-// UUID identifies a piece of hardware; the zero UUID means that none is known.
+// UUID identifies a piece of hardware; the zero UUID means that it is not known.
 type UUID [16]byte
 
 // String formats the UUID in the usual groups.
@@ -118,31 +118,31 @@ func (p PCI) String() string {
 // Info describes a device.
 type Info struct {
 	Backend     string // the backend's name
-	Ordinal     int    // its place in the backend's list
-	Model       string // for people; names a simulated device as simulated
+	Ordinal     int    // index in the backend's list
+	Model       string // for display; says so if the device is simulated
 	Vendor      string
-	Driver      string // version of driver and platform, for people
-	MemoryModel string // how memory is reached where a backend has several ways: "usm", "svm", "buffer"
+	Driver      string // version of driver and platform, for display
+	MemoryModel string // the way to access memory, if the backend has several: "usm", "svm", "buffer"
 
 	UUID UUID
 	PCI  PCI
 
 	TotalMemory uint64 // bytes
 	MaxAlloc    uint64 // bytes, the largest single allocation that may succeed
-	Alignment   uint64 // bytes, what every allocation is aligned to
-	MaxAlign    uint64 // bytes, the largest alignment Alloc can be asked for
+	Alignment   uint64 // bytes, the alignment of every allocation
+	MaxAlign    uint64 // bytes, the largest alignment that Alloc accepts
 
-	// SharesHostMemory says that the device works on host memory in place: memory of
-	// KindHost is as good as any to it, and a copy between host and device is
-	// never needed.
+	// SharesHostMemory says that the device uses host memory in place: memory of
+	// KindHost is as fast for it as any other, and no copy between host and device
+	// is ever needed.
 	SharesHostMemory bool
 
-	// Simulated says that there is no such hardware here.
+	// Simulated says that the device is simulated, not hardware.
 	Simulated bool
 
 	Caps Caps
 
-	// LowPriority and HighPriority bound StreamOptions.Priority.
+	// LowPriority and HighPriority are the bounds of StreamOptions.Priority.
 	LowPriority, HighPriority int
 }
 

@@ -12,9 +12,9 @@ var registry struct {
 	backends []Backend // sorted by name
 }
 
-// Register makes a backend known to the program; backends call it from init. A
-// second backend of the same name, or one without a name, is a mistake in the
-// program's imports and panics.
+// Register makes a backend known to the program; backends call it from init. It
+// panics for a backend without a name, or if the name is already registered, which
+// is a mistake in the program's imports.
 func Register(b Backend) {
 	name := b.Name()
 	if name == "" {
