@@ -77,7 +77,7 @@ func TestReleasedLeasesSaySo(t *testing.T) {
 			"part":     func() error { _, err := r.Sub(0, 4); return err }(),
 		} {
 			require.ErrorIs(t, err, hal.ErrInvalidArgument, name)
-			require.ErrorContains(t, err, "what a lease has once it was released", name)
+			require.ErrorContains(t, err, "the Region of a released lease is zero", name)
 		}
 		require.Error(t, stale.Release())
 	}

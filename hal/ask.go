@@ -1,12 +1,12 @@
 package hal
 
-// A driver's error may speak of the work that was asked about or of the call that asked. Work that failed says so
-// again; a call that failed once may not. So nobody frees memory, lets a stream go on or believes bytes lost because
-// of one error: it asks twice.
+// An error of a driver's Query or Sync may mean that the work failed or that the call itself did. Failed work reports
+// its error again; a call that failed once may succeed the next time. So the library asks twice before it frees memory,
+// lets a stream go on or takes bytes for lost.
 
 type querier interface{ Query() (done bool, err error) }
 
-// asked is Query, made again after an error.
+// asked is Query, called again after an error.
 func asked(q querier) (done bool, err error) {
 	if done, err = q.Query(); err != nil {
 		done, err = q.Query()
@@ -16,7 +16,7 @@ func asked(q querier) (done bool, err error) {
 
 type syncer interface{ Sync() error }
 
-// waited is Sync, made again after an error.
+// waited is Sync, called again after an error.
 func waited(w syncer) error {
 	err := w.Sync()
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// bridge is a stream's wait for work of another backend: a gate that is opened when the work has ended.
+// bridge makes a stream wait for work of another backend: a gate that is opened when the work has ended.
 type bridge struct {
 	stream *streamState
-	mark   *Mark // with a reference, until the gate is opened
+	mark   *Mark // the bridge holds a reference until the gate is opened
 	gate   driver.Gate
-	nth    uint64 // of the stream's
+	nth    uint64 // number of the bridge on its stream, from 1
 
 	prev, next *bridge // in the stream's list, nil once the gate is opened
 }
 
-// bridges are the waits of a stream whose gates are shut. Whoever synchronises with the stream waits for their marks itself and opens
-// them, which is quicker than to be woken through two other goroutines.
+// bridges are the bridges of a stream whose gates are shut. A goroutine that synchronises with the stream waits for their marks
+// and opens the gates itself, which is quicker than being woken through two other goroutines.
 type bridges struct {
-	made atomic.Uint64
-	shut atomic.Int64
+	made atomic.Uint64 // bridges made so far
+	shut atomic.Int64  // bridges whose gates are shut
 
 	mu   sync.Mutex
 	list bridge // head, in order
@@ -74,13 +74,13 @@ func (b *bridge) open() {
 	if !first {
 		return
 	}
-	_ = b.gate.Open() // a failure of the marked work is reported where that is asked for
+	_ = b.gate.Open() // the bridge does not report errors; those of the marked work are reported by the mark
 	o.shut.Add(-1)
 	b.stream.end()
 	b.mark.Release()
 }
 
-// help opens the gates of the first bridges that were made, until ctx ends.
+// help waits for the marks of the first made bridges and opens their gates, until ctx ends.
 func (o *bridges) help(ctx context.Context, made uint64) {
 	for o.shut.Load() > 0 {
 		o.mu.Lock()

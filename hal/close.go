@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// CloseAll closes what a program holds, given in the order in which it was made: the last is closed first, so that a device follows the
-// streams, memory and buffers on it. Each is closed, whatever becomes of the others, and the error joins all of theirs. Nil values and
-// nil pointers are left out: what could not be made need not be told apart.
+// CloseAll closes its arguments in reverse order: given in the order in which they were made, a device is closed after the streams,
+// memory and buffers on it. An error does not stop it; all errors are joined. Nil values and nil pointers are skipped, so that
+// objects that could not be made may be passed too.
 func CloseAll(made ...io.Closer) error {
 	var errs []error
 	for _, c := range slices.Backward(made) {

@@ -7,19 +7,19 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Pitched is where rows of bytes lie in a memory: each row begins Pitch bytes after the one before it.
-// It is an argument, like [Region], and is checked when it is used.
+// Pitched describes rows of bytes in a memory: each row begins Pitch bytes after the one before it.
+// Like [Region] it is a plain value whose bounds are checked when it is used.
 type Pitched struct {
 	Mem   *Memory
 	Off   uint64 // bytes from the start of the memory to the first row
-	Pitch uint64 // bytes from row to row
+	Pitch uint64 // bytes from the start of one row to the start of the next
 }
 
-// Pitched is rows from off on that begin pitch bytes apart.
+// Pitched returns rows of which the first begins at offset off and each next one pitch bytes later.
 func (m *Memory) Pitched(off, pitch uint64) Pitched { return Pitched{Mem: m, Off: off, Pitch: pitch} }
 
-// span is the number of bytes from the first byte of the first row to the last of the last, and whether there
-// can be as many.
+// span returns the number of bytes from the first byte of the first row to the last byte of the last row; ok is
+// false if it overflows.
 func span(pitch, width, rows uint64) (n uint64, ok bool) {
 	if width == 0 || rows == 0 {
 		return 0, true
@@ -29,11 +29,11 @@ func span(pitch, width, rows uint64) (n uint64, ok bool) {
 	return n, over == 0 && carry == 0
 }
 
-// Copy2D copies rows of width bytes. It is Copy for each of them, in one call where the device has CapCopy2D. The rows of
-// a side do not overlap each other, so a pitch is at least the width, unless there is only one row; the
-// source may share a memory with the destination if no byte belongs to both. A pitch that is too small is of kind
-// ErrInvalidArgument, the other errors are those of Copy. A copy of no rows, or of no bytes in each, does
-// nothing if its beginning lies within the memory.
+// Copy2D enqueues a copy of rows rows of width bytes each. It is Copy for each row, in one vendor call if the device has
+// CapCopy2D. A pitch must be at least the width, unless there is only one row, else the error is of kind
+// ErrInvalidArgument. Source and destination may lie in one memory if they share no byte; pitches that differ count
+// as sharing if the extents overlap. The other errors are those of Copy. If width or rows is 0, the offsets are checked
+// and nothing is copied.
 func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	const op = "copy rows"
 	st := s.state()
@@ -70,7 +70,7 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 		return nil
 	}
 	if dst.Mem.s == src.Mem.s && meet(dst, src, width, rows) {
-		return st.dev.failure(op, ErrOverlap, "%d rows of %d bytes from %d on, %d apart, and from %d on, %d apart",
+		return st.dev.failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
 			rows, width, src.Off, src.Pitch, dst.Off, dst.Pitch)
 	}
 	dst.Mem.s.note(st)
@@ -81,15 +81,15 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 	})
 }
 
-// CopyIn2D copies rows of width bytes from src, where they begin pitch bytes apart. It is CopyIn for
-// each of them, under the rules of Copy2D; src holds at least all rows, else the error is of kind
+// CopyIn2D enqueues a copy of rows of width bytes from src, where they begin pitch bytes apart. It is
+// CopyIn for each row, under the rules of Copy2D. src must hold all rows, else the error is of kind
 // ErrOutOfRange.
 func (s *Stream) CopyIn2D(dst Pitched, src []byte, pitch, width, rows uint64) error {
 	return s.copyHost2D("copy rows in", dst, src, pitch, width, rows, true)
 }
 
-// CopyOut2D copies rows of width bytes to dst, where they begin pitch bytes apart, as CopyIn2D does the
-// other way round. What lies between the rows of dst stays as it is.
+// CopyOut2D enqueues a copy of rows of width bytes to dst, where they begin pitch bytes apart, under the
+// rules of CopyIn2D. The bytes between the rows of dst do not change.
 func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Pitched, width, rows uint64) error {
 	return s.copyHost2D("copy rows out", src, dst, pitch, width, rows, false)
 }
@@ -113,16 +113,16 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	n, ok := span(pitch, width, rows)
 	switch {
 	case pitch < width && rows > 1:
-		return st.dev.failure(op, ErrInvalidArgument, "rows of %d bytes %d bytes apart on the host", width, pitch)
+		return st.dev.failure(op, ErrInvalidArgument, "host pitch %d is less than the row width %d", pitch, width)
 	case !ok || n > uint64(len(b)):
-		return st.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes, %d apart, in %d bytes of host memory", rows, width, pitch, len(b))
+		return st.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory", rows, width, pitch, len(b))
 	case n == 0:
 		return nil
 	}
 	m.Mem.s.note(st)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, n)
-	defer st.held.add(st, p, n) // not before: others who find the stream idle forget what is held
+	defer st.held.add(st, p, n) // not before the copy: a goroutine that finds the stream idle drops everything held
 	there, here := driver.Pitched{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Pitched{Host: p, Pitch: pitch}
 	if in {
 		return st.rows(driver.Rect{Dst: there, Src: here, Width: width, Rows: rows})
@@ -130,21 +130,21 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	return st.rows(driver.Rect{Dst: here, Src: there, Width: width, Rows: rows})
 }
 
-// check reports what is wrong with a plane of the stream's.
+// check returns an error if the rows do not fit in the memory.
 func (p *Pitched) check(op string, width, rows uint64) error {
 	m := p.Mem.s
 	n, ok := span(p.Pitch, width, rows)
 	switch {
 	case p.Pitch < width && rows > 1:
-		return m.dev.failure(op, ErrInvalidArgument, "rows of %d bytes %d bytes apart", width, p.Pitch)
+		return m.dev.failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
 	case !ok || p.Off > m.size || n > m.size-p.Off:
-		return m.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes, %d apart, from %d on, of a memory of %d bytes", rows, width, p.Pitch, p.Off, m.size)
+		return m.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes", rows, width, p.Pitch, p.Off, m.size)
 	}
 	return nil
 }
 
-// meet reports whether two planes of one memory share a byte, or may: those whose pitches differ are not
-// looked at row by row.
+// meet reports whether two sets of rows of one memory share a byte. If their pitches differ it reports whether
+// their extents overlap.
 func meet(a, b Pitched, width, rows uint64) bool {
 	if a.Off > b.Off {
 		a, b = b, a
@@ -162,7 +162,7 @@ func meet(a, b Pitched, width, rows uint64) bool {
 	return column < width && down < rows || column > a.Pitch-width && down+1 < rows
 }
 
-// rows copies in one call if the driver can, or row by row.
+// rows copies in one vendor call if the driver can, else row by row.
 func (st *streamState) rows(r driver.Rect) error {
 	if r.Rows == 1 || r.Dst.Pitch == r.Width && r.Src.Pitch == r.Width {
 		return st.row(&r, 0, r.Width*r.Rows)
@@ -178,7 +178,7 @@ func (st *streamState) rows(r driver.Rect) error {
 	return nil
 }
 
-// row copies n bytes from the start of a row on.
+// row copies n bytes from the start of row i.
 func (st *streamState) row(r *driver.Rect, i, n uint64) error {
 	dst := driver.Region{Mem: r.Dst.Mem, Off: r.Dst.Off + i*r.Dst.Pitch, Len: n}
 	src := driver.Region{Mem: r.Src.Mem, Off: r.Src.Off + i*r.Src.Pitch, Len: n}

@@ -8,37 +8,37 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// What is kept for later copies from one device to another.
+// Limits of the memory that is kept for later copies from one device to another.
 const (
 	crossingBytes  = acrossPieces * acrossMost
 	crossingBlocks = 16
 	blockLeast     = 64 << 10 // bytes
 )
 
-// crossing is the host memory that copies from one device to another pass through. It does not count as
-// open in either of them.
+// crossing is the host memory through which copies from one device to another pass. It does not count as
+// an open object of either device.
 type crossing struct {
 	dst, src *deviceState
 
 	mu     sync.Mutex
-	blocks []*block // that no call holds, the oldest first
-	bytes  uint64   // of blocks
+	blocks []*block // not held by any call, the oldest first
+	bytes  uint64   // total size of blocks
 }
 
 // block is host memory for one staged copy at a time.
 type block struct {
 	dst, src *deviceState
 	bytes    []byte
-	locked   [2]*Memory             // allocation or registrations that make bytes page-locked, nil if there are none
-	keep     bool                   // worth to be kept
-	ordered  struct{ in, out bool } // the destination, the source touches bytes in stream order
+	locked   [2]*Memory             // the allocation or registrations that make bytes page-locked, nil if there are none
+	keep     bool                   // worth keeping for later copies
+	ordered  struct{ in, out bool } // in: the destination reads bytes in stream order; out: the source writes them so
 
-	// The copy that used it last: its streams, and the point at which it was done, all nil if that is past.
+	// The last copy that used the block: its streams and the mark of its end. All nil once the copy is done.
 	to, from *streamState
 	read     *Mark
 }
 
-// crossingFrom is the crossing from src to s, both of which the caller has begun a call on.
+// crossingFrom returns the crossing from src to s. The caller has begun a call on both devices.
 func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 	s.mu.Lock()
 	for _, c := range s.crossings {
@@ -54,12 +54,12 @@ func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 	src.crossings = append(src.crossings, c)
 	src.mu.Unlock()
 	if s.closed() || src.closed() {
-		c.drop() // others may have put blocks there before it was on both lists
+		c.drop() // other goroutines may have put blocks there before it was on both lists
 	}
 	return c
 }
 
-// forget takes the crossing off the lists of its devices.
+// forget removes the crossing from the lists of its devices.
 func (c *crossing) forget() {
 	for _, s := range [...]*deviceState{c.dst, c.src} {
 		s.mu.Lock()
@@ -68,14 +68,14 @@ func (c *crossing) forget() {
 	}
 }
 
-// closeCrossings gives back all that is kept for copies to and from the device, which is closed.
+// closeCrossings frees all memory kept for copies to and from the device, which is closed.
 func (s *deviceState) closeCrossings() {
 	for _, c := range s.allCrossings() {
 		c.drop()
 	}
 }
 
-// drop gives back all that is kept for a crossing of which a device is closed.
+// drop frees all memory of a crossing whose devices are not both open.
 func (c *crossing) drop() {
 	c.forget()
 	c.mu.Lock()
@@ -85,7 +85,7 @@ func (c *crossing) drop() {
 	closeBlocks(blocks)
 }
 
-// closeIdleCrossings gives back what no work uses, and reports whether that was anything.
+// closeIdleCrossings frees the blocks that no work uses, and reports whether there were any.
 func (s *deviceState) closeIdleCrossings() bool {
 	found := false
 	for _, c := range s.allCrossings() {
@@ -112,8 +112,9 @@ func (s *deviceState) allCrossings() []*crossing {
 	return slices.Clone(s.crossings)
 }
 
-// take returns a block of at least n bytes that is the caller's until put or close. If the copy's source waits for its
-// destination anyway, that may be one which the last copy between the two streams still uses: read is its end.
+// take returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy's source
+// waits for its destination anyway: then the block may still be in use by the last copy between the same two streams,
+// whose end is b.read.
 func (c *crossing) take(dst, src *Stream, n uint64, waits bool) *block {
 	n = blockSize(n)
 	if b := c.takeKept(dst.s, src.s, n, waits); b != nil {
@@ -148,7 +149,7 @@ func (c *crossing) takeKept(dst, src *streamState, n uint64, waits bool) *block 
 	return c.remove(best)
 }
 
-// remove takes the i-th block away; c.mu is held.
+// remove removes and returns the i-th block; c.mu is held.
 func (c *crossing) remove(i int) *block {
 	b := c.blocks[i]
 	c.blocks = slices.Delete(c.blocks, i, i+1)
@@ -156,7 +157,7 @@ func (c *crossing) remove(i int) *block {
 	return b
 }
 
-// put keeps a block for later copies. Smaller ones make room for it; where there is none, it goes.
+// put keeps a block for later copies. Over the limits the smallest blocks are closed, which may be this one.
 func (c *crossing) put(b *block) {
 	var gone []*block
 	c.mu.Lock()
@@ -173,7 +174,7 @@ func (c *crossing) put(b *block) {
 	closeBlocks(gone)
 }
 
-// smallest returns the place of the smallest block, of several the newest; c.mu is held.
+// smallest returns the index of the smallest block, the newest one of several; c.mu is held.
 func (c *crossing) smallest() int {
 	least := 0
 	for i, b := range c.blocks {
@@ -193,7 +194,7 @@ func blockSize(n uint64) uint64 {
 	return (n + unit - 1) / unit * unit
 }
 
-// after notes the end of the last copy. The reference to the mark is the block's from here on.
+// after stores the mark of the last copy's end. The block takes over the caller's reference.
 func (b *block) after(read *Mark) {
 	if b.read != nil {
 		b.read.Release()
@@ -214,10 +215,10 @@ func (b *block) idle() bool {
 	return true
 }
 
-// close gives the memory back when the copies that use it have finished.
+// close frees the memory once the copies that use it have finished.
 func (b *block) close() { closeBlocks([]*block{b}) }
 
-// closeBlocks closes blocks that no call holds.
+// closeBlocks closes blocks that no other call holds.
 func closeBlocks(blocks []*block) {
 	for _, b := range blocks {
 		for i, m := range b.locked {
@@ -239,14 +240,14 @@ func closeBlocks(blocks []*block) {
 	}
 }
 
-// allocate takes memory that is page-locked for the devices that gain by it, where they give it.
+// allocate allocates memory, page-locked for the devices that benefit from it, if they support it.
 func (b *block) allocate(dst, src *Stream, n uint64) {
 	in, out := gainsByLock(b.dst), gainsByLock(b.src)
 	b.ordered.in = b.dst.info.Caps.Has(CapOrderedPageable)
 	b.ordered.out = b.src.info.Caps.Has(CapOrderedPageable)
 	b.keep = true
-	// Streams that wait for each other's events belong to one driver, which knows its page-locked memory on
-	// every device.
+	// Streams that wait for each other's events belong to one driver, whose page-locked memory is page-locked for
+	// all its devices.
 	one := b.dst.links(b.src, driver.PeerWait)
 	switch {
 	case in && out && !one && b.register(dst, src, n):
@@ -266,7 +267,7 @@ func (b *block) allocate(dst, src *Stream, n uint64) {
 	}
 }
 
-// gainsByLock reports whether page-locked memory makes copies faster, or keeps them in order.
+// gainsByLock reports whether page-locked memory makes the device's copies faster, or keeps them in stream order.
 func gainsByLock(s *deviceState) bool {
 	return !s.info.Caps.Has(CapOrderedPageable) || !s.info.SharesHostMemory && s.info.PCI.Known
 }
@@ -288,7 +289,7 @@ func (b *block) register(dst, src *Stream, n uint64) bool {
 	return true
 }
 
-// lock takes page-locked memory of one stream's device, which the other stream uses as well.
+// lock allocates page-locked memory on one stream's device, which the other stream uses too.
 func (b *block) lock(s *Stream, n uint64) bool {
 	m, err := s.Device().Alloc(KindHost, n, 0)
 	if err != nil {
@@ -302,8 +303,8 @@ func (b *block) lock(s *Stream, n uint64) bool {
 	return true
 }
 
-// own makes the block the only holder of m, which no longer counts as open in its device, nor keeps the
-// device's handle from being found leaked.
+// own makes the block the owner of m: m no longer counts as an open object of its device, and no longer
+// keeps the device's handle reachable.
 func (b *block) own(i int, m *Memory) {
 	m.unwatch()
 	m.s.dev.strike(&m.s.child)
@@ -311,7 +312,7 @@ func (b *block) own(i int, m *Memory) {
 	b.locked[i] = m
 }
 
-// unlock closes memory that nothing has used.
+// unlock closes the page-locked memory, which no work has used.
 func (b *block) unlock() {
 	for i, m := range b.locked {
 		if m != nil {

@@ -12,53 +12,53 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Device is a handle on an open device. All handles that [Open] returns for one device share it: streams of one work with
-// memory of another. Each is closed by itself, and the last one closes the device.
+// Device is a handle on an open device. All handles that [Open] returns for one device share it: streams of one handle work
+// with memory of another. Each handle is closed on its own; closing the last one closes the device.
 type Device struct {
 	s       *deviceState
 	h       *holder
 	cleanup runtime.Cleanup
 }
 
-// holder is what a handle has open, apart from the Device so that one nobody holds is noticed.
+// holder lists what a handle has open. It is separate from Device so that the runtime can collect an unreachable Device.
 type holder struct {
 	dev       *deviceState
 	closed    atomic.Bool
 	children  child // list head
-	abandoned bool  // leaked while in use
+	abandoned bool  // the Device became unreachable while something was open
 }
 
-// deviceState is the device that handles share, and what children refer to.
+// deviceState is the device itself, shared by its handles and referred to by their children.
 type deviceState struct {
 	handle
 	drv    driver.Device
 	info   Info
 	key    deviceKey
-	common *Device // the device's own handle, which no program closes
+	common *Device // the handle of Common, which no program closes
 	lost   atomic.Pointer[Error]
 
 	mu         sync.Mutex
-	handles    map[*holder]struct{} // open, without the device's own
-	abandoned  bool                 // one of them was leaked
+	handles    map[*holder]struct{} // open handles, without common
+	abandoned  bool                 // at least one handle was leaked
 	held, peak uint64               // bytes
 	total      uint64               // allocations made
-	objects    int                  // memory, streams and events that the vendor still has
-	none       sync.Cond            // objects is 0
+	objects    int                  // memory, streams and events not yet given back to the vendor
+	none       sync.Cond            // signalled when objects is 0
 	marks      marks
-	lookouts   []*lookout // that no memory has
+	lookouts   []*lookout // unused, for new memory
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
-	crossings   []*crossing // to and from the device
+	crossings   []*crossing // for copies to and from this device
 	values      sync.Map
 
 	frees      *driverFrees
-	closeWaits atomic.Bool // to close the vendor's device, or memory of it, may be to wait for gates
+	closeWaits atomic.Bool // closing the vendor's device, or freeing its memory, may block on a gate
 
 	reaper     reaper
 	watch      watch
 	asks       asking
-	callsEnded latch // those that were under way when the device was closed
+	callsEnded latch // opened when the last call under way at Close has ended
 }
 
 // child is an open object in the list of the handle that it was made through.
@@ -68,7 +68,7 @@ type child struct {
 	owner      described
 }
 
-// described says what an object is, for people.
+// described objects name themselves in messages.
 type described interface{ describe() string }
 
 func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
@@ -110,7 +110,7 @@ func (s *deviceState) join() *Device {
 	return d
 }
 
-// state is what d is a handle on, nil for a nil or zero Device.
+// state returns the device behind d, nil for a nil or zero Device.
 func (d *Device) state() *deviceState {
 	if d == nil {
 		return nil
@@ -121,9 +121,9 @@ func (d *Device) state() *deviceState {
 // noDevice is the error of a call on a nil or zero Device.
 func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero device") }
 
-// Common is the handle that belongs to the device itself. What is made through it keeps the last handle from closing, and no
-// other: it is for libraries whose objects on a device outlive the part of a program that
-// opened the device first. It is closed with the last handle, and not by Close.
+// Common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
+// from closing. It is for libraries whose objects outlive the part of a program that opened the device.
+// It is closed together with the last handle; Close refuses it.
 func (d *Device) Common() *Device {
 	if s := d.state(); s != nil {
 		return s.common
@@ -139,7 +139,7 @@ func (d *Device) Info() Info {
 	return Info{}
 }
 
-// Name is the name that opens the device again: "host:0". It is "" for a nil or zero Device.
+// Name returns the name with which [Open] opens the device: "host:0". It is "" for a nil or zero Device.
 func (d *Device) Name() string {
 	if s := d.state(); s != nil {
 		return s.info.Name()
@@ -147,7 +147,7 @@ func (d *Device) Name() string {
 	return ""
 }
 
-// Caps are the device's capabilities.
+// Caps returns the device's capabilities.
 func (d *Device) Caps() Caps {
 	if s := d.state(); s != nil {
 		return s.info.Caps
@@ -155,15 +155,15 @@ func (d *Device) Caps() Caps {
 	return 0
 }
 
-// SharesHostMemory reports whether the device works on host memory in place.
+// SharesHostMemory reports whether the device uses host memory in place, without copies.
 func (d *Device) SharesHostMemory() bool {
 	s := d.state()
 	return s != nil && s.info.SharesHostMemory
 }
 
-// MemInfo returns the free and total memory of the device in bytes. It is of kind
-// ErrUnsupported where the platform cannot tell. Other processes change the
-// figure at any time; treat it as a hint.
+// MemInfo returns the free and total memory of the device in bytes. The error is of
+// kind ErrUnsupported if the driver does not report it. Other processes change the
+// figures at any time; treat them as a hint.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
 	if err := d.begin(op); err != nil {
@@ -171,21 +171,21 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 	}
 	defer d.s.end()
 	if !d.s.info.Caps.Has(CapMemInfo) {
-		return 0, 0, d.s.failure(op, ErrUnsupported, "the platform does not tell")
+		return 0, 0, d.s.failure(op, ErrUnsupported, "free memory is not reported by the driver")
 	}
 	free, total, err = d.s.drv.MemInfo()
 	return free, total, d.s.check(err)
 }
 
-// Usage is what has been allocated on a device, through all its handles.
+// Usage counts the allocations on a device, through all its handles.
 type Usage struct {
-	Held        uint64 // bytes held now, memory waiting to be given back included
-	Peak        uint64 // the most bytes held at once
+	Held        uint64 // bytes allocated now, closed memory that has not been freed included
+	Peak        uint64 // the largest value of Held so far
 	Allocations uint64 // allocations made since the device was opened
 	Pending     int    // closed objects that wait for work under way
 }
 
-// Usage returns what is allocated on the device, by whatever handle.
+// Usage returns the allocations on the device, through all its handles.
 func (d *Device) Usage() Usage {
 	s := d.state()
 	if s == nil {
@@ -204,10 +204,10 @@ func (d *Device) CanAccessPeer(other *Device) bool {
 	return s != nil && o != nil && s.links(o, driver.PeerCopy)
 }
 
-// Alloc returns size bytes of the given kind, aligned to align bytes (a power of two;
-// 0 for the device's own alignment). The contents are unspecified. When the device is
-// out of memory, memory whose last use has just finished is given back and the call
-// tried once more; the error then is of kind ErrOutOfMemory and carries a Shortage.
+// Alloc allocates size bytes of memory of the given kind, aligned to align bytes (a power
+// of two; 0 means Info.Alignment). The contents are unspecified. When the device is out of
+// memory, Alloc frees closed memory whose last use has finished and tries once more; if
+// that fails too, the error is of kind ErrOutOfMemory and carries a Shortage.
 func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	const op = "alloc"
 	s := d.state()
@@ -218,17 +218,17 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	info := &s.info
 	switch {
 	case kind != KindDevice && kind != KindHost && kind != KindShared:
-		return nil, s.failure(op, ErrInvalidArgument, "%v is no kind of memory", kind)
+		return nil, s.failure(op, ErrInvalidArgument, "invalid memory kind %v", kind)
 	case size == 0:
 		return nil, s.failure(op, ErrInvalidArgument, "size 0")
 	case align&(align-1) != 0:
 		return nil, s.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
-		return nil, s.failure(op, ErrMisaligned, "alignment %d; the device offers up to %d", align, info.MaxAlign)
+		return nil, s.failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
 	case kind == KindShared && !info.Caps.Has(CapShared):
-		return nil, s.failure(op, ErrUnsupported, "the device has no shared memory")
+		return nil, s.failure(op, ErrUnsupported, "shared memory is not supported")
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
-		return nil, s.shortage(op, kind, size, fmt.Sprintf("one allocation is at most %d bytes", info.MaxAlloc), nil)
+		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
 	}
 	freed := s.reaper.count()
 	drv, err := s.drv.Alloc(kind, size, align)
@@ -244,7 +244,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	return newMemory(d, op, drv, kind, size, allocated, nil)
 }
 
-// collect gives back what nothing uses any more, and reports whether that was anything since the count was taken.
+// collect frees what is closed and no longer in use, and reports whether anything was freed since the count was taken.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.closeIdleCrossings()
 	s.watch.sweep()
@@ -252,7 +252,7 @@ func (s *deviceState) collect(since uint64) bool {
 	return s.reaper.collect(since) || idle
 }
 
-// trim has the driver give back what it keeps for later, unless that could be to wait for a gate.
+// trim has the driver free the memory that it caches, unless that could block on a gate.
 func (s *deviceState) trim() {
 	t, ok := s.drv.(driver.Trimmer)
 	if !ok {
@@ -267,9 +267,9 @@ func (s *deviceState) trim() {
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
-// of KindHost. The slice must not be empty, and must stay reachable until the Memory is
-// closed. A range that overlaps one already registered is of kind ErrBusy, a device
-// that cannot do it of kind ErrUnsupported.
+// of KindHost. The slice must not be empty; the Memory keeps it reachable until it is
+// closed. The error is of kind ErrBusy if the range overlaps a registered one, and of
+// kind ErrUnsupported on a device without CapRegister.
 func (d *Device) Register(b []byte) (*Memory, error) {
 	const op = "register"
 	if err := d.begin(op); err != nil {
@@ -278,10 +278,10 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	defer d.s.end()
 	r, ok := d.s.drv.(driver.Registerer)
 	if !ok || !d.s.info.Caps.Has(CapRegister) {
-		return nil, d.s.failure(op, ErrUnsupported, "the device cannot use existing host memory")
+		return nil, d.s.failure(op, ErrUnsupported, "registering host memory is not supported")
 	}
 	if len(b) == 0 {
-		return nil, d.s.failure(op, ErrInvalidArgument, "no bytes")
+		return nil, d.s.failure(op, ErrInvalidArgument, "empty slice")
 	}
 	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
 	if err != nil {
@@ -290,7 +290,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	return newMemory(d, op, drv, KindHost, uint64(len(b)), registered, &extra{keep: b})
 }
 
-// NewStream returns a new stream. Priorities beyond what the device has are clamped.
+// NewStream returns a new stream. The priority is clamped to the device's range.
 func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	const op = "new stream"
 	if err := d.begin(op); err != nil {
@@ -306,22 +306,21 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 	return newStream(d, op, &streamState{drv: drv})
 }
 
-// Close closes the handle. While memory, streams, events or gates that were made through it are open it
-// fails with ErrBusy and names them. Objects of other handles do not matter.
+// Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events or gates made
+// through this handle are open. Objects made through other handles do not matter.
 //
-// The last handle on a device closes the device. It fails with ErrBusy as well while something of [Device.Common] is
-// open, and, on CUDA and HIP, while the program holds another device of the driver
-// shut by a [Gate], for which the driver might wait. It waits for work under way on objects that
-// have been closed already, through whatever handle, for calls under way, and for the work of marks, which know afterwards how that
-// ended. Other handles close at once.
+// Closing the last handle closes the device. It also fails with ErrBusy while an object of [Device.Common] is open. On
+// CUDA and HIP it also fails with ErrBusy while a [Gate] holds a stream of any device of that driver. It waits for calls
+// under way, for work on objects that are already closed, through any handle, and for the work of marks, which keep
+// its result. Closing any other handle does not wait.
 //
-// The handle of [Device.Common] is not closed so, but with ErrInvalidArgument refused.
+// The handle of [Device.Common] cannot be closed: the error is of kind ErrInvalidArgument.
 func (d *Device) Close() error {
 	if d.state() == nil {
 		return noDevice("close")
 	}
 	if d == d.s.common {
-		return d.s.failure("close", ErrInvalidArgument, "the device's own handle is closed with the last other one")
+		return d.s.failure("close", ErrInvalidArgument, "the handle of Device.Common cannot be closed; it closes with the last other handle")
 	}
 	err := d.s.close(d.h)
 	if d.h.closed.Load() {
@@ -345,7 +344,7 @@ func (s *deviceState) close(h *holder) error {
 		return err
 	case last && s.closeWaits.Load() && frees.held(s.frees):
 		s.mu.Unlock()
-		return s.failure("close", ErrBusy, "the driver may wait for a gate that is shut")
+		return s.failure("close", ErrBusy, "closing could block on a gate that is still shut")
 	}
 	h.closed.Store(true)
 	delete(s.handles, h)
@@ -354,7 +353,7 @@ func (s *deviceState) close(h *holder) error {
 		s.mu.Unlock()
 		return nil
 	}
-	s.stay() // until what is here besides the objects is closed
+	s.stay() // until the streams and copies below are closed
 	s.handle.close()
 	s.mu.Unlock()
 	opened.forget(s)
@@ -373,22 +372,22 @@ func (s *deviceState) close(h *holder) error {
 	return s.drv.Close()
 }
 
-// empty reports whether nothing is open that was made through the handle; the device's mu is held.
+// empty reports whether nothing made through the handle is open; the device's mu is held.
 func (h *holder) empty() bool { return h.children.next == &h.children }
 
-// inUse reports whether anything keeps a handle open, which may be the last one; s.mu is held.
+// inUse reports whether an open object keeps the handle from closing; last says that it is the last handle. s.mu is held.
 func (s *deviceState) inUse(h *holder, last bool) bool {
 	return !h.empty() || last && !s.common.h.empty()
 }
 
-// settle closes a handle that was abandoned and is not in use any more; s.mu is held.
+// settle closes an abandoned handle that is no longer in use; s.mu is held.
 func (s *deviceState) settle(h *holder) {
 	if !s.abandoned {
 		return
 	}
 	last := len(s.handles) == 1
 	if last {
-		for h = range s.handles { // whatever went, it may be what kept the last handle open
+		for h = range s.handles { // the object that was closed may have kept the last handle open
 		}
 	}
 	if h.abandoned && !h.closed.Load() && !s.inUse(h, last) {
@@ -439,14 +438,14 @@ func (s *deviceState) begin(op string) error {
 	return nil
 }
 
-// end ends a call. Who closes the device waits for it and does the rest, so that a call ends with its context.
+// end ends a call. Device.Close waits for it and does the cleanup, so that the call itself returns when its context ends.
 func (s *deviceState) end() {
 	if s.leave() {
 		s.callsEnded.open()
 	}
 }
 
-// drain waits until the vendor has everything back.
+// drain waits until every object has been given back to the vendor.
 func (s *deviceState) drain() {
 	s.mu.Lock()
 	for s.objects > 0 {
@@ -456,7 +455,7 @@ func (s *deviceState) drain() {
 	s.reaper.drain()
 }
 
-// check passes an error of the driver on and remembers the loss of the device.
+// check returns the driver's error unchanged and records the loss of the device.
 func (s *deviceState) check(err error) error {
 	if err != nil && isKind(err, ErrDeviceLost) {
 		lost := &Error{Op: "use", Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrDeviceLost, Err: err}
@@ -494,8 +493,8 @@ func (s *deviceState) links(other *deviceState, want driver.PeerAccess) bool {
 	return ok && s.info.Backend == other.info.Backend && l.PeerAccess(other.drv)&want == want
 }
 
-// enlist notes an open object of the handle, which has one of the vendor's, unless the handle is closed: then who closes it
-// does not know of the object, and the last one waits for its maker.
+// enlist adds an open object, which holds one of the vendor's, to the handle's list. It reports false if the handle is
+// closed; the caller then gives the vendor's object back, and Device.Close waits for that call.
 func (d *Device) enlist(c *child, owner described) bool {
 	d.s.mu.Lock()
 	defer d.s.mu.Unlock()
@@ -516,14 +515,14 @@ func (s *deviceState) closedError(op string) error {
 	return s.failure(op, ErrClosed, "the device is closed")
 }
 
-// strike takes an object off the list, unless it is not there.
+// strike removes an object from its handle's list, if it is there.
 func (s *deviceState) strike(c *child) {
 	s.mu.Lock()
 	s.unlink(c)
 	s.mu.Unlock()
 }
 
-// link puts an object on the list of the handle; the device's mu is held.
+// link appends an object to the handle's list; the device's mu is held.
 func (d *Device) link(c *child, owner described) {
 	c.owner, c.of = owner, d.h
 	head := &d.h.children
@@ -544,7 +543,7 @@ func (s *deviceState) unlink(c *child) {
 	}
 }
 
-// gave says that the vendor has an object back.
+// gave counts an object as given back to the vendor.
 func (s *deviceState) gave() {
 	s.mu.Lock()
 	s.lose()
@@ -563,9 +562,9 @@ func isKind(err, kind error) bool {
 	return ok && e.Kind == kind
 }
 
-// CopyStream returns one of two streams that belong to the device itself and close with it: one
-// for copies to the device and one for copies from it. Anyone may use them; what is enqueued
-// there runs in order with what others enqueue.
+// CopyStream returns one of two streams that belong to the device itself and close with it: the
+// stream for copies from the device if out is true, else the one for copies to it. All callers
+// share them; work from different callers runs in the order in which it was enqueued.
 func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if d.state() == nil {
 		return nil, noDevice("copy stream")
@@ -589,7 +588,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if s := d.s.copyStreams[i].Load(); s != nil {
 		return s, nil
 	}
-	if d.s.closed() { // and who closes it has been here
+	if d.s.closed() { // Close has already collected the streams
 		return nil, d.s.closedError("copy stream")
 	}
 	s, err := d.s.ownStream()
@@ -599,7 +598,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	return s, err
 }
 
-// ownStream makes a stream that is no object of the program's; s.mu is held.
+// ownStream makes a stream for the library itself, on no handle's list; s.mu is held.
 func (s *deviceState) ownStream() (*Stream, error) {
 	drv, err := s.drv.NewStream(StreamOptions{})
 	if err != nil {
@@ -609,15 +608,15 @@ func (s *deviceState) ownStream() (*Stream, error) {
 	return &Stream{s: &streamState{dev: s, drv: drv}, dev: s.common}, nil
 }
 
-// Same reports whether both are handles on one device.
+// Same reports whether d and other are handles on the same device.
 func (d *Device) Same(other *Device) bool {
 	s := d.state()
 	return s != nil && s == other.state()
 }
 
-// Value returns what was stored with the device, by whatever handle, under key, and stores what init returns if that is
-// nothing yet. Libraries above keep what they know of a device there, so that it goes when the device
-// does; key is of a type of their own, as for context.Context. Nothing is stored with a nil or zero Device.
+// Value returns the value stored under key with the device, through any handle; if there is none, it stores and returns
+// the result of init. Libraries keep their state for a device there, so that it lives as long as the device.
+// key is of the library's own type, as for context.Context. With a nil or zero Device nothing is stored.
 func (d *Device) Value(key any, init func() any) any {
 	if d.state() == nil {
 		return init()
@@ -629,8 +628,8 @@ func (d *Device) Value(key any, init func() any) any {
 	return v
 }
 
-// Reclaim waits until everything that was closed has been given back, which it is when the work that
-// uses it has finished, or until ctx ends. It gives back what is kept for [CopyPeer] and not in use.
+// Reclaim waits until all closed objects have been given back, which happens when the work that uses
+// them has finished, or until ctx ends. It also frees idle memory that is kept for [CopyPeer].
 func (d *Device) Reclaim(ctx context.Context) error {
 	const op = "reclaim"
 	if err := d.begin(op); err != nil {

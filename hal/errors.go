@@ -8,20 +8,20 @@ import (
 )
 
 // Error is the type of every error of this package; errors.As finds it. Its Kind is one
-// of the sentinel errors below, which errors.Is matches, and Vendor is the status that
-// the vendor's interface gave, if it was asked.
+// of the sentinel errors below, which errors.Is matches. Vendor is the status that a
+// vendor's call returned, if a vendor's call failed.
 type Error = driver.Error
 
 // The kinds of error.
 var (
-	ErrUnavailable     = driver.ErrUnavailable     // the backend's driver or device is not there
+	ErrUnavailable     = driver.ErrUnavailable     // the backend's driver or device is missing
 	ErrNotBuilt        = driver.ErrNotBuilt        // the program was built without the backend
-	ErrUnsupported     = driver.ErrUnsupported     // this device cannot do that
+	ErrUnsupported     = driver.ErrUnsupported     // the device does not support the operation
 	ErrOutOfMemory     = driver.ErrOutOfMemory     // Error.Shortage has the figures
 	ErrInvalidArgument = driver.ErrInvalidArgument // an argument that no device accepts
 	ErrOutOfRange      = driver.ErrOutOfRange      // beyond the end of the memory
 	ErrOverlap         = driver.ErrOverlap         // source and destination share bytes
-	ErrMisaligned      = driver.ErrMisaligned      // not a multiple of what is required
+	ErrMisaligned      = driver.ErrMisaligned      // not a multiple of the required alignment
 	ErrClosed          = driver.ErrClosed          // a handle was used after Close
 	ErrBusy            = driver.ErrBusy            // still in use
 	ErrNotReady        = driver.ErrNotReady        // not finished yet; a context may have ended
@@ -30,8 +30,8 @@ var (
 	ErrDriver          = driver.ErrDriver          // the vendor's driver reported something unforeseen
 )
 
-// Errorf returns an error of one of the kinds that belongs to no device, for packages that check what their callers pass on to
-// this one. op is the operation that failed; format and args say what was wrong.
+// Errorf returns an error of the given kind that belongs to no device, for packages above this one that check arguments
+// themselves. op names the operation that failed; format and args say what was wrong.
 func Errorf(op string, kind error, format string, args ...any) error {
 	return &Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
@@ -41,7 +41,7 @@ func (d *deviceState) failure(op string, kind error, format string, args ...any)
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// Interrupted returns the error of an operation that ended because ctx did: it is of kind [ErrNotReady] and wraps the context's cause.
+// Interrupted returns the error of an operation that gave up because ctx ended: of kind [ErrNotReady], wrapping the context's cause.
 func Interrupted(op string, ctx context.Context) error {
 	return &Error{Op: op, Device: -1, Kind: ErrNotReady, Err: context.Cause(ctx)}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Event stands for the work that a stream had been given when the event was last recorded.
+// Event stands for the work that was enqueued on a stream when the event was last recorded.
 type Event struct {
 	s       *eventState
 	dev     *Device
@@ -22,14 +22,14 @@ type eventState struct {
 	opts EventOptions
 
 	mu     sync.Mutex
-	mark   *Mark // of the last record; without a stream before the first
+	mark   *Mark // of the last record; its stream is nil before the first
 	closed bool
 }
 
 func (s *eventState) describe() string { return "event" }
 
-// NewEvent returns a new event, which stands for nothing until it is recorded. Timing
-// needs CapTiming.
+// NewEvent returns a new event, which stands for no work until it is recorded. The option
+// Timing needs CapTiming.
 func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	const op = "new event"
 	if err := d.begin(op); err != nil {
@@ -37,7 +37,7 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	}
 	defer d.s.end()
 	if o.Timing && !d.s.info.Caps.Has(CapTiming) {
-		return nil, d.s.failure(op, ErrUnsupported, "the device does not time events")
+		return nil, d.s.failure(op, ErrUnsupported, "event timing is not supported")
 	}
 	m, err := d.s.newMark(o.Timing)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *Device) NewEvent(o EventOptions) (*Event, error) {
 	return e, nil
 }
 
-// Device is the device that the event belongs to.
+// Device returns the device that the event belongs to.
 func (e *Event) Device() *Device {
 	if e == nil {
 		return nil
@@ -64,7 +64,7 @@ func (e *Event) Device() *Device {
 // noEvent is the error of a call on, or with, a nil or zero Event.
 func noEvent(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero event") }
 
-// lock locks an event that is open.
+// lock locks the event, unless it is closed.
 func (e *Event) lock(op string) error {
 	if e == nil || e.s == nil {
 		return noEvent(op)
@@ -77,7 +77,7 @@ func (e *Event) lock(op string) error {
 	return nil
 }
 
-// recorded is the mark that the event stands for, which the caller releases, or nil.
+// recorded returns the mark that the event stands for, which the caller releases, or nil before the first Record.
 func (e *Event) recorded(op string) (*Mark, error) {
 	if err := e.lock(op); err != nil {
 		return nil, err
@@ -91,9 +91,9 @@ func (e *Event) recorded(op string) (*Mark, error) {
 	return m, nil
 }
 
-// Record makes e stand for all work that the stream has been given so far. The event belongs to
-// the stream's device, else the error is of kind ErrWrongDevice. Waits that were enqueued before keep
-// waiting for what the event stood for then.
+// Record makes e stand for all work enqueued on the stream so far. The event must belong to the
+// stream's device, else the error is of kind ErrWrongDevice. Waits that are already enqueued keep
+// waiting for the work that the event stood for before.
 func (s *Stream) Record(e *Event) error {
 	const op = "record"
 	st := s.state()
@@ -107,7 +107,7 @@ func (s *Stream) Record(e *Event) error {
 	defer e.s.mu.Unlock()
 	es := e.s
 	if es.dev != st.dev {
-		return st.dev.failure(op, ErrWrongDevice, "an event of %s", es.dev.info.Name())
+		return st.dev.failure(op, ErrWrongDevice, "the event belongs to %s", es.dev.info.Name())
 	}
 	old := es.mark
 	if old.users.Load() == 1 {
@@ -118,12 +118,13 @@ func (s *Stream) Record(e *Event) error {
 		return err
 	}
 	es.mark = m
-	old.Release() // others still use the earlier meaning
+	old.Release() // waits still use the earlier record
 	return nil
 }
 
-// WaitEvent makes later work of the stream wait for what e stands for now. e may belong to any device of any backend; waiting for an
-// event that was never recorded, or that was recorded on the stream itself, does nothing. It blocks where [Stream.WaitMark] does.
+// WaitEvent makes later work of the stream wait for the work that e stands for now. e may belong to any device of any
+// backend. If e was never recorded, or was recorded on the same stream, it does nothing. It blocks where
+// [Stream.WaitMark] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	const op = "wait"
 	m, err := e.recorded(op)
@@ -141,8 +142,8 @@ func (s *Stream) WaitEvent(e *Event) error {
 	return s.WaitMark(m)
 }
 
-// Done reports whether the work has finished, and its error if it failed. An event that was
-// never recorded is done.
+// Done reports whether the recorded work has finished, and returns its error if it failed. An event
+// that was never recorded is done.
 func (e *Event) Done() (bool, error) {
 	m, err := e.recorded("query")
 	if m == nil {
@@ -152,8 +153,8 @@ func (e *Event) Done() (bool, error) {
 	return m.Done()
 }
 
-// Sync waits until the work has finished, and returns its error if it failed. When ctx ends
-// first the error is of kind ErrNotReady and wraps the context's.
+// Sync waits until the recorded work has finished, and returns its error if it failed. If ctx ends
+// first, the error is of kind ErrNotReady and wraps the context's error.
 func (e *Event) Sync(ctx context.Context) error {
 	const op = "sync"
 	m, err := e.recorded(op)
@@ -165,9 +166,9 @@ func (e *Event) Sync(ctx context.Context) error {
 	return err
 }
 
-// Elapsed is the device time between since and e. Both were made with Timing and recorded,
-// else the error is of kind ErrInvalidArgument, on devices of one backend that time each other's
-// events, else ErrWrongDevice. ErrNotReady means that one has not happened yet.
+// Elapsed returns the device time from since to e. The error is of kind ErrInvalidArgument if an event
+// was made without Timing or never recorded, ErrWrongDevice if the devices cannot time each other's
+// events, and ErrNotReady if the work of one has not finished.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	const op = "elapsed time"
 	to, err := e.recorded(op)
@@ -187,27 +188,27 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	dev := e.s.dev
 	switch {
 	case !dev.links(since.s.dev, driver.PeerWait):
-		return 0, dev.failure(op, ErrWrongDevice, "an event of %s", since.s.dev.info.Name())
+		return 0, dev.failure(op, ErrWrongDevice, "the event belongs to %s", since.s.dev.info.Name())
 	case !e.s.opts.Timing || !since.s.opts.Timing:
-		return 0, dev.failure(op, ErrInvalidArgument, "the events were not made with Timing")
+		return 0, dev.failure(op, ErrInvalidArgument, "an event was made without Timing")
 	case to == nil || from == nil:
 		return 0, dev.failure(op, ErrInvalidArgument, "an event was never recorded")
 	}
 	for _, m := range [...]*Mark{to, from} {
 		if !m.dev.asks.enter() {
-			return 0, m.dev.closedError(op) // as the event was while this call was under way
+			return 0, m.dev.closedError(op) // the event was closed during this call, and then its device
 		}
 		defer m.dev.asks.leave()
 	}
 	t, ok := to.drv.(driver.Timer)
 	if !ok {
-		return 0, dev.failure(op, ErrUnsupported, "the device does not time events")
+		return 0, dev.failure(op, ErrUnsupported, "event timing is not supported")
 	}
 	d, err := t.Elapsed(from.drv)
 	return d, dev.check(err)
 }
 
-// Close closes the event. Waits that were enqueued keep their meaning.
+// Close closes the event. Waits that are already enqueued stay in effect.
 func (e *Event) Close() error {
 	if e == nil || e.s == nil {
 		return noEvent("close")

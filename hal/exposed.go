@@ -7,29 +7,29 @@ import (
 	"unsafe"
 )
 
-// exposed are the memories whose bytes the program has. A copy may name such a memory by its bytes alone, and uses it
-// nevertheless. Those who look for nothing pay one load.
+// exposed is the set of memories whose bytes the program may hold, from Memory.Bytes. A copy may refer to such a memory
+// by its host bytes alone, and still has to count as a use of it. While the set is empty a copy pays one atomic load.
 var exposed struct {
 	mu   sync.Mutex // held to change the tree
 	tree atomic.Pointer[exposures]
 }
 
-// exposure is one time that a memory is exposed.
+// exposure is the address range of one exposed memory.
 type exposure struct {
 	start, end uintptr
 	mem        *memoryState
 	rank       uint64      // random
-	over       atomic.Bool // the memory is hidden again
-	crossed    atomic.Bool // it overlaps, or did, another: a program may import memory twice
+	over       atomic.Bool // it was removed by hide
+	crossed    atomic.Bool // it overlaps, or overlapped, another one: a program may import memory twice
 }
 
-// has reports whether all of [start, end) is the exposed memory's, and nobody else's.
+// has reports whether all of [start, end) lies in this exposed memory and in no other.
 func (x *exposure) has(start, end uintptr) bool {
 	return x.start <= start && end <= x.end && !x.crossed.Load() && !x.over.Load()
 }
 
-// exposures is a tree of them, in order of their starts, with the highest rank on top, so that its depth is about the logarithm
-// of their number. It never changes: who adds or removes one copies the path to it.
+// exposures is a tree ordered by start, in which no node has a higher rank than its parent; ranks are random, so that the depth
+// is logarithmic. A tree is immutable: insert and remove copy the path to the node.
 type exposures struct {
 	*exposure
 	left, right *exposures
@@ -46,7 +46,7 @@ func (t *exposures) with(left, right *exposures) *exposures {
 	return n
 }
 
-// split parts the tree into those before x and those after it.
+// split splits the tree into the exposures before x and those after it.
 func (t *exposures) split(x *exposure) (before, after *exposures) {
 	switch {
 	case t == nil:
@@ -59,7 +59,7 @@ func (t *exposures) split(x *exposure) (before, after *exposures) {
 	return l, t.with(r, t.right)
 }
 
-// before orders exposures; those with the same start by their ranks.
+// before orders exposures by start, and those with the same start by rank.
 func (x *exposure) before(y *exposure) bool {
 	return x.start < y.start || x.start == y.start && x.rank < y.rank
 }
@@ -75,7 +75,7 @@ func (t *exposures) insert(x *exposure) *exposures {
 	return t.with(t.left.insert(x), t.right)
 }
 
-// remove takes out x, which is there.
+// remove removes x, which must be in the tree.
 func (t *exposures) remove(x *exposure) *exposures {
 	switch {
 	case t.exposure == x:
@@ -86,7 +86,7 @@ func (t *exposures) remove(x *exposure) *exposures {
 	return t.with(t.left.remove(x), t.right)
 }
 
-// joined is a tree of two of which one comes before the other.
+// joined joins two trees, of which all of l comes before all of r.
 func joined(l, r *exposures) *exposures {
 	switch {
 	case l == nil:
@@ -99,7 +99,7 @@ func joined(l, r *exposures) *exposures {
 	return r.with(joined(l, r.left), r.right)
 }
 
-// cross notes that x overlaps others, and they it.
+// cross marks x and the exposures that overlap it as crossed.
 func (t *exposures) cross(x *exposure) {
 	if t == nil || t.reach <= x.start {
 		return
@@ -114,7 +114,7 @@ func (t *exposures) cross(x *exposure) {
 	}
 }
 
-// note remembers that the stream uses those of which bytes are in [start, end).
+// note records that the stream uses the memories that have bytes in [start, end).
 func (t *exposures) note(st *streamState, start, end uintptr) {
 	if t == nil || t.reach <= start {
 		return
@@ -131,7 +131,7 @@ func (t *exposures) note(st *streamState, start, end uintptr) {
 	t.right.note(st, start, end)
 }
 
-// expose notes that the program has the memory's bytes. The caller is inside the memory, which is not freed meanwhile.
+// expose adds the memory to the set. The caller is inside the memory, so that it is not freed meanwhile.
 func (s *memoryState) expose(p unsafe.Pointer) {
 	if s.exposed.Load() != nil {
 		return
@@ -148,7 +148,7 @@ func (s *memoryState) expose(p unsafe.Pointer) {
 	s.exposed.Store(x)
 }
 
-// hide is the opposite of expose, before the addresses may be someone else's.
+// hide removes the memory from the set, before its addresses can be reused.
 func (s *memoryState) hide() {
 	if s.exposed.Load() == nil {
 		return
@@ -161,7 +161,7 @@ func (s *memoryState) hide() {
 	}
 }
 
-// noteBytes remembers that the stream is about to use n bytes of the host's, which may be those of a memory.
+// noteBytes records that the stream is about to use n bytes of host memory, which may belong to an exposed memory.
 func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
 	t := exposed.tree.Load()
 	if t == nil {
@@ -169,7 +169,7 @@ func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
 	}
 	start, end := uintptr(p), uintptr(p)+uintptr(n)
 	if x := st.seen.Load(); x != nil && x.has(start, end) && x.mem.last.Load() == st && !x.mem.closed() {
-		return // as the last time
+		return // already recorded by the last copy
 	}
 	t.note(st, start, end)
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// frees keeps what gives memory back, and may wait for all work of a driver's devices, apart from gates that the program
-// holds shut: the call that waits could be the one which is to open them. The library's own gates open by
-// themselves, if nothing that they wait for is behind a gate of the program's.
+// frees keeps vendor frees and program gates apart. A CUDA or HIP free may block until the device is idle. If a stream is
+// held by a gate and the blocked goroutine is the one that would open it, that is a deadlock; so frees are postponed while
+// the program holds a gate. The library's own gates open by themselves, unless their work is behind a program's gate.
 var frees freeing
 
 type freeing struct {
-	sync.RWMutex              // read-locked by who frees
-	shut         atomic.Int64 // gates of programs
+	sync.RWMutex              // read-locked during a free
+	shut         atomic.Int64 // shut gates of the program, on all drivers
 	drivers      sync.Map     // *driverFrees by backend name
 }
 
-// driverFrees are the gates that hold streams of one backend shut: work waits for work across its devices.
+// driverFrees counts the shut gates on all devices of one backend: a free on one device may wait for work of another.
 type driverFrees struct {
-	shut    atomic.Int64 // of programs
-	bridges atomic.Int64 // the library's own
+	shut    atomic.Int64 // the program's gates
+	bridges atomic.Int64 // the library's own gates
 }
 
 func (f *freeing) of(backend string) *driverFrees {
@@ -29,7 +29,7 @@ func (f *freeing) of(backend string) *driverFrees {
 	return d.(*driverFrees)
 }
 
-// shutting comes before a gate is made, and lets frees under way come to their end.
+// shutting announces a gate that is about to be made. It waits for frees under way.
 func (f *freeing) shutting(d *driverFrees) {
 	f.Lock()
 	d.shut.Add(1)
@@ -42,13 +42,13 @@ func (f *freeing) opened(d *driverFrees) {
 	f.shut.Add(-1)
 }
 
-// held reports whether to free could be to wait for a gate of the program's.
+// held reports whether a free could block on a gate of the program.
 func (f *freeing) held(d *driverFrees) bool {
 	return d.shut.Load() > 0 || f.shut.Load() > 0 && d.bridges.Load() > 0
 }
 
-// begin reports whether memory may be freed now, by who calls end then. It does not wait: while a gate is being made the
-// answer is no.
+// begin reports whether memory may be freed now; if so, the caller frees it and calls end. It does not wait: it returns
+// false while a gate is being made.
 func (f *freeing) begin(d *driverFrees) bool {
 	if !f.TryRLock() {
 		return false
@@ -62,7 +62,7 @@ func (f *freeing) begin(d *driverFrees) bool {
 
 func (f *freeing) end() { f.RUnlock() }
 
-// ownGate is a gate of the library's.
+// ownGate is a gate that the library made.
 type ownGate struct {
 	driver.Gate
 	frees *driverFrees

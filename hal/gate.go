@@ -7,9 +7,9 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Gate holds a stream shut until it is opened. An open gate is of no further use; one that is
-// still shut keeps its device from closing. While a program holds a gate shut, memory of drivers that wait for all of a device's work
-// when they free is not given back (CUDA, HIP).
+// Gate holds a stream until it is opened. An opened gate is of no further use; a gate that is
+// still shut keeps its device from closing. While the program holds a gate shut, drivers whose
+// frees may wait for the device (CUDA, HIP) free no memory.
 type Gate struct {
 	s       *gateState
 	cleanup runtime.Cleanup
@@ -25,7 +25,7 @@ type gateState struct {
 
 func newGate(d *Device, drv driver.Gate) *Gate {
 	s := &gateState{dev: d.s, drv: drv}
-	d.s.mu.Lock() // the stream that it shuts keeps the device from being given back
+	d.s.mu.Lock() // not enlist: the stream behind the gate already keeps the device open
 	d.link(&s.child, s)
 	d.s.mu.Unlock()
 	g := &Gate{s: s}
@@ -35,7 +35,7 @@ func newGate(d *Device, drv driver.Gate) *Gate {
 
 func (s *gateState) describe() string { return "gate that is shut" }
 
-// Open lets the stream go on. It does not wait, and may be called more than once.
+// Open lets the stream go on. It does not wait. Further calls do nothing and return the first call's result.
 func (g *Gate) Open() error {
 	if g == nil || g.s == nil {
 		return Errorf("open a gate", ErrInvalidArgument, "nil or zero gate")

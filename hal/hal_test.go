@@ -45,7 +45,7 @@ func TestOpenReportsWhatIsWrongWithTheName(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 	}
 	_, err := hal.Open(ctx, "vulkan:0")
-	require.ErrorContains(t, err, "known are cuda, hip, host, opencl")
+	require.ErrorContains(t, err, "known backends are cuda, hip, host, opencl")
 }
 
 func TestDevicesFollowTheSelection(t *testing.T) {

@@ -22,12 +22,12 @@ func (h *handle) enter() bool {
 	}
 }
 
-// stay begins another call on behalf of a caller that is inside already, be the handle closed
-// meanwhile or not.
+// stay begins another call on behalf of a caller that is already inside, whether or not the handle
+// has been closed meanwhile.
 func (h *handle) stay() { h.state.Add(1) }
 
 // leave ends a call and reports whether the caller must finish the object. Once the handle
-// is closed the count only falls, or rises from within, so that one call alone brings it to zero.
+// is closed only calls inside can raise the count, so it reaches zero exactly once.
 func (h *handle) leave() (finish bool) { return h.state.Add(-1) == closedBit }
 
 // close marks the handle closed. first is false if it was closed before; finish is

@@ -6,43 +6,42 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// ExternalMemory describes memory that the program got from elsewhere.
+// ExternalMemory describes memory that another library or the program itself allocated.
 type ExternalMemory struct {
-	// Kind is what the memory is.
+	// Kind is the kind of memory.
 	Kind Kind
 
-	// Handle is the memory in the terms of [Memory.Handle] of the device: the device's address of it,
-	// a pointer of unified shared memory or of SVM, a cl_mem of the device's own context, or
-	// on the host any address that the whole process may read and write.
+	// Handle has the meaning of [Memory.Handle] on the device: the memory's address on the device,
+	// a pointer to unified shared memory or SVM, a cl_mem of the device's own context, or
+	// on the host any address that the process may read and write.
 	//
-	// To Go it is a number: memory of Go that it leads to is held by a [runtime.Pinner] until Release, or it may be
-	// on a stack that moves, or be collected. [Device.Register] and buffer.AdoptSlice hold what they take.
+	// To Go it is only a number. If it is the address of Go memory, a [runtime.Pinner] must hold that memory until
+	// Release, or it may move or be collected. [Device.Register] and buffer.AdoptSlice hold the memory themselves.
 	Handle uintptr
 
 	// Size is in bytes.
 	Size uint64
 
-	// Release, unless it is nil, is told once that the library is done with the memory: after Close, and
-	// after the last work that uses it. It may keep an owner alive by closing over it, and may be what
-	// frees the memory.
+	// Release, unless it is nil, is called once when the library no longer needs the memory: after Close and
+	// after the last work that uses the memory. It may keep an owner alive by closing over it, and may free
+	// the memory.
 	//
-	// If nothing uses the memory when it is closed, Close calls Release before it returns. Otherwise
-	// Release is called on a goroutine of its own, never on a thread of the vendor's, and where a panic ends the
-	// program. It may use the device, but must not wait for it to be closed or reclaimed.
+	// If no work uses the memory when it is closed, Close calls Release before it returns. Otherwise
+	// Release runs on a new goroutine, never on a thread of the vendor's; a panic there ends the program. It may use
+	// the device, but must not wait for it to be closed or reclaimed.
 	Release func()
 }
 
-// Import makes a Memory of memory that exists already. It behaves like memory of Alloc, with regions,
-// checks and leak reports; what it is not is counted in Usage, or freed: once it is closed and no
-// work uses it any more, Release is called instead. Until then whoever owns it keeps it valid,
-// whatever becomes of the Memory. Work that is under way on it elsewhere is not known here: order
-// streams after it first.
+// Import makes a Memory of memory that already exists. It behaves like memory from Alloc, with regions,
+// checks and leak reports, but is neither counted in Usage nor freed: once it is closed and no
+// work uses it any more, Release is called instead. Until then its owner must keep the memory valid.
+// Import does not know of the owner's own work on the memory: make streams wait for that work first.
 //
-// The vendor is asked where it can tell. A handle of 0, no bytes, memory of another kind and
-// an address that the vendor does not know are of kind ErrInvalidArgument, memory of another device or
-// context of kind ErrWrongDevice, more bytes than there are of kind ErrOutOfRange, an address that is no
-// multiple of 8 where fills need that (OpenCL) of kind ErrMisaligned, and a device without CapImport of kind
-// ErrUnsupported. After an error Release is not called.
+// The arguments are checked against the vendor's records, if the vendor has them. The error is of kind
+// ErrInvalidArgument for a handle of 0, a size of 0, memory of another kind, or an address unknown to the vendor;
+// ErrWrongDevice for memory of another device or context; ErrOutOfRange if the size exceeds the allocation;
+// ErrMisaligned for an address that is not a multiple of 8 where fills need that (OpenCL); and ErrUnsupported on
+// a device without CapImport. After an error Release is not called.
 func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	const op = "import"
 	s := d.state()
@@ -54,17 +53,17 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	info := &s.info
 	switch {
 	case !ok || !info.Caps.Has(CapImport):
-		return nil, s.failure(op, ErrUnsupported, "the device takes no memory from elsewhere")
+		return nil, s.failure(op, ErrUnsupported, "importing memory is not supported")
 	case f.Kind != KindDevice && f.Kind != KindHost && f.Kind != KindShared:
-		return nil, s.failure(op, ErrInvalidArgument, "%v is no kind of memory", f.Kind)
+		return nil, s.failure(op, ErrInvalidArgument, "invalid memory kind %v", f.Kind)
 	case f.Size == 0:
 		return nil, s.failure(op, ErrInvalidArgument, "size 0")
 	case f.Handle == 0:
 		return nil, s.failure(op, ErrInvalidArgument, "handle 0")
 	case f.Kind == KindShared && !info.Caps.Has(CapShared):
-		return nil, s.failure(op, ErrUnsupported, "the device has no shared memory")
+		return nil, s.failure(op, ErrUnsupported, "shared memory is not supported")
 	case f.Size > math.MaxInt || info.Caps.Has(CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
-		return nil, s.failure(op, ErrOutOfRange, "%d bytes from %#x on", f.Size, f.Handle)
+		return nil, s.failure(op, ErrOutOfRange, "%d bytes at %#x exceed the address space", f.Size, f.Handle)
 	}
 	drv, err := a.Import(f.Kind, f.Handle, f.Size)
 	if err != nil {
@@ -77,18 +76,18 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	return newMemory(d, op, drv, f.Kind, f.Size, imported, x)
 }
 
-// ImportStream makes a Stream of the vendor's stream of that handle, which was made elsewhere for the
-// same device: a CUstream, a hipStream_t, a cl_command_queue. It may be used from both sides at any time, and
-// its work is in one order. On CUDA and HIP 0 is the legacy default stream. The default stream of the thread is of
-// kind ErrUnsupported: it is another one on each thread, and goroutines have none of their own.
+// ImportStream makes a Stream of a vendor's stream that already exists on the same device: a CUstream, a
+// hipStream_t or a cl_command_queue. The owner may go on using it; all work runs in the order in which it was
+// enqueued. On CUDA and HIP 0 is the legacy default stream. The per-thread default stream is refused with kind
+// ErrUnsupported, because goroutines move between threads.
 //
-// Whoever made the vendor's stream keeps it until release is called, which happens once, after Close
-// and after the work enqueued before Close, under the rules of [Foreign].Release; nil means that
-// nobody is told. Close does not destroy it.
+// The owner of the vendor's stream must keep it until release is called. release is called once, after Close
+// and after the work enqueued before Close, under the rules of [ExternalMemory].Release; it may be nil.
+// Close does not destroy the vendor's stream.
 //
-// A handle that is no stream, as far as the vendor can tell, and an OpenCL queue that does not run its work in order
-// are of kind ErrInvalidArgument, a stream of another device or context of kind ErrWrongDevice, and
-// a device without CapImportStream of kind ErrUnsupported.
+// The error is of kind ErrInvalidArgument if the vendor knows no such stream, or for an OpenCL queue that is not
+// in-order; ErrWrongDevice for a stream of another device or context; and ErrUnsupported on a device without
+// CapImportStream.
 func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "import a stream"
 	s := d.state()
@@ -98,7 +97,7 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	defer s.end()
 	a, ok := s.drv.(driver.StreamImporter)
 	if !ok || !s.info.Caps.Has(CapImportStream) {
-		return nil, s.failure(op, ErrUnsupported, "the device takes no streams from elsewhere")
+		return nil, s.failure(op, ErrUnsupported, "importing streams is not supported")
 	}
 	drv, err := a.ImportStream(handle)
 	if err != nil {
@@ -107,8 +106,8 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	return newStream(d, op, &streamState{drv: drv, outside: true, onRelease: release})
 }
 
-// PointerInfo tells what the vendor knows of an address, a device's or the host's. One that it does not know
-// is of kind ErrInvalidArgument; a device without CapPointerInfo is of kind ErrUnsupported.
+// PointerInfo describes the memory at an address of a device or of the host. The error is of kind ErrInvalidArgument
+// if the vendor does not know the address, and ErrUnsupported on a device without CapPointerInfo.
 func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 	const op = "query a pointer"
 	s := d.state()
@@ -119,7 +118,7 @@ func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 	q, ok := s.drv.(driver.PointerQuerier)
 	switch {
 	case !ok || !s.info.Caps.Has(CapPointerInfo):
-		return PointerInfo{}, s.failure(op, ErrUnsupported, "the platform does not tell what a pointer is")
+		return PointerInfo{}, s.failure(op, ErrUnsupported, "pointer queries are not supported")
 	case ptr == 0:
 		return PointerInfo{}, s.failure(op, ErrInvalidArgument, "pointer 0")
 	}

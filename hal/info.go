@@ -4,14 +4,14 @@ import "github.com/go-halyard/halyard/hal/driver"
 
 // Types that hal shares with its drivers.
 type (
-	Info    = driver.Info    // what is known about a device
+	Info    = driver.Info    // description of a device
 	Kind    = driver.Kind    // device, host or shared memory
-	Caps    = driver.Caps    // what a device can do
-	UUID    = driver.UUID    // identity of a piece of hardware
+	Caps    = driver.Caps    // set of capabilities
+	UUID    = driver.UUID    // identity of the hardware
 	PCI     = driver.PCI     // address on the bus
-	Pattern = driver.Pattern // what a fill repeats
+	Pattern = driver.Pattern // the bytes that a fill repeats
 
-	PointerInfo = driver.PointerInfo // what is known about an address
+	PointerInfo = driver.PointerInfo // description of the memory at an address
 
 	StreamOptions = driver.StreamOptions
 	EventOptions  = driver.EventOptions

@@ -13,18 +13,18 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// IPCHandle names a memory for another process of the same machine, which opens it with [Device.OpenIPC]. It is
-// a plain value: send it as bytes, as text or as a field of something larger.
+// IPCHandle identifies a memory for another process on the same machine, which opens it with [Device.OpenIPC]. It is
+// a plain value: send it as bytes, as text or as a field of a larger message.
 type IPCHandle struct {
 	Backend string // the backend's name, at most 16 bytes
-	Device  UUID   // the hardware that has the memory
+	Device  UUID   // the hardware that holds the memory
 	Kind    Kind   // the kind of memory
-	PID     uint32 // the process that exported it, for people
+	PID     uint32 // the process that exported it; informative only
 	Offset  uint64 // bytes from the start of the vendor's allocation
 	Size    uint64 // bytes
-	Handle  []byte // the vendor's name of the allocation, 1 to 256 bytes
+	Handle  []byte // the vendor's handle of the allocation, 1 to 256 bytes
 
-	process uint64 // tells processes apart where numbers repeat; 0 if not known
+	process uint64 // random number of the process, since a PID can be reused; 0 if not known
 }
 
 // A handle in bytes, little-endian:
@@ -52,33 +52,33 @@ const (
 	ipcText    = "halyard-ipc:"
 )
 
-// thisProcess is a number that no other process has.
+// thisProcess returns a random number that identifies this process.
 var thisProcess = sync.OnceValue(func() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // it ends the program rather than fail
+	_, _ = rand.Read(b[:]) // never returns an error: it ends the program instead
 	return binary.LittleEndian.Uint64(b[:]) | 1
 })
 
-// validate reports what makes the handle one that nobody exported.
+// validate returns an error if the handle cannot have been exported.
 func (t *IPCHandle) validate(op string) error {
 	bad := func(format string, args ...any) error {
-		return Errorf(op, ErrInvalidArgument, "not a handle: "+format, args...)
+		return Errorf(op, ErrInvalidArgument, "not an IPC handle: "+format, args...)
 	}
 	switch {
 	case t.Backend == "" || len(t.Backend) > ipcName || bytes.IndexByte([]byte(t.Backend), 0) >= 0:
-		return bad("backend %q", t.Backend)
+		return bad("invalid backend name %q", t.Backend)
 	case t.Kind != KindDevice && t.Kind != KindHost && t.Kind != KindShared:
-		return bad("%v is no kind of memory", t.Kind)
+		return bad("invalid memory kind %v", t.Kind)
 	case t.Size == 0 || t.Size > math.MaxInt64 || t.Offset > math.MaxInt64-t.Size:
-		return bad("%d bytes from %d on", t.Size, t.Offset)
+		return bad("invalid size %d at offset %d", t.Size, t.Offset)
 	case len(t.Handle) == 0 || len(t.Handle) > ipcLongest:
-		return bad("a handle of %d bytes", len(t.Handle))
+		return bad("vendor handle of %d bytes", len(t.Handle))
 	}
 	return nil
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler. A handle that nobody can have exported is of kind
-// ErrInvalidArgument.
+// MarshalBinary implements encoding.BinaryMarshaler. The error is of kind ErrInvalidArgument if a field is
+// invalid.
 func (t IPCHandle) MarshalBinary() ([]byte, error) { return t.AppendBinary(nil) }
 
 // AppendBinary implements encoding.BinaryAppender, under the rules of MarshalBinary.
@@ -103,30 +103,30 @@ func (t IPCHandle) AppendBinary(b []byte) ([]byte, error) {
 	return le.AppendUint32(b, crc32.ChecksumIEEE(b[start:])), nil
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. Bytes that are not exactly those of one handle are of
-// kind ErrInvalidArgument, and leave t as it was.
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. If b is not exactly one valid handle, the error is of
+// kind ErrInvalidArgument and t is unchanged.
 func (t *IPCHandle) UnmarshalBinary(b []byte) error {
 	const op = "read a handle"
 	bad := func(format string, args ...any) error {
-		return Errorf(op, ErrInvalidArgument, "not a handle: "+format, args...)
+		return Errorf(op, ErrInvalidArgument, "not an IPC handle: "+format, args...)
 	}
 	le := binary.LittleEndian
 	if len(b) < ipcHandle+ipcSum || string(b[:4]) != ipcMagic {
-		return bad("%d bytes of something else", len(b))
+		return bad("%d bytes without an IPC handle's header", len(b))
 	}
 	if b[4] != ipcVersion {
-		return bad("version %d, not %d", b[4], ipcVersion)
+		return bad("version %d, expected %d", b[4], ipcVersion)
 	}
 	end := ipcHandle + int(le.Uint16(b[6:]))
 	if len(b) != end+ipcSum {
-		return bad("%d bytes instead of %d", len(b), end+ipcSum)
+		return bad("%d bytes, expected %d", len(b), end+ipcSum)
 	}
 	if crc32.ChecksumIEEE(b[:end]) != le.Uint32(b[end:]) {
 		return bad("the checksum is wrong")
 	}
 	name, padding, _ := bytes.Cut(b[8:8+ipcName], []byte{0})
 	if len(bytes.Trim(padding, "\x00")) > 0 || le.Uint32(b[44:]) != 0 {
-		return bad("something between the fields")
+		return bad("reserved bytes are not zero")
 	}
 	fresh := IPCHandle{
 		Backend: string(name), Device: UUID(b[24:40]), Kind: Kind(b[5]), PID: le.Uint32(b[40:]),
@@ -140,7 +140,7 @@ func (t *IPCHandle) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// MarshalText implements encoding.TextMarshaler: one word of printable ASCII. Its errors are those of
+// MarshalText implements encoding.TextMarshaler. The text is one word of printable ASCII. The errors are those of
 // MarshalBinary.
 func (t IPCHandle) MarshalText() ([]byte, error) {
 	b, err := t.MarshalBinary()
@@ -150,28 +150,27 @@ func (t IPCHandle) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(ipcText), b), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Text that MarshalText does not write is of kind
-// ErrInvalidArgument, and leaves t as it was.
+// UnmarshalText implements encoding.TextUnmarshaler. If the text is not one that MarshalText writes, the error is of
+// kind ErrInvalidArgument and t is unchanged.
 func (t *IPCHandle) UnmarshalText(text []byte) error {
 	const op = "read a handle"
 	rest, ok := bytes.CutPrefix(text, []byte(ipcText))
 	if !ok || bytes.ContainsAny(rest, "\r\n") { // which the decoder would skip
-		return Errorf(op, ErrInvalidArgument, "not a handle: %d bytes of other text", len(text))
+		return Errorf(op, ErrInvalidArgument, "not an IPC handle: unrecognized text of %d bytes", len(text))
 	}
 	b, err := base64.RawURLEncoding.Strict().AppendDecode(nil, rest)
 	if err != nil {
-		return &Error{Op: op, Device: -1, Kind: ErrInvalidArgument, Detail: "not a handle", Err: err}
+		return &Error{Op: op, Device: -1, Kind: ErrInvalidArgument, Detail: "not an IPC handle", Err: err}
 	}
 	return t.UnmarshalBinary(b)
 }
 
-// IPCHandle names the memory for other processes. It needs CapIPC; memory that the vendor does not share is
-// of kind ErrUnsupported, which is all but memory of KindDevice from [Device.Alloc] today.
+// IPCHandle exports the memory to other processes. It needs CapIPC. At present only memory of KindDevice from
+// [Device.Alloc] can be shared; for other memory the error is of kind ErrUnsupported.
 //
-// Nothing but the memory itself is shared: who reads what was written, and when, is for the
-// processes to agree on, and work of one is ordered with work of the other only by waiting for it and
-// telling the other process. The memory stays open here until every importer has closed it. On CUDA and on
-// HIP what an importer sees after that is undefined, and nobody warns.
+// Only the memory itself is shared. The processes have to synchronise themselves: one waits for its work on the
+// host and then tells the other. The memory must stay open here until every importer has closed it; on CUDA and
+// HIP the contents that an importer sees after that are undefined, and no error is reported.
 func (m *Memory) IPCHandle() (IPCHandle, error) {
 	const op = "ipc handle"
 	s := m.state()
@@ -184,7 +183,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	defer s.leave()
 	d, ok := s.dev.drv.(driver.IPCSharer)
 	if !ok || !s.dev.info.Caps.Has(CapIPC) {
-		return IPCHandle{}, s.dev.failure(op, ErrUnsupported, "the device does not share memory between processes")
+		return IPCHandle{}, s.dev.failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := s.dev.begin(op); err != nil {
 		return IPCHandle{}, err
@@ -201,12 +200,12 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	}, nil
 }
 
-// OpenIPC opens memory of another process, on the device that has it. Closing the Memory closes it here alone,
-// once the work that uses it has finished. It is not counted in Usage.
+// OpenIPC opens memory that another process exported, on the device that holds it. Closing the Memory ends the use in this
+// process only, once the work that uses it has finished. The memory is not counted in Usage.
 //
-// A handle of another backend or of other hardware is of kind ErrWrongDevice; one of this very process, which the
-// vendors do not open, and one that nobody exported are of kind ErrInvalidArgument; one that reaches past
-// the end of the exporter's allocation is of kind ErrOutOfRange; a device without CapIPC is of kind ErrUnsupported.
+// The error is of kind ErrWrongDevice for a handle of another backend or of other hardware; ErrInvalidArgument for an
+// invalid handle, and for one that this process exported, which the vendors refuse to open; ErrOutOfRange if the range
+// exceeds the exporter's allocation; and ErrUnsupported on a device without CapIPC.
 func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	const op = "open ipc handle"
 	s := d.state()
@@ -216,20 +215,20 @@ func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	defer s.end()
 	sharer, ok := s.drv.(driver.IPCSharer)
 	if !ok || !s.info.Caps.Has(CapIPC) {
-		return nil, s.failure(op, ErrUnsupported, "the device does not share memory between processes")
+		return nil, s.failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := t.validate(op); err != nil {
 		return nil, err
 	}
 	switch {
 	case t.Backend != s.info.Backend:
-		return nil, s.failure(op, ErrWrongDevice, "the handle is of a device of %s", t.Backend)
+		return nil, s.failure(op, ErrWrongDevice, "the handle belongs to backend %s", t.Backend)
 	case t.Device != s.info.UUID:
-		return nil, s.failure(op, ErrWrongDevice, "the handle is of the device %s, not %s", t.Device, s.info.UUID)
+		return nil, s.failure(op, ErrWrongDevice, "the handle belongs to device %s, not %s", t.Device, s.info.UUID)
 	case t.process == thisProcess():
-		return nil, s.failure(op, ErrInvalidArgument, "the handle is of this process, which has the memory already")
+		return nil, s.failure(op, ErrInvalidArgument, "the handle was exported by this process")
 	case t.Kind != KindDevice:
-		return nil, s.failure(op, ErrUnsupported, "%v memory is not shared between processes", t.Kind)
+		return nil, s.failure(op, ErrUnsupported, "sharing %v memory between processes is not supported", t.Kind)
 	}
 	drv, err := sharer.OpenIPC(driver.IPCShare{Handle: t.Handle, Offset: t.Offset, Size: t.Size})
 	if err != nil {

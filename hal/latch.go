@@ -5,8 +5,8 @@ import "sync"
 // latch is opened once; its zero value is shut.
 type latch struct {
 	mu  sync.Mutex
-	on  bool
-	ch  chan struct{} // nil until somebody waits
+	on  bool          // it is open
+	ch  chan struct{} // nil until a goroutine waits
 	fns []func()
 }
 
@@ -24,7 +24,7 @@ func (l *latch) open() {
 	}
 }
 
-// opened is closed once the latch is open.
+// opened returns a channel that is closed once the latch is open.
 func (l *latch) opened() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,11 +52,11 @@ func (l *latch) then(fn func()) {
 	}
 }
 
-// signal wakes those who wait for a change of what a lock guards, and whose contexts may end first. The lock is held in
-// each call; its zero value is ready.
+// signal is a condition variable that can be waited for in a select. Every method is called with the lock held that
+// guards the condition. The zero value is ready to use.
 type signal struct{ ch chan struct{} }
 
-// next is closed at the next change.
+// next returns a channel that is closed at the next broadcast.
 func (s *signal) next() <-chan struct{} {
 	if s.ch == nil {
 		s.ch = make(chan struct{})

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Leak describes an object that became unreachable without having been closed. It has been given
-// back all the same, as soon as the work that used it was done.
+// Leak describes an object that became unreachable without having been closed. The library gives it
+// back nevertheless, once the work that uses it has finished.
 type Leak struct {
 	Object string // "device memory of 4096 bytes", "stream", ...
 	Device string // "cuda:0"
@@ -15,9 +15,9 @@ type Leak struct {
 
 var leakHandler atomic.Pointer[func(Leak)]
 
-// SetLeakHandler sets what is told of leaks, and returns what was set before. The default, nil,
-// logs a warning through log/slog. The handler is called by the runtime's cleanup goroutine
-// and must not block.
+// SetLeakHandler sets the function that is called for each leak, and returns the previous one. The
+// default, nil, logs a warning through log/slog. The handler runs on the runtime's cleanup
+// goroutine and must not block.
 func SetLeakHandler(fn func(Leak)) (previous func(Leak)) {
 	var old *func(Leak)
 	if fn == nil {
@@ -35,7 +35,7 @@ func (s *deviceState) reportLeak(object string) {
 	ReportLeak(Leak{Object: object, Device: s.info.Name()})
 }
 
-// ReportLeak reports an object of another package as this one does its own, and gives nothing back.
+// ReportLeak reports the leak of another package's object to the leak handler. It does not give the object back.
 func ReportLeak(l Leak) {
 	if fn := leakHandler.Load(); fn != nil {
 		(*fn)(l)
@@ -44,19 +44,19 @@ func ReportLeak(l Leak) {
 	slog.Warn("halyard: never closed", "object", l.Object, "device", l.Device)
 }
 
-// lookout is reachable only through the Memory that has it, and goes with it. The runtime is asked once to look out for it, which
-// costs more than all else of an allocation: a Memory that is closed leaves its lookout to another.
+// lookout detects the leak of a Memory: only that Memory refers to it, and a runtime cleanup is attached to it. Attaching a
+// cleanup costs more than the rest of an allocation, so a Memory that is closed leaves its lookout to the next one.
 type lookout struct {
 	of      *sentry
 	cleanup runtime.Cleanup
 }
 
-// sentry says whose lookout it is.
+// sentry points from a lookout's cleanup to the memory.
 type sentry struct {
-	mem atomic.Pointer[memoryState] // nil for nobody's
+	mem atomic.Pointer[memoryState] // nil while the lookout is unused
 }
 
-// spareLookouts is how many lookouts a device keeps that are nobody's.
+// spareLookouts is the number of unused lookouts that a device keeps.
 const spareLookouts = 256
 
 func newLookout() *lookout {
@@ -71,8 +71,8 @@ func (o *sentry) leaked() {
 	}
 }
 
-// The leaked methods run on the runtime's cleanup goroutine: the vendor's calls are left to
-// the reaper, where they hold nothing up.
+// The leaked methods run on the runtime's cleanup goroutine, which must not block: the reaper
+// makes the vendor's calls.
 
 func (s *memoryState) leaked() {
 	s.dev.reportLeak(s.describe())
@@ -115,7 +115,7 @@ func (h *holder) leaked() {
 	s.reportLeak("device")
 }
 
-// abandon closes a handle that nobody holds, after the last of its objects, or once gates let it.
+// abandon closes an unreachable handle, once its last object is closed and no gate forbids it.
 func (s *deviceState) abandon(h *holder) {
 	if err := s.close(h); err == nil || h.closed.Load() {
 		return
@@ -123,7 +123,7 @@ func (s *deviceState) abandon(h *holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inUse(h, len(s.handles) == 1) {
-		return // what is in use comes back here
+		return // unlink calls abandon again when the last object is closed
 	}
 	s.reaper.add(func() bool {
 		s.mu.Lock()

@@ -19,20 +19,20 @@ import (
 // or a backend ("host", all its devices).
 const EnvDevices = "HALYARD_DEVICES"
 
-// known are the backends of this module with the build tag that links each; host needs none.
+// known maps each backend of this module to the build tag that links it; host needs none.
 var known = map[string]string{"cuda": "cuda", "hip": "hip", "host": "", "opencl": "opencl"}
 
-// Report says what became of one backend.
+// Report describes one backend and the devices it found.
 type Report struct {
 	Backend string
 	Built   bool   // linked into this program
-	Devices []Info // what it sees
-	Err     error  // why it sees none: kind ErrNotBuilt, ErrUnavailable or another
+	Devices []Info // the devices it found
+	Err     error  // why it found none: kind ErrNotBuilt, ErrUnavailable or another
 }
 
-// List asks every backend, linked or not, sorted by name, and never fails as a whole.
-// It honours ctx: a backend that does not answer in time is reported with an error.
-// EnvDevices is not looked at.
+// List returns a report on every known backend, linked or not, sorted by name. It does not
+// fail as a whole: a backend that does not answer before ctx ends is reported with an
+// error. List ignores EnvDevices.
 func List(ctx context.Context) []Report {
 	linked := driver.Backends()
 	reports := make([]Report, len(linked))
@@ -56,10 +56,10 @@ func List(ctx context.Context) []Report {
 	return reports
 }
 
-// Devices lists the devices of all linked backends in the order of their names, or
-// those that EnvDevices selects, in its order. Backends that are unavailable
-// contribute nothing; [List] says why. A selection that names a device which is not
-// there is an error.
+// Devices lists the devices of all linked backends, sorted by backend name, or
+// those that EnvDevices selects, in its order. A backend that is unavailable adds
+// no devices; [List] says why. If EnvDevices names a device that does not exist,
+// Devices fails.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Interrupted("devices", ctx)
@@ -99,10 +99,10 @@ func Devices(ctx context.Context) ([]Info, error) {
 }
 
 // Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
-// its first device. Each call returns a handle of its own; all on one device share it, its memory, its [Device.Value] and its
-// [Usage]. A device that was lost is opened anew. The error is of kind
-// ErrInvalidArgument if no such backend is known, ErrNotBuilt if it is not linked,
-// ErrUnavailable if its driver is not there, ErrOutOfRange if the number is too large.
+// its first device. Each call returns a new handle. All handles on one device share its memory, its [Device.Value] and
+// its [Usage]. A device that was lost is opened anew. The error is of kind
+// ErrInvalidArgument if the backend is unknown, ErrNotBuilt if it is not linked,
+// ErrUnavailable if its driver is missing, ErrOutOfRange if the device number is too large.
 // EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {
@@ -115,8 +115,8 @@ func Open(ctx context.Context, name string) (*Device, error) {
 	return open(ctx, b, max(ordinal, 0))
 }
 
-// OpenWith opens a device of a backend that need not be registered, which is how
-// tests reach backends of their own making. Handles are on one device if the backends are equal, as Open says.
+// OpenWith opens a device of the given backend, which need not be registered: tests use it to
+// open backends of their own. Calls with equal backends share the device, as calls of Open do.
 func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 	if b == nil {
 		return nil, Errorf("open", ErrInvalidArgument, "nil backend")
@@ -125,12 +125,12 @@ func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, erro
 		return nil, Interrupted("open "+b.Name(), ctx)
 	}
 	if ordinal < 0 {
-		return nil, Errorf("open", ErrOutOfRange, "%s:%d: a device number is not negative", b.Name(), ordinal)
+		return nil, Errorf("open", ErrOutOfRange, "%s:%d: negative device number", b.Name(), ordinal)
 	}
 	return open(ctx, b, ordinal)
 }
 
-// OpenAll opens everything that [Devices] lists. On error nothing stays open.
+// OpenAll opens every device that [Devices] lists. On error no device stays open.
 func OpenAll(ctx context.Context) ([]*Device, error) {
 	infos, err := Devices(ctx)
 	if err != nil {
@@ -150,15 +150,15 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 	return devs, nil
 }
 
-// Default opens the first device that [Devices] lists which is not the host, or the
-// host if there is no other.
+// Default opens the first device in the list of [Devices] that is not the host's, or
+// the first one if there is no other.
 func Default(ctx context.Context) (*Device, error) {
 	infos, err := Devices(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(infos) == 0 {
-		return nil, Errorf("open the default device", ErrUnavailable, "no device; is package backends imported?")
+		return nil, Errorf("open the default device", ErrUnavailable, "no device found; is package backends imported?")
 	}
 	i := slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" })
 	return Open(ctx, infos[max(i, 0)].Name())
@@ -191,7 +191,7 @@ func resolve(name string) (b driver.Backend, ordinal int, err error) {
 		}
 	}
 	slices.Sort(names)
-	return nil, 0, Errorf("open", ErrInvalidArgument, "%q: no such backend; known are %s", name, strings.Join(names, ", "))
+	return nil, 0, Errorf("open", ErrInvalidArgument, "%q: unknown backend; known backends are %s", name, strings.Join(names, ", "))
 }
 
 func notBuilt(name string) error {
@@ -204,7 +204,7 @@ func notBuilt(name string) error {
 
 func noSuchOrdinal(backend string, ordinal, count int) error {
 	return &Error{Op: "open", Backend: backend, Device: ordinal, Kind: ErrOutOfRange,
-		Detail: fmt.Sprintf("%d devices, numbered from 0", count)}
+		Detail: fmt.Sprintf("the backend has %d devices, numbered from 0", count)}
 }
 
 // devicesOf enumerates one backend and gives up when ctx ends, even if the
@@ -221,18 +221,18 @@ type openDevices struct {
 	devices map[deviceKey]*opening
 }
 
-// deviceKey tells devices apart.
+// deviceKey identifies a device.
 type deviceKey struct {
-	backend driver.Backend // nil if backends of its type cannot be compared: then each handle has a device of its own
+	backend driver.Backend // nil if its type is not comparable: then handles do not share a device
 	ordinal int
 }
 
 type opening struct {
 	done  chan struct{}
-	state *deviceState // when done is closed, nil if it failed
+	state *deviceState // set before done is closed; nil if opening failed
 }
 
-// forget lets the device be opened anew.
+// forget removes the device, so that the next Open opens it anew.
 func (o *openDevices) forget(s *deviceState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -241,7 +241,7 @@ func (o *openDevices) forget(s *deviceState) {
 	}
 }
 
-// open returns a handle on the device, which is opened if it is not, or is lost.
+// open returns a handle on the device, and opens the device if it is not open or is lost.
 func open(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 	if !reflect.ValueOf(b).Comparable() {
 		return openAnew(ctx, b, deviceKey{ordinal: ordinal})
@@ -275,7 +275,7 @@ func open(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 	}
 }
 
-// open opens the device for all who wait for done.
+// open opens the device for all calls that wait for done.
 func (x *opening) open(ctx context.Context, key deviceKey) (d *Device, err error) {
 	defer func() {
 		opened.mu.Lock()
@@ -306,8 +306,8 @@ func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, er
 	return newDevice(b, drv, key), nil
 }
 
-// within runs fn and returns its result, or an error when ctx ends first; a result
-// that comes too late is given to abandon.
+// within runs fn and returns its result, or an error if ctx ends first; a result
+// that comes too late is passed to abandon.
 func within[R any](ctx context.Context, op string, fn func() (R, error), abandon func(R)) (R, error) {
 	if ctx.Done() == nil {
 		return fn()

@@ -8,39 +8,39 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Mark is a point in a stream: an event of the driver's that is recorded once, counted by its users and then used
-// again by its device. It is what events and coherent buffers are built from; programs that order a few streams by
-// hand are better served by [Event].
+// Mark is a point in a stream: a driver event that is recorded once, reference-counted, and reused by its device
+// afterwards. Events and coherent buffers are built from marks; programs that order a few streams by hand should
+// use [Event].
 //
-// A mark begins with one reference. The holder of a reference may call every method; after the last Release the mark
-// must not be used. A mark does not keep its device open: [Device.Close] waits for the marked work, and the mark then
-// knows how that ended.
+// A new mark has one reference. The owner of a reference may call every method; after the last Release the mark
+// must not be used. A mark does not keep its device open: [Device.Close] waits for the marked work, and the mark
+// keeps its result.
 type Mark struct {
 	dev    *deviceState
 	timing bool
-	drv    driver.Event // of which calls are made inside dev.asks, or of a stream of the device
+	drv    driver.Event // used only inside dev.asks, or inside a call on one of the device's streams
 	stream *streamState // nil before it is recorded
-	place  int          // in dev.marks.live
+	place  int          // index in dev.marks.live
 
-	// round counts records, and only the one holder that makes one changes it. ended is the latest round whose end is
-	// known, and err how it ended: it is written before ended is.
+	// round counts the records; only the owner of the sole reference changes it. ended is the latest round whose result
+	// is known, and err is that result, written before ended.
 	round   uint64
-	bridges uint64 // of the stream, that were made before
+	bridges uint64 // the number of the stream's bridges made before the record
 	ended   atomic.Uint64
 	err     error
 
-	users atomic.Int64 // references; 1 while the mark is spare, which saves counting
+	users atomic.Int64 // references; stays 1 while the mark is spare, which saves atomic operations
 
 	mu      sync.Mutex
 	watched watching
-	polled  int           // place in dev.watch.marks
-	over    chan struct{} // closed at the end of the round; nil until somebody waits for it
-	waiters int           // at over
-	gates   []*bridge     // to be opened at the end of the round, by who finds it
-	fns     []func(error) // to be called at the end of the round, by who watches
+	polled  int           // index in dev.watch.marks
+	over    chan struct{} // closed at the end of the round; nil until a goroutine waits for it
+	waiters int           // goroutines that wait for over
+	gates   []*bridge     // opened at the end of the round
+	fns     []func(error) // called at the end of the round, by the watch
 }
 
-// Mark records the work that the stream has been given so far.
+// Mark returns a mark of all work enqueued on the stream so far.
 func (s *Stream) Mark() (*Mark, error) {
 	if err := s.state().begin("mark"); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *streamState) mark(timing bool) (*Mark, error) {
 	return m, nil
 }
 
-// record makes the mark, of which the caller holds the one reference, stand for the stream's work so far.
+// record makes the mark stand for the stream's work so far. The caller owns the mark's sole reference.
 func (s *streamState) record(m *Mark) error {
 	if err := s.drv.Record(m.drv); err != nil {
 		return s.dev.check(err)
@@ -72,9 +72,9 @@ func (s *streamState) record(m *Mark) error {
 	return nil
 }
 
-// MarkAgain moves a mark of the stream's device to what the stream has been given so far, and reports whether it
-// has: only if the caller's is the one reference, and nothing waits for the mark behind the caller's back. It saves
-// a Release and a Mark. Nobody else may use the mark meanwhile.
+// MarkAgain records the mark again, for all work enqueued on s so far, in place of a Release and a new Mark. It reports
+// false and leaves the mark unchanged if the caller's is not the only reference, if the mark belongs to another device,
+// or if the call fails. The mark must not be used concurrently.
 func (s *Stream) MarkAgain(m *Mark) bool {
 	if m == nil || s.state() == nil || m.timing || m.users.Load() != 1 || m.dev != s.s.dev || s.s.begin("mark") != nil {
 		return false
@@ -84,7 +84,7 @@ func (s *Stream) MarkAgain(m *Mark) bool {
 	return err == nil
 }
 
-// On reports whether the mark lies on s, so that work of s needs no wait for it.
+// On reports whether the mark was recorded on s, so that later work of s need not wait for it.
 func (m *Mark) On(s *Stream) bool { return m.stream == s.state() }
 
 // Retain adds a reference.
@@ -92,7 +92,7 @@ func (m *Mark) Retain() { m.users.Add(1) }
 
 // Release drops a reference.
 func (m *Mark) Release() {
-	if m.users.Load() != 1 { // if it is, nobody else can be there to add to it
+	if m.users.Load() != 1 { // if it is 1, no other goroutine has a reference that it could Retain
 		if m.users.Add(-1) > 0 {
 			return
 		}
@@ -109,7 +109,7 @@ func (m *Mark) Done() (bool, error) {
 		return true, m.err
 	}
 	if !m.dev.asks.enter() {
-		return m.known(), m.err // who closes the device has found how it ended
+		return m.known(), m.err // Device.Close has stored the result
 	}
 	done, err := asked(m.drv)
 	m.dev.asks.leave()
@@ -120,7 +120,7 @@ func (m *Mark) Done() (bool, error) {
 	return true, m.err
 }
 
-// settle notes how the marked work has ended, unless that is known, and wakes those who wait.
+// settle stores the result of the marked work, unless it is known, and wakes the waiters.
 func (m *Mark) settle(err error) {
 	m.mu.Lock()
 	gates := m.finish(err)
@@ -130,7 +130,7 @@ func (m *Mark) settle(err error) {
 	}
 }
 
-// finish is settle with m.mu held. The caller opens the gates without it.
+// finish is settle with m.mu held. It returns the gates, which the caller opens after unlocking.
 func (m *Mark) finish(err error) []*bridge {
 	if m.known() {
 		return nil
@@ -147,8 +147,8 @@ func (m *Mark) finish(err error) []*bridge {
 	return gates
 }
 
-// Sync waits until the marked work has finished, and returns its error if it failed. When ctx ends first the error is
-// of kind ErrNotReady and wraps the context's.
+// Sync waits until the marked work has finished, and returns its error if it failed. If ctx ends first, the error is
+// of kind ErrNotReady and wraps the context's error.
 func (m *Mark) Sync(ctx context.Context) error {
 	_, err := m.wait(ctx, "wait for a mark")
 	return err
@@ -194,14 +194,14 @@ func (m *Mark) wait(ctx context.Context, op string) (over bool, err error) {
 	}
 	m.mu.Unlock()
 	if unused {
-		m.Release() // the list's
+		m.Release() // the list's reference
 	}
 	return false, Interrupted(op, ctx)
 }
 
-// OnDone has fn called once with the error of the marked work, soon after that has finished. The caller need not keep a
-// reference until then, and closing the device comes to it too. fn runs on a goroutine that the device's other waits need: it must
-// be quick, must not wait, and must not take a lock under which anybody waits for work.
+// OnDone calls fn once with the error of the marked work, soon after the work has finished, at the latest when the device
+// is closed. The caller need not keep a reference until then. fn runs on a goroutine that the device's other waits share:
+// it must be quick, must not block, and must not take a lock that a goroutine holds while it waits for work.
 func (m *Mark) OnDone(fn func(error)) {
 	m.mu.Lock()
 	m.fns = append(m.fns, fn)
@@ -209,7 +209,7 @@ func (m *Mark) OnDone(fn func(error)) {
 	m.mu.Unlock()
 }
 
-// CanDefer reports whether s.WaitMark(m) returns without waiting on the host for the marked work.
+// CanDefer reports whether s.WaitMark(m) returns at once, without blocking the caller until the marked work is done.
 func (s *Stream) CanDefer(m *Mark) bool {
 	st := s.state()
 	if m == nil || st == nil {
@@ -218,10 +218,10 @@ func (s *Stream) CanDefer(m *Mark) bool {
 	return m.stream == st || m.known() || st.gates() || st.dev.links(m.dev, driver.PeerWait)
 }
 
-// WaitMark makes later work of s wait for the mark. It does not block but in one case: the mark is of another backend,
+// WaitMark makes later work of s wait for the mark. It blocks in one case only: the mark is of another backend,
 // its work has not finished, and the device of s has no CapGate; then the call waits for that work. [Stream.CanDefer]
-// tells. Waiting for a mark of the stream itself, or one that has been passed, costs nothing. How the marked work
-// ends is for others to ask.
+// reports this in advance. Waiting for a mark of s itself, or for finished work, costs nothing. WaitMark does not
+// report whether the marked work failed; [Mark.Done] does.
 func (s *Stream) WaitMark(m *Mark) error {
 	const op = "wait"
 	st := s.state()
@@ -259,17 +259,17 @@ func (s *Stream) WaitMark(m *Mark) error {
 	return st.bridge(m)
 }
 
-// marks are a device's. They are guarded by the device's lock.
+// marks are the marks of one device, guarded by the device's lock.
 type marks struct {
-	live  []*Mark    // handed out
-	spare [2][]*Mark // without, with timing
+	live  []*Mark    // in use
+	spare [2][]*Mark // to be reused: without timing, with timing
 
-	// The most that were handed out at once, in this and in the last period of some two times as many releases: as many
-	// stay, spare ones included.
+	// peak and last are the largest number of marks in use at once, in this period and in the last one. The device keeps
+	// that many marks, spare ones included. A period lasts for about 2*last releases, which releases counts.
 	peak, last, releases int
 }
 
-// marksLeast is how many marks a device keeps in any case.
+// marksLeast is the number of marks that a device keeps at least.
 const marksLeast = 64
 
 func index(timing bool) int {
@@ -295,7 +295,7 @@ func (s *deviceState) takeMark(timing bool) (*Mark, error) {
 	return s.newMark(timing)
 }
 
-// newMark is takeMark with an event that the driver makes now.
+// newMark is takeMark with a new driver event.
 func (s *deviceState) newMark(timing bool) (*Mark, error) {
 	drv, err := s.drv.NewEvent(EventOptions{Timing: timing})
 	if err != nil {
@@ -315,7 +315,7 @@ func (ms *marks) lend(m *Mark) {
 	ms.peak = max(ms.peak, len(ms.live))
 }
 
-// putMark takes a mark back from its last holder.
+// putMark takes a mark back after its last Release.
 func (s *deviceState) putMark(m *Mark) {
 	ms := &s.marks
 	s.mu.Lock()
@@ -347,7 +347,7 @@ func (ms *marks) keep(m *Mark) {
 	*spare = append(*spare, m)
 }
 
-// closeMarks closes the events of marks that nobody holds, and keeps those whose work is under way.
+// closeMarks closes the events of unused marks. Marks whose work is under way are kept as spare ones.
 func (s *deviceState) closeMarks(list []*Mark) {
 	for _, m := range list {
 		if done, _ := m.Done(); done {
@@ -375,8 +375,8 @@ func (s *deviceState) trimMarks() {
 	s.closeMarks(spare)
 }
 
-// endMarks finds out how the work of all marks has ended, and closes their events. The device has no streams any more, so
-// nobody records.
+// endMarks stores the result of every mark and closes their events. The device has no streams any more, so no mark is
+// recorded meanwhile.
 func (s *deviceState) endMarks() {
 	s.mu.Lock()
 	live := s.marks.live
@@ -387,7 +387,7 @@ func (s *deviceState) endMarks() {
 			m.settle(waited(m.drv))
 		}
 	}
-	s.asks.shut() // and who waited for a mark has left to the watch whom that has to tell
+	s.asks.shut() // from here on only the watch still has functions to call
 	s.watch.drain()
 	for _, list := range [...][]*Mark{live, s.marks.spare[0], s.marks.spare[1]} {
 		for _, m := range list {

@@ -24,18 +24,18 @@ type memoryState struct {
 	size      uint64
 	kind      Kind
 	origin    origin
-	needs     bool // host access needs mapped
-	freeWaits bool // as driver.FreeBlocker says
+	needs     bool // the host may touch it only while it is mapped
+	freeWaits bool // FreeMayBlock of driver.FreeBlocker
 	mapped    atomic.Bool
 	extra     *extra // nil if there is nothing
 
-	exposed atomic.Pointer[exposure] // the program has its bytes
-	kept    atomic.Int32             // marks that have not been passed, for which it stays
+	exposed atomic.Pointer[exposure] // set while the program may have its bytes
+	kept    atomic.Int32             // unfinished marks given to KeepUntil
 
-	// last is the stream that used the memory last, users are it and the others.
+	// last is the stream that used the memory last. All streams that used it are in first or in users.
 	last  atomic.Pointer[streamState]
 	mu    sync.Mutex
-	first *streamState // while it is the only one
+	first *streamState // the only one so far, or nil
 	users *users       // nil while there is at most one
 }
 
@@ -49,14 +49,14 @@ const (
 	shared
 )
 
-// extra is what few memories have.
+// extra holds fields that few memories need.
 type extra struct {
-	keep    []byte // host memory of a registration
-	release func() // of the program
-	then    func() // as CloseThen
+	keep    []byte // registered host memory, kept reachable
+	release func() // ExternalMemory.Release
+	then    func() // given to CloseThen
 }
 
-// told is what the program wants to be called when the memory has been given back, nil for nothing.
+// told returns the function to call when the memory has been given back, or nil.
 func (x *extra) told() func() {
 	switch {
 	case x == nil:
@@ -69,7 +69,7 @@ func (x *extra) told() func() {
 	return func() { x.release(); x.then() }
 }
 
-// newMemory makes a memory of the driver's an object of the device, or gives it back if the device was closed meanwhile.
+// newMemory adds a driver's memory to the device, or frees it if the device was closed meanwhile.
 func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, from origin, x *extra) (*Memory, error) {
 	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, origin: from, extra: x}
 	if m, ok := drv.(driver.NeedsMapper); ok {
@@ -106,7 +106,7 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	return &Memory{s: s, dev: d, lookout: w}, nil
 }
 
-// unwatch ends the look-out for a leak.
+// unwatch ends the detection of a leak.
 func (m *Memory) unwatch() {
 	w, dev := m.lookout, m.s.dev
 	if w == nil {
@@ -125,7 +125,7 @@ func (m *Memory) unwatch() {
 	}
 }
 
-// state is what m is a handle on, nil for a nil or zero Memory.
+// state returns the memory behind m, nil for a nil or zero Memory.
 func (m *Memory) state() *memoryState {
 	if m == nil {
 		return nil
@@ -147,7 +147,7 @@ func (s *memoryState) describe() string {
 	return text
 }
 
-// Device is the device that the memory belongs to.
+// Device returns the handle through which the memory was made.
 func (m *Memory) Device() *Device {
 	if m == nil {
 		return nil
@@ -155,7 +155,7 @@ func (m *Memory) Device() *Device {
 	return m.dev
 }
 
-// Kind is the kind of memory.
+// Kind returns the kind of memory.
 func (m *Memory) Kind() Kind {
 	if s := m.state(); s != nil {
 		return s.kind
@@ -163,7 +163,7 @@ func (m *Memory) Kind() Kind {
 	return 0
 }
 
-// Size is the size in bytes.
+// Size returns the size in bytes.
 func (m *Memory) Size() uint64 {
 	if s := m.state(); s != nil {
 		return s.size
@@ -171,9 +171,9 @@ func (m *Memory) Size() uint64 {
 	return 0
 }
 
-// Handle is what a kernel launch of the vendor takes: an address if the device has
-// CapAddress, otherwise a cl_mem. It is 0 once the memory is closed, and must not be
-// used after Close.
+// Handle returns the value to pass to the vendor's kernel launches: an address if the
+// device has CapAddress, otherwise a cl_mem. It is 0 once the memory is closed, and must
+// not be used after Close.
 func (m *Memory) Handle() uintptr {
 	if m.state() == nil || m.s.closed() {
 		return 0
@@ -181,8 +181,8 @@ func (m *Memory) Handle() uintptr {
 	return m.s.drv.Handle()
 }
 
-// HostPointer is where the host finds the memory, or nil if it cannot touch it, the
-// memory is closed, or must be mapped first ([Stream.Map]).
+// HostPointer returns the memory's address on the host. It is nil if the host cannot
+// access the memory, if the memory is closed, or if it must be mapped first ([Stream.Map]).
 func (m *Memory) HostPointer() unsafe.Pointer {
 	if m.state() == nil || m.s.closed() || m.s.needs && !m.s.mapped.Load() {
 		return nil
@@ -197,9 +197,9 @@ func (m *Memory) NeedsMap() bool {
 	return s != nil && s.needs
 }
 
-// Bytes is the memory as the host sees it. The slice must not be used after Close, nor after Unmap, and
-// says nothing about work under way: synchronise first. Memory that the host cannot
-// touch is of kind ErrUnsupported, memory that is not mapped of kind ErrNotReady.
+// Bytes returns the memory as a slice on the host. The slice must not be used after Close or
+// Unmap. Bytes does not wait for work under way: synchronise first. The error is of kind
+// ErrUnsupported if the host cannot access the memory, ErrNotReady if it is not mapped.
 func (m *Memory) Bytes() ([]byte, error) {
 	const op = "host view"
 	s := m.state()
@@ -213,18 +213,18 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if s.needs && !s.mapped.Load() {
 		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
 	}
-	p := s.drv.HostPointer() // memory may have no address before it is mapped
+	p := s.drv.HostPointer() // not earlier: memory may have no address before it is mapped
 	if p == nil {
-		return nil, s.dev.failure(op, ErrUnsupported, "the host cannot touch %s memory of this device", s.kind)
+		return nil, s.dev.failure(op, ErrUnsupported, "%s memory of this device is not accessible from the host", s.kind)
 	}
 	s.expose(p)
 	return unsafe.Slice((*byte)(p), s.size), nil
 }
 
-// Close gives the memory back once the work that uses it has finished; it does not wait. That includes copies to and
-// from the host whose other end lies in the slice that Bytes gave. Of host memory that was registered, and is
-// named by its own bytes, it knows nothing: wait for such copies first. What the driver itself waits for is another matter: CUDA's and
-// HIP's calls may wait for other work of the device, and are not made while the program holds a [Gate] shut.
+// Close closes the memory and does not wait: the memory is freed once the work that uses it has finished. Such work includes
+// copies whose host side lies in the slice from Bytes. It does not include copies whose host side is the slice that was
+// given to [Device.Register]: wait for those before Close. On CUDA and HIP the driver's free may block until other work of
+// the device is done; while the program holds a [Gate] shut, such frees are postponed.
 func (m *Memory) Close() error {
 	if m.state() == nil {
 		return noMemory("close")
@@ -236,8 +236,8 @@ func (m *Memory) Close() error {
 	return m.close(finish)
 }
 
-// CloseThen is Close, and calls given when the memory has been given back: before it returns if nothing is under way, else on a
-// goroutine of its own, for which the device waits when it is closed. It does not if the memory was closed before.
+// CloseThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
+// under way, else on a new goroutine, for which Device.Close waits. If the memory was already closed, given is not called.
 func (m *Memory) CloseThen(given func()) error {
 	if m.state() == nil {
 		return noMemory("close")
@@ -256,7 +256,7 @@ func (m *Memory) CloseThen(given func()) error {
 	return m.close(m.s.handle.leave())
 }
 
-// close gives the memory back, or leaves that to the last call under way.
+// close frees the memory, or leaves that to the last call under way.
 func (m *Memory) close(finish bool) error {
 	m.unwatch()
 	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {
@@ -269,8 +269,8 @@ func (m *Memory) close(finish bool) error {
 	return nil
 }
 
-// KeepUntil tells the library that the marked work, of whatever device, uses the memory, so that closing it waits for that as well.
-// The caller keeps its reference to the mark.
+// KeepUntil tells the library that the marked work, on any device, uses the memory: after Close the memory is not freed
+// before that work has finished. The caller keeps its reference to the mark.
 func (m *Memory) KeepUntil(mark *Mark) error {
 	const op = "keep"
 	switch {
@@ -283,7 +283,7 @@ func (m *Memory) KeepUntil(mark *Mark) error {
 	}
 	defer m.s.leave()
 	if done, err := mark.Done(); done || err != nil {
-		return nil // how the work ended is for its owner to find
+		return nil // the mark's owner looks at the error
 	}
 	m.s.kept.Add(1)
 	mark.OnDone(func(error) { m.s.kept.Add(-1) })
@@ -297,7 +297,7 @@ func (s *memoryState) leave() {
 	}
 }
 
-// note remembers that stream t has work on the memory.
+// note records that stream t has work on the memory.
 func (s *memoryState) note(t *streamState) {
 	if s.last.Load() == t {
 		return
@@ -316,10 +316,10 @@ func (s *memoryState) note(t *streamState) {
 	s.mu.Unlock()
 }
 
-// finish frees the memory now if nothing uses it, or hands it to the reaper. closing says that Close
-// is what calls.
+// finish frees the memory now if no work uses it, or hands it to the reaper. closing says that the caller is
+// Close.
 func (s *memoryState) finish(closing bool) error {
-	// No call can be under way, nor come.
+	// The memory is closed and no call is under way, so no lock is needed.
 	var streams []*streamState
 	switch {
 	case s.users != nil:
@@ -354,12 +354,12 @@ func (s *memoryState) freeAfter(waits []func() bool) error {
 	return nil
 }
 
-// reap leaves finish, which frees the memory, to the reaper.
+// reap hands the memory to the reaper, which calls finish to free it once ready returns true.
 func (s *memoryState) reap(ready func() bool, finish func()) {
 	s.dev.reaper.put(reaped{ready: ready, finish: finish, slow: s.freeWaits})
 }
 
-// beginFree reports whether the memory may be freed as far as gates are concerned; free comes next then.
+// beginFree reports whether no gate forbids to free the memory now; if so, the caller must call free.
 func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin(s.dev.frees) }
 
 func (s *memoryState) free(closing bool) error {
@@ -378,15 +378,15 @@ func (s *memoryState) free(closing bool) error {
 	}
 	apart := tell != nil && !closing
 	if !apart {
-		dev.lose() // tell may close the device
+		dev.lose() // before tell, which may close the device
 	}
 	dev.mu.Unlock()
 	dev.tell(tell, apart)
 	return dev.check(err)
 }
 
-// tell calls what the program wants to be told with, at once if it was the owner's own call that led here, or
-// else apart, where the device waits for it.
+// tell calls the program's fn, if there is one: on a goroutine of its own, for which the device waits, if apart is true, else
+// at once.
 func (s *deviceState) tell(fn func(), apart bool) {
 	switch {
 	case fn == nil:

@@ -7,30 +7,29 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// A staged copy takes turns with this many pieces of host memory: one that the source fills, one that the
-// destination reads, and one that makes up for the time in which one device learns what the other has done. A
-// piece is an eighth of the copy, within these limits in bytes, so that the time in which only one leg has work
-// stays short.
+// A staged copy rotates among acrossPieces pieces of host memory: one that the source fills, one that the
+// destination reads, and one that covers the time until one device learns that the other has finished. A
+// piece is an eighth of the copy, within the limits below in bytes, so that the time in which only one side has
+// work stays short.
 const (
 	acrossPieces = 3
 	acrossLeast  = 256 << 10
 	acrossMost   = 4 << 20
 )
 
-// CopyPeer copies src to dst, which is as long, between devices that may know nothing of each
-// other. It waits in two cases only, below. The copy follows the work that both streams have been given so far; work
-// that dstStream is given later sees the result, and work that srcStream is given later runs after src has
-// been read.
+// CopyPeer enqueues a copy of src to dst, which must have the same length, between any two devices of any backends. The
+// copy runs after all work enqueued on both streams so far. Work enqueued on dstStream later sees the result; work
+// enqueued on srcStream later runs after src has been read. It does not wait, except in two cases named below.
 //
-// Devices that reach each other copy directly, on dstStream. Where the host can touch the memory at one end in
-// place, the device at the other end copies to or from it, unless page-locked memory in between is faster. Otherwise
-// the bytes pass through three pieces of host memory of 4 MiB at most, so that both legs run at once. That memory is
-// page-locked for both devices as far as they offer it, and up to 12 MiB of it are kept for later copies between the
-// two devices in this direction, until [Device.Reclaim] or until either is closed or runs out of memory. A device that
-// takes host memory in no stream's order (no CapOrderedPageable), and finds none page-locked, makes the call wait for the
-// other device, piece by piece. So does a device without CapGate, where [Stream.WaitMark] waits.
+// Devices that can access each other copy directly, on dstStream. If the host can access one of the memories in
+// place, the other device copies to or from it, unless staging through page-locked memory is faster. Otherwise
+// the bytes pass through three pieces of host memory of at most 4 MiB each, so that both sides work at once. This memory
+// is page-locked for the devices that support it. Up to 12 MiB of it are kept for later copies between the two devices in
+// this direction, until [Device.Reclaim], or until one of them is closed or runs out of memory. The call waits for the
+// other device, piece by piece, if a device lacks CapOrderedPageable and no page-locked memory is available, and if
+// a device lacks CapGate, as [Stream.WaitMark] does.
 //
-// After an error of a driver dst has unspecified contents.
+// After a driver's error the contents of dst are unspecified.
 func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
 	const op = "copy across"
 	switch {
@@ -61,7 +60,7 @@ func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) erro
 	case !src.inside():
 		return src.outside(op)
 	case dst.Len != src.Len:
-		return d.dev.failure(op, ErrInvalidArgument, "from %d bytes to %d bytes", src.Len, dst.Len)
+		return d.dev.failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
 	case dst.overlaps(&src):
@@ -96,24 +95,24 @@ func acrossPiece(n uint64) uint64 {
 	return min(max((n/8+unit-1)/unit*unit, acrossLeast), acrossMost, n)
 }
 
-// passage is one copy between devices that do not reach each other.
+// passage is one copy between devices that cannot access each other.
 type passage struct {
 	dst, src *Stream
 	piece    uint64 // bytes
 	block    *block
-	read     [acrossPieces]*Mark // the destination's stream has read the piece
+	read     [acrossPieces]*Mark // done when the destination has read the piece
 }
 
-// loops reports whether a staged copy of n bytes fills pieces again, so that the source has to wait for the destination.
+// loops reports whether a staged copy of n bytes fills a piece more than once, so that the source waits for the destination.
 func (b *passage) loops(n uint64) bool { return n > acrossPieces*b.piece }
 
-// inPlace copies in one leg if the host can touch one of the memories, and reports whether it has taken the copy on.
+// inPlace makes the copy without staging if the host can access one of the memories, and reports whether it did.
 //
-// The source's stream then waits for all that the destination's has been given. In a short staged copy it does not, and
-// others may use it as well, so that is left staged unless the destination is idle.
+// The source's stream then waits for all work of the destination's stream. In a short staged copy it does not, which matters
+// to other users of the stream; so short copies are staged unless the destination is idle.
 func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 	if !dst.Mem.s.enter() {
-		return false, nil // as the staged copy will say
+		return false, nil // the staged copy returns the error
 	}
 	defer dst.Mem.s.leave()
 	if !src.Mem.s.enter() {
@@ -137,7 +136,7 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 	return true, b.copyOut(dst, src, idle)
 }
 
-// copyIn lets the destination read the source's memory as host memory.
+// copyIn has the destination's device read the source's memory as host memory.
 func (b *passage) copyIn(dst, src Region) error {
 	if err := b.dst.WaitStream(b.src); err != nil {
 		return err
@@ -149,8 +148,8 @@ func (b *passage) copyIn(dst, src Region) error {
 	return b.src.WaitStream(b.dst)
 }
 
-// copyOut lets the source write the destination's memory as host memory. idle says that the destination has no work
-// to wait for.
+// copyOut has the source's device write the destination's memory as host memory. idle says that the destination's stream
+// has no work to wait for.
 func (b *passage) copyOut(dst, src Region, idle bool) error {
 	if !idle {
 		if err := b.src.WaitStream(b.dst); err != nil {
@@ -164,8 +163,8 @@ func (b *passage) copyOut(dst, src Region, idle bool) error {
 	return b.dst.WaitStream(b.src)
 }
 
-// hostFor reports whether streams of dev, another device than the region's, may copy to and from the region as host
-// memory, in stream order and as fast as by way of page-locked memory, which one piece alone does not gain by.
+// hostFor reports whether streams of dev, which is not the region's device, may copy to and from the region as host
+// memory, in stream order and as fast as through page-locked memory. A copy of a single piece is not faster that way.
 func (r *Region) hostFor(dev *deviceState) bool {
 	m := r.Mem.s
 	switch {
@@ -179,12 +178,12 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	return dev.info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
 
-// host is the region as the host sees it.
+// host returns the region as a slice on the host.
 func (r *Region) host() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(r.Mem.s.drv.HostPointer(), r.Off)), r.Len)
 }
 
-// staged copies in two legs, through a block of host memory.
+// staged copies through a block of host memory.
 func (b *passage) staged(dst, src Region) error {
 	c := b.dst.s.dev.crossingFrom(b.src.s.dev)
 	b.block = c.take(b.dst, b.src, min(dst.Len, acrossPieces*b.piece), b.loops(dst.Len))
@@ -206,7 +205,7 @@ func (b *passage) staged(dst, src Region) error {
 	return nil
 }
 
-// passAll passes one piece after the other, and returns the place of the one that was passed last.
+// passAll passes one piece after the other, and returns the index in b.read of the last one.
 func (b *passage) passAll(dst, src Region) (last int, err error) {
 	if m := b.block.read; m != nil {
 		if err := b.reuse(m); err != nil {
@@ -223,7 +222,7 @@ func (b *passage) passAll(dst, src Region) (last int, err error) {
 	return last, nil
 }
 
-// reuse makes the source wait until the destination has read what the memory held.
+// reuse makes the source wait until the destination has read the previous contents of the memory.
 func (b *passage) reuse(read *Mark) error {
 	err := b.src.WaitMark(read)
 	if err == nil && !b.block.ordered.out {

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// reaper gives back what was closed while work still used it. It asks instead of waiting, so
-// that one stream that is held shut keeps back nothing but its own, and runs a goroutine
-// only while there is something to give back.
+// reaper gives back objects that were closed while work still used them. It polls instead of
+// waiting, so that a stream behind a shut gate delays only its own objects, and runs a
+// goroutine only while there are objects to give back.
 type reaper struct {
 	mu      sync.Mutex
 	changed signal
 	items   []reaped
 	running bool
 
-	slow  []func() // that may wait for other work, and are called one after the other on a goroutine of their own
-	slows bool     // while it runs
+	slow  []func() // functions that may wait for other work, called in turn by runSlow
+	slows bool     // runSlow is running
 
-	outside  int           // functions that run apart, and latches that are awaited
+	outside  int           // functions run by apart, and latches given to await
 	sweeping int           // sweeps under way
-	asked    int           // items that they hold
-	finished atomic.Uint64 // items so far
+	asked    int           // items that these sweeps hold
+	finished atomic.Uint64 // items finished so far
 }
 
 type reaped struct {
@@ -72,7 +72,7 @@ func (r *reaper) run() {
 	}
 }
 
-// sweep finishes what is ready and returns how many that were.
+// sweep finishes the items that are ready and returns their number.
 func (r *reaper) sweep() int {
 	r.mu.Lock()
 	items := r.items
@@ -105,7 +105,7 @@ func (r *reaper) sweep() int {
 	return n
 }
 
-// later calls what may wait.
+// later has runSlow call finish, which may wait for other work.
 func (r *reaper) later(finish func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +136,7 @@ func (r *reaper) runSlow() {
 // count is the number of items finished so far.
 func (r *reaper) count() uint64 { return r.finished.Load() }
 
-// collect finishes what is ready, lets others who are at it come to their end, and reports whether anything
+// collect finishes the items that are ready, waits for other sweeps under way, and reports whether any item
 // has been finished since the count was taken.
 func (r *reaper) collect(since uint64) bool {
 	r.sweep()
@@ -144,8 +144,8 @@ func (r *reaper) collect(since uint64) bool {
 	return r.finished.Load() != since
 }
 
-// apart runs a function of the program's, of which nothing is known, on a goroutine of its own, and counts
-// it as pending meanwhile.
+// apart runs fn, a function of the program that may do anything, on a new goroutine, and counts it as pending
+// until it returns.
 func (r *reaper) apart(fn func()) {
 	r.mu.Lock()
 	r.outside++
@@ -159,7 +159,7 @@ func (r *reaper) apart(fn func()) {
 	}()
 }
 
-// await counts what is closed, and nobody can finish yet, as pending until the latch is open.
+// await counts a closed object that cannot be finished yet as pending until the latch is open.
 func (r *reaper) await(l *latch) {
 	r.mu.Lock()
 	r.outside++
@@ -178,7 +178,7 @@ func (r *reaper) pending() int {
 	return r.closed()
 }
 
-// closed is the number of things that were closed and have not been given back; r.mu is held.
+// closed returns the number of closed objects that have not been given back; r.mu is held.
 func (r *reaper) closed() int { return len(r.items) + r.asked + len(r.slow) + r.outside }
 
 // settle waits until everything has been given back, or ctx ends.
@@ -191,7 +191,7 @@ func (r *reaper) drain() {
 	_ = r.until(context.Background(), func() bool { return r.closed() == 0 && !r.slows && !r.running })
 }
 
-// until waits for what changes with the lock held, or until ctx ends.
+// until waits until so returns true, or until ctx ends. so is called with r.mu held.
 func (r *reaper) until(ctx context.Context, so func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,18 +24,18 @@ type streamState struct {
 	drv  driver.Stream
 	held holds
 	over bridges
-	seen atomic.Pointer[exposure] // that the stream was last found to use by its bytes
+	seen atomic.Pointer[exposure] // the exposed memory that the stream last used through its bytes
 
 	outside   bool   // imported: the program's own work may keep it busy for ever
 	onRelease func() // of the program, or nil
 
-	left    latch       // closed, and no call or wait for another backend is under way
-	gone    atomic.Bool // closed and drained
-	drained latch
+	left    latch       // open when the stream is closed and no call or bridge uses it
+	gone    atomic.Bool // closed, and its work has finished
+	drained latch       // open when gone
 }
 
-// newStream makes a stream of the driver's an object of the device, or closes it if the device was closed meanwhile. Others see s
-// from then on.
+// newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. After that other goroutines
+// can see s.
 func newStream(d *Device, op string, s *streamState) (*Stream, error) {
 	s.dev = d.s
 	if !d.enlist(&s.child, s) {
@@ -54,7 +54,7 @@ func (st *streamState) describe() string {
 	return "stream"
 }
 
-// Device is the device that the stream belongs to.
+// Device returns the device that the stream belongs to.
 func (s *Stream) Device() *Device {
 	if s == nil {
 		return nil
@@ -62,7 +62,7 @@ func (s *Stream) Device() *Device {
 	return s.dev
 }
 
-// state is what s is a handle on, nil for a nil or zero Stream.
+// state returns the stream behind s, nil for a nil or zero Stream.
 func (s *Stream) state() *streamState {
 	if s == nil {
 		return nil
@@ -73,8 +73,8 @@ func (s *Stream) state() *streamState {
 // noStream is the error of a call on, or with, a nil or zero Stream.
 func noStream(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero stream") }
 
-// Handle is the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
-// a cl_command_queue; 0 on the host, and once the stream is closed.
+// Handle returns the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
+// a cl_command_queue. It is 0 on the host, and once the stream is closed.
 func (s *Stream) Handle() uintptr {
 	if s.state() == nil || s.s.closed() {
 		return 0
@@ -82,9 +82,9 @@ func (s *Stream) Handle() uintptr {
 	return s.s.drv.Handle()
 }
 
-// Copy copies src to dst. They have the same length, may lie in the same memory if they do
-// not overlap, and belong to devices that the stream's device reaches
-// ([Device.CanAccessPeer]); [CopyPeer] copies across everything else.
+// Copy enqueues a copy of src to dst, which must have the same length. They may lie in the same
+// memory if they do not overlap. Both must belong to devices that the stream's device can access
+// ([Device.CanAccessPeer]); [CopyPeer] copies between all others.
 func (s *Stream) Copy(dst, src Region) error {
 	const op = "copy"
 	st := s.state()
@@ -115,7 +115,7 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	case !src.inside():
 		return src.outside(op)
 	case dst.Len != src.Len:
-		return st.dev.failure(op, ErrInvalidArgument, "from %d bytes to %d bytes", src.Len, dst.Len)
+		return st.dev.failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
 	case dst.overlaps(&src):
@@ -126,8 +126,8 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	return st.dev.check(st.drv.Copy(dst.raw(), src.raw()))
 }
 
-// CopyIn copies src to dst, which is as long. It does not wait: src must not change until
-// the stream has passed the copy, but need not be kept reachable by the caller.
+// CopyIn enqueues a copy of host memory src to dst, which must have the same length. It does not
+// wait: src must not change until the copy is done. The library keeps src reachable until then.
 func (s *Stream) CopyIn(dst Region, src []byte) error {
 	const op = "copy in"
 	st := s.state()
@@ -139,8 +139,8 @@ func (s *Stream) CopyIn(dst Region, src []byte) error {
 	return err
 }
 
-// CopyOut copies src to dst, which is as long. It does not wait: dst must not be touched
-// until the stream has passed the copy, but need not be kept reachable by the caller.
+// CopyOut enqueues a copy of src to host memory dst, which must have the same length. It does not
+// wait: dst must not be touched until the copy is done. The library keeps dst reachable until then.
 func (s *Stream) CopyOut(dst []byte, src Region) error {
 	const op = "copy out"
 	st := s.state()
@@ -163,7 +163,7 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	case !r.inside():
 		return r.outside(op)
 	case r.Len != uint64(len(b)):
-		return st.dev.failure(op, ErrInvalidArgument, "%d bytes of host memory for %d bytes", len(b), r.Len)
+		return st.dev.failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
 	case r.Len == 0:
 		return nil
 	}
@@ -176,13 +176,13 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	} else {
 		err = st.drv.CopyOut(p, r.raw())
 	}
-	// Not before: others who find the stream idle forget what is held.
+	// Not before the copy: a goroutine that finds the stream idle drops everything held.
 	st.held.add(st, p, r.Len)
 	return st.dev.check(err)
 }
 
-// Fill repeats the pattern over dst, whose offset and length are multiples of the
-// pattern's width of 1, 2, 4 or 8 bytes.
+// Fill enqueues a fill of dst with the repeated pattern. The pattern's width is 1, 2, 4 or 8
+// bytes, and the offset and length of dst must be multiples of it.
 func (s *Stream) Fill(dst Region, p Pattern) error {
 	const op = "fill"
 	st := s.state()
@@ -204,9 +204,9 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 	case dst.Mem.s.dev != st.dev:
 		return st.foreign(op, dst.Mem)
 	case w != 1 && w != 2 && w != 4 && w != 8:
-		return st.dev.failure(op, ErrInvalidArgument, "a pattern is 1, 2, 4 or 8 bytes wide, not %d", p.Width)
+		return st.dev.failure(op, ErrInvalidArgument, "invalid pattern width %d; it must be 1, 2, 4 or 8 bytes", p.Width)
 	case dst.Off%w != 0 || dst.Len%w != 0:
-		return st.dev.failure(op, ErrMisaligned, "offset %d and length %d are not multiples of the pattern's %d bytes", dst.Off, dst.Len, w)
+		return st.dev.failure(op, ErrMisaligned, "offset %d or length %d is not a multiple of the pattern width %d", dst.Off, dst.Len, w)
 	case !dst.inside():
 		return dst.outside(op)
 	case dst.Len == 0:
@@ -216,13 +216,14 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 	return st.dev.check(st.drv.Fill(dst.raw(), p))
 }
 
-// Map hands the whole memory to the host, which may touch it once the stream has passed
-// this point and until Unmap. Memory that does not need it is left alone.
+// Map enqueues the mapping of the whole memory for the host. The host may touch the memory once
+// the stream has passed this point and until Unmap, and may write to it if write is true. On
+// memory that need not be mapped ([Memory.NeedsMap]) it does nothing.
 func (s *Stream) Map(m *Memory, write bool) error {
 	return s.mapping("map", m, func(d driver.Mapper) error { return d.Map(m.s.drv, write) }, true)
 }
 
-// Unmap hands the memory back to the device.
+// Unmap enqueues the end of the mapping; later work may use the memory on the device.
 func (s *Stream) Unmap(m *Memory) error {
 	return s.mapping("unmap", m, func(d driver.Mapper) error { return d.Unmap(m.s.drv) }, false)
 }
@@ -245,10 +246,10 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 		return nil
 	}
 	if !ok {
-		return st.dev.failure(op, ErrUnsupported, "the stream cannot map memory")
+		return st.dev.failure(op, ErrUnsupported, "mapping memory is not supported")
 	}
 	if !m.s.mapped.CompareAndSwap(!mapped, mapped) {
-		return st.dev.failure(op, ErrBusy, "the memory is mapped: %t", mapped)
+		return st.dev.failure(op, ErrBusy, "the memory is %s", map[bool]string{true: "already mapped", false: "not mapped"}[mapped])
 	}
 	m.s.note(st)
 	if err := act(d); err != nil {
@@ -256,18 +257,18 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 		return st.dev.check(err)
 	}
 	if !mapped {
-		m.s.hide() // it may be elsewhere the next time
+		m.s.hide() // the next Map may return another address
 	}
 	return nil
 }
 
-// RecordUse tells the library that work which the program itself enqueued on the stream's handle
-// uses the memory, so that closing the memory waits for it. On a stream that is closed the error is of kind ErrClosed, and
-// the memory is kept for what is still under way all the same.
+// RecordUse tells the library that work which the program itself enqueued on the stream's handle uses the memory:
+// after Close the memory is not freed before that work has finished. On a closed stream it returns ErrClosed but still
+// keeps the memory until pending work ends.
 func (s *Stream) RecordUse(m *Memory) error {
 	const op = "use"
 	if m.state() != nil && s.state() != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
-		return nil // it is known
+		return nil // already recorded
 	}
 	if err := s.state().begin(op); err != nil {
 		if s.state() != nil && s.s.closed() && !s.s.gone.Load() && m.state() != nil && m.s.enter() {
@@ -285,7 +286,7 @@ func (s *Stream) RecordUse(m *Memory) error {
 	return nil
 }
 
-// Done reports whether all work enqueued so far has finished, and an error found in it.
+// Done reports whether all work enqueued so far has finished, and returns an error found in it.
 func (s *Stream) Done() (bool, error) {
 	if err := s.state().begin("query"); err != nil {
 		return false, err
@@ -305,8 +306,8 @@ func (st *streamState) query() (bool, error) {
 }
 
 // Sync waits until all work enqueued before the call has finished, and returns an error
-// found in it. When ctx ends first the error is of kind ErrNotReady, wraps the
-// context's, and the stream goes on.
+// found in it. If ctx ends first, the error is of kind ErrNotReady and wraps the context's
+// error; the work goes on.
 func (s *Stream) Sync(ctx context.Context) error {
 	const op = "sync"
 	if err := s.state().begin(op); err != nil {
@@ -323,7 +324,7 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 	if w := &st.dev.watch; ctx.Done() == nil && w.sit() {
 		err := st.drv.Sync()
 		if err != nil {
-			_ = st.drv.Sync() // before the memory goes that the work may still use
+			_ = st.drv.Sync() // before drop releases memory that the work may still use
 		}
 		w.rise()
 		st.held.drop(upTo)
@@ -346,12 +347,12 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 	}
 	st.held.drop(upTo)
 	if _, own := st.query(); own != nil {
-		return own // which the stream tells once
+		return own // the stream reports it only once
 	}
 	return err
 }
 
-// Err tells why the stream takes no work: an error of kind ErrClosed or ErrDeviceLost, or nil.
+// Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
 func (s *Stream) Err() error {
 	const op = "use a stream"
 	if s.state() == nil {
@@ -366,8 +367,8 @@ func (s *Stream) Err() error {
 	return nil
 }
 
-// WaitStream makes later work of s wait for the work that t has been given so far. It blocks where [Stream.WaitMark] does. t may
-// belong to any device, and may be closed with work still under way, which then is what s waits for.
+// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks where [Stream.WaitMark] does. t may
+// belong to any device; if t is closed, s waits for its work that is still under way.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "follow"
 	if s.state() == nil || t.state() == nil {
@@ -405,7 +406,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 	return nil
 }
 
-// Idle is Query, and on a closed stream reports whether the work that was under way has finished.
+// Idle is Done, but on a closed stream it reports whether the work that was under way has finished.
 func (s *Stream) Idle() (bool, error) {
 	done, err := s.Done()
 	if err != nil && isKind(err, ErrClosed) {
@@ -414,7 +415,7 @@ func (s *Stream) Idle() (bool, error) {
 	return done, err
 }
 
-// Drain is Sync, and on a closed stream waits for the work that was under way.
+// Drain is Sync, but on a closed stream it waits for the work that was under way.
 func (s *Stream) Drain(ctx context.Context) error {
 	err := s.Sync(ctx)
 	if err == nil || !isKind(err, ErrClosed) {
@@ -431,9 +432,9 @@ func (s *Stream) Drain(ctx context.Context) error {
 	}
 }
 
-// Gate holds the stream shut: work enqueued after it does not start before the gate is
-// opened. It needs CapGate. Where the driver's frees wait for its devices (CUDA, HIP), it first lets those
-// end that are under way.
+// Gate enqueues a gate that is shut: work enqueued after it does not start before the gate is
+// opened. It needs CapGate. On CUDA and HIP, whose frees may wait for the device, it first waits
+// for the frees under way.
 func (s *Stream) Gate() (*Gate, error) {
 	if err := s.state().begin("gate"); err != nil {
 		return nil, err
@@ -448,7 +449,7 @@ func (s *Stream) Gate() (*Gate, error) {
 	return newGate(s.Device(), drv), nil
 }
 
-// gate shuts the stream on behalf of the library.
+// gate enqueues a gate of the library's own.
 func (st *streamState) gate() (driver.Gate, error) {
 	own := st.dev.frees
 	own.bridges.Add(1)
@@ -460,7 +461,7 @@ func (st *streamState) gate() (driver.Gate, error) {
 	return &ownGate{g, own}, nil
 }
 
-// gates reports whether the device can hold the stream shut.
+// gates reports whether the stream supports gates.
 func (st *streamState) gates() bool {
 	_, ok := st.drv.(driver.Gater)
 	return ok && st.dev.info.Caps.Has(CapGate)
@@ -469,14 +470,14 @@ func (st *streamState) gates() bool {
 func (st *streamState) rawGate() (driver.Gate, error) {
 	g, ok := st.drv.(driver.Gater)
 	if !ok || !st.gates() {
-		return nil, st.dev.failure("gate", ErrUnsupported, "the device cannot hold a stream shut")
+		return nil, st.dev.failure("gate", ErrUnsupported, "gates are not supported")
 	}
 	drv, err := g.Gate()
 	return drv, st.dev.check(err)
 }
 
-// OnDone runs fn on a goroutine of its own after the work enqueued so far. Later work of
-// the stream does not wait for fn, which may block and may use the library. It needs
+// OnDone calls fn on a new goroutine once the work enqueued so far has finished. Later work
+// of the stream does not wait for fn. fn may block and may use the library. It needs
 // CapHostCallback.
 func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
@@ -486,7 +487,7 @@ func (s *Stream) OnDone(fn func()) error {
 	defer s.s.end()
 	c, ok := s.s.drv.(driver.Notifier)
 	if !ok || !s.s.dev.info.Caps.Has(CapHostCallback) {
-		return s.s.dev.failure(op, ErrUnsupported, "the device does not call back")
+		return s.s.dev.failure(op, ErrUnsupported, "host callbacks are not supported")
 	}
 	if fn == nil {
 		return s.s.dev.failure(op, ErrInvalidArgument, "nil function")
@@ -494,8 +495,8 @@ func (s *Stream) OnDone(fn func()) error {
 	return s.s.dev.check(c.OnDone(fn))
 }
 
-// Prefetch moves shared memory to the stream's device, or to the host, ahead of its use. It
-// changes no contents, and needs CapPrefetch and memory of KindShared.
+// Prefetch enqueues the migration of shared memory to the stream's device, or to the host if
+// toHost is true. The contents do not change. It needs CapPrefetch and memory of KindShared.
 func (s *Stream) Prefetch(r Region, toHost bool) error {
 	const op = "prefetch"
 	st := s.state()
@@ -512,7 +513,7 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 	case r.Mem.s.dev != st.dev:
 		return st.foreign(op, r.Mem)
 	case !ok || !st.dev.info.Caps.Has(CapPrefetch) || r.Mem.s.kind != KindShared:
-		return st.dev.failure(op, ErrUnsupported, "%s memory does not move", r.Mem.s.kind)
+		return st.dev.failure(op, ErrUnsupported, "prefetching %s memory is not supported", r.Mem.s.kind)
 	case !r.inside():
 		return r.outside(op)
 	case r.Len == 0:
@@ -522,9 +523,9 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 	return st.dev.check(p.Prefetch(r.raw(), toHost))
 }
 
-// AllocAsync returns device memory in stream order: work of this stream may use it at once,
-// other work after an event recorded here. It needs CapStreamAlloc. The memory is closed
-// like any other.
+// AllocAsync allocates size bytes of device memory in stream order: work of this stream may use
+// the memory at once, other work after an event recorded on this stream. align is as for
+// [Device.Alloc]. The memory is closed like any other. It needs CapStreamAlloc.
 func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	const op = "stream-ordered alloc"
 	st := s.state()
@@ -536,15 +537,15 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	info := &st.dev.info
 	switch {
 	case !ok || !info.Caps.Has(CapStreamAlloc):
-		return nil, st.dev.failure(op, ErrUnsupported, "the device allocates in no stream's order")
+		return nil, st.dev.failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
 	case size == 0:
 		return nil, st.dev.failure(op, ErrInvalidArgument, "size 0")
 	case align&(align-1) != 0:
 		return nil, st.dev.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
-		return nil, st.dev.failure(op, ErrMisaligned, "alignment %d; the device offers up to %d", align, info.MaxAlign)
+		return nil, st.dev.failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
-		return nil, st.dev.shortage(op, KindDevice, size, "larger than any single allocation", nil)
+		return nil, st.dev.shortage(op, KindDevice, size, "larger than the largest single allocation", nil)
 	}
 	drv, err := a.AllocAsync(size, align)
 	if err != nil {
@@ -561,8 +562,8 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	return m, nil
 }
 
-// Close closes the stream. Work under way goes on, and the vendor's stream is given back
-// when it has finished.
+// Close closes the stream. It does not wait: work under way goes on, and the vendor's stream
+// is destroyed when that work has finished.
 func (s *Stream) Close() error {
 	if s.state() == nil {
 		return noStream("close")
@@ -580,7 +581,7 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// begin begins a call on a stream, or says why there is none; st is nil for a nil or zero Stream.
+// begin begins a call on a stream, or returns why the stream refuses it; st is nil for a nil or zero Stream.
 func (st *streamState) begin(op string) error {
 	if st == nil {
 		return noStream(op)
@@ -602,7 +603,7 @@ func (st *streamState) end() {
 }
 
 // finish closes the vendor's stream now if it is idle, or hands it to the reaper. closing says that
-// Close is what calls.
+// the caller is Close.
 func (st *streamState) finish(closing bool) error {
 	defer st.left.open()
 	if st.idle() {
@@ -618,7 +619,7 @@ func (st *streamState) finish(closing bool) error {
 	return nil
 }
 
-// idle reports whether there is nothing to wait for, be it that the stream has failed.
+// idle reports whether there is no work to wait for, because it is done or the stream has failed.
 func (st *streamState) idle() bool {
 	done, err := asked(st.drv)
 	return done || err != nil
@@ -637,7 +638,7 @@ func (st *streamState) release(closing bool) error {
 	return st.dev.check(err)
 }
 
-// pendingWork returns nil if the stream has none, or a function that reports whether the work
+// pendingWork returns nil if the stream is idle, else a function that reports whether the work
 // enqueued so far has finished.
 func (st *streamState) pendingWork() func() bool {
 	if !st.enter() {
@@ -664,7 +665,7 @@ func (st *streamState) pendingWork() func() bool {
 }
 
 // workSoFar returns a function that reports whether the work enqueued so far has finished, or nil
-// if the device has no event for that.
+// if no mark can be made.
 func (st *streamState) workSoFar() func() bool {
 	m, err := st.mark(false)
 	if err != nil {
@@ -679,7 +680,7 @@ func (st *streamState) workSoFar() func() bool {
 	}
 }
 
-// use enters a memory that is to be used on the stream.
+// use begins a use of m on the stream; m.s.leave ends it.
 func (st *streamState) use(op string, m *Memory) error {
 	switch {
 	case m == nil:
@@ -694,22 +695,22 @@ func (st *streamState) use(op string, m *Memory) error {
 }
 
 func (st *streamState) foreign(op string, m *Memory) error {
-	return st.dev.failure(op, ErrWrongDevice, "memory of %s", m.s.dev.info.Name())
+	return st.dev.failure(op, ErrWrongDevice, "the memory belongs to %s", m.s.dev.info.Name())
 }
 
 // holds keeps host memory reachable until the copies that use it have finished.
 type holds struct {
 	some  atomic.Bool // whether there are pointers
 	mu    sync.Mutex
-	seq   uint64 // of the next pointer
+	seq   uint64 // number of the next pointer
 	ptrs  []unsafe.Pointer
-	bytes uint64
-	asked int // pointers held when the stream was last asked whether it is idle
+	bytes uint64 // added since the stream was last asked whether it is idle
+	asked int    // pointers held at that time
 }
 
 const (
-	holdsMany = 64
-	holdsHeld = 1 << 20 // bytes
+	holdsMany = 64      // pointers after which add asks whether the stream is idle
+	holdsHeld = 1 << 20 // bytes after which it does
 )
 
 func (h *holds) add(st *streamState, p unsafe.Pointer, n uint64) {

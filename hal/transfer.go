@@ -2,27 +2,27 @@ package hal
 
 import "context"
 
-// Write copies src to dst and returns when that is done; src is free to change again.
-// It is ordered with nothing else: the caller knows that no other work uses dst. If ctx ends first, src may still be
+// Write copies src to dst and waits until the copy is done.
+// It is not ordered with any stream: the caller makes sure that no other work uses dst. If ctx ends first, src may still be
 // read until the device is idle.
 func (d *Device) Write(ctx context.Context, dst Region, src []byte) error {
 	return d.transfer(ctx, "write", func(s *Stream) error { return s.CopyIn(dst, src) })
 }
 
-// Read copies src to dst and returns when that is done. Like Write, it is ordered with
-// nothing else. If ctx ends first, dst may still be written to until the device is idle.
+// Read copies src to dst and waits until the copy is done. Like Write, it is not ordered with
+// any stream. If ctx ends first, dst may still be written to until the device is idle.
 func (d *Device) Read(ctx context.Context, dst []byte, src Region) error {
 	return d.transfer(ctx, "read", func(s *Stream) error { return s.CopyOut(dst, src) })
 }
 
-// transfersMost is how many calls of Read and Write copy at once; others wait for their turn.
+// transfersMost is the number of Read and Write calls that copy at once; other calls wait for their turn.
 const transfersMost = 4
 
 // transfers are the streams of Read and Write. A stream carries one copy at a time, so that a call waits for its own copy and
 // finds its own error.
 type transfers struct {
 	dev  *deviceState
-	idle chan *Stream // with room for all
+	idle chan *Stream // buffered for all streams
 	all  []*Stream    // guarded by the device's lock
 }
 
@@ -73,12 +73,12 @@ func (t *transfers) take(ctx context.Context, op string) (*Stream, error) {
 	}
 }
 
-// add makes one more stream, nil if there are enough.
+// add makes one more stream, or returns nil if there are transfersMost.
 func (t *transfers) add(op string) (*Stream, error) {
 	t.dev.mu.Lock()
 	defer t.dev.mu.Unlock()
 	switch {
-	case t.dev.closed(): // and who closes it has been here
+	case t.dev.closed(): // Device.Close has already collected the streams
 		return nil, t.dev.closedError(op)
 	case len(t.all) == transfersMost:
 		return nil, nil
@@ -90,7 +90,7 @@ func (t *transfers) add(op string) (*Stream, error) {
 	return s, err
 }
 
-// abandon takes a stream back whose copy a call may have given up: when that has ended.
+// abandon makes a stream idle again once its copy, which the call no longer waits for, has ended.
 func (t *transfers) abandon(s *Stream) {
 	m, err := s.Mark()
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *transfers) abandon(s *Stream) {
 		return
 	}
 	m.OnDone(func(error) {
-		_, _ = s.Done() // its error is nobody's
+		_, _ = s.Done() // takes the copy's error away from the stream's next user
 		t.idle <- s
 	})
 	m.Release()

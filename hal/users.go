@@ -1,17 +1,17 @@
 package hal
 
-// users are the streams that have used a memory. A stream that is closed and drained is forgotten: each call of add looks at
-// two others, so that there are never many more of those than of streams that are open or have work under way.
+// users is the set of streams that have used a memory. Streams that are closed and drained are removed: each call of add checks
+// two other streams, so such streams are never many more than those that are open or have work under way.
 type users struct {
 	list  []*streamState
-	index map[*streamState]struct{} // of the list; nil while the list is short
-	hand  int                       // who is looked at next
+	index map[*streamState]struct{} // the elements of list; nil while the list is short
+	hand  int                       // index of the stream to check next
 }
 
-// usersShort is how long a list is searched without an index.
+// usersShort is the length up to which the list is searched without an index.
 const usersShort = 8
 
-// add notes a stream unless it is there.
+// add adds a stream unless it is in the set.
 func (u *users) add(t *streamState) {
 	if u.has(t) {
 		return
@@ -44,7 +44,7 @@ func (u *users) has(t *streamState) bool {
 	return false
 }
 
-// look forgets the next stream if it is gone.
+// look checks the next stream and removes it if it is gone.
 func (u *users) look() {
 	if u.hand >= len(u.list) {
 		u.hand = 0

@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// watch waits for marks of a device on behalf of all who wait for their work. Few of these waits block in the driver's
-// calls, for each may cost a thread; the other marks are asked in turn. A mark is watched once, however many wait for it.
+// watch waits for a device's marks on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
+// call, because each may cost a thread; all other marks are polled. A mark is watched once, however many wait for it.
 type watch struct {
-	blocked atomic.Int32 // calls of the driver's that block
+	blocked atomic.Int32 // driver calls that block now
 
 	mu      sync.Mutex
-	marks   []*Mark // that are asked in turn, with a reference for each
-	blocks  int     // goroutines of the watch's own that block
-	asking  bool    // the timer's goroutine asks the marks
+	marks   []*Mark // polled; the list holds a reference to each
+	blocks  int     // goroutines in block
+	asking  bool    // tick is polling the marks
 	timer   *time.Timer
-	pause   time.Duration // that the timer was set to, at least
-	took    time.Duration // to ask all marks
+	pause   time.Duration // before the next poll, at least
+	took    time.Duration // duration of the last poll
 	changed signal
 }
 
-// watching says who waits for a mark.
+// watching says how a mark is watched.
 type watching uint8
 
 const (
 	unwatched watching = iota
-	inTurn             // it is on the watch's list
+	inTurn             // polled, on the watch's list
 	blocking           // a goroutine blocks until the work is done
 )
 
-// watchBlocked is how many waits of a device block in the driver's calls at once.
+// watchBlocked is the number of waits per device that may block in driver calls at once.
 const watchBlocked = 4
 
 const (
 	pollSoonest = 20 * time.Microsecond
 	pollLatest  = 2 * time.Millisecond
 	pollBatch   = 64 // marks
-	pollShare   = 3  // pauses are this many times as long as it takes to ask all
+	pollShare   = 3  // a pause lasts at least this many times as long as the last poll
 )
 
 func (w *watch) init() {
@@ -45,7 +45,7 @@ func (w *watch) init() {
 	w.timer.Stop()
 }
 
-// sit reports whether one more call of the driver's may block, and counts it until rise.
+// sit reports whether one more driver call may block; if so, it is counted until rise.
 func (w *watch) sit() bool {
 	if w.blocked.Add(1) > watchBlocked {
 		w.blocked.Add(-1)
@@ -56,8 +56,8 @@ func (w *watch) sit() bool {
 
 func (w *watch) rise() { w.blocked.Add(-1) }
 
-// inline waits for m in the driver's call, on the caller's goroutine, and reports whether it has: not if others wait for m, or too
-// many calls block.
+// inline waits for m in a driver call on the caller's goroutine. It reports false, without waiting, if another goroutine
+// already blocks for m or too many calls block.
 func (w *watch) inline(m *Mark) bool {
 	if !w.sit() {
 		return false
@@ -91,7 +91,7 @@ func (w *watch) inline(m *Mark) bool {
 	return true
 }
 
-// add sees to it that m is watched; m.mu is held.
+// add has m watched, if it is not; m.mu is held.
 func (w *watch) add(m *Mark) {
 	if m.watched != unwatched {
 		return
@@ -102,7 +102,7 @@ func (w *watch) add(m *Mark) {
 	}
 }
 
-// poll has m asked in turn, if nobody watches it; m.mu is held.
+// poll has m polled, if it is not watched; m.mu is held.
 func (w *watch) poll(m *Mark) {
 	if m.watched == unwatched {
 		m.Retain()
@@ -110,7 +110,8 @@ func (w *watch) poll(m *Mark) {
 	}
 }
 
-// start has a goroutine block for m, which takes over a reference, and reports whether it has; m.mu is held.
+// start starts a goroutine that blocks for m and takes over the caller's reference. It reports false if no more calls may
+// block. m.mu is held.
 func (w *watch) start(m *Mark) bool {
 	if m.known() || !w.sit() {
 		return false
@@ -127,7 +128,7 @@ func (w *watch) start(m *Mark) bool {
 	return true
 }
 
-// block waits for m in the driver's call.
+// block waits for m in a driver call.
 func (w *watch) block(m *Mark) {
 	err := waited(m.drv)
 	w.rise()
@@ -145,7 +146,7 @@ func (w *watch) block(m *Mark) {
 	w.mu.Unlock()
 }
 
-// tell ends a watch: it drops its reference.
+// tell ends a watch: it calls fns and drops the watch's reference.
 func (m *Mark) tell(fns []func(error)) {
 	for _, fn := range fns {
 		fn(m.err)
@@ -153,7 +154,7 @@ func (m *Mark) tell(fns []func(error)) {
 	m.Release()
 }
 
-// enlist has m asked in turn, with a reference of the caller's; m.mu is held.
+// enlist puts m on the list of polled marks, which takes over the caller's reference; m.mu is held.
 func (w *watch) enlist(m *Mark) {
 	m.watched = inTurn
 	w.mu.Lock()
@@ -166,10 +167,10 @@ func (w *watch) enlist(m *Mark) {
 	}
 }
 
-// set sets the timer. Where to ask all takes long the pause is longer; w.mu is held.
+// set sets the timer. The longer the last poll took, the longer the pause. w.mu is held.
 func (w *watch) set() { w.timer.Reset(max(w.pause, pollShare*w.took)) }
 
-// strike takes m off the list. Its reference there is the caller's then; m.mu is held.
+// strike removes m from the list and hands the list's reference to the caller; m.mu is held.
 func (w *watch) strike(m *Mark) {
 	m.watched = unwatched
 	w.mu.Lock()
@@ -185,7 +186,7 @@ func (w *watch) strike(m *Mark) {
 	w.mu.Unlock()
 }
 
-// unused takes m off the list if nobody waits for it, and reports whether it has; m.mu is held.
+// unused removes m from the list if nothing waits for it any more, and reports whether it did; m.mu is held.
 func (w *watch) unused(m *Mark) bool {
 	if m.watched != inTurn || m.waiters > 0 || len(m.gates) > 0 || len(m.fns) > 0 {
 		return false
@@ -194,7 +195,7 @@ func (w *watch) unused(m *Mark) bool {
 	return true
 }
 
-// tick asks all marks, and sets the timer anew if any are left.
+// tick polls all marks, and sets the timer again if any are left.
 func (w *watch) tick() {
 	w.mu.Lock()
 	if w.asking {
@@ -220,8 +221,8 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 }
 
-// sweep asks each mark and returns how many were done. It goes backwards: another takes the place of one that is struck
-// off, and that has been asked, or is new.
+// sweep polls each mark and returns how many were done. It goes backwards: when a mark is removed, the last one of the list
+// takes its place, and that one has already been polled or is new.
 func (w *watch) sweep() (ended int) {
 	var batch [pollBatch]*Mark
 	w.mu.Lock()
@@ -244,7 +245,8 @@ func (w *watch) sweep() (ended int) {
 	return ended
 }
 
-// ask ends the watch of m if its work is done, and returns how many that are. If not, and another call may block, one does for m.
+// ask polls m: if its work is done, it ends the watch and returns 1. If not, and another call may block, a goroutine
+// blocks for m from here on.
 func (w *watch) ask(m *Mark) int {
 	done, _ := m.Done()
 	if !done && w.blocked.Load() >= watchBlocked {
@@ -271,7 +273,7 @@ func (w *watch) ask(m *Mark) int {
 	return 1
 }
 
-// drain comes to the end of all watches, of marks whose ends are known.
+// drain ends all watches. The results of all marks are already known.
 func (w *watch) drain() {
 	for {
 		w.sweep()
@@ -286,7 +288,7 @@ func (w *watch) drain() {
 	}
 }
 
-// asking counts calls of the driver's about marks, which end before the device is closed.
+// asking counts the driver calls on marks' events, which must end before the device is closed.
 type asking struct {
 	handle
 	left latch
@@ -298,7 +300,7 @@ func (a *asking) leave() {
 	}
 }
 
-// shut lets the calls under way end, and refuses others.
+// shut waits for the calls under way and refuses new ones.
 func (a *asking) shut() {
 	if _, none := a.close(); !none {
 		a.left.wait()

@@ -50,7 +50,7 @@ func TestNilAndZeroArguments(t *testing.T) {
 	_, err = hal.Region{}.Sub(0, 0)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.ErrorContains(t, err, "released")
-	require.ErrorContains(t, s.Fill(hal.Region{}, hal.Zero), "a lease has once it was released")
+	require.ErrorContains(t, s.Fill(hal.Region{}, hal.Zero), "the Region of a released lease is zero")
 	require.NoError(t, s.Close())
 	require.NoError(t, e.Close())
 	require.NoError(t, m.Close())
