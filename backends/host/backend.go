@@ -17,7 +17,7 @@ import (
 const EnvDevices = "HALYARD_HOST_DEVICES"
 
 // MaxDiscrete is the largest number of discrete devices: with the host and the unified
-// device there are 64 places.
+// device that makes 64 places, as many as a buffer can have.
 const MaxDiscrete = 62
 
 func init() { driver.Register(New(Options{Variable: EnvDevices})) }
@@ -31,17 +31,17 @@ type Options struct {
 	// MaxDiscrete.
 	Discrete int
 
-	// Variable, if not "", names an environment variable whose value, if it is set
-	// and not empty, is taken in place of Discrete.
+	// Variable, if not "", names an environment variable that replaces Discrete
+	// if it is set and not empty.
 	Variable string
 
-	// MemoryLimit is the memory of each discrete device in bytes, for memory of
-	// KindDevice and KindShared of all its handles together; 0 means as much as
-	// the machine has.
+	// MemoryLimit limits the memory of KindDevice and KindShared on each discrete
+	// device, in bytes, for all its handles together; 0 means the machine's
+	// memory.
 	MemoryLimit uint64
 
-	// MaxAlloc is the largest single allocation in bytes; 0 means as much as the
-	// device has.
+	// MaxAlloc is the largest single allocation in bytes; 0 means all of the
+	// device's memory.
 	MaxAlloc uint64
 }
 
@@ -50,11 +50,11 @@ type Backend struct {
 	opts Options
 
 	mu    sync.Mutex
-	parts map[int]*hardware // by ordinal, what the handles on one device share
+	parts map[int]*hardware // by ordinal
 }
 
-// New returns a backend, which is not registered. Options that are out of bounds
-// are reported by Devices and Open, with ErrInvalidArgument.
+// New returns a backend, which is not registered. If options are out of bounds,
+// Devices and Open fail with kind ErrInvalidArgument.
 func New(opts Options) *Backend {
 	if opts.Name == "" {
 		opts.Name = "host"
@@ -62,10 +62,10 @@ func New(opts Options) *Backend {
 	return &Backend{opts: opts, parts: map[int]*hardware{}}
 }
 
-// Calibration tells how large copies are done in this process: for each class of sizes,
-// the length of the pieces and the number of goroutines that were measured to be the
-// fastest, or that none has been measured yet. The first copies of a class are the
-// measurement.
+// Calibration returns how this process makes large copies: for each class of sizes, the
+// length of the pieces and the number of goroutines that were measured to be the
+// fastest, or that no measurement is complete yet. The first copies of a class are
+// used to measure.
 func Calibration() []CopyClass { return memcopy.Calibration() }
 
 // CopyClass is one class of sizes in [Calibration]: the smallest size, From; the Plan
@@ -92,8 +92,8 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// Open implements driver.Backend. An ordinal that Devices would not list is
-// ErrOutOfRange.
+// Open implements driver.Backend. The error is of kind ErrOutOfRange if there is no
+// device of that ordinal.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	if ctx.Err() != nil {
 		return nil, b.interrupted("open", ctx)
@@ -103,12 +103,12 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 		return nil, err
 	}
 	if ordinal < 0 || ordinal > n {
-		return nil, b.failure("open", driver.ErrOutOfRange, "no device %d, there are 0 to %d", ordinal, n)
+		return nil, b.failure("open", driver.ErrOutOfRange, "there is no device %d; devices are numbered 0 to %d", ordinal, n)
 	}
 	return &device{backend: b, info: b.info(ordinal), hardware: b.part(ordinal)}, nil
 }
 
-// discrete returns the number of discrete devices as of now.
+// discrete returns the current number of discrete devices.
 func (b *Backend) discrete(op string) (int, error) {
 	n, source := b.opts.Discrete, "Options.Discrete"
 	if b.opts.Variable != "" {
@@ -121,12 +121,12 @@ func (b *Backend) discrete(op string) (int, error) {
 		}
 	}
 	if n < 0 || n > MaxDiscrete {
-		return 0, b.failure(op, driver.ErrInvalidArgument, "%s is %d, but must be 0 to %d", source, n, MaxDiscrete)
+		return 0, b.failure(op, driver.ErrInvalidArgument, "%s is %d; it must be 0 to %d", source, n, MaxDiscrete)
 	}
 	return n, nil
 }
 
-// part returns what the handles on one device share.
+// part returns the hardware that the handles on one device share.
 func (b *Backend) part(ordinal int) *hardware {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ func memoryNow() (free, total uint64, ok bool) {
 	return 0, binary.LittleEndian.Uint64(word[:]), false
 }
 
-// processorName is what the kernel calls the processor, "" if it does not.
+// processorName returns the kernel's name of the processor, or "".
 func processorName() string {
 	name, err := syscall.Sysctl("machdep.cpu.brand_string")
 	if err != nil {

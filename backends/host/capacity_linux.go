@@ -56,10 +56,10 @@ func memoryOf(root fs.FS) (free, total uint64, ok bool) {
 	return min(free, total), total, ok
 }
 
-// group says where one version of control groups keeps its figures.
+// group names the files in which one version of control groups keeps its figures.
 type group struct{ base, limit, usage, cache string }
 
-// read returns what is left of the limit of the group in folder dir, if it has one. File
+// read returns the limit of the group in folder dir, if it has one, and how much of it is left. File
 // pages that the kernel would drop first count as free.
 func (g group) read(root fs.FS, dir string) (left, limit uint64, limited bool) {
 	dir = strings.TrimSuffix(dir, "/")
@@ -126,7 +126,7 @@ func lockLimit() (uint64, bool) {
 	return unlimited, bytes.Contains(limits, []byte("Max locked memory         unlimited"))
 }
 
-// processorName is what the kernel calls the processor, "" if it does not.
+// processorName returns the kernel's name of the processor, or "".
 func processorName() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// hardware is what all handles on one device share.
+// hardware is the state that all handles on one device share.
 type hardware struct {
-	limit uint64        // bytes of device memory, 0 for no limit but the machine's
+	limit uint64        // bytes of device memory, 0 for none but the machine's
 	used  atomic.Uint64 // bytes of it in use
 
 	registered ranges
 }
 
-// take claims size bytes of device memory, if there are as many.
+// take claims size bytes of device memory, and reports false if the limit forbids it.
 func (h *hardware) take(size uint64) bool {
 	for {
 		used := h.used.Load()
@@ -47,8 +47,8 @@ var (
 // Info implements driver.Device.
 func (d *device) Info() driver.Info { return d.info }
 
-// MemInfo implements driver.Device. A discrete device tells what is left of its own
-// memory, whatever the machine has; the unified one what the machine has available.
+// MemInfo implements driver.Device. A discrete device reports what is left of its own
+// limit, the unified one the memory that is available on the machine.
 func (d *device) MemInfo() (free, total uint64, err error) {
 	if d.hardware.limit > 0 {
 		total = d.hardware.limit
@@ -56,7 +56,7 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 	}
 	free, total, ok := memoryNow()
 	if !ok {
-		return 0, 0, d.failure("memory info", driver.ErrUnsupported, "this system does not tell how much memory is free")
+		return 0, 0, d.failure("memory info", driver.ErrUnsupported, "free memory is not reported by this system")
 	}
 	return min(free, total), total, nil
 }

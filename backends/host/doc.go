@@ -1,4 +1,4 @@
-// Package host is the backend that is always there: devices whose memory is memory of
+// Package host is the backend that is always linked: devices whose memory is memory of
 // this process and whose streams run on its processors.
 //
 // Importing the package registers a backend named "host". Its device 0 is unified: it
@@ -6,19 +6,19 @@
 // nothing ever needs to be copied to it. The environment variable
 // HALYARD_HOST_DEVICES, a number up to 62, adds as many discrete devices, numbered from
 // 1. Their KindDevice memory has no host address, as on most graphics cards, and is
-// a separate allocation indeed: what was not copied is not there. So a program for
+// a separate allocation, so that a missing copy shows as wrong bytes. So a program for
 // several devices can be written and tested on any machine. Discrete devices are
 // reported as simulated. [New] makes further backends, for tests.
 //
 // # Streams
 //
 // A stream is a queue that one goroutine at a time works through, in order. The
-// goroutine exists only while there is something to do: an idle stream, one behind a
-// shut gate and one that waits for another stream own none. Copies and fills of up to
-// 32 KiB on a stream that has nothing to do are done at once on the caller's goroutine,
-// which is cheaper than handing them over and looks the same. Larger copies
+// goroutine exists only while there is work to do: an idle stream, one behind a
+// shut gate and one that waits for another stream have none. Copies and fills of up to
+// 32 KiB on an idle stream are done at once on the caller's goroutine, which is cheaper
+// than starting another one and has the same effect. Larger copies
 // use several processors, see [Calibration]. Enqueueing allocates nothing once the
-// queue has grown to what is needed.
+// queue has grown to its final size.
 //
 // An event is a stream and a sequence number, so recording one costs no work in the
 // queue, unless it asks for a time stamp. Time stamps are the host's monotonic clock.
@@ -30,14 +30,14 @@
 // to 2 MiB and asks for huge pages where the system has them. KindHost
 // memory and registered memory are page-locked as far as the limit of the
 // process (RLIMIT_MEMLOCK) allows; beyond that they work the same but may be swapped.
-// Info.Driver names the limit and PageLocked, a method of the memory, tells
-// what became of one allocation. New memory holds the byte 0xA5 throughout
-// (on the unified device, beyond 8 MiB, only in its first and last MiB),
-// so that code which takes fresh memory for zeros fails soon.
+// Info.Driver names the limit; PageLocked, a method of the memory, reports whether
+// one allocation is page-locked. New memory is filled with the byte 0xA5 (on the
+// unified device memory of more than 8 MiB only in its first and last MiB),
+// so that code which takes new memory for zeros fails soon.
 //
-// Too little memory is ErrOutOfMemory, also where Go's own allocator would end the
-// process: large requests are compared with what the system and the control group
-// say is available, where they say so (Linux, Windows).
+// If memory runs out, Alloc returns ErrOutOfMemory, also where Go's own allocator would
+// end the process: on Linux and Windows large requests are compared with the memory that
+// the system and the control group report as available.
 //
 // All devices of all backends made by this package can wait for one another's events
 // and copy from one another's memory.

@@ -117,7 +117,7 @@ func (e *event) time() (time.Duration, error) {
 	case e.recorded == 0:
 		return 0, e.dev.failure("elapsed", driver.ErrInvalidArgument, "the event was never recorded")
 	case !e.stamped:
-		return 0, e.dev.failure("elapsed", driver.ErrNotReady, "the event is not done")
+		return 0, e.dev.failure("elapsed", driver.ErrNotReady, "the event's work has not finished")
 	}
 	return e.stamp, nil
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// gate holds one stream up until it is opened.
+// gate holds one stream until it is opened.
 type gate struct {
 	mu     sync.Mutex
 	open   bool
-	waiter *stream // has come to the gate
+	waiter *stream // the stream, once it has reached the gate
 }
 
 // Gate implements driver.Gater.
@@ -35,7 +35,7 @@ func (g *gate) Open() error {
 	return nil
 }
 
-// holdUp takes over the right to run s if the gate is shut.
+// holdUp takes over the right to run s if the gate is shut, and reports whether it did.
 func (g *gate) holdUp(s *stream) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

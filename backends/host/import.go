@@ -6,14 +6,14 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Import implements driver.Importer: any address that the process may read and write will do, on a discrete
-// device as well, where the host then cannot see the memory through it. It is not page-locked.
+// Import implements driver.Importer. handle is any address that the process may read and write. On a discrete
+// device the Memory of KindDevice has no host pointer all the same. The memory is not page-locked.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	switch {
 	case handle == 0 || size == 0:
-		return nil, d.failure("import", driver.ErrInvalidArgument, "%d bytes at %#x", size, handle)
+		return nil, d.failure("import", driver.ErrInvalidArgument, "size %d at address %#x; both must be nonzero", size, handle)
 	case size-1 > uint64(^uintptr(0)-handle):
-		return nil, d.failure("import", driver.ErrOutOfRange, "%d bytes at %#x are past the end of all memory", size, handle)
+		return nil, d.failure("import", driver.ErrOutOfRange, "%d bytes at %#x exceed the address space", size, handle)
 	}
 	return &memory{dev: d, kind: kind, base: pointer(handle), size: size, visible: d.info.SharesHostMemory || kind != driver.KindDevice,
 		imported: true}, nil

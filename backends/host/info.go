@@ -63,15 +63,15 @@ func uuid(name string, ordinal int) driver.UUID {
 	return id
 }
 
-// machine is what does not change about the machine while the process runs.
+// machine describes the machine; it does not change while the process runs.
 type machine struct {
 	processor string
-	total     uint64 // bytes of memory that the process can have
-	free      bool   // available can be asked
-	locking   string // how much can be page-locked, for people
+	total     uint64 // bytes of memory available to the process
+	free      bool   // the system reports free memory
+	locking   string // how much can be page-locked, for display
 }
 
-// platform looks at the machine, once.
+// platform describes the machine, which is examined once.
 var platform = sync.OnceValue(func() machine {
 	m := machine{processor: processorName(), locking: "no page-locking"}
 	if m.processor == "" {
@@ -92,7 +92,7 @@ var platform = sync.OnceValue(func() machine {
 })
 
 const (
-	// fallbackTotal is taken for the machine's memory where it cannot be asked.
+	// fallbackTotal is the memory assumed where the system does not report it.
 	fallbackTotal = 1 << 30 // bytes
 
 	unlimited = ^uint64(0)

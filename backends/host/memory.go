@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	mapFrom   = 256 << 10 // bytes from which on memory is mapped, not taken from the Go heap
-	hugeFrom  = 4 << 20   // bytes from which on huge pages are asked for
+	mapFrom   = 256 << 10 // bytes; memory of this size or more is mapped, smaller memory comes from the Go heap
+	hugeFrom  = 4 << 20   // bytes; memory of this size or more asks for huge pages
 	hugePage  = 2 << 20   // bytes
-	checkFrom = 16 << 20  // bytes from which on the system is asked what it has
+	checkFrom = 16 << 20  // bytes; before an allocation of this size or more the system is asked for its free memory
 
 	// poison is what new memory holds.
 	poison = 0xA5
@@ -33,9 +33,9 @@ type memory struct {
 	locked  bool // all its pages are locked
 
 	heap       []byte // keeps base alive, for memory of the Go heap
-	mapping    []byte // what to give back to the system
+	mapping    []byte // pages to give back to the system
 	registered bool
-	imported   bool // the program's own, and left to it
+	imported   bool // owned by the program
 }
 
 var _ driver.Memory = (*memory)(nil)
@@ -55,17 +55,17 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	}
 	switch {
 	case kind != driver.KindDevice && kind != driver.KindHost && kind != driver.KindShared:
-		return nil, d.failure(op, driver.ErrInvalidArgument, "no kind of memory: %s", kind)
+		return nil, d.failure(op, driver.ErrInvalidArgument, "invalid memory kind %v", kind)
 	case size == 0:
 		return nil, d.failure(op, driver.ErrInvalidArgument, "size 0")
 	case align&(align-1) != 0 || align > maxAlign:
 		return nil, d.failure(op, driver.ErrMisaligned, "alignment %d is not a power of two up to %d", align, uint64(maxAlign))
 	case size > d.info.MaxAlloc:
-		return nil, d.shortage(op, kind, size, nil, "more than the largest allocation, %d bytes", d.info.MaxAlloc)
+		return nil, d.shortage(op, kind, size, nil, "a single allocation is limited to %d bytes", d.info.MaxAlloc)
 	}
 	m := &memory{dev: d, kind: kind, size: size, visible: d.info.SharesHostMemory || kind != driver.KindDevice}
 	if m.counted() && !d.hardware.take(size) {
-		return nil, d.shortage(op, kind, size, nil, "the device has no more")
+		return nil, d.shortage(op, kind, size, nil, "the device's memory limit is reached")
 	}
 	if err := m.obtain(op, align); err != nil {
 		if m.counted() {
@@ -78,10 +78,10 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	return m, nil
 }
 
-// counted reports whether m is device memory, which the device may have a limit for.
+// counted reports whether m counts against the device's memory limit.
 func (m *memory) counted() bool { return m.kind != driver.KindHost && !m.registered && !m.imported }
 
-// obtain gives m its bytes.
+// obtain allocates the bytes of m.
 func (m *memory) obtain(op string, align uint64) error {
 	if m.size < mapFrom && m.kind != driver.KindHost {
 		m.heap = make([]byte, m.size+align)
@@ -90,7 +90,7 @@ func (m *memory) obtain(op string, align uint64) error {
 		return nil
 	}
 	if m.size >= checkFrom {
-		// A sixteenth stays for the rest of the program.
+		// A sixteenth is left for the rest of the program.
 		if free, _, ok := memoryNow(); ok && m.size > free-free/16 {
 			return m.dev.shortage(op, m.kind, m.size, nil, "the system has %d bytes available", free)
 		}
@@ -104,7 +104,7 @@ func (m *memory) obtain(op string, align uint64) error {
 	}
 	mapping, err := mapPages(length)
 	if err != nil {
-		return m.dev.shortage(op, m.kind, m.size, err, "the system gave no pages")
+		return m.dev.shortage(op, m.kind, m.size, err, "the system failed to map pages")
 	}
 	m.mapping = mapping
 	at := padding(unsafe.Pointer(&mapping[0]), align)
@@ -118,10 +118,10 @@ func (m *memory) obtain(op string, align uint64) error {
 	return nil
 }
 
-// padding is the number of bytes from p to the next multiple of align.
+// padding returns the number of bytes from p to the next multiple of align.
 func padding(p unsafe.Pointer, align uint64) uint64 { return -uint64(uintptr(p)) & (align - 1) }
 
-// spoil fills fresh memory with what nobody takes for zeros.
+// spoil fills new memory with poison, so that code which relies on zeros fails.
 func (m *memory) spoil() {
 	if m.size <= poisonWhole || !m.dev.info.SharesHostMemory {
 		memcopy.Fill(m.base, m.size, poison, 1)
@@ -145,8 +145,8 @@ func (m *memory) HostPointer() unsafe.Pointer {
 	return m.base
 }
 
-// PageLocked reports whether the memory cannot be swapped out, which is so for KindHost
-// and registered memory within the limits of the system.
+// PageLocked reports whether the memory is page-locked. KindHost and registered memory is,
+// within the limits of the system.
 func (m *memory) PageLocked() bool { return m.locked }
 
 // Free implements driver.Memory.
@@ -174,7 +174,7 @@ func (m *memory) Free() error {
 	}
 	if err := unmapPages(mapping); err != nil {
 		return &driver.Error{Op: "free", Backend: m.dev.info.Backend, Device: m.dev.info.Ordinal,
-			Kind: driver.ErrDriver, Detail: "the system did not take pages back", Vendor: vendorOf(err), Err: err}
+			Kind: driver.ErrDriver, Detail: "the system failed to release pages", Vendor: vendorOf(err), Err: err}
 	}
 	return nil
 }

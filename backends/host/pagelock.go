@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// locks are the ranges that this process has page-locked. The system does not count
-// locks, so a page is unlocked only when no other range needs it.
+// locks is the set of ranges that this process has page-locked. The system does not count
+// locks per page, so a page is unlocked only when no other range includes it.
 var locks = pageLocks{system: lockPages}
 
 type pageLocks struct {
@@ -24,7 +24,7 @@ func pages(from, to uintptr) span {
 	return span{from &^ mask, (to + mask) &^ mask}
 }
 
-// lock locks the pages of a range and reports whether it could.
+// lock locks the pages of a range and reports whether it succeeded.
 func (l *pageLocks) lock(from, to uintptr) bool {
 	s := pages(from, to)
 	l.mu.Lock()
@@ -47,8 +47,8 @@ func (l *pageLocks) unlock(from, to uintptr) {
 	l.release(s)
 }
 
-// release unlocks the pages of s that no other lock needs. That it fails is no loss:
-// pages of memory that is gone are not locked.
+// release unlocks the pages of s that no other lock includes. Errors are ignored: pages
+// that are unmapped are not locked any more.
 func (l *pageLocks) release(s span) {
 	for _, p := range l.loose(s) {
 		_ = unlockPages(p)

@@ -16,7 +16,7 @@ func mapPages(n uint64) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-var errNoPages = errors.New("more than is known to be there")
+var errNoPages = errors.New("exceeds the memory assumed to be available")
 
 func unmapPages([]byte) error   { return nil }
 func adviseHuge([]byte)         {}

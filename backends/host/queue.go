@@ -9,7 +9,7 @@ const (
 	opFill                // n bytes at dst, with the low width bytes of bits
 	opWait                // until stream obj has done n operations
 	opGate                // until gate obj is open
-	opStamp               // event obj, recorded for the n-th time
+	opStamp               // time stamp for event obj, recorded for the n-th time
 	opCall                // func obj
 	opFree                // memory obj
 	opRows                // rows obj
@@ -42,7 +42,7 @@ func (q *queue) push(o op) {
 	q.n++
 }
 
-// first returns the oldest operation; there is one.
+// first returns the oldest operation. The queue must not be empty.
 func (q *queue) first() *op { return &q.ring[q.head] }
 
 // drop removes the oldest operation.

@@ -8,15 +8,15 @@ import (
 )
 
 // Register implements driver.Registerer. The memory is page-locked if the system allows
-// it, see PageLocked, and works the same if not. Handles on one device share their
+// it (see PageLocked) and works the same if not. Handles on one device share their
 // registrations; other devices have their own.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	from := uintptr(ptr)
 	switch {
 	case ptr == nil || size == 0:
-		return nil, d.failure("register", driver.ErrInvalidArgument, "%d bytes at %#x", size, from)
+		return nil, d.failure("register", driver.ErrInvalidArgument, "size %d at address %#x; both must be nonzero", size, from)
 	case size > uint64(^uintptr(0)-from):
-		return nil, d.failure("register", driver.ErrOutOfRange, "%d bytes at %#x are past the end of all memory", size, from)
+		return nil, d.failure("register", driver.ErrOutOfRange, "%d bytes at %#x exceed the address space", size, from)
 	}
 	to := from + uintptr(size)
 	if !d.hardware.registered.add(from, to) {
@@ -26,7 +26,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 		locked: locks.lock(from, to)}, nil
 }
 
-// span is the addresses from up to but not including to.
+// span is the range of addresses [from, to).
 type span struct{ from, to uintptr }
 
 // ranges is a set of spans that do not overlap.
@@ -35,7 +35,7 @@ type ranges struct {
 	spans []span
 }
 
-// add puts a span in, unless it overlaps one that is there.
+// add adds a span, and reports false if it overlaps one in the set.
 func (r *ranges) add(from, to uintptr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

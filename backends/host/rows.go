@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// rows is a copy of rows that waits for its turn.
+// rows is an enqueued copy of rows.
 type rows struct {
 	dst, src           unsafe.Pointer
 	dstPitch, srcPitch uint64
@@ -34,7 +34,7 @@ func (s *stream) Copy2D(r driver.Rect) error {
 	return nil
 }
 
-// queued is a copy on the heap, so that those that are done at once need none.
+// queued returns a copy on the heap, so that a copy of rows which is done at once allocates nothing.
 func (w rows) queued() *rows { return &w }
 
 func (w *rows) copy() {
@@ -43,7 +43,7 @@ func (w *rows) copy() {
 	}
 }
 
-// origin is where the first row begins.
+// origin returns the address of the first row.
 func (s *stream) origin(op string, p *driver.Pitched) (unsafe.Pointer, error) {
 	if p.Mem == nil {
 		return p.Host, nil

@@ -14,9 +14,10 @@ import (
 // by the caller: about what waking a goroutine costs.
 const inlineSize = 32 << 10
 
-// stream is a queue of operations. Whoever works on it holds the right to run it: a
-// goroutine, or the gate or stream that it is held up by, which starts a goroutine
-// when it lets it go. Without operations nobody holds the right.
+// stream is a queue of operations. At most one goroutine, gate or other stream holds the
+// right to run it. A goroutine with the right runs operations; at a shut gate, or a wait
+// for another stream, it passes the right to that gate or stream, which later starts a new
+// goroutine. An empty queue is not run by anyone.
 type stream struct {
 	dev  *device
 	work func() // run, kept so that starting it does not allocate
@@ -26,15 +27,15 @@ type stream struct {
 
 	mu      sync.Mutex
 	queue   queue
-	running bool // somebody holds the right to run
+	running bool // the right to run is held
 	waiters []waiter
-	wakeAt  uint64    // the smallest count of done operations that anybody waits for
-	awake   sync.Cond // at wakeAt
-	fault   error     // of an operation, not reported yet
+	wakeAt  uint64    // the smallest count of done operations that is waited for
+	awake   sync.Cond // signalled when done reaches wakeAt
+	fault   error     // error of an operation, not reported yet
 	faulty  atomic.Bool
 }
 
-// waiter is a stream that goes on when another one has done so many operations.
+// waiter is a stream that goes on when another one has finished done operations.
 type waiter struct {
 	done   uint64
 	stream *stream
@@ -58,7 +59,7 @@ func newStream(d *device) *stream {
 // idle reports whether nothing is enqueued or running; mu is held.
 func (s *stream) idle() bool { return s.done.Load() == s.issued.Load() }
 
-// enqueue adds o and sees to it that somebody works on it; mu is held.
+// enqueue adds o and starts a goroutine that runs the queue, if it is not being run; mu is held.
 func (s *stream) enqueue(o op) {
 	s.queue.push(o)
 	s.issued.Add(1)
@@ -107,14 +108,14 @@ func (s *stream) run() {
 			s.wake(done)
 		}
 		if o.kind == opCall {
-			go o.obj.(func())() // which finds the stream done, if it asks
+			go o.obj.(func())() // after done was counted, so that the function finds the stream done
 		}
 	}
 	s.running = false
 	s.mu.Unlock()
 }
 
-// holdUp takes over the right to run w if s has not done so many operations yet.
+// holdUp takes over the right to run w if s has finished fewer than done operations, and reports whether it did.
 func (s *stream) holdUp(w *stream, done uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +127,7 @@ func (s *stream) holdUp(w *stream, done uint64) bool {
 	return true
 }
 
-// wake lets everybody go on who waited for no more than so many operations; mu is held.
+// wake lets all waiters go on that wait for no more than done operations; mu is held.
 func (s *stream) wake(done uint64) {
 	s.wakeAt = math.MaxUint64
 	left := s.waiters[:0]
@@ -144,7 +145,7 @@ func (s *stream) wake(done uint64) {
 	s.awake.Broadcast()
 }
 
-// await blocks until s has done so many operations.
+// await blocks until s has finished done operations.
 func (s *stream) await(done uint64) {
 	if s.done.Load() >= done {
 		return
@@ -201,8 +202,8 @@ func (s *stream) copy(dst, src unsafe.Pointer, n uint64) {
 	s.mu.Unlock()
 }
 
-// copyBytes copies also where the ranges overlap: two objects may stand for the same
-// host memory.
+// copyBytes copies correctly if the ranges overlap: two Memory objects may stand for the
+// same host memory.
 func copyBytes(dst, src unsafe.Pointer, n uint64) {
 	d, s := uintptr(dst), uintptr(src)
 	if n <= inlineSize || (d < s+uintptr(n) && s < d+uintptr(n)) {
@@ -293,7 +294,7 @@ func (s *stream) takeFault() error {
 	return err
 }
 
-// OnDone implements driver.Caller.
+// OnDone implements driver.Notifier.
 func (s *stream) OnDone(fn func()) error {
 	if fn == nil {
 		return s.dev.failure("call", driver.ErrInvalidArgument, "nil function")
@@ -308,7 +309,7 @@ func (s *stream) OnDone(fn func()) error {
 	return nil
 }
 
-// AllocAsync implements driver.StreamAllocator. The memory is there at once.
+// AllocAsync implements driver.StreamAllocator. The memory is allocated during the call.
 func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	m, err := s.dev.alloc("alloc on stream", driver.KindDevice, size, align)
 	if err != nil {
@@ -335,7 +336,7 @@ func (s *stream) FreeAsync(m driver.Memory) error {
 	return nil
 }
 
-// Handle implements driver.Stream: there is none.
+// Handle implements driver.Stream: it is always 0.
 func (s *stream) Handle() uintptr { return 0 }
 
 // Close implements driver.Stream.
