@@ -24,14 +24,14 @@ func (p *Pool) failure(op string, kind error, format string, args ...any) error 
 // when the memory ran out, and what the device or the limit said.
 type ExhaustedError struct {
 	Report Report
-	Err    error // the last refusal
+	err    error // the last refusal
 }
 
 // Error gives the refusal, and the report in one line.
-func (e *ExhaustedError) Error() string { return fmt.Sprintf("%v; %s", e.Err, e.Report.Summary()) }
+func (e *ExhaustedError) Error() string { return fmt.Sprintf("%v; %s", e.err, e.Report.Summary()) }
 
-// Unwrap returns the refusal.
-func (e *ExhaustedError) Unwrap() error { return e.Err }
+// Unwrap returns the last refusal.
+func (e *ExhaustedError) Unwrap() error { return e.err }
 
 func isShort(err error) bool { return errors.Is(err, hal.ErrOutOfMemory) }
 

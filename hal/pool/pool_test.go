@@ -498,10 +498,12 @@ func TestStats(t *testing.T) {
 	x, y := alloc(t, p, s, 300), alloc(t, p, s, 5*mib)
 	require.Equal(t, pool.Stats{Blocks: 2, Asked: 300 + 5*mib, Live: 512 + 5*mib, Reserved: 7 * mib, Peak: 7 * mib,
 		Allocs: 2, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
+	require.Equal(t, p.Stats(), p.Report().Stats)
 	free(t, x, s)
 	free(t, y, s)
 	free(t, alloc(t, p, s, 300), s)
 	require.Equal(t, pool.Stats{Reserved: 7 * mib, Peak: 7 * mib, Allocs: 3, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
+	require.Equal(t, p.Stats(), p.Report().Stats)
 	require.Equal(t, "pool of host:1", p.String())
 	require.True(t, p.Device().Same(d))
 }

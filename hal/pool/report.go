@@ -21,13 +21,10 @@ type TagUsage struct {
 
 // Report says who holds a pool's memory at one moment.
 type Report struct {
-	Device   string
-	Limit    uint64     // bytes, 0 for none
-	Reserved uint64     // bytes taken from the device
-	Lost     uint64     // bytes of Reserved that wait for the rest of their chunk; see Pool.ForgetStream
-	Blocks   int        // live
-	Live     uint64     // bytes that they occupy
-	Tags     []TagUsage // the largest first
+	Device string
+	Limit  uint64     // bytes, 0 for none
+	Tags   []TagUsage // the largest first
+	Stats             // at that moment
 }
 
 // Report says who holds the pool's memory now. Nobody else allocates or frees meanwhile.
@@ -42,7 +39,9 @@ func (p *Pool) Report() Report {
 }
 
 // report says who holds what, in no order; everybody is stopped.
-func (p *Pool) report() (r Report) {
+func (p *Pool) report() Report {
+	r := Report{Device: p.dev.Name(), Limit: p.opts.Limit, Stats: p.stoppedStats()}
+	r.Blocks, r.Asked, r.Live = 0, 0, 0 // counted from the records below, with blocks that are being freed
 	for _, h := range p.heaps {
 		h.report(p, &r)
 	}
@@ -51,8 +50,6 @@ func (p *Pool) report() (r Report) {
 
 // report adds what a heap holds; everybody is stopped.
 func (h *heap) report(p *Pool, r *Report) {
-	r.Device, r.Limit, r.Reserved = p.dev.Name(), p.opts.Limit, p.reserved.Load()
-	r.Lost += h.lost
 	held := map[uint32]*TagUsage{}
 	count := func(rec *record) {
 		if rec == nil || !rec.live {
@@ -68,6 +65,7 @@ func (h *heap) report(p *Pool, r *Report) {
 		x.Bytes += rec.size.Load()
 		x.Occupy += rec.cap
 		r.Blocks++
+		r.Asked += rec.size.Load()
 		r.Live += rec.cap
 	}
 	for _, c := range h.chunks {
@@ -146,5 +144,5 @@ func (p *Pool) exhausted(op string, kind hal.Kind, size uint64, cause error) err
 		}
 	}
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrOutOfMemory,
-		Shortage: s, Err: &ExhaustedError{Report: p.Report(), Err: cause}}
+		Shortage: s, Err: &ExhaustedError{Report: p.Report(), err: cause}}
 }

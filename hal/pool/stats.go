@@ -1,13 +1,13 @@
 package pool
 
-// Stats are figures of a pool. They are sums over its parts, taken while others go on.
+// Stats are figures of a pool. [Pool.Stats] sums them over its parts while others go on.
 type Stats struct {
 	Blocks   int    // live
 	Asked    uint64 // bytes that live blocks were asked for
 	Live     uint64 // bytes that live blocks occupy
 	Reserved uint64 // bytes taken from the device
 	Peak     uint64 // the most bytes taken from the device at once
-	Lost     uint64 // see Pool.ForgetStream
+	Lost     uint64 // bytes of Reserved that wait for the rest of their chunk; see Pool.ForgetStream
 
 	Allocs   uint64 // blocks given out
 	Misses   uint64 // of these, those that the device was asked for
@@ -26,38 +26,63 @@ func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 // Stats returns the pool's figures. For figures of a part of a program, peaks included, see
 // [github.com/go-halyard/halyard/hal/pool/adapt.Count].
 func (p *Pool) Stats() Stats {
-	s := Stats{Failures: p.failures.Load(), DeviceAllocs: p.grown.Load(), DeviceFrees: p.dropped.Load()}
+	var s Stats
 	var sum tally
 	for _, h := range p.heaps {
 		h.mu.Lock()
-		sum.add(h.tally)
-		s.Misses += h.misses
-		s.Steals += h.steals
-		s.Waits += h.waits
-		s.Lost += h.lost
+		h.stats(&s, &sum)
 		h.mu.Unlock()
 	}
 	for d := range p.everybody {
-		d.tally(&sum)
+		for k := range d.shelves {
+			if s := d.shelves[k].Load(); s != nil {
+				s.each(func(l *lane) bool {
+					sum.add(l.tally)
+					return true
+				})
+			}
+		}
 	}
+	p.finishStats(&s, sum)
+	return s
+}
+
+// stoppedStats are the figures while everybody is stopped.
+func (p *Pool) stoppedStats() (s Stats) {
+	var sum tally
+	for _, h := range p.heaps {
+		h.stats(&s, &sum)
+	}
+	for d := range p.everybody {
+		for k := range d.shelves {
+			if s := d.shelves[k].Load(); s != nil {
+				for _, l := range *s.lanes.Load() {
+					sum.add(l.tally)
+				}
+			}
+		}
+	}
+	p.finishStats(&s, sum)
+	return s
+}
+
+// stats adds a heap's figures; h.mu is held.
+func (h *heap) stats(s *Stats, sum *tally) {
+	sum.add(h.tally)
+	s.Misses += h.misses
+	s.Steals += h.steals
+	s.Waits += h.waits
+	s.Lost += h.lost
+}
+
+// finishStats sets what the whole pool counts, and what follows from the sum over its parts.
+func (p *Pool) finishStats(s *Stats, sum tally) {
+	s.Failures, s.DeviceAllocs, s.DeviceFrees = p.failures.Load(), p.grown.Load(), p.dropped.Load()
 	s.Streams = int(p.table.Load().streams.Load())
 	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
 	s.Blocks, s.Allocs = int(sum.blocks), sum.allocs
 	// Blocks that move between the parts meanwhile may make a sum negative.
 	s.Asked, s.Live = uint64(max(sum.asked, 0)), uint64(max(sum.holds, 0))
-	return s
-}
-
-// tally adds what was given out and taken back here.
-func (d *domain) tally(sum *tally) {
-	for k := range d.shelves {
-		if s := d.shelves[k].Load(); s != nil {
-			s.each(func(l *lane) bool {
-				sum.add(l.tally)
-				return true
-			})
-		}
-	}
 }
 
 // unused is how many of the bytes taken from the device no live block occupies.
