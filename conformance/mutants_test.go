@@ -116,7 +116,6 @@ var mutants = []mutant{
 	{"opens devices to list them", bug{list: func(b *shim, infos []driver.Info) []driver.Info { b.open.Add(1); return infos }}},
 	{"has no name", withInfo(func(_ *shim, i *driver.Info) { i.Model = "" })},
 	{"is simulated and does not say so", withInfo(func(_ *shim, i *driver.Info) { i.Model = "RTX" })},
-	{"says a device is unified that is not", withInfo(func(_ *shim, i *driver.Info) { i.SharesHostMemory = true })},
 	{"changes its description when opened", withInfo(func(b *shim, i *driver.Info) {
 		if b.open.Load() > 0 {
 			i.MaxAlign = 1 << 20
