@@ -34,7 +34,7 @@ func repeated(p hal.Pattern, n int) []byte {
 	return bytes.Repeat(one[:p.Width], n/int(p.Width))
 }
 
-// difference tells where got differs from want, "" if it does not.
+// difference describes where got differs from want; it returns "" if they are equal.
 func difference(got, want []byte) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d bytes, want %d", len(got), len(want))
@@ -45,8 +45,8 @@ func difference(got, want []byte) string {
 	return mismatch(got, want)
 }
 
-// mismatch tells at which bytes got differs from want, which it did. Memory that a device is still writing, as it must not, may have
-// become equal since.
+// mismatch describes the bytes at which got differs from want. They differed before the call, but may have become equal since, if a
+// device wrongly still writes.
 func mismatch(got, want []byte) string {
 	first, count := -1, 0
 	for i := range got {

@@ -8,16 +8,16 @@ import (
 )
 
 var capabilityChecks = []Check{
-	{Name: "BitEqualsInterfaceEqualsBehaviour", Rule: "What a capability bit promises works, and what has no bit is refused.", run: bitEqualsBehaviour},
-	{Name: "UnsupportedIsErrUnsupported", Rule: "What the device cannot do is unsupported, and changes nothing.", run: unsupported},
+	{Name: "BitEqualsInterfaceEqualsBehaviour", Rule: "What a capability bit promises works; without the bit it is refused as unsupported.", run: bitEqualsBehaviour},
+	{Name: "UnsupportedIsErrUnsupported", Rule: "A call that the device does not support fails as unsupported and changes nothing.", run: unsupported},
 	{Name: "AddressMeansAddress", Rule: "Handles of a device with addresses are addresses: distinct, not null, and the same at each call.", Needs: hal.CapAddress, run: addressMeansAddress},
 	{Name: "UnifiedSharesHostMemory", Rule: "A unified device works on host memory in place, so that host and device see the same bytes.", run: unifiedShares},
 	{Name: "CallbackFollowsWork", Rule: "A host callback runs after the work before it, once, and later work does not wait for it.", Needs: hal.CapHostCallback, run: callbackFollowsWork},
 	{Name: "CallbackMayBlock", Rule: "A host callback may block and may use the device.", Needs: hal.CapHostCallback, run: callbackMayBlock},
-	{Name: "StreamAllocInOrder", Rule: "Memory allocated in stream order can be used there at once and closed like any other.", Needs: hal.CapStreamAlloc, run: streamAllocInOrder},
+	{Name: "StreamAllocInOrder", Rule: "Memory allocated in stream order can be used on its stream at once and closed like any other.", Needs: hal.CapStreamAlloc, run: streamAllocInOrder},
 	{Name: "StreamAllocChecksArguments", Rule: "Stream-ordered allocation checks its arguments as Alloc does.", Needs: hal.CapStreamAlloc, run: streamAllocChecks},
-	{Name: "PrefetchKeepsContents", Rule: "Moving shared memory ahead of its use changes no byte.", Needs: hal.CapPrefetch | hal.CapShared, run: prefetchKeeps},
-	{Name: "ReachesMatchesCopy", Rule: "A device reaches itself, and another one only if it has the capability.", run: reachesMatchesCopy},
+	{Name: "PrefetchKeepsContents", Rule: "Prefetching shared memory changes no byte.", Needs: hal.CapPrefetch | hal.CapShared, run: prefetchKeeps},
+	{Name: "ReachesMatchesCopy", Rule: "A device can access its own memory, and another device's only with the capability.", run: reachesMatchesCopy},
 }
 
 // features are the capabilities that a program can use directly, and how. A nil error of use means

@@ -6,15 +6,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Check is one rule and the way to find out whether a device keeps it.
+// Check is one rule and the test of whether a device keeps it.
 type Check struct {
 	Group string
 	Name  string // unique within the group
 	Rule  string // one sentence
 
-	Needs      hal.Caps // capabilities without which there is nothing to check
-	NeedsPeer  bool     // another device of the backend
-	NeedsOther bool     // a device of another backend
+	Needs      hal.Caps // capabilities that the device must have
+	NeedsPeer  bool     // it needs another device of the backend
+	NeedsOther bool     // it needs a device of another backend
 
 	run func(*T)
 }
@@ -22,8 +22,8 @@ type Check struct {
 // FullName is "Group/Name".
 func (c Check) FullName() string { return c.Group + "/" + c.Name }
 
-// Checks returns all checks, in the order in which they run. What later ones rely on is checked by earlier
-// ones.
+// Checks returns all checks, in the order in which they run: later checks rely on rules that earlier ones
+// check.
 func Checks() []Check { return slices.Clone(checks) }
 
 var checks = inOrder([]group{

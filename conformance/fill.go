@@ -15,8 +15,8 @@ var fillChecks = []Check{
 	{Name: "HighBitsIgnored", Rule: "Only the low Width bytes of a pattern count.", run: fillHighBits},
 	{Name: "OffsetLengthMatrix", Rule: "Fills of every length work at every offset that is a multiple of the pattern's width.", run: fillMatrix},
 	{Name: "Large", Rule: "A fill of many megabytes is complete.", run: largeFill},
-	{Name: "PatternNotDividingLengthRejected", Rule: "Offset and length of a fill are multiples of the pattern's width.", run: fillMisaligned},
-	{Name: "BadPatternWidthRejected", Rule: "A pattern is 1, 2, 4 or 8 bytes wide.", run: fillBadWidth},
+	{Name: "PatternNotDividingLengthRejected", Rule: "A fill whose offset or length is not a multiple of the pattern's width is misaligned.", run: fillMisaligned},
+	{Name: "BadPatternWidthRejected", Rule: "A pattern width other than 1, 2, 4 or 8 bytes is an invalid argument.", run: fillBadWidth},
 	{Name: "NeighboursUntouched", Rule: "A fill changes no byte beside its region.", run: fillNeighbours},
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Harness is what the suite needs to know about the device under test. Only Open is required.
+// Harness describes the device under test to the suite. Only Open is required.
 type Harness struct {
 	// Open returns a new handle on the device under test at each call. The suite closes it.
 	Open func(ctx context.Context) (*hal.Device, error)
@@ -23,13 +23,13 @@ type Harness struct {
 	// Others open devices of other backends.
 	Others []func(ctx context.Context) (*hal.Device, error)
 
-	// Exclusions are what the device is known not to do.
+	// Exclusions are the checks that the device is known not to pass.
 	Exclusions []Exclusion
 
 	// Timeout is how long one check may take; 0 means 60 seconds.
 	Timeout time.Duration
 
-	// Seed is where random data and actions start from; 0 means a fixed seed.
+	// Seed is the seed of random data and actions; 0 means a fixed seed.
 	Seed uint64
 
 	// Short makes sizes and counts smaller. No check is left out.
@@ -38,24 +38,24 @@ type Harness struct {
 	// Match is a regular expression that "Group/Name" must match somewhere; "" selects every check.
 	Match string
 
-	// Backend is the backend that Open opens a device of. Nil means the registered one that the device
-	// names; if there is none, checks of enumeration are skipped, and those that need a device of their own.
+	// Backend is the backend of the device that Open opens. Nil means the registered backend that the device
+	// names; if there is none, checks of enumeration and checks that need a separate device are skipped.
 	Backend driver.Backend
 
-	// VendorCodes returns every status that the vendor's interface defines, with what the backend makes
-	// of it. Nil skips the checks of the mapping.
+	// VendorCodes returns every status that the vendor's interface defines, with the kind of error to which
+	// the backend maps it. Nil skips the checks of the mapping.
 	VendorCodes func() []VendorCode
 
 	// Faults returns control over the driver calls behind the device that Open opens, for checks that
 	// make them fail. It may implement [DeviceLoss] too. Nil skips those checks.
 	Faults func() FaultControl
 
-	// FailAsync makes transfers and fills of the device that Open opens fail when they run, from a call with true to one
-	// with false. The calls that enqueue them succeed; what asks for the work's end, events and streams, tells that it
-	// failed. Nil skips the checks of that.
+	// FailAsync(true) makes transfers and fills of the device that Open opens fail when they run, until FailAsync(false).
+	// The calls that enqueue them succeed; queries and waits on events and streams report the failure. Nil skips the
+	// checks that need it.
 	FailAsync func(on bool)
 
-	// Contexts returns how many vendor contexts exist in the process, where somebody counts them.
+	// Contexts returns how many vendor contexts exist in the process. Nil means that they are not counted.
 	Contexts func() int
 }
 
@@ -68,25 +68,25 @@ type VendorCode struct {
 
 // FaultControl makes driver calls fail. Calls that cannot fail are not counted.
 type FaultControl interface {
-	// CallCount is the number of driver calls since the last Reset.
+	// CallCount returns the number of driver calls since the last Reset.
 	CallCount() uint64
 
-	// FailCall makes the n-th driver call from now on fail, once; 1 is the next one. The call has no
+	// FailCall makes the n-th driver call from now on fail, once; 1 is the next call. The failing call has no
 	// effect, and its error has Vendor set.
 	FailCall(n uint64)
 
-	// Reset makes no call fail, and counts from zero.
+	// Reset cancels FailCall and LoseDevice, and sets CallCount to zero.
 	Reset()
 }
 
-// DeviceLoss is implemented by a FaultControl that can also take the device away.
+// DeviceLoss is implemented by a FaultControl that can also simulate the loss of the device.
 type DeviceLoss interface {
-	// LoseDevice makes the n-th driver call from now on, and only that one, fail as if the device was lost.
+	// LoseDevice makes the n-th driver call from now on, and only that one, fail as if the device were lost.
 	LoseDevice(n uint64)
 }
 
-// ExclusionKind is the outcome that an exclusion leads to. [Unsupported] is for what the device will never
-// do: the check is not run. [ExpectedFailure] is for a known bug: the check is run, and passing is a
+// ExclusionKind is the outcome of an excluded check. [Unsupported] is for a rule that the device will never
+// keep: the check is not run. [ExpectedFailure] is for a known bug: the check is run, and a pass counts as a
 // failure.
 type ExclusionKind = Outcome
 
@@ -102,7 +102,7 @@ const (
 	defaultSeed    = 0x48616c79617264
 )
 
-// plan is a harness that was found to be sound, with its defaults.
+// plan is a valid harness, with its defaults filled in.
 type plan struct {
 	Harness
 	checks   []Check
@@ -114,7 +114,7 @@ func (h Harness) plan() (*plan, error) {
 		return nil, errors.New("conformance: Harness.Open is nil")
 	}
 	if h.Timeout < 0 {
-		return nil, fmt.Errorf("conformance: Harness.Timeout is %v", h.Timeout)
+		return nil, fmt.Errorf("conformance: Harness.Timeout %v is negative", h.Timeout)
 	}
 	if h.Timeout == 0 {
 		h.Timeout = defaultTimeout

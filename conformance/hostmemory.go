@@ -8,14 +8,14 @@ import (
 )
 
 var hostMemoryChecks = []Check{
-	{Name: "PinnedRoundTrip", Rule: "What the host writes to page-locked memory the device reads, and the other way round.", run: pinnedRoundTrip},
+	{Name: "PinnedRoundTrip", Rule: "The device reads what the host writes to page-locked memory, and the host what the device writes.", run: pinnedRoundTrip},
 	{Name: "RegisterUnregisterRegister", Rule: "Host memory can be registered, used, unregistered and registered again, and keeps its contents.", Needs: hal.CapRegister, run: registerAgain},
 	{Name: "RegisteredKeepsBytes", Rule: "The device works on registered memory in place.", Needs: hal.CapRegister, run: registeredKeepsBytes},
-	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory is busy, and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
-	{Name: "EmptyRegisterRejected", Rule: "Registering no memory is an invalid argument.", Needs: hal.CapRegister, run: emptyRegister},
-	{Name: "SharedVisibleAfterSync", Rule: "The host sees in shared memory what the device wrote once it has waited, and the device what the host wrote before.", Needs: hal.CapShared, run: sharedVisible},
-	{Name: "KindQuery", Rule: "A memory tells its kind, and whether the host must map it, and keeps to it.", run: kindQuery},
-	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped once at a time, and refused to the host otherwise.", Needs: hal.CapMustMap, run: mapTakesTurns},
+	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory fails as busy and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
+	{Name: "EmptyRegisterRejected", Rule: "Registering an empty slice is an invalid argument.", Needs: hal.CapRegister, run: emptyRegister},
+	{Name: "SharedVisibleAfterSync", Rule: "In shared memory the host sees the device's writes after waiting for them, and the device sees the host's earlier writes.", Needs: hal.CapShared, run: sharedVisible},
+	{Name: "KindQuery", Rule: "A memory reports its kind, and whether the host must map it, and behaves accordingly.", run: kindQuery},
+	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, and not accessible to the host while unmapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
 	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 

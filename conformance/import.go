@@ -12,16 +12,16 @@ import (
 
 var importChecks = []Check{
 	{Name: "MemoryWorks", Rule: "Imported memory is used like any other, and its owner sees the same bytes.", Needs: hal.CapImport, run: adoptedWorks},
-	{Name: "PartOfABlock", Rule: "A part of a block can be imported, and what is beside it stays as it was.", Needs: hal.CapImport | hal.CapAddress, run: adoptedPart},
+	{Name: "PartOfABlock", Rule: "A part of a block can be imported, and the bytes beside it do not change.", Needs: hal.CapImport | hal.CapAddress, run: adoptedPart},
 	{Name: "ReleasedOnceAfterLastUse", Rule: "Release is called once, after Close and after the last work that uses the memory.", Needs: hal.CapImport | hal.CapGate, run: adoptedReleased},
 	{Name: "IdleReleasedInClose", Rule: "Closing imported memory that nothing uses releases it before Close returns, and leaves the owner's memory alone.", Needs: hal.CapImport, run: adoptedIdle},
 	{Name: "NotCounted", Rule: "Imported memory is not counted as held, and keeps its device from closing.", Needs: hal.CapImport, run: adoptedNotCounted},
 	{Name: "UnclosedReported", Rule: "Imported memory that becomes unreachable is reported and released.", Needs: hal.CapImport, run: adoptedLeak},
-	{Name: "BadArgumentsRejected", Rule: "Importing nothing, no handle, no kind, or more than there are addresses is refused, and Release is not called.", Needs: hal.CapImport, run: adoptRejects},
-	{Name: "StreamInOrder", Rule: "An imported stream and the stream that it was imported from are one order of work.", Needs: hal.CapImportStream, run: adoptedStreamInOrder},
-	{Name: "StreamOutlivesClose", Rule: "Closing an imported stream leaves the owner's stream working, and tells the owner once, after the work so far.", Needs: hal.CapImportStream | hal.CapGate, run: adoptedStreamClose},
-	{Name: "QueryTellsAllocations", Rule: "A pointer into an allocation is known by kind, device and range, and other addresses are not known.", Needs: hal.CapPointerInfo | hal.CapAddress, run: queryTells},
-	{Name: "UnsupportedWithoutBit", Rule: "What a device without the capability cannot take over is unsupported.", run: adoptUnsupported},
+	{Name: "BadArgumentsRejected", Rule: "Importing with size 0, handle 0, an invalid kind or a size beyond the address space is refused, and Release is not called.", Needs: hal.CapImport, run: adoptRejects},
+	{Name: "StreamInOrder", Rule: "Work enqueued on an imported stream and by its owner runs in one order.", Needs: hal.CapImportStream, run: adoptedStreamInOrder},
+	{Name: "StreamOutlivesClose", Rule: "Closing an imported stream leaves the owner's stream working, and calls release once, after the work so far.", Needs: hal.CapImportStream | hal.CapGate, run: adoptedStreamClose},
+	{Name: "QueryTellsAllocations", Rule: "PointerInfo returns kind, device and range for a pointer into an allocation, and refuses other addresses.", Needs: hal.CapPointerInfo | hal.CapAddress, run: queryTells},
+	{Name: "UnsupportedWithoutBit", Rule: "On a device without the capability importing fails as unsupported.", run: adoptUnsupported},
 }
 
 // import imports the owner's memory until the end of the check, and counts releases.

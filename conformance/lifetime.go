@@ -10,14 +10,14 @@ import (
 )
 
 var lifetimeChecks = []Check{
-	{Name: "CloseDoesNotWait", Rule: "Closing an idle object is not held up by a stream that is held shut.", Needs: hal.CapGate, run: closeDoesNotWait},
-	{Name: "CloseMemoryInFlight", Rule: "Memory that is closed while work uses it is given back after the last use, and not reused before.", Needs: hal.CapGate, run: closeMemoryInFlight},
-	{Name: "CloseBytesInFlight", Rule: "Host memory that is closed while a copy uses the bytes that it gave stays until the copy is done.", Needs: hal.CapGate, run: closeBytesInFlight},
+	{Name: "CloseDoesNotWait", Rule: "Closing an idle object does not wait for a stream behind a shut gate.", Needs: hal.CapGate, run: closeDoesNotWait},
+	{Name: "CloseMemoryInFlight", Rule: "Memory that is closed while work uses it is freed after the last use, and not reused before.", Needs: hal.CapGate, run: closeMemoryInFlight},
+	{Name: "CloseBytesInFlight", Rule: "Host memory that is closed while a copy uses its bytes is not freed until the copy is done.", Needs: hal.CapGate, run: closeBytesInFlight},
 	{Name: "CloseStreamInFlight", Rule: "Closing a stream neither waits for its work nor stops it.", Needs: hal.CapGate, run: closeStreamInFlight},
-	{Name: "CloseEventPending", Rule: "Closing an event does not change what waits for it.", Needs: hal.CapGate, run: closeEventPending},
+	{Name: "CloseEventPending", Rule: "Closing an event does not change waits that are already enqueued.", Needs: hal.CapGate, run: closeEventPending},
 	{Name: "CloseEverythingInFlight", Rule: "All objects can be closed while work is under way; the device closes when it is done.", Needs: hal.CapGate, run: closeEverythingInFlight},
-	{Name: "CancelledSyncLeavesUsable", Rule: "A wait that was given up leaves the stream, the event and the memory usable.", Needs: hal.CapGate, run: cancelledSync},
-	{Name: "CloseGivesContextsBack", Rule: "Closing the last handle on a device gives up its contexts.", run: closeGivesContextsBack},
+	{Name: "CancelledSyncLeavesUsable", Rule: "After a cancelled wait the stream, the event and the memory can still be used.", Needs: hal.CapGate, run: cancelledSync},
+	{Name: "CloseGivesContextsBack", Rule: "Closing the last handle on a device releases its contexts.", run: closeGivesContextsBack},
 	{Name: "GoSliceMovesOrStays", Rule: "A Go slice handed to an asynchronous copy survives garbage collection until the copy is done.", run: goSliceStays},
 	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyPeer completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
 }

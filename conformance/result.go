@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Outcome is what became of one check.
+// Outcome is the outcome of one check.
 type Outcome uint8
 
 const (
 	// Passed means that the device keeps the rule.
 	Passed Outcome = iota
-	// Failed means that it does not.
+	// Failed means that the device breaks the rule.
 	Failed
 	// Skipped means that the device or the harness lacks what the check needs.
 	Skipped
@@ -19,7 +19,7 @@ const (
 	Unsupported
 	// ExpectedFailure means that the check failed as an exclusion said it would.
 	ExpectedFailure
-	// UnexpectedPass means that it passed in spite of that, so that the exclusion has to go.
+	// UnexpectedPass means that it passed although an exclusion expects a failure: remove the exclusion.
 	UnexpectedPass
 )
 
@@ -44,7 +44,7 @@ func (o *Outcome) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("conformance: no outcome is called %q", b)
+	return fmt.Errorf("conformance: unknown outcome %q", b)
 }
 
 // Bad reports whether the outcome counts as a failure.
@@ -54,8 +54,8 @@ func (o Outcome) Bad() bool { return o == Failed || o == UnexpectedPass }
 type Result struct {
 	Check    Check
 	Outcome  Outcome
-	Reason   string   // of a failure, its first line; of a skip or exclusion, why; "" for Passed
-	Log      []string // what the check said, failures included
+	Reason   string   // the first line of a failure, or the reason for a skip or an exclusion; "" for Passed
+	Log      []string // all lines that the check reported, failures included
 	Duration time.Duration
 }
 

@@ -8,11 +8,11 @@ import (
 )
 
 var rowsChecks = []Check{
-	{Name: "MatchRowByRow", Rule: "Rows are copied to the byte, in, out and across, and what lies between them stays as it was.", run: rowsMatch},
-	{Name: "InStreamOrder", Rule: "A copy of rows takes its turn in the stream.", Needs: hal.CapGate, run: rowsInOrder},
-	{Name: "WithinOneMemory", Rule: "Rows of one memory are copied beside each other, and not onto each other.", run: rowsWithin},
+	{Name: "MatchRowByRow", Rule: "Copies of rows to, from and on the device are exact, and the bytes between the rows do not change.", run: rowsMatch},
+	{Name: "InStreamOrder", Rule: "A copy of rows runs in stream order.", Needs: hal.CapGate, run: rowsInOrder},
+	{Name: "WithinOneMemory", Rule: "Rows can be copied within one memory if they do not overlap; copies that overlap are refused.", run: rowsWithin},
 	{Name: "BoundsRejected", Rule: "Rows that leave a memory, or whose extent overflows, are out of range, and rows that overlap each other an invalid argument.", run: rowsBounds},
-	{Name: "Peer", Rule: "Rows are copied to and from the memory of a device that is reached, and of no other.", NeedsPeer: true, run: rowsPeer},
+	{Name: "Peer", Rule: "Rows are copied to and from the memory of another device only if it can be accessed.", NeedsPeer: true, run: rowsPeer},
 }
 
 // copyRows is what a copy of rows does.

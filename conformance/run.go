@@ -32,7 +32,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// show makes a result the result of a test.
+// show reports a result as the result of a test.
 func show(t *testing.T, r Result) {
 	t.Helper()
 	text := strings.Join(r.Log, "\n")
@@ -52,9 +52,9 @@ func show(t *testing.T, r Result) {
 	}
 }
 
-// Execute runs every check that the harness selects and reports each as it ends. The error is of a
-// harness that makes no sense, or of ctx if it ended before the last check; checks that fail are no error.
-// report may be nil. It is called by the goroutine that called Execute.
+// Execute runs every check that the harness selects and calls report with each result. It returns an error
+// if the harness is invalid, or if ctx ends before the last check; failed checks are not an error.
+// report may be nil. It is called on the goroutine that called Execute.
 func Execute(ctx context.Context, h Harness, report func(Result)) (Summary, error) {
 	p, err := h.plan()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 var sharingChecks = []Check{
-	{Name: "TokenDescribesMemory", Rule: "The token of a memory tells its size, kind, device and process, and survives being bytes and text.", Needs: hal.CapIPC, run: tokenDescribes},
-	{Name: "OwnTokenRejected", Rule: "A process does not import what it exported.", Needs: hal.CapIPC, run: ownToken},
-	{Name: "BadTokensRejected", Rule: "A token of another backend or other hardware is of the wrong device, and one that nobody exported is an invalid argument.", Needs: hal.CapIPC, run: badTokens},
-	{Name: "OnlyPlainMemory", Rule: "Memory that cannot be shared between processes is unsupported, and closed memory is closed.", Needs: hal.CapIPC, run: onlyPlain},
+	{Name: "TokenDescribesMemory", Rule: "A memory's IPC handle has its size, kind, device and process, and is the same after conversion to bytes or text and back.", Needs: hal.CapIPC, run: tokenDescribes},
+	{Name: "OwnTokenRejected", Rule: "A process cannot open an IPC handle that it exported.", Needs: hal.CapIPC, run: ownToken},
+	{Name: "BadTokensRejected", Rule: "An IPC handle of another backend or other hardware is refused as wrong device, and an invalid one as an invalid argument.", Needs: hal.CapIPC, run: badTokens},
+	{Name: "OnlyPlainMemory", Rule: "Exporting memory that cannot be shared is refused as unsupported, and closed memory as closed.", Needs: hal.CapIPC, run: onlyPlain},
 }
 
 func (t *T) export(m *hal.Memory) hal.IPCHandle {

@@ -8,9 +8,9 @@ import (
 )
 
 var shortageChecks = []Check{
-	{Name: "ExhaustMapsToOutOfMemory", Rule: "When the device's memory is used up, allocation is out of memory with the figures.", run: exhaust},
-	{Name: "RecoverAfterOutOfMemory", Rule: "After running out of memory everything works, and freed memory can be had again.", run: recoverAfterShortage},
-	{Name: "FreedBlocksComeBack", Rule: "Memory whose last use has just finished is given back before an allocation fails.", Needs: hal.CapGate, run: freedBlocksComeBack},
+	{Name: "ExhaustMapsToOutOfMemory", Rule: "When the device's memory is used up, allocation fails as out of memory, with the figures.", run: exhaust},
+	{Name: "RecoverAfterOutOfMemory", Rule: "After an allocation ran out of memory the device works, and freed memory can be allocated again.", run: recoverAfterShortage},
+	{Name: "FreedBlocksComeBack", Rule: "Closed memory whose last use has finished is freed before an allocation fails.", Needs: hal.CapGate, run: freedBlocksComeBack},
 	{Name: "EveryNthCallFails", Rule: "Whichever driver call fails, the error is clear, nothing leaks and the device works afterwards.", run: everyNthCallFails},
 }
 

@@ -18,9 +18,9 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// T is what a check runs with. It does for a check what testing.T does for a test, so that assertions of
-// testify work on it, and keeps the devices under test. FailNow and Skipf end the goroutine that calls
-// them and are for the check's own; the other methods are safe for concurrent use.
+// T is passed to a check as testing.T is to a test, so that assertions of testify work on it, and holds
+// the devices under test. FailNow, Fatalf and Skipf end the calling goroutine, which must be the check's
+// own; the other methods are safe for concurrent use unless their comments say otherwise.
 type T struct {
 	p     *plan
 	check Check
@@ -29,10 +29,10 @@ type T struct {
 
 	mu      sync.Mutex
 	log     []string
-	reason  string // of the failure or skip
+	reason  string // why the check failed or was skipped
 	failed  bool
 	skipped bool
-	sealed  bool // the result was taken
+	sealed  bool // the result was returned; later reports are dropped
 	gates   []*hal.Gate
 
 	cleanups []func() // used by the check's goroutine alone
@@ -102,7 +102,7 @@ func (t *T) open() {
 	}
 }
 
-// openWith opens a device that is closed at the end of the check. Hardware that is not there is a skip.
+// openWith opens a device that is closed at the end of the check. If hardware is missing, the check is skipped.
 func (t *T) openWith(what string, open func(context.Context) (*hal.Device, error)) *hal.Device {
 	t.Helper()
 	d, err := open(t.ctx)
@@ -120,12 +120,12 @@ func (t *T) openWith(what string, open func(context.Context) (*hal.Device, error
 	return d
 }
 
-// Open returns one more handle on the device under test, closed at the end of the check. If Harness.Open takes the backend that
-// it took before, both share the device.
+// Open returns another handle on the device under test, closed at the end of the check. The handles share the device if
+// Harness.Open uses the same backend each time.
 func (t *T) Open() *hal.Device { return t.openWith("the device", t.p.Open) }
 
-// separate opens the device under test once more, as another device: no handle shares it, and its streams and memory are foreign to
-// those of the first. It closes at the end of the check.
+// separate opens the device under test as another device, which no other handle shares: its streams and memory do not belong to
+// the first one. It is closed at the end of the check.
 func (t *T) separate() *hal.Device { return t.openWith("the device once more", t.openSeparate) }
 
 func (t *T) openSeparate(ctx context.Context) (*hal.Device, error) {
@@ -139,22 +139,22 @@ func (t *T) openSeparate(ctx context.Context) (*hal.Device, error) {
 // another is a backend that is equal to no other.
 type another struct{ driver.Backend }
 
-// Dev is the device under test.
+// Dev returns the device under test.
 func (t *T) Dev() *hal.Device { return t.dev }
 
-// Peer is the other device of the backend, in checks that need one.
+// Peer returns the other device of the backend, in checks that need one.
 func (t *T) Peer() *hal.Device { return t.peer }
 
-// Others are the devices of other backends, in checks that need one.
+// Others returns the devices of other backends, in checks that need one.
 func (t *T) Others() []*hal.Device { return t.others }
 
-// Context ends when the check's time is over.
+// Context returns a context that ends when the check's time is over.
 func (t *T) Context() context.Context { return t.ctx }
 
-// Rand is the check's source of random numbers, for its own goroutine.
+// Rand returns the check's source of random numbers. Only the check's own goroutine may use it.
 func (t *T) Rand() *rand.Rand { return t.rng }
 
-// Size is full, or short in a short run.
+// Size returns full, or short if Harness.Short is set.
 func (t *T) Size(full, short int) int {
 	if t.p.Short {
 		return short
@@ -162,14 +162,14 @@ func (t *T) Size(full, short int) int {
 	return full
 }
 
-// Name is "Group/Name" of the check.
+// Name returns the check's "Group/Name".
 func (t *T) Name() string { return t.check.FullName() }
 
-// Helper does nothing: failures show where in the check they happened.
+// Helper does nothing: a failure always shows the lines of the check where it happened.
 func (t *T) Helper() {}
 
-// Cleanup runs fn at the end of the check, after those registered later. The check's own goroutine may
-// call it.
+// Cleanup registers fn to run at the end of the check, after functions registered later. Only the check's own
+// goroutine may call it.
 func (t *T) Cleanup(fn func()) { t.cleanups = append(t.cleanups, fn) }
 
 // Logf adds to the check's log.
@@ -197,16 +197,16 @@ func (t *T) Errorf(format string, args ...any) {
 	t.log = append(t.log, where+text)
 }
 
-// The suite's own methods: helpers of checks, and what runs them.
+// The prefixes of functions that where leaves out or stops at: helpers of checks, and the runner.
 var (
 	helper = method(reflect.TypeFor[T]())
 	runner = method(reflect.TypeFor[plan]())
 )
 
-// method is what the names of the methods of a pointer to the type begin with.
+// method returns the prefix of the names of a pointer type's methods.
 func method(r reflect.Type) string { return r.PkgPath() + ".(*" + r.Name() + ")." }
 
-// where are the lines of the check that report, innermost first. Those of helpers are left out.
+// where returns the lines of the check that led to the report, innermost first, without those of helpers.
 func (t *T) where() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -245,7 +245,7 @@ func (t *T) FailNow() {
 	runtime.Goexit()
 }
 
-// Skipf ends the check because something that it needs is not there.
+// Skipf ends the check as skipped, because something that it needs is missing.
 func (t *T) Skipf(format string, args ...any) {
 	t.mu.Lock()
 	if !t.sealed {
@@ -258,7 +258,7 @@ func (t *T) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// result seals the check: what goroutines left behind say does not count any more.
+// result seals the check, so that later reports of goroutines left behind do not count, and returns its result.
 func (t *T) result(d time.Duration) Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()

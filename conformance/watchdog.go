@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// label marks the goroutines of a check, those that the device starts for it included.
+// label is the profiler label of a check's goroutines, including those that the device starts for it.
 const label = "halyard-check"
 
 // run runs one check and classifies what came out.
@@ -47,14 +47,14 @@ func (p *plan) watch(ctx context.Context, c Check) Result {
 	case <-done:
 	case <-timer.C:
 		t.Errorf("not done after %v; its goroutines:\n%s", p.Timeout, stacks(c.FullName()))
-		// Whatever waits with the check's context, or for its gates, can still end and give back what it holds.
+		// Calls that wait with the check's context, or for its gates, can now end and release what they hold.
 		cancel()
 		t.openGates()
 		timer.Reset(min(p.Timeout, 5*time.Second))
 		select {
 		case <-done:
 		case <-timer.C:
-			t.Logf("left behind, with what it had opened")
+			t.Logf("the check is still running; it was left behind, and its devices stay open")
 		}
 	}
 	return t.result(time.Since(start))
