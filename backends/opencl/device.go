@@ -42,6 +42,7 @@ type device struct {
 	tier tier
 	ctx  *sharedContext
 	info driver.Info
+	late sync.WaitGroup // unmapLate that is under way
 }
 
 func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*device, error) {
@@ -87,6 +88,7 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 
 // Close releases the handle.
 func (d *device) Close() error {
+	d.late.Wait()
 	l := d.ctx.lib
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -240,7 +240,9 @@ func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
 	}
 	d.t.retainBuffer(m.mem)
 	id, err := eventDone().Add(func(dl.CallbackArgs) {
+		d.late.Add(1)
 		go func() {
+			defer d.late.Done()
 			ev, st := d.t.unmapBuffer(queue, m.mem, addr)
 			if st == success {
 				st = d.t.waitForEvent(ev)
