@@ -258,12 +258,29 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 		o.insert(t, u, r.Lo, r.Hi)
 	}
 	if kind == Own && !write {
+		if len(ranges) == 1 {
+			o.overtake(u)
+		}
 		o.last[o.next] = u
 		o.next = (o.next + 1) % len(o.last)
 	}
 	if len(o.uses) > crowd {
 		o.sweep()
 	}
+}
+
+// overtake forgets earlier reads by the same stream of exactly the bytes that u reads: a stream's earlier work ends before its later.
+func (o *Order) overtake(u *use) {
+	for i, e := range o.last {
+		if e != nil && e.reads(u.work.Stream, u.node.Lo, u.node.Hi) {
+			o.last[i] = nil
+			o.drop(e)
+		}
+	}
+}
+
+func (u *use) reads(stream *hal.Stream, lo, hi uint64) bool {
+	return !u.write && u.kind == Own && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
 }
 
 // sweep asks a few uses whether they have ended. A write that failed stays until somebody is told.

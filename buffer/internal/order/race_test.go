@@ -57,3 +57,38 @@ func TestQuietAfterOthersOnTheStream(t *testing.T) {
 	require.True(t, o.Quiet(other))
 	require.True(t, o.Idle())
 }
+
+// A stream that reads the same bytes again, once for itself and once as one of several accesses, leaves one read behind, which is renewed.
+func TestReadsOvertakeThoseBefore(t *testing.T) {
+	s := newStream(t)
+	hold, err := s.Gate() // so that nothing ends
+	require.NoError(t, err)
+	var one, two Order
+	all := span.Range{Hi: 8}
+	add := func(orders ...*Order) {
+		w := NewWork(s)
+		for _, o := range orders {
+			o.Add(w, false, Own, all)
+		}
+		w.Release()
+	}
+	for range 10 {
+		add(&one)
+		require.True(t, one.Renew(s, 0, 8, false, true))
+		add(&one, &two)
+		var both Renewal
+		require.True(t, both.Add(&one, s, 0, 8, false))
+		require.True(t, both.Add(&two, s, 0, 8, false))
+		require.True(t, both.Do())
+		require.Equal(t, 1, one.Len())
+		require.Equal(t, 1, two.Len())
+		require.True(t, one.Quiet(s))
+	}
+	w := NewWork(s)
+	one.Add(w, false, Own, span.Range{Hi: 4}) // of fewer bytes: what reads the rest is still there
+	w.Release()
+	require.Equal(t, 2, one.Len())
+	one.Clear()
+	two.Clear()
+	require.NoError(t, hold.Open())
+}
