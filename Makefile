@@ -28,7 +28,7 @@ test: ## run the tests; what is skipped is listed with the reason
 	@$(REPORT) ./...
 
 # Left out is what does one thing at a time, and what runs the suite as the backends do.
-RACE_SKIP := coherence|coherence/diagram|conformance|docs/guide|examples/.*|internal/testing/(archtest|doccheck|surface|testreport|tracecheck)
+RACE_SKIP := coherence|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|internal/testing/(archtest|doccheck|surface|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it.
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" ./... | grep -vE '/($(RACE_SKIP))$$')

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/buffer/internal/span"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/debug"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // packagePath tells the frames of this package from its callers'.
@@ -28,7 +28,7 @@ type access struct {
 	inside   bool // it has what it needs: the program is at the bytes
 	writes   bool // some part does
 	enlisted bool // it is in the trees, and in live
-	place    coherence.Place
+	place    protocol.Place
 	slot     uint32 // of accesses
 	gen      uint32 // so that a lease which was released is told from the next in its slot
 	seq      uint64 // in the order of arrival
@@ -54,14 +54,14 @@ type access struct {
 // part is a range of bytes and what is done to it.
 type part struct {
 	lo, hi uint64
-	mode   coherence.Action
+	mode   protocol.Action
 }
 
 func (p part) valid() bool {
-	return p.mode == coherence.Read || p.mode == coherence.ReadWrite || p.mode == coherence.Overwrite
+	return p.mode == protocol.Read || p.mode == protocol.ReadWrite || p.mode == protocol.Overwrite
 }
-func (p part) writes() bool { return p.mode != coherence.Read }
-func (p part) reads() bool  { return p.mode != coherence.Overwrite }
+func (p part) writes() bool { return p.mode != protocol.Read }
+func (p part) reads() bool  { return p.mode != protocol.Overwrite }
 
 // piece is a part as the trees have it.
 type piece struct {
@@ -348,11 +348,11 @@ func (a *accesses) find(fn func(*access) bool) *access {
 
 // onHost reports whether there is an access of the host, which must find the replica where it is.
 func (a *accesses) onHost() bool {
-	return a.find(func(x *access) bool { return x.stream == nil && x.place == coherence.Host }) != nil
+	return a.find(func(x *access) bool { return x.stream == nil && x.place == protocol.Host }) != nil
 }
 
 // held reports whether an open access other than x writes a byte of the range at a place.
-func (a *accesses) held(x *access, p coherence.Place, lo, hi uint64) bool {
+func (a *accesses) held(x *access, p protocol.Place, lo, hi uint64) bool {
 	a.flush()
 	if a.write.Len() == 0 {
 		return false

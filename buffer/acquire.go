@@ -6,6 +6,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // request is what a call asks for.
@@ -31,9 +32,9 @@ func (q *request) writes() bool {
 	return false
 }
 
-func validMode(op string, mode coherence.Action) error {
+func validMode(op string, mode protocol.Action) error {
 	if !(part{mode: mode}).valid() {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", mode)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
 	}
 	return nil
 }
@@ -87,11 +88,11 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return nil, interrupted(q.op, ctx, nil)
 	}
 	x := s.accesses.take()
-	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, coherence.NoPlace
+	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, protocol.NoPlace
 	x.replica, x.mem = nil, nil
 	x.side = s.sideOf(x)
 	if q.stream == nil {
-		x.replica, x.place = &s.host.replica, coherence.Host
+		x.replica, x.place = &s.host.replica, protocol.Host
 	}
 	x.counted, x.since = false, 0
 	x.here()
@@ -148,7 +149,7 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 		}
 		o, err := s.move(x, plan, x.stream, x.mem)
 		if err == nil && o.none() {
-			if x.place == coherence.Host {
+			if x.place == protocol.Host {
 				o.busy, err = s.unmapForDevice(x.stream, x.mem, x.writes)
 			}
 			if err == nil && o.none() {
@@ -174,7 +175,7 @@ type obstacle struct {
 func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.again }
 
 // move lines up the streams for the copies of a plan, and enqueues them.
-func (s *storage) move(x *access, plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
+func (s *storage) move(x *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
 	plan, direct, err := s.detour(plan, stream)
 	if err == nil && !direct {
 		err = s.hostPresent(x.cause())
@@ -223,7 +224,7 @@ func drop(list []*order.Work) {
 
 // settle gives an access its replica, which stays until the access ends. Where the device has no room, it is made.
 func (s *storage) settle(ctx context.Context, x *access) error {
-	if x.replica != nil && (x.place == coherence.Host || x.replica.mem != nil) {
+	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
 		return nil
 	}
 	r, mem, err := s.at(x.stream, x.cause())

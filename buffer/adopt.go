@@ -9,8 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Adopt returns a buffer over memory that exists already, of [hal.Device.Alloc], [hal.Device.Import] or wherever from.
@@ -57,7 +57,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	}
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
-	c := cause{op: op, action: coherence.Overwrite}
+	c := cause{op: op, action: protocol.Overwrite}
 	if mem.Kind() != hal.KindHost && (!dev.SharesHostMemory() || host == nil && !mem.NeedsMap()) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
@@ -110,7 +110,7 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	s.alignment = alignmentOf(uint64(uintptr(ptr)))
 	h := &s.host
 	h.ptr, h.adopted, h.release = ptr, true, release
-	s.begin(&h.replica, cause{op: op, action: coherence.Overwrite})
+	s.begin(&h.replica, cause{op: op, action: protocol.Overwrite})
 	return newHandle[T](s), nil
 }
 
@@ -119,7 +119,7 @@ func (s *storage) begin(r *replica, c cause) {
 	_ = s.m.Allocate(r.place)
 	s.noteReplica(ActivityAlloc, r.dev, c)
 	s.version++
-	s.wrote(coherence.Overwrite, r.place, 0, s.size)
+	s.wrote(protocol.Overwrite, r.place, 0, s.size)
 }
 
 // alignmentOf is the largest power of two that divides the addresses, of which the bits are given.

@@ -32,7 +32,7 @@ func TestAdoptedDeviceMemoryIsTheReplica(t *testing.T) {
 	buffer.SetBudget(d, 1) // no room for anything else
 	b, err := buffer.Adopt[uint16](m)
 	require.NoError(t, err)
-	require.Equal(t, coherence.DeviceOnly, b.State().Name)
+	require.Equal(t, "DEVICE_ONLY", b.State().Name)
 	require.Zero(t, buffer.ResidencyOf(d).Used)
 	l, err := b.TryAcquire(s, coherence.Read)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestAdoptedHostMemoryIsTheHostsReplica(t *testing.T) {
 		m := fresh(t, d, hal.KindHost, []byte{1, 0, 0, 0, 2, 0, 0, 0})
 		b, err := buffer.Adopt[int32](m)
 		require.NoError(t, err)
-		require.Equal(t, coherence.HostOnly, b.State().Name)
+		require.Equal(t, "HOST_ONLY", b.State().Name)
 		require.NoError(t, b.View(ctx, func(x []int32) error {
 			require.Equal(t, m.HostPointer(), unsafe.Pointer(&x[0]))
 			require.Equal(t, []int32{1, 2}, x)
@@ -145,7 +145,7 @@ func TestAdoptedSliceIsUsedInPlaceAndReleasedAfterItsLastUse(t *testing.T) {
 		data[0] = 1
 		b, err := buffer.AdoptSlice(data, func() { released.Add(1) })
 		require.NoError(t, err)
-		require.Equal(t, coherence.HostOnly, b.State().Name)
+		require.Equal(t, "HOST_ONLY", b.State().Name)
 		require.NoError(t, b.Update(ctx, func(x []int64) error {
 			require.Same(t, &data[0], &x[0])
 			x[0]++

@@ -237,7 +237,7 @@ func TestPoolGivesMemoryBackBeforeReplicasAreEvicted(t *testing.T) {
 	x, err := buffer.New[uint32](150<<10, buffer.WithAllocator(d, nil))
 	require.NoError(t, err)
 	fill(t, s, x, 3)
-	require.Equal(t, coherence.DeviceOnly, kept.State().Name, "not evicted")
+	require.Equal(t, "DEVICE_ONLY", kept.State().Name, "not evicted")
 	require.Zero(t, buffer.ResidencyOf(d).Evictions)
 	// And now somebody has to go.
 	y := written(t, s, 100<<10, 4)

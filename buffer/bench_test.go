@@ -19,7 +19,7 @@ import (
 var sizes = []int{1 << 10, 1 << 20, 1 << 26}
 
 func BenchmarkAcquireRelease(b *testing.B) {
-	for _, mode := range []coherence.Action{coherence.Read, coherence.ReadWrite} {
+	for _, mode := range []coherence.Mode{coherence.Read, coherence.ReadWrite} {
 		for _, n := range sizes {
 			b.Run(fmt.Sprintf("%v/%d", mode, n), func(b *testing.B) {
 				d := openMany(b, "one", 1, 1)[0]

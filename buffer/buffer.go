@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Buffer is a sequence of numbers that is coherent over the host and all devices that use it, or a
@@ -119,7 +120,7 @@ func (b *Buffer[T]) Size() uint64 {
 // Accesses are served in the order in which they come. A View from within fn, or under a lease of the caller's own, therefore waits if a
 // write to the elements came in between, and so until its context ends: as with sync.RWMutex, do not read twice at once.
 func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
-	return b.access(ctx, "View", coherence.Read, fn)
+	return b.access(ctx, "View", protocol.Read, fn)
 }
 
 // Update runs fn on the elements, for reading and writing. It waits for the work that they depend on
@@ -128,16 +129,16 @@ func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
 //
 // An access to the same elements from within fn waits for fn, and so for its context to end.
 func (b *Buffer[T]) Update(ctx context.Context, fn func([]T) error) error {
-	return b.access(ctx, "Update", coherence.ReadWrite, fn)
+	return b.access(ctx, "Update", protocol.ReadWrite, fn)
 }
 
 // Overwrite is Update for an fn that writes every element and reads none: nothing is copied to the
 // host first, and elements that fn leaves out have unspecified contents.
 func (b *Buffer[T]) Overwrite(ctx context.Context, fn func([]T) error) error {
-	return b.access(ctx, "Overwrite", coherence.Overwrite, fn)
+	return b.access(ctx, "Overwrite", protocol.Overwrite, fn)
 }
 
-func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, fn func([]T) error) error {
+func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn func([]T) error) error {
 	if fn == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
@@ -161,22 +162,22 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a coherence.Action, f
 //
 // Accesses are served in the order in which they come: one that waits already, for elements that this one would write or that it
 // would write itself, excludes this one too.
-func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (Lease, error) {
+func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, error) {
 	const op = "Acquire"
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, mode}, true)
+	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)}, true)
 	return b.lease(x), err
 }
 
 // Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
-func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (Lease, error) {
+func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (Lease, error) {
 	const op = "Acquire"
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquirePart(ctx, op, b.own, stream, part{b.lo, b.hi, mode}, false)
+	x, err := b.s.acquirePart(ctx, op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)}, false)
 	return b.lease(x), err
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Clone returns a new buffer with a copy of the elements. They are copied where they are: on the
@@ -26,14 +26,14 @@ func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 
 func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
 	s := b.s
-	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, coherence.Read}})
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, protocol.Read}})
 	if err != nil {
 		return err
 	}
 	defer s.abandon(x)
 	for _, r := range runs {
-		to := Want{s: c.s, own: c.own, part: part{r.lo - b.lo, r.hi - b.lo, coherence.Overwrite}}
-		from := Want{s: s, own: b.own, part: part{r.lo, r.hi, coherence.Read}, under: x}
+		to := Want{s: c.s, own: c.own, part: part{r.lo - b.lo, r.hi - b.lo, protocol.Overwrite}}
+		from := Want{s: s, own: b.own, part: part{r.lo, r.hi, protocol.Read}, under: x}
 		if r.dev != nil {
 			if err := copyOn(ctx, op, r.dev, to, from); err == nil {
 				continue
@@ -63,7 +63,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 	if err != nil {
 		return nil, nil, err
 	}
-	x.replica, x.place = nil, coherence.NoPlace
+	x.replica, x.place = nil, protocol.NoPlace
 	if err = s.learn(q.op, x, q.lo, q.hi); err == nil {
 		err = s.lost.in(q.op, q.lo, q.hi)
 	}
@@ -72,9 +72,9 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 		return nil, nil, err
 	}
 	var runs []run
-	s.m.Runs(q.lo, q.hi, func(lo, hi uint64, valid coherence.Set) bool {
+	s.m.Runs(q.lo, q.hi, func(lo, hi uint64, valid protocol.Set) bool {
 		var dev *hal.Device
-		if valid != 0 && !valid.Has(coherence.Host) {
+		if valid != 0 && !valid.Has(protocol.Host) {
 			dev = s.replica(valid.First()).dev
 		}
 		last := len(runs) - 1

@@ -5,8 +5,8 @@ import (
 	"runtime/trace"
 	"time"
 
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // route is the streams that a copy takes: into runs what writes the destination, from what reads the source. They are one, but for a
@@ -18,11 +18,11 @@ type route struct {
 
 // route returns how to copy for an access on the given stream, or nil. A copy to a device runs on the stream if that is of the
 // device, one to the host on a stream of its source.
-func (s *storage) route(m coherence.Move, stream *hal.Stream) (r route, err error) {
+func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error) {
 	r.ordered = true
 	dst := s.replica(m.To)
 	var src *replica
-	if m.From != coherence.NoPlace {
+	if m.From != protocol.NoPlace {
 		src = s.replica(m.From)
 	}
 	switch {
@@ -54,10 +54,10 @@ func (s *storage) route(m coherence.Move, stream *hal.Stream) (r route, err erro
 // detour returns a plan in which the bytes go to the host first that a call of the driver would else wait for: from a device that the
 // destination does not reach, if one of the two cannot be held until the other is done. It reports whether the plan is all there is to
 // do; if not, it is made anew after it, and who needs the bytes waits for those at the host with the buffer unlocked.
-func (s *storage) detour(plan []coherence.Transfer, stream *hal.Stream) (now []coherence.Transfer, all bool, err error) {
+func (s *storage) detour(plan []protocol.Transfer, stream *hal.Stream) (now []protocol.Transfer, all bool, err error) {
 	all = true
 	for i, t := range plan {
-		if t.From == coherence.NoPlace || t.From == coherence.Host || t.To == coherence.Host {
+		if t.From == protocol.NoPlace || t.From == protocol.Host || t.To == protocol.Host {
 			continue
 		}
 		r, err := s.route(t.Move, stream)
@@ -65,7 +65,7 @@ func (s *storage) detour(plan []coherence.Transfer, stream *hal.Stream) (now []c
 			return nil, false, err
 		}
 		if r.from != r.into && (blocks(r.into, r.from) || blocks(r.from, r.into)) {
-			plan[i].To, all = coherence.Host, false
+			plan[i].To, all = protocol.Host, false
 		}
 	}
 	return plan, all, nil
@@ -86,7 +86,7 @@ func blocks(stream, other *hal.Stream) bool {
 
 // copy is the third step of an access: it enqueues the copies of a plan, and makes each part of the state. Each has an event of its own:
 // on OpenCL an event tells how the one command behind it has ended.
-func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
+func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
 	var r route
 	var err error
 	var former *replica
@@ -104,7 +104,7 @@ func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.M
 		if err = s.m.Apply(t); err != nil {
 			return err
 		}
-		if t.From != coherence.NoPlace {
+		if t.From != protocol.NoPlace {
 			src := s.replica(t.From)
 			s.classify(src)
 			if src.former != nil {
@@ -122,7 +122,7 @@ func (s *storage) copy(plan []coherence.Transfer, stream *hal.Stream, mem *hal.M
 }
 
 // transfer enqueues one copy, and counts it.
-func (s *storage) transfer(t coherence.Transfer, r route, mem *hal.Memory, c cause) error {
+func (s *storage) transfer(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
 	begin := now()
 	var err error
 	if trace.IsEnabled() {
@@ -137,9 +137,9 @@ func (s *storage) transfer(t coherence.Transfer, r route, mem *hal.Memory, c cau
 }
 
 // enqueue is the copy itself. mem is what the access knows the host's replica as.
-func (s *storage) enqueue(t coherence.Transfer, r route, mem *hal.Memory) error {
+func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	dst := s.replica(t.To)
-	if t.From == coherence.NoPlace {
+	if t.From == protocol.NoPlace {
 		if dst.dev != nil {
 			mem = dst.mem
 		}
@@ -165,10 +165,10 @@ func (s *storage) enqueue(t coherence.Transfer, r route, mem *hal.Memory) error 
 }
 
 // account counts a transfer and shows it to the observer, before it becomes part of the state.
-func (s *storage) account(t coherence.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+func (s *storage) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
 	n := t.Hi - t.Lo
 	switch {
-	case t.From == coherence.NoPlace:
+	case t.From == protocol.NoPlace:
 		s.stats.Fills++
 		s.stats.BytesFilled += n
 		totals.fills.Add(1)
@@ -189,9 +189,9 @@ func (s *storage) account(t coherence.Transfer, stream *hal.Stream, c cause, beg
 
 // enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
 // transfer, and a region for the call that enqueues it.
-func (s *storage) enqueueTraced(t coherence.Transfer, r route, mem *hal.Memory, c cause) error {
+func (s *storage) enqueueTraced(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
 	name, from := "halyard: copy", ""
-	if t.From == coherence.NoPlace {
+	if t.From == protocol.NoPlace {
 		name = "halyard: fill"
 	} else {
 		from = s.placeName(t.From, nil) + " to "

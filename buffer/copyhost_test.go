@@ -20,7 +20,7 @@ func TestCopyInAndOut(t *testing.T) {
 	// What is overwritten is not read: nothing comes from the device.
 	require.NoError(t, b.CopyIn(ctx, []uint32{5, 6, 7, 8}))
 	require.Zero(t, b.Stats().BytesCopied)
-	require.Equal(t, coherence.HostDirty, b.State().Name)
+	require.Equal(t, "HOST_DIRTY", b.State().Name)
 	out := make([]uint32, 4)
 	require.NoError(t, b.CopyOut(ctx, out))
 	require.Equal(t, []uint32{5, 6, 7, 8}, out)

@@ -1,14 +1,14 @@
 package buffer
 
 import (
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // decide is the first step of an access: what has to be copied to its replica. It asks the protocol, after it has asked what is known
 // of work under way, so that no copy is made of bytes that are known to be bad. It returns an error if bytes are lost that the access
 // would read, or if it is the first to find that they had to be copied again.
-func (s *storage) decide(x *access) (plan []coherence.Transfer, err error) {
+func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 	plan = s.scratch.plan[:0]
 	x.each(func(p part) {
 		if err == nil && p.reads() {
@@ -20,7 +20,7 @@ func (s *storage) decide(x *access) (plan []coherence.Transfer, err error) {
 	return plan, err
 }
 
-func (s *storage) decidePart(x *access, p part, plan []coherence.Transfer) ([]coherence.Transfer, error) {
+func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
 	r := x.replica
 	if err := s.learnAt(x.op, x, r, p.lo, p.hi, true); err != nil {
 		_ = s.learn(x.op, x, p.lo, p.hi) // what else has failed with it is told with it
@@ -50,7 +50,7 @@ func (s *storage) decidePart(x *access, p part, plan []coherence.Transfer) ([]co
 // cost ranks sources: on the same side of a link first, then the host, then any device that is
 // reached directly, then the rest. The host's bytes come last where a device would have to wait for work on them to end, but for those
 // of a device which would have to be waited for as well.
-func (s *storage) cost(from, to coherence.Place) int {
+func (s *storage) cost(from, to protocol.Place) int {
 	dst := s.replica(to).dev
 	switch {
 	case dst == nil:
@@ -63,7 +63,7 @@ func (s *storage) cost(from, to coherence.Place) int {
 			return 5
 		}
 		return 3
-	case from == coherence.Host && s.host.order.Len() > 0 && !s.host.lockedFor(dst):
+	case from == protocol.Host && s.host.order.Len() > 0 && !s.host.lockedFor(dst):
 		return 4
 	}
 	return 2

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // enterPart is enter for one range.
@@ -74,10 +74,10 @@ func (s *storage) fetch(ctx context.Context, x *access) error {
 }
 
 // withoutZeros returns the copies of a plan, and whether there is anything beside them: what the host clears itself.
-func withoutZeros(plan []coherence.Transfer) (copies []coherence.Transfer, zeros bool) {
+func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros bool) {
 	copies = plan[:0]
 	for _, t := range plan {
-		if t.From == coherence.NoPlace {
+		if t.From == protocol.NoPlace {
 			zeros = true
 		} else {
 			copies = append(copies, t)
@@ -129,13 +129,13 @@ func (s *storage) clear(x *access) {
 		if !p.reads() {
 			return
 		}
-		plan, err := s.m.Plan(coherence.Read, coherence.Host, p.lo, p.hi, s.cost, s.scratch.plan[:0])
+		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.lo, p.hi, s.cost, s.scratch.plan[:0])
 		if err != nil {
 			return
 		}
 		s.scratch.plan = plan[:0]
 		for _, t := range plan {
-			if t.From != coherence.NoPlace {
+			if t.From != protocol.NoPlace {
 				continue
 			}
 			begin := now()

@@ -42,30 +42,33 @@ func Helper() { callsite.Mark() }
 
 // Access is one of the two accesses of a conflict.
 type Access struct {
-	Action coherence.Action
+	Action string // "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
 	Place  string // "host" or a device's name
 	Lo, Hi int    // elements of the whole buffer
 	Site   string // file:line of the call, "" where it was not recorded
 }
 
 func (p Access) String() string {
-	s := fmt.Sprintf("%v of [%d, %d) at %s", p.Action, p.Lo, p.Hi, p.Place)
+	s := fmt.Sprintf("%s of [%d, %d) at %s", p.Action, p.Lo, p.Hi, p.Place)
 	if p.Site != "" {
 		s += " (" + p.Site + ")"
 	}
 	return s
 }
 
-// ConflictError reports two accesses to the same elements of which one writes. The one that is named as Theirs is under way, or came
-// first and waits. It matches
-// coherence.ErrConflict and hal.ErrBusy. The site of a reader is recorded when HALYARD_DEBUG contains
-// "sites"; those of writers always are.
+// ConflictError is every error of kind coherence.ErrConflict. In most cases it reports two accesses to the same elements of which
+// one writes: Holder is under way, or came first and waits. It matches hal.ErrBusy too, because the same call may succeed later. The
+// site of a reader is recorded when HALYARD_DEBUG contains "sites"; those of writers always are.
+//
+// The other case is MarkModified where the elements are not current. Then Holder is the zero Access, Detail says why, and the error
+// does not match hal.ErrBusy.
 type ConflictError struct {
 	Op        string
 	Requested Access // what was refused
 	Holder    Access // what is under way, or has waited for longer
+	Detail    string // why it was refused, where no other access is in the way; else ""
 
-	holder *access // of Theirs, while the storage is locked
+	holder *access // of Holder, while the storage is locked
 }
 
 func (e *ConflictError) Error() string {
@@ -73,12 +76,15 @@ func (e *ConflictError) Error() string {
 }
 
 func (e *ConflictError) parties() string {
+	if e.Detail != "" {
+		return fmt.Sprintf("%v: %s", e.Requested, e.Detail)
+	}
 	return fmt.Sprintf("%v excluded by %v", e.Requested, e.Holder)
 }
 
-// Is reports whether target is coherence.ErrConflict or hal.ErrBusy.
+// Is reports whether target is coherence.ErrConflict, or hal.ErrBusy where another access is in the way.
 func (e *ConflictError) Is(target error) bool {
-	return target == coherence.ErrConflict || target == hal.ErrBusy
+	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
 }
 
 // conflictError describes the access that x excludes.
@@ -91,11 +97,18 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.part, s.placeName(x.place, x.stream), &x.site), holder: x}
 }
 
+// staleError is the error of MarkModified for elements that are not current at the device.
+func (s *storage) staleError(x *access, detail string) *ConflictError {
+	var here callsite.Site
+	callsite.Here(&here)
+	return &ConflictError{Op: x.op, Requested: s.party(x.part, s.placeName(x.place, x.stream), &here), Detail: detail}
+}
+
 // conflictWith describes the access that x excludes, or is behind.
 func (s *storage) conflictWith(x, other *access) *ConflictError {
 	return s.conflictError(x.op, x.part, s.placeName(x.place, x.stream), other)
 }
 
 func (s *storage) party(p part, place string, site *callsite.Site) Access {
-	return Access{Action: p.mode, Place: place, Lo: int(p.lo / s.elem), Hi: int(p.hi / s.elem), Site: site.Outside(packagePath)}
+	return Access{Action: p.mode.String(), Place: place, Lo: int(p.lo / s.elem), Hi: int(p.hi / s.elem), Site: site.Outside(packagePath)}
 }

@@ -50,3 +50,49 @@ func TestWaitsThatAreGivenUpSaySoOnce(t *testing.T) {
 	}
 	require.NoError(t, l.Release())
 }
+
+// However MarkModified conflicts, errors.As finds the same type. Only where somebody else is in the way may the same call succeed later.
+func TestMarkModifiedConflictsWithOneType(t *testing.T) {
+	s := newStream(t, openMany(t, "one", 1, 1)[0])
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, b *buffer.Buffer[uint32])
+		text    string
+		busy    bool
+	}{
+		"no replica": {func(*testing.T, *buffer.Buffer[uint32]) {},
+			"MarkModified: MarkModified of [0, 4) at one:1", false},
+		"stale": {func(t *testing.T, b *buffer.Buffer[uint32]) {
+			require.NoError(t, b.Prefetch(s))
+			require.NoError(t, b.Overwrite(ctx, func([]uint32) error { return nil }))
+		}, "elements [0, 4) are not current there: they are current at host", false},
+		"stale in part": {func(t *testing.T, b *buffer.Buffer[uint32]) {
+			require.NoError(t, b.Prefetch(s))
+			require.NoError(t, b.Set(ctx, 2, 1))
+		}, "elements [2, 3) are not current there: they are current at host", false},
+		"reset": {func(t *testing.T, b *buffer.Buffer[uint32]) {
+			require.NoError(t, b.Prefetch(s))
+			require.NoError(t, b.Reset())
+		}, "they were never written, or reset", false},
+		"in use": {func(t *testing.T, b *buffer.Buffer[uint32]) {
+			l, err := b.TryAcquire(s, coherence.Read)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, l.Release()) })
+		}, "excluded by Read of [0, 4) at one:1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBuffer(t, make([]uint32, 4))
+			c.prepare(t, b)
+			before := b.State()
+			err := b.MarkModified(s)
+			var conflict *buffer.ConflictError
+			require.ErrorAs(t, err, &conflict)
+			require.ErrorIs(t, err, coherence.ErrConflict)
+			require.Equal(t, c.busy, errors.Is(err, hal.ErrBusy))
+			require.Equal(t, c.busy, conflict.Detail == "")
+			require.Equal(t, c.busy, conflict.Holder != buffer.Access{})
+			require.Equal(t, "MarkModified", conflict.Requested.Action)
+			require.ErrorContains(t, err, c.text)
+			require.Equal(t, before, b.State())
+		})
+	}
+}

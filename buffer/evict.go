@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Evict gives the memory of the whole buffer's replica at a device back, or of the host's for nil. What is
@@ -30,7 +31,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := &access{op: op, part: s.whole(coherence.Evict)}
+	x := &access{op: op, part: s.whole(protocol.Evict)}
 	for {
 		if err := s.usable(op, false); err != nil {
 			return err
@@ -49,7 +50,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		if busy == nil {
 			var pending []*order.Work
 			var err error
-			if r.place == coherence.Host {
+			if r.place == protocol.Host {
 				pending, err = s.evictHost(x.cause())
 			} else {
 				err = s.evictFrom(x.cause(), r)
@@ -120,8 +121,8 @@ func (s *storage) failedAlready(c cause) error {
 
 // part gives the memory of a replica back of whose bytes all are elsewhere.
 func (s *storage) part(r *replica, c cause, begin time.Time) error {
-	if err := s.m.Commit(coherence.Evict, r.place, 0, s.size); err != nil {
-		return err
+	if err := s.m.Commit(protocol.Evict, r.place, 0, s.size); err != nil {
+		return s.refused(r, c, err)
 	}
 	if !r.leaving {
 		s.noteEviction(r, c, begin)
@@ -188,7 +189,7 @@ func (s *storage) lookAgain(r *replica, c cause) {
 // if there is none. It is not ok if some are known not to be.
 func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 	ok = true
-	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
 		if !valid.Has(r.place) {
 			return true
 		}
@@ -239,8 +240,8 @@ func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	case w != nil:
 		return []*order.Work{w.Retain()}, nil
 	}
-	if err := s.m.Commit(coherence.Evict, coherence.Host, 0, s.size); err != nil {
-		return nil, err
+	if err := s.m.Commit(protocol.Evict, protocol.Host, 0, s.size); err != nil {
+		return nil, s.refused(&h.replica, c, err)
 	}
 	s.noteEviction(&h.replica, c, begin)
 	u := h.lastUse()
@@ -257,9 +258,9 @@ func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 
 // rescue copies what is current at r alone to another place.
 func (s *storage) rescue(r *replica, c cause) error {
-	plan, err := s.m.Plan(coherence.Evict, r.place, 0, s.size, s.cost, s.scratch.plan[:0])
+	plan, err := s.m.Plan(protocol.Evict, r.place, 0, s.size, s.cost, s.scratch.plan[:0])
 	if err != nil {
-		return err
+		return s.refused(r, c, err)
 	}
 	s.scratch.plan = plan[:0]
 	left, err := s.carry(plan, c)
@@ -269,8 +270,16 @@ func (s *storage) rescue(r *replica, c cause) error {
 	return err
 }
 
+// refused is the error of an eviction that the protocol has refused.
+func (s *storage) refused(r *replica, c cause, err error) error {
+	if _, ok := err.(*protocol.RefusalError); !ok {
+		return err
+	}
+	return hal.Errorf(c.op, coherence.ErrSoleCopy, "bytes are current at %s alone, and no other place can take them", s.placeName(r.place, nil))
+}
+
 // carry enqueues the copies of a plan that no access asked for, or returns the work, with a reference each, that has to end first.
-func (s *storage) carry(plan []coherence.Transfer, c cause) (left []*order.Work, err error) {
+func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
 	if len(plan) == 0 {
 		return nil, nil
 	}
@@ -279,7 +288,7 @@ func (s *storage) carry(plan []coherence.Transfer, c cause) (left []*order.Work,
 		return nil, err
 	}
 	if busy != nil {
-		return nil, s.conflictError(c.op, s.whole(coherence.Evict), s.placeName(plan[0].From, nil), busy)
+		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(plan[0].From, nil), busy)
 	}
 	if left, err = s.lineCopies(plan, nil); err != nil || len(left) > 0 {
 		return left, err

@@ -2,9 +2,10 @@ package buffer
 
 import (
 	"context"
+	"fmt"
 
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Prefetch makes the elements current on the stream's device ahead of their use. It does not wait.
@@ -13,7 +14,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, coherence.Read}, true)
+	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, protocol.Read}, true)
 	if err == nil {
 		b.s.abandon(x)
 	}
@@ -35,7 +36,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 		return err
 	}
 	s := b.s
-	q := request{op: op, own: b.own, part: part{b.lo, b.hi, coherence.Read}}
+	q := request{op: op, own: b.own, part: part{b.lo, b.hi, protocol.Read}}
 	if dev == nil {
 		x, err := s.enter(ctx, &q)
 		if err == nil {
@@ -110,7 +111,7 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 
 // MarkModified says that work enqueued on the stream has written to the elements on the stream's
 // device, outside any lease. Every other replica of them is old from now on. The device's replica must have
-// been current: writing to an old one is a conflict, of kind coherence.ErrConflict, and changes nothing.
+// been current: otherwise the error is a [ConflictError] and nothing changes.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"
 	if err := b.check(op); err != nil {
@@ -129,23 +130,23 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	x := &access{op: op, stream: stream, part: part{b.lo, b.hi, coherence.MarkModified}, writes: true, place: coherence.NoPlace}
+	x := &access{op: op, stream: stream, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.NoPlace}
 	x.side = s.sideOf(x)
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictWith(x, other)
 	}
 	r := s.find(dev)
 	if r == nil {
-		return &hal.Error{Op: op, Device: -1, Kind: coherence.ErrConflict, Detail: dev.Name() + " has no replica"}
+		return s.staleError(x, dev.Name()+" has no replica")
 	}
 	if err := s.learnAt(op, x, r, b.lo, b.hi, true); err != nil {
 		return err
 	}
-	if _, err := s.m.Plan(coherence.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
-		return err
+	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
+		return s.notCurrent(x, err)
 	}
 	mem := r.mem
-	if r.place == coherence.Host {
+	if r.place == protocol.Host {
 		mem = s.host.as(dev)
 		if err := s.host.usedOn(stream, mem); err != nil {
 			return err
@@ -170,6 +171,19 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	return nil
 }
 
+// notCurrent is the error of MarkModified that the protocol has refused.
+func (s *storage) notCurrent(x *access, err error) error {
+	refusal, ok := err.(*protocol.RefusalError)
+	if !ok {
+		return err
+	}
+	where := "they were never written, or reset"
+	if valid := refusal.State.Valid; valid != 0 {
+		where = "they are current at " + s.placeNames(valid)
+	}
+	return s.staleError(x, fmt.Sprintf("elements [%d, %d) are not current there: %s", refusal.Lo/s.elem, (refusal.Hi+s.elem-1)/s.elem, where))
+}
+
 // Reset forgets the elements: they read as zeros from now on, at every place, and nothing is copied.
 func (b *Buffer[T]) Reset() error {
 	const op = "Reset"
@@ -182,12 +196,12 @@ func (b *Buffer[T]) Reset() error {
 	if err := s.usable(op, true); err != nil {
 		return err
 	}
-	x := &access{op: op, part: part{b.lo, b.hi, coherence.Reset}, writes: true}
+	x := &access{op: op, part: part{b.lo, b.hi, protocol.Reset}, writes: true}
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictError(op, x.part, "every place", other)
 	}
 	s.version++
-	s.wrote(coherence.Reset, coherence.Host, b.lo, b.hi)
+	s.wrote(protocol.Reset, protocol.Host, b.lo, b.hi)
 	return nil
 }
 
@@ -204,7 +218,7 @@ func (b *Buffer[T]) Freeze() error {
 	if err := s.usable(op, false); err != nil {
 		return err
 	}
-	x := &access{op: op, part: s.whole(coherence.Read)}
+	x := &access{op: op, part: s.whole(protocol.Read)}
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictError(op, x.part, "every place", other)
 	}

@@ -3,8 +3,8 @@ package buffer
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/span"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Cycle makes the replica of the stream's device, which must be the only one that the buffer has ever had, and gives it
@@ -20,7 +20,7 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	w := order.NewWork(stream)
 	r.order.Add(w, true, order.Own, span.Range{Hi: s.size})
 	w.Release()
-	_ = s.m.Commit(coherence.Evict, r.place, 0, s.size)
+	_ = s.m.Commit(protocol.Evict, r.place, 0, s.size)
 	return r.free(cause{})
 }
 

@@ -47,7 +47,7 @@ func openLinked(t *testing.T, n int) (*faulty, []*hal.Device, []*hal.Stream) {
 }
 
 func TestNextAccessFindsFailedCopy(t *testing.T) {
-	acquire := func(s *hal.Stream, b *buffer.Buffer[uint32], mode coherence.Action) error {
+	acquire := func(s *hal.Stream, b *buffer.Buffer[uint32], mode coherence.Mode) error {
 		l, err := b.TryAcquire(s, mode)
 		if err == nil {
 			err = l.Release()
@@ -83,7 +83,7 @@ func TestNextAccessFindsFailedCopy(t *testing.T) {
 			require.NoError(t, acquire(s, b, coherence.Read))
 			require.NoError(t, s.Sync(ctx))
 			require.ErrorIs(t, access(s, b), errLate)
-			require.Equal(t, coherence.Of(coherence.Host), b.State().Coherence.Valid)
+			require.Equal(t, []string{"host"}, validAt(b))
 			got, err := onDevice(t, s, b)
 			require.NoError(t, err)
 			require.Equal(t, []uint32{1, 2, 3, 4}, got)
@@ -104,7 +104,7 @@ func TestFailureSpreadsWithTheCopies(t *testing.T) {
 	require.NoError(t, g.Open())
 	require.NoError(t, s[1].Sync(ctx))
 	require.ErrorIs(t, b.Prefetch(s[1]), errLate)
-	require.Equal(t, coherence.Of(coherence.Host), b.State().Coherence.Valid, "%v", devs)
+	require.Equal(t, []string{"host"}, validAt(b), "%v", devs)
 	for i := range s {
 		got, err := onDevice(t, s[i], b)
 		require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestCopyFromEndsWhatWasThereBefore(t *testing.T) {
 	require.NoError(t, dst.Evict(ctx, devs[0]))
 	require.NoError(t, dst.Prefetch(s[2]))
 	require.NoError(t, dst.CopyFrom(ctx, src))
-	require.Equal(t, coherence.Of(2), dst.State().Coherence.Valid, "%v", devs)
+	require.Equal(t, []string{devs[1].Name()}, validAt(dst), "%v", devs)
 	require.NoError(t, g.Open())
 	require.NoError(t, s[1].Sync(ctx))
 	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, dst))
@@ -252,7 +252,7 @@ func TestCopyFromLeavesDevicesAlone(t *testing.T) {
 
 // What was written on bad bytes is lost, and said to be; what was written in place of them is not.
 func TestWriteOverFailedCopy(t *testing.T) {
-	for _, mode := range []coherence.Action{coherence.ReadWrite, coherence.Overwrite} {
+	for _, mode := range []coherence.Mode{coherence.ReadWrite, coherence.Overwrite} {
 		f, devs := openFaulty(t, 1)
 		s, o := newStream(t, devs[0]), newStream(t, devs[0])
 		b := newBuffer(t, []uint32{1, 2, 3, 4})
@@ -492,4 +492,14 @@ func hold(t *testing.T, s *hal.Stream) *hal.Gate {
 	g, err := s.Gate()
 	require.NoError(t, err)
 	return g
+}
+
+// validAt names the places where all elements of a buffer are current.
+func validAt[T buffer.Element](b *buffer.Buffer[T]) (names []string) {
+	for _, p := range b.State().Places {
+		if p.Valid {
+			names = append(names, p.Place)
+		}
+	}
+	return names
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Want is one of the accesses that [AcquireAll] takes together: the elements of a buffer, and what is done to them. [Buffer.Want]
@@ -23,11 +24,11 @@ type Want struct {
 }
 
 // Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
-func (b *Buffer[T]) Want(mode coherence.Action) Want {
+func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	if b == nil {
 		return Want{}
 	}
-	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, mode}}
+	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, protocol.Action(mode)}}
 }
 
 // Leases are the leases of one [AcquireAll]. They end together. A Leases is a small value that may be copied; after Release every copy is
@@ -226,11 +227,11 @@ func merged(wants []Want, which []int) (parts []part) {
 		case p.lo == p.hi:
 			continue
 		case reads > 0 && writes > 0:
-			p.mode = coherence.ReadWrite
+			p.mode = protocol.ReadWrite
 		case writes > 0:
-			p.mode = coherence.Overwrite
+			p.mode = protocol.Overwrite
 		case reads > 0:
-			p.mode = coherence.Read
+			p.mode = protocol.Read
 		default:
 			continue // nobody wants it
 		}
@@ -248,7 +249,7 @@ func hull(parts []part) part {
 	h := part{parts[0].lo, parts[len(parts)-1].hi, parts[0].mode}
 	for _, p := range parts {
 		if p.mode != h.mode {
-			h.mode = coherence.ReadWrite
+			h.mode = protocol.ReadWrite
 		}
 	}
 	return h

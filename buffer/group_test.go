@@ -44,7 +44,7 @@ func TestWantsOfOneBufferBecomeOneAccess(t *testing.T) {
 func TestWantsMergeByElement(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	rng := rand.New(rand.NewPCG(3, 4))
-	modes := []coherence.Action{coherence.Read, coherence.ReadWrite, coherence.Overwrite}
+	modes := []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite}
 	for round := range 200 {
 		const n = 12
 		b := newBuffer(t, make([]uint32, n))
@@ -67,7 +67,7 @@ func TestWantsMergeByElement(t *testing.T) {
 			if reads[i] {
 				copied += 4
 			}
-			refused := func(mode coherence.Action) bool { return taken(cut(t, b, i, i+1).TryAcquire(s, mode)) != nil }
+			refused := func(mode coherence.Mode) bool { return taken(cut(t, b, i, i+1).TryAcquire(s, mode)) != nil }
 			require.Equal(t, writes[i], refused(coherence.Read), "round %d, element %d", round, i)
 			require.Equal(t, reads[i] || writes[i], refused(coherence.Overwrite), "round %d, element %d", round, i)
 		}
@@ -116,7 +116,7 @@ func TestNothingChangesIfOneCannotBeHad(t *testing.T) {
 		"no wants":        {ctx, s, nil, hal.ErrInvalidArgument},
 		"zero want":       {ctx, s, []buffer.Want{a.Want(write), {}}, hal.ErrInvalidArgument},
 		"nil buffer":      {ctx, s, []buffer.Want{a.Want(write), none.Want(read)}, hal.ErrInvalidArgument},
-		"not an access":   {ctx, s, []buffer.Want{a.Want(write), b.Want(coherence.Evict)}, hal.ErrInvalidArgument},
+		"not an access":   {ctx, s, []buffer.Want{a.Want(write), b.Want(coherence.Mode(3))}, hal.ErrInvalidArgument},
 		"context at once": {ended, s, []buffer.Want{a.Want(write), b.Want(read)}, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestOneEventForAll(t *testing.T) {
 	for i := range 20 {
 		b := newBuffer(t, make([]uint32, 4))
 		require.NoError(t, b.SyncTo(ctx, d))
-		wants = append(wants, b.Want([]coherence.Action{coherence.Read, coherence.ReadWrite, coherence.Overwrite}[i%3]))
+		wants = append(wants, b.Want([]coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite}[i%3]))
 	}
 	require.NoError(t, s.Sync(ctx))
 	for _, n := range []int{1, 2, 5, 20, 20, 7} {
@@ -259,7 +259,7 @@ func TestStaleLeasesSaySo(t *testing.T) {
 		require.ErrorIs(t, l.At(i).Release(), hal.ErrInvalidArgument, "it ends with the others")
 		require.NotNil(t, l.At(i).Region().Mem)
 	}
-	require.Equal(t, coherence.ReadWrite, l.At(1).Action())
+	require.Equal(t, coherence.ReadWrite, l.At(1).Mode())
 	require.Zero(t, l.At(2).Region())
 	require.Zero(t, l.At(-1).Region())
 	require.ErrorIs(t, b.Close(), coherence.ErrConflict)

@@ -61,7 +61,7 @@ func untilCopied(t *testing.T) context.Context {
 	return c
 }
 
-func use[T buffer.Element](t *testing.T, b *buffer.Buffer[T], s *hal.Stream, mode coherence.Action) {
+func use[T buffer.Element](t *testing.T, b *buffer.Buffer[T], s *hal.Stream, mode coherence.Mode) {
 	l, err := b.TryAcquire(s, mode)
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
@@ -82,7 +82,7 @@ func fresh32(t *testing.T, s *hal.Stream, n int) *buffer.Buffer[uint32] {
 
 func TestSlicesCostTheSameHoweverMany(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	for _, mode := range []coherence.Action{coherence.Read, coherence.ReadWrite, coherence.Overwrite} {
+	for _, mode := range []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite} {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v held %t", mode, held), func(t *testing.T) {
 				perOperation(t, func(t *testing.T, n int, phase func(string, int)) {
@@ -131,7 +131,7 @@ func TestSlicesCostTheSameHoweverMany(t *testing.T) {
 
 func TestRangesCostTheSameHoweverMany(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	for _, mode := range []coherence.Action{coherence.Read, coherence.ReadWrite, coherence.Overwrite} {
+	for _, mode := range []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite} {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v held %t", mode, held), func(t *testing.T) {
 				perOperation(t, func(t *testing.T, n int, phase func(string, int)) {
@@ -231,7 +231,7 @@ func TestManyLeasesAtOnce(t *testing.T) {
 
 func TestManyWaiters(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	for _, mode := range []coherence.Action{coherence.Read, coherence.ReadWrite} {
+	for _, mode := range []coherence.Mode{coherence.Read, coherence.ReadWrite} {
 		t.Run(mode.String(), func(t *testing.T) {
 			perOperation(t, func(t *testing.T, n int, phase func(string, int)) {
 				s := newStream(t, d)

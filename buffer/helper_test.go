@@ -16,18 +16,18 @@ import (
 )
 
 // launch and the three below are a library.
-func launch(depth int, s *hal.Stream, b *buffer.Buffer[int32], mode coherence.Action) (buffer.Lease, error) {
+func launch(depth int, s *hal.Stream, b *buffer.Buffer[int32], mode coherence.Mode) (buffer.Lease, error) {
 	buffer.Helper()
 	return prepared(depth, s, b, mode)
 }
 
-func prepared(depth int, s *hal.Stream, b *buffer.Buffer[int32], mode coherence.Action) (buffer.Lease, error) {
+func prepared(depth int, s *hal.Stream, b *buffer.Buffer[int32], mode coherence.Mode) (buffer.Lease, error) {
 	buffer.Helper()
 	return deeper(depth, s, b, mode)
 }
 
 //go:noinline
-func deeper(n int, s *hal.Stream, b *buffer.Buffer[int32], mode coherence.Action) (buffer.Lease, error) {
+func deeper(n int, s *hal.Stream, b *buffer.Buffer[int32], mode coherence.Mode) (buffer.Lease, error) {
 	buffer.Helper()
 	if n > 0 {
 		return deeper(n-1, s, b, mode)

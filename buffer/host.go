@@ -7,9 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // hostReplica is the copy at the host, and at the unified devices that share it: what memory it is, which devices use it in place,
@@ -78,7 +78,7 @@ func (s *storage) hostPresent(c cause) error {
 		h.ptr = unsafe.Pointer(unsafe.SliceData(h.bytes))
 	}
 	h.clean = true
-	_ = s.m.Allocate(coherence.Host)
+	_ = s.m.Allocate(protocol.Host)
 	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *storage) hostFrom(dev *hal.Device, c cause) error {
 	h.shares = append(h.shares, got.mem)
 	h.clean = false
 	s.point(got.mem, got.base)
-	_ = s.m.Allocate(coherence.Host)
+	_ = s.m.Allocate(protocol.Host)
 	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
 }
@@ -194,9 +194,9 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	}
 	old.former = h.bytes
 	old.order, h.order = h.order, order.Order{}
-	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
-		if valid.Has(coherence.Host) {
-			s.scratch.plan = append(s.scratch.plan, coherence.Transfer{Move: coherence.Move{From: coherence.Host, To: old.place}, Lo: lo, Hi: hi})
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
+		if valid.Has(protocol.Host) {
+			s.scratch.plan = append(s.scratch.plan, protocol.Transfer{Move: protocol.Move{From: protocol.Host, To: old.place}, Lo: lo, Hi: hi})
 		}
 		return true
 	})
@@ -205,7 +205,7 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 		_ = s.m.Apply(t)
 	}
 	s.scratch.plan = s.scratch.plan[:0]
-	s.m.Invalidate(coherence.Host, 0, s.size)
+	s.m.Invalidate(protocol.Host, 0, s.size)
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	s.point(m, 0)
@@ -219,11 +219,11 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 }
 
 // stranded is a plan that copies to the host what is still in the memory that it had before, and not in its own.
-func (s *storage) stranded(old *replica) []coherence.Transfer {
+func (s *storage) stranded(old *replica) []protocol.Transfer {
 	plan := s.scratch.plan[:0]
-	s.m.Runs(0, s.size, func(lo, hi uint64, valid coherence.Set) bool {
-		if valid.Has(old.place) && !valid.Has(coherence.Host) {
-			plan = append(plan, coherence.Transfer{Move: coherence.Move{From: old.place, To: coherence.Host}, Lo: lo, Hi: hi})
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
+		if valid.Has(old.place) && !valid.Has(protocol.Host) {
+			plan = append(plan, protocol.Transfer{Move: protocol.Move{From: old.place, To: protocol.Host}, Lo: lo, Hi: hi})
 		}
 		return true
 	})

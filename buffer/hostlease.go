@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // HostLease is the right to use elements of a buffer on the host, from AcquireHost to Release. It is for code
@@ -22,12 +23,12 @@ type HostLease struct {
 // them. mode is coherence.Read, ReadWrite, or Overwrite for a program that writes every element and reads
 // none. It waits for accesses that exclude it, until ctx ends. As long as the lease is open it
 // excludes others as View or Update would, and the buffer does not close.
-func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Action) (HostLease, error) {
+func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostLease, error) {
 	const op = "AcquireHost"
 	if err := b.check(op); err != nil {
 		return HostLease{}, err
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, mode})
+	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, protocol.Action(mode)})
 	if err != nil {
 		return HostLease{}, err
 	}

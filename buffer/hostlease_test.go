@@ -63,7 +63,7 @@ func TestHostLease(t *testing.T) {
 	require.ErrorIs(t, b.Close(), hal.ErrBusy)
 	require.NoError(t, two.Release())
 
-	_, err = b.AcquireHost(ctx, coherence.Evict)
+	_, err = b.AcquireHost(ctx, coherence.Mode(3))
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	require.ErrorIs(t, buffer.HostLease{}.Release(), hal.ErrClosed)
 	require.Nil(t, buffer.HostLease{}.Pointer())

@@ -7,22 +7,23 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // At returns one element. It is a View of that element: nothing else is copied to the host. Loops are
 // better off within one View.
 func (b *Buffer[T]) At(ctx context.Context, i int) (T, error) {
 	var v T
-	err := b.item(ctx, "At", coherence.Read, i, func(p *T) { v = *p })
+	err := b.item(ctx, "At", protocol.Read, i, func(p *T) { v = *p })
 	return v, err
 }
 
 // Set writes one element, on the host. Nothing is copied there first, and no other element becomes old elsewhere.
 func (b *Buffer[T]) Set(ctx context.Context, i int, v T) error {
-	return b.item(ctx, "Set", coherence.Overwrite, i, func(p *T) { *p = v })
+	return b.item(ctx, "Set", protocol.Overwrite, i, func(p *T) { *p = v })
 }
 
-func (b *Buffer[T]) item(ctx context.Context, op string, mode coherence.Action, i int, fn func(*T)) error {
+func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i int, fn func(*T)) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode coherence.Action, 
 
 // Fill makes every element v, on the host. It waits as Overwrite does.
 func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
-	return b.access(ctx, "Fill", coherence.Overwrite, func(s []T) error {
+	return b.access(ctx, "Fill", protocol.Overwrite, func(s []T) error {
 		for i := range s {
 			s[i] = v
 		}
@@ -56,7 +57,7 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, coherence.Overwrite}, true)
+	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, protocol.Overwrite}, true)
 	if err != nil {
 		return err
 	}
@@ -162,16 +163,16 @@ func (b *Buffer[T]) CopyTo(ctx context.Context, dst *Buffer[T]) error {
 // CopyIn makes the elements those of src, which has as many. It waits as [Buffer.Overwrite] does, and reads none of the old elements. src is
 // free to change again when it returns.
 func (b *Buffer[T]) CopyIn(ctx context.Context, src []T) error {
-	return b.copyHost(ctx, "CopyIn", coherence.Overwrite, src)
+	return b.copyHost(ctx, "CopyIn", protocol.Overwrite, src)
 }
 
 // CopyOut copies the elements to dst, which has room for as many and no more. It waits as [Buffer.View] does. After an error dst is as it was.
 func (b *Buffer[T]) CopyOut(ctx context.Context, dst []T) error {
-	return b.copyHost(ctx, "CopyOut", coherence.Read, dst)
+	return b.copyHost(ctx, "CopyOut", protocol.Read, dst)
 }
 
 // copyHost copies between a slice and the host's replica: from it to read, to it to overwrite.
-func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode coherence.Action, data []T) error {
+func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Action, data []T) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode coherence.Acti
 	}
 	defer b.s.leave(x)
 	own := unsafe.Slice((*T)(b.s.hostPointer(b.lo)), len(data))
-	if mode == coherence.Read {
+	if mode == protocol.Read {
 		copy(data, own)
 	} else {
 		copy(own, data)
@@ -200,7 +201,7 @@ func (s *storage) home(lo, hi uint64) *hal.Device {
 		return nil
 	}
 	valid := s.m.State(lo, hi).Valid
-	if valid == 0 || valid.Has(coherence.Host) {
+	if valid == 0 || valid.Has(protocol.Host) {
 		return nil
 	}
 	return s.replica(valid.First()).dev

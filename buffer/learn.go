@@ -2,7 +2,7 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // learn asks how the work has ended that wrote [lo, hi) at any place, and makes failures part of the state. It returns an error if one
@@ -43,10 +43,10 @@ func (s *storage) learnAt(op string, self *access, r *replica, lo, hi uint64, ke
 func (s *storage) spoil(r *replica, lo, hi uint64, kind order.Kind, err error) (news bool) {
 	type run struct {
 		lo, hi uint64
-		valid  coherence.Set
+		valid  protocol.Set
 	}
 	var bad []run
-	s.m.Runs(lo, hi, func(lo, hi uint64, valid coherence.Set) bool {
+	s.m.Runs(lo, hi, func(lo, hi uint64, valid protocol.Set) bool {
 		if valid.Has(r.place) {
 			bad = append(bad, run{lo, hi, valid})
 		}
@@ -65,7 +65,7 @@ func (s *storage) spoil(r *replica, lo, hi uint64, kind order.Kind, err error) (
 }
 
 // needed keeps a replica that is leaving if nothing else holds bytes which are current at these places.
-func (s *storage) needed(valid coherence.Set) {
+func (s *storage) needed(valid protocol.Set) {
 	if s.leaving == 0 {
 		return
 	}

@@ -48,15 +48,15 @@ func (l Lease) Pointer() uintptr {
 	return p
 }
 
-// Action is what the lease was acquired for.
-func (l Lease) Action() coherence.Action {
+// Mode is what the lease was acquired for, coherence.Read if the lease is stale.
+func (l Lease) Mode() coherence.Mode {
 	if l.s == nil {
 		return coherence.Read
 	}
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	if x := l.access(); x != nil {
-		return x.mode
+		return coherence.Mode(x.mode)
 	}
 	return coherence.Read
 }

@@ -5,8 +5,8 @@ import (
 	"runtime/trace"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // wait is work that a stream has to wait for, or the host if that is nil.
@@ -21,7 +21,7 @@ type wait struct {
 // What a stream cannot be made to wait for, because the device cannot hold it up or reads the host's memory during the call that
 // enqueues a copy, is left: it is returned with a reference each, and no stream waits for anything. The caller then waits for it with the
 // buffer unlocked, and looks at everything anew.
-func (s *storage) lineCopies(plan []coherence.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
+func (s *storage) lineCopies(plan []protocol.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
 	waits := s.scratch.waits[:0]
 	for _, t := range plan {
 		r, err := s.route(t.Move, stream)
@@ -29,7 +29,7 @@ func (s *storage) lineCopies(plan []coherence.Transfer, stream *hal.Stream) (lef
 			return nil, err
 		}
 		waits = s.collect(waits, s.replica(t.To), r.into, t.Lo, t.Hi, true)
-		if t.From == coherence.NoPlace {
+		if t.From == protocol.NoPlace {
 			continue
 		}
 		from := r.from

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // ActivityKind says what an [Event] is about.
@@ -56,20 +56,19 @@ type Activity struct {
 	To     string // "host" or a device's name: where the bytes go, or the replica or the access is, or who waits
 	Lo, Hi uint64 // bytes of the buffer
 
-	Cause  string           // the call that made it necessary: "Acquire", "View", "Evict", ...
-	Action coherence.Action // what that call is going to do
-	For    uint64           // of an eviction that the program did not ask for, and its copies: the buffer that needs the room
+	Cause  string // the call that made it necessary: "Acquire", "View", "Evict", ...
+	Action string // what that call is going to do: "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
+	For    uint64 // of an eviction that the program did not ask for, and its copies: the buffer that needs the room
 	// Why is, of an eviction, "budget", "out of memory", or "" if the program asked for it; of a wait, whether
 	// it was for "work" under way, for another "access" to end, or for "memory" to be given back.
 	Why string
 
-	Sources     coherence.Set // of a copy: the places that had the bytes
-	SourceNames string        // their names: "host, cuda:1"
-	FromDevice  *hal.Device   // nil for the host
-	ToDevice    *hal.Device   // nil for the host
-	Stream      *hal.Stream   // that a copy or fill was enqueued on, or that a lease is for; nil if the host did it at once
-	At          time.Time     // when it began: of a copy or fill, when it was about to be enqueued
-	Took        time.Duration // of a wait, an eviction, and an access of the host; of a copy or fill, what enqueueing it took
+	Sources    string        // of a copy: the places that had the bytes, "host, cuda:1"
+	FromDevice *hal.Device   // nil for the host
+	ToDevice   *hal.Device   // nil for the host
+	Stream     *hal.Stream   // that a copy or fill was enqueued on, or that a lease is for; nil if the host did it at once
+	At         time.Time     // when it began: of a copy or fill, when it was about to be enqueued
+	Took       time.Duration // of a wait, an eviction, and an access of the host; of a copy or fill, what enqueueing it took
 
 	stack [20]uintptr
 }
@@ -112,7 +111,7 @@ func ours(function string) bool {
 // cause says on whose behalf something is done.
 type cause struct {
 	op     string
-	action coherence.Action
+	action protocol.Action
 	client uint64 // number of the buffer that needs room, 0 if it is not about room
 	why    string
 }
@@ -180,21 +179,15 @@ func deviceName(dev *hal.Device) string {
 }
 
 // noteTransfer reports a transfer that was just enqueued and is not yet part of the state.
-func (s *storage) noteTransfer(t coherence.Transfer, stream *hal.Stream, c cause, begin time.Time) {
-	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action,
+func (s *storage) noteTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
 		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
 	}
-	if t.From != coherence.NoPlace {
+	if t.From != protocol.NoPlace {
 		e.Kind, e.From, e.FromDevice = ActivityCopy, s.placeName(t.From, nil), s.replica(t.From).dev
-		e.Sources = s.m.State(t.Lo, t.Hi).Valid
-		for p := range e.Sources.All() {
-			if e.SourceNames != "" {
-				e.SourceNames += ", "
-			}
-			e.SourceNames += s.placeName(p, nil)
-		}
+		e.Sources = s.placeNames(s.m.State(t.Lo, t.Hi).Valid)
 	}
 	notify(e)
 }
@@ -202,7 +195,7 @@ func (s *storage) noteTransfer(t coherence.Transfer, stream *hal.Stream, c cause
 // noteReplica reports a replica that came or went.
 func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	if observed() {
-		notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action,
+		notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why})
 	}
 }
@@ -210,14 +203,14 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 // noteEviction reports a replica that its place is about to lose.
 func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
 	if observed() && !begin.IsZero() && r.former == nil {
-		notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action,
+		notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}
 }
 
 // noteAvoided reports bytes that were asked for where they are current.
 func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
-	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action})
+	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
 }
 
 // began is what accesses count their times from. It lies before the first of them, also where the clock stands still in between:
@@ -254,7 +247,7 @@ func (s *storage) noteUse(x *access) {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Activity{Kind: ActivityUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode,
+	e := Activity{Kind: ActivityUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode.String(),
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)
@@ -267,7 +260,7 @@ func (s *storage) noteUse(x *access) {
 // waited reports a wait of the host that has just ended, for whom and for what.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
 	if observed() && !begin.IsZero() {
-		notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action,
+		notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
 	}
 }

@@ -66,7 +66,7 @@ func TestReadersDoNotPassAWriterThatWaits(t *testing.T) {
 			_, err = part.TryAcquire(s, coherence.Read)
 			var conflict *buffer.ConflictError
 			require.ErrorAs(t, err, &conflict)
-			require.NotEqual(t, coherence.Read, conflict.Holder.Action, "the writer, not the reader whom it waits for")
+			require.NotEqual(t, "Read", conflict.Holder.Action, "the writer, not the reader whom it waits for")
 			require.ErrorIs(t, part.Prefetch(s), coherence.ErrConflict)
 			gaveUp := queued(t, b, 2, func() error { return part.View(stop, nothing) })
 			views := queued(t, b, 3, func() error {

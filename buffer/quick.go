@@ -1,9 +1,9 @@
 package buffer
 
 import (
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Most accesses are like one before: nobody else is at the buffer, the bytes are where they are wanted, and nothing is under way but the
@@ -48,7 +48,7 @@ func (s *storage) enterQuickly(op string, own *owner, p part) *access {
 	s.mu.Lock()
 	h := &s.host
 	if h.ptr == nil || h.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
-		p.reads() && !s.m.ValidIn(p.lo, p.hi, coherence.Host) {
+		p.reads() && !s.m.ValidIn(p.lo, p.hi, protocol.Host) {
 		s.mu.Unlock()
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s *storage) open(x *access, op string, own *owner, p part, r *replica) {
 	s.version++
 	if !s.m.Sole(p.lo, p.hi, r.place) {
 		s.wrote(p.mode, r.place, p.lo, p.hi)
-	} else if r.place == coherence.Host {
+	} else if r.place == protocol.Host {
 		s.host.clean = false
 	}
 }
@@ -100,7 +100,7 @@ func (x *access) here() {
 
 // remember makes an access of a device the one that the next may be like.
 func (s *storage) remember(x *access) {
-	if x.place != coherence.Host {
+	if x.place != protocol.Host {
 		s.recent, s.recentOn = x.replica, x.stream
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Range is the elements [Lo, Hi) of a buffer.
@@ -21,12 +22,12 @@ type Range struct{ Lo, Hi int }
 //
 // No ranges, and ranges out of order, are of kind ErrInvalidArgument, ranges that overlap of kind ErrOverlap, an empty
 // range or one that the buffer does not have of kind ErrOutOfRange.
-func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Action, ranges []Range, fn func([]T) error) error {
+func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, ranges []Range, fn func([]T) error) error {
 	const op = "AccessRanges"
 	if fn == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
-	q, err := b.request(op, mode, ranges)
+	q, err := b.request(op, protocol.Action(mode), ranges)
 	if err != nil {
 		return err
 	}
@@ -41,9 +42,9 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Action, ran
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
 // lease's region is from the first range's begin to the last one's end; what lies between the ranges is to be
 // left alone. One Release ends it.
-func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Action, ranges []Range) (Lease, error) {
+func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Mode, ranges []Range) (Lease, error) {
 	const op = "AcquireRanges"
-	q, err := b.request(op, mode, ranges)
+	q, err := b.request(op, protocol.Action(mode), ranges)
 	if err != nil {
 		return Lease{}, err
 	}
@@ -53,7 +54,7 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 }
 
 // request is for the ranges. Neighbours are merged.
-func (b *Buffer[T]) request(op string, mode coherence.Action, ranges []Range) (request, error) {
+func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (request, error) {
 	if err := b.check(op); err != nil {
 		return request{}, err
 	}

@@ -35,7 +35,7 @@ func TestRangesAreCheckedBeforeAnythingHappens(t *testing.T) {
 		require.ErrorIs(t, err, c.kind, "%v", c.ranges)
 	}
 	ok := []buffer.Range{{0, 1}}
-	require.ErrorIs(t, b.AccessRanges(ctx, coherence.Evict, ok, nothing), hal.ErrInvalidArgument)
+	require.ErrorIs(t, b.AccessRanges(ctx, coherence.Mode(3), ok, nothing), hal.ErrInvalidArgument)
 	require.ErrorIs(t, b.AccessRanges(ctx, coherence.Read, ok, nil), hal.ErrInvalidArgument)
 	_, err := b.AcquireRanges(ctx, nil, coherence.Read, ok)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)

@@ -3,14 +3,14 @@ package buffer
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/span"
-	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // recordCopy is the fourth step of an access for one of its copies: what was enqueued becomes Work that later accesses wait for, and that
 // is asked how the copy has ended.
-func (s *storage) recordCopy(t coherence.Transfer, r route) {
+func (s *storage) recordCopy(t protocol.Transfer, r route) {
 	dst, bytes := s.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
-	if t.From == coherence.NoPlace {
+	if t.From == protocol.NoPlace {
 		w := order.NewWork(r.into)
 		dst.order.Add(w, true, order.Zeroed, bytes)
 		w.Release()

@@ -5,15 +5,15 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/span"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // replica is the buffer's copy at one place, and what later work there waits for.
 type replica struct {
 	owner *storage
-	place coherence.Place
+	place protocol.Place
 	dev   *hal.Device // nil for the host
 	holding
 	former  []byte // the memory that the host had before, as a replica that is to go; nil for all others
@@ -43,7 +43,7 @@ func (r *replica) present() bool { return r.mem != nil || r.former != nil }
 
 // region is the range [lo, hi) of a replica that one of the devices which share it knows as mem.
 func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region {
-	if r.place != coherence.Host || mem == s.host.home {
+	if r.place != protocol.Host || mem == s.host.home {
 		lo, hi = r.base+lo, r.base+hi
 	}
 	return mem.Region(lo, hi-lo)
@@ -103,10 +103,10 @@ func (s *storage) newPlace() (*replica, error) {
 			}
 		}
 	}
-	if len(s.devs)+1 >= coherence.MaxPlaces {
-		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "replicas at %d places are in use, and a buffer has no more", coherence.MaxPlaces)
+	if len(s.devs)+1 >= protocol.MaxPlaces {
+		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "replicas at %d places are in use, and a buffer has no more", protocol.MaxPlaces)
 	}
-	r := &replica{owner: s, place: coherence.Place(len(s.devs) + 1)}
+	r := &replica{owner: s, place: protocol.Place(len(s.devs) + 1)}
 	s.devs = append(s.devs, r)
 	return r, nil
 }

@@ -14,9 +14,9 @@ import (
 	"time"
 	"weak"
 
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // SetBudget limits the memory that replicas take on a device to so many bytes; 0, the default, sets
@@ -371,7 +371,7 @@ const patience = 30 * time.Second
 // while if ctx does not.
 func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	size, res := s.size, residencyOf(p.dev)
-	c := cause{op: op, action: coherence.Evict, client: s.id, why: "budget"}
+	c := cause{op: op, action: protocol.Evict, client: s.id, why: "budget"}
 	if p.cause != nil {
 		c.why = "out of memory"
 	}
@@ -545,7 +545,7 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 // classify tells the book whether bytes are current at r alone. With many intervals it errs on the side of yes.
 func (s *storage) classify(r *replica) {
 	if r.res != nil && s.m.Len() == 1 {
-		r.dirty(s.m.State(0, s.size).Valid == coherence.Of(r.place))
+		r.dirty(s.m.State(0, s.size).Valid == protocol.Of(r.place))
 	}
 }
 

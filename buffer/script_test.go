@@ -176,8 +176,8 @@ func (c *call) num(i int) int {
 	return n
 }
 
-func (c *call) mode(i int) coherence.Action {
-	return coherence.Action(slices.Index([]string{"read", "readwrite", "overwrite"}, c.w[i])) // as they are numbered
+func (c *call) mode(i int) coherence.Mode {
+	return coherence.Mode(slices.Index([]string{"read", "readwrite", "overwrite"}, c.w[i])) // as they are numbered
 }
 
 // site is where a call stands, as errors have it.

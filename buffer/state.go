@@ -3,16 +3,16 @@ package buffer
 import (
 	"sync/atomic"
 
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // State describes where elements are current.
 type State struct {
-	// Name is the classic name of the state, by what holds for all of the elements.
-	Name coherence.Name
-	// Coherence has the places that are allocated, and those where all of the elements are current.
-	Coherence coherence.State
+	// Name says in one word where all of the elements are current: UNINITIALIZED (nowhere), HOST_ONLY, DEVICE_ONLY,
+	// SYNCHRONIZED (wherever there is memory, on the host and a device at least), HOST_DIRTY (on the host, and the memory of some
+	// device is stale) or DEVICE_DIRTY (on a device, and the host's memory is stale).
+	Name string
 	// Intervals is how many ranges of the whole buffer have a state of their own.
 	Intervals int
 	// Version counts the writes to the whole buffer.
@@ -23,7 +23,7 @@ type State struct {
 
 // PlaceState describes one place.
 type PlaceState struct {
-	Place     coherence.Place
+	Place     string      // "host" or the device's name
 	Device    *hal.Device // nil for the host
 	Allocated bool
 	Valid     bool // all of the elements are current
@@ -38,13 +38,13 @@ func (b *Buffer[T]) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.state(b.lo, b.hi)
-	st := State{Name: c.Name(), Coherence: c, Intervals: s.m.Len(), Version: s.version}
-	st.Places = append(st.Places, PlaceState{Allocated: c.Allocated.Has(coherence.Host), Valid: c.Valid.Has(coherence.Host)})
+	st := State{Name: c.Name().String(), Intervals: s.m.Len(), Version: s.version}
+	st.Places = append(st.Places, PlaceState{Place: "host", Allocated: c.Allocated.Has(protocol.Host), Valid: c.Valid.Has(protocol.Host)})
 	for _, r := range s.devs {
 		if r.dev == nil {
 			continue // what the host had before
 		}
-		st.Places = append(st.Places, PlaceState{r.place, r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
+		st.Places = append(st.Places, PlaceState{r.dev.Name(), r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
 	}
 	return st
 }
@@ -66,7 +66,7 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 }
 
 // state is the state of a range, without the replicas that are leaving.
-func (s *storage) state(lo, hi uint64) coherence.State {
+func (s *storage) state(lo, hi uint64) protocol.State {
 	c := s.m.State(lo, hi)
 	if s.leaving > 0 {
 		for _, r := range s.devs {

@@ -5,7 +5,7 @@
 // A buffer and its slices share one storage. It counts in bytes, and has for each question one type that answers it:
 //
 //	who is at the bytes, and who waits for whom     accesses            access.go, over trees of ranges in internal/span
-//	which places have the current bytes             coherence.Map       package coherence: it plans copies and is told what was done
+//	which places have the current bytes             protocol.Map        package protocol: it plans copies and is told what was done
 //	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
 //	what a failure took                             losses              lost.go
@@ -24,9 +24,9 @@
 //     or stands in line and is opened by the end of the last access that was in its way (accesses.end, examine).
 //  2. bring makes the bytes good on the device. settle finds the device's replica, or allocates one; if there is no room,
 //     pressure.relieve (residency.go) evicts others. Then come three steps:
-//     decide (decide.go) asks what has failed by now (learn.go), fails if bytes are lost, and plans copies with coherence.Map;
+//     decide (decide.go) asks what has failed by now (learn.go), fails if bytes are lost, and plans copies with protocol.Map;
 //     line (line.go) makes streams wait for Works: those of the copies, and at last the access's own;
-//     copy (copy.go) enqueues each copy, records it as a Work (record.go) and tells coherence.Map.
+//     copy (copy.go) enqueues each copy, records it as a Work (record.go) and tells protocol.Map.
 //     Where something is in the way that a stream cannot wait for, bring waits for it without the lock, and begins again with settle.
 //  3. commit (below) makes the other places stale for what the access is to write, and ends losses there.
 //
@@ -73,14 +73,15 @@
 package buffer
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/span"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // storage is what a buffer and all its slices share. It counts in bytes and knows no types.
@@ -98,7 +99,7 @@ type storage struct {
 	closed   bool
 	frozen   int
 	accesses accesses
-	m        coherence.Map
+	m        protocol.Map
 	version  int64 // writes so far
 	host     hostReplica
 	devs     []*replica // by place, from 1 on
@@ -110,7 +111,7 @@ type storage struct {
 	recentOn *hal.Stream
 
 	scratch struct {
-		plan   []coherence.Transfer
+		plan   []protocol.Transfer
 		waits  []wait
 		works  []*order.Work
 		left   []*order.Work
@@ -131,7 +132,7 @@ func newStorage(elem, size uint64, opts []Option) *storage {
 }
 
 // whole is all of the buffer as one part.
-func (s *storage) whole(mode coherence.Action) part { return part{0, s.size, mode} }
+func (s *storage) whole(mode protocol.Action) part { return part{0, s.size, mode} }
 
 func (s *storage) closedError(op string) error {
 	return hal.Errorf(op, hal.ErrClosed, "the buffer is closed")
@@ -149,8 +150,8 @@ func (s *storage) usable(op string, writes bool) error {
 }
 
 // replica returns the replica at a place.
-func (s *storage) replica(p coherence.Place) *replica {
-	if p == coherence.Host {
+func (s *storage) replica(p protocol.Place) *replica {
+	if p == protocol.Host {
 		return &s.host.replica
 	}
 	return s.devs[p-1]
@@ -168,22 +169,31 @@ func (s *storage) replicas(fn func(*replica) bool) {
 	}
 }
 
-func (s *storage) placeName(p coherence.Place, stream *hal.Stream) string {
+func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
 	switch {
 	case stream != nil:
 		return stream.Device().Name()
-	case p == coherence.Host || int(p) > len(s.devs) || s.devs[p-1].dev == nil:
+	case p == protocol.Host || int(p) > len(s.devs) || s.devs[p-1].dev == nil:
 		return "host"
 	}
 	return s.devs[p-1].dev.Name()
 }
 
+// placeNames lists places as "host, cuda:1".
+func (s *storage) placeNames(set protocol.Set) string {
+	var names []string
+	for p := range set.All() {
+		names = append(names, s.placeName(p, nil))
+	}
+	return strings.Join(names, ", ")
+}
+
 // wrote makes a write part of the state: everything else is stale.
-func (s *storage) wrote(a coherence.Action, p coherence.Place, lo, hi uint64) {
+func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	_ = s.m.Commit(a, p, lo, hi)
 	switch {
-	case a == coherence.Reset:
-	case p == coherence.Host:
+	case a == protocol.Reset:
+	case p == protocol.Host:
 		s.host.clean = false
 	default:
 		s.replica(p).dirty(true)
@@ -225,10 +235,10 @@ func (s *storage) shut() (u *lastUse, err error) {
 		return nil, nil
 	}
 	if x := s.accesses.find(func(*access) bool { return true }); x != nil {
-		return nil, s.conflictError("close", part{0, s.size, coherence.Reset}, "every place", x)
+		return nil, s.conflictError("close", part{0, s.size, protocol.Reset}, "every place", x)
 	}
 	s.closed = true
-	c := cause{op: "Close", action: coherence.Reset}
+	c := cause{op: "Close", action: protocol.Reset}
 	var first error
 	keep := func(err error) {
 		if first == nil {

@@ -3,8 +3,8 @@ package buffer
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/span"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // turn says what the host may do with memory that must be mapped.
@@ -54,7 +54,7 @@ func (s *storage) mapForHost(self *access, write bool) (busy *access, err error)
 		return nil, nil
 	}
 	device := s.accesses.find(func(x *access) bool {
-		return x.inside && x.place == coherence.Host && x.stream != nil && (write || x.writes)
+		return x.inside && x.place == protocol.Host && x.stream != nil && (write || x.writes)
 	})
 	if device != nil {
 		return device, nil
@@ -68,7 +68,7 @@ func (s *storage) mapForHost(self *access, write bool) (busy *access, err error)
 	}
 	if h.mapped == turnHostReads {
 		// Mapping anew may move the memory: nobody else may be looking at it.
-		looking := s.accesses.find(func(x *access) bool { return x != self && x.inside && x.place == coherence.Host && x.stream == nil })
+		looking := s.accesses.find(func(x *access) bool { return x != self && x.inside && x.place == protocol.Host && x.stream == nil })
 		if looking != nil {
 			return looking, nil
 		}
@@ -98,7 +98,7 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 	if h.mapper == nil || h.mapper != mem || h.mapped == turnDevice || h.mapped == turnHostReads && !write {
 		return nil, nil
 	}
-	if x := s.accesses.find(func(x *access) bool { return x.inside && x.place == coherence.Host && x.stream == nil }); x != nil {
+	if x := s.accesses.find(func(x *access) bool { return x.inside && x.place == protocol.Host && x.stream == nil }); x != nil {
 		return x, nil
 	}
 	if stream == nil {
@@ -131,7 +131,7 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 
 // deviceReads reports whether the device reads the memory, under a lease or in work under way.
 func (s *storage) deviceReads() (reads bool) {
-	if s.accesses.find(func(x *access) bool { return x.inside && x.place == coherence.Host && x.stream != nil }) != nil {
+	if s.accesses.find(func(x *access) bool { return x.inside && x.place == protocol.Host && x.stream != nil }) != nil {
 		return true
 	}
 	s.host.order.Works(func(w *order.Work, writes bool) {
@@ -154,18 +154,18 @@ func (s *storage) behindAll(stream *hal.Stream, reads bool) (err error) {
 }
 
 // sideOfCopy tells on which side of the host's memory a transfer touches it.
-func (s *storage) sideOfCopy(t coherence.Transfer) side {
+func (s *storage) sideOfCopy(t protocol.Transfer) side {
 	switch {
-	case t.To == coherence.Host && (t.From == coherence.NoPlace || s.replica(t.From).former != nil):
+	case t.To == protocol.Host && (t.From == protocol.NoPlace || s.replica(t.From).former != nil):
 		return deviceSide
-	case t.To == coherence.Host || t.From == coherence.Host:
+	case t.To == protocol.Host || t.From == protocol.Host:
 		return hostSide
 	}
 	return neither
 }
 
 // oneTurn returns the transfers of a plan that can be enqueued in one turn, and whether these are all: then the plan is made anew.
-func (s *storage) oneTurn(plan []coherence.Transfer) (now []coherence.Transfer, all bool) {
+func (s *storage) oneTurn(plan []protocol.Transfer) (now []protocol.Transfer, all bool) {
 	if s.host.mapper == nil {
 		return plan, true
 	}
@@ -185,16 +185,16 @@ func (s *storage) oneTurn(plan []coherence.Transfer) (now []coherence.Transfer, 
 
 // handOver gives the host's replica to whom the copies of a plan need it for, on the stream of the access or nil. It fails with the access
 // that is in the way.
-func (s *storage) handOver(self *access, plan []coherence.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
+func (s *storage) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
 	for i, t := range plan {
 		if i > 0 && t.Move == plan[i-1].Move {
 			continue
 		}
 		switch s.sideOfCopy(t) {
 		case hostSide:
-			busy, err = s.mapForHost(self, t.To == coherence.Host)
+			busy, err = s.mapForHost(self, t.To == protocol.Host)
 		case deviceSide:
-			if t.From != coherence.NoPlace {
+			if t.From != protocol.NoPlace {
 				stream, mem = nil, s.host.home
 			}
 			busy, err = s.unmapForDevice(stream, mem, true)

@@ -1,67 +1,54 @@
-// Package coherence decides which replica of a range of bytes is current, and what has to be copied
-// before a place may read or write it. It is the protocol alone: pure functions over small values,
-// without devices, clocks, goroutines or I/O. Whoever owns the memory performs the transfers that
-// are planned here and reports what became of them.
+// Package coherence has the words of the protocol that keeps the replicas of a buffer coherent: the modes
+// of an access, the kinds of error, and on this page the rules. It imports nothing but the standard library.
+// A program needs it to say what an access is going to do:
 //
-// # States and actions
+//	lease, err := x.TryAcquire(stream, coherence.ReadWrite)
 //
-// A [Place] is where a replica can live: the host, or one of 63 devices. The [State] of a range is
-// two sets of places: those that have memory for it, and those among them whose bytes are the ones
-// last written. An [Action] at a place needs at most one transfer and leads to the next state:
+// # States
 //
-//	action        p is                          transfer first                    Valid becomes       Allocated becomes
-//	Read(p)       sole or shared                none                              unchanged           unchanged
-//	              stale                         cheapest valid place → p          Valid ∪ {p}         Allocated ∪ {p}
-//	              unwritten                     zeros → p                         Valid ∪ {p}         Allocated ∪ {p}
-//	ReadWrite(p)  sole or shared                none                              {p}                 unchanged
-//	              stale                         cheapest valid place → p          {p}                 Allocated ∪ {p}
-//	              unwritten                     zeros → p                         {p}                 Allocated ∪ {p}
-//	Overwrite(p)  always                        none                              {p}                 Allocated ∪ {p}
-//	Modified(p)   sole or shared                none                              {p}                 unchanged
-//	              stale or unwritten            refused: ErrConflict
-//	Evict(p)      sole                          p → to, the cheapest other place  Valid ∪ {to} \ {p}  Allocated ∪ {to} \ {p}
-//	              shared or stale or unwritten  none                              Valid \ {p}         Allocated \ {p}
-//	Discard       always                        none                              ∅                   unchanged
+// A place is where a replica can live: the host, or one of 63 devices. The state of a range of bytes is two
+// sets of places. Allocated are those that have memory for it, and Valid those among them whose bytes are the
+// ones last written; documents and errors also call such a replica current. Seen from a place p, a range is in
+// one of four states. The right column has the words that are usual for caches:
 //
-// A range is unwritten while it is valid nowhere: before the first write and after Discard. It reads
-// as zeros then. The place that a transfer fills joins both sets before the effect shown. An eviction
-// that finds no other place is refused with ErrSoleCopy.
+//	here       means                                              elsewhere
+//	sole       p is the only valid place                          Exclusive
+//	shared     p is valid, and so is another place                Shared
+//	stale      p is not valid, another place is                   Invalid
+//	unwritten  no place is valid: never written, or reset         Uninitialized
 //
-// [Table] returns these rules with a reason for each. [State.Plan] interprets them; the table above,
-// docs/coherence.md and the diagram beside it are made from them.
+// An unwritten range reads as zeros. There is no state Modified, because memory is no cache of another: a sole
+// replica is the data, whether it was written there or its copies are gone.
 //
-// What other systems call HOST_DIRTY or SYNCHRONIZED is a [Name], a view of the two sets, and so is
-// the version that a place holds. Neither is stored, so neither can disagree with the state.
+// Whole buffers of one host and one device have names as well, which buffer.State shows: UNINITIALIZED, HOST_ONLY,
+// DEVICE_ONLY, SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. They and the version that a place holds are made from
+// the two sets when somebody asks. Neither is stored, so neither can disagree with the state.
 //
-// # Plan, submit, commit
+// # Rules
 //
-// A plan is made from the state before the action, and its copies are submitted before anything is
-// invalidated: a protocol that first records the new version and then looks for a valid source finds
-// the replica it is about to fill. The owner of the memory works in three steps:
+// An access at p has one of the three modes. MarkModified, Evict and Reset are the methods of a buffer. Each
+// needs at most one transfer, and leads to the next state:
 //
-//  1. [Map.Plan] lists the transfers. The map does not change.
-//  2. Each transfer is submitted and recorded by [Map.Apply]. If one cannot be submitted, the owner
-//     stops: those before it are recorded, everything else is as it was.
-//  3. [Map.Commit] records the action.
+//	action           p is                          transfer first                    Valid becomes       Allocated becomes
+//	Read(p)          sole or shared                none                              unchanged           unchanged
+//	                 stale                         cheapest valid place → p          Valid ∪ {p}         Allocated ∪ {p}
+//	                 unwritten                     zeros → p                         Valid ∪ {p}         Allocated ∪ {p}
+//	ReadWrite(p)     sole or shared                none                              {p}                 unchanged
+//	                 stale                         cheapest valid place → p          {p}                 Allocated ∪ {p}
+//	                 unwritten                     zeros → p                         {p}                 Allocated ∪ {p}
+//	Overwrite(p)     always                        none                              {p}                 Allocated ∪ {p}
+//	MarkModified(p)  sole or shared                none                              {p}                 unchanged
+//	                 stale or unwritten            refused: ErrConflict
+//	Evict(p)         sole                          p → to, the cheapest other place  Valid ∪ {to} \ {p}  Allocated ∪ {to} \ {p}
+//	                 shared or stale or unwritten  none                              Valid \ {p}         Allocated \ {p}
+//	Reset            always                        none                              ∅                   unchanged
 //
-// When work that was submitted turns out to have failed, [Map.Invalidate] makes its destination
-// stale. The source of a copy is untouched, so the bytes are still valid where they came from. Only
-// when a write fails, and nothing older was kept, is a range valid nowhere although it was written;
-// Invalidate says so, and the owner has to remember the error and give it to whoever reads the range,
-// because the state alone would answer with zeros. For the same reason an owner commits an eviction,
-// and frees the memory, when the copy that rescues the bytes has succeeded, not when it was submitted.
+// The place that a transfer fills joins both sets before the effect shown. An eviction that finds no other
+// place is refused with ErrSoleCopy. Package buffer's accesses, beside this, exclude each other while they are
+// under way: one that would write where another is at work waits, or is refused with ErrConflict.
 //
-// # Ranges
+// State is kept for each range of bytes on its own: a write marks exactly the bytes that it was given, and a copy
+// moves exactly those that are not valid where it goes.
 //
-// A [Map] keeps a state for each interval of a buffer. Intervals split where an action touches part
-// of them and merge as soon as neighbours are equal. A write marks exactly the bytes it was given;
-// transfers choose their source for each interval, move exactly the bytes that are not valid, and
-// merge when source and destination are the same.
-//
-// One interval is kept in the map itself, up to 128 in a sorted slice, and more in a B+ tree that
-// keeps, above every 32 entries, which places are valid in all of them and which in some. So a
-// question about a range takes O(log n) however many intervals it covers, and a change takes
-// O(log n) for each stretch of intervals that changes, and time for the intervals in it.
+// The table above, docs/coherence.md and the diagram beside it are made from the table that the code runs on.
 package coherence
-
-//go:generate go run ./diagram -root ..

@@ -1,65 +1,12 @@
 package coherence
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
-// The kinds of error. Every error of this package matches exactly one with errors.Is, and leaves
-// the state or map that it was asked about as it was.
+// The kinds of error that come from where elements are current. A buffer's errors match them with errors.Is.
 var (
-	// ErrConflict says that an action needs a place to hold the bytes valid and it does not.
+	// ErrConflict says that an access excludes another one, which is under way or came first, or that elements were marked as modified
+	// where they were not current. The error is a *buffer.ConflictError, which has the details, and nothing has changed.
 	ErrConflict = errors.New("conflicting access")
-	// ErrSoleCopy says that the only valid replica would be lost.
+	// ErrSoleCopy says that the only current replica would be lost: it was to be evicted, and there is no other place to copy it to.
 	ErrSoleCopy = errors.New("sole valid copy")
-	// ErrInvalidPlace says that a place is neither the host nor a device.
-	ErrInvalidPlace = errors.New("invalid place")
-	// ErrInvalidAction says that an action is none of those that Actions lists.
-	ErrInvalidAction = errors.New("invalid action")
-	// ErrInvalidState says that a place is valid in a state without being allocated.
-	ErrInvalidState = errors.New("invalid state")
-	// ErrInvalidRange says that a range is empty, reversed or ends behind the last byte.
-	ErrInvalidRange = errors.New("invalid range")
 )
-
-// ConflictError is a refusal because of where the bytes are valid. Its Kind is ErrConflict or
-// ErrSoleCopy.
-type ConflictError struct {
-	Kind   error
-	Action Action
-	Place  Place
-	State  State  // of the first interval that stands in the way
-	Lo, Hi uint64 // that interval in bytes; both zero when a bare State refused
-}
-
-// Error formats all that is known, in one line.
-func (e *ConflictError) Error() string {
-	where := ""
-	if e.Hi > e.Lo {
-		where = fmt.Sprintf(" of bytes [%d, %d)", e.Lo, e.Hi)
-	}
-	return fmt.Sprintf("coherence: %v at %v%s: %v: valid at %v, allocated at %v",
-		e.Action, e.Place, where, e.Kind, e.State.Valid, e.State.Allocated)
-}
-
-// Is reports whether target is the error's kind.
-func (e *ConflictError) Is(target error) bool { return target == e.Kind }
-
-// RangeError is a range that does not lie in the map. It matches ErrInvalidRange.
-type RangeError struct {
-	Lo, Hi, Size uint64 // bytes
-}
-
-// Error names the range and the size of the map.
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("coherence: %v: [%d, %d) in a map of %d bytes", ErrInvalidRange, e.Lo, e.Hi, e.Size)
-}
-
-// Is reports whether target is ErrInvalidRange.
-func (e *RangeError) Is(target error) bool { return target == ErrInvalidRange }
-
-func invalidPlace(p Place) error { return fmt.Errorf("coherence: %w %d", ErrInvalidPlace, uint8(p)) }
-
-func invalidAction(a Action) error {
-	return fmt.Errorf("coherence: %w %d", ErrInvalidAction, uint8(a))
-}

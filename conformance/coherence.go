@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 var coherenceChecks = []Check{
@@ -82,7 +84,7 @@ func (t *T) part(b *bytesBuffer, i, j int) *bytesBuffer {
 }
 
 // lease acquires b and releases it at the end of the check, at the latest.
-func (t *T) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Action) buffer.Lease {
+func (t *T) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) buffer.Lease {
 	l, err := b.TryAcquire(s, mode)
 	t.must(err, "acquire for %v", mode)
 	r := l.Region()
@@ -158,17 +160,31 @@ func (t *T) apart(n int) int {
 // standing is everything that must not change when an access is refused. Copies that a read has
 // already caused may stay.
 type standing struct {
-	state   coherence.State
-	version int64
+	allocated, valid string
+	version          int64
+}
+
+func standingOf(b *bytesBuffer) standing {
+	st := b.State()
+	var allocated, valid []string
+	for _, p := range st.Places {
+		if p.Allocated {
+			allocated = append(allocated, p.Place)
+		}
+		if p.Valid {
+			valid = append(valid, p.Place)
+		}
+	}
+	return standing{strings.Join(allocated, ", "), strings.Join(valid, ", "), st.Version}
+}
+
+func (s standing) String() string {
+	return fmt.Sprintf("valid at {%s}, allocated at {%s}, version %d", s.valid, s.allocated, s.version)
 }
 
 // refusesAccess fails unless call gives an error that matches all the kinds and leaves b alone.
 func (t *T) refusesAccess(b *bytesBuffer, what string, call func() error, kinds ...error) {
-	read := func() standing {
-		st := b.State()
-		return standing{state: st.Coherence, version: st.Version}
-	}
-	before, stats := read(), b.Stats()
+	before, stats := standingOf(b), b.Stats()
 	err := call()
 	for _, k := range kinds {
 		if err == nil {
@@ -177,9 +193,8 @@ func (t *T) refusesAccess(b *bytesBuffer, what string, call func() error, kinds 
 			t.Errorf("%s: error %q, want kind %q", what, err, k)
 		}
 	}
-	after := read()
-	if after.state != before.state || after.version != before.version {
-		t.Errorf("%s: was %v at version %d, is %v at version %d", what, before.state, before.version, after.state, after.version)
+	if after := standingOf(b); after != before {
+		t.Errorf("%s: was %v, is %v", what, before, after)
 	}
 	if d := b.Stats().Sub(stats); d.Copies != 0 || d.Fills != 0 {
 		t.Errorf("%s: moved %+v", what, d)
@@ -378,10 +393,10 @@ func bufferBadArguments(t *T) {
 		"update with nil":           func() error { return b.Update(t.ctx, nil) },
 		"overwrite with nil":        func() error { return b.Overwrite(t.ctx, nil) },
 		"acquire on no stream":      func() error { _, err := b.TryAcquire(nil, coherence.Read); return err },
-		"acquire for eviction":      func() error { _, err := b.TryAcquire(s, coherence.Evict); return err },
-		"acquire for discarding":    func() error { _, err := b.TryAcquire(s, coherence.Reset); return err },
-		"acquire for a mark":        func() error { _, err := b.TryAcquire(s, coherence.MarkModified); return err },
-		"acquire for no action":     func() error { _, err := b.TryAcquire(s, 99); return err },
+		"acquire for eviction":      func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.Evict)); return err },
+		"acquire for a reset":       func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.Reset)); return err },
+		"acquire for a mark":        func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.MarkModified)); return err },
+		"acquire for no mode":       func() error { _, err := b.TryAcquire(s, 99); return err },
 		"prefetch on no stream":     func() error { return b.Prefetch(nil) },
 		"mark modified on nothing":  func() error { return b.MarkModified(nil) },
 		"memory of no device":       func() error { _, err := b.Memory(nil); return err },
@@ -406,7 +421,7 @@ func closedStream(t *T) {
 		t.same(t.hostReads(b), data, "at the host, %s", what)
 		t.same(t.deviceReads(b, s), data, "at the device, %s", what)
 	}
-	acquire := func(mode coherence.Action) func() error {
+	acquire := func(mode coherence.Mode) func() error {
 		return func() error {
 			l, err := b.TryAcquire(closed, mode)
 			if err == nil {
@@ -527,7 +542,7 @@ func staleLease(t *T) {
 	b := t.holding(data)
 	l := t.lease(b, s, coherence.ReadWrite)
 	again := l
-	t.want(l.Action() == coherence.ReadWrite, "a lease for ReadWrite says %v", l.Action())
+	t.want(l.Mode() == coherence.ReadWrite, "a lease for ReadWrite says %v", l.Mode())
 	if t.dev.Caps().Has(hal.CapAddress) {
 		t.want(l.Pointer() == l.Region().Mem.Handle()+uintptr(l.Region().Off), "the lease's pointer is %#x", l.Pointer())
 	}
@@ -589,7 +604,7 @@ func leaseExcludesWriter(t *T) {
 	data := t.random(64)
 	b := t.holding(data)
 	low, high := t.part(b, 0, 32), t.part(b, 32, 64)
-	acquire := func(b *bytesBuffer, s *hal.Stream, mode coherence.Action) func() error {
+	acquire := func(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) func() error {
 		return func() error {
 			l, err := b.TryAcquire(s, mode)
 			if err == nil {
@@ -681,8 +696,8 @@ func conflictNamesBothSides(t *T) {
 	if !errors.As(err, &c) {
 		t.Fatalf("errors.As finds no *buffer.ConflictError in %v", err)
 	}
-	t.want(c.Holder.Action == coherence.ReadWrite && c.Holder.Lo == 8 && c.Holder.Hi == 24, "the holder is %v", c.Holder)
-	t.want(c.Requested.Action == coherence.Read && c.Requested.Lo == 16 && c.Requested.Hi == 40, "the one refused is %v", c.Requested)
+	t.want(c.Holder.Action == coherence.ReadWrite.String() && c.Holder.Lo == 8 && c.Holder.Hi == 24, "the holder is %v", c.Holder)
+	t.want(c.Requested.Action == coherence.Read.String() && c.Requested.Lo == 16 && c.Requested.Hi == 40, "the one refused is %v", c.Requested)
 	t.want(c.Holder.Place == t.dev.Name() && c.Requested.Place == t.dev.Name(), "places %q and %q", c.Holder.Place, c.Requested.Place)
 	t.want(c.Holder.Site != "", "the holder does not say where it stands: %v", c)
 	t.must(l.Release(), "release")
@@ -850,7 +865,7 @@ func prefetchAndSyncTo(t *T) {
 	t.costs(b, "sync to the device", t.apart(n), 0, func() { t.must(b.SyncTo(t.ctx, t.dev), "sync to the device") })
 	t.costs(b, "read what was brought to the device", 0, 0, func() { t.same(t.deviceReads(b, s), data, "at the device") })
 	st := b.State()
-	t.want(st.Name == coherence.Synchronized || t.dev.SharesHostMemory(), "host and device are current and the state is %v", st.Name)
+	t.want(st.Name == "SYNCHRONIZED" || t.dev.SharesHostMemory(), "host and device are current and the state is %v", st.Name)
 	t.want(b.Version(nil) == st.Version && b.Version(t.dev) == st.Version, "versions %d and %d of %d", b.Version(nil), b.Version(t.dev), st.Version)
 }
 
@@ -1179,7 +1194,7 @@ func failedCopy(t *T) {
 		if err == nil {
 			t.same(got, data, "driver call %d failed, and no error", k)
 		}
-		valid := b.State().Coherence.Valid
+		valid := standingOf(b).valid
 		_ = s.Sync(context.Background())
 		got, again := access()
 		switch {
@@ -1191,7 +1206,7 @@ func failedCopy(t *T) {
 		case !errors.Is(again, hal.ErrDeviceLost) && err == nil:
 			t.Errorf("driver call %d failed unnoticed, and then: %v", k, again)
 		}
-		t.want(valid != 0 || again != nil, "driver call %d failed, and no replica is current", k)
+		t.want(valid != "" || again != nil, "driver call %d failed, and no replica is current", k)
 		if again != nil {
 			// What is lost is lost until it is written anew.
 			t.hostWrites(b, data)
@@ -1239,7 +1254,8 @@ func failureUnderWay(t *T) {
 		err = read(b)
 	}
 	t.want(err != nil, "the copy to the device failed, and the next access did not")
-	t.want(b.State().Coherence.Valid == coherence.Of(coherence.Host), "the copy to the device failed, and %v are current", b.State().Coherence.Valid)
+	valid := standingOf(b).valid
+	t.want(valid == "host", "the copy to the device failed, and the places that are current are %q", valid)
 	t.same(t.deviceReads(b, s), data, "on the device, after a copy had failed")
 	t.same(t.hostReads(b), data, "on the host, after a copy to the device had failed")
 

@@ -8,19 +8,20 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // actor is somebody who uses a buffer: the host, or a device.
 type actor struct {
 	dev    *hal.Device // nil for the host
 	stream *hal.Stream
-	place  coherence.Place // of the actor, whatever number a buffer gives to it
+	place  protocol.Place // of the actor, whatever number a buffer gives to it
 	name   string
 }
 
 // move is one action of one actor.
 type move struct {
-	action coherence.Action
+	action protocol.Action
 	by     int // index of the actor
 }
 
@@ -38,7 +39,7 @@ func (t *T) table() *table {
 	for _, d := range t.company()[1:] {
 		a := actor{dev: d, stream: t.stream(d), name: d.Name()}
 		if !d.SharesHostMemory() {
-			a.place = coherence.Place(len(x.actors))
+			a.place = protocol.Place(len(x.actors))
 		}
 		if x.actors = append(x.actors, a); len(x.actors) == 3 {
 			break
@@ -48,10 +49,10 @@ func (t *T) table() *table {
 }
 
 // state is the buffer's state with places numbered as the actors are.
-func (x *table) state(b *bytesBuffer) coherence.State {
-	var s coherence.State
+func (x *table) state(b *bytesBuffer) protocol.State {
+	var s protocol.State
 	for _, p := range b.State().Places {
-		at := coherence.Host
+		at := protocol.Host
 		for _, a := range x.actors {
 			if p.Device != nil && p.Device.Same(a.dev) {
 				at = a.place
@@ -72,7 +73,7 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 	t, a := x.t, x.actors[m.by]
 	half := tableBytes / 2
 	switch m.action {
-	case coherence.Read:
+	case protocol.Read:
 		var got []byte
 		if a.dev == nil {
 			got = t.hostReads(b)
@@ -80,21 +81,21 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 			got = t.deviceReads(b, a.stream)
 		}
 		t.same(got, model, "what %s reads", a.name)
-	case coherence.ReadWrite:
+	case protocol.ReadWrite:
 		if a.dev == nil {
 			t.hostUpdates(b, half/2, data[:half])
 		} else {
 			t.deviceUpdates(b, a.stream, half/2, data[:half])
 		}
 		copy(model[half/2:], data[:half])
-	case coherence.Overwrite:
+	case protocol.Overwrite:
 		if a.dev == nil {
 			t.hostWrites(b, data)
 		} else {
 			t.deviceWrites(b, a.stream, data)
 		}
 		copy(model, data)
-	case coherence.MarkModified:
+	case protocol.MarkModified:
 		// The write comes first, as in a program that keeps track by itself.
 		mem, err := b.Memory(a.dev)
 		valid := x.state(b).Valid.Has(a.place)
@@ -105,9 +106,9 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 			return err
 		}
 		copy(model, data)
-	case coherence.Evict:
+	case protocol.Evict:
 		return b.Evict(t.ctx, a.dev)
-	case coherence.Reset:
+	case protocol.Reset:
 		if err := b.Reset(); err != nil {
 			return err
 		}
@@ -121,15 +122,15 @@ func legalTransitions(t *T) {
 	x := t.table()
 	var moves []move
 	for i, a := range x.actors {
-		for _, action := range coherence.Actions() {
-			if action == coherence.MarkModified && a.dev == nil || action == coherence.Reset && i > 0 {
+		for _, action := range protocol.Actions() {
+			if action == protocol.MarkModified && a.dev == nil || action == protocol.Reset && i > 0 {
 				continue
 			}
 			moves = append(moves, move{action, i})
 		}
 	}
-	paths := map[coherence.State][]move{{}: nil}
-	queue := []coherence.State{{}}
+	paths := map[protocol.State][]move{{}: nil}
+	queue := []protocol.State{{}}
 	steps := 0
 	for len(queue) > 0 {
 		from := queue[0]
@@ -149,7 +150,7 @@ func legalTransitions(t *T) {
 }
 
 // walk takes the path on a new buffer and checks its last move against the protocol.
-func (x *table) walk(path []move) coherence.State {
+func (x *table) walk(path []move) protocol.State {
 	t := x.t
 	b, model := t.zeros(tableBytes), make([]byte, tableBytes)
 	last := path[len(path)-1]
@@ -163,9 +164,9 @@ func (x *table) walk(path []move) coherence.State {
 		// A unified device may not have taken its share of the host's replica yet.
 		if _, err := b.Memory(dev); err != nil {
 			switch last.action {
-			case coherence.Evict:
+			case protocol.Evict:
 				want, needed, refusal = before, false, nil
-			case coherence.MarkModified:
+			case protocol.MarkModified:
 				want, needed, refusal = before, false, coherence.ErrConflict
 			}
 		}
@@ -190,12 +191,12 @@ func (x *table) walk(path []move) coherence.State {
 		t.Errorf("%s: from %v to %v, want %v", x.show(path), before, after, want)
 	}
 	// Memory of the host may be taken early, as a refuge.
-	if after.Allocated != want.Allocated && after.Allocated != want.Allocated.With(coherence.Host) {
+	if after.Allocated != want.Allocated && after.Allocated != want.Allocated.With(protocol.Host) {
 		t.Errorf("%s: allocated at %v, want %v", x.show(path), after.Allocated, want.Allocated)
 	}
 	var copied, filled uint64
 	switch {
-	case needed && transfer.From == coherence.NoPlace:
+	case needed && transfer.From == protocol.NoPlace:
 		filled = tableBytes
 	case needed:
 		copied = tableBytes
@@ -203,12 +204,12 @@ func (x *table) walk(path []move) coherence.State {
 	if stats.BytesCopied != copied || stats.BytesFilled != filled {
 		t.Errorf("%s: %d bytes copied and %d cleared, want %d and %d", x.show(path), stats.BytesCopied, stats.BytesFilled, copied, filled)
 	}
-	writes := last.action.Writes() || last.action == coherence.Reset
+	writes := last.action.Writes() || last.action == protocol.Reset
 	if bumped := b.State().Version > version; bumped != (writes && refusal == nil) {
 		t.Errorf("%s: version %d, was %d", x.show(path), b.State().Version, version)
 	}
 	for i := range x.actors {
-		_ = x.do(b, model, move{coherence.Read, i}, nil)
+		_ = x.do(b, model, move{protocol.Read, i}, nil)
 	}
 	t.must(b.Close(), "close")
 	return after
@@ -218,7 +219,7 @@ func (x *table) walk(path []move) coherence.State {
 func (x *table) show(path []move) string {
 	var words []string
 	for _, m := range path {
-		if m.action == coherence.Reset {
+		if m.action == protocol.Reset {
 			words = append(words, m.action.String())
 		} else {
 			words = append(words, fmt.Sprintf("%v(%s)", m.action, x.actors[m.by].name))

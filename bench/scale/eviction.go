@@ -31,7 +31,7 @@ func (p *point) crowd(n, more int) (in, out []*buffer.Buffer[uint32], err error)
 	return list[:n], list[n:], nil
 }
 
-func eviction(mode coherence.Action) func(*point) error {
+func eviction(mode coherence.Mode) func(*point) error {
 	return func(p *point) error {
 		in, out, err := p.crowd(p.n, evicted)
 		if err != nil {

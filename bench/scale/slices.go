@@ -37,7 +37,7 @@ func (p *point) cut(n int) (*buffer.Buffer[uint32], []*buffer.Buffer[uint32], er
 
 // work fills what a lease is for, unless it is for reading alone.
 func work(s *hal.Stream, l buffer.Lease) error {
-	if l.Action() == coherence.Read {
+	if l.Mode() == coherence.Read {
 		return nil
 	}
 	return s.Fill(l.Region(), hal.Pattern32(written))
@@ -54,14 +54,14 @@ func expect(got []uint32, want uint32) error {
 }
 
 // left is what the elements are after work.
-func left(mode coherence.Action) uint32 {
+func left(mode coherence.Mode) uint32 {
 	if mode == coherence.Read {
 		return 1
 	}
 	return written
 }
 
-func slices(mode coherence.Action) func(*point) error {
+func slices(mode coherence.Mode) func(*point) error {
 	return func(p *point) error {
 		b, parts, err := p.cut(p.n)
 		if err != nil {

@@ -52,7 +52,7 @@ func streamsOnBuffer(p *point) error {
 	if err != nil {
 		return err
 	}
-	lease := func(mode coherence.Action) func(int) error {
+	lease := func(mode coherence.Mode) func(int) error {
 		return func(i int) error {
 			l, err := b.TryAcquire(list[i], mode)
 			if err != nil {

@@ -60,7 +60,7 @@ func (a *Array[T]) solid() bool {
 }
 
 // inPlace runs fn on the host's replica, with all pieces of the array held at once.
-func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Action, fn func(Accessor[T]) error) error {
+func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, fn func(Accessor[T]) error) error {
 	if err := a.check(op); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func ranges(spans []span) []buffer.Range {
 
 // transfer copies the elements, in the order of their places, to or from data, which has as many. It
 // moves nothing else. Up to maxRuns ranges are held at once.
-func (a *Array[T]) transfer(ctx context.Context, mode coherence.Action, data []T) error {
+func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) error {
 	if err := a.root.onHost(ctx); err != nil {
 		return err
 	}

@@ -237,7 +237,7 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 // TryAcquire makes the elements of a contiguous array current on the stream's device and returns a lease on
 // them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
 // elements. An array that is not contiguous is of kind ErrUnsupported: [Array.Pack] makes one that is.
-func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
+func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	b, err := a.ready("Acquire", stream)
 	if err != nil {
 		return buffer.Lease{}, err
@@ -246,7 +246,7 @@ func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Action) (buffer
 }
 
 // Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
-func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
+func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	b, err := a.ready("Acquire", stream)
 	if err != nil {
 		return buffer.Lease{}, err
@@ -270,7 +270,7 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 // [Array.Strides], in elements. What lies in the gaps is not brought there, and is to be left alone: it may be old, and
 // somebody else may be at it. The exception is an array that fills more than 4096 separate ranges, as for [Array.View];
 // with coherence.Overwrite such an array is acquired for reading and writing.
-func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error) {
+func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	const op = "AcquireStrided"
 	if err := a.check(op); err != nil {
 		return buffer.Lease{}, err

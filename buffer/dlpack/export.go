@@ -21,7 +21,7 @@ type Options struct {
 
 	// Mode is coherence.Read, which flags the tensor as read-only, ReadWrite, or Overwrite for a consumer that
 	// writes every element and reads none.
-	Mode coherence.Action
+	Mode coherence.Mode
 
 	// Legacy asks for the struct from before DLPack 1.0, which cannot say that a tensor is read-only.
 	Legacy bool
@@ -183,7 +183,7 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 
 // lessor is a buffer of any type.
 type lessor interface {
-	Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Action) (buffer.Lease, error)
+	Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error)
 }
 
 // acquire takes a lease on a device, orders the consumer behind what it needs, and fills in where the data is.

@@ -244,7 +244,7 @@ func TestExportedBufferIsInUse(t *testing.T) {
 	require.Equal(t, 1, dlpack.Outstanding())
 	var conflict *buffer.ConflictError
 	require.ErrorAs(t, b.Close(), &conflict)
-	require.Equal(t, coherence.ReadWrite, conflict.Holder.Action)
+	require.Equal(t, "ReadWrite", conflict.Holder.Action)
 	require.NoError(t, m.Delete())
 	require.NoError(t, b.Close())
 	require.Len(t, told, 1)
@@ -356,7 +356,7 @@ func TestBadExportsAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, kind)
 	}
 	refused(hal.ErrUnsupported, dlpack.Options{Legacy: true})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Mode: coherence.Evict})
+	refused(hal.ErrInvalidArgument, dlpack.Options{Mode: coherence.Mode(3)})
 	refused(hal.ErrInvalidArgument, dlpack.Options{Consumer: dlpack.StreamArgument(3)})
 	refused(hal.ErrInvalidArgument, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(3)})
 	refused(hal.ErrInvalidArgument, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(-2)})

@@ -219,7 +219,7 @@ func (e *encoder) counter(place string, at micros) entry {
 
 func (e *encoder) args(s Span) args {
 	return args{ID: s.ID, Buffer: s.Buffer, Lo: s.Lo, Hi: s.Hi, Bytes: s.Hi - s.Lo, From: s.From, To: s.To, Cause: s.Cause,
-		Action: s.Action.String(), For: s.For, Why: s.Why, Sources: s.SourceNames, Caller: s.Caller, Asked: e.at(s.At),
+		Action: s.Action, For: s.For, Why: s.Why, Sources: s.Sources, Caller: s.Caller, Asked: e.at(s.At),
 		Call: micros(s.Took), Stream: s.Stream}
 }
 

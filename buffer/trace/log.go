@@ -26,11 +26,11 @@ func Log(l *slog.Logger) (stop func()) {
 		attrs := make([]slog.Attr, 0, 16)
 		attrs = append(attrs, slog.Uint64("buffer", e.Buffer), slog.String("at", e.To))
 		if e.Kind == buffer.ActivityCopy {
-			attrs = append(attrs, slog.String("from", e.From), slog.String("sources", e.SourceNames))
+			attrs = append(attrs, slog.String("from", e.From), slog.String("sources", e.Sources))
 		}
 		attrs = append(attrs, slog.Uint64("lo", e.Lo), slog.Uint64("hi", e.Hi), slog.Uint64("bytes", e.Hi-e.Lo))
 		if e.Cause != "" {
-			attrs = append(attrs, slog.String("cause", e.Cause), slog.String("action", e.Action.String()))
+			attrs = append(attrs, slog.String("cause", e.Cause), slog.String("action", e.Action))
 		}
 		if e.Why != "" {
 			attrs = append(attrs, slog.String("why", e.Why))

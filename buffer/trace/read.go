@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Read reads a trace that WriteJSON or a [File] has written; its closing bracket may be missing. Sources is lost, but not
-// SourceNames. What is not such a trace is an error of kind hal.ErrInvalidArgument.
+// Read reads a trace that WriteJSON or a [File] has written; its closing bracket may be missing.
+// What is not such a trace is an error of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Recording, error) {
 	bad := func(format string, v ...any) error {
 		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
@@ -68,17 +68,16 @@ func Read(in io.Reader) (*Recording, error) {
 				return nil, bad("entry %d: no place %q", i, a.Place)
 			}
 		}
-		action, known := actionOf(a.Action)
 		switch {
 		case x.Proc < 1 || x.Proc > len(r.places):
 			return nil, bad("entry %d: no place %d", i, x.Proc)
 		case a.Lo > a.Hi || x.At < 0 || x.Took < 0:
 			return nil, bad("entry %d: a range or a time is upside down", i)
-		case !known:
+		case !isAction(a.Action):
 			return nil, bad("entry %d: no action %q", i, a.Action)
 		}
 		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
-			Action: action, For: a.For, Why: a.Why, SourceNames: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
+			Action: a.Action, For: a.For, Why: a.Why, Sources: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
 			Begin: when(x.At), End: when(x.At + x.Took), Place: r.places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
 		if s.End.After(r.ended) {
 			r.ended = s.End
@@ -114,10 +113,6 @@ func kindOf(name string) (buffer.ActivityKind, bool) {
 	return 0, false
 }
 
-func actionOf(name string) (coherence.Action, bool) {
-	i := slices.IndexFunc(coherence.Actions(), func(a coherence.Action) bool { return a.String() == name })
-	if i < 0 {
-		return 0, false
-	}
-	return coherence.Actions()[i], true
+func isAction(name string) bool {
+	return slices.ContainsFunc(protocol.Actions(), func(a protocol.Action) bool { return a.String() == name })
 }

@@ -230,7 +230,7 @@ func (s *Span) texts() []string {
 	case buffer.ActivityWait:
 		return []string{"wait: " + s.Cause, "wait"}
 	case buffer.ActivityUse:
-		return []string{name + ": " + s.Action.String(), name, short}
+		return []string{name + ": " + s.Action, name, short}
 	}
 	return []string{name, short}
 }
@@ -247,8 +247,8 @@ func (s *Span) story() string {
 	if s.For != 0 {
 		t += fmt.Sprintf("; room for buffer %d (%s)", s.For, s.Why)
 	}
-	if s.SourceNames != "" {
-		t += "; current at " + s.SourceNames
+	if s.Sources != "" {
+		t += "; current at " + s.Sources
 	}
 	if s.Caller != "" {
 		dir, file := path.Split(filepath.ToSlash(s.Caller))

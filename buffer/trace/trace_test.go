@@ -111,7 +111,7 @@ func told(tb testing.TB, spans []trace.Span) []string {
 		}
 		l += ": " + s.Cause
 		if s.Kind == buffer.ActivityCopy {
-			l += fmt.Sprintf(", %d bytes of %s", s.Hi-s.Lo, s.SourceNames)
+			l += fmt.Sprintf(", %d bytes of %s", s.Hi-s.Lo, s.Sources)
 		}
 		if s.For != 0 {
 			assert.Equal(tb, "budget", s.Why)

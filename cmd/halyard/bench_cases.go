@@ -505,7 +505,7 @@ func allocBuffer(s *site, _ *closers, _ uint64) (func(n uint64) func() error, er
 // elements is how many numbers the buffers have whose accesses are measured.
 const elements = 1 << 10
 
-func openAcquire(mode coherence.Action) func(s, to *site, most uint64) (*fixture, error) {
+func openAcquire(mode coherence.Mode) func(s, to *site, most uint64) (*fixture, error) {
 	return func(s, _ *site, _ uint64) (*fixture, error) {
 		return open(func(c *closers) (*fixture, error) {
 			x, err := buffer.From(make([]float32, elements))

@@ -79,7 +79,7 @@ func (s *stage) stream(d *hal.Device) *hal.Stream {
 }
 
 // host runs fn on the elements, as the action demands.
-func (s *stage) host(b *buffer.Buffer[uint32], a coherence.Action, fn func([]uint32) error) {
+func (s *stage) host(b *buffer.Buffer[uint32], a coherence.Mode, fn func([]uint32) error) {
 	if s.err != nil {
 		return
 	}
@@ -94,7 +94,7 @@ func (s *stage) host(b *buffer.Buffer[uint32], a coherence.Action, fn func([]uin
 }
 
 // device takes a lease and gives the stream work to do under it: to set the first elements to a value, a few times over.
-func (s *stage) device(b *buffer.Buffer[uint32], st *hal.Stream, a coherence.Action, first int, value uint32, times int) {
+func (s *stage) device(b *buffer.Buffer[uint32], st *hal.Stream, a coherence.Mode, first int, value uint32, times int) {
 	if s.err != nil {
 		return
 	}
@@ -194,7 +194,7 @@ func sweep(ctx context.Context, devs []*hal.Device) error {
 		})
 	}
 	quarter := mebi / 4 / 4
-	for _, a := range []coherence.Action{coherence.Read, coherence.ReadWrite} {
+	for _, a := range []coherence.Mode{coherence.Read, coherence.ReadWrite} {
 		for i := range s.buffers {
 			if a == coherence.Read {
 				s.device(s.buffers[i], st, a, 0, 0, 0)

@@ -26,7 +26,7 @@ func TestImportsKeepTheirDirection(t *testing.T) {
 	for _, v := range Check(tree, Rules, Closures) {
 		t.Error(v)
 	}
-	for _, folder := range []string{"coherence", "hal", "hal/driver", "buffer", "buffer/internal/order", "buffer/internal/span",
+	for _, folder := range []string{"coherence", "internal/protocol", "hal", "hal/driver", "buffer", "buffer/internal/order", "buffer/internal/span",
 		"conformance", "backends", "backends/host", "backends/cuda", "backends/hip", "backends/opencl", "cmd/halyard"} {
 		if _, ok := tree[folder]; !ok {
 			t.Errorf("no Go files found in %s, which the rules speak of", folder)
@@ -47,6 +47,9 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 	for _, c := range []struct{ file, imports string }{
 		{"coherence/a.go", "golang.org/x/exp/slices"},
 		{"coherence/a.go", Module + "/hal"},
+		{"coherence/a.go", Module + "/internal/protocol"},
+		{"internal/protocol/a.go", Module + "/hal"},
+		{"internal/protocol/a.go", Module + "/internal/debug"},
 		{"hal/driver/a.go", Module + "/hal"},
 		{"hal/driver/a.go", "golang.org/x/sys/unix"},
 		{"hal/a.go", Module + "/buffer"},
@@ -80,22 +83,23 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 
 func TestAllowedImportsPass(t *testing.T) {
 	tree, err := Read(fstest.MapFS{
-		"coherence/a.go":             file("math/bits"),
-		"coherence/a_test.go":        file("pgregory.net/rapid", Module+"/hal"),
-		"hal/a.go":                   file("context", Module+"/hal/driver"),
-		"buffer/a.go":                file("unsafe", Module+"/hal", Module+"/coherence", Module+"/buffer/internal/order"),
-		"buffer/internal/order/a.go": file("sync", Module+"/hal", Module+"/buffer/internal/span"),
-		"backends/host/a.go":         file(Module+"/hal/driver", Module+"/internal/memcopy"),
-		"backends/cuda/a.go":         file("C", "gorgonia.org/cu"),
-		"backends/opencl/a.go":       file("github.com/go-gl/cl/v1.2/cl"),
-		"internal/memcopy/a.go":      file("golang.org/x/sys/cpu"),
-		"cmd/halyard/a.go":           file("github.com/jedib0t/go-pretty/v6/table", Module+"/backends"),
-		"examples/x/a.go":            file("gorgonia.org/cu", Module+"/buffer"),
-		"examples/y/go.mod":          {Data: []byte("module example.org/y\n")},
-		"examples/y/sub/a.go":        file(Module + "/internal/dl"),
-		"hal/testdata/a.go":          file(Module + "/buffer"),
-		".hidden/a.go":               file(Module + "/buffer"),
-		"internal/dl/windows.go":     file("github.com/ebitengine/purego"),
+		"coherence/a.go":              file("errors"),
+		"internal/protocol/a.go":      file("math/bits", Module+"/coherence"),
+		"internal/protocol/a_test.go": file("pgregory.net/rapid", Module+"/hal"),
+		"hal/a.go":                    file("context", Module+"/hal/driver"),
+		"buffer/a.go":                 file("unsafe", Module+"/hal", Module+"/coherence", Module+"/buffer/internal/order"),
+		"buffer/internal/order/a.go":  file("sync", Module+"/hal", Module+"/buffer/internal/span"),
+		"backends/host/a.go":          file(Module+"/hal/driver", Module+"/internal/memcopy"),
+		"backends/cuda/a.go":          file("C", "gorgonia.org/cu"),
+		"backends/opencl/a.go":        file("github.com/go-gl/cl/v1.2/cl"),
+		"internal/memcopy/a.go":       file("golang.org/x/sys/cpu"),
+		"cmd/halyard/a.go":            file("github.com/jedib0t/go-pretty/v6/table", Module+"/backends"),
+		"examples/x/a.go":             file("gorgonia.org/cu", Module+"/buffer"),
+		"examples/y/go.mod":           {Data: []byte("module example.org/y\n")},
+		"examples/y/sub/a.go":         file(Module + "/internal/dl"),
+		"hal/testdata/a.go":           file(Module + "/buffer"),
+		".hidden/a.go":                file(Module + "/buffer"),
+		"internal/dl/windows.go":      file("github.com/ebitengine/purego"),
 	})
 	require.NoError(t, err)
 	assert.Empty(t, Check(tree, Rules, Closures))
@@ -105,12 +109,15 @@ func TestAllowedImportsPass(t *testing.T) {
 // What is reached through a package in between is found as well, and the way there is named.
 func TestForbiddenReachIsFound(t *testing.T) {
 	tree, err := Read(fstest.MapFS{
-		"buffer/a.go":           file(Module + "/internal/memcopy"),
-		"internal/memcopy/a.go": file(Module + "/internal/dl"),
-		"internal/dl/a.go":      file("github.com/ebitengine/purego"),
-		"backends/hip/a.go":     file(Module + "/internal/cudahip"),
-		"internal/cudahip/a.go": file(Module + "/hal"),
-		"hal/a.go":              file("fmt"),
+		"buffer/a.go":            file(Module + "/internal/memcopy"),
+		"internal/memcopy/a.go":  file(Module + "/internal/dl"),
+		"internal/dl/a.go":       file("github.com/ebitengine/purego"),
+		"backends/hip/a.go":      file(Module + "/internal/cudahip"),
+		"internal/cudahip/a.go":  file(Module + "/hal"),
+		"hal/a.go":               file("fmt"),
+		"backends/cuda/a.go":     file(Module + "/internal/protocol"),
+		"internal/protocol/a.go": file(Module + "/coherence"),
+		"coherence/a.go":         file("errors"),
 	})
 	require.NoError(t, err)
 	var lines []string
@@ -120,6 +127,7 @@ func TestForbiddenReachIsFound(t *testing.T) {
 	assert.Equal(t, []string{
 		`internal/cudahip/a.go imports "hal": what backends share lies below the packages that programs use`,
 		`buffer -> internal/memcopy -> internal/dl imports "github.com/ebitengine/purego": a program that takes buffers gets no other module`,
+		`backends/cuda -> internal/protocol imports "coherence": a backend reaches nothing above hal/driver`,
 		`backends/hip -> internal/cudahip imports "hal": a backend reaches nothing above hal/driver`,
 	}, lines)
 }

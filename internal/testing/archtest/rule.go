@@ -17,8 +17,7 @@ type Rule struct {
 
 // Rules is the table. A package that no rule covers is a violation of its own.
 var Rules = []Rule{
-	{"coherence", nil, "the protocol is pure: it knows no device and no library"},
-	{"coherence/diagram", []string{"coherence"}, "it draws the table and does nothing else"},
+	{"coherence", nil, "what the protocol is called: it knows no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver"}, "what programs use rests on the narrow interface only"},
 	{"hal/pool", []string{"hal", "hal/driver"}, "pools are made of what programs use"},
@@ -30,8 +29,8 @@ var Rules = []Rule{
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "hal", "coherence", "internal/dl"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
 	{"buffer/pipeline", []string{"buffer", "hal", "coherence"}, "what stands on buffers knows no backend"},
-	{"buffer/trace", []string{"buffer", "hal", "coherence", "internal/debug"}, "what stands on buffers knows no backend"},
-	{"conformance", []string{"hal", "hal/driver", "buffer", "coherence"}, "the suite is for backends of anyone, and so knows none"},
+	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/protocol"}, "what stands on buffers knows no backend"},
+	{"conformance", []string{"hal", "hal/driver", "buffer", "coherence", "internal/protocol"}, "the suite is for backends of anyone, and so knows none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
 	{"backends/cuda", []string{"hal/driver", "internal/...", "gorgonia.org/cu"}, "a backend does not know that buffers exist"},
@@ -41,6 +40,8 @@ var Rules = []Rule{
 		"what backends share lies below the packages that programs use"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
+	{"internal/protocol", []string{"coherence"}, "the state machine is pure: it knows no device and no library"},
+	{"internal/protocol/diagram", []string{"internal/protocol"}, "it draws the table and does nothing else"},
 	{"internal/bench", nil, "measuring knows nothing of what is measured"},
 	{"internal/bench/peer", []string{"internal/dl"}, "the other side of a comparison is nothing but the vendor's calls"},
 	{"internal/chart", []string{"gonum.org/v1/plot/..."}, "a picture knows nothing of what it shows"},

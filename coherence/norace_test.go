@@ -1,8 +1,0 @@
-//go:build !race
-
-package coherence
-
-const (
-	bytes = 3         // of the maps that are searched
-	many  = 1_000_000 // intervals
-)

@@ -1,9 +1,0 @@
-//go:build race
-
-package coherence
-
-// The race detector slows these down without learning more from their size.
-const (
-	bytes = 2
-	many  = 100_000
-)

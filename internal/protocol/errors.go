@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of error, beside coherence.ErrConflict (an action needs a place to hold the bytes valid and it does not) and
+// coherence.ErrSoleCopy (the only valid replica would be lost). Every error of this package matches exactly one with
+// errors.Is, and leaves the state or map that it was asked about as it was.
+var (
+	// ErrInvalidPlace says that a place is neither the host nor a device.
+	ErrInvalidPlace = errors.New("invalid place")
+	// ErrInvalidAction says that an action is none of those that Actions lists.
+	ErrInvalidAction = errors.New("invalid action")
+	// ErrInvalidState says that a place is valid in a state without being allocated.
+	ErrInvalidState = errors.New("invalid state")
+	// ErrInvalidRange says that a range is empty, reversed or ends behind the last byte.
+	ErrInvalidRange = errors.New("invalid range")
+)
+
+// RefusalError is a refusal because of where the bytes are valid. Its Kind is coherence.ErrConflict or
+// coherence.ErrSoleCopy.
+type RefusalError struct {
+	Kind   error
+	Action Action
+	Place  Place
+	State  State  // of the first interval that stands in the way
+	Lo, Hi uint64 // that interval in bytes; both zero when a bare State refused
+}
+
+// Error formats all that is known, in one line.
+func (e *RefusalError) Error() string {
+	where := ""
+	if e.Hi > e.Lo {
+		where = fmt.Sprintf(" of bytes [%d, %d)", e.Lo, e.Hi)
+	}
+	return fmt.Sprintf("protocol: %v at %v%s: %v: valid at %v, allocated at %v",
+		e.Action, e.Place, where, e.Kind, e.State.Valid, e.State.Allocated)
+}
+
+// Is reports whether target is the error's kind.
+func (e *RefusalError) Is(target error) bool { return target == e.Kind }
+
+// RangeError is a range that does not lie in the map. It matches ErrInvalidRange.
+type RangeError struct {
+	Lo, Hi, Size uint64 // bytes
+}
+
+// Error names the range and the size of the map.
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("protocol: %v: [%d, %d) in a map of %d bytes", ErrInvalidRange, e.Lo, e.Hi, e.Size)
+}
+
+// Is reports whether target is ErrInvalidRange.
+func (e *RangeError) Is(target error) bool { return target == ErrInvalidRange }
+
+func invalidPlace(p Place) error { return fmt.Errorf("protocol: %w %d", ErrInvalidPlace, uint8(p)) }
+
+func invalidAction(a Action) error {
+	return fmt.Errorf("protocol: %w %d", ErrInvalidAction, uint8(a))
+}

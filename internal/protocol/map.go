@@ -1,0 +1,306 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/coherence"
+)
+
+// Map is the state of every byte of a buffer: a [State] per interval, whose Valid sets differ from
+// one interval to the next and whose Allocated set is the same everywhere, because a replica has
+// memory for the whole buffer or for nothing.
+//
+// Offsets are in bytes, ranges are half-open: [lo, hi). A map is made by [NewMap] or [Map.Init]; it
+// must not be copied once used, and is not safe for concurrent use. With n intervals a query of any
+// range takes O(log n), and so does a change, plus the intervals that it touches. Queries do not
+// allocate.
+//
+// A range that is empty, reversed or reaches behind the last byte is never valid anywhere; methods
+// that return an error refuse it with a *[RangeError] and change nothing.
+type Map struct {
+	size      uint64
+	allocated Set
+	one       Set // valid places of all bytes, unless split
+	split     bool
+	index     *index // the intervals if split; kept for reuse after they merged into one
+}
+
+// NewMap returns a map of size bytes, none of which was ever written and which no place has memory
+// for.
+func NewMap(size uint64) *Map {
+	m := new(Map)
+	m.Init(size)
+	return m
+}
+
+// Init makes m what [NewMap] returns, for a map that is part of a larger value.
+func (m *Map) Init(size uint64) { *m = Map{size: size} }
+
+// Size is the number of bytes.
+func (m *Map) Size() uint64 { return m.size }
+
+// Len is the number of intervals, which is the least that can tell the bytes' states apart.
+func (m *Map) Len() int {
+	if m.split {
+		return m.index.len()
+	}
+	return 1
+}
+
+// Allocated is the set of places that have memory for the replica.
+func (m *Map) Allocated() Set { return m.allocated }
+
+// Allocate records that p has memory, whose contents are not valid. It fails with ErrInvalidPlace.
+func (m *Map) Allocate(p Place) error {
+	if !p.Usable() {
+		return invalidPlace(p)
+	}
+	m.allocated = m.allocated.With(p)
+	return nil
+}
+
+// ValidIn reports whether p holds every byte of [lo, hi) valid. It is false for a range that does
+// not lie in the map.
+func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
+	if !m.split {
+		return m.one.Has(p) && lo < hi && hi <= m.size
+	}
+	return m.has(lo, hi) && m.index.meet(lo, hi, Of(p)) != 0
+}
+
+// Sole reports whether it is known without a search that p, and no other place, holds every byte of [lo, hi) valid: if the state is the
+// same everywhere. False says nothing.
+func (m *Map) Sole(lo, hi uint64, p Place) bool {
+	return !m.split && m.one == Of(p) && lo < hi && hi <= m.size
+}
+
+// State returns the state of the range as a whole: a place is valid if it is valid in every byte.
+// An unsplit Uninitialized range and one whose parts are valid in different places both have no
+// valid place; [Map.Summary] tells them apart. Nothing is valid in a range that does not lie in the
+// map.
+func (m *Map) State(lo, hi uint64) State {
+	s := State{Allocated: m.allocated}
+	switch {
+	case !m.has(lo, hi):
+	case !m.split:
+		s.Valid = m.one
+	case lo == 0 && hi == m.size:
+		s.Valid = m.index.whole().all
+	default:
+		s.Valid = m.index.meet(lo, hi, ^Set(0))
+	}
+	return s
+}
+
+// Summary returns the places valid in every byte of the range, those valid in at least one, and
+// whether every byte is valid somewhere: written is false if a byte was never written or filled, or
+// was reset. It returns zeros for a range that does not lie in the map.
+func (m *Map) Summary(lo, hi uint64) (all, any Set, written bool) {
+	if !m.has(lo, hi) {
+		return 0, 0, false
+	}
+	s := m.whole()
+	if m.split && (lo != 0 || hi != m.size) {
+		s = m.index.fold(lo, hi)
+	}
+	return s.all, s.any, !s.hole
+}
+
+// Runs calls yield for each interval of [lo, hi) in ascending order, clipped to that range and to
+// the size of the map, until yield returns false. Neighbours differ in their valid places. The map
+// must not be changed before Runs returns.
+func (m *Map) Runs(lo, hi uint64, yield func(lo, hi uint64, valid Set) bool) {
+	hi = min(hi, m.size)
+	if lo < hi {
+		m.walk(lo, hi, everything, yield)
+	}
+}
+
+// Apply records that a transfer has been submitted: To is valid in its range and allocated. It is
+// for transfers of [Map.Plan], one by one as they are submitted, so that those already made count
+// if a later one fails. A copy whose source is not valid throughout, or zeros over bytes that are
+// valid somewhere, are refused as a *RefusalError: the plan is out of date.
+func (m *Map) Apply(t Transfer) error {
+	if !t.To.Usable() {
+		return invalidPlace(t.To)
+	}
+	if !m.has(t.Lo, t.Hi) {
+		return &RangeError{t.Lo, t.Hi, m.size}
+	}
+	refused := t.From == NoPlace && m.fold(t.Lo, t.Hi).any != 0 ||
+		t.From != NoPlace && !m.ValidIn(t.Lo, t.Hi, t.From)
+	if refused {
+		return &RefusalError{Kind: coherence.ErrConflict, Action: Read, Place: t.To, State: m.State(t.Lo, t.Hi), Lo: t.Lo, Hi: t.Hi}
+	}
+	m.update(t.Lo, t.Hi, t.To, uniform(Join))
+	m.allocated = m.allocated.With(t.To)
+	return nil
+}
+
+// Commit records that an action was submitted after the transfers of its plan. For Evict each
+// transfer must have been passed to [Map.Apply] before; for other actions Commit alone will do.
+//
+// Evict makes p invalid in the range, and not allocated if the range is the whole map; after a part
+// was evicted the memory is still there, until the whole is. Commit refuses what
+// [Map.Plan] refuses, and an eviction that would lose a sole copy, with the same errors.
+func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
+	if err := m.check(a, p, lo, hi); err != nil {
+		return err
+	}
+	c := &commits[a]
+	if c.barred != 0 {
+		var refusal error
+		m.walk(lo, hi, filter{p, c.barred}, func(lo, hi uint64, valid Set) bool {
+			kind := standard[a][situation(valid, p)].refuse
+			if kind == nil {
+				kind = coherence.ErrSoleCopy
+			}
+			refusal = m.conflict(kind, a, p, lo, hi, valid)
+			return false
+		})
+		if refusal != nil {
+			return refusal
+		}
+	}
+	m.update(lo, hi, p, c.valid)
+	if e := c.allocated; e == Join || e == Leave && lo == 0 && hi == m.size {
+		m.allocated = e.On(m.allocated, p)
+	}
+	return nil
+}
+
+// Invalidate makes p stale in [lo, hi), clipped to the size of the map, because work that wrote
+// there failed. It returns the number of bytes that no place holds valid any more and that some
+// place did before: they would read as zeros, so the caller has to report the failure instead.
+func (m *Map) Invalidate(p Place, lo, hi uint64) (lost uint64) {
+	hi = min(hi, m.size)
+	if lo >= hi || !p.Usable() {
+		return 0
+	}
+	m.walk(lo, hi, filter{p, WhenSole}, func(lo, hi uint64, _ Set) bool {
+		lost += hi - lo
+		return true
+	})
+	m.update(lo, hi, p, uniform(Leave))
+	return lost
+}
+
+// Check verifies what every method maintains: the intervals are sorted and disjoint, cover the map,
+// differ from their neighbours, are valid only where memory is allocated, and the sums kept of them
+// are right.
+func (m *Map) Check() error {
+	if !m.split {
+		if m.one&^m.allocated != 0 {
+			return fmt.Errorf("protocol: valid %v, allocated %v", m.one, m.allocated)
+		}
+		return nil
+	}
+	return m.index.check(m.size, m.allocated)
+}
+
+// String lists the intervals, for debugging.
+func (m *Map) String() string {
+	s := fmt.Sprintf("allocated %v", m.allocated)
+	m.Runs(0, m.size, func(lo, hi uint64, valid Set) bool {
+		s += fmt.Sprintf(" [%d,%d)%v", lo, hi, valid)
+		return true
+	})
+	return s
+}
+
+func (m *Map) has(lo, hi uint64) bool { return lo < hi && hi <= m.size }
+
+func (m *Map) check(a Action, p Place, lo, hi uint64) error {
+	switch {
+	case int(a) >= numActions:
+		return invalidAction(a)
+	case !p.Usable() && a.Placed():
+		return invalidPlace(p)
+	case !m.has(lo, hi):
+		return &RangeError{lo, hi, m.size}
+	}
+	return nil
+}
+
+func (m *Map) conflict(kind error, a Action, p Place, lo, hi uint64, valid Set) error {
+	return &RefusalError{Kind: kind, Action: a, Place: p, State: State{m.allocated, valid}, Lo: lo, Hi: hi}
+}
+
+// commit is what committing an action does, as the table says.
+type commit struct {
+	barred    When // the situations that stand in the way
+	valid     effects
+	allocated Effect // Keep, or what the action does in any situation
+}
+
+var commits = func() (list [numActions]commit) {
+	for a := range list {
+		c := &list[a]
+		for i, cell := range standard[a] {
+			if cell.refuse != nil || cell.supply == SupplyRescue {
+				c.barred |= 1 << i
+			}
+			c.valid[i] = cell.valid
+			if cell.allocated != Keep {
+				c.allocated = cell.allocated
+			}
+		}
+	}
+	return list
+}()
+
+// needsWork is the set of situations in which an action transfers or fails.
+func needsWork(cells *[numSituations]cell) (w When) {
+	for i := range cells {
+		if cells[i].refuse != nil || cells[i].supply != SupplyNone {
+			w |= 1 << i
+		}
+	}
+	return w
+}
+
+func (m *Map) whole() summary {
+	if m.split {
+		return m.index.whole()
+	}
+	return summaryOf(m.one)
+}
+
+func (m *Map) fold(lo, hi uint64) summary {
+	if m.split {
+		return m.index.fold(lo, hi)
+	}
+	return summaryOf(m.one)
+}
+
+func (m *Map) walk(lo, hi uint64, f filter, yield func(lo, hi uint64, valid Set) bool) {
+	switch {
+	case m.split:
+		m.index.walk(lo, hi, m.size, f, yield)
+	case f.takes(m.one):
+		yield(lo, hi, m.one)
+	}
+}
+
+// update applies the effects to the valid sets of a range that lies in the map.
+func (m *Map) update(lo, hi uint64, p Place, e effects) {
+	if !m.split {
+		valid := e.on(m.one, p)
+		if valid == m.one {
+			return
+		}
+		if lo == 0 && hi == m.size {
+			m.one = valid
+			return
+		}
+		if m.index == nil {
+			m.index = new(index)
+		}
+		m.index.reset(m.one)
+		m.split = true
+	}
+	m.index.update(lo, hi, m.size, p, e)
+	if m.index.len() == 1 {
+		m.one, m.split = m.index.whole().all, false
+	}
+}

@@ -1,0 +1,103 @@
+package protocol
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/coherence"
+)
+
+func TestPlanFollowsTheTable(t *testing.T) {
+	none := Move{}
+	for _, c := range []struct {
+		name  string
+		state State
+		act   Action
+		place Place
+		next  State
+		move  Move
+		err   error
+	}{
+		{"read of nothing", State{}, Read, 1, State{Of(1), Of(1)}, Move{NoPlace, 1}, nil},
+		{"read of a stale device", State{Of(0, 1), Of(0)}, Read, 1, State{Of(0, 1), Of(0, 1)}, Move{0, 1}, nil},
+		{"read prefers the host as source", State{Of(0, 1, 2), Of(0, 1)}, Read, 2, State{Of(0, 1, 2), Of(0, 1, 2)}, Move{0, 2}, nil},
+		{"read of a valid device", State{Of(1), Of(1)}, Read, 1, State{Of(1), Of(1)}, none, nil},
+		{"a third place is filled", State{Of(0, 1), Of(0, 1)}, Read, 2, State{Of(0, 1, 2), Of(0, 1, 2)}, Move{0, 2}, nil},
+		{"change of a stale device", State{Of(0), Of(0)}, ReadWrite, 1, State{Of(0, 1), Of(1)}, Move{0, 1}, nil},
+		{"change of a shared device", State{Of(0, 1), Of(0, 1)}, ReadWrite, 1, State{Of(0, 1), Of(1)}, none, nil},
+		{"overwrite of a stale device", State{Of(0), Of(0)}, Overwrite, 1, State{Of(0, 1), Of(1)}, none, nil},
+		{"modified where valid", State{Of(0, 1), Of(0, 1)}, MarkModified, 1, State{Of(0, 1), Of(1)}, none, nil},
+		{"modified where stale", State{Of(0, 1), Of(0)}, MarkModified, 1, State{Of(0, 1), Of(0)}, none, coherence.ErrConflict},
+		{"modified before the first write", State{Of(1), 0}, MarkModified, 1, State{Of(1), 0}, none, coherence.ErrConflict},
+		{"evict of a device writes back", State{Of(1), Of(1)}, Evict, 1, State{Of(0), Of(0)}, Move{1, 0}, nil},
+		{"evict of the host", State{Of(0, 3), Of(0)}, Evict, 0, State{Of(3), Of(3)}, Move{0, 3}, nil},
+		{"evict of the only place", State{Of(0), Of(0)}, Evict, 0, State{Of(0), Of(0)}, none, coherence.ErrSoleCopy},
+		{"evict of a shared device", State{Of(0, 1), Of(0, 1)}, Evict, 1, State{Of(0), Of(0)}, none, nil},
+		{"evict of a stale device", State{Of(0, 1), Of(0)}, Evict, 1, State{Of(0), Of(0)}, none, nil},
+		{"evict where there is nothing", State{Of(0), Of(0)}, Evict, 5, State{Of(0), Of(0)}, none, nil},
+		{"reset", State{Of(0, 1), Of(0, 1)}, Reset, NoPlace, State{Of(0, 1), 0}, none, nil},
+		{"the last place", State{Of(0), Of(0)}, Read, 63, State{Of(0, 63), Of(0, 63)}, Move{0, 63}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			next, move, need, err := c.state.Plan(c.act, c.place, nil)
+			assert.Equal(t, c.next, next)
+			assert.Equal(t, c.move, move)
+			assert.Equal(t, c.move != none, need)
+			if c.err == nil {
+				require.NoError(t, err)
+				return
+			}
+			var conflict *RefusalError
+			require.ErrorAs(t, err, &conflict)
+			require.ErrorIs(t, err, c.err)
+			assert.Equal(t, RefusalError{Kind: c.err, Action: c.act, Place: c.place, State: c.state}, *conflict)
+			assert.Contains(t, err.Error(), c.act.String())
+		})
+	}
+}
+
+func TestCostChoosesTheOtherEnd(t *testing.T) {
+	far := func(from, to Place) int {
+		if from == Host || to == Host {
+			return 10
+		}
+		return -int(from) - int(to)
+	}
+	_, m, _, err := State{Of(0, 1, 2, 3), Of(0, 1, 2)}.Plan(Read, 3, far)
+	require.NoError(t, err)
+	assert.Equal(t, Move{2, 3}, m)
+
+	_, m, _, err = State{Of(1, 2, 3), Of(1)}.Plan(Evict, 1, far)
+	require.NoError(t, err)
+	assert.Equal(t, Move{1, 3}, m)
+
+	equal := func(Place, Place) int { return 7 }
+	_, m, _, err = State{Of(1, 2, 3), Of(1)}.Plan(Evict, 1, equal)
+	require.NoError(t, err)
+	assert.Equal(t, Move{1, Host}, m, "of equal costs the host wins, allocated or not")
+}
+
+func TestEveryErrorHasOneKind(t *testing.T) {
+	kinds := []error{coherence.ErrConflict, coherence.ErrSoleCopy, ErrInvalidPlace, ErrInvalidAction, ErrInvalidState, ErrInvalidRange}
+	m := NewMap(8)
+	require.NoError(t, m.Commit(Overwrite, Host, 0, 8))
+	second := func(_ []Transfer, err error) error { return err }
+	fourth := func(_ State, _ Move, _ bool, err error) error { return err }
+	for want, err := range map[error]error{
+		coherence.ErrConflict: second(m.Plan(MarkModified, 1, 0, 8, nil, nil)),
+		coherence.ErrSoleCopy: second(m.Plan(Evict, Host, 0, 8, nil, nil)),
+		ErrInvalidPlace:       m.Allocate(64),
+		ErrInvalidAction:      second(m.Plan(Action(6), Host, 0, 8, nil, nil)),
+		ErrInvalidState:       fourth(State{Valid: Of(1)}.Plan(Read, 1, nil)),
+		ErrInvalidRange:       second(m.Plan(Read, Host, 4, 4, nil, nil)),
+	} {
+		require.Error(t, err, want)
+		for _, k := range kinds {
+			assert.Equal(t, k == want, errors.Is(err, k), "%v is %v", err, k)
+		}
+		assert.NotEmpty(t, err.Error())
+	}
+}
