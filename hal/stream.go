@@ -32,6 +32,8 @@ type streamState struct {
 	left    latch       // open when the stream is closed and no call or bridge uses it
 	gone    atomic.Bool // closed, and its work has finished
 	drained latch       // open when gone
+
+	untold atomic.Pointer[error] // found by the library itself, for the program's next Done or Sync
 }
 
 // newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. After that other goroutines
@@ -302,7 +304,21 @@ func (st *streamState) query() (bool, error) {
 	if done && err == nil {
 		st.held.drop(upTo)
 	}
+	if done || err != nil {
+		err = st.tell(err)
+	}
 	return done, st.dev.check(err)
+}
+
+// tell returns the error of a driver's call for the program, or else the one that the library has found before.
+func (st *streamState) tell(err error) error {
+	if st.untold.Load() == nil {
+		return err
+	}
+	if earlier := st.untold.Swap(nil); err == nil && earlier != nil {
+		return *earlier
+	}
+	return err
 }
 
 // Sync waits until all work enqueued before the call has finished, and returns an error
@@ -328,7 +344,7 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 		}
 		w.rise()
 		st.held.drop(upTo)
-		return st.dev.check(err)
+		return st.dev.check(st.tell(err))
 	}
 	if ctx.Err() != nil {
 		return Interrupted(op, ctx)
@@ -619,9 +635,16 @@ func (st *streamState) finish(closing bool) error {
 	return nil
 }
 
-// idle reports whether there is no work to wait for, because it is done or the stream has failed.
+// idle reports whether there is no work to wait for, because it is done or the stream has failed. A driver may report an
+// error only once, so it is kept for the program.
 func (st *streamState) idle() bool {
-	done, err := asked(st.drv)
+	done, err := st.drv.Query()
+	if err == nil {
+		return done
+	}
+	first := err // a variable of its own, so that a stream without an error costs no allocation
+	st.untold.CompareAndSwap(nil, &first)
+	done, err = st.drv.Query()
 	return done || err != nil
 }
 
