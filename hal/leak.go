@@ -94,6 +94,7 @@ func (st *streamState) leaked() {
 
 func (s *eventState) leaked() {
 	s.dev.reportLeak("event")
+	s.dev.strike(&s.child)
 	s.dev.reaper.add(func() bool { return true }, s.close)
 }
 
