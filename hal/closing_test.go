@@ -68,6 +68,38 @@ func TestCloseBehindACallTellsTheDriversError(t *testing.T) {
 	require.ErrorIs(t, <-closed, errClose)
 }
 
+// The first Close waits for a function of the program. That may close the device too: it is told nil, and does not wait.
+func TestSecondCloseDoesNotWaitForTheFirst(t *testing.T) {
+	d, elsewhere := openNamed(t, "here", 0, 0), openNamed(t, "elsewhere", 0, 0)
+	s, other := openStream(t, d), openStream(t, elsewhere)
+	g, err := other.Gate()
+	require.NoError(t, err)
+	m, err := d.Alloc(hal.KindDevice, 8, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, d.Close(), hal.ErrBusy)
+	require.ErrorIs(t, d.Close(), hal.ErrBusy, "a Close that failed does not count as the first")
+	require.NoError(t, s.WaitStream(other))
+	require.NoError(t, s.Fill(m.All(), hal.Zero))
+	closing := make(chan struct{})
+	second := make(chan error, 1)
+	require.NoError(t, m.CloseThen(func() {
+		<-closing
+		second <- d.Close()
+	}))
+	require.NoError(t, s.Close())
+	first := make(chan error)
+	go func() { first <- d.Close() }()
+	require.Eventually(t, func() bool { _, err := d.CopyStream(true); return errors.Is(err, hal.ErrClosed) }, 10*time.Second, time.Millisecond)
+	require.NoError(t, g.Open())
+	require.Empty(t, first, "the function that it waits for has not ended")
+	close(closing)
+	require.NoError(t, <-second)
+	require.NoError(t, <-first)
+	require.NoError(t, d.Close())
+	require.NoError(t, other.Close())
+	require.NoError(t, elsewhere.Close())
+}
+
 // A closed stream that waits for work of another backend is pending.
 func TestReclaimWaitsForStreamsBehindGates(t *testing.T) {
 	ctx := context.Background()

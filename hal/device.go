@@ -314,6 +314,10 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 // under way, for work on objects that are already closed, through any handle, and for the work of marks, which keep
 // its result. Closing any other handle does not wait.
 //
+// A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device,
+// because that may be waiting for the very goroutine: for a function given to [Memory.CloseThen], for example. A Close that
+// failed with ErrBusy closed nothing, so the next one tries again.
+//
 // The handle of [Device.Common] cannot be closed: the error is of kind ErrInvalidArgument.
 func (d *Device) Close() error {
 	if d.state() == nil {
