@@ -55,14 +55,20 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.end(x)
-	for first := true; ; first = false {
+	for first := true; ; {
 		// Where host and device take turns it is the device's for good: the program may go on to write there without a lease.
 		busy, err := s.unmapForDevice(x.stream, x.mem, true)
 		switch {
 		case err != nil:
 			return err
 		case busy != nil:
-			return s.conflictWith(x, busy)
+			x.inside = false // what goes on inside busy may need the host's turn
+			err := s.standBehind(ctx, x, busy)
+			x.inside = true
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		if err := s.learnAt(q.op, x, x.replica, b.lo, b.hi, false); err != nil {
 			return err
@@ -77,6 +83,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 		if err := s.await(ctx, x.cause(), dev, b.lo, b.hi, list); err != nil {
 			return err
 		}
+		first = false
 	}
 }
 

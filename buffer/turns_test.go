@@ -153,6 +153,32 @@ func TestCopyOutOfLeasedMemoryInPlace(t *testing.T) {
 	require.Equal(t, []uint32{5, 5, 5, 5, 1, 1, 1, 1}, contents(t, b))
 }
 
+// SyncTo takes the host's turn away once nobody looks at the memory any more, and waits for that as long as its context allows.
+func TestSyncToWaitsForTheHostsTurn(t *testing.T) {
+	sa, _, b, low, _ := inTurns(t)
+	l, err := low.TryAcquire(sa, coherence.Read) // so that the host takes its turn for reading only
+	require.NoError(t, err)
+	looking, err := b.AcquireHost(ctx, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	soon, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- b.SyncTo(soon, sa.Device()) }()
+	require.Eventually(t, func() bool { return buffer.Waiting(b) == 1 }, patience, tick)
+	cancel()
+	err = <-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, coherence.ErrConflict, "it says who is in the way")
+
+	go func() { done <- b.SyncTo(ctx, sa.Device()) }()
+	require.Eventually(t, func() bool { return buffer.Waiting(b) == 1 }, patience, tick)
+	require.NoError(t, b.View(ctx, nothing)) // nor does it keep others from looking
+	require.Empty(t, done)
+	require.NoError(t, looking.Release())
+	require.NoError(t, <-done)
+	require.Equal(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1}, contents(t, b))
+}
+
 // A group has its turn from when its memory is ready, though it still waits for others.
 func TestGroupKeepsItsTurn(t *testing.T) {
 	sa, sd, b, low, high := inTurns(t)
