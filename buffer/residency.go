@@ -381,12 +381,8 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	if p.cause != nil && res.trim(p.from) > 0 {
 		return nil // that may have been enough
 	}
-	waiting := ctx
-	if ctx.Done() == nil {
-		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
+	waiting, cancel := patiently(ctx)
+	defer cancel()
 	var refused []*replica
 	defer func() { res.restore(refused...) }()
 	freed := uint64(0)
@@ -433,15 +429,36 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 			freed += first.owner.size
 		}
 	}
-	if p.cause == nil {
-		return nil
+	if p.cause != nil {
+		res.trim(p.from)
 	}
-	res.trim(p.from)
+	return nil
+}
+
+// reclaim waits until the device has given back all closed memory: what was evicted may be in use by work under way. The storage
+// is not locked.
+func (p *pressure) reclaim(ctx context.Context, op string, s *storage) error {
+	waiting, cancel := patiently(ctx)
+	defer cancel()
 	begin := now()
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	err := p.dev.Reclaim(waiting)
-	s.waited(c, "memory", p.dev, 0, s.size, begin)
+	s.waited(cause{op: op, action: coherence.Evict, client: s.id, why: "out of memory"}, "memory", p.dev, 0, s.size, begin)
+	switch {
+	case ctx.Err() != nil:
+		return p.interrupted(ctx, residencyOf(p.dev), op, s.size)
+	case waiting.Err() != nil:
+		return p.exhausted(residencyOf(p.dev), op, s.size)
+	}
 	return err
+}
+
+// patiently returns ctx, with an end if it has none.
+func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Done() == nil {
+		return context.WithTimeout(ctx, patience)
+	}
+	return ctx, func() {}
 }
 
 // room reports whether there is room for so many bytes, whether there will be without another eviction, and which eviction to wait for.
@@ -526,6 +543,7 @@ func (s *storage) makeRoom(r *replica, c cause) (freed, written uint64, leased, 
 
 // unpressed runs fn, with s.mu held, again and again while it fails for lack of room and others can make some.
 func (s *storage) unpressed(ctx context.Context, op string, fn func() error) error {
+	evicted := false
 	for i := 0; ; i++ {
 		err := fn()
 		p, ok := err.(*pressure)
@@ -535,10 +553,17 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 		case i == attempts:
 			return p.exhausted(residencyOf(p.dev), op, s.size)
 		}
-		s.unlocked(func() { err = p.relieve(ctx, op, s) })
+		s.unlocked(func() {
+			if evicted { // and that was not enough, so wait for what is on its way
+				err = p.reclaim(ctx, op, s)
+			} else {
+				err = p.relieve(ctx, op, s)
+			}
+		})
 		if err != nil {
 			return err
 		}
+		evicted = p.cause != nil && !evicted
 	}
 }
 

@@ -2,8 +2,11 @@ package buffer_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,4 +91,75 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 		round()
 	}
 	require.LessOrEqual(t, b.events.Load()-before, int32(5))
+}
+
+// stuck returns a stream of a small device that has memory for two buffers of half a MiB, of which closed memory behind a gate, which is
+// returned too, takes so many.
+func stuck(t *testing.T, name string, taken int) (*hal.Stream, *hal.Gate) {
+	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: name, Discrete: 1, MemoryLimit: 1 << 20}), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	held := newStream(t, d)
+	g, err := held.Gate()
+	require.NoError(t, err)
+	for range taken {
+		m, err := d.Alloc(hal.KindDevice, 512<<10, 0)
+		require.NoError(t, err)
+		require.NoError(t, held.Fill(m.All(), hal.Zero))
+		require.NoError(t, m.Close())
+	}
+	require.Equal(t, taken, d.Usage().Pending)
+	return newStream(t, d), g
+}
+
+// What an eviction has freed is used at once, whatever else of the device is still on its way back.
+func TestEvictionDoesNotWaitForOtherMemory(t *testing.T) {
+	s, g := stuck(t, "evicted at once", 1)
+	a, b := newBuffer(t, make([]uint8, 512<<10)), newBuffer(t, make([]uint8, 512<<10))
+	require.NoError(t, a.SyncTo(ctx, s.Device()))
+	short, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := b.Acquire(short, s, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	require.Equal(t, 1, s.Device().Usage().Pending)
+	require.NoError(t, g.Open())
+}
+
+// A wait for memory that does not come back ends with the context, or else after a while, and says that there is no memory.
+func TestWaitForMemoryThatStays(t *testing.T) {
+	for name, limit := range map[string]time.Duration{"a deadline": time.Second, "none": 0} {
+		synctest.Test(t, func(t *testing.T) { // half a minute passes at once
+			s, g := stuck(t, "stays: "+name, 1)
+			d := s.Device()
+			held := newStream(t, d)
+			other, err := held.Gate()
+			require.NoError(t, err)
+			a, b := newBuffer(t, make([]uint8, 512<<10)), newBuffer(t, make([]uint8, 512<<10))
+			require.NoError(t, a.SyncTo(ctx, d))
+			l, err := a.TryAcquire(held, coherence.Read) // the eviction's memory is still in use
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+
+			until, cancel, want := ctx, func() {}, 30*time.Second
+			if limit > 0 {
+				until, cancel = context.WithTimeout(ctx, limit)
+				want = limit
+			}
+			start := time.Now()
+			_, err = b.Acquire(until, s, coherence.Read)
+			cancel()
+			require.Equal(t, want, time.Since(start))
+			require.ErrorIs(t, err, hal.ErrOutOfMemory, name)
+			require.Equal(t, limit > 0, errors.Is(err, context.DeadlineExceeded), name)
+			require.Equal(t, limit > 0, errors.Is(err, hal.ErrNotReady), name)
+
+			require.NoError(t, other.Open())
+			require.NoError(t, g.Open())
+			require.NoError(t, d.Reclaim(ctx))
+			l, err = b.TryAcquire(s, coherence.Read)
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+		})
+	}
 }
