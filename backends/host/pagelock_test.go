@@ -47,16 +47,16 @@ func TestPageLockingDegrades(t *testing.T) {
 				t.Errorf("refusal %v: page-locked %v, want %v", refusal, got, row.locked)
 			}
 			from := uintptr(row.m.HostPointer())
-			if row.locked && !slices.Contains(locks.spans, pages(from, from+10_000)) {
-				t.Errorf("%#x is not in the list of locks", from)
+			if row.locked && len(locks.held.free(pages(from, from+10_000))) > 0 {
+				t.Errorf("%#x is not among the locks", from)
 			}
 			*(*byte)(row.m.HostPointer()) = 1
 			if err := row.m.Free(); err != nil {
 				t.Error(err)
 			}
 		}
-		if len(locks.spans) != 0 {
-			t.Errorf("locks %v stay", locks.spans)
+		if n := locks.held.pieces; n != 0 {
+			t.Errorf("%d locks stay", n)
 		}
 	}
 	if len(asked) != 4 {
@@ -79,9 +79,22 @@ func TestReleaseLeavesOthersPages(t *testing.T) {
 		"middle":         {[]span{{12, 14}}, span{10, 20}, []span{{10, 12}, {14, 20}}},
 		"several":        {[]span{{12, 14}, {16, 18}, {13, 17}, {0, 11}}, span{10, 20}, []span{{11, 12}, {18, 20}}},
 	} {
-		l := pageLocks{spans: row.held}
-		if got := l.loose(row.s); !slices.Equal(got, row.loose) {
+		var c cover
+		for _, h := range row.held {
+			c.add(h)
+		}
+		if got := c.free(row.s); !slices.Equal(got, row.loose) {
+			t.Errorf("%s: free are %v, want %v", name, got, row.loose)
+		}
+		c.add(row.s)
+		if got := c.remove(row.s); !slices.Equal(got, row.loose) {
 			t.Errorf("%s: %v, want %v", name, got, row.loose)
+		}
+		for _, h := range row.held {
+			c.remove(h)
+		}
+		if c.root != nil || c.pieces != 0 {
+			t.Errorf("%s: %d pieces stay", name, c.pieces)
 		}
 	}
 }

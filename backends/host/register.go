@@ -31,37 +31,24 @@ type span struct{ from, to uintptr }
 
 // ranges is a set of spans that do not overlap.
 type ranges struct {
-	mu    sync.Mutex
-	spans []span
+	mu   sync.Mutex
+	held cover
 }
 
 // add adds a span, and reports false if it overlaps one in the set.
 func (r *ranges) add(from, to uintptr) bool {
+	s := span{from, to}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.spans {
-		if from < s.to && s.from < to {
-			return false
-		}
+	if free := r.held.free(s); len(free) != 1 || free[0] != s {
+		return false
 	}
-	r.spans = append(r.spans, span{from, to})
+	r.held.add(s)
 	return true
 }
 
 func (r *ranges) remove(from, to uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.spans = without(r.spans, span{from, to})
-}
-
-// without removes one element s.
-func without(spans []span, s span) []span {
-	for i := range spans {
-		if spans[i] == s {
-			last := len(spans) - 1
-			spans[i] = spans[last]
-			return spans[:last]
-		}
-	}
-	return spans
+	r.held.remove(span{from, to})
 }
