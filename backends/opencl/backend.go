@@ -13,18 +13,18 @@ import (
 
 const backendName = "opencl"
 
-// enumerationLimit is how long platforms have to list their devices, if the context gives
-// them longer or for ever.
+// enumerationLimit is how long platforms may take to list their devices, unless the context
+// ends earlier.
 const enumerationLimit = 5 * time.Second
 
-// Backend is the OpenCL backend. Programs reach it through package hal, and use the type itself
-// only for what that package does not know: [Backend.Problems], [Backend.VendorCodes].
+// Backend is the OpenCL backend. Programs use it through package hal, and use the type itself
+// only for methods that hal does not offer: [Backend.Problems], [Backend.VendorCodes].
 // It is safe for concurrent use.
 type Backend struct {
 	bind  func() (*table, error)
 	limit time.Duration
 
-	of   *Backend // whose libraries it uses, itself if it has no options
+	of   *Backend // the backend whose libraries it uses; itself if it has no options
 	opts Options
 
 	mu        sync.Mutex
@@ -34,15 +34,15 @@ type Backend struct {
 
 // Options describe a backend.
 type Options struct {
-	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", with the meaning
-	// that they have in HALYARD_OPENCL_MEMORY. "" leaves that to the variable; otherwise the variable does not matter. Any other text
-	// is reported by Devices and Open, with ErrInvalidArgument.
+	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", as in
+	// HALYARD_OPENCL_MEMORY. If it is "", the variable decides; otherwise the variable is not read. With any other text Devices and
+	// Open return an error of kind ErrInvalidArgument.
 	Memory string
 }
 
-// New returns the backend for the options, which is not registered: hal.OpenWith opens its devices, so that devices of one program can have
-// different tiers. It is the same one each time for the same options, and the registered one for none. A device that is open in two tiers
-// is two devices to package hal.
+// New returns a backend with the options, whose devices hal.OpenWith opens. So one program can use devices in different tiers. The
+// backend is not registered; for the same options New returns the same backend, and for empty options the registered one. Package hal
+// regards a device that is open in two tiers as two devices.
 func New(opts Options) *Backend { return registered.with(opts) }
 
 // with returns the variant of a backend that has the options.
@@ -55,7 +55,7 @@ func (b *Backend) with(opts Options) *Backend {
 	v := b.variants[opts]
 	if v == nil {
 		v = &Backend{of: b, opts: opts, limit: b.limit}
-		if _, err := tiersNamed(opts.Memory); err == nil { // as few as there are tiers
+		if _, err := tiersNamed(opts.Memory); err == nil { // so there are no more variants than names of tiers
 			b.variants[opts] = v
 		}
 	}
@@ -71,8 +71,8 @@ func newBackend(bind func() (*table, error)) *Backend {
 // Name returns "opencl".
 func (b *Backend) Name() string { return backendName }
 
-// library loads the OpenCL library that the environment selects. One that does not load is tried again
-// at the next call.
+// library loads the OpenCL library that the environment selects. If that fails, the next call
+// tries again.
 func (b *Backend) library(op string) (*library, error) {
 	key := os.Getenv(libraryEnv)
 	b = b.of
@@ -115,9 +115,9 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// Problems says, one sentence each, what keeps devices out of the list that might be in it: a
-// driver that is registered and does not load, a platform that has no devices or does not
-// answer, a device that is too old. It returns nothing when all is well.
+// Problems returns, one sentence each, the reasons why devices may be missing from the list: a
+// registered driver that does not load, a platform that has no devices or does not
+// answer, a device that is too old. It returns nil if there are none.
 func (b *Backend) Problems(ctx context.Context) []string {
 	const op = "list devices"
 	l, err := b.library(op)
@@ -131,7 +131,7 @@ func (b *Backend) Problems(ctx context.Context) []string {
 	return problems
 }
 
-// Open opens a device by its place in the list. The error is of kind ErrUnsupported when the
+// Open opens a device by its index in the list. The error is of kind ErrUnsupported if the
 // environment or [Options] force a tier of memory that the device lacks.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"

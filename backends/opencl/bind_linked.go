@@ -17,9 +17,9 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// bindTable fills the table from go-gl/cl. That package knows OpenCL 1.2: what is newer, and extensions, and
-// callbacks, for which it leaves Go pointers with C, come from the loaded library. A library
-// that the environment names is not the linked one, and is loaded.
+// bindTable fills the table from go-gl/cl, which has the calls of OpenCL 1.2. Newer calls and extensions come from the
+// loaded library, and so do callbacks, for which go-gl/cl would store Go pointers in C. If the environment names a
+// library, all calls come from that one.
 func bindTable() (*table, error) {
 	t, err := loadTable()
 	if err != nil || os.Getenv(libraryEnv) != "" {
@@ -42,18 +42,18 @@ type linkedContext struct {
 
 func clContext(c *linkedContext) cl.Context { return cl.Context(unsafe.Pointer(c)) }
 
-// clEvent is a cl.Event: the handle and a slice, 32 bytes. As a list of events it is one long, for
-// the elements of such a list are handles.
+// clEvent returns a cl.Event, which is a handle and a slice, 32 bytes in all. C reads a list of events as handles, one
+// behind the other, so a pointer to a cl.Event is a valid list of one event.
 func clEvent(h uintptr) cl.Event {
 	words := [4]uintptr{h}
 	return *(*cl.Event)(unsafe.Pointer(&words))
 }
 
-// out and in are places for one event each.
+// out and in each return a place for one event.
 func out(w *dl.Words) *cl.Event { return (*cl.Event)(unsafe.Pointer(&w[0])) }
 func in(w *dl.Words) *cl.Event  { return (*cl.Event)(unsafe.Pointer(&w[4])) }
 
-// linkedEvent is the end of every enqueue.
+// linkedEvent returns the event and the status of an enqueue, and gives the words back.
 func linkedEvent(w *dl.Words, code cl.ErrorCode) (uintptr, status) {
 	return enqueued(w, uintptr(code))
 }

@@ -79,14 +79,14 @@ func loadTable() (*table, error) {
 	return loadedTable(lib.Name(), &p), nil
 }
 
-// enqueued is the end of every enqueue whose event is the first word.
+// enqueued returns the event and the status of an enqueue. The event is the first word. It gives the words back.
 func enqueued(w *dl.Words, r uintptr) (uintptr, status) {
 	ev := uintptr(w[0])
 	w.Put()
 	return ev, status(r)
 }
 
-// created is the end of every call that returns an object and its status in the first word.
+// created returns the object that a call made, and the call's status, which is the first word. It gives the words back.
 func created(w *dl.Words, r uintptr) (uintptr, status) {
 	st := status(w[0])
 	w.Put()

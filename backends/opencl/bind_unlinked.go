@@ -2,5 +2,5 @@
 
 package opencl
 
-// bindTable fills the table of calls. This build has one way.
+// bindTable fills the table of calls. In this build every call comes from the loaded library.
 func bindTable() (*table, error) { return loadTable() }

@@ -72,11 +72,11 @@ func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*devic
 // Info describes the device.
 func (d *device) Info() driver.Info { return d.info }
 
-// MemInfo returns what cl_amd_device_attribute_query tells; no other platform tells.
+// MemInfo returns the figures of cl_amd_device_attribute_query; other platforms do not report free memory.
 func (d *device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
 	if !d.hw.freeMemory {
-		return 0, 0, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the platform does not tell its free memory")
+		return 0, 0, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "free memory is not reported by the platform")
 	}
 	// The total free memory and the largest free block, in KiB.
 	var value [16]byte
@@ -111,19 +111,19 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return 0
 }
 
-// Register makes host memory usable in place. Memory that is reached by its address must
-// be aligned to 8 bytes, the widest pattern of a fill.
+// Register makes host memory usable in place. In tiers with addresses it must be
+// aligned to 8 bytes, the widest pattern of a fill.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the device cannot use existing host memory in place")
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "registering host memory is not supported")
 	}
 	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
 	if d.tier != tierBuffer && s.start%8 != 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "the memory is at %#x, and 8 bytes are needed", s.start)
+		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
 	}
 	if !d.ctx.claim(s) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrBusy, "%d bytes at %#x overlap memory that is registered", size, s.start)
+		return nil, refusal(op, d.info.Ordinal, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
 	}
 	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
 	m.host.Store((*byte)(ptr))
@@ -138,7 +138,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	return m, nil
 }
 
-// claim notes a range as registered, unless it overlaps one that is.
+// claim adds a registered range, and reports false if it overlaps one.
 func (c *sharedContext) claim(s span) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *sharedContext) yield(s span) {
 
 func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }
 
-// check is nil for success.
+// check returns the error for a status, nil for success.
 func (d *device) check(op, api string, st status) error {
 	if st == success {
 		return nil

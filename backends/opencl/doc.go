@@ -40,16 +40,16 @@
 // clSetKernelArgMemPointerINTEL or clSetKernelArgSVMPointer) and a cl_mem in the last
 // (clSetKernelArg).
 //
-// CPUs and integrated GPUs are unified. There the host sees memory of every kind, and existing host memory can be registered and is used in
-// place: by its address where the device reaches all of the process's memory, through
-// CL_MEM_USE_HOST_PTR in the buffer tier, and not at all in between.
+// CPUs and integrated GPUs share the host's memory. There the host can access memory of every kind, and existing host memory can be
+// registered and is used in place: by its address where the device can access all of the process's memory, and through
+// CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases it cannot be registered.
 //
 // # Contexts, streams and events
 //
 // All handles on one device in one tier share a cl_context, so they can wait for each
 // other's events and copy each other's memory. Devices do not share contexts, not even those
-// of one platform: a context of several devices reserves memory on each of them, and one
-// that is asked for one device of eight should touch one.
+// of one platform: a context of several devices reserves memory on each of them, and a program
+// that opens one device of eight should use only that one.
 //
 // Streams are in-order queues. They are flushed when an event is recorded, a host
 // callback is set, a gate is enqueued, or a stream is queried, so that nothing waits for
@@ -68,9 +68,9 @@
 //
 // Drivers that compile with LLVM (PoCL, Intel's CPU runtime) replace a program's signal handlers: the
 // program would lose SIGTERM and SIGUSR1, and could not recover from a nil pointer. On
-// Linux on amd64 and arm64 the backend puts the handlers back after the calls that do this, and they
-// stay, also when the program builds kernels later. Leave POCL_SIGFPE_HANDLER unset:
-// with the value 0 PoCL does it at the program's first build instead, out of the backend's
-// sight. On other systems the backend sets that variable itself, in the C environment, unless the
-// program's environment has it, for there it is better than nothing.
+// Linux on amd64 and arm64 the backend restores the handlers after the calls that do this, and they
+// stay in place when the program builds kernels later. Leave POCL_SIGFPE_HANDLER unset:
+// with the value 0 PoCL replaces them at the program's first build instead, where the backend cannot
+// restore them. On other systems, where the backend cannot restore handlers, it sets that variable to 0
+// itself, in the C environment, unless the program's environment has it.
 package opencl

@@ -27,8 +27,8 @@ type known struct {
 	kind error
 }
 
-// statuses is every status of CL/cl.h and of the extensions' headers, with what it means
-// for a program: a code with two meanings has the wider one.
+// statuses lists every status of CL/cl.h and of the extensions' headers, with its kind of
+// error: a code with two meanings has the wider one.
 var statuses = []known{
 	{-1, "CL_DEVICE_NOT_FOUND", driver.ErrUnavailable},
 	{-2, "CL_DEVICE_NOT_AVAILABLE", driver.ErrUnavailable},
@@ -80,8 +80,8 @@ var statuses = []known{
 	{-58, "CL_INVALID_EVENT", driver.ErrInvalidArgument},
 	{-59, "CL_INVALID_OPERATION", driver.ErrUnsupported},
 	{-60, "CL_INVALID_GL_OBJECT", driver.ErrInvalidArgument},
-	// Sizes up to the device's limit are all that is ever asked for, so a size that is
-	// refused all the same is one that there is no room for.
+	// The backend requests only sizes up to the device's limit, so a size that is refused
+	// nevertheless is one for which there is no room.
 	{-61, "CL_INVALID_BUFFER_SIZE", driver.ErrOutOfMemory},
 	{-62, "CL_INVALID_MIP_LEVEL", driver.ErrInvalidArgument},
 	{-63, "CL_INVALID_GLOBAL_WORK_SIZE", driver.ErrInvalidArgument},
@@ -129,8 +129,8 @@ var statuses = []known{
 	{-1140, "CL_INCOMPATIBLE_COMMAND_QUEUE_KHR", driver.ErrInvalidArgument},
 	{-1141, "CL_INVALID_MUTABLE_COMMAND_KHR", driver.ErrInvalidArgument},
 	{-1142, "CL_INVALID_SEMAPHORE_KHR", driver.ErrInvalidArgument},
-	// In no header: NVIDIA's runtime answers it once a kernel has read or written an
-	// illegal address, and from then on.
+	// In no header: NVIDIA's runtime returns it from all calls after a kernel has read or
+	// written an illegal address.
 	{-9999, "CL_NV_ILLEGAL_BUFFER_READ_OR_WRITE", driver.ErrDeviceLost},
 }
 
@@ -143,14 +143,14 @@ func (st status) known() known {
 	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
 }
 
-// failure is the error for a status. device is an ordinal or -1.
+// failure returns the error for a status. device is an ordinal or -1.
 func failure(op string, device int, api string, st status) *driver.Error {
 	k := st.known()
 	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: k.kind,
 		Vendor: driver.Vendor{API: api, Name: k.name, Code: int64(st)}}
 }
 
-// refusal is an error that the backend finds itself.
+// refusal returns an error that the backend itself detected.
 func refusal(op string, device int, kind error, format string, args ...any) *driver.Error {
 	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: kind,
 		Detail: fmt.Sprintf(format, args...)}
@@ -167,7 +167,7 @@ func (b *Backend) VendorCodes() []int64 {
 	return codes
 }
 
-// VendorError is the error with which the backend reports a status. A status that is in no list is of
+// VendorError returns the error with which the backend reports a status. An unknown status is of
 // kind ErrDriver.
 func (b *Backend) VendorError(api string, code int64) error {
 	return failure("vendor call", -1, api, status(code))

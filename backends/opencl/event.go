@@ -15,16 +15,16 @@ type event struct {
 	timing bool
 
 	mu     sync.Mutex
-	cl     uintptr // 0 if never recorded, or done and not needed any more
+	cl     uintptr // 0 if never recorded, or if done and no longer needed
 	stream *stream // where it was recorded
 }
 
-// NewEvent returns an event. OpenCL makes the vendor's when a command is enqueued.
+// NewEvent returns an event. OpenCL creates the cl_event when a command is enqueued.
 func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &event{dev: d, timing: o.Timing}, nil
 }
 
-// set makes the event stand for a command, of whose event it takes over the reference.
+// set makes the event stand for a command. It takes over the caller's reference to cl.
 func (e *event) set(s *stream, cl uintptr) {
 	e.mu.Lock()
 	old := e.cl
@@ -35,8 +35,8 @@ func (e *event) set(s *stream, cl uintptr) {
 	}
 }
 
-// poll reports whether the command is done. An event without timing then needs its vendor's no more,
-// unless it failed, which later calls report too. e.mu is locked.
+// poll reports whether the command is done. An event without timing then releases its cl_event, unless
+// the command failed: later calls report that too. e.mu is locked.
 func (e *event) poll(op string) (bool, error) {
 	if e.cl == 0 {
 		return true, nil
@@ -70,7 +70,7 @@ func (e *event) Sync() error {
 		e.mu.Unlock()
 		return nil
 	}
-	// Recording the event again meanwhile must not take the command's event away.
+	// A Record meanwhile must not release cl.
 	e.dev.t.retainEvent(cl)
 	e.mu.Unlock()
 	s.mu.Lock()
@@ -84,7 +84,7 @@ func (e *event) Sync() error {
 	return err
 }
 
-// Elapsed is the time between the completion of two commands.
+// Elapsed returns the time between the completion of two commands.
 func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
 	start, err := since.(*event).stamp()
 	if err != nil {
@@ -97,20 +97,20 @@ func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
 	return time.Duration(end - start), nil
 }
 
-// stamp is the device's time at which the command completed, in nanoseconds.
+// stamp returns the device time at which the command completed, in nanoseconds.
 func (e *event) stamp() (int64, error) {
 	const op = "elapsed time"
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cl == 0 {
-		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrInvalidArgument, "an event was not recorded with timing")
+		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrInvalidArgument, "an event was never recorded, or was made without timing")
 	}
 	done, err := e.poll(op)
 	if err != nil {
 		return 0, err
 	}
 	if !done {
-		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrNotReady, "the work of an event is not done")
+		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrNotReady, "an event's work has not finished")
 	}
 	ns, st := e.dev.t.eventProfile(e.cl, profilingCommandEnd)
 	return int64(ns), e.dev.check(op, "clGetEventProfilingInfo", st)

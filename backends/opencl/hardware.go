@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// facts reads what a platform or a device says of itself. What it does not say is zero.
+// facts queries a platform's or a device's information. What it does not report is zero.
 type facts struct {
 	get func(param uint32, value []byte) (uint64, status)
 }
@@ -54,12 +54,12 @@ func (f facts) words(param uint32, n int) []uint32 {
 	return words
 }
 
-// hardware is what one device said of itself.
+// hardware is what one device reported of itself.
 type hardware struct {
 	t        *table
 	platform *platform
 	id       uintptr
-	problem  string // with devices beside it that are not listed
+	problem  string // why other devices of the platform are not listed, or ""
 
 	name, vendor, driver, platformText string
 	major, minor                       int
@@ -67,9 +67,9 @@ type hardware struct {
 	pci                                driver.PCI
 	total, maxAlloc, align             uint64
 	unified, cpu, emulated             bool
-	freeMemory                         bool // it tells its free memory
+	freeMemory                         bool // it reports its free memory
 	timer                              bool // its time stamps mean something
-	blocking                           bool // a flush returns when the work is done
+	blocking                           bool // a flush returns only when the work is done
 	unifiedSVM                         bool // cl_khr_unified_svm
 
 	tiers      tiers
@@ -80,7 +80,7 @@ type hardware struct {
 	svmMigrate bool
 }
 
-// describe asks a device, and says why it cannot be used if so.
+// describe queries a device. If the device cannot be used, it returns nil and the reason.
 func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardware, string) {
 	f := facts{func(param uint32, value []byte) (uint64, status) { return t.getDeviceInfo(id, param, value) }}
 	h := &hardware{
@@ -93,15 +93,15 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 		h.platformText = *name
 	}
 	if h.platformText == "Oclgrind" {
-		// Its calls do not expect other threads, and those that flush or wait for one queue execute the work of all that it
-		// waits for: seen in 21.10.
+		// Oclgrind 21.10 is not safe for calls from several threads, and its calls that flush a queue or wait for it return
+		// only after they have executed the queue's work, and the work of every queue that it waits for.
 		h.blocking, h.t = true, t.inTurns()
 	}
-	// Rusticl of Mesa 22.3 gives the numbers 0 to 3 for time stamps, and no resolution of its timer.
+	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer.
 	h.timer = f.number(deviceTimerResolution) != 0
 	version := f.text(deviceVersion)
 	if _, err := fmt.Sscanf(version, "OpenCL %d.%d", &h.major, &h.minor); err != nil || !h.atLeast(1, 2) {
-		return nil, fmt.Sprintf("%s offers %q, and 1.2 is needed", h.name, version)
+		return nil, fmt.Sprintf("%s reports version %q; OpenCL 1.2 or later is required", h.name, version)
 	}
 	if f.number(deviceAvailable) == 0 {
 		return nil, h.name + " is not available now"
@@ -155,7 +155,7 @@ func (h *hardware) atLeast(major, minor int) bool {
 	return h.major > major || h.major == major && h.minor >= minor
 }
 
-// info describes the device for the tier that is preferred.
+// info describes the device in the tier that prefer chooses.
 func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	chosen := prefer.choose(h.tiers)
 	about := []string{
@@ -184,12 +184,13 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	return info
 }
 
+// lacking says why prefer chooses no tier.
 func (h *hardware) lacking(prefer preference) string {
-	return fmt.Sprintf("%s is %s, and the device has %s", prefer.by, prefer.forced, h.tiers)
+	return fmt.Sprintf("%s is %s, but the device supports only %s", prefer.by, prefer.forced, h.tiers)
 }
 
-// pageAlign is the largest alignment of memory that has an address: the backend sees to what
-// is beyond the vendor's own.
+// pageAlign is the largest alignment of memory that has an address. Alignments beyond the
+// vendor's own are reached by allocating more bytes.
 const pageAlign = 4096
 
 func (h *hardware) maxAlign(chosen tier) uint64 {
@@ -211,9 +212,9 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	}
 	set(driver.CapMemInfo, h.freeMemory)
 	set(driver.CapTiming, h.timer)
-	// Where a flush returns when the work is done, one behind a gate would never return.
+	// Where a flush returns only when the work is done, the flush of work behind a gate that is shut would never return.
 	set(driver.CapAsyncCopy|driver.CapGate, !h.blocking)
-	// A driver of a discrete device may read the host's memory early, into a buffer of its own.
+	// A driver of a discrete device may read host memory early, into a buffer of its own.
 	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
 	set(driver.CapMustMap, chosen == tierBuffer || chosen == tierSVMCoarse)

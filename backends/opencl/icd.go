@@ -14,11 +14,11 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// The OpenCL library on Linux and the BSDs only finds drivers: each is registered by a file that
-// holds the name of its library. The library passes over a driver that does not load and says nothing.
+// On Linux and the BSDs the OpenCL library is a loader: each driver is registered by a file that
+// holds the name of the driver's library. The loader silently skips a driver that does not load.
 
-// registry is the folder of those files, or the one file or library, that the
-// environment or the system gives.
+// driverRegistry returns the folder of those files, or the one file or library, that the
+// environment names; by default the system's folder.
 func driverRegistry() string {
 	for _, env := range []string{"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"} {
 		if v := os.Getenv(env); v != "" {
@@ -28,8 +28,8 @@ func driverRegistry() string {
 	return "/etc/OpenCL/vendors"
 }
 
-// driverProblems says what is wrong with the registered drivers, one sentence each. It loads
-// them, and so must come after the OpenCL library did.
+// driverProblems returns what is wrong with the registered drivers, one sentence each. It loads
+// them, and so must be called after the OpenCL library has loaded them.
 func driverProblems() []string {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return nil
@@ -57,7 +57,7 @@ func driverProblems() []string {
 	return problems
 }
 
-// driverProblem says why the driver of one file does not load, or nothing.
+// driverProblem returns why the driver of one file does not load, or "".
 func driverProblem(file string) string {
 	name := file
 	if strings.HasSuffix(file, ".icd") {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// word asks an object for a number of up to 8 bytes.
+// word queries a number of up to 8 bytes.
 func (d *device) word(op, api string, get func(object uintptr, param uint32, value unsafe.Pointer, n uint64) status,
 	object uintptr, param uint32, n uint64) (uint64, error) {
 	value := new(uint64)
@@ -21,13 +21,13 @@ func (d *device) word(op, api string, get func(object uintptr, param uint32, val
 
 const wordSize = uint64(unsafe.Sizeof(uintptr(0)))
 
-// Import makes memory of what the program has: unified shared memory, memory for SVM, or a buffer of the
-// device's context, which is retained until Free.
+// Import imports unified shared memory, SVM memory, or a buffer of the device's context, which is
+// retained until Free.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	const op = "import"
 	m := &memory{dev: d, kind: kind, size: size, foreign: true}
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier has no shared memory", d.tier)
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
 	if d.tier == tierBuffer {
 		if err := m.adoptBuffer(op, handle); err != nil {
@@ -36,7 +36,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		return m, nil
 	}
 	if handle%8 != 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "the memory is at %#x, and 8 bytes are needed", handle)
+		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", handle)
 	}
 	visible := m.visible()
 	if d.info.Caps.Has(driver.CapPointerInfo) {
@@ -46,12 +46,12 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		}
 		switch {
 		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.info.SharesHostMemory):
-			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "at %#x is %v memory, not %v memory", handle, p.Kind, kind)
+			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.Kind, kind)
 		case p.Kind != driver.KindHost && p.Device != d.info.Ordinal:
 			return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the memory at %#x belongs to another device", handle)
 		case size > p.Size-uint64(handle-p.Base):
 			return nil, refusal(op, d.info.Ordinal, driver.ErrOutOfRange,
-				"%d bytes from %#x on, in an allocation of %d bytes from %#x on", size, handle, p.Size, p.Base)
+				"%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.Size, p.Base)
 		}
 		visible = p.Kind != driver.KindDevice
 	}
@@ -88,31 +88,31 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	case uintptr(context) != d.ctx.cl:
 		return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the cl_mem belongs to another context")
 	case kind != memTypeBuffer:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the cl_mem is no buffer")
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the cl_mem is not a buffer")
 	case flags&(memHostWriteOnly|memHostReadOnly|memHostNoAccess) != 0:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer was made to keep the host out, flags %#x", flags)
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer's flags %#x restrict host access", flags)
 	case found != m.kind:
 		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer is %v memory, not %v memory", found, m.kind)
 	case m.size > size:
-		return refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "%d bytes of a buffer of %d", m.size, size)
+		return refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "%d bytes exceed the buffer of %d bytes", m.size, size)
 	}
 	if err := d.check(op, "clRetainMemObject", d.t.retainBuffer(mem)); err != nil {
 		return err
 	}
 	m.mem = mem
 	if flags&memUseHostPtr != 0 {
-		// A mapping is at this address.
+		// The program supplied this memory, and every mapping is at its address.
 		m.addr = uintptr(host)
 		m.host.Store((*byte)(dl.Pointer(uintptr(host))))
 	}
 	return nil
 }
 
-// PointerInfo tells what unified shared memory is at an address.
+// PointerInfo describes the unified shared memory at an address.
 func (d *device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
 	if !d.info.Caps.Has(driver.CapPointerInfo) {
-		return driver.PointerInfo{}, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier does not tell what a pointer is", d.tier)
+		return driver.PointerInfo{}, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "pointer queries are not supported by the %s tier", d.tier)
 	}
 	return d.pointer(op, ptr)
 }
@@ -135,7 +135,7 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	case usmTypeShared:
 		p.Kind = driver.KindShared
 	default:
-		return p, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the platform knows no memory at %#x", ptr)
+		return p, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the platform knows of no memory at %#x", ptr)
 	}
 	base, err := d.word(op, api, get, ptr, usmAllocBase, wordSize)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	if err != nil {
 		return p, err
 	}
-	// Shared memory need not belong to any device, nor does the host's.
+	// Shared memory may belong to no device, and host memory never belongs to one.
 	if uintptr(id) == d.hw.id || id == 0 && p.Kind != driver.KindHost {
 		p.Device = d.info.Ordinal
 	}
@@ -156,11 +156,11 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	return p, nil
 }
 
-// ImportStream makes a stream of a queue of the device's context, which is retained until Close.
+// ImportStream imports a queue of the device's context, which is retained until Close.
 func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
 	const op, api = "import a stream", "clGetCommandQueueInfo"
 	if queue == 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "no queue")
+		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "null queue")
 	}
 	var words [3]uint64
 	for i, param := range []uint32{queueContext, queueDevice, queueProperties} {
@@ -179,7 +179,7 @@ func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
 	case uintptr(words[1]) != d.hw.id:
 		return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the queue belongs to another device")
 	case words[2]&(queueOutOfOrder|queueOnDevice) != 0:
-		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the queue does not run its work in order, or is one of the device's own")
+		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the queue is out-of-order or an on-device queue")
 	}
 	if err := d.check(op, "clRetainCommandQueue", d.t.retainQueue(queue)); err != nil {
 		return nil, err

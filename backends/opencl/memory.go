@@ -16,16 +16,16 @@ type memory struct {
 	size uint64
 
 	kind       driver.Kind
-	owns       bool // the host memory behind a cl_mem
+	owns       bool // Free unmaps the host memory behind the cl_mem
 	charged    bool // its size counts against the device's memory
 	registered bool
-	foreign    bool // the program's own
-	direct     bool // the host sees it at addr
+	foreign    bool // imported: the program owns it
+	direct     bool // addr is also the host's address
 
-	addr uintptr // what copies and kernels use
-	mem  uintptr // what the vendor gave: a cl_mem in the buffer tier, in the others an address at or before addr
+	addr uintptr // the address that copies and kernels use
+	mem  uintptr // the vendor's object: a cl_mem in the buffer tier, in the others an address at or before addr
 
-	host atomic.Pointer[byte] // where the host sees it, or nil, if that is not addr
+	host atomic.Pointer[byte] // the host's address where direct is false; nil if there is none
 }
 
 // vendorAlign is the largest alignment that clSVMAlloc and the USM calls take: the size of the
@@ -36,14 +36,14 @@ const vendorAlign = 128
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier has no shared memory", d.tier)
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
-	// CPU runtimes would go on until the system kills the program, for they allocate lazily.
-	// It is counted before m is made, since an atomic operation waits for the stores before it.
+	// CPU runtimes allocate lazily, so without a limit the system would kill the program.
+	// The bytes are counted before m is made, since an atomic operation waits for the stores before it.
 	counts := d.counts(kind)
 	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
 		m := &memory{dev: d, kind: kind, size: size}
-		return nil, m.shortOf(op, "the device has %d bytes", d.info.TotalMemory)
+		return nil, m.shortOf(op, "the device has %d bytes in total", d.info.TotalMemory)
 	}
 	m := &memory{dev: d, kind: kind, size: size, charged: counts}
 	var err error
@@ -62,12 +62,12 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	return m, nil
 }
 
-// counts reports whether memory of a kind counts against what the device says it has.
+// counts reports whether memory of a kind counts against the device's total memory.
 func (d *device) counts(kind driver.Kind) bool {
 	return (kind != driver.KindHost || d.info.SharesHostMemory) && d.info.TotalMemory != 0
 }
 
-// charge counts bytes, unless they would make it more than total.
+// charge counts size bytes, and reports false if that would exceed total.
 func (c *sharedContext) charge(size, total uint64) bool {
 	if held := c.held.Add(size); held >= size && held <= total {
 		return true
@@ -76,7 +76,7 @@ func (c *sharedContext) charge(size, total uint64) bool {
 	return false
 }
 
-// charge is how many bytes count against the device's memory.
+// charge returns how many bytes count against the device's memory.
 func (m *memory) charge() uint64 {
 	if m.charged {
 		return m.size
@@ -92,7 +92,7 @@ func (d *device) shortage(m *memory) *driver.Shortage {
 	return s
 }
 
-// allocationFailure is the error of a vendor's allocation.
+// allocationFailure returns the error of a vendor's allocation.
 func (m *memory) allocationFailure(op, api string, st status) error {
 	err := failure(op, m.dev.info.Ordinal, api, st)
 	if err.Kind == driver.ErrOutOfMemory {
@@ -101,14 +101,14 @@ func (m *memory) allocationFailure(op, api string, st status) error {
 	return err
 }
 
-// shortOf is an error of kind ErrOutOfMemory of which the vendor says no more.
+// shortOf returns an error of kind ErrOutOfMemory without a vendor's status.
 func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
 	err := refusal(op, m.dev.info.Ordinal, driver.ErrOutOfMemory, detail, args...)
 	err.Shortage = m.dev.shortage(m)
 	return err
 }
 
-// wanted is what to ask the vendor for so that size bytes can be aligned.
+// wanted returns the size and alignment to request so that size bytes can be aligned.
 func wanted(size, align uint64) (uint64, uint64) {
 	if align > vendorAlign {
 		return size + align - 1, vendorAlign
@@ -116,7 +116,7 @@ func wanted(size, align uint64) (uint64, uint64) {
 	return size, align
 }
 
-// place puts the memory at the first aligned address of what the vendor gave.
+// place puts the memory at the first aligned address of the vendor's allocation.
 func (m *memory) place(base uintptr, align uint64) {
 	m.mem, m.addr = base, (base+uintptr(align-1))&^uintptr(align-1)
 	m.direct = m.visible()
@@ -132,7 +132,7 @@ func (m *memory) allocSVM(op string, align uint64) error {
 	size, ask := wanted(m.size, align)
 	base := d.t.svmAlloc(d.ctx.cl, flags, size, ask)
 	if base == 0 {
-		return m.shortOf(op, "clSVMAlloc gave no memory")
+		return m.shortOf(op, "clSVMAlloc returned no memory")
 	}
 	m.place(base, align)
 	return nil
@@ -162,11 +162,11 @@ func (m *memory) allocUSM(op string, align uint64) error {
 	return nil
 }
 
-// visible reports whether the host can touch the memory: all but a discrete device's own.
+// visible reports whether the host can access the memory: all but KindDevice memory of a discrete device.
 func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.SharesHostMemory }
 
-// allocBuffer makes a cl_mem. One of KindHost stands on the system's memory: with
-// CL_MEM_USE_HOST_PTR a mapping is always at the same address, and a device that shares the
+// allocBuffer makes a cl_mem. For memory of KindHost it maps memory of the system and makes the cl_mem with
+// CL_MEM_USE_HOST_PTR: then a mapping is always at the same address, and a device that shares the
 // host's memory works on it in place (OpenCL 1.2, section 5.2.1).
 func (m *memory) allocBuffer(op string) error {
 	d := m.dev
@@ -174,7 +174,7 @@ func (m *memory) allocBuffer(op string) error {
 	if m.kind == driver.KindHost {
 		owned, err := mapHost(m.size)
 		if err != nil {
-			e := m.shortOf(op, "the system gave no memory")
+			e := m.shortOf(op, "the system failed to map memory")
 			e.Err = err
 			return e
 		}
@@ -194,10 +194,10 @@ func (m *memory) allocBuffer(op string) error {
 	return nil
 }
 
-// Size is the size asked for.
+// Size returns the requested size.
 func (m *memory) Size() uint64 { return m.size }
 
-// Handle is an address, or the cl_mem in the buffer tier.
+// Handle returns an address, or the cl_mem in the buffer tier.
 func (m *memory) Handle() uintptr {
 	if m.dev.tier == tierBuffer {
 		return m.mem
@@ -205,8 +205,8 @@ func (m *memory) Handle() uintptr {
 	return m.addr
 }
 
-// HostPointer is where the host sees the memory. For memory of KindDevice in the buffer tier of a unified
-// device it is known from the first Map on, and may change with the next.
+// HostPointer returns the host's address of the memory. For memory of KindDevice in the buffer tier of a
+// unified device it is nil before the first Map, and may change with each Map.
 func (m *memory) HostPointer() unsafe.Pointer {
 	if m.direct {
 		return dl.Pointer(m.addr)
@@ -219,7 +219,7 @@ func (m *memory) NeedsMap() bool {
 	return m.visible() && (m.dev.tier == tierBuffer || m.dev.tier == tierSVMCoarse)
 }
 
-// Free gives the memory back.
+// Free frees the memory.
 func (m *memory) Free() error {
 	const op = "free"
 	d := m.dev
@@ -229,7 +229,7 @@ func (m *memory) Free() error {
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
 		if m.owns && err == nil {
 			if e := unmapHost(m.hostMemory()); e != nil {
-				r := refusal(op, d.info.Ordinal, driver.ErrDriver, "the system did not take the memory back")
+				r := refusal(op, d.info.Ordinal, driver.ErrDriver, "the system failed to unmap memory")
 				r.Err = e
 				err = r
 			}
@@ -250,5 +250,5 @@ func (m *memory) Free() error {
 	return err
 }
 
-// hostMemory is the host memory that m owns.
+// hostMemory returns the host memory that m owns.
 func (m *memory) hostMemory() []byte { return unsafe.Slice((*byte)(dl.Pointer(m.addr)), m.size) }

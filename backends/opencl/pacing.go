@@ -12,14 +12,14 @@ import (
 // Two habits of Intel's CPU runtime can keep a goroutine that waits from ever returning while others go on
 // enqueueing on the same stream:
 //
-//   - A thread in clWaitForEvents is lent to the queue, and executes commands for as long as there
-//     are any, also when what it waits for is long done.
+//   - A thread in clWaitForEvents helps to execute the queue's commands, for as long as there
+//     are any, even when the event that it waits for has long completed.
 //   - The runtime keeps a list of the commands that use a block of unified shared memory, and searches
 //     it when each one ends: a backlog of n commands takes time of order n² to finish.
 //
 // So on CPUs a call that enqueues is held up for a moment in two cases: when a wait is overdue, so that
 // the queue can run empty, and when the backlog is long. It is never held up until work is
-// done, for that may be behind a gate.
+// done, since that work may be behind a gate that only this goroutine can open.
 const (
 	overdueEvery = 32                    // commands between two looks at the waits
 	overduePause = 10 * time.Millisecond // at most
@@ -27,16 +27,16 @@ const (
 	backlogPause = 20 * time.Microsecond
 )
 
-// pacing is what a stream knows for this. It is guarded by the stream's lock, but for the atomic
-// fields.
+// pacing is what a stream knows about its waits and its backlog. The stream's lock guards all but the
+// atomic fields.
 type pacing struct {
-	waiting []uintptr // events that goroutines wait for, each with a reference of theirs
+	waiting []uintptr // events that goroutines wait for; each goroutine owns a reference to its event
 	waits   atomic.Int32
 	since   int // commands since the checkpoint and the waits were last looked at
 
 	checkpoint uintptr // event of a command some way back, or 0
 	crowded    atomic.Bool
-	look       atomic.Bool // the waits are due for a look
+	look       atomic.Bool // the next call that enqueues looks whether a wait is overdue
 }
 
 // waits notes that a goroutine is about to wait for an event of the stream. s.mu is locked.
@@ -45,7 +45,7 @@ func (s *stream) waits(cl uintptr) {
 	s.pacing.waits.Add(1)
 }
 
-// waited notes that it does no longer. s.mu is locked.
+// waited notes that a goroutine no longer waits for the event. s.mu is locked.
 func (s *stream) waited(cl uintptr) {
 	p := &s.pacing
 	if i := slices.Index(p.waiting, cl); i >= 0 {
@@ -88,13 +88,13 @@ func (s *stream) passCheckpoint() {
 	p.crowded.Store(false)
 }
 
-// ended reports whether a command is done, or its state cannot be told.
+// ended reports whether a command is done. It is true also if the driver fails to report the command's state.
 func (s *stream) ended(cl uintptr) bool {
 	exec, st := s.dev.t.eventStatus(cl)
 	return st != success || exec <= execComplete
 }
 
-// pace holds up a call that is about to enqueue, if need be.
+// pace delays a call that is about to enqueue, if a wait is overdue or the backlog is long.
 func (s *stream) pace() {
 	p := &s.pacing
 	if p.look.Load() && p.look.CompareAndSwap(true, false) {
@@ -103,7 +103,7 @@ func (s *stream) pace() {
 		}
 	}
 	if p.crowded.Load() {
-		// A timer is fifty times coarser than the pause.
+		// A timer is too coarse: it may fire only after fifty times this pause.
 		for start := time.Now(); time.Since(start) < backlogPause; {
 			runtime.Gosched()
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// flight is a call into a vendor's library that may take for ever. It runs once, on a goroutine of its
-// own, and any number of callers wait for it, each as long as it likes.
+// flight is a call into a vendor's library that may never return. It runs once, on its own
+// goroutine; any number of callers wait for it, each until the caller's context ends.
 type flight[T any] struct {
 	done  chan struct{}
 	value T
@@ -47,7 +47,7 @@ func (f *flight[T]) landed(ctx context.Context) bool {
 	}
 }
 
-// library is one OpenCL library and what it has listed.
+// library is one OpenCL library and the devices that it has listed.
 type library struct {
 	t     *table
 	limit time.Duration
@@ -78,7 +78,7 @@ func newLibrary(t *table, limit time.Duration) *library {
 	return &library{t: t, limit: limit, contexts: map[contextKey]*sharedContext{}}
 }
 
-// enumerate returns the devices by ordinal, and what is wrong with the others.
+// enumerate returns the devices by ordinal, and the reasons why others are missing.
 func (l *library) enumerate(ctx context.Context, op string) ([]*hardware, []string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Err: err}
@@ -150,7 +150,7 @@ func (l *library) enumerate(ctx context.Context, op string) ([]*hardware, []stri
 	return found, problems, nil
 }
 
-// late is the error for an enumeration that did not end before its time.
+// late returns the error for an enumeration that did not end in time.
 func (l *library) late(ctx, limited context.Context, op, detail string) error {
 	kind := driver.ErrUnavailable
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -175,7 +175,7 @@ func (l *library) list() (listing, error) {
 		if len(problems) > 0 {
 			err.Detail += ": " + strings.Join(problems, "; ")
 		}
-		err.Detail += "; drivers are registered by files in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS says"
+		err.Detail += "; a driver is registered by a file in /etc/OpenCL/vendors, or in the folder that OCL_ICD_VENDORS names"
 		return listing{}, err
 	}
 	li := listing{problems: problems}
@@ -185,7 +185,7 @@ func (l *library) list() (listing, error) {
 	return li, nil
 }
 
-// String names the platform for people.
+// String names the platform in messages.
 func (p *platform) String() string {
 	if name := p.name.Load(); name != nil {
 		return fmt.Sprintf("platform %d (%s)", p.index, *name)
@@ -193,7 +193,7 @@ func (p *platform) String() string {
 	return fmt.Sprintf("platform %d", p.index)
 }
 
-// ask lists the platform's devices and what they say of themselves.
+// ask lists and describes the platform's devices.
 func (p *platform) ask(t *table) ([]*hardware, error) {
 	siglib.Enter()
 	defer siglib.Leave()
@@ -221,7 +221,7 @@ func (p *platform) ask(t *table) ([]*hardware, error) {
 		devices = append(devices, h)
 	}
 	if len(devices) == 0 {
-		return nil, fmt.Errorf("%s has no device that can be used: %s", p, strings.Join(reasons, "; "))
+		return nil, fmt.Errorf("%s has no usable device: %s", p, strings.Join(reasons, "; "))
 	}
 	devices[0].problem = strings.Join(reasons, "; ")
 	return devices, nil

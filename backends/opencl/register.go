@@ -4,7 +4,7 @@ package opencl
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// registered is the backend of a program that asks for no options.
+// registered is the backend without options.
 var registered = newBackend(bindTable)
 
 func init() { driver.Register(registered) }

@@ -11,16 +11,16 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// Drivers that compile with LLVM let it replace the program's signal handlers, once in the life of the
-// process: PoCL when its devices are listed, Intel's CPU runtime when a context is made. So these
-// calls stand between siglib.Enter and siglib.Leave, and what the compiler does later, when the
-// program builds its kernels, replaces nothing any more.
+// In drivers that compile with LLVM, LLVM replaces the program's signal handlers once per process:
+// in PoCL when its devices are listed, in Intel's CPU runtime when a context is created. So these
+// calls stand between siglib.Enter and siglib.Leave, which restore the handlers; later compilations,
+// when the program builds its kernels, do not replace them again.
 //
-// Where that package does nothing, PoCL can at least be asked not to do it when it lists its
-// devices. That is no help against a program's own builds, at which it does it then.
+// On systems where siglib does nothing, PoCL is asked not to replace handlers when it lists its
+// devices. It then replaces them when the program first builds a kernel.
 
-// askForSignalHandlers asks PoCL, before it is first called. The Go environment is not the one
-// that C reads, so the C library is told.
+// askForSignalHandlers sets PoCL's environment variable before PoCL is first called. C code does not
+// see the Go environment, so setenv of the C library is called.
 var askForSignalHandlers = sync.OnceFunc(func() {
 	const name = "POCL_SIGFPE_HANDLER"
 	if _, set := os.LookupEnv(name); set || siglib.Works {

@@ -18,23 +18,23 @@ type stream struct {
 	dev   *device
 	queue uintptr
 
-	untimed bool // the queue was made elsewhere, and does not profile
+	untimed bool // the queue was imported and made without profiling
 
-	// handedOut says that the program has the queue and may enqueue work of its own.
+	// handedOut says that the program has the queue's handle and may enqueue work of its own.
 	handedOut atomic.Bool
 
 	mu    sync.Mutex
 	last  uintptr // event of the latest command enqueued here, or 0 if it is known to be done
-	lent  uintptr // event that a Sync waits for and will release in the stream's place, or 0
+	lent  uintptr // event that a Sync waits for and whose reference it has taken over from last, or 0
 	dirty bool    // commands were enqueued since the last flush
-	probe uintptr // marker that a Query left behind, or 0
+	probe uintptr // marker that an earlier Query enqueued, or 0
 
 	pacing pacing
 }
 
 // NewStream creates a queue. OpenCL has no priorities without an extension.
 func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
-	// clCreateCommandQueue is as good as its successor and there in every version.
+	// clCreateCommandQueue does all that is needed here, and exists in every version.
 	queue, st := d.t.createQueue(d.ctx.cl, d.hw.id, queueProfilingEnable)
 	if st != success {
 		return nil, failure("new stream", d.info.Ordinal, "clCreateCommandQueue", st)
@@ -42,8 +42,8 @@ func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
 	return &stream{dev: d, queue: queue}, nil
 }
 
-// Handle is the cl_command_queue. What the program enqueues there itself counts as work of the
-// stream.
+// Handle returns the cl_command_queue. Commands that the program itself enqueues there count as work
+// of the stream.
 func (s *stream) Handle() uintptr {
 	s.handedOut.Store(true)
 	return s.queue
@@ -60,8 +60,8 @@ func (s *stream) Close() error {
 	return s.dev.check("close", "clReleaseCommandQueue", t.releaseQueue(s.queue))
 }
 
-// forget gives up the reference that a field of the stream holds; one that is lent is not the field's
-// to give. s.mu is locked.
+// forget clears a field of the stream and releases its reference, unless a Sync owns the reference
+// now (lent). s.mu is locked.
 func (s *stream) forget(ev *uintptr) {
 	if *ev != 0 && (ev != &s.last || *ev != s.lent) {
 		s.dev.t.releaseEvent(*ev)
@@ -69,8 +69,8 @@ func (s *stream) forget(ev *uintptr) {
 	*ev = 0
 }
 
-// enqueued notes a command's event as the latest, or returns the error for its status. It is
-// called with s.mu locked, so that the latest event is that of the latest command, and unlocks it.
+// enqueued stores a command's event as the latest, or returns the error for its status. It is
+// called with s.mu locked, so that last is the event of the latest command, and unlocks it.
 func (s *stream) enqueued(op, api string, ev uintptr, st status) error {
 	if st != success {
 		s.mu.Unlock()
@@ -182,10 +182,10 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 		return err
 	}
 	if m.addr != 0 && addr != m.addr {
-		// The host would read and write beside the memory.
+		// The host would read and write outside the memory.
 		_ = s.unmap(op, m, addr)
 		return refusal(op, s.dev.info.Ordinal, driver.ErrDriver,
-			"the memory was mapped at %#x instead of %#x, where it is", addr, m.addr)
+			"the driver mapped the memory at %#x instead of its own address %#x", addr, m.addr)
 	}
 	m.host.Store((*byte)(dl.Pointer(addr)))
 	return nil
@@ -215,8 +215,8 @@ func (s *stream) unmap(op string, m *memory, addr uintptr) error {
 	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
 }
 
-// unmapLate unmaps when the work so far is done, and holds the stream until then. Rusticl (Mesa 22.3) takes a mapping
-// for made only when its command has run, and calls the address of one that is under way an invalid value.
+// unmapLate unmaps when the work so far is done, and holds the stream until then. Rusticl (Mesa 22.3) knows a mapping
+// only once the command that makes it has run, and until then refuses its address as an invalid value.
 func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
 	d := s.dev
 	queue, err := d.queueOfUnmaps(op)
@@ -227,7 +227,7 @@ func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
 	before, err := s.mark(op)
 	if err == nil {
 		defer d.t.releaseEvent(before)
-		// Rusticl calls back when all that was flushed at once has been begun: the gate must come in another flush.
+		// Rusticl calls back only when every command of the same flush has begun, so the gate must be flushed after the marker.
 		err = s.flushLocked(op)
 	}
 	s.mu.Unlock()
@@ -265,7 +265,7 @@ func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
 	return err
 }
 
-// queueOfUnmaps is a queue of the device that no stream has.
+// queueOfUnmaps returns the queue on which the device unmaps late. No stream uses it.
 func (d *device) queueOfUnmaps(op string) (uintptr, error) {
 	c := d.ctx
 	c.mu.Lock()
@@ -280,13 +280,13 @@ func (d *device) queueOfUnmaps(op string) (uintptr, error) {
 	return c.unmaps, nil
 }
 
-// Prefetch moves shared memory of the svm tier. clEnqueueMigrateMemINTEL, its like in the usm
-// tier, cannot say that memory should go to the device: flags of zero are an invalid value.
+// Prefetch moves shared memory of the svm tier. In the usm tier clEnqueueMigrateMemINTEL cannot
+// move memory to the device: flags of zero are an invalid value.
 func (s *stream) Prefetch(r driver.Region, toHost bool) error {
 	const op = "prefetch"
 	d := s.dev
 	if !d.info.Caps.Has(driver.CapPrefetch) {
-		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the %s tier of the device does not move memory", d.tier)
+		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "prefetching is not supported by the %s tier", d.tier)
 	}
 	var flags uint64
 	if toHost {
@@ -298,8 +298,8 @@ func (s *stream) Prefetch(r driver.Region, toHost bool) error {
 	return s.enqueued(op, "clEnqueueSVMMigrateMem", ev, st)
 }
 
-// mark enqueues a marker, whose event completes when all the work so far is done. The stream keeps one
-// reference to it and the caller gets another. s.mu is locked.
+// mark enqueues a marker and returns its event, which completes when all work so far is done. The
+// stream keeps one reference and the caller owns another. s.mu is locked.
 func (s *stream) mark(op string) (uintptr, error) {
 	t := s.dev.t
 	ev, st := t.marker(s.queue)
@@ -312,7 +312,7 @@ func (s *stream) mark(op string) (uintptr, error) {
 	return ev, nil
 }
 
-// tail returns an event that completes when all the work so far is done, and which the caller
+// tail returns an event that completes when all work so far is done, and which the caller
 // releases; 0 if there is no such work.
 func (s *stream) tail(op string) (uintptr, error) {
 	s.mu.Lock()
@@ -326,7 +326,7 @@ func (s *stream) tail(op string) (uintptr, error) {
 	return s.last, nil
 }
 
-// flush sends to the device what was enqueued.
+// flush sends the enqueued commands to the device.
 func (s *stream) flush(op string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -387,8 +387,8 @@ func (s *stream) Wait(e driver.Event) error {
 	return s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
 }
 
-// probeTime is how long a Query waits for a marker in a queue that may be idle: some ten times what
-// a marker takes to pass one.
+// probeTime is how long a Query waits for a marker in a queue that may be idle: about ten times as
+// long as a marker takes in an idle queue.
 const probeTime = time.Millisecond
 
 // Query reports whether all work so far is done.
@@ -402,9 +402,9 @@ func (s *stream) Query() (done bool, err error) {
 	if !s.handedOut.Load() {
 		return s.passed(op, &s.last)
 	}
-	// Whether the program's own work is done can only be told by a marker behind it. A busy queue
-	// keeps the marker of an earlier Query; a queue that has passed that gets a new one, for
-	// there may be work between the two.
+	// Only a marker behind the program's own work shows whether that is done. While the marker of an
+	// earlier Query is not done, no new one is needed. Once it is done, a new one is enqueued, since
+	// the program may have enqueued work after it.
 	if done, err := s.passed(op, &s.probe); !done || err != nil {
 		return done, err
 	}
@@ -421,8 +421,8 @@ func (s *stream) Query() (done bool, err error) {
 	}
 }
 
-// passed reports whether the command of an event that the stream holds is done, and releases the event if
-// so. s.mu is locked.
+// passed reports whether the command of an event is done, and if so releases the event and clears
+// the field. s.mu is locked.
 func (s *stream) passed(op string, ev *uintptr) (bool, error) {
 	if *ev == 0 {
 		return true, nil
@@ -438,7 +438,7 @@ func (s *stream) passed(op string, ev *uintptr) (bool, error) {
 	return true, s.dev.finished(op, exec)
 }
 
-// finished is the error of a command that ended with the given execution status.
+// finished returns the error of a command that ended with the given execution status.
 func (d *device) finished(op string, exec int32) error {
 	if exec >= execComplete {
 		return nil
@@ -477,8 +477,8 @@ func (s *stream) Sync() error {
 	return err
 }
 
-// syncTail is Sync for a stream on which another goroutine syncs too, or which holds work of the
-// program's own.
+// syncTail is Sync for a stream on which another goroutine calls Sync too, or which has work that the
+// program enqueued itself.
 func (s *stream) syncTail(op string) error {
 	cl, err := s.tail(op)
 	if err != nil || cl == 0 {
@@ -511,11 +511,11 @@ func (d *device) await(op string, cl uintptr) error {
 	return d.check(op, "clWaitForEvents", st)
 }
 
-// eventDone is what OpenCL calls when an event completes, with the event, its status and an id.
+// eventDone is the callback that OpenCL calls when an event completes, with the event, its status and an id.
 var eventDone = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(3, 2) })
 
-// OnDone runs a function after the work so far. OpenCL may call back on a thread of the driver, or at
-// once on this one: the function gets a goroutine in either case.
+// OnDone calls a function after the work so far. OpenCL may call back on a thread of the driver, or at
+// once on this one: in either case the function runs on a new goroutine.
 func (s *stream) OnDone(fn func()) error {
 	const op = "host callback"
 	cl, err := s.tail(op)
@@ -544,12 +544,12 @@ type gate struct {
 	cl  uintptr
 }
 
-// Gate holds the stream shut.
+// Gate enqueues a gate that is shut.
 func (s *stream) Gate() (driver.Gate, error) {
 	const op = "gate"
 	d := s.dev
 	if !d.info.Caps.Has(driver.CapGate) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "a stream of the device cannot be held up")
+		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "gates are not supported by the device")
 	}
 	cl, st := d.t.createUserEvent(d.ctx.cl)
 	if st != success {
@@ -569,11 +569,11 @@ func (s *stream) Gate() (driver.Gate, error) {
 	return g, nil
 }
 
-// Open opens the gate. The event always completes: PoCL does not tell those who wait for a user event
-// that failed.
+// Open opens the gate. It completes the user event and never fails it: PoCL does not report the failure
+// of a user event to the commands that wait for it.
 func (g *gate) Open() error { return g.end(execComplete) }
 
-// end opens the gate with an execution status, which is that of the work behind it if it is negative.
+// end opens the gate with an execution status. If it is negative, the commands behind the gate fail with it.
 func (g *gate) end(exec int32) error {
 	st := g.dev.t.setUserEvent(g.cl, exec)
 	g.dev.t.releaseEvent(g.cl)

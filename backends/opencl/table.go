@@ -20,7 +20,7 @@ type table struct {
 	getPlatformInfo func(platform uintptr, param uint32, value []byte) (n uint64, st status)
 	getDeviceIDs    func(platform uintptr, kinds uint64) ([]uintptr, status)
 	getDeviceInfo   func(device uintptr, param uint32, value []byte) (n uint64, st status)
-	usm             func(platform uintptr) *usmTable // nil if the platform has it not
+	usm             func(platform uintptr) *usmTable // returns nil if the platform lacks the extension
 
 	createContext  func(platform, device uintptr) (uintptr, status)
 	releaseContext func(context uintptr) status
@@ -65,8 +65,8 @@ type table struct {
 	svmMigrate func(queue, addr uintptr, n, flags uint64) (event uintptr, st status)
 }
 
-// inTurns is the table with calls that wait for each other, so that one is made at a time. The platform has no unified
-// shared memory.
+// inTurns returns a table that makes one call at a time. It leaves out unified shared memory, which the only platform
+// that needs this, Oclgrind, does not have.
 func (t *table) inTurns() *table {
 	turns := *t
 	turns.usm = nil

@@ -10,10 +10,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// memoryEnv forces a tier of memory.
+// memoryEnv is the environment variable that forces a tier of memory.
 const memoryEnv = "HALYARD_OPENCL_MEMORY"
 
-// tier is a way to reach device memory.
+// tier is a way to access device memory.
 type tier uint8
 
 const (
@@ -28,7 +28,7 @@ var tierNames = [...]string{"", "usm", "svm", "svm-coarse", "buffer"}
 
 func (t tier) String() string { return tierNames[t] }
 
-// tiers is a set of them.
+// tiers is a set of tiers, one bit for each.
 type tiers uint8
 
 func (s tiers) has(t tier) bool { return s&(1<<t) != 0 }
@@ -43,7 +43,7 @@ func (s tiers) String() string {
 	return strings.Join(names, ", ")
 }
 
-// preference is the tiers to take, best first, and what asked for them, if anything did.
+// preference is the tiers to choose from, best first, and the option or variable that forced them, if one did.
 type preference struct {
 	by, forced string
 	order      []tier
@@ -62,7 +62,7 @@ func (b *Backend) preferredTiers() (preference, error) {
 	return p, nil
 }
 
-var errNoTier = errors.New("it can be usm, svm, svm-coarse or buffer")
+var errNoTier = errors.New("it must be usm, svm, svm-coarse or buffer")
 
 // tiersNamed returns the tiers that a name stands for, best first; "" stands for all.
 func tiersNamed(name string) ([]tier, error) {
@@ -81,7 +81,7 @@ func tiersNamed(name string) ([]tier, error) {
 	return nil, errNoTier
 }
 
-// choose returns the best tier of those a device has, tierNone if none will do.
+// choose returns the best tier that a device has, or tierNone.
 func (p preference) choose(have tiers) tier {
 	for _, t := range p.order {
 		if have.has(t) {
