@@ -7,7 +7,7 @@ import (
 
 func adviseHuge([]byte) {}
 
-// lockLimit is not known.
+// lockLimit returns false: the limit is not known.
 func lockLimit() (uint64, bool) { return 0, false }
 
 // memoryNow returns the total bytes of memory; how much is free is not known.
@@ -16,7 +16,7 @@ func memoryNow() (free, total uint64, ok bool) {
 	if err != nil || len(value) > 8 {
 		return 0, 0, false
 	}
-	// Sysctl takes the number for a string and drops the zero at its end.
+	// Sysctl treats the number as a string and drops a zero byte at its end.
 	var word [8]byte
 	copy(word[:], value)
 	return 0, binary.LittleEndian.Uint64(word[:]), false

@@ -29,8 +29,8 @@
 // mapped from the operating system and given back by Free. From 4 MiB on it is aligned
 // to 2 MiB and asks for huge pages where the system has them. KindHost
 // memory and registered memory are page-locked as far as the limit of the
-// process (RLIMIT_MEMLOCK) allows; beyond that they work the same but may be swapped.
-// Info.Driver names the limit; PageLocked, a method of the memory, reports whether
+// process (on Linux RLIMIT_MEMLOCK) allows; beyond that they work the same but may be swapped.
+// Info.Driver names the limit if it is known; PageLocked, a method of the memory, reports whether
 // one allocation is page-locked. New memory is filled with the byte 0xA5 (on the
 // unified device memory of more than 8 MiB only in its first and last MiB),
 // so that code which takes new memory for zeros fails soon.

@@ -74,6 +74,9 @@ type machine struct {
 // platform describes the machine, which is examined once.
 var platform = sync.OnceValue(func() machine {
 	m := machine{processor: processorName(), locking: "no page-locking"}
+	if canLock {
+		m.locking = "page-locking up to an unknown limit"
+	}
 	if m.processor == "" {
 		m.processor = runtime.GOARCH
 	}

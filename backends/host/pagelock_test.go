@@ -109,3 +109,21 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// What a device says about page-locking agrees with what the system does.
+func TestLockingIsDescribedAsItIs(t *testing.T) {
+	mapping, err := mapPages(uint64(os.Getpagesize()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unmapPages(mapping) }()
+	from := uintptr(unsafe.Pointer(&mapping[0]))
+	page := pages(from, from+1)
+	refused := lockPages(page)
+	if refused == nil {
+		_ = unlockPages(page)
+	}
+	if says := platform().locking == "no page-locking"; says != errors.Is(refused, errors.ErrUnsupported) {
+		t.Errorf("the machine is described with %q, and locking a page returns %v", platform().locking, refused)
+	}
+}

@@ -8,7 +8,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// mapPages takes memory from the Go heap, for want of a better way.
+// canLock says that the system can lock pages.
+const canLock = false
+
+// mapPages returns memory of the Go heap: this package maps no pages on other systems.
 func mapPages(n uint64) ([]byte, error) {
 	if n > fallbackTotal+maxAlign {
 		return nil, errNoPages

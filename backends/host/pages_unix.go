@@ -20,8 +20,11 @@ func mapPages(n uint64) ([]byte, error) {
 // unmapPages gives back what mapPages returned.
 func unmapPages(mapping []byte) error { return syscall.Munmap(mapping) }
 
-// lockPages and unlockPages hand over plain numbers: a slice of whole pages could reach
-// into neighbours on the Go heap, where no valid pointer leads.
+// canLock says that the system can lock pages.
+const canLock = true
+
+// lockPages and unlockPages pass the system plain numbers: the whole pages around a range may include
+// neighbouring objects of the Go heap, so a Go slice of them would not be valid.
 func lockPages(s span) error   { return onPages(syscall.SYS_MLOCK, s) }
 func unlockPages(s span) error { return onPages(syscall.SYS_MUNLOCK, s) }
 

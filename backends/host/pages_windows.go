@@ -45,6 +45,9 @@ func unmapPages(mapping []byte) error {
 
 func adviseHuge([]byte) {}
 
+// canLock says that the system can lock pages.
+const canLock = true
+
 func lockPages(s span) error {
 	if ok, _, err := virtualLock.Call(s.from, s.to-s.from); ok == 0 {
 		return err
@@ -59,7 +62,7 @@ func unlockPages(s span) error {
 	return nil
 }
 
-// lockLimit is not known: it is a property of the process's working set.
+// lockLimit returns false: the limit is not queried. It depends on the minimum size of the process's working set.
 func lockLimit() (uint64, bool) { return 0, false }
 
 // memoryStatus is MEMORYSTATUSEX.
