@@ -12,10 +12,10 @@ import (
 
 func init() { driver.Register(New()) }
 
-// New returns a backend of its own, which shares no loaded library with the registered one.
+// New returns a new backend, which shares no loaded library with the registered one.
 func New() driver.Backend { return cudahip.NewBackend(vendor(nil)) }
 
-// vendor describes CUDA. wrap, unless it is nil, is put around the driver's calls.
+// vendor describes CUDA. If wrap is not nil, it wraps the driver's calls.
 func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 	return &cudahip.Vendor{
 		Name:      "cuda",
@@ -37,7 +37,7 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 
 		LegacyStream: 1, // CU_STREAM_LEGACY
 
-		// Since the Volta generation; earlier ones have fewer.
+		// The range since the Volta generation; earlier devices have fewer priorities.
 		LowPriority: 0, HighPriority: -5,
 	}
 }

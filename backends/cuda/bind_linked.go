@@ -15,13 +15,13 @@ import (
 
 const binding = "linked"
 
-// linked is the driver's calls through gorgonia.org/cu, and through the table where that package
-// has none: page-locked allocation and registration, stream-ordered allocation, host
-// functions, sharing between processes. What the package cannot do is make a context current and
-// use it in one crossing from Go to C; the calls of which programs make many do it themselves.
+// linked makes the driver's calls through gorgonia.org/cu. Calls that the package lacks go through the
+// table: page-locked allocation and registration, stream-ordered allocation, host functions, sharing
+// between processes. The package also cannot make a context current and use it in one crossing from Go to
+// C; calls that programs make often do both in C of their own, in calls_linked.go.
 //
-// The package has a type for contexts with a goroutine of its own, cu.Ctx, which is not
-// used: the primary context is retained and made current for each call.
+// cu.Ctx, the package's context type with its own goroutine, is not used: the primary context is
+// retained, and made current for each call.
 type linked struct{ *cudahip.Table }
 
 func bind(lib *dl.Library) (cudahip.API, error) {
@@ -42,8 +42,8 @@ func event(h uintptr) cu.Event { return *(*cu.Event)(unsafe.Pointer(&h)) }
 
 func host(addr uintptr) unsafe.Pointer { return dl.Pointer(addr) }
 
-// status is the driver's number of an error of the package, which is of a type that it does
-// not export.
+// status returns the driver's number of an error that the package returned. The error's type is not
+// exported, so the number is read by reflection.
 func status(err error) cudahip.Code {
 	if err == nil {
 		return cudahip.Success

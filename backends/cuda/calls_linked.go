@@ -2,7 +2,7 @@
 
 package cuda
 
-// The folders are those where gorgonia.org/cu looks for CUDA.
+// The folders are the ones in which gorgonia.org/cu looks for CUDA.
 
 /*
 #cgo LDFLAGS: -lcuda
@@ -14,7 +14,7 @@ package cuda
 #include <stdint.h>
 #include <cuda.h>
 
-// A cudahip.Code: what the driver returned, with bit 32 set if it was cuCtxSetCurrent.
+// A cudahip.Code: the number that the driver returned, with bit 32 set if cuCtxSetCurrent returned it.
 typedef int64_t code;
 
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
 	code code;
 } made;
 
-// BOUND makes a context current, and then the call.
+// BOUND makes a context current and then makes the call.
 #define BOUND(ctx, call) \
 	CUresult bound = cuCtxSetCurrent((CUcontext)(ctx)); \
 	return bound != CUDA_SUCCESS ? (code)1 << 32 | (uint32_t)bound : (code)(uint32_t)(call)
@@ -94,10 +94,10 @@ import "C"
 import "github.com/go-halyard/halyard/internal/cudahip"
 
 // The calls of this file make the context current and use it in one crossing from Go to C, so that
-// the goroutine need not be kept on its thread. The context is set each time: a thread may have run
-// anything since, and a note of what it had would be wrong as soon as the program sets its own.
+// the goroutine need not be kept on its thread. The context is set each time: other code may have run on the
+// thread since, and a record of its current context would be wrong as soon as the program sets another.
 //
-// All arguments are numbers. Whoever calls keeps the host memory behind them reachable until the work
+// All arguments are numbers. The caller keeps the host memory at such addresses reachable until the work
 // that uses it is done.
 
 // MemAlloc implements cudahip.API.

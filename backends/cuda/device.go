@@ -18,8 +18,8 @@ var attributes = [cudahip.NumAttributes][]int32{
 	cudahip.AttrPools:             {115},
 	cudahip.AttrPriorities:        {78},
 
-	// What a stream can wait for beyond the plain comparison, which has no number of its own
-	// and comes with either: 64-bit words, and NOR.
+	// The plain comparison of 32-bit words has no number of its own. A device has it if it has one of these
+	// two: waiting for 64-bit words, and waiting with NOR.
 	cudahip.AttrWaitValue: {122, 123},
 }
 

@@ -8,21 +8,22 @@
 //
 // # Bindings
 //
-// The calls of the library are bound in one of two ways, and behave alike.
+// The calls of the library are bound in one of two ways, which behave alike.
 //
-// Loaded is the default and needs no cgo. Symbols are looked up one by one: one that
-// the driver is too old for takes a capability away.
+// Loaded is the default and needs no cgo. Symbols are looked up one by one: if an old
+// driver lacks an optional one, the devices lack a capability.
 //
 // Linked is selected by the tags cuda and linked together, with cgo. The calls go through
 // gorgonia.org/cu, for programs that use that package and want to share contexts,
-// streams and pointers with it; what it lacks is loaded from the same library. Copies, fills,
-// allocation and the calls of streams and events make their context current and use it in one
-// crossing from Go to C, which that package has no call for. It needs
+// streams and pointers with it; calls that it lacks are loaded from the same library. Copies, fills,
+// allocation and most calls of streams and events make their context current and use it in one
+// crossing from Go to C, for which that package has no call. This binding needs
 // cuda.h of CUDA 11.8 to 12.9 and libcuda to link against. gorgonia.org/cu initialises
 // the driver when the program starts, and ends the process where there is no GPU.
 //
-// With either, a call leaves the device's context current on the thread that made it. A goroutine
-// that has locked its thread and made another context current there makes it so again afterwards.
+// With either binding, a call leaves the device's context current on the thread that made the call. A
+// program that has locked a goroutine to its thread and made another context current there must make
+// that one current again afterwards.
 //
 // # Devices
 //
@@ -38,9 +39,9 @@
 //
 // A gate is cuStreamWaitValue32 on a page-locked word. On drivers before 11.7, which lack
 // it, a gate is a host function that blocks; the driver may run host functions one
-// at a time, so a shut gate then delays those of other streams. A stream that waits may also
-// hold up others with which it shares one of the device's queues: the driver has 8 of them, or as
-// many as the environment variable CUDA_DEVICE_MAX_CONNECTIONS says, at most 32.
+// at a time, so a gate that is shut then delays the host functions of other streams. A stream that waits
+// may also delay other streams with which it shares one of the device's hardware queues: there are 8, or
+// as many as the environment variable CUDA_DEVICE_MAX_CONNECTIONS says, at most 32.
 //
 // An error that the driver calls sticky, such as an illegal address in a kernel, ends the
 // context: every later call reports ErrDeviceLost until all handles on the device, in all

@@ -7,9 +7,8 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// codes are the values of CUresult in cuda.h of CUDA 12.9, with the kind of error that each is
-// to a program. Those after which every call fails until the context goes are a lost
-// device.
+// codes are the values of CUresult in cuda.h of CUDA 12.9, each with its kind of error. An error after
+// which every call fails until the context is destroyed is of kind ErrDeviceLost.
 var codes = cudahip.Codes{
 	1:   {Name: "CUDA_ERROR_INVALID_VALUE", Kind: driver.ErrInvalidArgument},
 	2:   {Name: "CUDA_ERROR_OUT_OF_MEMORY", Kind: driver.ErrOutOfMemory},

@@ -68,7 +68,7 @@ var symbols = cudahip.Symbols{
 	cudahip.CallIPCOpen:         {Name: "cuIpcOpenMemHandle_v2", Optional: true},
 	cudahip.CallIPCClose:        {Name: "cuIpcCloseMemHandle", Optional: true},
 
-	// Words to wait for are page-locked memory like any other.
+	// The words of gates are ordinary page-locked memory, so no separate call allocates them.
 	cudahip.CallSignalAlloc: {},
 }
 

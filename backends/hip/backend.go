@@ -12,10 +12,10 @@ import (
 
 func init() { driver.Register(New()) }
 
-// New returns a backend of its own, which shares no loaded library with the registered one.
+// New returns a new backend, which shares no loaded library with the registered one.
 func New() driver.Backend { return cudahip.NewBackend(vendor(nil)) }
 
-// vendor describes HIP. wrap, unless it is nil, is put around the runtime's calls.
+// vendor describes HIP. If wrap is not nil, it wraps the runtime's calls.
 func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 	return &cudahip.Vendor{
 		Name:      "hip",
@@ -38,8 +38,8 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 	}
 }
 
-// release is the major version in what hipRuntimeGetVersion returns: ten million times the
-// major version, a hundred thousand times the minor, and the patch.
+// release returns the major version. hipRuntimeGetVersion returns ten million times the
+// major version, plus a hundred thousand times the minor version, plus the patch.
 func release(v int) int { return v / 10_000_000 }
 
 // version formats what hipRuntimeGetVersion returns.

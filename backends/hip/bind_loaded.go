@@ -14,7 +14,7 @@ const binding = "loaded"
 const (
 	copyDefault  = 4 // hipMemcpyDefault
 	signalMemory = 2 // hipMallocSignalMemory
-	signalSize   = 8 // bytes, the one size that signal memory has
+	signalSize   = 8 // bytes, the only size of signal memory
 	wholeWord    = 1<<32 - 1
 	atLeast      = 0 // hipStreamWaitValueGte
 )
@@ -22,11 +22,11 @@ const (
 // api is the runtime's calls: those of a table, and the ones whose arguments differ.
 type api struct {
 	*cudahip.Table
-	hostCalls *atomic.Uint32 // which of the two calls for host functions answers
+	hostCalls *atomic.Uint32 // which of the two calls for host functions is supported
 }
 
-// The calls for host functions. hipLaunchHostFunc is not exported before ROCm 5.3, and not supported by chipStar 1.2,
-// where hipStreamAddCallback is.
+// The calls for host functions. hipLaunchHostFunc is missing before ROCm 5.3, and chipStar 1.2 exports it but does not
+// support it; both have hipStreamAddCallback.
 const (
 	untried uint32 = iota
 	byLaunch
@@ -58,8 +58,8 @@ func (a api) Name(c cudahip.Call) string {
 	return a.Table.Name(c)
 }
 
-// HostCall implements cudahip.API. A runtime on which a launch has succeeded is never asked for a callback: the ids of the
-// two calls are not told apart.
+// HostCall implements cudahip.API. Once hipLaunchHostFunc has succeeded, hipStreamAddCallback is never used: an id does not
+// say which of the two calls it belongs to.
 func (a api) HostCall(ctx cudahip.Context, stream uintptr, fn func()) (uintptr, cudahip.Code) {
 	if a.hostCalls.Load() != byCallback {
 		id, code := a.Table.HostCall(ctx, stream, fn)
@@ -85,8 +85,8 @@ func (a api) HostCancel(id uintptr) bool {
 	return a.Table.HostCancel(id)
 }
 
-// Init implements cudahip.API. The flag that tells another process's memory to be mapped on first
-// use changed its number in ROCm 6, and is the only one allowed.
+// Init implements cudahip.API. Memory of another process must be opened with the flag for mapping it on first
+// use, and the number of this flag changed in ROCm 6.
 func (a api) Init() cudahip.Code {
 	if code := a.Table.Init(); code != cudahip.Success {
 		return code
@@ -98,7 +98,7 @@ func (a api) Init() cudahip.Code {
 	return code
 }
 
-// Retain implements cudahip.API: a device's number is what is made current.
+// Retain implements cudahip.API. HIP makes a device current, so the Context is the device's number.
 func (a api) Retain(dev int32) (cudahip.Context, cudahip.Code) {
 	return cudahip.Context(dev), cudahip.Success
 }
@@ -111,8 +111,8 @@ func (a api) CopyAny(ctx cudahip.Context, dst, src, n, stream uintptr) cudahip.C
 	return a.Call(cudahip.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
 }
 
-// Pointer implements cudahip.API. Page-locked memory changed its number in ROCm 6. The runtime's attribute of a
-// range's size has had 32 bits in some releases and 64 in others, unlike the call for the range.
+// Pointer implements cudahip.API. The number that stands for page-locked memory changed in ROCm 6. The size of a range is
+// queried by the call for ranges, since the attribute for it has 32 bits in some releases and 64 in others.
 func (a api) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
 	v, code := a.Version()
 	if code != cudahip.Success {
@@ -134,7 +134,7 @@ func (a api) Copy2D(ctx cudahip.Context, r *cudahip.Rect, stream uintptr) cudahi
 	return a.Copy2DPlain(ctx, r, stream)
 }
 
-// SignalAlloc implements cudahip.API. Streams wait only for signal memory, of which there is
+// SignalAlloc implements cudahip.API. Streams can wait only for signal memory, which the runtime allocates
 // one word at a time.
 func (a api) SignalAlloc(ctx cudahip.Context) (cudahip.Signals, cudahip.Call, cudahip.Code) {
 	if !a.Has(cudahip.CallSignalAlloc) {

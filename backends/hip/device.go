@@ -8,9 +8,9 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// attributes are the numbers of hipDeviceAttribute_t, which ROCm 5.2, 5.7, 6.2 and 7
-// agree on. That existing memory can be page-locked, and that streams have priorities, is
-// not asked for: releases differ in whether they answer.
+// attributes are the numbers of hipDeviceAttribute_t, which are the same in ROCm 5.2, 5.7, 6.2 and 7.
+// Whether existing memory can be page-locked and whether streams have priorities is not queried,
+// since some releases do not answer; both are taken to be present.
 var attributes = [cudahip.NumAttributes][]int32{
 	cudahip.AttrIntegrated:        {16},
 	cudahip.AttrMapHost:           {3},

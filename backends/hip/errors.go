@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// codes are the values of hipError_t in the headers of ROCm 5.2 to 6.3, with the kind of error
-// that each is to a program. Where a number has two names it is the current one.
+// codes are the values of hipError_t in the headers of ROCm 5.2 to 6.3, each with its kind of
+// error. If a number has two names, the newer one is listed.
 var codes = cudahip.Codes{
 	1:    {Name: "hipErrorInvalidValue", Kind: driver.ErrInvalidArgument},
 	2:    {Name: "hipErrorOutOfMemory", Kind: driver.ErrOutOfMemory},

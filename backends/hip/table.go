@@ -66,7 +66,7 @@ var symbols = cudahip.Symbols{
 	cudahip.CallIPCOpen:         {Name: "hipIpcOpenMemHandle", Optional: true},
 	cudahip.CallIPCClose:        {Name: "hipIpcCloseMemHandle", Optional: true},
 
-	// A device's context belongs to the process and needs no holding.
+	// The runtime keeps a device's context for as long as the process runs; nothing retains it.
 	cudahip.CallRetain:  {},
 	cudahip.CallRelease: {},
 }

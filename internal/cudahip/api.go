@@ -18,10 +18,11 @@ const (
 	CodeNotSupported  Code = 801
 )
 
-// nothingGiven marks the status of an allocation that reported success and gave no address.
+// nothingGiven is the code for an allocation that reported success and returned no address.
 const nothingGiven = 1<<33 | CodeOutOfMemory
 
-// given is the status of an allocation: HIP-CPU's hipMalloc reports success with a null pointer when memory is short.
+// given returns the code of an allocation. Without an address that is an error: HIP-CPU's hipMalloc reports success and
+// returns a null pointer when memory is short.
 func given(addr uintptr, code Code) Code {
 	if code == Success && addr == 0 {
 		return nothingGiven
@@ -32,13 +33,13 @@ func given(addr uintptr, code Code) Code {
 // Value is the vendor's number.
 func (c Code) Value() int32 { return int32(c) }
 
-// Unbound reports whether it was the context that could not be made current.
+// Unbound reports whether the call was not made because the context could not be made current.
 func (c Code) Unbound() bool { return c&unboundBit != 0 }
 
-// Unbound marks the status of a call that should have made a context current.
+// Unbound returns the code of a call that was not made, since making its context current failed with value.
 func Unbound(value int32) Code { return Code(uint32(value)) | unboundBit }
 
-// Context is what a vendor makes current on a thread: the address of a context, or
+// Context identifies what a vendor makes current on a thread: the address of a context, or
 // the number of a device.
 type Context uintptr
 
@@ -58,7 +59,7 @@ const (
 	NumAttributes
 )
 
-// HostCPU stands for the host where a call takes the number of a device.
+// HostCPU stands for the host in calls that take the number of a device.
 const HostCPU int32 = -1
 
 // Flags that have the same numbers on both sides.
@@ -123,40 +124,40 @@ type API interface {
 	AllocAsync(ctx Context, size uint64, stream uintptr) (uintptr, Code)
 	FreeAsync(ctx Context, addr, stream uintptr) Code
 	AddressRange(ctx Context, addr uintptr) (base, size uintptr, code Code)
-	// Pointer is an invalid value for an address that the library does not know.
+	// Pointer returns CodeInvalidValue for an address that the library does not know.
 	Pointer(ctx Context, addr uintptr) (Pointer, Code)
 
 	CopyIn(ctx Context, dst, host, n, stream uintptr) Code
 	CopyOut(ctx Context, host, src, n, stream uintptr) Code
 	CopyDevice(ctx Context, dst, src, n, stream uintptr) Code
-	// CopyAny finds out from the addresses where they are.
+	// CopyAny derives from the addresses whether they are the device's or the host's.
 	CopyAny(ctx Context, dst, src, n, stream uintptr) Code
 	CopyPeer(ctx Context, dst uintptr, dstCtx Context, src uintptr, srcCtx Context, n, stream uintptr) Code
-	// Copy2D is an invalid value for a pitch that the device does not take.
+	// Copy2D returns CodeInvalidValue for a pitch that the device does not support.
 	Copy2D(ctx Context, r *Rect, stream uintptr) Code
 	Fill8(ctx Context, dst uintptr, v uint8, count, stream uintptr) Code
 	Fill16(ctx Context, dst uintptr, v uint16, count, stream uintptr) Code
 	Fill32(ctx Context, dst uintptr, v uint32, count, stream uintptr) Code
 	Prefetch(ctx Context, addr, n uintptr, dev int32, stream uintptr) Code
 
-	// StreamCreate clamps the priority to what the device has.
+	// StreamCreate clamps the priority to the device's range.
 	StreamCreate(ctx Context, priority int32) (uintptr, Code)
 	StreamDestroy(ctx Context, stream uintptr) Code
-	// StreamOwner is what a stream was made in; a default stream belongs to ctx.
+	// StreamOwner returns the context in which a stream was made; a default stream belongs to ctx.
 	StreamOwner(ctx Context, stream uintptr) (Context, Code)
 	StreamQuery(ctx Context, stream uintptr) Code
 	StreamSync(ctx Context, stream uintptr) Code
 	StreamWait(ctx Context, stream, event uintptr) Code
 
-	// SignalAlloc returns words that WaitValue can wait for, or the call that failed.
+	// SignalAlloc returns words for WaitValue, or the call that failed and its code.
 	SignalAlloc(ctx Context) (s Signals, failed Call, code Code)
 	SignalFree(ctx Context, host uintptr) Code
 	// WaitValue holds the stream until the 32-bit word is at least the value.
 	WaitValue(ctx Context, stream, addr uintptr, value uint32) Code
 
-	// HostCall has the stream call fn on a thread of the vendor's; later work of the
-	// stream waits until fn returns, and fn must not use the API. HostCancel
-	// forgets a call that will not come any more and reports whether it had not.
+	// HostCall has the stream call fn on a thread of the vendor's. Later work of the
+	// stream waits until fn returns; fn must not use the API. HostCancel forgets a call
+	// that the vendor will no longer make, and reports whether the call was still outstanding.
 	HostCall(ctx Context, stream uintptr, fn func()) (id uintptr, code Code)
 	HostCancel(id uintptr) bool
 
@@ -165,7 +166,7 @@ type API interface {
 	EventRecord(ctx Context, event, stream uintptr) Code
 	EventQuery(ctx Context, event uintptr) Code
 	EventSync(ctx Context, event uintptr) Code
-	// EventElapsed is the time between two events in milliseconds.
+	// EventElapsed returns the time between two events in milliseconds.
 	EventElapsed(ctx Context, from, to uintptr) (float32, Code)
 
 	IPCExport(ctx Context, addr uintptr) (IPCHandle, Code)
@@ -173,17 +174,17 @@ type API interface {
 	IPCClose(ctx Context, addr uintptr) Code
 }
 
-// IPCHandle is the vendor's name of an allocation for another process.
+// IPCHandle is the vendor's handle of an allocation for other processes.
 type IPCHandle [handleSize]byte
 
 // Signals are words of page-locked memory, one every [SignalStride] bytes.
 type Signals struct {
 	Host uintptr // the host's address of the first
-	Addr uintptr // the device's
+	Addr uintptr // the device's address of the first
 	N    int
 }
 
-// SignalStride is the distance between words of SignalAlloc, in bytes. Each has a
+// SignalStride is the distance between words of SignalAlloc, in bytes. So each word has a
 // cache line of its own.
 const SignalStride = 64
 

@@ -14,43 +14,43 @@ import (
 
 // Vendor describes one family of devices.
 type Vendor struct {
-	Name      string   // of the backend
-	Label     string   // of the vendor, for people
-	Env       string   // the variable that names the library
+	Name      string   // the backend's name
+	Label     string   // the vendor's name, for display
+	Env       string   // the environment variable that names the library
 	Libraries []string // names to try, newest first
 
 	// Bind returns the calls of a library.
 	Bind func(*dl.Library) (API, error)
 
-	// Binding says for people how the calls are bound.
+	// Binding says how the calls are bound, for display.
 	Binding string
 
 	Codes Codes
 
 	// Attributes are the vendor's numbers of each attribute. A device has an
-	// attribute if any of its numbers is not zero; one without numbers is
-	// not asked for and taken to be there.
+	// attribute if the value of any of the numbers is not zero. An attribute
+	// without numbers is not queried and taken to be present.
 	Attributes [NumAttributes][]int32
 
-	// LowPriority and HighPriority are the widest range of priorities that any device has; the
-	// vendor clamps to the device's own, which cannot be asked for without a context.
+	// LowPriority and HighPriority are the widest range of priorities of any device; the vendor
+	// clamps to the device's own range, which cannot be queried without a context.
 	LowPriority, HighPriority int
 
-	// HostGates says that a host function may block for as long as it likes, so that it can
-	// hold a stream shut where a stream cannot wait for a word of memory.
+	// HostGates says that a host function may block for any length of time, so that it can serve
+	// as a gate where streams cannot wait for a word of memory.
 	HostGates bool
 
-	// LegacyStream is the handle of the default stream, which 0 stands for too, and which is not 0 where
-	// the vendor has another.
+	// LegacyStream is the handle to use for the legacy default stream in place of 0; it is 0 if the
+	// vendor has no other.
 	LegacyStream uintptr
 
-	// Version formats the library's version for people.
+	// Version formats the library's version for display.
 	Version func(int) string
 }
 
-// Backend implements driver.Backend. The library is looked for at the first use, by the names
-// that the environment gives at that moment, and asked once: what was found, or why nothing
-// was, holds for the rest of the program for as long as the environment says the same.
+// Backend implements driver.Backend. The library is loaded and initialised at the first use. The
+// result, or the error, is kept for the rest of the program, for each value of the environment
+// variable that names the library.
 type Backend struct {
 	vendor *Vendor
 
@@ -78,12 +78,12 @@ type library struct {
 	places []place // by ordinal
 }
 
-// place is a device that has, or had, been described. A device keeps its ordinal for as long as the library counts it.
+// place is a listed device, with the latest description of it. The device keeps its ordinal for as long as the library counts it.
 type place struct {
-	number int   // the library's
+	number int   // the library's number of the device
 	dev    int32 // the library's handle
 	info   driver.Info
-	lacks  driver.Caps // what it was found to lack when it was opened
+	lacks  driver.Caps // capabilities of its description that it turned out to lack when it was opened
 }
 
 // NewBackend returns the backend of a vendor.
@@ -104,7 +104,7 @@ func (b *Backend) library(ctx context.Context) (*library, error) {
 	if l == nil {
 		l = &loading{done: make(chan struct{})}
 		b.libraries[key] = l
-		// Loading a driver takes as long as the driver likes.
+		// Loading a driver may take long; the caller's context may end first.
 		go func() {
 			defer close(l.done)
 			l.lib, l.err = b.load()
@@ -147,11 +147,11 @@ func (b *Backend) unavailable(op string, err error) error {
 	return &driver.Error{Op: op, Backend: b.vendor.Name, Device: -1, Kind: driver.ErrUnavailable, Err: err}
 }
 
-// unavailable says that the library is there and does not work.
+// unavailable returns the error of a library that was loaded but does not work.
 func (l *library) unavailable(c Call, code Code) error {
 	e := l.fail("load", -1, c, code)
 	e.Kind = driver.ErrUnavailable
-	e.Detail = l.name + " was loaded and finds no usable device"
+	e.Detail = l.name + " was loaded but finds no usable device"
 	return e
 }
 
@@ -168,8 +168,8 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return lib.list(n)
 }
 
-// list describes the library's n devices. One that cannot be described is left out until it can, and keeps its place
-// and what it last said if it has been listed before. The error is that of the first such device, if none is left.
+// list describes the library's n devices. If a device cannot be described, it is left out, or, if it has been listed
+// before, keeps its ordinal and its latest description. If the list is empty, the error is that of the first device.
 func (l *library) list(n int) ([]driver.Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,15 +204,15 @@ func (l *library) list(n int) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// ordinal is the place of a device in the list, -1 if it is not there.
+// ordinal returns the index of a device in the list, -1 if it is not listed.
 func (l *library) ordinal(dev int32) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.IndexFunc(l.places, func(p place) bool { return p.dev == dev })
 }
 
-// Open implements driver.Backend. The device's own context is retained, the one that every
-// library in the program shares.
+// Open implements driver.Backend. It retains the device's primary context, which all libraries in
+// the program share.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	lib, err := b.library(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	if code != Success {
 		return nil, lib.fail("open", ordinal, CallDeviceCount, code)
 	}
-	// A device that could not be described when the devices were listed may be one of more now.
+	// The list may have grown since the caller saw it: a device that could not be described then may be in it now.
 	infos, err := lib.list(n)
 	if err != nil {
 		return nil, err
@@ -250,9 +250,9 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	return d, nil
 }
 
-// describe asks for everything about a device that needs no context. number is the library's, ordinal the place in the
-// list. What a library may not answer, as chipStar the UUID, is left out: an identity stays zero, and an attribute
-// counts as one that the device lacks.
+// describe queries everything about a device that needs no context. number is the library's number of the device,
+// ordinal its index in the list. Some libraries do not answer every query, as chipStar does not report the UUID: then
+// UUID and PCI address stay zero, and the device is taken to lack an attribute.
 func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, err error) {
 	const op = "describe"
 	api := l.api
@@ -299,8 +299,8 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	return dev, info, nil
 }
 
-// attribute reports whether the device has an attribute. One that cannot be asked for is one that it lacks: libraries
-// that do not know a number call it invalid, or not supported, or to be done.
+// attribute reports whether the device has an attribute. If the query fails, the device is taken to lack it: for a number
+// that a library does not know, one reports an invalid value, another that it is not supported or not yet implemented.
 func (l *library) attribute(dev int32, a Attribute) bool {
 	numbers := l.vendor.Attributes[a]
 	for _, n := range numbers {
@@ -335,7 +335,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	return caps
 }
 
-// parseBus reads "0000:3b:00.0" or "3b:00.0"; an address in any other form is not known.
+// parseBus parses "0000:3b:00.0" or "3b:00.0". In any other form the address counts as unknown.
 func parseBus(s string) driver.PCI {
 	p := driver.PCI{Known: true}
 	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &p.Domain, &p.Bus, &p.Dev, &p.Fun); n >= 3 {

@@ -7,34 +7,35 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// hostCalls are the functions that streams of a device are to call on the host. A vendor
-// does not call them once the device is lost; they are then called off.
+// hostCalls are the functions that streams of a device are to call on the host. Once the
+// device is lost the vendor does not call them; they are then cancelled.
 type hostCalls struct {
 	mu   sync.Mutex
 	open map[*hostCall]struct{}
 }
 
-// passed counts the calls that were made and the gates that were opened, on all devices: streams of different devices
-// wait for each other in the vendor's library, where Go sees nothing of it. What a call wrote to host memory, or what
-// went before a gate, is seen by whoever reads the counter afterwards.
+// passed counts the host functions that have returned and the gates that were opened, on all devices. It carries Go's
+// memory order: streams, also of different devices, wait for each other in the vendor's library, which Go's memory model
+// does not cover. A goroutine that reads the counter sees what each counted function wrote, and what was written before
+// each counted gate was opened.
 var passed atomic.Uint64
 
-// hostCall is one function. It is taken once: by the vendor's call, or because that will not
-// come.
+// hostCall is one such function. It is taken once: when the vendor calls it, or when it is
+// cancelled.
 type hostCall struct {
 	stream *Stream
 	fn     func()
-	lost   func() // instead of fn when the call is off, or nil
+	lost   func() // called instead of fn if the call is cancelled, or nil
 
 	taken atomic.Bool
 	id    uintptr // under hostCalls.mu; 0 until the call has been enqueued
 }
 
-// observe orders the caller after the host functions that it knows to have returned.
+// observe orders the caller after all that passed counts.
 func (c *hostCalls) observe() { passed.Load() }
 
-// enqueue has the stream call fn on the vendor's thread. If the call will never come, lost is
-// called instead, on a goroutine of its own.
+// enqueue has the stream call fn on the vendor's thread. If the call is cancelled, lost is
+// called instead, on its own goroutine.
 func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	h := &hostCall{stream: s, fn: fn, lost: lost}
 	c.mu.Lock()
@@ -44,7 +45,7 @@ func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	c.open[h] = struct{}{}
 	c.mu.Unlock()
 
-	// The call may come before this returns.
+	// The vendor may call the function before HostCall returns.
 	id, code := s.api.HostCall(s.ctx, s.handle, func() { c.run(h) })
 
 	c.mu.Lock()
@@ -54,7 +55,7 @@ func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	}
 	c.mu.Unlock()
 	if code == Success && h.taken.Load() {
-		// It was called, or called off before its id was known.
+		// It was called, or cancelled before its id was known.
 		s.api.HostCancel(id)
 	}
 	return code
@@ -67,13 +68,13 @@ func (c *hostCalls) run(h *hostCall) {
 	c.mu.Lock()
 	delete(c.open, h)
 	c.mu.Unlock()
-	c.observe() // what an earlier call wrote, or whoever opened the gate before this one
+	c.observe() // so that fn sees what earlier calls wrote, and what came before earlier gates
 	h.fn()
 	passed.Add(1)
 }
 
-// abandon calls off what has not been called, of one stream or of all if s is nil. The
-// streams have no work left, or none that will ever run.
+// abandon cancels the functions that have not been called, those of one stream, or all if s is nil. It may be
+// called only when the streams have no work left, or none that will ever run.
 func (c *hostCalls) abandon(s *Stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,11 +92,11 @@ func (c *hostCalls) abandon(s *Stream) {
 	}
 }
 
-// OnDone implements driver.Caller.
+// OnDone implements driver.Notifier.
 func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
 	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
-		return s.dev.refuse(op, driver.ErrUnsupported, "the device does not call back")
+		return s.dev.refuse(op, driver.ErrUnsupported, "host callbacks are not supported")
 	}
 	code := s.dev.calls.enqueue(s, func() { go fn() }, fn)
 	return s.dev.check(op, CallHostCall, code)

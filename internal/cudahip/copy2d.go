@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Place is where an address of a copy lies.
+// Place says where an address of a copy lies.
 type Place uint8
 
 const (
@@ -40,7 +40,7 @@ func (t *Table) Copy2D(ctx Context, r *Rect, stream uintptr) Code {
 // memoryTypes are CU_MEMORYTYPE_HOST, DEVICE and UNIFIED.
 var memoryTypes = [...]uint64{OnHost: 1, OnDevice: 2, Anywhere: 4}
 
-// hostOrDevice is which of two fields has the address.
+// hostOrDevice says which of two fields has the address.
 func hostOrDevice(p Place) int {
 	if p == OnHost {
 		return 0
@@ -68,11 +68,11 @@ func (t *Table) Copy2DPlain(ctx Context, r *Rect, stream uintptr) Code {
 	return code
 }
 
-// maxPitch is the largest pitch that devices take.
+// maxPitch is the largest pitch that devices support.
 const maxPitch = 1<<31 - 1
 
-// Copy2D implements driver.Copier2D. What the vendor's call does not do goes row by row: copies to other
-// devices, copies that must be staged, and pitches that a device does not take.
+// Copy2D implements driver.Copier2D. Copies that the vendor's call cannot do go row by row: copies to other
+// devices, copies that must be staged, and pitches that the device does not support.
 func (s *Stream) Copy2D(r driver.Rect) error {
 	const op = "copy rows"
 	v := Rect{DstPitch: uintptr(r.Dst.Pitch), SrcPitch: uintptr(r.Src.Pitch), Width: uintptr(r.Width), Rows: uintptr(r.Rows)}
@@ -97,24 +97,24 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 	runtime.KeepAlive(r.Dst.Host)
 	runtime.KeepAlive(r.Src.Host)
 	if code == CodeInvalidValue {
-		// A pitch that is not of the vendor's own making may be refused.
+		// A vendor may refuse pitches other than those that its own allocator chooses.
 		return s.rowByRow(r)
 	}
 	return s.dev.check(op, CallCopy2D, code)
 }
 
-// pageable reports whether the rows lie in memory of the host's that the library does not know.
+// pageable reports whether the rows lie in host memory that is not in the library's hosts.
 func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
 	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
 }
 
-// onHost reports whether the rows are the host's.
+// onHost reports whether the rows lie in host memory.
 func onHost(p *driver.Pitched) bool {
 	m, ok := p.Mem.(*Memory)
 	return p.Mem == nil || ok && m.onHost()
 }
 
-// plane is the address of the first row, and whether it is the host's or of this device.
+// plane returns the address of the first row, and whether it is the host's or this device's.
 func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
 	if p.Mem == nil {
 		return uintptr(p.Host), OnHost, true, nil

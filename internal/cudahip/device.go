@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// naturalAlign is the alignment of every allocation, in bytes. Both vendors' own is at least that.
+	// naturalAlign is the least alignment of every allocation, in bytes. Allocations of CUDA and HIP have it anyway.
 	naturalAlign = 256
-	// maxAlign is the largest alignment on offer; more than the vendor's own is
-	// made by allocating more.
+	// maxAlign is the largest supported alignment; more than the vendor's own is
+	// reached by allocating more bytes.
 	maxAlign = 2 << 20
 )
 
@@ -25,7 +25,7 @@ type Device struct {
 	info driver.Info
 
 	held    atomic.Uint64 // bytes allocated through this handle
-	aligned atomic.Uint64 // what every allocation has been aligned to so far, at most naturalAlign
+	aligned atomic.Uint64 // the alignment that all the vendor's allocations have had so far, at most naturalAlign
 	links   links
 	signals signals
 	calls   hostCalls
@@ -49,9 +49,9 @@ func open(lib *library, dev int32, info driver.Info) (*Device, error) {
 	return d, nil
 }
 
-// unanswered is the capabilities whose calls the library has and does not support: chipStar exports hipPointerGetAttribute
-// and hipIpcGetMemHandle and answers hipErrorNotSupported. Asked about no address, a call that works reports an invalid
-// value.
+// unanswered returns the capabilities whose calls the library exports but does not support: chipStar exports
+// hipPointerGetAttribute and hipIpcGetMemHandle, which return hipErrorNotSupported. A call that is supported reports
+// address 0 as an invalid value.
 func (d *Device) unanswered() (lacks driver.Caps) {
 	if d.info.Caps.Has(driver.CapPointerInfo) {
 		if _, code := d.api.Pointer(d.ctx, 0); code == CodeNotSupported {
@@ -99,7 +99,7 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &Event{dev: d, handle: h, timing: o.Timing}, nil
 }
 
-// FreeMayBlock implements driver.FreeBlocker: Close gives page-locked memory back.
+// FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.
 func (d *Device) FreeMayBlock() bool { return true }
 
 // Trim implements driver.Trimmer.
@@ -108,7 +108,7 @@ func (d *Device) Trim() {
 	d.staging.close(d)
 }
 
-// Close implements driver.Device. The context goes when nothing else in the program holds it.
+// Close implements driver.Device. The context is destroyed when nothing else in the program retains it.
 func (d *Device) Close() error {
 	d.calls.abandon(nil)
 	d.signals.close(d)
@@ -117,10 +117,10 @@ func (d *Device) Close() error {
 	return d.give(CallRelease, releaseContext, uintptr(d.dev))
 }
 
-// give hands a handle back to the vendor. Whatever the call reports, the handle is not used
-// again: a vendor may report the failure of earlier work here, and a second release could
-// hit what has been allocated at the same address since. Only a release that was not even tried is
-// tried again. A library that is shutting down has released everything already.
+// give releases a vendor's handle. Whatever the release returns, the handle is not used again:
+// the error may be that of earlier work, and a second release could hit an object that has
+// been allocated at the same address since. Only a release that was not made, because the context
+// could not be made current, is tried once more. A library that is shutting down has released everything already.
 func (d *Device) give(c Call, release releaser, handle uintptr) error {
 	code := release(d.api, d.ctx, handle)
 	if code.Unbound() {

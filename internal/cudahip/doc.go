@@ -20,9 +20,9 @@
 //
 // # Pageable host memory
 //
-// Both vendors let a copy from or to pageable memory block its caller until the
-// stream has come that far. A copy that finds its stream busy is therefore passed
-// through page-locked memory of the stream, in pieces that are moved by functions
-// which the stream calls on the host, and the caller goes on. On an idle stream, and
-// for memory that is page-locked, the vendor's own copy is as good and is used.
+// On both vendors a copy from or to pageable memory may block its caller until the
+// stream reaches the copy. On a busy stream such a copy is therefore staged through
+// page-locked memory of the stream: functions that the stream calls on the host move
+// the pieces, and the caller does not wait. On an idle stream, and for page-locked
+// memory, the vendor's own copy does not block and is used.
 package cudahip

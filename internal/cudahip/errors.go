@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Status is what a vendor's code means.
+// Status is the meaning of a vendor's code.
 type Status struct {
 	Name string
 	Kind error // one of the kinds of package driver
@@ -15,8 +15,8 @@ type Status struct {
 // Codes maps each status of a vendor but success to its meaning.
 type Codes map[int32]Status
 
-// Status is the meaning of a code; one that the table lacks is an internal error with its
-// number for a name.
+// Status returns the meaning of a code. A code that is not in the table is of kind ErrDriver,
+// and its name is its number.
 func (c Codes) Status(code int32) Status {
 	if s, ok := c[code]; ok {
 		return s
@@ -33,12 +33,12 @@ func (l *library) fail(op string, ordinal int, c Call, code Code) *driver.Error 
 		Vendor: driver.Vendor{API: l.api.Name(c), Name: s.Name, Code: int64(code.Value())}}
 	if code == nothingGiven {
 		e.Vendor.Name, e.Vendor.Code = "success", 0
-		e.Detail = "the call reported success and gave a null pointer"
+		e.Detail = "the call reported success but returned a null pointer"
 	}
 	return e
 }
 
-// fail makes the error of a call, and notices the loss of the device.
+// fail returns the error of a call. If the device is lost, it cancels the device's host calls.
 func (d *Device) fail(op string, c Call, code Code) *driver.Error {
 	e := d.lib.fail(op, d.info.Ordinal, c, code)
 	if e.Kind == driver.ErrDeviceLost {

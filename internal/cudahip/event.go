@@ -13,8 +13,9 @@ type Event struct {
 	handle uintptr
 	timing bool
 
-	// recorded says that the event was recorded, here or by a program that has its handle. One that was not is done:
-	// the vendor need not be asked, and an old chipStar never calls it ready.
+	// recorded says that the event was recorded here, or may have been by a program that has its handle. An event that
+	// was never recorded counts as done. The vendor is not asked, since old versions of chipStar report such an event
+	// as not ready for ever.
 	recorded atomic.Bool
 }
 
@@ -28,7 +29,7 @@ func (e *Event) Query() (bool, error) {
 	return d.finished("query event", CallEventQuery, code)
 }
 
-// finished turns the answer to a query into what the driver interface wants.
+// finished converts the result of a vendor's query to that of driver.Event.Query.
 func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 	switch code {
 	case Success:
@@ -74,7 +75,7 @@ func (e *Event) Elapsed(since driver.Event) (time.Duration, error) {
 	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
 }
 
-// EventHandle is the vendor's event.
+// EventHandle returns the vendor's event.
 func EventHandle(e driver.Event) uintptr {
 	ev := e.(*Event)
 	ev.recorded.Store(true)

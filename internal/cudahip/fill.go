@@ -23,7 +23,7 @@ func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 		}
 		return nil
 	}
-	if m.onHost() { // copies from there to there would wait
+	if m.onHost() { // the vendor's copies within host memory would make the caller wait
 		switch wait, err := s.wouldWait(op); {
 		case err != nil:
 			return err
@@ -46,7 +46,7 @@ func repeat(at unsafe.Pointer, p driver.Pattern, n uintptr) {
 	}
 }
 
-// shortest is the narrowest pattern that repeats to the same bytes.
+// shortest returns the shortest pattern that repeats to the same bytes.
 func shortest(p driver.Pattern) driver.Pattern {
 	if p.Width == 8 && uint32(p.Bits) == uint32(p.Bits>>32) {
 		p.Width = 4

@@ -5,16 +5,16 @@ import (
 	"unsafe"
 )
 
-// frame is one call: what to make current first, the function, its arguments and room for its
-// results. The assembly knows the offsets of the first four fields.
+// frame is one call: the context to make current first, the function, its arguments and room for its
+// results. The assembly relies on the offsets of the first four fields.
 //
 // A frame is heap memory that does not move, since the library writes to it, and
 // comes from a pool, since every call needs one.
 type frame struct {
-	bind   uintptr // makes ctx current; 0 for nothing
+	bind   uintptr // the function that makes ctx current; 0 if the call needs no context
 	ctx    uintptr
 	fn     uintptr
-	failed uintptr // set if bind did
+	failed uintptr // set if bind failed; then fn was not called
 	args   [maxArgs]uintptr
 	out    [resultWord + 1]uint64
 	text   [deviceNameSize]byte
@@ -23,7 +23,8 @@ type frame struct {
 // resultWord is the element of out behind the room for a handle.
 const resultWord = handleSize / 8
 
-// maxArgs is the number of arguments of a call, those that pass a structure by value included.
+// maxArgs is the largest number of arguments of a call, counted in words. A structure that is passed by value counts
+// with its words.
 const maxArgs = 14
 
 var frames = sync.Pool{New: func() any { return new(frame) }}

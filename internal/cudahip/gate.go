@@ -7,19 +7,19 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// gates are a stream's gates. Where streams can wait for a word of memory, the n-th gate of
+// gates are a stream's gates. If streams can wait for a word of memory, the n-th gate of
 // a word waits until the word is at least n. Since a stream is in order, a gate that is
-// opened before an earlier one of the same stream lets nothing through yet, so the word
-// is the number of gates open from the first on, and one word serves all of a stream's gates,
-// however many are shut.
+// opened before an earlier one of the same stream lets nothing through yet. So the word
+// holds the number of consecutive open gates, counted from the first, and one word serves all
+// of a stream's gates.
 //
-// Where streams cannot, and the vendor allows it, a gate is a host function that blocks until the
-// gate is opened. A vendor that runs host functions one after the other then holds those
-// of other streams as long.
+// If streams cannot, and the vendor allows it, a gate is a host function that blocks until the
+// gate is opened. A vendor that runs host functions one at a time then delays those
+// of other streams too.
 type gates struct {
 	mu   sync.Mutex
 	word *signal
-	full []*signal // words with no numbers left, which nobody uses again
+	full []*signal // words with no numbers left, which are not used again
 }
 
 // signal is a word that a stream waits for.
@@ -73,7 +73,7 @@ func (s *Stream) Gate() (driver.Gate, error) {
 
 // Open implements driver.Gate.
 func (g *gate) Open() error {
-	passed.Add(1) // what comes before the gate is seen by host functions behind it
+	passed.Add(1) // so that host functions behind the gate see what came before Open
 	w := g.word
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (g *gates) close(d *Device) {
 	}
 }
 
-// pass opens all gates; those of a stream that is closed hold nothing any more.
+// pass opens all gates of a stream that is being closed; no work is left behind them.
 func (w *signal) pass() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *signal) pass() {
 	}
 }
 
-// signals are a device's words, allocated in blocks and given from one stream to the next.
+// signals are a device's words, allocated in blocks and reused by one stream after another.
 type signals struct {
 	wait bool // streams wait for words
 
@@ -168,7 +168,7 @@ type hostGate chan struct{}
 func (s *Stream) hostGate() (driver.Gate, error) {
 	const op = "gate"
 	if !s.dev.info.Caps.Has(driver.CapGate) {
-		return nil, s.dev.refuse(op, driver.ErrUnsupported, "the device cannot hold a stream shut")
+		return nil, s.dev.refuse(op, driver.ErrUnsupported, "gates are not supported")
 	}
 	g := make(hostGate)
 	if code := s.dev.calls.enqueue(s, func() { <-g }, nil); code != Success {

@@ -4,14 +4,14 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Pointer is what a vendor knows of an address.
+// Pointer is what a vendor reports of an address.
 type Pointer struct {
-	Kind driver.Kind // 0 if it is of none that this package knows
-	Dev  int32       // the device that the memory was made on
-	Addr uintptr     // the device's address of it, 0 if the device cannot use it
-	Host uintptr     // the host's address of it, 0 if it has none
-	Base uintptr     // where the allocation begins, in the terms of the address that was asked for
-	Size uint64      // bytes of the allocation, 0 if the vendor does not tell
+	Kind driver.Kind // 0 if this package does not know the kind
+	Dev  int32       // the device that allocated the memory
+	Addr uintptr     // the device's address of the memory, 0 if the device cannot use the memory
+	Host uintptr     // the host's address of the memory, 0 if there is none
+	Base uintptr     // start of the allocation, in the address space of the queried address
+	Size uint64      // bytes of the allocation, 0 if the vendor does not report it
 }
 
 // The attributes of an address have the same numbers on both sides.
@@ -43,8 +43,8 @@ func (t *Table) Pointer(ctx Context, addr uintptr) (Pointer, Code) {
 	return p, Success
 }
 
-// PointerOf is Pointer without the range. host is the vendor's number of page-locked memory, behind
-// which comes that of device memory.
+// PointerOf is Pointer without the range. host is the vendor's number for page-locked memory; the next
+// number is that for device memory.
 func (t *Table) PointerOf(ctx Context, addr, host uintptr) (p Pointer, code Code) {
 	kind, code := t.pointer(ctx, addr, pointerType)
 	if code != Success {
@@ -64,7 +64,7 @@ func (t *Table) PointerOf(ctx Context, addr, host uintptr) (p Pointer, code Code
 	case uint32(kind) == uint32(host)+1:
 		p.Kind = driver.KindDevice
 	}
-	// Each is an error where there is no such address.
+	// Each query fails if there is no such address.
 	if a, code := t.pointer(ctx, addr, pointerDevice); code == Success {
 		p.Addr = a
 	}
@@ -76,7 +76,7 @@ func (t *Table) PointerOf(ctx Context, addr, host uintptr) (p Pointer, code Code
 	return p, Success
 }
 
-// PointerRange asks for the range of an allocation with a call of its own.
+// PointerRange queries the range of an allocation with the vendor's separate call, and stores it in p.
 func (t *Table) PointerRange(ctx Context, addr uintptr, p *Pointer) {
 	if !t.Has(CallAddressRange) {
 		return
@@ -106,7 +106,7 @@ func (d *Device) ask(op string, addr uintptr) (Pointer, error) {
 	p, code := d.api.Pointer(d.ctx, addr)
 	switch {
 	case code == CodeInvalidValue, code == Success && p.Kind == 0:
-		return Pointer{}, d.refuse(op, driver.ErrInvalidArgument, "the driver knows no memory at %#x", addr)
+		return Pointer{}, d.refuse(op, driver.ErrInvalidArgument, "the driver knows of no memory at %#x", addr)
 	case code != Success:
 		return Pointer{}, d.fail(op, CallPointer, code)
 	}
@@ -117,7 +117,7 @@ func (d *Device) ask(op string, addr uintptr) (Pointer, error) {
 func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
 	if !d.info.Caps.Has(driver.CapPointerInfo) {
-		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "the driver does not tell what a pointer is")
+		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "pointer queries are not supported")
 	}
 	p, err := d.ask(op, addr)
 	if err != nil {
@@ -140,13 +140,13 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		}
 		switch {
 		case p.Kind != kind:
-			return nil, d.refuse(op, driver.ErrInvalidArgument, "at %#x is %v memory, not %v memory", handle, p.Kind, kind)
+			return nil, d.refuse(op, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.Kind, kind)
 		case kind == driver.KindDevice && p.Dev != d.dev:
-			return nil, d.refuse(op, driver.ErrWrongDevice, "the memory at %#x is of device %d", handle, p.Dev)
+			return nil, d.refuse(op, driver.ErrWrongDevice, "the memory at %#x belongs to device %d", handle, p.Dev)
 		case p.Addr == 0:
 			return nil, d.refuse(op, driver.ErrWrongDevice, "the device cannot use the memory at %#x", handle)
 		case p.Size != 0 && size > p.Size-uint64(handle-p.Base):
-			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes from %#x on, in an allocation of %d bytes from %#x on", size, handle, p.Size, p.Base)
+			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.Size, p.Base)
 		}
 		m.addr, m.host = p.Addr, p.Host
 	case kind == driver.KindHost:
@@ -158,7 +158,7 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	case kind == driver.KindShared:
 		m.host = handle
 	}
-	// What belongs to this library already is there.
+	// Memory that this backend allocated is in the list already; then add reports false.
 	m.listed = m.host != 0 && d.lib.hosts.add(m.host, uintptr(size))
 	return m, nil
 }
@@ -173,12 +173,13 @@ const (
 func (d *Device) ImportStream(handle uintptr) (driver.Stream, error) {
 	const op = "import a stream"
 	if handle == perThreadStream {
-		return nil, d.refuse(op, driver.ErrUnsupported, "each thread has a default stream of its own, and calls come from any thread")
+		// This handle means another stream on each thread, and calls come from any thread.
+		return nil, d.refuse(op, driver.ErrUnsupported, "the per-thread default stream is not supported")
 	}
 	if d.api.Has(CallStreamOwner) {
 		owner, code := d.api.StreamOwner(d.ctx, handle)
 		if code != Success {
-			// A vendor may take an unknown stream for a lost device.
+			// A vendor may report an unknown stream as a lost device.
 			e := d.lib.fail(op, d.info.Ordinal, CallStreamOwner, code)
 			e.Kind = driver.ErrInvalidArgument
 			return nil, e

@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// links remembers, for each device of the library, with which of its contexts peer access has
-// been settled, and how.
+// links caches, for each device of the library, the result of PeerAccess and the context for which
+// it holds.
 type links [maxLinks]struct {
 	ctx  atomic.Uintptr
 	link atomic.Uint32
@@ -16,8 +16,8 @@ type links [maxLinks]struct {
 const maxLinks = 64
 
 // PeerAccess implements driver.Peering. Streams wait for events of any device of the library. They
-// copy to and from memory of the same hardware, and of a device that this one reaches
-// directly; the first such question enables peer access, which stays.
+// copy to and from memory of the same hardware, and of a device whose memory this one can access
+// directly. The first call for such a device enables peer access, and nothing disables it again.
 func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*Device)
 	switch {
@@ -44,8 +44,8 @@ func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return l
 }
 
-// link enables peer access where the hardware has it. settled is false if a call failed that
-// may succeed another time; until then copies go through the host, which always works.
+// link enables peer access if the hardware supports it. settled is false if a call failed that
+// may succeed later; until then copies go through the host, which always works.
 func (d *Device) link(o *Device) (l driver.PeerAccess, settled bool) {
 	if !d.info.Caps.Has(driver.CapPeerCopy) {
 		return driver.PeerWait, true

@@ -12,18 +12,18 @@ import (
 type Memory struct {
 	dev    *Device
 	addr   uintptr // the device's address of the first byte
-	host   uintptr // the host's, 0 if it has none
-	base   uintptr // what the vendor's release takes
+	host   uintptr // the host's address of the first byte, 0 if there is none
+	base   uintptr // the address that the vendor's release takes
 	start  uintptr // the device's address of base
 	size   uint64
-	bytes  uint64 // charged to the device
+	bytes  uint64 // counted in the device's held
 	origin origin
 
-	foreign bool // the program's own, which is not released here
-	listed  bool // foreign, and among the library's host memory
+	foreign bool // imported: Free does not release it
+	listed  bool // foreign, and in the library's hosts
 }
 
-// origin is where memory came from, and so how it goes back.
+// origin says how memory was allocated, and so how it is released.
 type origin uint8
 
 const (
@@ -67,9 +67,9 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	case kind == driver.KindShared && d.info.Caps.Has(driver.CapShared):
 		call, ask, m.origin = CallManagedAlloc, d.api.ManagedAlloc, fromManaged
 	case kind == driver.KindShared:
-		return nil, d.refuse(op, driver.ErrUnsupported, "the device has no managed memory")
+		return nil, d.refuse(op, driver.ErrUnsupported, "managed memory is not supported")
 	default:
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "%v is no kind of memory", kind)
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "invalid memory kind %v", kind)
 	}
 	give := &releases[m.origin]
 	free := func(base uintptr) { _ = d.give(give.call, give.release, base) }
@@ -84,23 +84,24 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 		}
 		return base, addr, CallHostAddr, code
 	}
-	// A free may wait for work that a gate of the program's holds up.
+	// A free now could wait for work behind a gate that only the caller can open.
 	if err := m.allocate(op, kind, align, alloc, func(base uintptr) { d.leftovers.add(m.origin, base) }); err != nil {
 		return nil, err
 	}
 	if m.origin != fromDevice {
-		// Both addresses of host memory are aligned to pages alike.
+		// The host's address is aligned like the device's, since both allocations start on a page.
 		m.host = m.base + (m.addr - m.start)
 		d.lib.hosts.add(m.base, uintptr(m.bytes))
 	}
 	return m, nil
 }
 
-// allocate calls alloc for m.size bytes at the alignment, and puts m at an aligned address of what that gave.
+// allocate calls alloc for m.size bytes at the alignment, and puts m at the first aligned address of the result.
 //
-// The vendors do not document how they align allocations; both align to naturalAlign and more. chipStar aligns to 128 on
-// Intel's OpenCL, HIP-CPU to 16. An address that is aligned to less than the device was taken to align to is given to
-// refuse, and the device asks for more room from then on: that happens a few times for each device at most.
+// The vendors do not document how they align allocations. CUDA and HIP align to at least naturalAlign; chipStar aligns to
+// 128 bytes on Intel's OpenCL, HIP-CPU to 16. An allocation with a smaller alignment than d.aligned is passed to refuse,
+// which frees it now or later, and d.aligned becomes that alignment, so that this and later requests ask for more bytes.
+// That happens at most a few times for each device.
 func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 	alloc func(total uint64) (base, start uintptr, failed Call, code Code), refuse func(base uintptr)) error {
 	d := m.dev
@@ -109,7 +110,7 @@ func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 		aligned := d.aligned.Load()
 		total := m.size + align - min(align, aligned)
 		if align > maxAlign || total < m.size || uint64(uintptr(total)) != total {
-			return d.refuse(op, driver.ErrInvalidArgument, "%d bytes aligned to %d", m.size, align)
+			return d.refuse(op, driver.ErrInvalidArgument, "cannot allocate %d bytes aligned to %d", m.size, align)
 		}
 		base, start, failed, code := alloc(total)
 		if code = given(start, code); code != Success {
@@ -127,7 +128,7 @@ func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 	}
 }
 
-// leftovers are allocations that nobody can use, until they can be freed.
+// leftovers are allocations that turned out unusable. They are kept until freeing them may wait for the device.
 type leftovers struct {
 	mu   sync.Mutex
 	list []leftover
@@ -144,7 +145,7 @@ func (l *leftovers) add(o origin, base uintptr) {
 	l.mu.Unlock()
 }
 
-// close frees them. It may wait for all work of the device.
+// close frees the leftovers. It may wait for all work of the device.
 func (l *leftovers) close(d *Device) {
 	l.mu.Lock()
 	list := l.list
@@ -168,8 +169,8 @@ func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint
 	return e
 }
 
-// FreeMayBlock implements driver.FreeBlocker. hipFree, hipHostFree and the like wait for the device, and cuMemFree is
-// documented as one that "may perform implicit synchronization". What is freed in stream order waits for nothing.
+// FreeMayBlock implements driver.FreeBlocker. hipFree, hipHostFree and the like wait for the device, and the documentation of
+// cuMemFree says that it "may perform implicit synchronization". Freeing in stream order does not wait.
 func (m *Memory) FreeMayBlock() bool { return !m.foreign && m.origin != fromStream }
 
 // Free implements driver.Memory.
@@ -186,7 +187,7 @@ func (m *Memory) Free() error {
 		return d.imports.close(d, m.base)
 	}
 	if m.host != 0 {
-		// Before the release, after which the addresses may be someone else's.
+		// Before the release, after which the addresses may be reused.
 		d.lib.hosts.remove(m.base)
 	}
 	r := &releases[m.origin]
@@ -198,14 +199,14 @@ func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	const op = "register"
 	host := uintptr(ptr)
 	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "the device cannot use existing host memory")
+		return nil, d.refuse(op, driver.ErrUnsupported, "registering host memory is not supported")
 	}
 	if host+uintptr(size) < host || uint64(uintptr(size)) != size {
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "%d bytes at %#x", size, host)
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "%d bytes at %#x exceed the address space", size, host)
 	}
-	// Not every vendor notices.
+	// Not every vendor reports that a range overlaps one that is registered.
 	if !d.lib.hosts.add(host, uintptr(size)) {
-		return nil, d.refuse(op, driver.ErrBusy, "[%#x, %#x) overlaps memory that is page-locked already", host, host+uintptr(size))
+		return nil, d.refuse(op, driver.ErrBusy, "[%#x, %#x) overlaps memory that is already page-locked", host, host+uintptr(size))
 	}
 	code := d.api.HostRegister(d.ctx, host, size)
 	runtime.KeepAlive(ptr)

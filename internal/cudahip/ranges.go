@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// ranges is the set of host memory that a library can copy without waiting: page-locked by it,
-// or managed. Ranges do not overlap. Looking one up takes no lock.
+// ranges is the set of host memory that a library can copy without waiting: memory that it
+// page-locked, and managed memory. Ranges do not overlap. A look-up takes no lock.
 type ranges struct {
 	mu   sync.Mutex // held to change the set
 	list atomic.Pointer[[]span]
@@ -22,8 +22,8 @@ func (r *ranges) spans() []span {
 	return nil
 }
 
-// search returns the index of the first span that ends after addr. It is written out because every
-// copy asks.
+// search returns the index of the first span that ends after addr. It is written out for speed: every
+// copy calls it.
 func search(list []span, addr uintptr) int {
 	low, high := 0, len(list)
 	for low < high {
@@ -50,7 +50,7 @@ func (r *ranges) add(start, size uintptr) bool {
 	return true
 }
 
-// remove forgets the range that begins at start.
+// remove removes the range that begins at start.
 func (r *ranges) remove(start uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,14 +62,14 @@ func (r *ranges) remove(start uintptr) {
 	}
 }
 
-// contains reports whether all of the range lies inside one that was added.
+// contains reports whether the whole range lies inside one range of the set.
 func (r *ranges) contains(start, size uintptr) bool {
 	list := r.spans()
 	i := search(list, start)
 	return i < len(list) && list[i].start <= start && start+size <= list[i].end
 }
 
-// touches reports whether any of the range lies inside one that was added.
+// touches reports whether any byte of the range lies inside a range of the set.
 func (r *ranges) touches(start, size uintptr) bool {
 	list := r.spans()
 	i := search(list, start)

@@ -30,13 +30,13 @@ func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
 	case !ok || m.dev != d:
 		return driver.IPCShare{}, d.refuse(op, driver.ErrWrongDevice, "the memory belongs to another device")
 	case !d.info.Caps.Has(driver.CapIPC) || m.origin != fromDevice || m.foreign:
-		return driver.IPCShare{}, d.refuse(op, driver.ErrUnsupported, "only plain device memory can be exported, by those who allocated it")
+		return driver.IPCShare{}, d.refuse(op, driver.ErrUnsupported, "only device memory allocated by Device.Alloc can be exported")
 	}
 	h, code := d.api.IPCExport(d.ctx, m.base)
 	if code != Success {
 		return driver.IPCShare{}, d.fail(op, CallIPCExport, code)
 	}
-	// The handle names the vendor's whole allocation, which may start before this one.
+	// The handle names the vendor's whole allocation, which may start before this memory.
 	start := m.base
 	if d.api.Has(CallAddressRange) {
 		base, _, code := d.api.AddressRange(d.ctx, m.base)
@@ -48,16 +48,16 @@ func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
 	return driver.IPCShare{Handle: bytes.Clone(h[:]), Offset: uint64(m.addr - start), Size: m.size}, nil
 }
 
-// OpenIPC implements driver.IPCSharer. A process cannot import what it exported itself.
+// OpenIPC implements driver.IPCSharer. A process cannot import memory that it exported itself.
 func (d *Device) OpenIPC(s driver.IPCShare) (driver.Memory, error) {
 	const op = "open ipc handle"
 	switch {
 	case !d.info.Caps.Has(driver.CapIPC):
-		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not share memory between processes")
+		return nil, d.refuse(op, driver.ErrUnsupported, "sharing memory between processes is not supported")
 	case len(s.Handle) != handleSize:
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "a handle of %d bytes instead of %d", len(s.Handle), handleSize)
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "vendor handle of %d bytes, expected %d", len(s.Handle), handleSize)
 	case s.Size == 0 || s.Offset+s.Size < s.Size || uint64(uintptr(s.Offset+s.Size)) != s.Offset+s.Size:
-		return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes from %d on", s.Size, s.Offset)
+		return nil, d.refuse(op, driver.ErrOutOfRange, "invalid size %d at offset %d", s.Size, s.Offset)
 	}
 	base, err := d.imports.open(d, IPCHandle(s.Handle))
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Device) OpenIPC(s driver.IPCShare) (driver.Memory, error) {
 		}
 		if has := uint64(size - (base - start)); s.Offset+s.Size > has {
 			_ = d.imports.close(d, base)
-			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes from %d on, of %d bytes", s.Size, s.Offset, has)
+			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes at offset %d exceed the allocation of %d bytes", s.Size, s.Offset, has)
 		}
 	}
 	return &Memory{dev: d, addr: base + uintptr(s.Offset), base: base, size: s.Size, origin: fromIPC}, nil

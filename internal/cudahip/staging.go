@@ -9,8 +9,8 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// Sizes are in bytes. A copy that is read at once is cut into pieces, so that the device fetches one while the host
-// fills the next; memcopy shares a piece of the largest size among several goroutines.
+// Sizes are in bytes. A copy whose source is read at once is cut into pieces, so that the device fetches one piece while
+// the host fills the next; memcopy splits a piece of the largest size among several goroutines.
 const (
 	worthStaging = 256 << 10 // from here on staging is faster than the vendor's own copy
 	leastPiece   = 256 << 10
@@ -39,7 +39,7 @@ type staging struct {
 	blocks blockPair
 }
 
-// block returns the block for a copy of n bytes: a small one if that is enough, or if no large one is to be had. Its
+// block returns the block for a copy of n bytes: a small one if that is enough, or if no large one is available. The
 // caller holds the stream's staging.mu.
 func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 	held := &s.staging.blocks
@@ -61,15 +61,14 @@ func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 	}
 }
 
-// blocks are the page-locked memory of a device's streams. A stream keeps its blocks until it is closed, and they are
-// kept for the next one then, because to free them could mean to wait for other streams. There are never more than
-// largeBlocks large ones: when all are made, a stream that needs one gets that of a stream that is idle, or does with a
-// small one.
+// blocks is the page-locked memory of a device's streams. A stream keeps its blocks until it is closed; then they are
+// kept for the next stream, because freeing them could wait for other streams. There are never more than largeBlocks
+// large blocks: when all exist, a stream that needs one takes it from an idle stream, or uses a small block.
 type blocks struct {
 	mu    sync.Mutex
 	spare [2][]uintptr
-	made  int       // large ones
-	users []*Stream // that have a large one
+	made  int       // number of large blocks
+	users []*Stream // streams that have a large block
 }
 
 // take returns a block for the stream, whose staging.mu is held.
@@ -85,7 +84,7 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 		}
 	default:
 		p.made += int(k)
-		p.mu.Unlock() // the vendor may take its time
+		p.mu.Unlock() // the vendor's call may take long
 		base, code = s.api.HostAlloc(s.ctx, uint64(blockSizes[k]))
 		p.mu.Lock()
 		if code = given(base, code); code != Success {
@@ -99,8 +98,8 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 	return base, Success
 }
 
-// recall takes the large block of an idle stream, or returns 0. p.mu is held; the vendor is asked largeBlocks times at
-// most.
+// recall takes the large block from an idle stream, or returns 0. p.mu is held; at most largeBlocks streams are
+// queried.
 func (p *blocks) recall() (base uintptr) {
 	for i, s := range p.users {
 		if !s.staging.mu.TryLock() {
@@ -118,7 +117,7 @@ func (p *blocks) recall() (base uintptr) {
 	return 0
 }
 
-// leave takes a stream's blocks, which nobody recalls from here on.
+// leave takes a stream's blocks away, so that recall no longer finds them.
 func (p *blocks) leave(s *Stream) (left blockPair) {
 	s.staging.mu.Lock()
 	defer s.staging.mu.Unlock()
@@ -141,7 +140,7 @@ func (p *blocks) put(left blockPair) {
 	}
 }
 
-// close frees what no stream has.
+// close frees the blocks that no stream has.
 func (p *blocks) close(d *Device) {
 	p.mu.Lock()
 	spare := p.spare
@@ -157,8 +156,8 @@ func (p *blocks) close(d *Device) {
 
 // stageIn copies pageable memory to the device, in pieces that the stream fetches itself.
 //
-// If the stream is idle, nothing that comes before the copy can still write to src, nor use the block: the first
-// pieces, up to the size of the block, are read at once. The others are read when the stream has come to them.
+// If the stream is idle, no earlier work can still write to src or use the block: the first pieces, up to the size of
+// the block, are read at once. The others are read when the stream reaches them.
 func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr) error {
 	const op = "copy in"
 	s.staging.mu.Lock()
@@ -195,13 +194,13 @@ func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr)
 	return nil
 }
 
-// isDefault reports whether the stream is the default stream, whose work comes after that of other streams too: that it is
-// idle says nothing of them.
+// isDefault reports whether the stream is the default stream, whose work also waits for that of other streams, which may
+// be busy while the default stream is idle.
 func (s *Stream) isDefault() bool {
 	return s.foreign && (s.handle == 0 || s.handle == s.dev.lib.vendor.LegacyStream)
 }
 
-// stageOut is stageIn the other way. It does not wait, not even for an idle stream, as the vendor's own copy does.
+// stageOut is stageIn in the other direction. Unlike the vendor's own copy it never waits for the copy, even on an idle stream.
 func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error {
 	const op = "copy out"
 	s.staging.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// Stream implements driver.Stream, driver.Gater, driver.Caller, driver.StreamAllocator and
+// Stream implements driver.Stream, driver.Gater, driver.Notifier, driver.StreamAllocator and
 // driver.Prefetcher.
 type Stream struct {
 	dev    *Device
@@ -16,7 +16,7 @@ type Stream struct {
 	ctx    Context
 	handle uintptr
 
-	foreign bool // the program's own, which is not destroyed here
+	foreign bool // imported: Close does not destroy it
 	gates   gates
 	staging staging
 }
@@ -24,13 +24,13 @@ type Stream struct {
 // Handle implements driver.Stream.
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// memory returns the memory of a region. ok is false if it is not the library's.
+// memory returns the memory of a region. ok is false if it does not belong to the same library.
 func (s *Stream) memory(r driver.Region) (m *Memory, ok bool) {
 	m, ok = r.Mem.(*Memory)
 	return m, ok && m.dev.lib == s.dev.lib
 }
 
-// at is the address of a region of the memory.
+// at returns the device's address of a region of the memory.
 func (m *Memory) at(r driver.Region) uintptr { return m.addr + uintptr(r.Off) }
 
 func (s *Stream) strange(op string) error {
@@ -42,15 +42,15 @@ func (m *Memory) onDevice() bool {
 	return m.origin == fromDevice || m.origin == fromStream || m.origin == fromIPC
 }
 
-// onHost reports whether the memory is the host's, which the host can touch whatever the device does.
+// onHost reports whether the memory is host memory, which the host can touch while the device uses it.
 func (m *Memory) onHost() bool {
 	return m.host != 0 && (m.origin == fromHost || m.origin == fromCaller)
 }
 
-// hostAt is the host's address of a byte of the memory.
+// hostAt returns the host's address of a byte of the memory.
 func (m *Memory) hostAt(off uint64) unsafe.Pointer { return hostPointer(m.host + uintptr(off)) }
 
-// moveOnHost copies between two places of the host's in stream order. The vendors' calls would make the caller wait
+// moveOnHost copies from host memory to host memory in stream order. The vendors' calls would make the caller wait
 // for the stream ("fully synchronous", CUDA Driver API, section 2).
 func (s *Stream) moveOnHost(op string, dst, src unsafe.Pointer, n uintptr) error {
 	code := s.dev.calls.enqueue(s, func() { memcopy.Copy(dst, src, uint64(n)) }, nil)
@@ -62,8 +62,8 @@ func (s *Stream) idle(op string) (bool, error) {
 	return s.dev.finished(op, CallStreamQuery, s.api.StreamQuery(s.ctx, s.handle))
 }
 
-// wouldWait reports whether a vendor's call that waits for the stream would make the caller wait, and a host function can
-// do its work.
+// wouldWait reports whether a vendor's call that waits for the stream would block the caller, and a host function can do
+// the work instead: the stream is busy, and host functions are supported.
 func (s *Stream) wouldWait(op string) (bool, error) {
 	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
 		return false, nil
@@ -81,8 +81,8 @@ const (
 	staged                  // through page-locked memory
 )
 
-// way is how to copy n bytes between the memory and host memory. What the vendor would make the caller wait for, or would
-// refuse because only some of the memory is page-locked, goes another way; so does what is faster that way.
+// way returns how to copy n bytes between the memory and host memory. The vendor's call is avoided where it would make
+// the caller wait, where it would fail because only part of the host memory is page-locked, and where it is slower.
 func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	hosts, info := &s.dev.lib.hosts, &s.dev.info
 	other := staged
@@ -248,7 +248,7 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	const op = "stream-ordered alloc"
 	d := s.dev
 	if !d.info.Caps.Has(driver.CapStreamAlloc) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not allocate in stream order")
+		return nil, d.refuse(op, driver.ErrUnsupported, "stream-ordered allocation is not supported")
 	}
 	m := &Memory{dev: d, size: size, origin: fromStream}
 	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
@@ -262,13 +262,13 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	return m, nil
 }
 
-// FreeAsync implements driver.StreamAllocator. As with every release, the memory is gone even if
-// an error is reported.
+// FreeAsync implements driver.StreamAllocator. As with every release, the memory must not be used again
+// even if an error is reported.
 func (s *Stream) FreeAsync(mem driver.Memory) error {
 	const op = "stream-ordered free"
 	m, ok := mem.(*Memory)
 	if !ok || m.dev.lib != s.dev.lib || m.origin != fromStream {
-		return s.dev.refuse(op, driver.ErrInvalidArgument, "the memory was not allocated in stream order")
+		return s.dev.refuse(op, driver.ErrInvalidArgument, "the memory was not allocated with AllocAsync")
 	}
 	m.dev.held.Add(-m.bytes)
 	code := s.api.FreeAsync(s.ctx, m.base, s.handle)
@@ -286,7 +286,7 @@ func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	case !ok:
 		return s.strange(op)
 	case m.origin != fromManaged || !s.dev.info.Caps.Has(driver.CapPrefetch):
-		return s.dev.refuse(op, driver.ErrUnsupported, "the memory does not move")
+		return s.dev.refuse(op, driver.ErrUnsupported, "prefetching this memory is not supported")
 	}
 	to := s.dev.dev
 	if toHost {

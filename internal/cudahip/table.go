@@ -79,7 +79,7 @@ func (t *Table) Call(c Call, ctx Context, a0, a1, a2, a3, a4, a5 uintptr) Code {
 	return code
 }
 
-// Make makes ctx current and calls c, whose first argument is where it puts a word.
+// Make makes ctx current and calls c, whose first argument points to a word for its result.
 func (t *Table) Make(c Call, ctx Context, a1, a2, a3 uintptr) (uintptr, Code) {
 	f := t.frame(c, ctx)
 	f.out[0] = 0
@@ -90,7 +90,7 @@ func (t *Table) Make(c Call, ctx Context, a1, a2, a3 uintptr) (uintptr, Code) {
 	return r, code
 }
 
-// pair makes ctx current and calls c, whose first two arguments are where it puts words.
+// pair makes ctx current and calls c, whose first two arguments point to words for its results.
 func (t *Table) pair(c Call, ctx Context, a2 uintptr) (r0, r1 uint64, code Code) {
 	f := t.frame(c, ctx)
 	f.out[0], f.out[1] = 0, 0
@@ -101,8 +101,8 @@ func (t *Table) pair(c Call, ctx Context, a2 uintptr) (r0, r1 uint64, code Code)
 	return r0, r1, code
 }
 
-// Ask calls c, which needs no context and whose first argument is where it puts up to 64
-// bits.
+// Ask calls c, which needs no context and whose first argument points to up to 64 bits for
+// its result.
 func (t *Table) Ask(c Call, a1, a2 uintptr) (uint64, Code) {
 	f := unboundFrame(t.procs[c])
 	f.out[0] = 0
@@ -341,7 +341,7 @@ func (t *Table) StreamWait(ctx Context, stream, event uintptr) Code {
 	return t.Call(CallStreamWait, ctx, stream, event, noWaitFlags, 0, 0, 0)
 }
 
-// signalChunk is how much page-locked memory is taken for words to wait for, in bytes.
+// signalChunk is the size in bytes of one block of page-locked memory for SignalAlloc.
 const signalChunk = 4096
 
 // SignalAlloc implements [API].
@@ -394,7 +394,7 @@ func (t *Table) EventCreate(ctx Context, timing bool) (uintptr, Code) {
 	return t.Make(CallEventCreate, ctx, EventFlags(timing), 0, 0)
 }
 
-// EventFlags are the flags of an event on which threads that wait sleep.
+// EventFlags returns the flags of an event on which waiting threads sleep.
 func EventFlags(timing bool) uintptr {
 	if timing {
 		return eventBlocking
