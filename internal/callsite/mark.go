@@ -7,21 +7,23 @@ import (
 	"sync/atomic"
 )
 
-// mostMarks is how many functions, and how many calls of Mark, are remembered; later ones are not. They are places in the program's text, and
-// so few.
+// mostMarks is how many calls of Mark are remembered; later ones are not. Each is a place in the program's text, so
+// there are few.
 const mostMarks = 4096
 
-// marks are the functions that are part of a library: their callers are named in their place.
+// marks are the functions of libraries built on this module. A call inside a marked function is reported at the caller
+// of that function instead.
 var marks struct {
 	some  atomic.Bool
-	calls sync.Map // of Mark, by their address
+	calls sync.Map // calls of Mark, by return address
 	mu    sync.Mutex
 	count int
-	names sync.Map // of functions
+	names sync.Map // names of marked functions
 }
 
-// Mark makes the function that called its caller one that is not named. It is cheap after the first time. Its caller must not be inlined:
-// the return address into the function is what tells one call from another.
+// Mark marks the function that called Mark's caller: that function is no longer named as the place of a call, its callers
+// are. Further calls from the same place are cheap. Mark's caller must not be inlined, since its return address identifies
+// the place.
 //
 //go:noinline
 func Mark() {
@@ -54,8 +56,8 @@ func IsMarked(function string) bool {
 	return ok
 }
 
-// Beyond makes s the innermost call by a function that is neither marked nor of the package, as Outside has it, however far that is. It
-// leaves s alone if there is none.
+// Beyond sets s to the innermost call that was made by an unmarked function outside the package and the packages below
+// it. Unlike Outside it looks beyond the depth of a Site. If there is no such call, it leaves s unchanged.
 func Beyond(s *Site, pkg string) {
 	var pcs [128]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

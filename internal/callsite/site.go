@@ -1,8 +1,8 @@
 // Package callsite remembers where a call came from, cheaply enough to do so on every call.
 //
-// runtime.Callers costs about 200 ns for one frame, because it finds inlined calls at once. Here the
-// return addresses are read off the chain of frame pointers, which Go keeps on amd64 and arm64, and
-// are turned into a file and line only when somebody asks. Other platforms use runtime.Callers.
+// runtime.Callers costs about 200 ns for one frame, because it resolves inlined calls immediately. Here the
+// return addresses are read from the chain of frame pointers, which Go keeps on amd64 and arm64, and
+// are converted to a file and line only when somebody asks. Other platforms use runtime.Callers.
 package callsite
 
 import (
@@ -10,15 +10,15 @@ import (
 	"strconv"
 )
 
-// Depth is how many frames a Site has: enough to reach a caller over the wrappers of generic methods.
+// Depth is how many frames a Site has: enough to reach the caller beyond the wrappers of generic methods.
 const Depth = 6
 
-// Site is a short stack of return addresses; the zero Site is no place at all.
+// Site is a short stack of return addresses; the zero Site means no place.
 type Site [Depth]uintptr
 
-// Outside returns file:line of the innermost call that was made by a function outside the package with
-// the given import path and the packages below it, and that is not marked. If all are marked it is the outermost of those, and "" if
-// there is none in the Site.
+// Outside returns file:line of the innermost call in the Site that was made by an unmarked function outside
+// the package with the given import path and the packages below it. If all such functions are marked, it returns the
+// outermost call by one of them; if there are none, "".
 func (s *Site) Outside(pkg string) string {
 	n := 0
 	for n < Depth && s[n] != 0 {
