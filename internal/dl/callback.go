@@ -10,17 +10,17 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// CallbackArgs are the integer arguments with which C called back, in order; those
-// past the entry's own number are zero.
+// CallbackArgs are the integer arguments with which C called back, in order. Elements
+// beyond the number of the entry's arguments are zero.
 type CallbackArgs [4]uintptr
 
 // Callbacks lets C call Go functions through one static entry. A process can have
-// only some two thousand entries and never gets one back, so there is one
-// Callbacks for each purpose, kept for the life of the program; the functions
-// behind it are told apart by the id that C passes as user data.
+// only about two thousand entries and cannot free one, so there is one
+// Callbacks for each purpose, kept for the life of the program; the id that C
+// passes as user data says which function to call.
 //
-// An id is good for one call. An id that was used or removed finds nothing when it
-// comes again, even after its slot went to another function.
+// An id is valid for one call. A call with an id that was used or removed does
+// nothing, even after the id's slot has been reused for another function.
 type Callbacks struct {
 	entry uintptr
 	data  int
@@ -37,9 +37,9 @@ type slot struct {
 
 const halfWord = bits.UintSize / 2
 
-// NewCallbacks makes an entry that takes args integer arguments (1 to 4), of which
-// the one at index data is the user data. It panics if the numbers make no sense,
-// since they are constants of the program.
+// NewCallbacks makes an entry that takes args integer arguments (1 to 4); the one at
+// index data is the user data. It panics if a number is out of range, since
+// both are constants of the program.
 func NewCallbacks(args, data int) *Callbacks {
 	c := &Callbacks{data: data}
 	if data < 0 || data >= args {
@@ -63,12 +63,12 @@ func NewCallbacks(args, data int) *Callbacks {
 			return c.dispatch(CallbackArgs{a, b, d, e})
 		})
 	default:
-		panic(fmt.Sprintf("dl: a callback with data at %d of its arguments", data))
+		panic(fmt.Sprintf("dl: invalid callback: 1 to 4 arguments are supported, and index %d of the user data must be below their number", data))
 	}
 	return c
 }
 
-// Entry is the C function pointer to register with the vendor.
+// Entry returns the C function pointer to register with the vendor.
 func (c *Callbacks) Entry() uintptr { return c.entry }
 
 // Add returns the id to pass as user data: the next call of the entry with that id
@@ -91,17 +91,18 @@ func (c *Callbacks) Add(fn func(CallbackArgs)) (id uintptr, err error) {
 		c.slots = append(c.slots, slot{})
 	}
 	s := &c.slots[i]
-	// Generation 0 is left out so that no id is zero.
+	// Generation 0 is skipped, so that no id is zero.
 	s.generation = max(1, (s.generation+1)&(1<<halfWord-1))
 	s.fn = fn
 	return uintptr(s.generation<<halfWord | i), nil
 }
 
-// Remove forgets an id, because its registration failed or its call no longer
-// matters. It reports whether the function had not been called and now never will.
+// Remove forgets an id whose registration failed or whose call no longer matters.
+// It reports whether it has prevented a call: false means that the function was
+// called already, or that the id was removed before.
 func (c *Callbacks) Remove(id uintptr) bool { return c.take(id) != nil }
 
-// Outstanding is the number of ids that wait for their call.
+// Outstanding returns the number of ids whose functions have not been called or removed.
 func (c *Callbacks) Outstanding() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,9 +18,9 @@
 // Arguments are integers. A pointer is converted in the argument list itself,
 // uintptr(unsafe.Pointer(&x)), never before it. Each CallN is marked so that the
 // compiler then moves x to the heap, where it keeps its address and stays alive
-// until the call returns, even when a callback grows the goroutine's stack under
-// way. The price is that a local variable passed so costs one allocation; a hot
-// path takes its out parameters from [GetWords] instead.
+// until the call returns, even when a callback grows the goroutine's stack
+// meanwhile. The price is one allocation for each local variable that is passed in this
+// way; a hot path takes its out parameters from [GetWords] instead.
 //
 // Memory that C keeps after the call returns must be kept alive by the caller for
 // as long as C uses it, and must not be on a stack: its address is taken with [Address].
@@ -28,8 +28,8 @@
 // # Limits
 //
 // Arguments and results are integers and pointers: no floating point, no structs
-// by value. A result narrower than a word carries rubbish above its own width and
-// is cut down by the caller, as in int32(p.Call1(x)). A thread-local error number
+// by value. If a result is narrower than a word, its upper bits are undefined and the
+// caller truncates it, as in int32(p.Call1(x)). A thread-local error number
 // is not reported.
 //
 // Libraries are never closed: vendor libraries start threads and register exit

@@ -52,7 +52,7 @@ func (e *LoadError) Error() string {
 // Is reports whether target is driver.ErrUnavailable.
 func (e *LoadError) Is(target error) bool { return target == driver.ErrUnavailable }
 
-// MissingError says that a library lacks symbols that its user cannot do without.
+// MissingError says that a library lacks symbols that are not optional.
 // It is of kind [driver.ErrUnavailable].
 type MissingError struct {
 	Library string
@@ -68,10 +68,10 @@ func (e *MissingError) Error() string {
 func (e *MissingError) Is(target error) bool { return target == driver.ErrUnavailable }
 
 // Open loads the first of the named libraries that can be loaded. If the
-// environment variable env is set and not empty, its value alone is tried instead.
-// env may be empty. When nothing loads the error is a *[LoadError].
+// environment variable env is set and not empty, only its value is tried.
+// env may be empty. If no library can be loaded, the error is a *[LoadError].
 //
-// Opening the same library twice is cheap and gives two handles on one image.
+// Opening the same library twice is cheap and gives two handles to one image.
 func Open(env string, names ...string) (*Library, error) {
 	if env != "" {
 		if name := os.Getenv(env); name != "" {
@@ -90,10 +90,10 @@ func Open(env string, names ...string) (*Library, error) {
 	return nil, failed
 }
 
-// Name is the name under which the library was found.
+// Name returns the name under which the library was found.
 func (l *Library) Name() string { return l.name }
 
-// Proc looks a symbol up. The result is not [Proc.Valid] if the library has none.
+// Proc looks up a symbol. If the library lacks it, the result is not [Proc.Valid].
 func (l *Library) Proc(symbol string) Proc { return Proc(lookup(l.handle, symbol)) }
 
 // Fill looks up the symbols of a function table: a pointer to a struct, whose
@@ -105,14 +105,14 @@ func (l *Library) Proc(symbol string) Proc { return Proc(lookup(l.handle, symbol
 // A field without the tag, and a field that is already valid, is left alone.
 // Structs inside the table are filled the same way.
 //
-// missing names, by the first name in its tag, each symbol that was not found,
-// needed or not. If one of them is not optional the error is a *[MissingError]
-// that names those; the fields that were found are filled all the same.
+// missing lists each symbol that was not found, optional or not, by the first name
+// in its tag. If some are not optional, the error is a *[MissingError] that names
+// those; the fields of symbols that were found are filled even then.
 func (l *Library) Fill(table any) (missing []string, err error) {
 	v := reflect.ValueOf(table)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return nil, &driver.Error{Op: "fill", Device: -1, Kind: driver.ErrInvalidArgument,
-			Detail: fmt.Sprintf("a function table is a pointer to a struct, not %T", table)}
+			Detail: fmt.Sprintf("a function table must be a pointer to a struct, not %T", table)}
 	}
 	lack := &MissingError{Library: l.name}
 	l.fill(v.Elem(), &missing, lack)

@@ -26,7 +26,6 @@ func lookup(handle uintptr, symbol string) uintptr {
 	return addr
 }
 
-// Process is the program itself: the symbols of everything that is loaded with global
-// visibility, the C library among them. Symbols are found on systems with a dynamic
-// loader other than Windows.
+// Process returns the program itself as a library: its symbols are those of everything that is
+// loaded with global visibility, including the C library.
 func Process() *Library { return &Library{name: "this program", handle: purego.RTLD_DEFAULT} }

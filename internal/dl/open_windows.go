@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Search flags of LoadLibraryEx. They leave out the current directory, from which
-// anyone could slip in a library of the same name.
+// Search flags of LoadLibraryEx. They exclude the current directory, where an
+// attacker could place a library of the same name.
 const (
 	searchDLLLoadDir   = 0x00000100
 	searchDefaultDirs  = 0x00001000
@@ -43,6 +43,6 @@ func lookup(handle uintptr, symbol string) uintptr {
 	return addr
 }
 
-// Process is the program itself. On Windows it has no symbols: there is no one C
-// library that all parts of a program share.
+// Process returns the program itself as a library. On Windows it has no symbols: the
+// parts of a program may each use another C library.
 func Process() *Library { return &Library{name: "this program"} }

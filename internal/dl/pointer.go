@@ -10,7 +10,7 @@ func CString(s string) []byte {
 	return b
 }
 
-// GoString copies the NUL-terminated string at a C address. The address 0 gives
+// GoString copies the NUL-terminated string at a C address. For address 0 it returns
 // the empty string.
 func GoString(addr uintptr) string {
 	if addr == 0 {
@@ -30,11 +30,11 @@ func Pointer(addr uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
 }
 
-// Address returns the address of memory that C goes on using after the call that it is
-// passed to, such as the host side of an asynchronous copy. What p points to is made to live
-// on the heap, where it does not move: a plain conversion of a parameter to uintptr would
-// let a caller's local variable stay on a stack that moves when it grows. Whoever started
-// the work keeps the memory alive until C is done.
+// Address returns the address of memory that C still uses after the call to which the
+// address is passed, such as the host side of an asynchronous copy. It makes the compiler place the
+// memory on the heap, where it does not move: after a plain conversion of p to uintptr, a
+// caller's local variable could stay on a stack, which moves when it grows. The caller
+// keeps the memory alive until C is done.
 func Address(p unsafe.Pointer) uintptr {
 	if escapes.always {
 		escapes.pointer = p
@@ -42,7 +42,7 @@ func Address(p unsafe.Pointer) uintptr {
 	return uintptr(p)
 }
 
-// escapes is never written to, which the compiler cannot know.
+// escapes makes pointers escape to the heap. It is never written to, but the compiler cannot know that.
 var escapes struct {
 	always  bool
 	pointer unsafe.Pointer

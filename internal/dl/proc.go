@@ -10,9 +10,9 @@ import (
 // it panics.
 //
 // The Call methods pass integer and pointer arguments and return the integer
-// result, whose upper bits mean nothing if C's result is narrower than a word.
+// result; if C's result is narrower than a word, the upper bits are undefined.
 // They do not allocate, and they let other goroutines run while C blocks. They may
-// be used from any goroutine; which thread runs the call is not defined unless the
+// be used from any goroutine; the call may run on any thread, unless the
 // goroutine is locked to one. Read the package comment before you pass a pointer.
 type Proc uintptr
 
@@ -26,8 +26,8 @@ func (p Proc) Valid() bool { return p != 0 }
 // MaxArgs is the largest number of arguments of a call.
 const MaxArgs = 12
 
-// Passing a slice of its own to a variadic function that lets its arguments escape
-// costs an allocation for each call; one from this pool does not.
+// arguments holds the arguments of calls. purego.SyscallN lets its arguments escape, so without the pool
+// each call would allocate.
 var arguments = sync.Pool{New: func() any { return new([MaxArgs]uintptr) }}
 
 func (p Proc) call(a *[MaxArgs]uintptr, n int) uintptr {

@@ -19,10 +19,10 @@ func GetWords() *Words {
 	return w
 }
 
-// At is the address of element i. It stays good for as long as the block is not
-// put back; the block must not be dropped before the call returns.
+// At returns the address of element i, which is valid until Put. The caller must keep
+// the block reachable until the call has returned.
 func (w *Words) At(i int) uintptr { return uintptr(unsafe.Pointer(&w[i])) }
 
-// Put gives the block back. Neither it nor an address inside it may be used
-// afterwards.
+// Put returns the block to the pool. Neither the block nor an address inside it may be
+// used afterwards.
 func (w *Words) Put() { words.Put(w) }
