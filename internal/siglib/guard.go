@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Works reports whether the package does something on this system.
+// Works says whether the package restores handlers on this system.
 const Works = true
 
 const (
@@ -39,8 +39,8 @@ var guard struct {
 	before [signals]action
 }
 
-// Enter notes which handlers are installed. Every Enter is followed by a [Leave]; pairs may overlap on
-// many goroutines, and then count from the first Enter.
+// Enter records which handlers are installed. Every Enter is followed by a [Leave]. Pairs on several
+// goroutines may overlap; then the handlers recorded by the first Enter are restored.
 func Enter() {
 	guard.Lock()
 	defer guard.Unlock()
@@ -54,9 +54,9 @@ func Enter() {
 	}
 }
 
-// Leave puts back every handler that was replaced by one that Enter had not seen for any signal, and
-// reports how many those are. Handlers that the Go runtime installed meanwhile, for
-// signal.Notify, stay.
+// Leave restores every handler that was replaced by a handler which Enter did not see for any signal, and
+// returns how many it restored. Handlers that the Go runtime installed meanwhile, for
+// signal.Notify, stay: Enter has seen the runtime's handler.
 func Leave() (restored int) {
 	guard.Lock()
 	defer guard.Unlock()
@@ -76,8 +76,8 @@ func Leave() (restored int) {
 	return restored
 }
 
-// known reports whether some signal had the handler when the guard was entered; the default
-// and the ignoring handler, 0 and 1, always count.
+// known reports whether Enter saw the handler for any signal. The handlers 0 (default) and 1 (ignore) are
+// always known.
 func known(handler uintptr) bool {
 	if handler <= 1 {
 		return true

@@ -2,7 +2,7 @@
 
 package siglib
 
-// Works reports whether the package does something on this system.
+// Works says whether the package restores handlers on this system.
 const Works = false
 
 // Enter does nothing.
