@@ -14,20 +14,20 @@ import (
 // Plan is a way to copy a large range.
 type Plan struct {
 	Piece   uint64 // bytes that one built-in copy moves at a time
-	Workers int    // goroutines that share a range, the caller's included
+	Workers int    // goroutines that share a range, including the caller's
 	Stream  bool   // copies several pages at once and writes around the caches
 }
 
-// Class is what is known about copies of one class of sizes.
+// Class describes the copies of one class of sizes.
 type Class struct {
 	From uint64 // bytes, the smallest size of the class, a power of two
-	Plan Plan   // what copies of the class follow
+	Plan Plan   // how copies of the class are made
 
 	// Settled says that every plan was tried often enough. Before that Plan is a
 	// guess and the rates, in bytes per second, are zero.
 	Settled bool
-	Rate    float64 // the best of Plan
-	Whole   float64 // the best of one built-in copy
+	Rate    float64 // the highest measured with Plan
+	Whole   float64 // the highest measured with one built-in copy
 }
 
 // String describes the class in one line.
@@ -60,7 +60,7 @@ const (
 // one is the plan that copies the whole range at once.
 var one = Plan{Piece: math.MaxUint64, Workers: 1}
 
-// classes of sizes: each from its size to below the next one's, the last without an end.
+// classes are the classes of sizes. A class reaches from its size to that of the next class; the last has no end.
 var classes = newClasses()
 
 func newClasses() *[classCount]class {
@@ -75,7 +75,7 @@ func newClasses() *[classCount]class {
 // classOf returns the class of n, which is at least least.
 func classOf(n uint64) *class { return &classes[min(bits.Len64(n/least), classCount)-1] }
 
-// Calibration tells what is known about each class of sizes, smallest first.
+// Calibration describes each class of sizes, smallest first.
 func Calibration() []Class {
 	known := make([]Class, classCount)
 	for i := range classes {
@@ -96,7 +96,7 @@ type class struct {
 
 	trying sync.Mutex // held by the copy that is trying plans
 	plans  []Plan
-	rates  []float64 // the best of each plan so far
+	rates  []float64 // the highest of each plan so far
 	tried  int
 }
 
@@ -114,8 +114,8 @@ func (c *class) plan() Plan {
 	return Plan{Piece: 256 << 10, Workers: 2}
 }
 
-// copy copies, and tries plans on the way as long as none is chosen. A copy that comes
-// while another one is trying follows the guess.
+// copy copies. As long as no plan is chosen, it tries plans on parts of the copy. While
+// another copy is trying plans, it follows the guess.
 func (c *class) copy(t task) {
 	if c.settled.Load() != nil || !c.trying.TryLock() {
 		c.plan().run(t)
@@ -135,8 +135,8 @@ func (c *class) copy(t task) {
 	}
 }
 
-// advance moves p on by n of the left bytes, but not past the end of its allocation,
-// which would keep another one alive.
+// advance returns p moved by n, with left bytes at p. It does not move p to the end of its
+// allocation, where p would keep another allocation alive.
 func advance(p unsafe.Pointer, n, left uint64) unsafe.Pointer {
 	if n == left {
 		return p
@@ -162,8 +162,8 @@ func (c *class) try(t task) {
 	}
 }
 
-// candidates lists the plans worth trying for copies of size bytes on so many
-// processors: the built-in copy first, then in the order of their goroutines.
+// candidates lists the plans worth trying for copies of size bytes on a number of
+// processors: the built-in copy first, then by the number of goroutines.
 func candidates(size uint64, processors int) []Plan {
 	plans := []Plan{one, {Piece: 256 << 10, Workers: 1}}
 	if canStream {
@@ -183,8 +183,8 @@ func candidates(size uint64, processors int) []Plan {
 	return plans
 }
 
-// best returns the index of the fastest plan, but a plan with fewer goroutines if it
-// is nearly as fast: each has to earn what it takes from the rest of the program.
+// best returns the index of the fastest plan, or of a plan with fewer goroutines that
+// is nearly as fast, since goroutines take processors from the rest of the program.
 func best(plans []Plan, rates []float64) int {
 	fastest := 0
 	for i := range plans {
@@ -199,8 +199,8 @@ func best(plans []Plan, rates []float64) int {
 	return fastest
 }
 
-// touch makes all pages of t present, so that no trial pays for the first use of fresh
-// memory. It writes only what the copy will write.
+// touch makes all pages of t present, so that no trial includes the time for the first use
+// of fresh memory. It writes only bytes that the copy writes anyway.
 func touch(t task) {
 	dst, src := unsafe.Slice((*byte)(t.dst), t.n), unsafe.Slice((*byte)(t.src), t.n)
 	for i := 0; i < len(dst); i += 4096 {

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// fillBlock is how much of a pattern is laid out before it is repeated by whole
-// copies: small enough for the first-level cache.
+// fillBlock is the size of the block, filled with the pattern, that a fill copies over and
+// over: small enough for the first-level cache.
 const fillBlock = 8 << 10
 
-// Copy copies n bytes from src to dst. The two ranges do not overlap. It returns when
-// the copy is done. The memory must be readable and writable for the whole time, and
-// may be of the Go heap or not.
+// Copy copies n bytes from src to dst. The two ranges must not overlap. It returns when
+// the copy is done. Until then src must stay readable and dst writable. The memory may be
+// on the Go heap or outside it.
 func Copy(dst, src unsafe.Pointer, n uint64) {
 	if n < least {
 		move(dst, src, n)
@@ -21,8 +21,8 @@ func Copy(dst, src unsafe.Pointer, n uint64) {
 }
 
 // Fill repeats the low width bytes of bits, least significant byte first, over n bytes
-// at dst. The width is 1, 2, 4 or 8; any other is taken as 8. If n is no multiple of
-// the width the last repetition is cut short. dst needs no alignment.
+// at dst. The width is 1, 2, 4 or 8; any other counts as 8. If n is not a multiple of
+// the width, the last repetition is cut short. dst needs no alignment.
 func Fill(dst unsafe.Pointer, n, bits uint64, width uint8) {
 	word := repeat(bits, width)
 	if n < least {
@@ -53,7 +53,7 @@ func move(dst, src unsafe.Pointer, n uint64) {
 // streamBlock is the unit of streamBlocks: eight pages of 4 KiB, copied side by side.
 const streamBlock = 8 * 4096
 
-// streamMove copies by streamBlocks what it can.
+// streamMove copies with streamBlocks as far as alignment and size allow, the rest with move.
 func streamMove(dst, src unsafe.Pointer, n uint64) {
 	if head := uint64(-uintptr(dst) & 63); head > 0 && head < n {
 		move(dst, src, head)

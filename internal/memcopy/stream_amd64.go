@@ -4,7 +4,7 @@ package memcopy
 
 import "unsafe"
 
-// canStream says that streamBlocks works here.
+// canStream says whether the processor can run streamBlocks.
 var canStream = hasAVX()
 
 // hasAVX reports whether the processor and the system have 32-byte vectors.

@@ -11,11 +11,11 @@ import (
 type task struct {
 	dst, src unsafe.Pointer
 	n        uint64 // bytes
-	word     uint64 // what a fill repeats
-	stream   bool   // copy as Plan.Stream says
+	word     uint64 // the pattern of a fill
+	stream   bool   // Plan.Stream of the plan that is followed
 }
 
-// part does the n bytes from off on, off being a multiple of 8.
+// part copies or fills the n bytes at off, which is a multiple of 8.
 func (t *task) part(off, n uint64) {
 	if t.src == nil {
 		fill(unsafe.Add(t.dst, off), n, t.word)
@@ -28,7 +28,7 @@ func (t *task) part(off, n uint64) {
 	move(unsafe.Add(t.dst, off), unsafe.Add(t.src, off), n)
 }
 
-// run does all of t: alone, or with as many helpers as the plan and the allowance give.
+// run copies or fills all of t: alone, or with as many helpers as the plan and the allowance permit.
 func (p Plan) run(t task) {
 	t.stream = p.Stream
 	workers := min(p.Workers, runtime.GOMAXPROCS(0))
@@ -59,8 +59,8 @@ func (p Plan) run(t task) {
 	j.release()
 }
 
-// job is a task that several goroutines do together. A helper that comes too late finds
-// no piece left; the job is used again only when it, too, has let go.
+// job is a task that several goroutines do together. A helper that starts too late finds
+// no piece left. The job is reused only when every helper has released it.
 type job struct {
 	task
 	piece, pieces uint64
@@ -71,8 +71,8 @@ type job struct {
 	help          func()        // helpOnce, kept so that starting it does not allocate
 }
 
-// work does pieces until none is left to take, and reports whether the last one to be
-// done was its own.
+// work takes and does pieces until none is left, and reports whether it completed the last
+// outstanding piece.
 func (j *job) work() (last bool) {
 	for {
 		i := j.next.Add(1) - 1
