@@ -12,9 +12,9 @@ var (
 	performanceUnits = kernel32.NewProc("QueryPerformanceFrequency")
 )
 
-// clock returns a clock that starts at about 0. Package time goes on in steps of up to 16 ms on Windows, which would make
-// batches last seconds; the performance counter has steps of less than a microsecond. Neither call fails on a Windows
-// that Go supports. It does not allocate.
+// clock returns a clock that starts at about 0 and does not allocate. On Windows the clock of package time advances in steps
+// of up to 16 ms, which would make batches last seconds; the performance counter has steps of less than a microsecond. Its two
+// calls do not fail on any Windows that Go supports.
 func clock() func() time.Duration {
 	var units, start int64
 	_, _, _ = syscall.SyscallN(performanceUnits.Addr(), uintptr(unsafe.Pointer(&units)))
@@ -23,7 +23,7 @@ func clock() func() time.Duration {
 		var now int64
 		_, _, _ = syscall.SyscallN(performanceCount.Addr(), uintptr(unsafe.Pointer(&now)))
 		now -= start
-		// In two parts: the product of the whole would not fit after some hours.
+		// Seconds and the rest are converted separately: the product of all ticks would overflow after some hours.
 		return time.Duration(now/units)*time.Second + time.Duration(now%units)*time.Second/time.Duration(units)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Side is one way of doing the thing that is measured.
+// Side is one of the two ways that are compared.
 type Side struct {
-	// Op does it, Per times.
+	// Op does the measured thing, Per times.
 	Op  func() error
-	Per int // 0 is 1
+	Per int // 0 means 1
 
 	// Enter and Leave are called before and after each batch, outside its time, and may be nil. Leave is called
 	// whenever Enter returned nil.
@@ -21,17 +21,17 @@ type Side struct {
 
 // Options say how long to measure. The zero value is good.
 type Options struct {
-	// Time is how long the timed batches of both sides take together; a measurement that comes out unsteady takes up to
-	// twice as long, and MinPairs pairs are taken in any case. 0 is DefaultTime.
+	// Time is how long the timed batches of both sides take together. An unsteady measurement takes up to
+	// twice as long, and at least MinPairs pairs are taken. 0 means DefaultTime.
 	Time time.Duration
 
-	// Reps is how many pairs of batches are taken, whatever time that needs; 0 leaves it to Time.
+	// Reps is how many pairs of batches are taken, however long that takes; if it is 0, Time decides.
 	Reps int
 
-	// Batch is the least time of a batch; 0 is DefaultBatch. A coarse clock makes it longer.
+	// Batch is the least duration of a batch; 0 means DefaultBatch. With a coarse clock batches last longer.
 	Batch time.Duration
 
-	// Clock is a monotonic clock; nil is the system's.
+	// Clock is a monotonic clock; nil means the system's.
 	Clock func() time.Duration
 }
 
@@ -39,20 +39,20 @@ const (
 	DefaultTime  = 100 * time.Millisecond
 	DefaultBatch = 200 * time.Microsecond
 
-	// MinPairs is the least number of pairs, unless Options.Reps says less.
+	// MinPairs is the least number of pairs, unless Options.Reps is smaller.
 	MinPairs = 5
 
-	// Unsteady is the spread of the ratios from which on a result is called so.
+	// Unsteady is the spread of the ratios above which a result is called unsteady.
 	Unsteady = 0.2
 
 	warmUps    = 40      // calls of each side before anything is timed, if they fit half of Options.Time
 	ticks      = 1000    // clock ticks in the shortest batch
-	mostCalls  = 1 << 22 // of Op in a batch
+	mostCalls  = 1 << 22 // calls of Op in a batch
 	mostPairs  = 1 << 14
-	allocCalls = 1 << 10 // of Op to count allocations in, at most
+	allocCalls = 1 << 10 // calls of Op in which allocations are counted, at most
 )
 
-// Result is what came out. Times are of one thing, in nanoseconds.
+// Result is the outcome of a comparison. Times are nanoseconds for one thing.
 type Result struct {
 	Ours  Summary
 	Raw   Summary // all zeros if there is no other side
@@ -66,11 +66,11 @@ type Result struct {
 	Allocs float64
 }
 
-// HasRaw reports whether there was something to compare with.
+// HasRaw reports whether there was a raw side to compare with.
 func (r *Result) HasRaw() bool { return r.RawBatch > 0 }
 
-// Unsteady reports whether the ratios differ so much among each other that the median says little. Without another
-// side the times are looked at.
+// Unsteady reports whether the ratios differ so much from each other that the median says little. Without a raw
+// side it looks at the times instead.
 func (r *Result) Unsteady() bool {
 	if r.HasRaw() {
 		return r.Ratio.Spread() > Unsteady
@@ -78,11 +78,11 @@ func (r *Result) Unsteady() bool {
 	return r.Ours.Spread() > Unsteady
 }
 
-// errNothing is for a Side without an Op.
-var errNothing = errors.New("bench: nothing to measure")
+// errNothing is the error for a Side without an Op.
+var errNothing = errors.New("bench: there is no operation to measure")
 
-// Compare measures ours beside raw, whose Op may be nil if there is nothing to compare with. It stops at the first
-// error, and between two batches when ctx ends.
+// Compare measures ours and raw. The Op of raw may be nil if there is nothing to compare with. It stops at the first
+// error, or, when ctx ends, after the current batch.
 func Compare(ctx context.Context, ours, raw Side, o Options) (Result, error) {
 	if ours.Op == nil {
 		return Result{}, errNothing
@@ -115,7 +115,7 @@ func Compare(ctx context.Context, ours, raw Side, o Options) (Result, error) {
 type half struct {
 	Side
 	n     int       // calls in a batch
-	times []float64 // of one thing, one for each batch
+	times []float64 // for each batch the time of one thing, in nanoseconds
 }
 
 func (h *half) per() float64 { return float64(max(h.Per, 1)) }
@@ -139,7 +139,7 @@ func newMeasurement(o Options) *measurement {
 	return &measurement{Options: o}
 }
 
-// Tick is the smallest step of a clock among some.
+// Tick returns the smallest of the first steps of a clock, or 0 if the clock does not advance.
 func Tick(clock func() time.Duration) time.Duration {
 	least := time.Duration(0)
 	last := clock()
@@ -181,9 +181,9 @@ func (m *measurement) run(h *half, n int) (took time.Duration, err error) {
 	return took, err
 }
 
-// warm lets everything be made that is made once.
+// warm calls both sides a few times, so that what is initialised at the first use is not timed.
 func (m *measurement) warm(ctx context.Context, a, b *half) error {
-	runtime.GC() // garbage of what was measured before is not this one's
+	runtime.GC() // so that this measurement does not pay for earlier garbage
 	start := m.Clock()
 	for i := 0; i < warmUps && (i < 2 || m.Clock()-start < m.Time/2); i++ {
 		for _, h := range []*half{a, b} {
@@ -198,7 +198,7 @@ func (m *measurement) warm(ctx context.Context, a, b *half) error {
 	return nil
 }
 
-// size finds how many calls make a batch.
+// size finds how many calls a batch needs to last long enough.
 func (m *measurement) size(ctx context.Context, h *half) error {
 	for h.Op != nil && h.n < mostCalls {
 		if err := ctx.Err(); err != nil {
@@ -217,7 +217,7 @@ func (m *measurement) size(ctx context.Context, h *half) error {
 	return nil
 }
 
-// allocations counts what one thing allocates.
+// allocations returns how many heap objects one thing allocates.
 func (m *measurement) allocations(h *half) (float64, error) {
 	n := min(h.n, allocCalls)
 	var before, after runtime.MemStats
@@ -227,7 +227,7 @@ func (m *measurement) allocations(h *half) (float64, error) {
 	return float64(after.Mallocs-before.Mallocs) / (float64(n) * h.per()), err
 }
 
-// pairs times both sides in turns.
+// pairs times both sides in turn.
 func (m *measurement) pairs(ctx context.Context, a, b *half) error {
 	limit, extended := m.Time, false
 	timed := time.Duration(0)

@@ -1,11 +1,11 @@
-// Package bench measures two ways of doing the same thing beside each other, on a machine that has other things to do.
+// Package bench compares the speed of two ways of doing the same thing, on a machine that also does other work.
 //
-// Both ways run in turns, batch by batch, so that both meet the same weather. Each pair of neighbouring batches
-// gives one ratio, and the median of those is the result: what slows the machine down for a while slows both halves of
-// a pair, and what hits one half is an outlier, which a median does not see. Who goes first changes from pair to pair. A
-// batch is so long that reading the clock does not matter.
+// The two ways run in turn, batch by batch, so that both run under the same conditions. Each pair of neighbouring batches
+// gives one ratio, and the median of the ratios is the result: a disturbance that lasts slows both halves of
+// a pair, and one that hits only one half makes an outlier, which does not change the median. The way that runs first
+// changes from pair to pair. A batch is so long that the time for reading the clock does not matter.
 //
-// What other measuring programs need is here as well: lines through points, and parts of documents that are written anew.
+// The package also has functions that other measuring programs need: lines through points, and replacing parts of documents.
 //
-// The package knows nothing of devices; package peer beside it has the raw calls.
+// It knows nothing of devices; package peer below it has the raw calls.
 package bench

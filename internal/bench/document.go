@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Replace puts text between the markers of that name in a file: <!-- name: begin --> and <!-- name: end -->. A file without
-// them is left as it is.
+// Replace replaces the text between the markers <!-- name: begin --> and <!-- name: end --> in a file. If the file lacks
+// the markers, it returns an error and leaves the file unchanged.
 func Replace(file, name, text string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
@@ -19,12 +19,12 @@ func Replace(file, name, text string) error {
 	before, rest, ok := strings.Cut(string(old), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return fmt.Errorf("%s has no %s and %s", file, begin, end)
+		return fmt.Errorf("%s lacks the markers %s and %s", file, begin, end)
 	}
 	return os.WriteFile(file, []byte(before+begin+"\n"+text+end+after), 0o644)
 }
 
-// Machine is the processor, how many of them Go sees, the system, and the version of Go.
+// Machine describes the machine: the processor, how many processors Go sees, the system, and the version of Go.
 func Machine() string {
 	name := runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -38,7 +38,7 @@ func Machine() string {
 	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
-// Duration is a time in nanoseconds for people, with two significant digits up to 10 ms.
+// Duration formats a time in nanoseconds for display: as µs and ms below 10 with one decimal, otherwise with none.
 func Duration(ns float64) string {
 	switch d := time.Duration(ns); {
 	case ns < 10:

@@ -5,8 +5,8 @@ import "math"
 // Line is the straight line y = Base + Slope*x.
 type Line struct{ Base, Slope float64 }
 
-// Fit is the line through points whose squared distances in y are least. Points with the same x, or fewer than two of
-// them, give a flat line through their mean; no points give the zero Line.
+// Fit returns the line through points by least squares in y. If all points have the same x, the line is flat, at the mean
+// of their y; without points it is the zero Line.
 func Fit(x, y []float64) Line {
 	if len(x) == 0 {
 		return Line{}
@@ -25,8 +25,8 @@ func Fit(x, y []float64) Line {
 	return Line{Base: my - xy/xx*mx, Slope: xy / xx}
 }
 
-// Exponent is the p for which y grows like x to the power of p: the slope of the line through the logarithms. Points that
-// have none, because they are not above 0, do not count. It is NaN for fewer than two points.
+// Exponent returns the p for which y grows like x to the power of p: the slope of the line through the logarithms. Points
+// that are not above 0 have no logarithm and are left out. With fewer than two points it returns NaN.
 func Exponent(x, y []float64) float64 {
 	var lx, ly []float64
 	for i := range x {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Summary is the distribution of some figures.
+// Summary describes the distribution of numbers.
 type Summary struct {
 	Min    float64 `json:"min"`
 	Q1     float64 `json:"q1"`
@@ -14,7 +14,7 @@ type Summary struct {
 	Max    float64 `json:"max"`
 }
 
-// Summarize returns the distribution of values, which it does not change. That of nothing is all zeros.
+// Summarize returns the distribution of values, which it does not change. Without values it returns the zero Summary.
 func Summarize(values []float64) Summary {
 	if len(values) == 0 {
 		return Summary{}
@@ -23,7 +23,7 @@ func Summarize(values []float64) Summary {
 	return Summary{v[0], quantile(v, 0.25), quantile(v, 0.5), quantile(v, 0.75), v[len(v)-1]}
 }
 
-// quantile interpolates between the two sorted values around the place that q, from 0 to 1, points to.
+// quantile returns the quantile q, from 0 to 1, interpolated between the two nearest values.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(math.Floor(at))
@@ -33,7 +33,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// Spread is the distance between the quartiles as a part of the median, 0 where the median is 0.
+// Spread returns the distance between the quartiles divided by the median, or 0 if the median is 0.
 func (s Summary) Spread() float64 {
 	if s.Median == 0 {
 		return 0

@@ -70,7 +70,7 @@ type hipProcs struct {
 	EventRecord   dl.Proc `sym:"hipEventRecord"`
 }
 
-// gpuNames are what people know the calls by: the headers' names.
+// gpuNames are the names of the calls in the vendors' headers, for display.
 type gpuNames struct {
 	names
 	copyPeer string
@@ -99,16 +99,16 @@ type gpu struct {
 	gpuProcs
 	names gpuNames
 
-	id      uintptr // what is made current: a context, or the device's number
+	id      uintptr // makes the device current: a context, or the device's number
 	stream  uintptr
 	second  uintptr
 	event   uintptr
 	release func() error
 
-	out [2]uint64 // where a call puts what it makes
+	out [2]uint64 // where a call stores the handles that it makes
 }
 
-// CUDA returns the peer of a CUDA device. The driver is looked for where the backend looks.
+// CUDA returns the peer of a CUDA device. It looks for the driver in the same places as the backend.
 func CUDA(ordinal int) (Peer, error) {
 	libraries := []string{"libcuda.so.1", "libcuda.so"}
 	if runtime.GOOS == "windows" {
@@ -168,7 +168,7 @@ func HIP(ordinal int) (Peer, error) {
 	return g.start()
 }
 
-// at is the address of an element of out. g is on the heap, where it does not move.
+// at returns the address of an element of out. g is on the heap, where it does not move.
 func (g *gpu) at(i int) uintptr { return uintptr(unsafe.Pointer(&g.out[i])) }
 
 func status(call string, r uintptr) error {
@@ -227,7 +227,7 @@ func (g *gpu) leave() { runtime.UnlockOSThread() }
 
 func (g *gpu) Leave() error {
 	defer g.leave()
-	if err := g.current(); err != nil { // another device's may be
+	if err := g.current(); err != nil { // another device may be current
 		return err
 	}
 	if err := g.Sync(); err != nil {

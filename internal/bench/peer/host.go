@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// host is what Go offers. There are no streams: everything is done when the call returns.
+// host makes calls of Go itself. There are no streams: everything is done when the call returns.
 type host struct {
 	mu, second sync.Mutex
 	marks      uint64
@@ -49,7 +49,7 @@ func (h *host) Copy(dst, src uintptr, n uint64) error {
 	return nil
 }
 
-// fillChunk is how far doubling goes: what lies in the nearest cache is the fastest source, as in bytes.Repeat.
+// fillChunk is how far doubling goes: a source in the nearest cache is the fastest, as in bytes.Repeat.
 const fillChunk = 8 << 10
 
 func (h *host) Fill(dst uintptr, bits uint32, n uint64) error {
@@ -83,7 +83,7 @@ func (h *host) RecordWait() error {
 	return nil
 }
 
-// Locked is a slice behind a lock: what a program would share between goroutines if it had no buffers.
+// Locked is a slice behind a lock, which a program without buffers would share between its goroutines.
 type Locked struct {
 	mu   sync.RWMutex
 	data []float32

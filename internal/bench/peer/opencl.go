@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// clProcs are the calls of every OpenCL, and those of shared virtual memory.
+// clProcs are the calls that every OpenCL library has, and the calls of shared virtual memory.
 type clProcs struct {
 	GetQueueInfo   dl.Proc `sym:"clGetCommandQueueInfo"`
 	GetDeviceInfo  dl.Proc `sym:"clGetDeviceInfo"`
@@ -43,7 +43,7 @@ const (
 	allocAlign   = 128 // bytes, the size of long16
 )
 
-// cl is an OpenCL device that reaches memory in one of the tiers.
+// cl is an OpenCL device that is used in one tier of memory.
 type cl struct {
 	clProcs
 	names names
@@ -53,17 +53,17 @@ type cl struct {
 
 	// The tier's calls. memcpy and fill are nil for cl_mem.
 	memcpy, fill dl.Proc
-	usmAlloc     dl.Proc // with the context, and the device if that is not 0
+	usmAlloc     dl.Proc // called with the context, and with the device if that is not 0
 	usmFree      dl.Proc
 	usmDevice    bool
 	svmFlags     uintptr
 
-	out  [2]uint64 // where a call puts what it makes
-	bits uint64    // of a fill
+	out  [2]uint64 // where a call stores the handles that it makes
+	bits uint64    // the pattern of a fill
 }
 
-// OpenCL returns the peer of the device that a queue belongs to, which is in use for as long as the peer is. tier is the
-// tier of hal.Info, unified whether the device works on host memory in place.
+// OpenCL returns the peer of the device that a queue belongs to. The peer uses the queue until it is closed. tier is
+// Info.MemoryModel of the device, unified whether the device works on host memory in place.
 func OpenCL(queue uintptr, tier string, unified bool) (Peer, error) {
 	libraries := []string{"libOpenCL.so.1", "libOpenCL.so"}
 	switch runtime.GOOS {
@@ -101,7 +101,7 @@ func OpenCL(queue uintptr, tier string, unified bool) (Peer, error) {
 
 func (c *cl) at(i int) uintptr { return uintptr(unsafe.Pointer(&c.out[i])) }
 
-// ask returns one word of information.
+// ask queries one word of information.
 func (c *cl) ask(call string, p dl.Proc, object, what uintptr) (uintptr, error) {
 	err := status(call, p.Call5(object, what, unsafe.Sizeof(uintptr(0)), c.at(0), 0))
 	return uintptr(c.out[0]), err
@@ -150,7 +150,7 @@ func (c *cl) reach(tier string, unified bool) error {
 		c.names[Fill], c.names[AllocFree] = "clEnqueueMemFillINTEL", alloc+", clMemFreeINTEL"
 		return nil
 	}
-	return fmt.Errorf("no tier %q is known", tier)
+	return fmt.Errorf("unknown tier %q", tier)
 }
 
 func (c *cl) Names(op Op) string { return c.names[op] }

@@ -8,7 +8,7 @@ import (
 // Peer makes raw calls on one device. It is used by one goroutine at a time, between Enter and Leave. Calls that enqueue
 // do not wait; Sync does. Sizes are in bytes.
 type Peer interface {
-	// Enter gets the calling goroutine ready, and Leave waits for what was enqueued and undoes it. They nest.
+	// Enter prepares the calling goroutine. Leave waits for all enqueued work and undoes Enter. Pairs may be nested.
 	Enter() error
 	Leave() error
 
@@ -19,15 +19,15 @@ type Peer interface {
 	Sync() error
 
 	AllocFree(n uint64) error // allocates device memory and gives it back
-	Record() error            // marks where the stream is
-	RecordWait() error        // marks where the stream is, and makes a second stream wait for that
+	Record() error            // records an event on the stream
+	RecordWait() error        // records an event, and makes a second stream wait for it
 
-	// Names says which calls an operation makes, for people.
+	// Names returns the names of the calls that an operation makes, for display.
 	Names(op Op) string
 
 	Close() error
 
-	current() error // makes the device that of the calling thread
+	current() error // makes the device current on the calling thread
 }
 
 // Op is an operation of a Peer.
@@ -57,9 +57,10 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return fmt.Sprintf("%s: status %d", e.Call, e.Status) }
 
-// Across returns what copies n bytes between the memories of two devices and waits, and what it calls. reach says that the
-// devices are of one vendor and know each other's memory. staging is host memory of n bytes, which is used where there is
-// no other way. Enter and Leave of the result take the place of those of the peers.
+// Across returns an operation that copies n bytes between the memories of two devices and waits, and the names of its
+// calls. reach says that the devices are of one vendor and can access each other's memory. staging is host memory of n
+// bytes, through which the copy goes where it cannot go directly. The caller calls Enter of both peers before the
+// operation and Leave of both afterwards.
 func Across(dst, src Peer, reach bool, to, from uintptr, staging unsafe.Pointer, n uint64) (op func() error, what string) {
 	dstHost, srcHost := isHost(dst), isHost(src)
 	if a, ok := dst.(*gpu); ok && reach {
