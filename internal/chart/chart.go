@@ -1,4 +1,4 @@
-// Package chart draws curves: panels with lines, several on one page, as SVG or PNG. It knows nothing of what they show.
+// Package chart draws pages of panels with curves, as SVG or PNG. It knows nothing of what the curves show.
 package chart
 
 import (
@@ -19,7 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Colors and Marks are those of the first, second, ... line of a panel: apart for all eyes, also on gray paper.
+// Colors and Marks are those of the first, second, ... line of a panel. The colors can be told apart with colour blindness;
+// on gray paper the marks can.
 var (
 	Colors = []color.Color{
 		color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
@@ -39,13 +40,13 @@ type Page struct {
 // Panel is one coordinate system.
 type Panel struct {
 	Title, X, Y string
-	Logarithmic bool // both axes; points that are not above 0 are left out
+	Logarithmic bool // both axes are logarithmic; points that are not above 0 are left out
 	Lines       []Line
 }
 
 // Line is a sequence of points, joined in their order.
 type Line struct {
-	Name  string // "" for a line that the legend leaves out
+	Name  string // in the legend; "" leaves the line out of it
 	Plain bool   // without a mark at each point
 	X, Y  []float64
 }
@@ -55,10 +56,10 @@ const (
 	panelHeight = 2.9 * vg.Inch
 )
 
-// Write draws the page into a file: as PNG if its name ends so, else as SVG.
+// Write draws the page into a file: as PNG if its name ends in .png, else as SVG.
 func (g Page) Write(file string) error {
 	if len(g.Panels) == 0 {
-		return fmt.Errorf("%s: nothing to draw", file)
+		return fmt.Errorf("%s: the page has no panels", file)
 	}
 	columns := max(g.Columns, 1)
 	var rows [][]*plot.Plot
@@ -133,7 +134,7 @@ func (panel Panel) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// NewPlot is an empty plot with a grid, in the look of all pictures.
+// NewPlot returns an empty plot with a grid, in the style of all pictures.
 func NewPlot() *plot.Plot {
 	p := plot.New()
 	for _, s := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font} {
@@ -151,14 +152,14 @@ func NewPlot() *plot.Plot {
 	return p
 }
 
-// sans is the face of all text.
+// sans returns the font of all text.
 func sans(size vg.Length) font.Font {
 	f := font.From(plot.DefaultFont, size)
 	f.Variant = "Sans"
 	return f
 }
 
-// SetTitle sets a title that is set smaller if it is too long for a panel.
+// SetTitle sets a title, in a smaller font if it is too long for a panel.
 func SetTitle(p *plot.Plot, title string) {
 	p.Title.Text = title
 	if len(title) > 60 {
@@ -166,14 +167,14 @@ func SetTitle(p *plot.Plot, title string) {
 	}
 }
 
-// Canvas is a white page that becomes a file.
+// Canvas is a white page that is written to a file.
 type Canvas struct {
 	draw.Canvas
 	out  vg.CanvasWriterTo
 	file string
 }
 
-// NewPage is an empty page for a file: PNG if its name ends so, else SVG.
+// NewPage returns an empty page for a file: PNG if its name ends in .png, else SVG.
 func NewPage(file string, w, h vg.Length) *Canvas {
 	var c interface {
 		vg.CanvasSizer
@@ -208,7 +209,7 @@ func (c *Canvas) Head(title string, notes ...string) {
 	}
 }
 
-// Save writes the file. Viewers without the font take one of the same width.
+// Save writes the file. In an SVG it names fonts of the same width for viewers that lack the font.
 func (c *Canvas) Save() error {
 	var b bytes.Buffer
 	if _, err := c.out.WriteTo(&b); err != nil {

@@ -38,7 +38,7 @@ func TestPageShowsEveryPanelAndLine(t *testing.T) {
 
 func TestEmptyPageIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.svg")
-	assert.ErrorContains(t, Page{}.Write(file), "nothing to draw")
+	assert.ErrorContains(t, Page{}.Write(file), "the page has no panels")
 	assert.NoFileExists(t, file)
 }
 
