@@ -443,7 +443,7 @@ func (p *pressure) reclaim(ctx context.Context, op string, s *storage) error {
 	begin := now()
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	err := p.dev.Reclaim(waiting)
-	s.waited(cause{op: op, action: coherence.Evict, client: s.id, why: "out of memory"}, "memory", p.dev, 0, s.size, begin)
+	s.waited(cause{op: op, action: protocol.Evict, client: s.id, why: "out of memory"}, "memory", p.dev, 0, s.size, begin)
 	switch {
 	case ctx.Err() != nil:
 		return p.interrupted(ctx, residencyOf(p.dev), op, s.size)

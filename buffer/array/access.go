@@ -8,28 +8,28 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// maxRuns is how many ranges of a buffer one access holds at once. Each that is written becomes an interval of the
-// buffer, and a copy of its own wherever the elements go next.
+// maxRuns is how many ranges of a buffer one access holds at once. Each range that is written becomes a separate interval
+// of the buffer, and needs a separate copy when the elements are next moved.
 var maxRuns = 4096
 
-// View runs fn on the elements, for reading. Only they are moved to the host, except that of an array
-// that fills more than 4096 separate ranges the gaps between some may be moved too. It waits as
-// [buffer.Buffer.View] does. The error is fn's own, or tells why fn was not run.
+// View runs fn on the elements, for reading. Only the elements are moved to the host; but if the array fills
+// more than 4096 separate ranges, the elements in some gaps may be moved too. It waits as
+// [buffer.Buffer.View] does. The error is the one that fn returned, or says why fn was not run.
 func (a *Array[T]) View(ctx context.Context, fn func(Accessor[T]) error) error {
 	return a.inPlace(ctx, "View", coherence.Read, fn)
 }
 
 // Update runs fn on the elements, for reading and writing. When fn returns, with or without an error,
-// every other replica of the elements is old, and of nothing else, except for the gaps that [Array.View]
-// mentions, which count as written with the contents that they had. It waits as [buffer.Buffer.Update] does.
+// every other replica of the elements is stale. The gaps that [Array.View] mentions count as written too,
+// with unchanged contents. It waits as [buffer.Buffer.Update] does.
 func (a *Array[T]) Update(ctx context.Context, fn func(Accessor[T]) error) error {
 	return a.inPlace(ctx, "Update", coherence.ReadWrite, fn)
 }
 
 // Overwrite is Update for an fn that writes every element and reads none: nothing is copied to the
-// host first, and elements that fn leaves out have unspecified contents. If the elements are not one unbroken
-// range, fn writes to memory of its own, which becomes the elements' contents when fn returns without
-// an error; of an array that fills more than 4096 separate ranges others may then see a part before
+// host first, and elements that fn does not write have unspecified contents. If the elements are not one unbroken
+// range, fn writes to temporary memory, which is copied to the elements when fn returns without
+// an error. If the array fills more than 4096 separate ranges, others may see part of that copy before
 // the rest.
 func (a *Array[T]) Overwrite(ctx context.Context, fn func(Accessor[T]) error) error {
 	const op = "Overwrite"
@@ -59,7 +59,7 @@ func (a *Array[T]) solid() bool {
 	return h.hi-h.lo == a.Len()
 }
 
-// inPlace runs fn on the host's replica, with all pieces of the array held at once.
+// inPlace runs fn on the host's replica, and holds all pieces of the array meanwhile.
 func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, fn func(Accessor[T]) error) error {
 	if err := a.check(op); err != nil {
 		return err
@@ -86,8 +86,8 @@ func ranges(spans []span) []buffer.Range {
 	return list
 }
 
-// transfer copies the elements, in the order of their places, to or from data, which has as many. It
-// moves nothing else. Up to maxRuns ranges are held at once.
+// transfer copies the elements, by ascending place in the buffer, to or from data, which has the same length. It
+// moves nothing else. It holds at most maxRuns ranges at once.
 func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) error {
 	if err := a.root.onHost(ctx); err != nil {
 		return err
@@ -122,12 +122,12 @@ func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) 
 	return nil
 }
 
-// gather reads the elements in the order of their places, which is that of at.packed.
+// gather reads the elements by ascending place, as at.packed lays them out.
 func (a *Array[T]) gather(ctx context.Context, data []T) error {
 	return a.transfer(ctx, coherence.Read, data)
 }
 
-// scatter overwrites the elements with data in the order of their places.
+// scatter overwrites the elements with data, by ascending place.
 func (a *Array[T]) scatter(ctx context.Context, data []T) error {
 	return a.transfer(ctx, coherence.Overwrite, data)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Accessor is the elements of an array on the host, for the function that was given it and until that
-// returns; afterwards its methods refuse. What its slices and pointers lead to must not be kept
-// either, and must not be changed within [Array.View].
+// Accessor gives a function access to the elements of an array on the host. It is valid until the function
+// returns; afterwards its methods return an error of kind ErrClosed. Slices and pointers from it must not be
+// used afterwards either, and nothing may be written through them within [Array.View].
 //
-// A Grid may be used by several goroutines that keep to different elements.
+// Several goroutines may use an Accessor as long as they use different elements.
 type Accessor[T buffer.Element] struct {
 	data   []T
 	at     *layout
@@ -21,7 +21,7 @@ type Accessor[T buffer.Element] struct {
 	writes bool
 }
 
-// within runs fn on a grid that is open for that time alone.
+// within runs fn on an accessor that is valid until fn returns.
 func within[T buffer.Element](data []T, at *layout, writes bool, fn func(Accessor[T]) error) error {
 	open := new(atomic.Bool)
 	open.Store(true)
@@ -31,12 +31,12 @@ func within[T buffer.Element](data []T, at *layout, writes bool, fn func(Accesso
 
 func (g *Accessor[T]) check(op string) error {
 	if g.open == nil || !g.open.Load() {
-		return hal.Errorf(op, hal.ErrClosed, "the grid is that of an access that has ended")
+		return hal.Errorf(op, hal.ErrClosed, "the access to the array has ended")
 	}
 	return nil
 }
 
-// Shape is the extent of each axis, as a copy.
+// Shape returns a copy of the extents of the axes.
 func (g Accessor[T]) Shape() []int {
 	if g.at == nil {
 		return nil
@@ -44,7 +44,7 @@ func (g Accessor[T]) Shape() []int {
 	return slices.Clone(g.at.shape)
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (g Accessor[T]) Len() int {
 	if g.at == nil {
 		return 0
@@ -52,8 +52,8 @@ func (g Accessor[T]) Len() int {
 	return g.at.length()
 }
 
-// At returns an element. An index that does not exist is of kind ErrOutOfRange, the wrong number of
-// them of kind ErrInvalidArgument.
+// At returns an element. If an index is out of range, the error is of kind ErrOutOfRange; if the number of
+// indices is wrong, of kind ErrInvalidArgument.
 func (g Accessor[T]) At(index ...int) (value T, err error) {
 	const op = "grid At"
 	if err := g.check(op); err != nil {
@@ -66,7 +66,7 @@ func (g Accessor[T]) At(index ...int) (value T, err error) {
 	return g.data[p], nil
 }
 
-// Set changes an element, with the errors of [Grid.At]. Within [Array.View] it is of kind
+// Set changes an element, with the errors of [Accessor.At]. Within [Array.View] the error is of kind
 // ErrInvalidArgument.
 func (g Accessor[T]) Set(value T, index ...int) error {
 	const op = "grid Set"
@@ -84,8 +84,8 @@ func (g Accessor[T]) Set(value T, index ...int) error {
 	return nil
 }
 
-// Slice is all elements as one slice, in the given order, if they are contiguous in it; if not, the error is
-// of kind ErrUnsupported.
+// Slice returns all elements as one slice in the given order. If they are not contiguous in that order, the error
+// is of kind ErrUnsupported.
 func (g Accessor[T]) Slice(order Order) ([]T, error) {
 	const op = "grid Slice"
 	if err := g.check(op); err != nil {
@@ -97,8 +97,8 @@ func (g Accessor[T]) Slice(order Order) ([]T, error) {
 	return g.run(g.at.off, g.Len()), nil
 }
 
-// Row is the elements along the last axis as a slice; index has one index for every other axis. If they are
-// not next to each other the error is of kind ErrUnsupported.
+// Row returns the elements along the last axis as a slice; index has one index for every other axis. If the
+// elements are not adjacent, the error is of kind ErrUnsupported.
 func (g Accessor[T]) Row(index ...int) ([]T, error) {
 	const op = "grid Row"
 	if err := g.check(op); err != nil {
@@ -122,7 +122,8 @@ func (g Accessor[T]) Row(index ...int) ([]T, error) {
 
 func (g *Accessor[T]) run(at, n int) []T { return g.data[at : at+n : at+n] }
 
-// All yields a pointer to each element, counted off with the last index fastest.
+// All yields a number and a pointer for each element, with the last index varying fastest. After the access it
+// yields nothing.
 func (g Accessor[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		if g.check("grid All") != nil {
@@ -151,7 +152,7 @@ func (g Accessor[T]) All() iter.Seq2[int, *T] {
 	}
 }
 
-// CopyOut copies all elements to dst, which has as many, in the given order.
+// CopyOut copies all elements to dst in the given order. dst must have the same length.
 func (g Accessor[T]) CopyOut(order Order, dst []T) error {
 	const op = "grid CopyOut"
 	to, err := g.packed(op, order, len(dst))
@@ -162,8 +163,8 @@ func (g Accessor[T]) CopyOut(order Order, dst []T) error {
 	return nil
 }
 
-// CopyIn sets all elements from src, which has as many, in the given order. Within [Array.View] it is of
-// kind ErrInvalidArgument.
+// CopyIn sets all elements from src in the given order. src must have the same length. Within [Array.View] the
+// error is of kind ErrInvalidArgument.
 func (g Accessor[T]) CopyIn(order Order, src []T) error {
 	const op = "grid CopyIn"
 	from, err := g.packed(op, order, len(src))
@@ -183,9 +184,9 @@ func (g *Accessor[T]) packed(op string, order Order, n int) (layout, error) {
 	}
 	switch {
 	case !order.known():
-		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%v is no order", order)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order)
 	case n != g.Len():
-		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements for the %d of shape %v", n, g.Len(), g.at.shape)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "the slice has %d elements instead of the %d of shape %v", n, g.Len(), g.at.shape)
 	}
 	return dense(order, g.at.shape), nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Array gives the elements of a buffer a shape: element (i, j, ...) is found at the offset plus i, j, ...
-// times the strides, all counted in elements. Views of an array share its buffer. An array does not change
-// its shape, except that [Array.UnmarshalBinary] makes one out of the zero Array, which is none.
+// times the strides, all counted in elements. Views of an array share its buffer. An array never changes
+// its shape. The zero Array is not usable, except that [Array.UnmarshalBinary] makes it an array.
 type Array[T buffer.Element] struct {
 	root *root[T]
 	at   layout
@@ -20,31 +20,31 @@ type Array[T buffer.Element] struct {
 // root is what an array and all its views share.
 type root[T buffer.Element] struct {
 	b     *buffer.Buffer[T]
-	lent  bool // the buffer is the program's, not made here
+	lent  bool // the program made the buffer, and closes it
 	value *fill[T]
 }
 
-// New returns an array of zeros, row-major. Every extent is at least 1; without any, the array has one
-// element and no axes. No memory is taken before a place is used.
+// New returns an array of zeros, row-major. Every extent must be at least 1; without extents, the array has one
+// element and no axes. A place allocates memory only when it is first used.
 //
-// A shape with an extent below 1, or with more than [MaxRank] axes, is of kind ErrInvalidArgument, one with more
-// elements than can be counted of kind ErrOutOfRange.
+// If an extent is below 1, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
+// number of elements exceeds the range of int, of kind ErrOutOfRange.
 func New[T buffer.Element](shape ...int) (*Array[T], error) {
 	return NewIn[T](RowMajor, shape...)
 }
 
-// NewIn is [New] with a choice of the order.
+// NewIn is [New] in the given order.
 func NewIn[T buffer.Element](order Order, shape ...int) (*Array[T], error) {
 	return create[T]("New", order, shape)
 }
 
-// Zeros is [New], by the name that it has elsewhere.
+// Zeros is [New] under its name in NumPy and PyTorch.
 func Zeros[T buffer.Element](shape ...int) (*Array[T], error) {
 	return NewIn[T](RowMajor, shape...)
 }
 
-// Like returns an array of zeros with the shape of a, column-major if a is contiguous in that order alone, else
-// row-major.
+// Like returns an array of zeros with the shape of a. It is column-major if a is contiguous in column-major order and
+// not in row-major order; otherwise row-major.
 func Like[T buffer.Element](a *Array[T]) (*Array[T], error) {
 	const op = "Like"
 	if err := a.check(op); err != nil {
@@ -68,13 +68,12 @@ func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], e
 
 func plan(op string, order Order, shape []int) (n int, err error) {
 	if !order.known() {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%v is no order", order)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order)
 	}
 	return count(op, shape)
 }
 
-// From returns a row-major array with a copy of data, of which there must be as much as the shape has
-// elements.
+// From returns a row-major array with a copy of data, which must have as many elements as the shape.
 func From[T buffer.Element](data []T, shape ...int) (*Array[T], error) {
 	return FromIn(RowMajor, data, shape...)
 }
@@ -87,7 +86,7 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 		return nil, err
 	}
 	if n != len(data) {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements for the %d of shape %v", len(data), n, shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the data has %d elements instead of the %d of shape %v", len(data), n, shape)
 	}
 	b, err := buffer.From(data)
 	if err != nil {
@@ -96,13 +95,13 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 	return &Array[T]{root: &root[T]{b: b}, at: dense(order, shape)}, nil
 }
 
-// FromBuffer returns a row-major array over a buffer or a slice of one, which must have as many elements as the
-// shape. Nothing is copied. The buffer stays the program's, which closes it.
+// FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
+// shape. Nothing is copied. The program still owns the buffer and closes it.
 func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
 	return FromBufferIn(RowMajor, b, shape...)
 }
 
-// FromBufferIn is [FromBuffer] with a choice of the order.
+// FromBufferIn is [FromBuffer] in the given order.
 func FromBufferIn[T buffer.Element](order Order, b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
 	const op = "FromBuffer"
 	n, err := plan(op, order, shape)
@@ -112,17 +111,17 @@ func FromBufferIn[T buffer.Element](order Order, b *buffer.Buffer[T], shape ...i
 	case b == nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
 	case n != b.Len():
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a buffer of %d elements for the %d of shape %v", b.Len(), n, shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the buffer has %d elements instead of the %d of shape %v", b.Len(), n, shape)
 	}
 	return &Array[T]{root: &root[T]{b: b, lent: true}, at: dense(order, shape)}, nil
 }
 
-// FromStrides returns an array over part of a buffer, as somebody else has laid it out: offset and strides are
-// in elements, and strides may be negative. Nothing is copied, and the buffer stays the program's.
+// FromStrides returns an array over part of a buffer with the given layout: offset and strides are
+// in elements, and strides may be negative. Nothing is copied. The program still owns the buffer and closes it.
 //
-// A layout that leads outside the buffer is of kind ErrOutOfRange. Strides that give two elements one place, or
-// that do not nest (each axis, sorted by stride, must step over all that the smaller strides reach), are of
-// kind ErrInvalidArgument.
+// If the layout leads outside the buffer, the error is of kind ErrOutOfRange. If two elements would have the same
+// place, or the strides do not nest, it is of kind ErrInvalidArgument. Strides nest if each one steps over everything
+// that the axes with smaller strides reach.
 func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
 	const op = "FromStrides"
 	if b == nil {
@@ -135,27 +134,27 @@ func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strid
 	return &Array[T]{root: &root[T]{b: b, lent: true}, at: l}, nil
 }
 
-// check refuses what is not an array.
+// check returns an error for a nil or zero Array.
 func (a *Array[T]) check(op string) error {
 	if a == nil || a.root == nil {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "not an array; make one with New, From or FromBuffer")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero array; make arrays with New, From or FromBuffer")
 	}
 	return nil
 }
 
-// Shape is the extent of each axis, as a copy.
+// Shape returns a copy of the extents of the axes.
 func (a *Array[T]) Shape() []int { return append([]int{}, a.at.shape...) }
 
-// Strides is, for each axis, how many elements apart neighbours are in the buffer, as a copy.
+// Strides returns, for each axis, how many elements apart neighbours are in the buffer. The result is a copy.
 func (a *Array[T]) Strides() []int { return append([]int{}, a.at.strides...) }
 
-// Offset is where the buffer has the element whose indices are all 0.
+// Offset returns the place in the buffer of the element whose indices are all 0.
 func (a *Array[T]) Offset() int { return a.at.off }
 
-// Rank is the number of axes.
+// Rank returns the number of axes.
 func (a *Array[T]) Rank() int { return len(a.at.shape) }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (a *Array[T]) Len() int {
 	if a.root == nil {
 		return 0
@@ -163,14 +162,14 @@ func (a *Array[T]) Len() int {
 	return a.at.length()
 }
 
-// IsContiguous reports whether the elements follow each other in the order, without gaps. An array
-// of one row or column is contiguous in both orders.
+// IsContiguous reports whether the elements follow each other in the given order, without gaps. A contiguous
+// array with at most one extent above 1 is contiguous in both orders.
 func (a *Array[T]) IsContiguous(order Order) bool {
 	return a.root != nil && a.at.contiguous(order)
 }
 
-// Order is the order in which the array is contiguous, row-major if it is in both; ok is false if it
-// is in none.
+// Order returns the order in which the array is contiguous, row-major if it is contiguous in both; ok is false if
+// it is contiguous in neither.
 func (a *Array[T]) Order() (order Order, ok bool) {
 	if a.root == nil {
 		return RowMajor, false
@@ -178,7 +177,7 @@ func (a *Array[T]) Order() (order Order, ok bool) {
 	return a.at.order()
 }
 
-// State describes where the elements are current, and with them those in the gaps between them.
+// State describes where the range from the first to the last of the elements is current. That range includes the gaps.
 func (a *Array[T]) State() buffer.State {
 	if a.root == nil {
 		return buffer.State{}
@@ -198,7 +197,7 @@ func (a *Array[T]) Stats() buffer.Stats {
 	return a.root.b.Stats()
 }
 
-// part is a range of the buffer.
+// part returns a range of the buffer.
 func (a *Array[T]) part(s span) (*buffer.Buffer[T], error) {
 	if s.lo == 0 && s.hi == a.root.b.Len() {
 		return a.root.b, nil
@@ -206,9 +205,9 @@ func (a *Array[T]) part(s span) (*buffer.Buffer[T], error) {
 	return a.root.b.Slice(s.lo, s.hi)
 }
 
-// Buffer is exactly the elements of a contiguous array as a buffer, for all that can be done with one.
-// It is closed with the array. An array with gaps, or in neither order, is of kind ErrUnsupported:
-// [Array.Pack] makes one without. ctx is for the value of a [Full] array that no place holds yet.
+// Buffer returns the elements of a contiguous array as a buffer. It is closed with the array. If the array is not
+// contiguous in either order, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy. ctx limits
+// the wait while the value of a [Full] array is written first.
 func (a *Array[T]) Buffer(ctx context.Context) (*buffer.Buffer[T], error) {
 	const op = "Buffer"
 	b, err := a.whole(op)
@@ -236,7 +235,7 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 
 // TryAcquire makes the elements of a contiguous array current on the stream's device and returns a lease on
 // them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
-// elements. An array that is not contiguous is of kind ErrUnsupported: [Array.Pack] makes one that is.
+// elements. If the array is not contiguous, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
 func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	b, err := a.ready("Acquire", stream)
 	if err != nil {
@@ -265,11 +264,11 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 	return b, a.root.onDevice(stream)
 }
 
-// AcquireStrided is Acquire for any array. The lease's region is from the first of the elements in the
-// buffer to the last, and has the element with indices i, j, ... at [Array.Origin] plus i, j, ... times
-// [Array.Strides], in elements. What lies in the gaps is not brought there, and is to be left alone: it may be old, and
-// somebody else may be at it. The exception is an array that fills more than 4096 separate ranges, as for [Array.View];
-// with coherence.Overwrite such an array is acquired for reading and writing.
+// AcquireStrided is Acquire for any array. The lease's region reaches from the first to the last of the elements in the
+// buffer, and the element with indices i, j, ... is in it at [Array.Origin] plus i, j, ... times
+// [Array.Strides], in elements. Elements in the gaps are not made current and must not be used: they may be stale, and
+// others may be using them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
+// [Array.View]; with coherence.Overwrite such an array is acquired for reading and writing.
 func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	const op = "AcquireStrided"
 	if err := a.check(op); err != nil {
@@ -292,8 +291,8 @@ func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode 
 	return a.root.b.AcquireRanges(ctx, stream, mode, pieces)
 }
 
-// Origin is how many elements behind the first of the array's elements in the buffer the one is whose indices are
-// all 0: more than 0 only if a stride is negative.
+// Origin returns the distance, in elements of the buffer, from the first of the array's elements to the element whose
+// indices are all 0. It is above 0 only if a stride is negative.
 func (a *Array[T]) Origin() int {
 	if a.root == nil {
 		return 0
@@ -301,8 +300,8 @@ func (a *Array[T]) Origin() int {
 	return a.at.off - a.at.hull().lo
 }
 
-// Close closes the buffer of an array that made it. Views and arrays over the program's own buffer are
-// not closed, which gives an error of kind ErrInvalidArgument.
+// Close closes the array's buffer. If the array is a view, or is over a buffer that the program made, it closes
+// nothing and the error is of kind ErrInvalidArgument.
 func (a *Array[T]) Close() error {
 	const op = "close array"
 	if err := a.check(op); err != nil {
@@ -312,7 +311,7 @@ func (a *Array[T]) Close() error {
 	case a.view:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "a view is closed with its array")
 	case a.root.lent:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "the array is over a buffer of the program's, which closes it")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the array does not own its buffer; close the buffer itself")
 	}
 	return a.root.b.Close()
 }

@@ -16,8 +16,7 @@ var (
 )
 
 // MarshalBinary returns the contents of the .npy file that [Array.WriteNPY] writes. It implements
-// [encoding.BinaryMarshaler], and so lets encoding/gob carry arrays. It waits without a context; WriteNPY
-// has one.
+// [encoding.BinaryMarshaler], so encoding/gob can encode arrays. It waits without a limit; WriteNPY takes a context.
 func (a *Array[T]) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
 // AppendBinary appends what MarshalBinary returns. It implements [encoding.BinaryAppender].
@@ -37,8 +36,8 @@ func (a *Array[T]) AppendBinary(dst []byte) ([]byte, error) {
 // order. The zero Array becomes a new array in the file's order, which the caller closes; that is not
 // safe for concurrent use. It implements [encoding.BinaryUnmarshaler].
 //
-// The errors are those of [ReadNPY]; another shape, and bytes behind the elements, are of kind
-// ErrInvalidArgument. An error leaves the array as it was.
+// The errors are those of [ReadNPY]; if the shape differs, or bytes follow the elements, the error is of kind
+// ErrInvalidArgument. After an error the array is unchanged.
 func (a *Array[T]) UnmarshalBinary(file []byte) error {
 	const op = "UnmarshalBinary"
 	if a == nil {
@@ -60,7 +59,7 @@ func (a *Array[T]) UnmarshalBinary(file []byte) error {
 		return nil
 	}
 	if !slices.Equal(a.at.shape, h.Shape) {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "shape %v for an array of shape %v", h.Shape, a.at.shape)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the file has shape %v, but the array has shape %v", h.Shape, a.at.shape)
 	}
 	from, to := dense(orderOf(h), h.Shape), a.at.packed()
 	if !from.same(&to) {

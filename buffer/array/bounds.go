@@ -6,12 +6,12 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// Bounds is the smallest unbroken range of the buffer that has all the elements, for code that walks it by
-// [Array.Strides]; first is where in it the element is whose indices are all 0. For a contiguous array it is exactly
-// the elements, for any other also what lies between them. It is closed with the array. ctx is for
-// the value of a [Full] array that no place holds yet.
+// Bounds returns the smallest unbroken range of the buffer that contains all the elements, for code that walks it by
+// [Array.Strides]; first is the place in that range of the element whose indices are all 0. If the array is not contiguous,
+// the range includes the gaps. It is closed with the array. ctx limits the wait while the value of a [Full] array is
+// written first.
 func (a *Array[T]) Bounds(ctx context.Context) (b *buffer.Buffer[T], first int, err error) {
-	if err := a.check("Hull"); err != nil {
+	if err := a.check("Bounds"); err != nil {
 		return nil, 0, err
 	}
 	if err := a.root.onHost(ctx); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Pack returns a new array with a copy of the elements, contiguous and in the array's own [Array.Order], or
+// Pack returns a new contiguous array with a copy of the elements, in the array's own [Array.Order], or
 // row-major if it has none.
 //
-// A contiguous array is copied where it is current, on a device if that is a device, by [buffer.Buffer.Clone].
-// Of any other the elements, and nothing else, are moved to the host and copied there.
+// [buffer.Buffer.Clone] copies a contiguous array at the place where it is current, which may be a device.
+// The elements of any other array, and nothing else, are moved to the host and copied there.
 func (a *Array[T]) Pack(ctx context.Context) (*Array[T], error) {
 	const op = "Pack"
 	if err := a.check(op); err != nil {
@@ -29,7 +29,7 @@ func (a *Array[T]) PackIn(ctx context.Context, order Order) (*Array[T], error) {
 		return nil, err
 	}
 	if !order.known() {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%v is no order", order)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order)
 	}
 	return a.pack(ctx, op, order)
 }
@@ -56,7 +56,7 @@ func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T],
 	return c, nil
 }
 
-// read copies the elements to memory of the host that nobody else waits for.
+// read copies the elements to dst, laid out as to says.
 func (a *Array[T]) read(ctx context.Context, to *layout, dst []T) error {
 	from := a.at.packed()
 	if to.same(&from) {
@@ -70,7 +70,7 @@ func (a *Array[T]) read(ctx context.Context, to *layout, dst []T) error {
 	return nil
 }
 
-// Values returns a copy of the elements, counted off with the last index fastest.
+// Values returns a copy of the elements in row-major order.
 func (a *Array[T]) Values(ctx context.Context) ([]T, error) {
 	if err := a.check("Values"); err != nil {
 		return nil, err
@@ -83,15 +83,14 @@ func (a *Array[T]) Values(ctx context.Context) ([]T, error) {
 	return out, nil
 }
 
-// CopyFrom copies every element of src to its like in a. The shapes are equal, or the error is of kind
-// ErrInvalidArgument; the two may share elements. All of src is read before any of a is written, neither
-// is held while the other is waited for, and in between the elements take up host memory. Nothing but the elements
-// of src is moved.
+// CopyFrom copies every element of src to the element of a with the same indices. If the shapes differ, the error is of
+// kind ErrInvalidArgument. The two arrays may share elements. CopyFrom reads all of src into temporary host memory before
+// it writes a, so it holds neither array while it waits for the other. Only the elements of src are moved.
 func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
 	return move(ctx, "CopyFrom", a, src)
 }
 
-// CopyTo copies every element of a to its like in dst: dst.CopyFrom(ctx, a).
+// CopyTo copies every element of a to the element of dst with the same indices: dst.CopyFrom(ctx, a).
 func (a *Array[T]) CopyTo(ctx context.Context, dst *Array[T]) error {
 	return move(ctx, "CopyTo", dst, a)
 }
@@ -103,7 +102,7 @@ func move[T buffer.Element](ctx context.Context, op string, dst, src *Array[T]) 
 		}
 	}
 	if !slices.Equal(dst.at.shape, src.at.shape) {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "shape %v to shape %v", src.at.shape, dst.at.shape)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the source has shape %v, but the destination has shape %v", src.at.shape, dst.at.shape)
 	}
 	data := make([]T, src.Len())
 	to := dst.at.packed()

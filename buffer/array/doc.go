@@ -1,10 +1,10 @@
 // Package array gives coherent buffers a shape. An [Array] is a buffer of package buffer, or part of one,
-// with an extent and a stride for each axis, all counted in elements; views of it (slices, transposes,
-// reshapes) share its elements, and so its coherence. There is no arithmetic.
+// with an extent and a stride for each axis, all counted in elements. Views of it (slices, transposes,
+// reshapes) share its elements, so they are coherent with it. There is no arithmetic.
 //
 //	a, err := array.From(data, 480, 640)
 //	window, err := a.Slice(array.Between(10, 20), array.Between(100, 200))   // a view
-//	err = window.Update(ctx, func(g array.Grid[float32]) error { ... }) // moves 10 times 100 elements, if any
+//	err = window.Update(ctx, func(g array.Accessor[float32]) error { ... }) // moves 10 times 100 elements, if any
 //	block, err := window.Pack(ctx)                                      // a copy without gaps
 //	lease, err := block.TryAcquire(stream, coherence.ReadWrite)            // for a kernel
 //
@@ -20,7 +20,7 @@
 //	At, View, Update                     no                      the elements (see View for very many ranges)
 //	Set                                  no                      nothing
 //	Overwrite, unbroken range            no                      nothing
-//	Overwrite, with gaps                 from memory of its own  nothing
+//	Overwrite, with gaps                 from temporary memory   nothing
 //	Pack, contiguous                     where it is current     nothing
 //	Pack, with gaps or in another order  yes                     the elements
 //	Values, CopyFrom, CopyTo             yes                     the source's elements
@@ -31,21 +31,21 @@
 // # Shapes
 //
 // Every extent is at least 1, because a buffer is never empty. A shape without axes is that of a single
-// element, reached by At and Set without indices. Arrays are row-major unless a call whose
-// name ends in In says otherwise.
+// element, which At and Set access without indices. New arrays are row-major unless they are made by a call whose
+// name ends in In.
 //
 // # Devices
 //
-// A device needs to be told of an array what the array itself tells: [Array.TryAcquire] gives the memory of a
-// contiguous one, [Array.Order] and [Array.Shape] say how to read it. An array with gaps is packed first.
+// [Array.TryAcquire] gives a kernel the memory of a contiguous array; the program passes the kernel the array's
+// [Array.Order] and [Array.Shape]. For an array with gaps use [Array.AcquireStrided], or pack it first.
 //
 // # Exclusion
 //
 // Accesses exclude each other by elements, as those of buffers do: two goroutines may update different columns
-// of one matrix at once. Within an access to an array, an access to the same elements through
-// another view waits for the first, and so for its context to end.
+// of one matrix at once. A function that is run by an access must not access the same elements through another view:
+// that access would wait for the first one, until its context ends.
 //
 // # Concurrency
 //
-// All methods of all types are safe for concurrent use, but for UnmarshalBinary on the zero Array.
+// All methods of all types are safe for concurrent use, except UnmarshalBinary on the zero Array.
 package array

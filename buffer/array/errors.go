@@ -2,14 +2,14 @@ package array
 
 import "github.com/go-halyard/halyard/hal"
 
-// misfit describes an index that shape does not have. It keeps no reference to its arguments, so that
-// those of a good index need not be allocated.
+// misfit returns the error for an index that does not exist in shape. It keeps no reference to its arguments, so
+// that the arguments of valid calls need not be allocated.
 //
 //go:noinline
 func misfit(op string, index, shape []int) error {
 	at, of := append([]int{}, index...), append([]int{}, shape...)
 	if len(at) != len(of) {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%d indices for the %d axes of shape %v", len(at), len(of), of)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%d indices instead of %d for shape %v", len(at), len(of), of)
 	}
-	return hal.Errorf(op, hal.ErrOutOfRange, "index %v of shape %v", at, of)
+	return hal.Errorf(op, hal.ErrOutOfRange, "index %v is outside shape %v", at, of)
 }

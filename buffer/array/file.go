@@ -10,9 +10,9 @@ import (
 )
 
 // WriteNPY writes the array to w as an .npy file, which NumPy reads, and returns the number of bytes written. A
-// contiguous array is written from the host's replica in its own order, and until w has taken it nobody
-// else writes to the elements; any other is copied and written row-major. Only the elements are moved
-// to the host. Errors of w are returned as they are.
+// contiguous array is written from the host's replica in its own order, and nobody else can write to the
+// elements meanwhile; any other array is copied first and written row-major. Only the elements are moved
+// to the host. Errors of w are returned unchanged.
 func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, err error) {
 	const op = "WriteNPY"
 	if err := a.check(op); err != nil {
@@ -28,7 +28,7 @@ func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, er
 	return written, err
 }
 
-// inOrder runs fn on the elements without gaps, in the array's order or else row-major.
+// inOrder runs fn on the elements without gaps, in the array's order, or row-major if it has none.
 func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) error) error {
 	if order, ok := a.at.order(); ok {
 		return a.View(ctx, func(g Accessor[T]) error {
@@ -46,12 +46,12 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 	return fn(false, data)
 }
 
-// ReadNPY reads an .npy file with elements of type T from r, and nothing behind it, and returns a new
+// ReadNPY reads an .npy file with elements of type T from r, and nothing after it, and returns a new
 // array in the file's order. A file in the other byte order is converted.
 //
-// What is malformed, or has elements of another type, is of kind ErrInvalidArgument; an early end wraps
-// io.ErrUnexpectedEOF, and takes no more memory than a small multiple of what there was. An array without
-// elements, or of elements that no Go number is, is of kind ErrUnsupported. Errors of r are wrapped.
+// If the file is malformed or its elements have another type, the error is of kind ErrInvalidArgument. If the file ends
+// early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If it
+// has no elements, or elements that are no Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
 func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
 	const op = "ReadNPY"
 	if r == nil {
@@ -78,7 +78,7 @@ func orderOf(h npy.Header) Order {
 	return RowMajor
 }
 
-// holds refuses files that no array can hold.
+// holds returns an error if the file's shape is not a valid shape of an array.
 func holds(op string, h npy.Header) error {
 	if n, err := h.Len(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func holds(op string, h npy.Header) error {
 		return hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements; an array is never empty", h.Shape)
 	}
 	if len(h.Shape) > MaxRank {
-		return hal.Errorf(op, hal.ErrUnsupported, "%d axes; there are at most %d", len(h.Shape), MaxRank)
+		return hal.Errorf(op, hal.ErrUnsupported, "%d axes are more than the %d that are supported", len(h.Shape), MaxRank)
 	}
 	return nil
 }

@@ -12,22 +12,21 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// fill is a value that every element has until the first access writes it where that access is.
+// fill is the value that every element has before the first access, which writes it at its own place.
 type fill[T buffer.Element] struct {
 	value T
 	done  atomic.Bool
 	mu    sync.Mutex
 }
 
-// Full returns a row-major array whose elements all have the value. It is written where the array is first
-// used: on a device by a fill of its memory, so that nothing is copied there.
-// What a pattern of 8 bytes cannot express, a complex128 with two different parts, is written on
-// the host.
+// Full returns a row-major array whose elements all have the value. The value is written at the place where the array
+// is first used: on a device by a fill of its memory, so that nothing is copied there. A complex128 with two different
+// parts does not fit in the 8 bytes of a fill pattern and is written on the host.
 func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
 	return FullIn(RowMajor, value, shape...)
 }
 
-// FullIn is [Full] with a choice of the order.
+// FullIn is [Full] in the given order.
 func FullIn[T buffer.Element](order Order, value T, shape ...int) (*Array[T], error) {
 	a, err := create[T]("Full", order, shape)
 	if err != nil {
@@ -39,7 +38,7 @@ func FullIn[T buffer.Element](order Order, value T, shape ...int) (*Array[T], er
 	return a, nil
 }
 
-// pattern is the value as a device fills memory with it.
+// pattern returns the value as the pattern of a fill; ok is false if it does not fit in one.
 func pattern[T buffer.Element](value T) (hal.Pattern, bool) {
 	var raw [16]byte
 	size := copy(raw[:], unsafe.Slice((*byte)(unsafe.Pointer(&value)), unsafe.Sizeof(value)))
@@ -50,7 +49,7 @@ func pattern[T buffer.Element](value T) (hal.Pattern, bool) {
 	return p, size < 16 || p.Bits == binary.LittleEndian.Uint64(raw[8:])
 }
 
-// onHost writes a value that is still due, before an access that is not a device's.
+// onHost writes a value that has not been written yet, before an access on the host.
 func (r *root[T]) onHost(ctx context.Context) error {
 	f := r.value
 	if f == nil || f.done.Load() {
@@ -76,8 +75,8 @@ func (r *root[T]) write(ctx context.Context) error {
 	return err
 }
 
-// onDevice writes a value that is still due, before an access on the stream. Until it has been written
-// nothing else uses the buffer.
+// onDevice writes a value that has not been written yet, before an access on the stream. Other accesses
+// wait until it has been written.
 func (r *root[T]) onDevice(stream *hal.Stream) error {
 	f := r.value
 	if f == nil || f.done.Load() {

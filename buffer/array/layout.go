@@ -8,11 +8,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// MaxRank is the largest number of axes, which is NumPy's.
+// MaxRank is the largest number of axes, the same as NumPy's.
 const MaxRank = 64
 
 // layout places the elements of an array in a sequence of elements. No two elements have the same place, and
-// the axes nest: sorted by stride, each strides over all that the smaller ones reach.
+// the strides nest: each steps over everything that the axes with smaller strides reach.
 type layout struct {
 	shape   []int
 	strides []int // elements, may be negative
@@ -25,24 +25,24 @@ type span struct{ lo, hi int }
 // count checks a shape and returns the number of elements.
 func count(op string, shape []int) (int, error) {
 	if len(shape) > MaxRank {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", len(shape), MaxRank)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%d axes are more than the %d that are supported", len(shape), MaxRank)
 	}
 	for i, e := range shape {
 		if e < 1 {
-			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v; an array is never empty", e, i, shape)
+			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v is below 1; an array is never empty", e, i, shape)
 		}
 	}
 	n := 1
 	for _, e := range shape {
 		if n > math.MaxInt/e {
-			return 0, hal.Errorf(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
+			return 0, hal.Errorf(op, hal.ErrOutOfRange, "the number of elements of shape %v exceeds the range of int", shape)
 		}
 		n *= e
 	}
 	return n, nil
 }
 
-// dense is the layout without gaps of a shape that count has accepted.
+// dense returns the layout without gaps of a shape that count has accepted.
 func dense(order Order, shape []int) layout {
 	l := layout{shape: slices.Clone(shape), strides: make([]int, len(shape))}
 	step := 1
@@ -57,10 +57,10 @@ func dense(order Order, shape []int) layout {
 	return l
 }
 
-// strided checks a layout that somebody else made, for a sequence of n elements.
+// strided checks a layout from outside this package, for a sequence of n elements.
 func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	if len(shape) != len(strides) {
-		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v with strides %v", shape, strides)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v and strides %v have different lengths", shape, strides)
 	}
 	if _, err := count(op, shape); err != nil {
 		return layout{}, err
@@ -79,7 +79,7 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 		s := strides[i]
 		switch {
 		case s == 0:
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "stride 0 of axis %d: elements would share a place", i)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d has stride 0, so that elements would share a place", i)
 		case s > 0 && s > above/(e-1), s < 0 && (s == math.MinInt || -s > below/(e-1)):
 			return outside()
 		case s > 0:
@@ -93,14 +93,15 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	reach := 1
 	for _, a := range slices.Backward(axes) {
 		if a.stride < reach {
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "strides %v of shape %v do not nest: an axis steps into another's elements", strides, shape)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument,
+				"strides %v of shape %v do not nest: a stride is smaller than the range of the axes with smaller strides", strides, shape)
 		}
 		reach += (a.n - 1) * a.stride
 	}
 	return l, nil
 }
 
-// length is the number of elements.
+// length returns the number of elements.
 func (l *layout) length() int {
 	n := 1
 	for _, e := range l.shape {
@@ -109,7 +110,7 @@ func (l *layout) length() int {
 	return n
 }
 
-// place is where the element with the given indices is.
+// place returns the place of the element with the given indices.
 func (l *layout) place(op string, index []int) (int, error) {
 	if len(index) != len(l.shape) {
 		return 0, misfit(op, index, l.shape)
@@ -145,7 +146,7 @@ func (l *layout) contiguous(order Order) bool {
 	return true
 }
 
-// order is the order in which the elements are contiguous, row-major if both.
+// order returns the order in which the elements are contiguous, row-major if they are so in both.
 func (l *layout) order() (Order, bool) {
 	switch {
 	case l.contiguous(RowMajor):
@@ -158,7 +159,7 @@ func (l *layout) order() (Order, bool) {
 
 func (l *layout) slice(op string, ranges []Range) (layout, error) {
 	if len(ranges) > len(l.shape) {
-		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d ranges for the %d axes of shape %v", len(ranges), len(l.shape), l.shape)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d ranges are more than the %d axes of shape %v", len(ranges), len(l.shape), l.shape)
 	}
 	s := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
 	for i, r := range ranges {
@@ -167,9 +168,9 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 		}
 		switch {
 		case r.Step == 0:
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "step 0 along axis %d", i)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "the range of axis %d has step 0", i)
 		case r.Lo < 0 || r.Hi > l.shape[i] || r.Lo >= r.Hi:
-			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) along axis %d of shape %v", r.Lo, r.Hi, i, l.shape)
+			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "the range [%d, %d) of axis %d is empty or outside shape %v", r.Lo, r.Hi, i, l.shape)
 		}
 		first, width := r.Lo, r.Hi-r.Lo-1
 		if r.Step < 0 {
@@ -190,7 +191,7 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 
 func (l *layout) axis(op string, i int) error {
 	if i < 0 || i >= len(l.shape) {
-		return hal.Errorf(op, hal.ErrOutOfRange, "axis %d of shape %v", i, l.shape)
+		return hal.Errorf(op, hal.ErrOutOfRange, "axis %d does not exist in shape %v", i, l.shape)
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (l *layout) choose(op string, axis, i int) (layout, error) {
 		return layout{}, err
 	}
 	if i < 0 || i >= l.shape[axis] {
-		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "index %d along axis %d of shape %v", i, axis, l.shape)
+		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "index %d of axis %d is outside shape %v", i, axis, l.shape)
 	}
 	s := l.without(func(k int) bool { return k == axis })
 	s.off += i * l.strides[axis]
@@ -224,7 +225,7 @@ func (l *layout) squeeze(op string, axes []int) (layout, error) {
 			return layout{}, err
 		}
 		if l.shape[i] != 1 {
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d of shape %v has more than one index", i, l.shape)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d of shape %v has an extent above 1", i, l.shape)
 		}
 	}
 	return l.without(func(k int) bool { return l.shape[k] == 1 && (len(axes) == 0 || slices.Contains(axes, k)) }), nil
@@ -263,7 +264,7 @@ func (l *layout) same(m *layout) bool {
 	return l.off == m.off
 }
 
-// mirrored is the layout with its axes reversed.
+// mirrored returns the layout with its axes reversed.
 func (l *layout) mirrored() layout {
 	m := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
 	slices.Reverse(m.shape)
@@ -271,8 +272,8 @@ func (l *layout) mirrored() layout {
 	return m
 }
 
-// reshape is the layout of the same elements, counted off in the order, under another shape of as
-// many; ok is false if strides cannot express it.
+// reshape returns the layout of the same elements, taken in the given order, under a shape with the same number of
+// elements; ok is false if strides cannot express it.
 func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
 	if order == ColumnMajor {
 		m := l.mirrored()
@@ -285,8 +286,8 @@ func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
 	}
 	old := l.without(func(k int) bool { return l.shape[k] == 1 })
 	s = layout{slices.Clone(shape), make([]int, len(shape)), l.off}
-	// Old and new axes are taken in groups of as many elements each. Within a group the old
-	// axes must be one walk with one step, which the new ones divide among them.
+	// Old and new axes are taken in groups with the same number of elements. Within a group all elements must be
+	// one step apart along the old axes, and the new axes divide them.
 	i, k := 0, 0
 	for i < len(old.shape) && k < len(shape) {
 		iEnd, kEnd := i+1, k+1
@@ -312,15 +313,15 @@ func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
 		i, k = iEnd, kEnd
 	}
 	for ; k < len(shape); k++ {
-		s.strides[k] = 1 // extents of 1 are what is left
+		s.strides[k] = 1 // only axes of extent 1 are left
 	}
 	return s, true
 }
 
-// axis is one axis of a layout with its direction forgotten.
+// axis is one axis of a layout without its direction.
 type axis struct{ n, stride int }
 
-// ranked lists the axes with more than one index by falling stride, whatever its sign.
+// ranked lists the axes with an extent above 1 by falling absolute stride.
 func (l *layout) ranked() []int {
 	order := make([]int, 0, len(l.shape))
 	for i, e := range l.shape {
@@ -334,7 +335,8 @@ func (l *layout) ranked() []int {
 
 func abs(n int) int { return max(n, -n) }
 
-// storage is the lowest place and the axes by falling stride, those joined that are one walk.
+// storage returns the lowest place, and the axes by falling stride. It joins neighbouring axes whose elements
+// together are one step apart.
 func (l *layout) storage() (lo int, axes []axis) {
 	lo = l.off
 	for _, i := range l.ranked() {
@@ -352,7 +354,7 @@ func (l *layout) storage() (lo int, axes []axis) {
 	return lo, axes
 }
 
-// reach is how many places the axes span.
+// reach returns how many places the axes span.
 func reach(axes []axis) int {
 	n := 1
 	for _, a := range axes {
@@ -361,18 +363,18 @@ func reach(axes []axis) int {
 	return n
 }
 
-// hull is the range from the lowest place to the highest.
+// hull returns the range from the lowest place to the highest.
 func (l *layout) hull() span {
 	lo, axes := l.storage()
 	return span{lo, lo + reach(axes)}
 }
 
-// packed is the layout of the same elements moved together, in the order of their places.
+// packed returns the layout of the same elements moved together without gaps, in the order of their places.
 func (l *layout) packed() layout {
 	p := layout{shape: l.shape, strides: make([]int, len(l.shape))}
 	step := 1
 	for i := range p.strides {
-		p.strides[i] = 1 // of no consequence where the extent is 1
+		p.strides[i] = 1 // the stride of an axis of extent 1 has no effect
 	}
 	for _, i := range slices.Backward(l.ranked()) {
 		if l.strides[i] > 0 {
@@ -386,8 +388,8 @@ func (l *layout) packed() layout {
 	return p
 }
 
-// spans yields the ranges that the outer axes step through, each as long as one step covers; those
-// that touch become one. They ascend.
+// spans yields the ranges of the given length that the outer axes step through, ascending. Ranges that touch are
+// joined.
 func spans(lo int, outer []axis, length int) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		index := make([]int, len(outer))
@@ -430,8 +432,8 @@ func (l *layout) runs() iter.Seq[span] {
 	return spans(lo, axes, length)
 }
 
-// pieces returns at most limit ranges that together hold the elements: the runs, if they are not too
-// many, or else what the outermost axes step through, gaps included.
+// pieces returns at most limit ranges that together contain the elements: the runs, if there are not too
+// many, or else larger ranges along the outermost axes, which include gaps.
 func (l *layout) pieces(limit int) []span {
 	var list []span
 	for r := range l.runs() {
@@ -453,7 +455,7 @@ func (l *layout) coarse(limit int) []span {
 	if outer > 0 {
 		return slices.Collect(spans(lo, axes[:outer], reach(axes[outer:])))
 	}
-	// The outermost axis alone has too many: take several of its steps at a time.
+	// The outermost axis alone has too many steps: each range covers several of them.
 	first, inner := axes[0], reach(axes[1:])
 	each := (first.n + limit - 1) / limit
 	var list []span
@@ -464,8 +466,8 @@ func (l *layout) coarse(limit int) []span {
 	return list
 }
 
-// copyElements copies every element of one layout to its like of another of the same shape. The
-// memories are different ones.
+// copyElements copies every element of one layout to the element with the same indices of another layout of the same
+// shape. dst and src do not overlap.
 func copyElements[T any](dst []T, to *layout, src []T, from *layout) {
 	type walk struct{ n, dst, src int }
 	var walks []walk

@@ -13,8 +13,8 @@ func (a *Array[T]) derive(l layout, err error) (*Array[T], error) {
 	return &Array[T]{root: a.root, at: l, view: true}, nil
 }
 
-// Slice is a view of the elements that the ranges select, one range for each axis from the first on; axes
-// without a range are whole. A range that selects nothing, or what the array does not have, is of kind
+// Slice returns a view of the elements that the ranges select, one range for each axis from the first on; of axes
+// without a range all indices are selected. If a range is empty or outside the shape, the error is of kind
 // ErrOutOfRange.
 func (a *Array[T]) Slice(ranges ...Range) (*Array[T], error) {
 	const op = "Slice"
@@ -24,7 +24,7 @@ func (a *Array[T]) Slice(ranges ...Range) (*Array[T], error) {
 	return a.derive(a.at.slice(op, ranges))
 }
 
-// Select is a view of the elements with index i along the axis, which the view does not have.
+// Select returns a view of the elements with index i along the axis. The view lacks that axis.
 func (a *Array[T]) Select(axis, i int) (*Array[T], error) {
 	const op = "Select"
 	if err := a.check(op); err != nil {
@@ -33,8 +33,8 @@ func (a *Array[T]) Select(axis, i int) (*Array[T], error) {
 	return a.derive(a.at.choose(op, axis, i))
 }
 
-// Transpose is a view with the axes in another order: axis k of the view is axis axes[k] of the array. Without
-// axes their order is reversed.
+// Transpose returns a view with the axes in another order: axis k of the view is axis axes[k] of the array. Without
+// arguments the order of the axes is reversed.
 func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
 	const op = "Transpose"
 	if err := a.check(op); err != nil {
@@ -43,7 +43,7 @@ func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
 	return a.derive(a.at.permute(op, axes))
 }
 
-// Squeeze is a view without the given axes, which have extent 1, or without all axes of extent 1
+// Squeeze returns a view without the given axes, which must have extent 1, or without all axes of extent 1
 // if none is given.
 func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
 	const op = "Squeeze"
@@ -53,16 +53,15 @@ func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
 	return a.derive(a.at.squeeze(op, axes))
 }
 
-// Reshape is a view of the elements, counted off with the last index fastest, under a shape that has as many.
-// Nothing is copied: where strides cannot express the new shape, as for most arrays with gaps, the
-// error is of kind ErrUnsupported, and [Array.PackIn] makes a copy that can be reshaped.
+// Reshape returns a view of the elements, taken in row-major order, under a shape with the same number of elements.
+// Nothing is copied: if strides cannot express the new shape, as for most arrays with gaps, the
+// error is of kind ErrUnsupported; [Array.PackIn] makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	return a.ReshapeIn(RowMajor, shape...)
 }
 
-// ReshapeIn is [Array.Reshape] with a choice of the order in which the elements are counted off, from the old
-// shape and into the new one. It says nothing of the memory: a column-major array is reshaped in column-major order
-// without fail.
+// ReshapeIn is [Array.Reshape] with the order in which the elements are taken from the old shape and put into the new
+// one. That need not be the order in memory. But reshaping a contiguous array in its own order always succeeds.
 func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 	const op = "Reshape"
 	if err := a.check(op); err != nil {
@@ -77,13 +76,13 @@ func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 	}
 	l, ok := a.at.reshape(order, shape)
 	if !ok {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; PackIn(%v) makes a copy that has",
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; PackIn(%v) makes a copy that can be reshaped",
 			a.at.shape, a.at.strides, order, slices.Clone(shape), order)
 	}
 	return a.derive(l, nil)
 }
 
-// Ravel is the view of the elements along one axis, counted off with the last index fastest: Reshape(Len()).
+// Ravel returns a view of the elements along one axis, taken in row-major order: Reshape(Len()).
 func (a *Array[T]) Ravel() (*Array[T], error) {
 	if err := a.check("Ravel"); err != nil {
 		return nil, err
