@@ -8,15 +8,15 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// supported reports whether C can call Go here, and lays structs out as this package does.
+// supported says whether C can call Go on this platform and lays out structs as this package does.
 const supported = true
 
-// deleterEntry is the one deleter of all structs that are made here.
+// deleterEntry returns the deleter of all structs that this package makes.
 var deleterEntry = sync.OnceValue(func() uintptr {
 	return dl.NewEntry(func(self uintptr) { lent.end(self) })
 })
 
-// call calls a deleter; 0 is none.
+// call calls a deleter. A deleter of 0 means that there is none.
 func call(deleter, self uintptr) {
 	if deleter != 0 {
 		dl.ProcAt(deleter).Call1(self)

@@ -8,51 +8,52 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Tensor describes what a struct of DLPack says.
+// Tensor is the description of a tensor in a DLPack struct.
 type Tensor struct {
 	Device     Device
 	Type       DataType
 	Shape      []int64
-	Strides    []int64 // in elements; of a struct that has none, those of a row-major array without gaps
+	Strides    []int64 // in elements; if the struct has no strides, those of a row-major array without gaps
 	Data       uintptr // an address, or a cl_mem
 	ByteOffset uint64  // from Data to the element whose indices are all 0
 	ReadOnly   bool
-	Copied     bool // the producer made it for the consumer alone
+	Copied     bool // the producer made a copy for the consumer
 
 	span span
 }
 
-// span is the elements that a tensor covers, gaps included, counted from the one whose indices are all 0: [lo, hi).
+// span is the range of elements [lo, hi) that a tensor covers, gaps included. The element whose indices are all 0 is
+// number 0.
 type span struct{ lo, hi int64 }
 
-// checkRank checks what must be right before shape and strides can be read.
+// checkRank checks the number of axes and the pointers to shape and strides, before these are read.
 func checkRank(op string, t *cTensor) error {
 	switch {
 	case t.ndim < 0 || t.ndim > array.MaxRank:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%d axes; there are at most %d", t.ndim, array.MaxRank)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%d axes are not supported; the number must be from 0 to %d", t.ndim, array.MaxRank)
 	case t.ndim > 0 && t.shape == 0:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%d axes and no shape", t.ndim)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the tensor has %d axes, but its shape is a null pointer", t.ndim)
 	case t.ndim > 0 && (t.shape%8 != 0 || t.strides%8 != 0):
 		return hal.Errorf(op, hal.ErrMisaligned, "shape at %#x and strides at %#x are not aligned to 8 bytes", t.shape, t.strides)
 	}
 	return nil
 }
 
-// describe checks a layout and fills in strides that are nil. It looks at no address.
+// describe checks a layout and fills in the strides if they are nil. It reads nothing at the tensor's addresses.
 func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 	d := Tensor{Device: t.device, Type: t.dtype, Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
 	n := int64(1)
 	for i, e := range shape {
 		switch {
 		case e < 0:
-			return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d", e, i)
+			return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "negative extent %d of axis %d", e, i)
 		case e > 0 && n > math.MaxInt/e:
-			return Tensor{}, hal.Errorf(op, hal.ErrOutOfRange, "shape %v has more elements than can be counted", shape)
+			return Tensor{}, hal.Errorf(op, hal.ErrOutOfRange, "the number of elements of shape %v exceeds the range of int", shape)
 		}
 		n *= e
 	}
 	if d.Device.ID < 0 {
-		return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "device %v", d.Device)
+		return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "device %v has a negative number", d.Device)
 	}
 	if strides == nil {
 		d.Strides = make([]int64, len(shape))
@@ -71,13 +72,13 @@ func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 		if e == 1 || s == 0 {
 			continue
 		}
-		over, way := bits.Mul64(uint64(e-1), uint64(max(s, -s))) // the magnitude of the least number is right as well
+		over, way := bits.Mul64(uint64(e-1), uint64(max(s, -s))) // also right for the smallest int64, whose negation wraps
 		room := uint64(math.MaxInt64 - d.span.hi)
 		if s < 0 {
 			room = uint64(math.MaxInt64 + d.span.lo)
 		}
 		if over != 0 || way > room {
-			return Tensor{}, hal.Errorf(op, hal.ErrOutOfRange, "shape %v with strides %v reaches further than can be counted", shape, d.Strides)
+			return Tensor{}, hal.Errorf(op, hal.ErrOutOfRange, "shape %v with strides %v exceeds the range of int64", shape, d.Strides)
 		}
 		if s > 0 {
 			d.span.hi += int64(way)
@@ -88,27 +89,27 @@ func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 	return d, nil
 }
 
-// part is what a tensor covers, as bytes.
+// part is the range of memory that a tensor covers.
 type part struct {
-	start uint64 // an address; for a cl_mem bytes from its start
+	start uint64 // an address; for a cl_mem an offset in bytes
 	size  uint64 // bytes
-	n     int    // elements, gaps included
-	first int    // of these, the element whose indices are all 0
+	n     int    // number of elements, gaps included
+	first int    // index among them of the element whose indices are all 0
 }
 
-// cover checks a tensor against a type of elements and says what it covers. Alignment is that which the
-// type needs, 1 for none.
+// cover checks that a tensor has elements of the given type and returns the memory that it covers, which must be
+// aligned to align bytes.
 func (t *Tensor) cover(op string, want DataType, align uint64) (part, error) {
 	elem := uint64(want.Bits) / 8
 	switch {
 	case t.Type.Lanes != 1:
-		return part{}, hal.Errorf(op, hal.ErrUnsupported, "elements are vectors: %v", t.Type)
+		return part{}, hal.Errorf(op, hal.ErrUnsupported, "vectors are not supported as elements: %v", t.Type)
 	case t.Type != want:
-		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "elements are %v, not %v", t.Type, want)
+		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are %v, not %v", t.Type, want)
 	case t.span.hi == 0:
 		return part{}, hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements", t.Shape)
 	case t.Data == 0:
-		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "no data")
+		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the tensor's data is a null pointer")
 	}
 	outside := func() (part, error) {
 		return part{}, hal.Errorf(op, hal.ErrOutOfRange, "data at %#x+%d, shape %v and strides %v lead outside the address space",

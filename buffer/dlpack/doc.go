@@ -1,26 +1,26 @@
-// Package dlpack exchanges buffers and arrays with other libraries of the same process by DLPack, the C structs with
-// which NumPy, PyTorch, CuPy, JAX and others lend each other tensors without copying them.
+// Package dlpack exchanges buffers and arrays with other libraries in the same process through DLPack, the C structs with
+// which NumPy, PyTorch, CuPy, JAX and others lend each other tensors without copying.
 //
 //	m, err := dlpack.Export(ctx, buf, dlpack.Options{})             // m.Address is a DLManagedTensorVersioned *
 //	buf, arr, err := dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
 //
-// How an address comes to the other library is the program's affair. For Python it goes into a capsule of the name
-// [Managed.CapsuleName]; a consumer takes the address out and renames the capsule to [Managed.UsedName] once it
-// has taken the tensor, and the capsule of another name calls the deleter when it goes.
+// The program itself passes the address to the other library. For Python it puts the address into a capsule named
+// [Managed.CapsuleName]. A consumer that takes the tensor renames the capsule to [Managed.UsedName]; a capsule
+// that is destroyed without having been renamed calls the deleter.
 //
 // # Lending
 //
-// [Export] takes a lease on the elements, at the host or on a device, which the struct's deleter releases: what
-// C may do meanwhile, and what others may, is what [buffer.Buffer.TryAcquire] says of leases. C calls
+// [Export] takes a lease on the elements, on the host or on a device, which the struct's deleter releases. The rules
+// for leases at [buffer.Buffer.TryAcquire] say what C and others may do meanwhile. C calls
 // the deleter once, from any thread. Until then the buffer is in use, and closing it fails with an error of kind
-// hal.ErrBusy; Options.Done is where a program closes a buffer that it has given away. The struct, its shape and the
-// elements stay where they are. The deleter takes locks of the buffer for a moment and waits for nothing.
+// hal.ErrBusy; a program that has given a buffer away closes it in Options.Done. The addresses of the struct, its
+// shape and the elements do not change meanwhile. The deleter takes locks of the buffer briefly and waits for nothing else.
 //
-// On a device, work that C enqueues on the stream that Options.Consumer names is in order with the buffer's. A
-// consumer on any other stream has finished its work before it calls the deleter.
+// On a device, work that C enqueues on the stream that Options.Consumer names is in order with the buffer's work. A
+// consumer that uses any other stream must finish its work before it calls the deleter.
 //
-// The structs carry version 1.0, which every consumer of DLPack 1 reads, or none if they are legacy. Strides are
-// always there, in elements. Memory is named by its backend:
+// The structs have version 1.0, which every consumer of DLPack 1 reads; legacy structs have no version. They always
+// have strides, in elements. The device type depends on the backend and the kind of memory:
 //
 //	host                             CPU
 //	cuda   device, host, shared      CUDA, CUDAHost, CUDAManaged
@@ -28,21 +28,22 @@
 //	opencl buffer                    OpenCL: a cl_mem and an offset, for consumers in the same context
 //	opencl usm, svm                  CPU if the host can touch it, else OneAPI for usm
 //
-// Coarse-grained SVM has no name, and is lent from the host.
+// DLPack has no device type for coarse-grained SVM; export such a buffer from the host.
 //
 // # Taking
 //
-// [Import] makes a buffer over the tensor's memory. What the struct says is checked before anything is touched, as
-// far as a program can check C's word. The struct's deleter is called once, when the buffer is closed and no
-// work uses the memory any more. A deleter of Python's waits for its interpreter lock: a thread that holds
-// it, as ctypes.PyDLL and extension modules do, lets it go before it waits for a buffer that another thread closes.
+// [Import] makes a buffer over the tensor's memory. It first checks the struct as far as that is possible without
+// reading the memory. The struct's deleter is called once, when the buffer is closed and no
+// work uses the memory any more. A deleter of Python's waits for the interpreter lock. So a thread that holds that lock,
+// as in calls through ctypes.PyDLL and of extension modules, must release it before it waits for a buffer that another
+// thread closes.
 //
 // # Platforms
 //
-// C calls Go, and structs are as they should be, on Linux, macOS and Windows with amd64 or arm64, with and without
-// cgo. Elsewhere the package compiles, and everything is of kind ErrUnsupported.
+// The package works on Linux, macOS and Windows with amd64 or arm64, with and without cgo. Elsewhere it compiles, and
+// every call returns an error of kind ErrUnsupported.
 //
 // # Concurrency
 //
-// All functions and methods are safe for concurrent use, on different structs.
+// All functions and methods are safe for concurrent use with different structs.
 package dlpack

@@ -13,10 +13,10 @@ import (
 
 // Options say where and how a tensor is exported. The zero Options exports the host's replica for reading.
 type Options struct {
-	// Device is where the consumer finds the elements; nil is the host.
+	// Device is the device on which the consumer gets the elements; nil means the host.
 	Device *hal.Device
 
-	// Consumer is what the consumer's work is ordered on. It is of meaning for memory of a device.
+	// Consumer says on which stream the consumer works. It matters only for memory of a device.
 	Consumer Consumer
 
 	// Mode is coherence.Read, which flags the tensor as read-only, ReadWrite, or Overwrite for a consumer that
@@ -26,12 +26,12 @@ type Options struct {
 	// Legacy asks for the struct from before DLPack 1.0, which cannot say that a tensor is read-only.
 	Legacy bool
 
-	// Copy exports a copy, which the consumer may write to whatever Mode is, and which goes with the deleter.
+	// Copy exports a copy. The consumer may write to it, whatever Mode is, and the deleter frees it.
 	Copy bool
 
-	// Done, unless it is nil, is called once when the deleter has been called and the lease has ended, with
+	// Done, if it is not nil, is called once when the deleter has been called and the lease has ended, with
 	// the lease's error. It runs on the consumer's thread, which may hold locks such as Python's: it may
-	// close the buffer, but must not wait for anything, nor panic.
+	// close the buffer, but must neither wait for anything else nor panic.
 	Done func(error)
 }
 
@@ -50,28 +50,29 @@ const (
 	byArgument
 )
 
-// OnStream is a consumer whose work is on a stream of this program. The bytes are current there for work that
-// comes later, nobody waits, and what the stream has been given when the deleter is called is what
-// later accesses wait for. The stream stays the program's, and open until then.
+// OnStream describes a consumer that enqueues its work on a stream of this program. The elements are current for work
+// that is enqueued on it after the export, without any waiting on the host. Later accesses wait for all work that the
+// stream has been given when the deleter is called. The program still owns the stream, and keeps it open until then.
 func OnStream(s *hal.Stream) Consumer { return Consumer{how: onStream, stream: s} }
 
-// StreamArgument is a consumer that names its stream as the array API standard of Python has it, in the argument of
-// __dlpack__: on CUDA 1 for the legacy default stream, 2 for that of the thread, on ROCm 0 for the default stream,
-// on both a larger number for a stream's handle, and everywhere -1 for no order at all, which leaves
-// it to the consumer to wait for work under way. The argument's absence, None, is the zero Consumer.
+// StreamArgument describes a consumer by the argument "stream" of __dlpack__ in Python's array API standard. On CUDA 1
+// means the legacy default stream and 2 the per-thread default stream, on ROCm 0 the default stream. On both a larger
+// number is a stream's handle. Everywhere -1 means no order: the consumer itself must wait for work under way. If the
+// argument is None, use the zero Consumer.
 func StreamArgument(n int64) Consumer { return Consumer{how: byArgument, argument: n} }
 
-// Export lends a buffer, or a slice of one, to C as a tensor of one axis. It makes the elements current at
-// the place that o names and takes a lease on them, which the struct's deleter releases: until then the buffer is
+// Export lends a buffer, or a slice of a buffer, to C as a tensor with one axis. It makes the elements current at
+// the place that o names and takes a lease on them, which the struct's deleter releases. Until then the buffer is
 // in use as under any lease of its mode, and Close fails with a [buffer.ConflictError], of kind
 // hal.ErrBusy. The deleter may be called from any thread.
 //
-// It waits for accesses that exclude the lease and, for a Consumer that is on no known stream and for memory of the
-// host, for the bytes, until ctx ends.
+// It waits, until ctx ends, for accesses that exclude the lease. If the memory is the host's, or the consumer's stream
+// is not known, it also waits until the elements have arrived.
 //
-// Errors are those of [buffer.Buffer.Acquire] and [buffer.Buffer.AcquireHost]; a stream of another
-// device is of kind ErrWrongDevice; memory that DLPack has no name for, a legacy struct for reading, and a platform on
-// which C cannot call Go are of kind ErrUnsupported. After an error nothing is lent, and Done is not called.
+// Errors are those of [buffer.Buffer.Acquire] and [buffer.Buffer.AcquireHost]. If the stream belongs to another
+// device, the error is of kind ErrWrongDevice. It is of kind ErrUnsupported if DLPack has no device type for the memory,
+// if a legacy struct is requested with Mode Read, or if C cannot call Go on this platform. After an error nothing is lent,
+// and Done is not called.
 func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], o Options) (Managed, error) {
 	const op = "export tensor"
 	if err := o.check(op, b == nil); err != nil {
@@ -91,8 +92,8 @@ func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], o Option
 	return export(ctx, op, b, 0, []int{b.Len()}, []int{1}, o)
 }
 
-// ExportArray is Export for an array, with its shape and strides. The lease is on the elements and on what lies
-// between them.
+// ExportArray is Export for an array, with its shape and strides. The lease covers the elements and the gaps between
+// them.
 func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], o Options) (Managed, error) {
 	const op = "export tensor"
 	if err := o.check(op, a == nil); err != nil {
@@ -124,16 +125,16 @@ func (o *Options) check(op string, missing bool) error {
 	case !supported:
 		return hal.Errorf(op, hal.ErrUnsupported, "C cannot call Go on this platform")
 	case missing:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "nothing to export")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer or array")
 	case o.Mode != coherence.Read && o.Mode != coherence.ReadWrite && o.Mode != coherence.Overwrite:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", o.Mode)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "invalid mode %v; use Read, ReadWrite or Overwrite", o.Mode)
 	case o.Legacy && reads:
-		return hal.Errorf(op, hal.ErrUnsupported, "a legacy struct cannot say that it is for reading only")
+		return hal.Errorf(op, hal.ErrUnsupported, "a legacy struct cannot mark a tensor as read-only; use another Mode or Copy")
 	}
 	return nil
 }
 
-// ofCopy is the options for a copy that finish gives back.
+// ofCopy returns the options for exporting a copy. finish frees the copy.
 func (o Options) ofCopy(finish func() error) Options {
 	if o.Mode == coherence.Read {
 		o.Mode = coherence.ReadWrite
@@ -157,7 +158,7 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 	offset := uintptr(first) * unsafe.Sizeof(zero)
 	if o.Device == nil && o.Consumer.how != onStream {
 		if o.Consumer.how == byArgument && o.Consumer.argument != -1 {
-			return Managed{}, hal.Errorf(op, hal.ErrInvalidArgument, "stream %d of the host, which has none", o.Consumer.argument)
+			return Managed{}, hal.Errorf(op, hal.ErrInvalidArgument, "invalid stream argument %d: the host has no streams", o.Consumer.argument)
 		}
 		lease, err := b.AcquireHost(ctx, o.Mode)
 		if err != nil {
@@ -181,12 +182,12 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 	return lent.begin(x, t, shape, strides, flags, o.Legacy), nil
 }
 
-// lessor is a buffer of any type.
+// lessor is a buffer with elements of any type.
 type lessor interface {
 	Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error)
 }
 
-// acquire takes a lease on a device, orders the consumer behind what it needs, and fills in where the data is.
+// acquire takes a lease on a device, makes the consumer's work wait for the elements, and fills in where the data is.
 func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr, o *Options, t *cTensor) (err error) {
 	stream, wait, err := x.streamFor(op, o)
 	if err != nil {
@@ -219,7 +220,8 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 	return mark.Sync(ctx)
 }
 
-// streamFor is the stream to take the lease on, and whether the consumer needs the host to wait for it.
+// streamFor returns the stream to take the lease on, and whether the host must wait for that stream before the
+// consumer may use the data.
 func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, err error) {
 	dev := o.Device
 	switch o.Consumer.how {
@@ -229,7 +231,7 @@ func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, 
 			return nil, false, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 		}
 		if dev != nil && !stream.Device().Same(dev) {
-			return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "a stream of %s for memory of %s", stream.Device().Name(), dev.Name())
+			return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "the stream belongs to %s, but the memory to %s", stream.Device().Name(), dev.Name())
 		}
 		return stream, false, nil
 	case byArgument:
@@ -253,10 +255,10 @@ func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, 
 	return stream, true, err
 }
 
-// streamHandle is the vendor's handle for a stream argument, known if it is a stream that can be adopted.
+// streamHandle returns the vendor's handle for a stream argument. known says that the stream can be imported.
 func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err error) {
 	refuse := func() (uintptr, bool, error) {
-		return 0, false, hal.Errorf(op, hal.ErrInvalidArgument, "stream %d on %s", n, backend)
+		return 0, false, hal.Errorf(op, hal.ErrInvalidArgument, "invalid stream argument %d for backend %s", n, backend)
 	}
 	if n < -1 || uint64(max(n, 0)) > math.MaxUint {
 		return refuse()
@@ -271,7 +273,7 @@ func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err 
 			return refuse()
 		case 1:
 			return 0, true, nil
-		case 2: // of a thread that is not known here
+		case 2: // the per-thread default stream, of a thread that is not known here
 			return 0, false, nil
 		}
 	case "hip":
@@ -284,7 +286,7 @@ func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err 
 	return uintptr(n), true, nil
 }
 
-// locate fills in the device and the address of a leased region, in DLPack's terms.
+// locate fills in the DLPack device and the address of a leased region.
 func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	mem := r.Mem
 	if mem == nil {
@@ -324,12 +326,12 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 		case info.MemoryModel == "usm":
 			return at(OneAPI, info.Ordinal, mem.Handle())
 		}
-	case "host": // also what its discrete devices have, though only streams of theirs should go there
+	case "host": // also memory of its discrete devices, though only their streams should access it
 		return at(CPU, 0, mem.Handle())
 	default:
 		if p := mem.HostPointer(); p != nil {
 			return at(CPU, 0, uintptr(p))
 		}
 	}
-	return hal.Errorf(op, hal.ErrUnsupported, "DLPack has no name for %v memory of %s", mem.Kind(), dev.Name())
+	return hal.Errorf(op, hal.ErrUnsupported, "DLPack has no device type for %v memory of %s", mem.Kind(), dev.Name())
 }

@@ -11,44 +11,44 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// ImportOptions say how a tensor is taken. The zero ImportOptions takes memory that the host reads and writes
-// in place.
+// ImportOptions say how a tensor is imported. The zero ImportOptions imports memory that the host can access, in place.
 type ImportOptions struct {
-	// Device is the device whose memory the tensor is in: the one of the same vendor and ordinal, on whose
-	// streams work on it is ordered after what the producer did. Memory that is CUDAHost, ROCmHost or
-	// CUDAManaged is known to it as such. For memory of type CPU it may be a unified device, whose own such memory
-	// may be; others are of no meaning.
+	// Device is the device whose memory the tensor is in. Its backend and ordinal must match the tensor's device, and
+	// work on its streams must be ordered after the producer's work. For CUDAHost, ROCmHost and
+	// CUDAManaged memory, any device of the backend that knows the memory will do. For memory of type CPU, Device may be
+	// a device that shares the host's memory and may have allocated the tensor's; another device has no effect.
 	Device *hal.Device
 
-	// Copy asks for a copy. Of host memory it is row-major and without gaps, whatever the tensor's strides and
-	// alignment are, and the deleter is called before Import returns. Of a device's memory it is made on
-	// the device, gaps included, and the deleter is called when that is done.
+	// Copy imports a copy. A copy of host memory is row-major and without gaps, whatever the tensor's strides and
+	// alignment are, and the deleter is called before Import returns. A copy of a device's memory is made on
+	// the device, gaps included, and the deleter is called when the copy is done.
 	Copy bool
 }
 
-// Import takes a tensor that somebody else made. Nothing is copied: the buffer is over the tensor's memory, from
-// its first element to its last, and the array over the buffer has the tensor's shape and strides. The
-// tensor belongs to the buffer from now on. Its deleter is called once, when the buffer has been
+// Import takes over a tensor that another library made. Without Options.Copy nothing is copied: the buffer covers the
+// tensor's memory, from its first element to its last, and the array over the buffer has the tensor's shape and strides.
+// The buffer now owns the tensor. Its deleter is called once, when the buffer has been
 // closed and the last work that uses the memory has finished: for host memory by Close itself if nothing is
-// under way, for memory of a device on a goroutine of its own.
+// under way, for memory of a device on another goroutine.
 //
-// A tensor that is read-only comes as a frozen buffer, which the program must not unfreeze. The
-// producer has seen to it that the bytes are there for work on the streams that the program uses, as DLPack's protocol
-// has it, before the struct comes here.
+// A read-only tensor becomes a frozen buffer, which the program must not unfreeze. As DLPack's protocol requires, the
+// producer must have made the data available, before the call, to work on the streams that the program uses.
 //
-// A struct of another major version is a [VersionError]; its deleter has been called, which is all that the
-// format allows, and so the struct is gone. After any other error it is as it was, and still the caller's:
+// If the struct has another major version, the error is a [VersionError]. Then its deleter has been called, which is all
+// that the format allows, and the struct no longer exists. After any other error the struct is unchanged and the caller
+// still owns it:
 //
-//   - ErrInvalidArgument: what no tensor can be; elements that are not of type T; elements that share
-//     a place, as in a broadcast, unless a copy is asked for
-//   - ErrOutOfRange: a size that leads outside the address space
-//   - ErrMisaligned: elements that are not aligned as T needs it, unless a copy is asked for
-//   - ErrWrongDevice: memory of a device that Options.Device is not
-//   - ErrUnsupported: no elements, vectors, other kinds of memory, or a platform on which Go cannot call C
-//   - ErrClosed: a struct of Export that has been imported or deleted before
+//   - ErrInvalidArgument: the struct is invalid; its elements are not of type T; or elements share
+//     a place, as in a broadcast, and no copy is requested
+//   - ErrOutOfRange: the size exceeds the address space
+//   - ErrMisaligned: the elements are not aligned as T requires, and no copy is requested
+//   - ErrWrongDevice: the memory belongs to another device than Options.Device
+//   - ErrUnsupported: there are no elements, elements are vectors, the kind of memory is not supported, or Go cannot call
+//     C on this platform
+//   - ErrClosed: the struct came from Export and has been imported or deleted before
 //
-// Everything that can be checked is, but an address says nothing of what lies there: a struct that
-// lies leads to what it leads to.
+// Import checks what can be checked. But it cannot check that an address is valid: if the struct contains a wrong
+// address, using the buffer reads and writes whatever is there.
 func Import[T buffer.Element](ctx context.Context, m Managed, o ImportOptions) (*buffer.Buffer[T], *array.Array[T], error) {
 	const op = "import tensor"
 	if err := m.take(op); err != nil {
@@ -97,8 +97,8 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	var b *buffer.Buffer[T]
 	if onHost {
 		if o.Device != nil && o.Device.SharesHostMemory() {
-			// Or it is memory that the device does not know. An attempt that fails has an owner of its own, who hears of
-			// that too late to tell what became of the tensor.
+			// The device may not know the memory. The attempt gets a separate owner: after a failure that owner is told on
+			// another goroutine, possibly only after the tensor has another owner.
 			attempt := newOwner(deleter, m.Address)
 			if b, _, _ = adopted[T](o.Device, &t, p, attempt); b != nil {
 				own = attempt
@@ -131,7 +131,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	if err != nil {
 		_ = mine.Close()
 		if o.Copy {
-			<-own.given // a copy may have begun, and the tensor is the caller's again
+			<-own.given // a copy may have begun; when it has ended, the caller owns the tensor again
 		}
 		return nil, nil, err
 	}
@@ -142,7 +142,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	return b, a, err
 }
 
-// owner calls a deleter when the memory has been given back, if it came to own it.
+// owner calls a tensor's deleter when the memory has been given back, if it owns the tensor by then.
 type owner struct {
 	deleter, self uintptr
 	owns          atomic.Bool
@@ -160,7 +160,7 @@ func (o *owner) over() {
 	}
 }
 
-// onHost reports whether the memory is taken as the host's, and checks it against the device.
+// onHost reports whether the memory is imported as host memory, and checks that the device matches it.
 func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 	backend := ""
 	switch t.Device.Type {
@@ -173,34 +173,34 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 	case OpenCL, OneAPI:
 		backend = "opencl"
 	default:
-		return false, hal.Errorf(op, hal.ErrUnsupported, "memory of %v", t.Device)
+		return false, hal.Errorf(op, hal.ErrUnsupported, "memory of %v is not supported", t.Device)
 	}
 	if dev == nil {
 		if t.Device.Type.host() || t.Device.Type == CUDAManaged {
 			return true, nil
 		}
-		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v, and no device", t.Device)
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v needs that device in ImportOptions.Device", t.Device)
 	}
 	info := dev.Info()
 	addresses := dev.Caps().Has(hal.CapAddress)
 	numbered := !t.Device.Type.host() && t.Device.Type != CUDAManaged
 	if info.Backend != backend || numbered && info.Ordinal != int(t.Device.ID) || t.Device.Type == OpenCL && addresses || t.Device.Type == OneAPI && info.MemoryModel != "usm" {
-		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v, on %s", t.Device, dev.Name())
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v does not belong to %s", t.Device, dev.Name())
 	}
 	return false, nil
 }
 
-// adopted is a buffer over memory of a device, and where in it the tensor's first element is.
+// adopted returns a buffer over memory of a device, and the place in it of the element whose indices are all 0.
 func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner) (*buffer.Buffer[T], int, error) {
 	f := hal.ExternalMemory{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
-	// Buffers give memory back under locks of theirs, and a deleter may wait for others, such as Python's.
+	// A buffer gives memory back while it holds its own locks, and a deleter may wait for other locks, such as Python's.
 	f.Release = func() { go owner.over() }
 	switch t.Device.Type {
 	case CPU, CUDAHost, ROCmHost:
 		f.Kind = hal.KindHost
 	case CUDAManaged:
 		f.Kind = hal.KindShared
-	case OpenCL: // from the start of the memory, which is all that its handle names
+	case OpenCL: // a cl_mem stands for the whole memory, so the buffer begins at its start
 		f.Handle, f.Size = t.Data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:
@@ -209,12 +209,12 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 			if err != nil {
 				return nil, 0, err
 			}
-			f.Kind = info.Kind // ROCm names managed memory, and oneAPI all memory, by one type
+			f.Kind = info.Kind // DLPack has one type for ROCm's device and managed memory, and one for all of oneAPI's memory
 		}
 	}
 	mem, err := dev.Import(f)
 	if t.Device.Type == OpenCL && errors.Is(err, hal.ErrInvalidArgument) {
-		f.Kind = hal.KindHost // both are cl_mem
+		f.Kind = hal.KindHost // a cl_mem may be device or host memory
 		mem, err = dev.Import(f)
 	}
 	if err != nil {
@@ -222,7 +222,7 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 	}
 	if t.Device.Type == CPU && mem.NeedsMap() {
 		_ = mem.Close()
-		return nil, 0, hal.Errorf("adopt", hal.ErrUnsupported, "the host has the memory")
+		return nil, 0, hal.Errorf("adopt", hal.ErrUnsupported, "the host must map this memory before it can access it")
 	}
 	b, err := buffer.Adopt[T](mem)
 	if err != nil {
@@ -231,7 +231,7 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 	return b, p.first, err
 }
 
-// copied is a new array with the elements of a tensor that the host can touch.
+// copied returns a new buffer and array with the elements of a tensor that the host can access.
 func copied[T buffer.Element](ctx context.Context, t *Tensor, shape []int) (*buffer.Buffer[T], *array.Array[T], error) {
 	n := 1
 	for _, e := range shape {
@@ -253,7 +253,7 @@ func copied[T buffer.Element](ctx context.Context, t *Tensor, shape []int) (*buf
 	return b, a, nil
 }
 
-// gather copies a tensor's elements to dst, the last index fastest. They need not be aligned.
+// gather copies a tensor's elements to dst in row-major order. They need not be aligned.
 func gather[T buffer.Element](dst []T, t *Tensor) {
 	var zero T
 	elem := int64(unsafe.Sizeof(zero))

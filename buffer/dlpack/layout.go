@@ -1,7 +1,7 @@
 package dlpack
 
-// The structs of DLPack as C lays them out where a pointer has 8 bytes. Pointers are words: what they lead to
-// is not of the Go heap, or is pinned.
+// The structs of DLPack as C lays them out where a pointer has 8 bytes. Pointers are stored as uintptr: the memory that
+// they point to is outside the Go heap, or pinned.
 
 type cVersion struct{ major, minor uint32 }
 
@@ -22,7 +22,7 @@ type cLegacy struct {
 	deleter uintptr
 }
 
-// cVersioned is the struct since DLPack 1.0. What stands before tensor stays where it is in every version.
+// cVersioned is the struct since DLPack 1.0. The fields before tensor have the same place in every version.
 type cVersioned struct {
 	version cVersion
 	context uintptr
@@ -32,8 +32,8 @@ type cVersioned struct {
 }
 
 const (
-	major = 1 // of what is read and written here
-	minor = 0 // the first with all that is written here
+	major = 1 // the version that this package reads and writes
+	minor = 0 // the first with everything that this package writes
 
 	flagReadOnly = 1 << 0
 	flagCopied   = 1 << 1

@@ -10,11 +10,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// inline is the rank up to which shape and strides lie in the loan itself.
+// inline is the largest rank for which shape and strides are stored in the loan itself.
 const inline = 4
 
-// loan is one tensor that C has, with the struct that it sees. C knows it by address: it stays in the table
-// of lent, and pinned, until the deleter has been called.
+// loan is a tensor that is lent to C, with its struct. C knows it by address, so it stays in the table
+// lent, and pinned, until the deleter has been called.
 type loan struct {
 	versioned cVersioned
 	legacy    cLegacy
@@ -23,12 +23,12 @@ type loan struct {
 
 	onHost   buffer.HostLease
 	onDevice buffer.Lease
-	stream   *hal.Stream // adopted for the consumer, nil if it was not
+	stream   *hal.Stream // the consumer's stream if it was imported, else nil
 	done     func(error)
-	taken    atomic.Bool // by Import or Delete
+	taken    atomic.Bool // Import or Delete was called
 }
 
-// loans are those whose deleter has not been called, by the address of their struct.
+// loans are the loans whose deleter has not been called, by the address of their struct.
 type loans struct {
 	mu   sync.Mutex
 	open map[uintptr]*loan
@@ -36,7 +36,7 @@ type loans struct {
 
 var lent = loans{open: map[uintptr]*loan{}}
 
-// begin gives C the struct of a loan whose leases are taken.
+// begin fills in the struct of a loan, whose lease has been taken, and adds the loan to the table.
 func (l *loans) begin(x *loan, t cTensor, shape, strides []int, flags uint64, legacy bool) Managed {
 	n := len(shape)
 	dims := x.dims[:]
@@ -66,8 +66,8 @@ func (l *loans) begin(x *loan, t cTensor, shape, strides []int, flags uint64, le
 	return m
 }
 
-// end is the deleter. An address that is no open loan's is left alone, so that a consumer that calls twice does
-// no harm as long as nothing else has come to lie there.
+// end is the deleter. It does nothing if no open loan has the address. So a second call for one struct does no
+// harm, unless another loan has the same address by then.
 func (l *loans) end(self uintptr) {
 	l.mu.Lock()
 	x, found := l.open[self]
@@ -86,7 +86,7 @@ func (l *loans) has(self uintptr) bool {
 	return ok
 }
 
-// end gives back what the loan took.
+// end releases the lease and everything else that the loan holds.
 func (x *loan) end() {
 	var err error
 	if x.onDevice != (buffer.Lease{}) {
@@ -105,7 +105,7 @@ func (x *loan) end() {
 	}
 }
 
-// Outstanding is the number of exported tensors whose deleter has not been called.
+// Outstanding returns the number of exported tensors whose deleter has not been called.
 func Outstanding() int {
 	lent.mu.Lock()
 	defer lent.mu.Unlock()

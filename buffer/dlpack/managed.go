@@ -7,18 +7,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Managed is a struct in C's terms that lends a tensor until its deleter is called: a
+// Managed refers to a C struct that lends a tensor until its deleter is called: a
 // DLManagedTensorVersioned, or a DLManagedTensor if it is Legacy.
 type Managed struct {
-	// Address is the struct's. A struct that a Go program makes itself, and all that it leads to, is held by a
-	// [runtime.Pinner] until its deleter is called.
+	// Address is the address of the struct. If a Go program makes a struct itself, a [runtime.Pinner] must hold the
+	// struct, and everything that it points to, until its deleter is called.
 	Address uintptr
 	Legacy  bool
 
-	loan *loan // what Export made, which keeps its address from being used again
+	loan *loan // the loan if Export made the struct; this reference keeps its address from being reused
 }
 
-// CapsuleName is what a Python capsule of the struct is called.
+// CapsuleName returns the name of a Python capsule with the struct.
 func (m Managed) CapsuleName() string {
 	if m.Legacy {
 		return "dltensor"
@@ -26,19 +26,19 @@ func (m Managed) CapsuleName() string {
 	return "dltensor_versioned"
 }
 
-// UsedName is what the capsule's consumer renames it to.
+// UsedName returns the name that the consumer gives the capsule when it takes the tensor.
 func (m Managed) UsedName() string { return "used_" + m.CapsuleName() }
 
-// Tensor reads the struct, which has not been deleted, and leaves it as it is. What cannot be right is of the kinds that Import has; other
-// types and devices than Import takes are described as they are.
+// Tensor reads the struct, whose deleter must not have been called, and does not change it. For an invalid struct the
+// errors are those of [Import]; types and devices that Import does not support are described nevertheless.
 func (m Managed) Tensor() (Tensor, error) {
 	_, t, err := m.read("read tensor")
 	return t, err
 }
 
-// Delete calls the struct's deleter, which ends the loan: for a struct that nobody took, and for consumers that
-// do not go through Import. What Export returned is of kind ErrClosed once its deleter has been called, by
-// whomever, or Import has it; any other struct is gone then, and must not be named again.
+// Delete calls the struct's deleter, which ends the loan: for a struct that no consumer took, and for consumers that
+// do not use Import. If the struct came from Export and has been imported or deleted before, by anyone, the error is of
+// kind ErrClosed. Any other struct no longer exists after its deleter has been called, and must not be used again.
 func (m Managed) Delete() error {
 	const op = "delete tensor"
 	if err := m.check(op); err != nil {
@@ -51,7 +51,7 @@ func (m Managed) Delete() error {
 	return nil
 }
 
-// take makes a struct of Export the caller's, of which it can be that only once. Of others nothing is known.
+// take marks a struct from Export as taken, and fails if it was taken before. For other structs it does nothing.
 func (m Managed) take(op string) error {
 	if m.loan != nil && (!lent.has(m.Address) || !m.loan.taken.CompareAndSwap(false, true)) {
 		return hal.Errorf(op, hal.ErrClosed, "the tensor was imported or deleted before")
@@ -59,7 +59,7 @@ func (m Managed) take(op string) error {
 	return nil
 }
 
-// untake takes a take back.
+// untake undoes take.
 func (m Managed) untake() {
 	if m.loan != nil {
 		m.loan.taken.Store(false)
@@ -69,16 +69,16 @@ func (m Managed) untake() {
 func (m Managed) check(op string) error {
 	switch {
 	case !supported:
-		return hal.Errorf(op, hal.ErrUnsupported, "DLPack's structs are not known on this platform")
+		return hal.Errorf(op, hal.ErrUnsupported, "DLPack is not supported on this platform")
 	case m.Address == 0:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "no struct")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the struct's address is 0")
 	case m.Address%8 != 0:
-		return hal.Errorf(op, hal.ErrMisaligned, "a struct at %#x is not aligned to 8 bytes", m.Address)
+		return hal.Errorf(op, hal.ErrMisaligned, "the struct at %#x is not aligned to 8 bytes", m.Address)
 	}
 	return nil
 }
 
-// deleter is where every version has it.
+// deleter returns the struct's deleter, which has the same place in every version.
 func (m Managed) deleter() uintptr {
 	if m.Legacy {
 		return (*cLegacy)(at(m.Address)).deleter
@@ -86,7 +86,7 @@ func (m Managed) deleter() uintptr {
 	return (*cVersioned)(at(m.Address)).deleter
 }
 
-// read returns what the struct says, as far as it can be right, and its deleter.
+// read checks the struct and returns its description and its deleter.
 func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 	if err := m.check(op); err != nil {
 		return 0, Tensor{}, err
@@ -114,7 +114,7 @@ func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 	return m.deleter(), t, err
 }
 
-// numbers copies n numbers at an address, nil for address 0.
+// numbers returns a copy of n numbers at an address, nil for address 0.
 func numbers(addr uintptr, n int32) []int64 {
 	if addr == 0 || n == 0 {
 		return nil
@@ -122,5 +122,5 @@ func numbers(addr uintptr, n int32) []int64 {
 	return slices.Clone(unsafe.Slice((*int64)(at(addr)), n))
 }
 
-// at is a pointer to what C has at an address.
+// at converts an address of C's memory to a pointer.
 func at(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }

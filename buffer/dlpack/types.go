@@ -22,7 +22,7 @@ const (
 	OneAPI      DeviceType = 14 // unified shared memory
 )
 
-// String is the name, or the number of a type that this module has no memory of.
+// String returns the name, or the number if this module has no memory of the type.
 func (t DeviceType) String() string {
 	switch t {
 	case CPU:
@@ -45,10 +45,10 @@ func (t DeviceType) String() string {
 	return fmt.Sprintf("DeviceType(%d)", int32(t))
 }
 
-// host reports whether the host reads and writes the memory in place.
+// host reports whether the host can access the memory in place.
 func (t DeviceType) host() bool { return t == CPU || t == CUDAHost || t == ROCmHost }
 
-// Device is where a tensor is.
+// Device is the device that has a tensor's memory.
 type Device struct {
 	Type DeviceType
 	ID   int32 // the vendor's ordinal; 0 for host and managed memory
@@ -56,10 +56,10 @@ type Device struct {
 
 func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
 
-// TypeCode is what the bits of an element mean.
+// TypeCode says how the bits of an element are interpreted.
 type TypeCode uint8
 
-// The type codes that elements of buffers can have, and Bool, which none has.
+// The type codes of the elements of buffers, and Bool, which no buffer has.
 const (
 	Int     TypeCode = 0
 	Uint    TypeCode = 1
@@ -68,7 +68,7 @@ const (
 	Bool    TypeCode = 6
 )
 
-// String is the name as in "float32", without the number.
+// String returns the name without the number of bits: "float" for float32.
 func (c TypeCode) String() string {
 	switch c {
 	case Int:
@@ -88,11 +88,11 @@ func (c TypeCode) String() string {
 // DataType is the type of a tensor's elements.
 type DataType struct {
 	Code  TypeCode
-	Bits  uint8  // of one lane
+	Bits  uint8  // bits of one lane
 	Lanes uint16 // 1 unless elements are vectors
 }
 
-// String is the name that Go has for the type, "float32"; vectors have their lanes behind it, "float32x4".
+// String returns Go's name of the type, as "float32"; for vectors the number of lanes follows, as "float32x4".
 func (d DataType) String() string {
 	s := fmt.Sprintf("%v%d", d.Code, d.Bits)
 	if d.Lanes != 1 {
@@ -101,7 +101,7 @@ func (d DataType) String() string {
 	return s
 }
 
-// TypeOf is the data type of a buffer's elements.
+// TypeOf returns the data type of a buffer's elements.
 func TypeOf[T buffer.Element]() DataType {
 	t := reflect.TypeFor[T]()
 	d := DataType{Bits: uint8(8 * t.Size()), Lanes: 1}
@@ -112,7 +112,7 @@ func TypeOf[T buffer.Element]() DataType {
 		d.Code = Uint
 	case reflect.Float32, reflect.Float64:
 		d.Code = Float
-	default: // complex64 and complex128 are what is left
+	default: // only complex64 and complex128 are left
 		d.Code = Complex
 	}
 	return d
