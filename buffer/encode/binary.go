@@ -31,9 +31,9 @@ func (x Bytes[T]) AppendBinary(dst []byte) ([]byte, error) {
 	return out, err
 }
 
-// UnmarshalBinary sets the elements from what MarshalBinary returned, here or on a machine of the other byte
-// order. Data that is malformed, or of another type or number of elements, is of kind ErrInvalidArgument, and then nothing
-// is written. It implements [encoding.BinaryUnmarshaler].
+// UnmarshalBinary sets the elements from the result of MarshalBinary, which may come from a machine with the other byte
+// order. If the data is malformed, or has another type or number of elements, the error is of kind ErrInvalidArgument and
+// nothing is written. It implements [encoding.BinaryUnmarshaler].
 func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 	const op = "UnmarshalBinary"
 	if err := x.check(op); err != nil {
@@ -44,12 +44,12 @@ func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	if len(values) != x.b.Len() {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%d elements for a buffer of %d", len(values), x.b.Len())
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the data has %d elements, but the buffer has %d", len(values), x.b.Len())
 	}
 	return x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil })
 }
 
-// Unmarshal returns a new buffer with the elements of what MarshalBinary returned, with the errors
+// Unmarshal returns a new buffer with the elements from the result of MarshalBinary, with the errors
 // of [Bytes.UnmarshalBinary].
 func Unmarshal[T buffer.Element](data []byte, opts ...buffer.Option) (*buffer.Buffer[T], error) {
 	values, err := decode[T]("Unmarshal", data)
@@ -65,7 +65,7 @@ func decode[T buffer.Element](op string, data []byte) ([]T, error) {
 		return nil, err
 	}
 	if len(h.Shape) != 1 {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "an array of shape %v; package array has those", h.Shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the data is an array of shape %v; package array reads those", h.Shape)
 	}
 	return values, nil
 }

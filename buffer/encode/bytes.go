@@ -9,8 +9,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Bytes is a buffer, or a slice of one, as the bytes of its elements in this machine's byte order, for
-// what the standard library reads and writes. Each method is one access of the host or several; it waits as
+// Bytes presents a buffer, or a slice of a buffer, as the bytes of its elements in this machine's byte order, through
+// interfaces of the standard library. Each method makes one or more accesses on the host, and waits as
 // [buffer.Buffer.View] and [buffer.Buffer.Update] do.
 //
 // It is safe for concurrent use. The zero Bytes has no buffer, and its methods fail with ErrInvalidArgument.
@@ -26,18 +26,18 @@ var (
 	_ io.ReaderFrom = Bytes[int8]{}
 )
 
-// Of returns the bytes of a buffer. The interfaces have no room for a context, so that all methods use this
+// Of returns the bytes of a buffer. Methods of the interfaces take no context, so all of them use this
 // one.
 func Of[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
 
 func (x Bytes[T]) check(op string) error {
 	if x.b == nil || x.ctx == nil {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "no buffer or no context; make Bytes with Of")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer or context; make Bytes with Of")
 	}
 	return nil
 }
 
-// Size is the number of bytes.
+// Size returns the number of bytes.
 func (x Bytes[T]) Size() int64 {
 	if x.b == nil {
 		return 0
@@ -54,8 +54,8 @@ func raw[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*width[T]())
 }
 
-// ReadAt copies bytes from off on to p, as [io.ReaderAt] says. The elements that they belong to, and
-// no others, are moved to the host if they are not current there. A negative off is of kind ErrInvalidArgument.
+// ReadAt copies the bytes that begin at off to p, as [io.ReaderAt] requires. Only the elements that contain these bytes
+// are moved to the host, if they are not current there. If off is negative, the error is of kind ErrInvalidArgument.
 func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	const op = "ReadAt"
 	if err := x.check(op); err != nil {
@@ -90,9 +90,9 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt copies p to the bytes from off on, as [io.WriterAt] says. An element of which p has only a part, at
-// either end, is moved to the host first; the others are not. They are written one after the other, each in an
-// access of its own. Bytes that the buffer does not have are of kind ErrOutOfRange, and then nothing is written.
+// WriteAt copies p to the bytes that begin at off, as [io.WriterAt] requires. At either end p may contain only part of
+// an element; such an element is moved to the host first, and the others are not. The parts and the whole elements are
+// written in separate accesses. If p does not fit in the buffer, the error is of kind ErrOutOfRange and nothing is written.
 func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	const op = "WriteAt"
 	if err := x.check(op); err != nil {
@@ -103,7 +103,7 @@ func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	case off < 0:
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "offset %d", off)
 	case off > size || int64(len(p)) > size-off:
-		return 0, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d+%d) of %d bytes", off, off, len(p), size)
+		return 0, hal.Errorf(op, hal.ErrOutOfRange, "the range [%d, %d+%d) exceeds the buffer of %d bytes", off, off, len(p), size)
 	}
 	w := width[T]()
 	done := 0
@@ -126,7 +126,7 @@ func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// write sets bytes of the elements [i, j), from skip on.
+// write copies p to the bytes of the elements [i, j), after the first skip bytes.
 func (x Bytes[T]) write(i, j, skip int, p []byte) (int, error) {
 	part, err := x.b.Slice(i, j)
 	if err != nil {
@@ -140,8 +140,8 @@ func (x Bytes[T]) write(i, j, skip int, p []byte) (int, error) {
 	return len(p), err
 }
 
-// WriteTo writes all bytes to w, as [io.WriterTo] says, in one call. Until w has taken them nobody else writes to
-// the buffer, and w must not.
+// WriteTo writes all bytes to w, as [io.WriterTo] requires, in one call. Until that call returns nobody else can write to
+// the buffer, and w must not change the bytes.
 func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 	const op = "WriteTo"
 	if err := x.check(op); err != nil {
@@ -161,10 +161,10 @@ func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 	return written, err
 }
 
-// ReadFrom replaces all bytes by those that r has up to its end, as [io.ReaderFrom] says; there must be as many.
-// If there are fewer the error is of kind ErrInvalidArgument and wraps io.ErrUnexpectedEOF, if there
-// are more it is of kind ErrOutOfRange; then, and when r fails, nothing is written. The bytes take up memory until r
-// has ended. To read from the middle of a stream give it an [io.LimitReader].
+// ReadFrom reads r to its end, as [io.ReaderFrom] requires, and replaces all bytes of the buffer by the bytes read, which
+// must be of the same number. If there are fewer, the error is of kind ErrInvalidArgument and wraps io.ErrUnexpectedEOF;
+// if there are more, it is of kind ErrOutOfRange. Then, and if r fails, nothing is written. Until r has ended, the bytes
+// are held in temporary memory. To read part of a stream, pass an [io.LimitReader].
 func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	const op = "ReadFrom"
 	if err := x.check(op); err != nil {
@@ -185,7 +185,7 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	case n < size:
 		return n, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "too few bytes for the buffer", Err: io.ErrUnexpectedEOF}
 	case n > size:
-		return n, hal.Errorf(op, hal.ErrOutOfRange, "more than the %d bytes of the buffer", size)
+		return n, hal.Errorf(op, hal.ErrOutOfRange, "the reader has more bytes than the %d of the buffer", size)
 	}
 	return n, x.b.Overwrite(x.ctx, func(s []T) error { copy(raw(s), data); return nil })
 }

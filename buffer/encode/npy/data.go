@@ -9,18 +9,18 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// chunk is how many bytes are taken on trust: a header may promise more data than there is.
+// chunk is how many bytes are allocated at first: a header may announce more data than the file has.
 const chunk = 1 << 20
 
-// raw is the memory of numbers.
+// raw returns numbers as bytes.
 func raw[T any](data []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data))*unsafe.Sizeof(zero))
 }
 
-// Write writes a file with the elements of data, which lie in the order that fortran tells, and
-// returns the number of bytes written. data that the shape does not fit is of kind ErrInvalidArgument, and then
-// nothing is written. Errors of the writer are returned as they are.
+// Write writes a file with the elements of data and returns the number of bytes written. fortran says that data is in
+// column-major order. If the length of data does not match the shape, the error is of kind ErrInvalidArgument and
+// nothing is written. Errors of the writer are returned unchanged.
 func Write[T any](w io.Writer, fortran bool, shape []int, data []T) (int64, error) {
 	h, err := header(fortran, shape, data)
 	if err != nil {
@@ -38,7 +38,7 @@ func Write[T any](w io.Writer, fortran bool, shape []int, data []T) (int64, erro
 	return int64(n) + int64(m), err
 }
 
-// Append appends what [Write] writes.
+// Append appends the bytes that [Write] writes.
 func Append[T any](dst []byte, fortran bool, shape []int, data []T) ([]byte, error) {
 	h, err := header(fortran, shape, data)
 	if err != nil {
@@ -61,15 +61,15 @@ func header[T any](fortran bool, shape []int, data []T) (Header, error) {
 		return Header{}, err
 	}
 	if n != len(data) {
-		return Header{}, hal.Errorf("write npy", hal.ErrInvalidArgument, "%d elements for the %d of shape %v", len(data), n, shape)
+		return Header{}, hal.Errorf("write npy", hal.ErrInvalidArgument, "the data has %d elements instead of the %d of shape %v", len(data), n, shape)
 	}
 	return h, nil
 }
 
-// ReadData reads the elements that follow a header, in this machine's byte order, and nothing behind them.
-// Elements of another type than T are of kind ErrInvalidArgument; so is an early end, which wraps
-// io.ErrUnexpectedEOF and costs no more memory than a small multiple of what there was. Errors of
-// the reader are wrapped.
+// ReadData reads the elements that follow a header, and nothing after them, and converts them to this machine's byte
+// order. If the elements are not of type T, the error is of kind ErrInvalidArgument. If the file ends early, the error is
+// of that kind too and wraps io.ErrUnexpectedEOF, and at most a small multiple of the file's actual size has been
+// allocated. Errors of the reader are wrapped.
 func ReadData[T any](r io.Reader, h Header) ([]T, error) {
 	const op = "read npy"
 	n, err := fits[T](op, h)
@@ -89,8 +89,8 @@ func ReadData[T any](r io.Reader, h Header) ([]T, error) {
 	return data, nil
 }
 
-// Decode reads a file that is in memory. Bytes behind the elements are of kind ErrInvalidArgument, beside the
-// errors of [ReadHeader] and [ReadData].
+// Decode reads a file that is in memory. Its errors are those of [ReadHeader] and [ReadData]; if bytes follow the elements,
+// the error is of kind ErrInvalidArgument.
 func Decode[T any](file []byte) (Header, []T, error) {
 	const op = "read npy"
 	r := bytes.NewReader(file)
@@ -105,7 +105,7 @@ func Decode[T any](file []byte) (Header, []T, error) {
 	if have := r.Len(); have < n*h.Type.Size {
 		return Header{}, nil, unread(op, "the elements", io.ErrUnexpectedEOF)
 	} else if have > n*h.Type.Size {
-		return Header{}, nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes of elements, and %d more", n*h.Type.Size, have-n*h.Type.Size)
+		return Header{}, nil, hal.Errorf(op, hal.ErrInvalidArgument, "after %d bytes of elements the file has %d more bytes", n*h.Type.Size, have-n*h.Type.Size)
 	}
 	data := make([]T, n)
 	copy(raw(data), file[len(file)-r.Len():])
@@ -123,7 +123,7 @@ func fits[T any](op string, h Header) (int, error) {
 		return 0, err
 	}
 	if t != h.Type {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "elements of type %v, not %v", h.Type, t)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are of type %v, not %v", h.Type, t)
 	}
 	return n, nil
 }

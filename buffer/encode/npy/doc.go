@@ -2,11 +2,11 @@
 // header that names the element type, the byte order, the memory order and the shape, and then the
 // elements as they lie in memory.
 //
-// Versions 1.0, 2.0 and 3.0 of the format are read; 1.0 is written, which holds every array of numbers. The
+// Versions 1.0, 2.0 and 3.0 of the format are read; 1.0 is written, which can represent every array of numbers. The
 // format is described in NumPy's documentation of numpy.lib.format. Elements are Go's numbers of
-// fixed size; booleans, half precision, strings, dates, records and pickled objects are of kind
+// fixed size; for booleans, half precision, strings, dates, records and pickled objects the error is of kind
 // ErrUnsupported. A file in the other byte order is converted as it is read.
 //
-// This package knows files and slices. Package array has the arrays, in ReadNPY and Array.WriteNPY; package
-// encode has the plain buffers.
+// This package works on files and slices. For arrays use ReadNPY and Array.WriteNPY of package array, for buffers package
+// encode.
 package npy

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// unread describes a failed read: an early end is a malformed file, anything else the reader's own error.
+// unread returns the error for a failed read. If the file ended early, it is malformed; any other error is the reader's.
 func unread(op, what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the file ends within " + what, Err: io.ErrUnexpectedEOF}

@@ -11,43 +11,43 @@ import (
 
 const magic = "\x93NUMPY"
 
-// MaxHeader is the most bytes of a header that are read, without what precedes it. Arrays of numbers need
-// far less; NumPy's own limit is 10,000.
+// MaxHeader is the largest size in bytes of a header that is read, without the magic string, version and length.
+// Headers of arrays of numbers are far smaller; NumPy's own limit is 10,000.
 const MaxHeader = 64 << 10
 
-// align is what the data's position in a file is a multiple of.
+// align is the alignment of the data in a file, in bytes.
 const align = 64
 
 // Header describes the array of a file.
 type Header struct {
 	Type      Type
 	BigEndian bool // byte order of the elements
-	Fortran   bool // the first index varies fastest, else the last
+	Fortran   bool // the first index varies fastest; otherwise the last does
 	Shape     []int
 }
 
-// NewHeader is the header of elements of type T in this machine's byte order.
+// NewHeader returns the header for elements of type T in this machine's byte order.
 func NewHeader[T any](fortran bool, shape []int) (Header, error) {
 	t, err := TypeOf[T]()
 	return Header{Type: t, BigEndian: bigEndian, Fortran: fortran, Shape: shape}, err
 }
 
-// Len is the number of elements: 1 if there are no axes, 0 if an axis has no index. A header that is not
-// one of an array is of kind ErrInvalidArgument, one of more bytes than can be counted of kind ErrOutOfRange.
+// Len returns the number of elements: 1 if there are no axes, 0 if an extent is 0. If the type is invalid or an extent
+// negative, the error is of kind ErrInvalidArgument; if the number of bytes exceeds the range of int, of kind ErrOutOfRange.
 func (h Header) Len() (int, error) {
 	const op = "npy header"
 	if !h.Type.known() {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%+v is no type of element", h.Type)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "invalid element type %+v", h.Type)
 	}
 	n, none := 1, false
 	for _, e := range h.Shape {
 		switch {
 		case e < 0:
-			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v", h.Shape)
+			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v has a negative extent", h.Shape)
 		case e == 0:
 			none = true
 		case n > math.MaxInt/h.Type.Size/e:
-			return 0, hal.Errorf(op, hal.ErrOutOfRange, "shape %v has more bytes than can be counted", h.Shape)
+			return 0, hal.Errorf(op, hal.ErrOutOfRange, "the number of bytes of shape %v exceeds the range of int", h.Shape)
 		default:
 			n *= e
 		}
@@ -58,8 +58,8 @@ func (h Header) Len() (int, error) {
 	return n, nil
 }
 
-// Append appends the header as version 1.0 of the format has it, with what precedes it, in a multiple of
-// 64 bytes. Its errors are those of [Header.Len], and ErrUnsupported for a shape that does not fit.
+// Append appends the header in version 1.0 of the format, including the magic string, version and length, padded to a
+// multiple of 64 bytes. Its errors are those of [Header.Len]; if the shape does not fit, the error is of kind ErrUnsupported.
 func (h Header) Append(dst []byte) ([]byte, error) {
 	if _, err := h.Len(); err != nil {
 		return dst, err
@@ -107,9 +107,9 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ReadHeader reads a header, and nothing of the data that follows. What is not a header is of kind ErrInvalidArgument, which
-// wraps io.ErrUnexpectedEOF if there is too little of it; what cannot be represented here is of kind
-// ErrUnsupported. Errors of the reader are wrapped.
+// ReadHeader reads a header, and nothing of the data that follows. If the header is invalid, the error is of kind
+// ErrInvalidArgument, and wraps io.ErrUnexpectedEOF if the file ends early. If this package does not support the version,
+// the type or the size of the header, the error is of kind ErrUnsupported. Errors of the reader are wrapped.
 func ReadHeader(r io.Reader) (Header, error) {
 	const op = "read npy header"
 	var first [len(magic) + 6]byte
@@ -118,13 +118,13 @@ func ReadHeader(r io.Reader) (Header, error) {
 		return Header{}, unread(op, "the magic string", err)
 	}
 	if string(at[:len(magic)]) != magic {
-		return Header{}, hal.Errorf(op, hal.ErrInvalidArgument, "%q is not how an npy file begins", at[:len(magic)])
+		return Header{}, hal.Errorf(op, hal.ErrInvalidArgument, "not an npy file: it begins with %q", at[:len(magic)])
 	}
 	major, minor := at[len(magic)], at[len(magic)+1]
 	width := 4
 	switch {
 	case major < 1 || major > 3 || minor != 0:
-		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "version %d.%d of the format", major, minor)
+		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "version %d.%d of the format is not supported", major, minor)
 	case major == 1:
 		width = 2
 	}
@@ -139,7 +139,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 		size = binary.LittleEndian.Uint32(at)
 	}
 	if size > MaxHeader {
-		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "a header of %d bytes; at most %d are read", size, MaxHeader)
+		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "the header of %d bytes exceeds the limit of %d", size, MaxHeader)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(r, text); err != nil {

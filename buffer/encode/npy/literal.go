@@ -29,7 +29,7 @@ func parse(text string, long bool) (h Header, err error) {
 			return Header{}, err
 		}
 		if seen[key] {
-			return Header{}, l.wrong("the key %q twice", key)
+			return Header{}, l.wrong("duplicate key %q", key)
 		}
 		seen[key] = true
 		if err := l.expect(":"); err != nil {
@@ -43,7 +43,7 @@ func parse(text string, long bool) (h Header, err error) {
 		case "shape":
 			h.Shape, err = l.tuple()
 		default:
-			err = l.wrong("the key %q", key)
+			err = l.wrong("unknown key %q", key)
 		}
 		if err != nil {
 			return Header{}, err
@@ -56,10 +56,10 @@ func parse(text string, long bool) (h Header, err error) {
 		}
 	}
 	if l.skip(); l.pos < len(l.text) {
-		return Header{}, l.wrong("more than a dictionary")
+		return Header{}, l.wrong("unexpected text after the dictionary")
 	}
 	if len(seen) != 3 {
-		return Header{}, l.wrong("not all of descr, fortran_order and shape")
+		return Header{}, l.wrong("descr, fortran_order or shape is missing")
 	}
 	h.Type, h.BigEndian, err = parseType(descr)
 	return h, err
@@ -91,7 +91,7 @@ func (l *literal) take(token string) bool {
 
 func (l *literal) expect(token string) error {
 	if !l.take(token) {
-		return l.wrong("no %q", token)
+		return l.wrong("missing %q", token)
 	}
 	return nil
 }
@@ -100,11 +100,11 @@ func (l *literal) expect(token string) error {
 func (l *literal) str() (string, error) {
 	s := l.rest()
 	if s == "" || s[0] != '\'' && s[0] != '"' {
-		return "", l.wrong("no string")
+		return "", l.wrong("missing string")
 	}
 	n := strings.IndexByte(s[1:], s[0])
 	if n < 0 || strings.ContainsAny(s[1:1+n], "\\\n") {
-		return "", l.wrong("no plain string")
+		return "", l.wrong("unterminated string, or a string with escapes,")
 	}
 	l.pos += n + 2
 	return s[1 : 1+n], nil
@@ -112,7 +112,7 @@ func (l *literal) str() (string, error) {
 
 func (l *literal) descr() (string, error) {
 	if s := l.rest(); s != "" && (s[0] == '[' || s[0] == '(') {
-		return "", hal.Errorf("read npy header", hal.ErrUnsupported, "elements that are records")
+		return "", hal.Errorf("read npy header", hal.ErrUnsupported, "records are not supported as elements")
 	}
 	return l.str()
 }
@@ -142,7 +142,7 @@ func (l *literal) tuple() ([]int, error) {
 			continue
 		}
 		if len(shape) == 1 {
-			return nil, l.wrong("a number in place of a tuple")
+			return nil, l.wrong("number instead of a tuple")
 		}
 		if err := l.expect(")"); err != nil {
 			return nil, err
@@ -159,11 +159,11 @@ func (l *literal) integer() (int, error) {
 		n++
 	}
 	if n == 0 || s[0] == '0' && n > 1 {
-		return 0, l.wrong("no extent")
+		return 0, l.wrong("missing or invalid extent")
 	}
 	v, err := strconv.ParseInt(s[:n], 10, strconv.IntSize)
 	if err != nil {
-		return 0, hal.Errorf("read npy header", hal.ErrOutOfRange, "extent %s", s[:n])
+		return 0, hal.Errorf("read npy header", hal.ErrOutOfRange, "extent %s exceeds the range of int", s[:n])
 	}
 	l.pos += n
 	if l.long && n < len(s) && s[n] == 'L' {

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	emptyMost = 100      // reads in a row that may give nothing
-	extraMost = 64 << 10 // bytes behind the elements that are counted for an error
+	emptyMost = 100      // reads in a row that may return nothing
+	extraMost = 64 << 10 // bytes after the elements that are counted for an error
 )
 
-// Source reads the header of a file and returns it with a source of its elements for pipeline.Run. Elements come in the order in which the
-// file has them, and in this machine's byte order.
+// Source reads the header of a file and returns it, with a source of the elements for pipeline.Run. Elements come in the
+// order of the file, and in this machine's byte order.
 //
-// The source compares the file's length with the header. One that ends before its last element, and one with bytes behind it,
-// is of kind ErrInvalidArgument, and the error names what the header promises and what there is; an early end wraps
-// io.ErrUnexpectedEOF. So are elements of another type than T, which Source itself refuses beside the errors of [ReadHeader]. Errors of the reader are
-// wrapped. The source looks at its context before each Read, and gives io.ErrNoProgress where many in a row give nothing, as pipeline.Reader
-// does.
+// The errors of Source itself are those of [ReadHeader]; if the elements are not of type T, the error is of kind
+// ErrInvalidArgument. The source compares the file's length with the header: if the file ends before its last element or
+// has bytes after it, the error is of kind ErrInvalidArgument and names both lengths; for an early end it wraps
+// io.ErrUnexpectedEOF. Errors of the reader are wrapped. Like pipeline.Reader, the source checks its context before each
+// Read, and returns io.ErrNoProgress if many reads in a row return nothing.
 func Source[T any](r io.Reader) (Header, func(ctx context.Context, fill []T) (int, error), error) {
 	const op = "read npy"
 	h, err := ReadHeader(r)
@@ -54,7 +54,7 @@ func Source[T any](r io.Reader) (Header, func(ctx context.Context, fill []T) (in
 type source struct {
 	r           io.Reader
 	h           Header
-	left, whole int // bytes of elements: not read yet, and of all
+	left, whole int // bytes of elements: not read yet, and in all
 	ended       bool
 }
 
@@ -68,15 +68,15 @@ func (s *source) read(ctx context.Context, op string, b []byte) error {
 	s.left -= n
 	switch {
 	case n == len(b):
-		return nil // an error comes again
+		return nil // the next read returns any error again
 	case err == io.EOF:
 		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Err: io.ErrUnexpectedEOF,
-			Detail: fmt.Sprintf("%s, and the file has %d", s.promise(), s.whole-s.left)}
+			Detail: fmt.Sprintf("%s, but the file has %d", s.promise(), s.whole-s.left)}
 	}
 	return unread(op, "the elements", err)
 }
 
-// end makes sure that nothing is behind the elements.
+// end returns an error if bytes follow the elements.
 func (s *source) end(ctx context.Context, op string) error {
 	if s.ended {
 		return nil
@@ -90,17 +90,17 @@ func (s *source) end(ctx context.Context, op string) error {
 			if err == nil {
 				least = "at least "
 			}
-			return hal.Errorf(op, hal.ErrInvalidArgument, "%s, and the file has %s%d", s.promise(), least, s.whole+n+more)
+			return hal.Errorf(op, hal.ErrInvalidArgument, "%s, but the file has %s%d", s.promise(), least, s.whole+n+more)
 		}
 	}
 	if err != io.EOF {
-		return unread(op, "what is behind the elements", err)
+		return unread(op, "the end of the elements", err)
 	}
 	s.ended = true
 	return nil
 }
 
-// some fills b as far as the reader has bytes. If it is not full the error says why.
+// some reads until b is full or the reader has no more bytes. If b is not full, the error says why.
 func (s *source) some(ctx context.Context, b []byte) (n int, err error) {
 	for empty := 0; n < len(b) && err == nil; {
 		if ctx.Err() != nil {

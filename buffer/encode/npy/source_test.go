@@ -67,7 +67,7 @@ func TestSource(t *testing.T) {
 			}
 			_, err := drained(t, bytes.NewReader(append(bytes.Clone(text), "xyz"...)), n)
 			require.ErrorIs(t, err, hal.ErrInvalidArgument)
-			require.ErrorContains(t, err, "promises 20 bytes of elements, for shape [2 5], and the file has 23")
+			require.ErrorContains(t, err, "promises 20 bytes of elements, for shape [2 5], but the file has 23")
 			_, err = drained(t, io.MultiReader(bytes.NewReader(text), endless{}), n)
 			require.ErrorContains(t, err, "the file has at least 65556")
 		}

@@ -14,7 +14,7 @@ type Type struct {
 	Size int
 }
 
-// String is the type as NumPy writes it, without a byte order: "f4".
+// String returns the type as NumPy writes it, without a byte order: "f4".
 func (t Type) String() string { return string(rune(t.Kind)) + strconv.Itoa(t.Size) }
 
 // known reports whether Go has the type.
@@ -30,7 +30,7 @@ func (t Type) known() bool {
 	return false
 }
 
-// unit is the number of bytes that the byte order concerns.
+// unit returns the size of the parts whose bytes are in order: half of the size for complex numbers.
 func (t Type) unit() int {
 	if t.Kind == 'c' {
 		return t.Size / 2
@@ -38,7 +38,7 @@ func (t Type) unit() int {
 	return t.Size
 }
 
-// TypeOf returns the type of T, which is a number of fixed size or defined as one; if it is not, the error
+// TypeOf returns the type of T, whose underlying type must be a number of fixed size; if it is not, the error
 // is of kind ErrUnsupported.
 func TypeOf[T any]() (Type, error) {
 	r := reflect.TypeFor[T]()
@@ -58,10 +58,10 @@ func TypeOf[T any]() (Type, error) {
 	return t, nil
 }
 
-// bigEndian is this machine's byte order.
+// bigEndian says that this machine is big-endian.
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// parseType reads a type as headers have it: "<f4", "|u1".
+// parseType parses a type of a header, such as "<f4" or "|u1".
 func parseType(descr string) (t Type, big bool, err error) {
 	const op = "read npy header"
 	rest := descr
@@ -81,7 +81,7 @@ func parseType(descr string) (t Type, big bool, err error) {
 		}
 	}
 	if !t.known() {
-		return Type{}, false, hal.Errorf(op, hal.ErrUnsupported, "elements of type %q", descr)
+		return Type{}, false, hal.Errorf(op, hal.ErrUnsupported, "elements of type %q are not supported", descr)
 	}
 	if t.unit() == 1 {
 		big = bigEndian
@@ -89,7 +89,7 @@ func parseType(descr string) (t Type, big bool, err error) {
 	return t, big, nil
 }
 
-// toNative turns elements in a given byte order into this machine's, in place.
+// toNative converts elements from a byte order to this machine's, in place.
 func (t Type) toNative(data []byte, big bool) {
 	if big == bigEndian {
 		return
