@@ -10,7 +10,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// The depth of a pipeline. With the default one chunk can be read, one processed, one brought back and one written.
+// The depth of a pipeline. With the default depth one chunk can be read, one processed, one copied back and one written
+// at the same time.
 const (
 	DefaultDepth = 4
 	MaxDepth     = 64
@@ -19,48 +20,48 @@ const (
 // Options are the options of Run.
 type Options struct {
 	Chunk   int // elements of a chunk, at most; more than 0
-	Results int // elements of the results of a chunk, at most; 0 for Chunk
-	Depth   int // chunks under way at once, 1 to MaxDepth; 0 for DefaultDepth
+	Results int // elements of the results of a chunk, at most; 0 means Chunk
+	Depth   int // chunks under way at once, 1 to MaxDepth; 0 means DefaultDepth
 }
 
-// Source fills a part of fill, from the start, and returns how many elements that are: they are the next chunk. The
-// error io.EOF says that they are the last, if there are any. Returning nothing and no error many times in a row ends the
-// pipeline with io.ErrNoProgress. fill must not be kept; its contents are unspecified before.
+// Source writes the next chunk to the start of fill and returns its number of elements. The error io.EOF says that no
+// chunk follows this one, which may be empty. If a source returns 0 and no error many times in a row, the
+// pipeline ends with io.ErrNoProgress. fill has unspecified contents before the call, and must not be kept after it.
 type Source[T buffer.Element] func(ctx context.Context, fill []T) (n int, err error)
 
-// Sink takes the results of the next chunk, which must be neither changed nor kept.
+// Sink receives the results of the next chunk, which it must neither change nor keep.
 type Sink[U buffer.Element] func(ctx context.Context, results []U) error
 
-// Process enqueues the work on a chunk, without waiting for it, and returns how many results that work writes, the first elements
-// of Out. It must not keep the leases, nor release them.
+// Process enqueues the work on a chunk, without waiting for it, and returns how many results that work writes to the
+// start of Work.Results. It must neither keep nor release the leases.
 type Process func(w Work) (results int, err error)
 
 // Work is one chunk on the device.
 type Work struct {
-	Index   int64        // of the chunk, from 0
-	N       int          // elements
-	Stream  *hal.Stream  // that the work belongs on
-	In      buffer.Lease // of the N elements, for reading
-	Results buffer.Lease // of Options.Results elements, to be written
+	Index   int64        // number of the chunk, from 0
+	N       int          // elements of the chunk
+	Stream  *hal.Stream  // the stream on which the work must be enqueued
+	In      buffer.Lease // lease of the N elements, for reading
+	Results buffer.Lease // lease of Options.Results elements, for writing
 }
 
 // emptyMost is how often in a row a source, or the stream that it reads, may return nothing.
 const emptyMost = 100
 
-// errGone is the reason when a function ends its goroutine instead of returning.
-var errGone = errors.New("pipeline: a function did not return")
+// errGone is the error if a function ends its goroutine, with runtime.Goexit, instead of returning.
+var errGone = errors.New("pipeline: a function of the program ended its goroutine instead of returning")
 
-// Run takes everything that source gives through process on the device to sink, in order, and returns nil when the sink has had
-// the results of the last chunk.
+// Run passes all chunks of source through process on the device to sink, in order, and returns nil when the sink has
+// received the results of the last chunk.
 //
-// The three functions run at the same time, each one call at a time: source and process on goroutines of their own, sink on the
-// caller's. The first error ends the pipeline: the context that the functions get is cancelled, Run returns when they
-// have returned, and the error is that one, as it was returned. When ctx ends it is of kind hal.ErrNotReady and wraps the
-// context's. Results that the sink has had then are those of the first chunks, none left out.
+// The three functions run concurrently, but each is called again only after it has returned: source and process on
+// separate goroutines, sink on the caller's. The first error ends the pipeline: Run cancels the context of the functions,
+// waits for them to return, and returns that error unchanged. If ctx ends, the error is of kind hal.ErrNotReady and wraps
+// the context's error. In both cases the sink has received the results of the first chunks, without a gap.
 //
-// Run takes Depth chunks and their results of host memory, page-locked for a device that is not unified, and as much of the
-// device's; too little of either is of kind hal.ErrOutOfMemory. When it returns with an error, work that was enqueued may still be running on that memory, which is given back
-// after it.
+// Run allocates host memory for Depth chunks and their results, page-locked unless the device shares the host's memory,
+// and as much memory of the device. If either is too small, the error is of kind hal.ErrOutOfMemory. When Run returns an
+// error, enqueued work may still be using that memory, which is freed after the work.
 func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, source Source[T], process Process, sink Sink[U]) error {
 	const op = "pipeline"
 	if o.Results == 0 {
@@ -73,9 +74,9 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	case dev == nil || source == nil || process == nil || sink == nil:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil device or function")
 	case o.Chunk <= 0 || o.Results <= 0:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "chunks of %d elements and %d results", o.Chunk, o.Results)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Chunk is %d and Options.Results %d; both must be above 0", o.Chunk, o.Results)
 	case o.Depth < 1 || o.Depth > MaxDepth:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "depth %d; 1 to %d", o.Depth, MaxDepth)
+		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Depth is %d; it must be from 1 to %d", o.Depth, MaxDepth)
 	case ctx.Err() != nil:
 		return hal.Interrupted(op, ctx)
 	}
@@ -94,14 +95,14 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	go p.stage(p.filled, p.sent, p.send)
 	go p.stage(p.sent, p.fetched, p.fetch)
 	defer func() {
-		stop(errGone) // counts if the sink has ended this goroutine, and then lets the others end
+		stop(errGone) // has an effect only if the sink has ended this goroutine: then the other stages must end too
 		for range p.fetched {
 		}
 	}()
 	if err := p.write(); err != nil {
 		stop(err)
 	}
-	for range p.fetched { // until the others have returned
+	for range p.fetched { // ends when the other stages have returned
 	}
 	cause := context.Cause(inner)
 	switch {
@@ -113,7 +114,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	return cause
 }
 
-// slot is the memory of one chunk on its way, and the stream that it is processed on.
+// slot is the memory of one chunk under way, and the stream on which it is processed.
 type slot[T, U buffer.Element] struct {
 	in     *buffer.Buffer[T]
 	out    *buffer.Buffer[U]
@@ -123,10 +124,10 @@ type slot[T, U buffer.Element] struct {
 	got    int // results
 }
 
-// run is a pipeline at work. A stage takes slots from one channel and gives them to the next, which has room for all.
+// run is a running pipeline. A stage receives slots from one channel and sends them to the next, which has room for all.
 type run[T, U buffer.Element] struct {
 	ctx     context.Context
-	stop    context.CancelCauseFunc // the first reason counts
+	stop    context.CancelCauseFunc // only the first cause has an effect
 	o       Options
 	source  Source[T]
 	process Process
@@ -135,7 +136,7 @@ type run[T, U buffer.Element] struct {
 	slots                       []*slot[T, U]
 	free, filled, sent, fetched chan *slot[T, U]
 	total                       int64 // chunks, -1 until the source has ended
-	written                     int64 // chunks that the sink has had
+	written                     int64 // chunks that the sink has received
 }
 
 func (p *run[T, U]) open(dev *hal.Device) error {
@@ -175,7 +176,7 @@ func (p *run[T, U]) close() {
 	}
 }
 
-// stage runs one stage on a goroutine of its own, and tells the next one when it has ended, as have all before it.
+// stage runs one stage. When it and all stages before it have ended, it closes the channel to the next.
 func (p *run[T, U]) stage(previous, next chan *slot[T, U], run func() error) {
 	err := errGone
 	defer func() {
@@ -220,13 +221,13 @@ func (p *run[T, U]) read() error {
 	}
 }
 
-// next asks the source for one chunk.
+// next gets one chunk from the source.
 func (p *run[T, U]) next(fill []T) (n int, last bool, err error) {
 	for range emptyMost {
 		n, err = p.source(p.ctx, fill)
 		switch {
 		case n < 0 || n > len(fill):
-			return 0, false, hal.Errorf("pipeline", hal.ErrInvalidArgument, "the source filled %d of %d elements", n, len(fill))
+			return 0, false, hal.Errorf("pipeline", hal.ErrInvalidArgument, "the source returned %d elements; there may be at most %d", n, len(fill))
 		case err == io.EOF:
 			return n, true, nil
 		case err != nil || n > 0:
@@ -238,7 +239,7 @@ func (p *run[T, U]) next(fill []T) (n int, last bool, err error) {
 	return 0, false, io.ErrNoProgress
 }
 
-// send brings chunks to the device and has them processed.
+// send copies chunks to the device and has them processed.
 func (p *run[T, U]) send() error {
 	for s := range p.filled {
 		if p.ctx.Err() != nil {
@@ -282,12 +283,12 @@ func (p *run[T, U]) enqueue(s *slot[T, U]) error {
 	case err != nil:
 		return err
 	case s.got < 0 || s.got > p.o.Results:
-		return hal.Errorf("pipeline", hal.ErrInvalidArgument, "%d results of at most %d", s.got, p.o.Results)
+		return hal.Errorf("pipeline", hal.ErrInvalidArgument, "the process function returned %d results; there may be at most %d", s.got, p.o.Results)
 	}
 	return failed
 }
 
-// fetch brings results back.
+// fetch copies results back to the host.
 func (p *run[T, U]) fetch() error {
 	for s := range p.sent {
 		if s.got > 0 {
@@ -304,7 +305,7 @@ func (p *run[T, U]) fetch() error {
 	return nil
 }
 
-// write gives results to the sink.
+// write passes results to the sink.
 func (p *run[T, U]) write() error {
 	for s := range p.fetched {
 		if p.ctx.Err() != nil {
@@ -325,7 +326,7 @@ func (p *run[T, U]) write() error {
 	return nil
 }
 
-// part is the first n elements of a buffer.
+// part returns the first n elements of a buffer.
 func part[T buffer.Element](b *buffer.Buffer[T], n int) (*buffer.Buffer[T], error) {
 	if n == b.Len() {
 		return b, nil

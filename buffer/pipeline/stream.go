@@ -8,16 +8,18 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// Reader is a source that reads elements in the machine's own byte order. Chunks are as full as they can be. A stream that ends
-// within an element gives io.ErrUnexpectedEOF. One whose reads give nothing and no error many times in a row gives io.ErrNoProgress.
+// Reader returns a source that reads elements in the machine's own byte order. Every chunk but the last is full. If the
+// stream ends within an element, the error is io.ErrUnexpectedEOF; if many reads in a row return nothing and no error,
+// io.ErrNoProgress.
 //
-// The source looks at its context before each call of Read, and gives the context's cause once it has ended. It cannot interrupt a
-// Read that blocks: Run returns when that Read has. A program that cannot wait for it closes the file or the connection, or sets a
-// deadline on it, when the context ends.
+// The source checks its context before each call of Read, and returns the context's cause once it has ended. It cannot
+// interrupt a Read that blocks: Run returns only after that Read. A program that cannot wait so long closes the file or
+// connection, or sets a deadline on it, when the context ends.
 func Reader[T buffer.Element](r io.Reader) Source[T] {
 	return func(ctx context.Context, fill []T) (int, error) {
 		b := bytesOf(fill)
-		// Not io.ReadFull, whose io.ErrUnexpectedEOF may be the reader's own: a compressed stream that was cut off.
+		// io.ReadFull is not used, because its io.ErrUnexpectedEOF could also be an error of the reader's own, as from a
+		// compressed stream that was cut off.
 		n, empty, err := 0, 0, error(nil)
 		for n < len(b) && err == nil {
 			if ctx.Err() != nil {
@@ -36,7 +38,7 @@ func Reader[T buffer.Element](r io.Reader) Source[T] {
 		elem := int(unsafe.Sizeof(fill[0]))
 		switch {
 		case n == len(b):
-			err = nil // it comes again
+			err = nil // the next read returns it again
 		case err == io.EOF && n%elem != 0:
 			err = io.ErrUnexpectedEOF
 		}
@@ -44,13 +46,13 @@ func Reader[T buffer.Element](r io.Reader) Source[T] {
 	}
 }
 
-// Writer is a sink that writes elements in the machine's own byte order.
+// Writer returns a sink that writes elements in the machine's own byte order.
 func Writer[U buffer.Element](w io.Writer) Sink[U] {
 	return func(_ context.Context, results []U) error {
 		b := bytesOf(results)
 		n, err := w.Write(b)
 		if err == nil && n < len(b) {
-			err = io.ErrShortWrite // of a writer that breaks the rules
+			err = io.ErrShortWrite // the writer breaks the rules of io.Writer
 		}
 		return err
 	}
