@@ -1,8 +1,8 @@
 // Package trace shows what coherent buffers do, and why.
 //
-// [Record] collects the events of every buffer in the process: copies and fills, from when they are asked
-// for to when they are done, replicas that come and go, evictions and for whom, accesses that found
-// their bytes in place, waits of the host. A [Recording] is written as a Chrome trace ([Recording.WriteJSON]),
+// [Record] collects the events of every buffer in the process: copies and fills, from the call to their end; replicas
+// that are allocated and freed; evictions and the buffers that needed the room; accesses whose bytes were already in
+// place; waits of the host. A [Recording] can be written as a Chrome trace ([Recording.WriteJSON]),
 // which ui.perfetto.dev and chrome://tracing open, or drawn as a timeline ([Recording.WriteSVG]).
 // [Create] writes the same trace to a file while the program runs. [Log] sends the events to a log/slog
 // logger, and [Push] counts them until [Scope.Pop].
@@ -17,24 +17,24 @@
 // %p stands for the number of the process. HALYARD_DEBUG=log logs every event to the standard error.
 // Without them the import does nothing.
 //
-// Go runs nothing of a program's when it exits. So the file is a complete trace after each event that is
-// written to it, whichever way the program ends. A copy is written when it is asked for, and again when it is
-// done; of those that were under way at the end only the first is there, and leases that were are not. A
-// program that wants them as well closes the trace itself, see [CloseEnvironment]. If the process is killed in the middle of a
-// write, the closing bracket can be missing: the format leaves it optional, and viewers and [Read] do not ask for it.
+// A Go program cannot run code whenever it exits. Therefore the file is a complete trace after each event that is
+// written to it, however the program ends. A copy is written when it is enqueued, and again when it is
+// done. If the program exits earlier, the second entry of a copy is missing, and so is the entry of a lease. A
+// program that wants those too closes the trace itself, see [CloseEnvironment]. If the process is killed during a
+// write, the closing bracket may be missing: it is optional in the format, and neither viewers nor [Read] require it.
 //
 // # Cost
 //
-// While nobody records, an access pays for a look at one variable. While somebody does, every copy and every
-// lease costs a host callback on its stream, so that its end can be seen; on a device without
-// [hal.CapHostCallback] it is shown as the moment at which it was enqueued. The end is when the callback
-// ran: some microseconds after the copy was done, and more where goroutines wait for a processor, so that short copies
-// behind one whose callback was late seem to take no time. Bytes, causes and order are exact. A trace
-// file costs a write to the file for each event, with the buffer locked.
+// Without a recording, an access costs one read of a variable more. With a recording, every copy and every
+// lease costs a host callback on its stream, which notes its end; on a device without
+// [hal.CapHostCallback] a copy is shown as a moment, at which it was enqueued. The recorded end is the time of the
+// callback: some microseconds after the copy was done, or more if goroutines wait for a processor. Short copies
+// behind a copy whose callback was late then seem to take no time. Bytes, causes and order are exact. A trace
+// file costs a write to the file for each event, while the buffer is locked.
 //
 // # The execution tracer
 //
-// Buffers also mark their waits and copies for package runtime/trace, without any of the above: go tool trace
+// Buffers also mark their waits and copies for package runtime/trace, whether or not this package is used: go tool trace
 // shows each wait of the host as a region "halyard: wait", and each copy as a task "halyard: copy",
 // from the call to its end, with a log line that says why.
 package trace

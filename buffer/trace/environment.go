@@ -10,11 +10,11 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 )
 
-// The environment variables that a program with this package obeys.
+// The environment variables that this package reads when a program starts.
 const (
-	// EnvTrace names the file that a trace of the whole run is written to.
+	// EnvTrace names the file to which a trace of the whole run is written.
 	EnvTrace = "HALYARD_TRACE"
-	// EnvDebug makes every event be logged if "log" is one of the words in it, between commas.
+	// EnvDebug is a list of words separated by commas. If "log" is one of them, every event is logged.
 	EnvDebug = debug.Variable
 )
 
@@ -25,7 +25,7 @@ var environment struct {
 
 func init() { obey(os.Stderr) }
 
-// obey does what the environment asks for, and complains where that cannot be done: nobody else would.
+// obey starts what the environment asks for. If that fails, it prints the reason, which nothing else would report.
 func obey(stderr io.Writer) {
 	if debug.Has("log") {
 		environment.stop = Log(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))
@@ -33,16 +33,16 @@ func obey(stderr io.Writer) {
 	if name := os.Getenv(EnvTrace); name != "" {
 		f, err := Create(name)
 		if err != nil {
-			fmt.Fprintf(stderr, "halyard: no trace, %s=%s: %v\n", EnvTrace, name, err)
+			fmt.Fprintf(stderr, "halyard: no trace is written, %s=%s: %v\n", EnvTrace, name, err)
 			return
 		}
 		environment.file = f
 	}
 }
 
-// CloseEnvironment ends what the environment variables began: it waits for the copies that are still
-// under way, and closes the trace. It returns the first error of writing it, nil if there is none. A program
-// that calls it before it exits has every end in its trace; one that does not has those that came before.
+// CloseEnvironment ends the log and the trace that the environment variables started: it waits for the copies that are
+// still under way, and closes the trace. It returns the first error of writing the trace, or nil. If a program
+// calls it before it exits, the trace contains the ends of all copies and leases.
 func CloseEnvironment() error {
 	var errs []error
 	if environment.stop != nil {

@@ -85,7 +85,7 @@ func TestEnvironmentThatCannotBeObeyed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "no", "folder.json")
 	stderr, status := child(t, "exit", halyard.EnvTrace+"="+name)
 	assert.Equal(t, 3, status, "the program runs all the same")
-	assert.Regexp(t, `^halyard: no trace, HALYARD_TRACE=.*folder\.json: open .*\n$`, stderr)
+	assert.Regexp(t, `^halyard: no trace is written, HALYARD_TRACE=.*folder\.json: open .*\n$`, stderr)
 }
 
 func TestEnvironmentLogs(t *testing.T) {

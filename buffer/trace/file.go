@@ -19,19 +19,19 @@ type File struct {
 
 	mu     sync.Mutex
 	out    *os.File
-	end    int64 // of the entries, where the tail stands
+	end    int64 // end of the entries, where the tail begins
 	err    error
 	closed bool
 }
 
-// Create begins a trace of the events of all buffers in a new file of that name, or in place of the old one; %p in
-// the name stands for the number of this process. After each event the file is a complete trace: of a
-// program that exits without Close, only the ends of the copies and leases that are still under way are missing. A program that
-// is killed in the middle of a write can leave a file without its closing bracket, as the Trace Event Format allows; its entries are
-// whole. An empty name is an error of kind hal.ErrInvalidArgument.
+// Create starts a trace of the events of all buffers in a file, which it creates or replaces; %p in
+// the name stands for the process id. After each event the file is a complete trace: if a
+// program exits without Close, only the ends of copies and leases that are still under way are missing. If a program
+// is killed during a write, the file may lack its closing bracket, as the Trace Event Format allows; its entries are
+// complete. If the name is empty, the error is of kind hal.ErrInvalidArgument.
 func Create(name string) (*File, error) {
 	if name == "" {
-		return nil, hal.Errorf("create trace", hal.ErrInvalidArgument, "no file name")
+		return nil, hal.Errorf("create trace", hal.ErrInvalidArgument, "empty file name")
 	}
 	out, err := os.Create(strings.ReplaceAll(name, "%p", strconv.Itoa(os.Getpid())))
 	if err != nil {
@@ -47,14 +47,14 @@ func Create(name string) (*File, error) {
 	return f, nil
 }
 
-// page is the smallest unit of memory in which a system writes to a file.
+// page is the size of a page of memory. A write within one page is never cut off, see File.write.
 const page = 4096
 
-// write puts an entry in the place of the tail, and the tail behind it.
+// write overwrites the tail with an entry and a new tail.
 //
-// Linux gives up a write between two pages when the process is killed. So an entry stands with its tail in one page, behind spaces if it
-// has to be the next one: what is cut off then is the tail alone. (An entry that is longer than a page would need names of devices and
-// files that are as long.)
+// If the process is killed, Linux may end a write at the boundary of two pages. So write puts the entry and its tail into
+// one page, and fills up the page before with spaces where necessary. Then no entry can be cut off. (An entry can be
+// longer than a page only if names of devices and files are as long.)
 func (f *File) write(x entry) {
 	b := line(x)
 	f.mu.Lock()
@@ -79,11 +79,11 @@ func (f *File) write(x entry) {
 	f.end += int64(len(out) - len(tail))
 }
 
-// Name is the name of the file.
+// Name returns the name of the file.
 func (f *File) Name() string { return f.out.Name() }
 
-// Close ends the trace, after the copies that it has seen begin are done, and closes the file. It returns
-// the first error of all writes. Closing again does nothing and returns the same.
+// Close waits until the copies that were enqueued during the trace are done, ends the trace and closes the file. It
+// returns the first error of a write. Closing again does nothing and returns the same error.
 func (f *File) Close() error {
 	f.c.close()
 	f.mu.Lock()

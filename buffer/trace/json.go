@@ -28,7 +28,7 @@ type entry struct {
 	Args    any     `json:"args,omitempty"`
 }
 
-// micros is a time in nanoseconds that is written in microseconds, without loss.
+// micros is a time in nanoseconds that is encoded in microseconds without loss.
 type micros int64
 
 func (m micros) MarshalJSON() ([]byte, error) {
@@ -63,11 +63,11 @@ type args struct {
 	Why     string `json:"why,omitempty"`
 	Sources string `json:"sources,omitempty"`
 	Caller  string `json:"caller,omitempty"`
-	Asked   micros `json:"asked"` // when the call began, while ts is when the stream came to it
+	Asked   micros `json:"asked"` // when the call began; ts is when the stream reached the work
 	Call    micros `json:"call,omitempty"`
 	Stream  int    `json:"stream,omitempty"`
-	Kind    string `json:"kind,omitempty"`  // of what was asked for
-	Place   string `json:"place,omitempty"` // whose stream it was asked of
+	Kind    string `json:"kind,omitempty"`  // kind of the work that the call enqueued
+	Place   string `json:"place,omitempty"` // place of the stream that got the work
 }
 
 type named struct {
@@ -76,7 +76,7 @@ type named struct {
 	Title     string `json:"title,omitempty"`
 	Simulated bool   `json:"simulated,omitempty"`
 
-	// Of the first place alone: who wrote the trace, and when it began.
+	// Only for the first place: the program that wrote the trace, and when it began.
 	Producer string     `json:"producer,omitempty"`
 	Begun    *time.Time `json:"begun,omitempty"`
 }
@@ -91,7 +91,7 @@ type resident struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// askCategory tells the calls that asked for work from the work itself.
+// askCategory is the category of calls that enqueued work, as opposed to the work itself.
 const askCategory = "ask"
 
 // encoder turns spans into entries: a process for the host and one for each device, a track for each stream, for
@@ -104,14 +104,14 @@ type encoder struct {
 	procs  []string // names of the places; a pid is the index plus 1
 	tracks []*lane  // a tid is the index plus 1
 	bytes  map[string]int64
-	latest map[string]micros // of the counter of each place: several buffers may report at once
+	latest map[string]micros // latest time of each place's counter: several buffers may report at once, out of order
 }
 
-// lane is one track. Where spans overlap, which they must not on a track, they are spread over several.
+// lane is one track. Spans on a track must not overlap, so overlapping spans are spread over several tracks.
 type lane struct {
 	proc  int
 	name  string
-	n     int // of those with the same name, from 1
+	n     int // number among the tracks with the same name, from 1
 	until micros
 }
 
@@ -137,7 +137,7 @@ func (e *encoder) place(p Place) {
 
 func (e *encoder) pid(place string) int { return slices.Index(e.procs, place) + 1 }
 
-// lane returns the tid of the first track of that name on which nothing is later than at.
+// lane returns the tid of the first track with that name which is free from the time at on.
 func (e *encoder) lane(place, name string, order int, at, until micros) int {
 	pid, n := e.pid(place), 0
 	for i, l := range e.tracks {
@@ -168,7 +168,7 @@ const (
 	streamTrack = "stream "
 )
 
-// ask shows the call that gave a stream work, and begins the arrow from there to the work.
+// ask writes the call that gave a stream work, and the start of the arrow from the call to the work.
 func (e *encoder) ask(s Span) {
 	at, took := e.at(s.At), micros(s.Took)
 	a := e.args(s)
@@ -178,7 +178,7 @@ func (e *encoder) ask(s Span) {
 	e.write(entry{Name: "asked for", Cat: askCategory, Phase: "s", At: at, Proc: 1, Track: tid, ID: s.ID})
 }
 
-// span shows what has ended.
+// span writes a span that has ended.
 func (e *encoder) span(s Span) {
 	at, until := e.at(s.Begin), e.at(s.End)
 	took := until - at
@@ -210,7 +210,8 @@ func (e *encoder) resident(s Span, sign int64) entry {
 	return e.counter(s.To, e.at(s.Begin))
 }
 
-// counter is what replicas take at a place since the recording began. It is below zero if some that were there before were given back.
+// counter returns the change of the bytes of replicas at a place since the recording began. It is negative if replicas that
+// existed before have been freed.
 func (e *encoder) counter(place string, at micros) entry {
 	at = max(at, e.latest[place])
 	e.latest[place] = at
@@ -223,7 +224,7 @@ func (e *encoder) args(s Span) args {
 		Call: micros(s.Took), Stream: s.Stream}
 }
 
-// A trace is an array of entries, one on a line. The format leaves its closing bracket optional.
+// A trace is an array of entries, one on each line. Its closing bracket is optional in the format.
 const (
 	head = "["
 	tail = "\n]\n"
@@ -233,14 +234,14 @@ func line(x entry) []byte {
 	var b bytes.Buffer
 	j := json.NewEncoder(&b)
 	j.SetEscapeHTML(false)
-	_ = j.Encode(x) // to memory, of types that all have a form
+	_ = j.Encode(x) // cannot fail: it writes to memory, and all types can be encoded
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // WriteJSON writes the recording as a Chrome trace. Each place is a process in it: the host with the calls of the
-// program, its waits and its accesses, each device with a track per stream, one for what comes and goes in its
-// memory, and a counter of the bytes that replicas take. Each entry carries its buffer, range in bytes, cause,
-// where in the program that was, and the places that had the bytes; an arrow leads from the call to the copy.
+// program, its waits and its accesses; each device with one track for each stream, one for allocations and evictions in
+// its memory, and a counter of the bytes of replicas. Each entry contains its buffer, range in bytes, cause,
+// place in the program, and the places where the bytes were current; an arrow leads from the call to the copy.
 func (r *Recording) WriteJSON(w io.Writer) error {
 	out := bytes.NewBufferString(head)
 	first := true

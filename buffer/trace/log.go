@@ -7,12 +7,12 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// LevelAccess is the level of what happens on every access: its end, and that its bytes were in place.
+// LevelAccess is the log level of the events of every access: that it ended, and that its bytes were already in place.
 const LevelAccess = slog.LevelDebug - 4
 
 // Log writes every event of every buffer to the logger until stop is called: copies, fills, replicas that
-// come and go, evictions and waits at level debug, accesses at LevelAccess. The message is
-// "halyard: " and the kind; sizes are in bytes. A record that concerns a simulated device has simulated=true.
+// are allocated and freed, evictions and waits at level debug, accesses at LevelAccess. The message is
+// "halyard: " and the kind; sizes are in bytes. A record about a simulated device has simulated=true.
 func Log(l *slog.Logger) (stop func()) {
 	return buffer.Observe(func(e buffer.Activity) {
 		level := slog.LevelDebug
@@ -38,7 +38,7 @@ func Log(l *slog.Logger) (stop func()) {
 		if e.For != 0 {
 			attrs = append(attrs, slog.Uint64("for_buffer", e.For))
 		}
-		// By its kind: a clock may stand still while an event takes place.
+		// The kind decides, not e.Took: a coarse clock may not advance during an event.
 		if k := e.Kind; k == buffer.ActivityCopy || k == buffer.ActivityFill || k == buffer.ActivityWait || k == buffer.ActivityEvict || k == buffer.ActivityUse && e.Stream == nil {
 			attrs = append(attrs, slog.Duration("took", e.Took))
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Read reads a trace that WriteJSON or a [File] has written; its closing bracket may be missing.
-// What is not such a trace is an error of kind hal.ErrInvalidArgument.
+// Read reads a trace that WriteJSON or a [File] has written; its closing bracket may be missing. The trace does not contain
+// Sources, but it contains SourceNames. If it is not such a trace, the error is of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Recording, error) {
 	bad := func(format string, v ...any) error {
 		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
@@ -23,7 +23,7 @@ func Read(in io.Reader) (*Recording, error) {
 	when := func(m micros) time.Time { return r.begun.Add(time.Duration(m)) }
 	d := json.NewDecoder(in)
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
-		return nil, bad("not a list of entries")
+		return nil, bad("it is not a JSON array")
 	}
 	for i := 0; d.More(); i++ {
 		var x struct {
@@ -35,7 +35,7 @@ func Read(in io.Reader) (*Recording, error) {
 			Args      json.RawMessage
 		}
 		if err := d.Decode(&x); err == io.EOF {
-			break // behind a comma: see File.write
+			break // the trace ends after a comma, see File.write
 		} else if err != nil {
 			return nil, bad("entry %d: %v", i, err)
 		}
@@ -48,7 +48,7 @@ func Read(in io.Reader) (*Recording, error) {
 				r.begun, r.ended = *n.Begun, *n.Begun
 			}
 			if x.Proc != len(r.places)+1 {
-				return nil, bad("entry %d: place %d comes after %d others", i, x.Proc, len(r.places))
+				return nil, bad("entry %d: place %d follows %d other places", i, x.Proc, len(r.places))
 			}
 			r.places = append(r.places, Place{n.Place, n.Title, n.Simulated})
 		}
@@ -62,19 +62,19 @@ func Read(in io.Reader) (*Recording, error) {
 		}
 		if x.Cat == askCategory {
 			if kind, ok = kindOf(a.Kind); !ok {
-				return nil, bad("entry %d: no kind %q", i, a.Kind)
+				return nil, bad("entry %d: unknown kind %q", i, a.Kind)
 			}
 			if !slices.ContainsFunc(r.places, func(p Place) bool { return p.Name == a.Place }) {
-				return nil, bad("entry %d: no place %q", i, a.Place)
+				return nil, bad("entry %d: unknown place %q", i, a.Place)
 			}
 		}
 		switch {
 		case x.Proc < 1 || x.Proc > len(r.places):
-			return nil, bad("entry %d: no place %d", i, x.Proc)
+			return nil, bad("entry %d: unknown place %d", i, x.Proc)
 		case a.Lo > a.Hi || x.At < 0 || x.Took < 0:
-			return nil, bad("entry %d: a range or a time is upside down", i)
+			return nil, bad("entry %d: a range ends before it begins, or a time is negative", i)
 		case !isAction(a.Action):
-			return nil, bad("entry %d: no action %q", i, a.Action)
+			return nil, bad("entry %d: unknown action %q", i, a.Action)
 		}
 		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
 			Action: a.Action, For: a.For, Why: a.Why, Sources: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
@@ -94,7 +94,7 @@ func Read(in io.Reader) (*Recording, error) {
 		return nil, bad("%v", err)
 	}
 	if r.begun.IsZero() {
-		return nil, bad("not a trace of this package")
+		return nil, bad("the trace was not written by this package")
 	}
 	for _, s := range asked {
 		if !ended[s.ID] {

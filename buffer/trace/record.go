@@ -15,23 +15,23 @@ import (
 type Span struct {
 	buffer.Activity
 
-	Begin time.Time // when the stream came to it; At for what no stream does
-	End   time.Time // Begin for what takes no time, or whose end could not be seen
+	Begin time.Time // when the stream reached the work; At for events that are not work of a stream
+	End   time.Time // equal to Begin if the event takes no time or its end is not known
 
 	Place  string // "host" for what the program itself does: waits, accesses of the host; else the device's name
-	Stream int    // of what a stream does, its number at the place, from 1; that of a stream that is gone is given to a later one; else 0
-	Caller string // file:line in the program that the event goes back to, "" if there is none
+	Stream int    // number of the stream at the place, from 1; the number of a stream that is gone is reused; 0 if no stream did the work
+	Caller string // file:line in the program that caused the event, "" if it is not known
 	ID     uint64 // number of the event, from 1
 }
 
 // Place is the host or a device, as it appears in a recording.
 type Place struct {
 	Name      string // "host", "cuda:0"
-	Title     string // for people; "" for the host
-	Simulated bool   // there is no such hardware here
+	Title     string // the device's model, for display; "" for the host
+	Simulated bool   // the device is simulated
 }
 
-// Label is the place's name, which says so if it is simulated.
+// Label returns the place's name, with " (simulated)" if it is simulated.
 func (p Place) Label() string {
 	if p.Simulated {
 		return p.Name + " (simulated)"
@@ -50,8 +50,8 @@ type Recording struct {
 	places []Place
 }
 
-// Record begins to collect the events of all buffers. The recording holds every event in memory until
-// it is dropped. Several can run at once.
+// Record starts to collect the events of all buffers. The recording keeps every event in memory for as long as
+// it is referenced. Several recordings can run at once.
 func Record() *Recording {
 	r := &Recording{begun: time.Now()}
 	r.c = collect(nil, r.add, func(p Place) {
@@ -68,8 +68,8 @@ func (r *Recording) add(s Span) {
 	r.mu.Unlock()
 }
 
-// Stop ends the recording, after the copies that it has seen begin are done. Of those that are not
-// done after ten seconds, only the beginning is recorded. Stopping again does nothing.
+// Stop ends the recording. It waits up to ten seconds until the copies that were enqueued meanwhile are done; of copies
+// that take longer, only the beginning is recorded. Stopping again does nothing.
 func (r *Recording) Stop() {
 	if r.c != nil {
 		r.c.close()
@@ -81,7 +81,7 @@ func (r *Recording) Stop() {
 	}
 }
 
-// Spans returns what was recorded, in the order of its beginnings.
+// Spans returns the recorded spans by their beginning.
 func (r *Recording) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +99,7 @@ func (r *Recording) Places() []Place {
 	return slices.Clone(r.places)
 }
 
-// patience is how long a recording that ends waits for copies under way.
+// patience is how long Stop and Close wait for copies under way.
 const patience = 10 * time.Second
 
 // collector makes spans of events.
@@ -113,10 +113,10 @@ type collector struct {
 	ids     uint64
 	places  map[string]bool
 	streams map[weak.Pointer[hal.Stream]]*queue
-	most    int                 // of streams, before those that are gone are looked for
-	numbers map[string]*numbers // of the streams of each place
-	open    int
-	idle    chan struct{} // closed when nothing is open and nothing new can come
+	most    int                 // when there are so many streams, forget is called
+	numbers map[string]*numbers // numbers of the streams of each place
+	open    int                 // spans of streams that have not ended
+	idle    chan struct{}       // closed when no span is open and no new one can begin
 	closed  bool
 }
 
@@ -124,14 +124,14 @@ type collector struct {
 type queue struct {
 	place  string
 	number int
-	last   time.Time // end of the latest that is done
+	last   time.Time // end of the latest span that is done
 	spans  []Span
 }
 
-// numbers are those that the streams of a place have had.
+// numbers are the numbers that the streams of a place have been given.
 type numbers struct {
 	last int
-	free []int // of streams that are gone, falling
+	free []int // numbers of streams that are gone, in falling order
 }
 
 func (n *numbers) take() int {
@@ -179,7 +179,7 @@ func (c *collector) observe(e buffer.Activity) {
 	c.see(e.To, e.ToDevice)
 	c.ids++
 	s := Span{Activity: e, Begin: e.At, End: e.At, Place: "host", Caller: caller, ID: c.ids}
-	// A recording keeps no stream from being closed or found leaked.
+	// A recording must not keep a stream alive, so that leaked streams are still found.
 	s.Activity.Stream, s.FromDevice, s.ToDevice = nil, nil, nil
 	if stream == nil {
 		s.End = e.At.Add(e.Took)
@@ -224,11 +224,11 @@ func (c *collector) queue(stream *hal.Stream) *queue {
 	return q
 }
 
-// fewStreams is up to how many streams are kept without a look at which of them are gone.
+// fewStreams is how many streams may be kept before forget is called for the first time.
 const fewStreams = 16
 
-// forget drops the streams that take no more work and have none that is not done. It is called when there are twice as many
-// as were left the time before.
+// forget drops the streams that are closed or gone and whose work is done. It is called when there are twice as many
+// streams as the previous call left.
 func (c *collector) forget() {
 	for key, q := range c.streams {
 		if s := key.Value(); len(q.spans) > 0 || s != nil && s.Err() == nil {
@@ -244,8 +244,8 @@ func (c *collector) forget() {
 	c.most = max(fewStreams, 2*len(c.streams))
 }
 
-// finish ends a span of a stream, and those before it: a stream does its work in order, while callbacks may
-// come in any. The zero time says that the end is not known.
+// finish ends a span of a stream and all spans before it: a stream does its work in order, but callbacks may
+// come in any order. The zero time means that the end is not known.
 func (c *collector) finish(q *queue, id uint64, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +271,7 @@ func (c *collector) finish(q *queue, id uint64, at time.Time) {
 	}
 }
 
-// close ends the collection when what is under way has ended, or has been given up.
+// close ends the collection. It waits for open spans, for at most patience.
 func (c *collector) close() {
 	c.stop()
 	c.mu.Lock()
@@ -311,7 +311,7 @@ func (c *collector) close() {
 	}
 }
 
-// label says in a few words what a span is.
+// label describes the span in a few words.
 func (s *Span) label() string {
 	switch s.Kind {
 	case buffer.ActivityCopy:

@@ -11,19 +11,19 @@ import (
 
 // Counts is what happened in a scope, to all buffers of the process. Sizes are in bytes.
 type Counts struct {
-	Name string        // of the scope, after those that it is nested in: "training/epoch"
-	Took time.Duration // that the scope was open
+	Name string        // name of the scope, after the names of the scopes around it: "training/epoch"
+	Took time.Duration // how long the scope was open
 
 	Copies, BytesCopied       uint64
 	Fills, BytesFilled        uint64 // ranges cleared because they were read before they were written
-	Avoided, BytesAvoided     uint64 // ranges that were asked for where they were current
-	Allocs, BytesAllocated    uint64 // replicas, the host's included
+	Avoided, BytesAvoided     uint64 // ranges that were current at the place of the access, so that nothing was copied
+	Allocs, BytesAllocated    uint64 // replicas, including the host's
 	Frees, BytesFreed         uint64
 	Evictions, BytesEvicted   uint64
 	Waits                     uint64
 	Waited                    time.Duration // by all goroutines together
-	Resident                  int64         // bytes that replicas take beyond what they took when the scope began
-	PeakResident              int64         // the most that this has been; at least 0
+	Resident                  int64         // change of the bytes of all replicas since the scope began
+	PeakResident              int64         // the largest value of Resident; at least 0
 	BytesByCause, BytesByLink map[string]uint64
 }
 
@@ -42,9 +42,9 @@ var open struct {
 	scopes []*Scope
 }
 
-// Push opens a scope, inside those that are open. What happens counts in every open scope, whichever goroutine it
-// is in. BytesByCause in its counts has the bytes copied by the call that asked for them, such as "Acquire", and
-// BytesByLink by the places, such as "host → cuda:0".
+// Push opens a scope inside all open scopes. Every open scope counts all events, of all goroutines.
+// BytesByCause has the bytes copied, by the call that needed them, such as "Acquire";
+// BytesByLink has them by the places, such as "host → cuda:0".
 func Push(name string) *Scope {
 	s := &Scope{begun: time.Now(), counts: Counts{Name: name, BytesByCause: map[string]uint64{}, BytesByLink: map[string]uint64{}}}
 	open.Lock()
@@ -57,8 +57,8 @@ func Push(name string) *Scope {
 	return s
 }
 
-// Pop closes the scope and returns what happened in it. Scopes that were opened inside it stay open.
-// Popping again returns the same.
+// Pop closes the scope and returns its counts. Scopes that were opened inside it stay open.
+// Popping again returns the same counts.
 func (s *Scope) Pop() Counts {
 	open.Lock()
 	open.scopes = slices.DeleteFunc(open.scopes, func(x *Scope) bool { return x == s })
@@ -73,7 +73,7 @@ func (s *Scope) Pop() Counts {
 	return s.counts.clone()
 }
 
-// Counts returns what has happened in the scope so far.
+// Counts returns the counts of the scope so far.
 func (s *Scope) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

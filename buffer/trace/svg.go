@@ -49,8 +49,8 @@ func (s *Span) class() string {
 	return "" // not drawn
 }
 
-// The style is one picture for light and one for dark surroundings. Both stand on a ground of their own, so that
-// either can be read wherever it is shown.
+// The style has colors for light and for dark surroundings. Both have their own background, so that
+// the picture can be read wherever it is shown.
 const style = `<style>
 .ground{fill:#ffffff;stroke:#c9d1d9}.bar{stroke:#ffffff;stroke-width:.8}.band{fill:#f3f5f8}.grid{stroke:#dfe4ea}.title{fill:#1b2229}.name{fill:#1b2229}.small{fill:#57606a}.on{fill:#ffffff}
 .in{fill:#1f6fc4}.out{fill:#7d4cc2}.across{fill:#0f7f8c}.fill{fill:#7a828c}.use{fill:#2b8a4b}.host{fill:#8a6d1d}.wait{fill:#c0392b}.evict{fill:#c2580e}.res{fill:#1f6fc4;fill-opacity:.18;stroke:#1f6fc4}
@@ -68,9 +68,9 @@ const (
 	rowHeight    = 28
 	barHeight    = 18
 	curveHeight  = 24
-	markHeight   = 12 // of the line of marks over the curve
+	markHeight   = 12 // height of the line of marks above the curve
 	bandHeight   = 26
-	letter       = 6.1 // width of a letter of a bar's text, about
+	letter       = 6.1 // approximate width of a letter in a bar
 )
 
 // row is one line of the picture.
@@ -80,9 +80,9 @@ type row struct {
 	memory bool // a curve of resident bytes, with evictions as marks
 }
 
-// WriteSVG draws the recording as a timeline with a title: places from top to bottom, each with a row per stream, a row
-// with the bytes that replicas take there and, at the host, rows of what the program did; time
-// from left to right. The mouse over a bar tells what it is and why.
+// WriteSVG draws the recording as a timeline with a title. Time runs from left to right. Places stand from top to bottom,
+// each with a row for each stream and a row with the bytes of replicas; the host has rows with the accesses and waits of
+// the program. A viewer shows what a bar is, and why, when the mouse is over it.
 func (r *Recording) WriteSVG(w io.Writer, title string) error {
 	spans := r.Spans()
 	begin, end := time.Time{}, time.Time{}
@@ -216,7 +216,7 @@ func drawBar(b *strings.Builder, s Span, x func(time.Time) float64, y int) {
 	b.WriteByte('\n')
 }
 
-// texts are what can be written on the bar, the longest first.
+// texts returns the texts for the bar, the longest first.
 func (s *Span) texts() []string {
 	name := fmt.Sprintf("buffer %d", s.Buffer)
 	short := fmt.Sprintf("b%d", s.Buffer)
@@ -235,7 +235,7 @@ func (s *Span) texts() []string {
 	return []string{name, short}
 }
 
-// story is all that is known about a span, for people.
+// story describes everything known about a span, for display.
 func (s *Span) story() string {
 	t := fmt.Sprintf("%s, buffer %d, bytes [%d, %d)", s.label(), s.Buffer, s.Lo, s.Hi)
 	if d := s.End.Sub(s.Begin); d > 0 {
@@ -257,7 +257,7 @@ func (s *Span) story() string {
 	return t
 }
 
-// peak is the most bytes that replicas take at once.
+// peak returns the most bytes that replicas have at once.
 func peak(spans []Span) (most int64) {
 	var now int64
 	for _, s := range spans {
@@ -267,7 +267,7 @@ func peak(spans []Span) (most int64) {
 	return most
 }
 
-// change is how many bytes more replicas take after the span.
+// change returns how many more bytes replicas have after the span.
 func change(s Span) int64 {
 	switch s.Kind {
 	case buffer.ActivityAlloc:
@@ -278,7 +278,7 @@ func change(s Span) int64 {
 	return 0
 }
 
-// drawMemory draws the bytes that replicas take, as steps.
+// drawMemory draws the bytes of replicas as steps.
 func drawMemory(b *strings.Builder, spans []Span, x func(time.Time) float64, end time.Time, y int) {
 	most := peak(spans)
 	if most == 0 {
@@ -321,7 +321,7 @@ func drawAxis(b *strings.Builder, total time.Duration, top, bottom int) {
 	}
 }
 
-// drawLegend names the kinds of bars that there are.
+// drawLegend names the kinds of bars in the picture.
 func drawLegend(b *strings.Builder, spans []Span, y int) {
 	x := 22.0
 	for _, l := range looks {
@@ -340,7 +340,7 @@ func drawLegend(b *strings.Builder, spans []Span, y int) {
 	}
 }
 
-// sums says in a line what was moved and what was not.
+// sums says in one line how much was copied and how much did not need to be.
 func sums(spans []Span) string {
 	var c Counts
 	c.BytesByCause, c.BytesByLink = map[string]uint64{}, map[string]uint64{}
