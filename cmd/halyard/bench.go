@@ -76,7 +76,7 @@ hardware, only how many calls are made.`,
 	return cmd
 }
 
-// validate refuses flags that make no sense, before anything is measured.
+// validate returns an error for invalid flags, before anything is measured.
 func (o *benchOptions) validate(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	if _, err := regexp.Compile(o.only); err != nil {
@@ -85,7 +85,7 @@ func (o *benchOptions) validate(cmd *cobra.Command) error {
 	most, err := pool.ParseSize(o.maxSize)
 	switch {
 	case err != nil:
-		return usage("--max-size %q is no size; write 64MiB", o.maxSize)
+		return usage("--max-size %q is not a size; write it as 64MiB", o.maxSize)
 	case most < 4 || most > benchMost:
 		return usage("--max-size must be between 4 B and %s, but is %s", bytesText(benchMost), bytesText(most))
 	case uint64(int(most)) != most:
@@ -95,7 +95,7 @@ func (o *benchOptions) validate(cmd *cobra.Command) error {
 	case changed("reps") && o.reps <= 0:
 		return usage("--reps must be positive, not %d", o.reps)
 	case changed("reps") && changed("time"):
-		return usage("--reps and --time do not go together")
+		return usage("--reps and --time cannot be used together")
 	}
 	o.most = most &^ 3 // fills are of whole patterns
 	if changed("plot") {
@@ -111,7 +111,7 @@ func (o *benchOptions) validate(cmd *cobra.Command) error {
 	if o.list {
 		for _, other := range []string{"plot", "doc", "time", "reps"} {
 			if changed(other) {
-				return usage("--list and --%s do not go together", other)
+				return usage("--list and --%s cannot be used together", other)
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		return o.printList(cmd, tasks)
 	}
 	if o.plot != "" && !slices.ContainsFunc(tasks, func(t task) bool { return isCurve(t.name) }) {
-		return usage("--plot: nothing that is drawn would be measured; the curves are those of copy-in, copy-out, copy and fill")
+		return usage("--plot: nothing would be drawn; select measurements of copy-in, copy-out, copy or fill")
 	}
 	total := 0
 	for _, t := range tasks {
@@ -184,7 +184,7 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if run.Interrupted {
-		return ctx.Err() // half a run is no picture and no document
+		return ctx.Err() // an incomplete run is neither drawn nor written to a document
 	}
 	if o.plot != "" {
 		if err := run.plot(o.plot); err != nil {
@@ -204,13 +204,13 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 
 func (o *benchOptions) options() bench.Options { return bench.Options{Time: o.time, Reps: o.reps} }
 
-// task is what is left of a family on one device.
+// task is the selected measurements of a family on one device.
 type task struct {
 	*family
 	device string
 }
 
-// tasks are what the options select, in the order of the devices.
+// tasks returns the measurements that the options select, in the order of the devices.
 func (o *benchOptions) tasks(infos []hal.Info) []task {
 	match := regexp.MustCompile(o.only) // validate has compiled it before
 	var list []task
@@ -225,7 +225,8 @@ func (o *benchOptions) tasks(infos []hal.Info) []task {
 	return list
 }
 
-// fitting is the largest size for a device: what leaves room for the others that it needs at the same time.
+// fitting returns the largest size for a device: it leaves room for the other memory that a measurement needs at the
+// same time.
 func (o *benchOptions) fitting(info hal.Info) uint64 {
 	most := o.most
 	for _, limit := range []uint64{info.MaxAlloc, info.TotalMemory / 4} {
@@ -236,7 +237,7 @@ func (o *benchOptions) fitting(info hal.Info) uint64 {
 	return most
 }
 
-// benchRun is what was measured. It is what bench --json prints.
+// benchRun is the result of a run, as bench --json prints it.
 type benchRun struct {
 	Version     string        `json:"version"`
 	Date        time.Time     `json:"date"`
@@ -288,7 +289,7 @@ type benchResult struct {
 	Unsteady  bool    `json:"unsteady"`
 }
 
-// bytes is how many bytes one thing moves, 0 where the figure is not about that.
+// bytes returns how many bytes one thing moves, or 0 if the figure is not about bytes.
 func (r *benchResult) bytes() uint64 {
 	switch group, _, _ := strings.Cut(r.Family, "/"); group {
 	case "alloc":
@@ -315,7 +316,7 @@ func newBenchRun(o *benchOptions, reports []hal.Report) *benchRun {
 	return r
 }
 
-// machineName is the processors and the system, as the host backend knows them.
+// machineName describes the processors and the system, as the host backend reports them.
 func machineName(reports []hal.Report) string {
 	name := ""
 	for _, rep := range reports {

@@ -17,21 +17,21 @@ import (
 	"github.com/go-halyard/halyard/internal/bench/peer"
 )
 
-// A family is measurements of one thing, at one size or at several.
+// A family is the measurements of one operation, at one size or at several.
 type family struct {
 	name  string   // "copy-in/pageable-device"
 	to    string   // the other device of copies between two, or ""
 	sizes []uint64 // bytes; a single 0 where there is no size
 	about string   // in a few words
 
-	// open gets ready for all sizes, which are the last one at most.
+	// open prepares for measurements up to the last size.
 	open func(s, to *site, most uint64) (*fixture, error)
 }
 
-// sizeName is a size as a part of a measurement's name.
+// sizeName returns a size as a part of a measurement's name.
 func sizeName(n uint64) string { return strings.ReplaceAll(bytesText(n), " ", "") }
 
-// fullName is what --only looks at.
+// fullName returns the name that --only is matched against.
 func (f *family) fullName(size uint64) string {
 	name := f.name
 	if f.to != "" {
@@ -45,21 +45,21 @@ func (f *family) fullName(size uint64) string {
 
 // fixture is a family that is ready to be measured.
 type fixture struct {
-	calls string // what the other side calls
+	calls string // names of the calls of the other side
 	at    func(size uint64) (ours, raw bench.Side)
 	close func() error
 
-	// prove runs the call of one side and finds out whether it did what it should. It may be nil.
+	// prove runs the call of one side and checks its effect. It may be nil.
 	prove func(size uint64, op func() error) error
 }
 
-// proof takes a call to the test: it fills a source of n bytes and spoils their destination before, and compares after.
-// Memory of nil is the host's slice.
+// proof checks a call: before the call it fills a source of n bytes and overwrites the destination, and afterwards it
+// compares them. Nil memory stands for the host's slice.
 type proof struct {
 	to, from       *hal.Memory
 	toDev, fromDev *hal.Device
 	host           []byte
-	fill           bool // there is no source but the pattern
+	fill           bool // the pattern is the only source
 
 	runs byte
 }
@@ -96,18 +96,18 @@ func (p *proof) prove(n uint64, op func() error) error {
 		copy(got, p.host)
 	}
 	if err == nil && !bytes.Equal(got, want) {
-		err = errors.New("the bytes that arrived are not those that were sent")
+		err = errors.New("the destination does not have the bytes of the source")
 	}
 	return err
 }
 
-// background is the context of everything that is timed. One that can end costs a goroutine for each wait.
+// background is the context of everything that is timed. With a context that can end, each wait would cost a goroutine.
 var background = context.Background()
 
 // kinds of memory by the names that measurements have.
 var kindNames = map[string]hal.Kind{"device": hal.KindDevice, "pinned": hal.KindHost, "shared": hal.KindShared}
 
-// ladder is 4 bytes, 64 bytes and so on up to most.
+// ladder returns the sizes 4 bytes, 64 bytes and so on up to most.
 func ladder(most uint64, factor uint64) []uint64 {
 	sizes := []uint64{}
 	for n := uint64(4); n <= most; n *= factor {
@@ -127,7 +127,7 @@ func upTo(most uint64, sizes ...uint64) []uint64 {
 	return slices.DeleteFunc(sizes, func(n uint64) bool { return n > most })
 }
 
-// familiesOf are the measurements of one device among others.
+// familiesOf returns the measurements of one device among others.
 func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	all := ladder(most, 16)
 	few := upTo(most, 4, 16<<10, 256<<10, 4<<20, 64<<20)
@@ -214,7 +214,7 @@ func (s *site) memory(c *closers, kind string, n uint64) (*hal.Memory, error) {
 	return m, s.stream.Sync(background)
 }
 
-// pageable is Go memory, all of it touched.
+// pageable returns Go memory whose pages have all been touched.
 func pageable(n uint64) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -225,7 +225,7 @@ func pageable(n uint64) []byte {
 
 func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
-// synced is a call and the wait for it.
+// synced returns a function that makes a call and waits for its work.
 func synced(s *hal.Stream, call func() error) func() error {
 	return func() error {
 		if err := call(); err != nil {
@@ -292,7 +292,7 @@ func openCopy(src, dst string) func(s, to *site, most uint64) (*fixture, error) 
 	}
 }
 
-// rawCopy is the peer's copy between memories, or the host's memory where one is nil.
+// rawCopy returns the peer's copy between memories; nil stands for the host's memory.
 func rawCopy(p peer.Peer, op peer.Op, to, from *hal.Memory, host []byte, n uint64) func() error {
 	hostSide := func(m *hal.Memory) unsafe.Pointer {
 		if m == nil {
@@ -312,7 +312,7 @@ func rawCopy(p peer.Peer, op peer.Op, to, from *hal.Memory, host []byte, n uint6
 	return func() error { return p.Copy(d, f, n) }
 }
 
-// pattern is what is filled with: nothing that a byte fill could do.
+// pattern is the pattern of fills: a fill with one byte cannot write it.
 const pattern = 0x01020304
 
 func openFill(kind string) func(s, to *site, most uint64) (*fixture, error) {
@@ -502,7 +502,7 @@ func allocBuffer(s *site, _ *closers, _ uint64) (func(n uint64) func() error, er
 	}, nil
 }
 
-// elements is how many numbers the buffers have whose accesses are measured.
+// elements is the number of elements of the buffers whose accesses are measured.
 const elements = 1 << 10
 
 func openAcquire(mode coherence.Mode) func(s, to *site, most uint64) (*fixture, error) {
@@ -533,7 +533,7 @@ func openView(s, _ *site, _ uint64) (*fixture, error) {
 			return nil, err
 		}
 		c.add(x.Close)
-		// The device has a replica too: the state is that of a program in the middle of its work.
+		// The device has a replica too, as in a program that has run for a while.
 		lease, err := x.TryAcquire(s.stream, coherence.Read)
 		if err != nil {
 			return nil, err
@@ -638,7 +638,7 @@ func openAcross(s, to *site, most uint64) (*fixture, error) {
 	})
 }
 
-// stagingOf is host memory that copies between devices can go through: page-locked where the device has such.
+// stagingOf returns host memory for copies between devices, page-locked if the device supports that.
 func stagingOf(s *site, c *closers, n uint64) (unsafe.Pointer, error) {
 	m, err := s.memory(c, "pinned", n)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// The lines between which bench --doc writes.
+// bench --doc writes between these lines.
 const (
 	docBegin = "<!-- bench: begin -->"
 	docEnd   = "<!-- bench: end -->"
 )
 
-// cutDoc returns what stands before and after the generated part of a file, markers included.
+// cutDoc returns the parts of a file before and after the generated part, including the markers.
 func cutDoc(path string) (before, after string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -23,7 +23,7 @@ func cutDoc(path string) (before, after string, err error) {
 	before, rest, ok := strings.Cut(string(text), docBegin+"\n")
 	_, after, closed := strings.Cut(rest, docEnd+"\n")
 	if !ok || !closed {
-		return "", "", fmt.Errorf("%s: the lines %q and %q are not both there, in this order", path, docBegin, docEnd)
+		return "", "", fmt.Errorf("%s: the file must have the lines %q and %q, in this order", path, docBegin, docEnd)
 	}
 	return before + docBegin + "\n", docEnd + "\n" + after, nil
 }
@@ -60,7 +60,7 @@ func (r *benchRun) document(path, picture string) error {
 	return os.WriteFile(path, []byte(before+b.String()+after), 0o644)
 }
 
-// relative is the way from a document to a file beside or below it, where there is one.
+// relative returns the path from a document to a file, relative if there is such a path.
 func relative(from, to string) string {
 	if rel, err := filepath.Rel(filepath.Dir(from), to); err == nil {
 		to = rel
@@ -133,7 +133,7 @@ func (r *benchRun) sized(b *strings.Builder, rows []*benchResult) {
 	}
 }
 
-// calls writes what is about single calls.
+// calls writes the figures about single calls.
 func (r *benchRun) calls(b *strings.Builder, rows []*benchResult) {
 	var lines [][]string
 	for _, row := range rows {
@@ -151,10 +151,10 @@ func (r *benchRun) calls(b *strings.Builder, rows []*benchResult) {
 	}
 }
 
-// slowerFrom is the ratio from which on a figure is listed as slower.
+// slowerFrom is the ratio above which a figure is listed as slower.
 const slowerFrom = 1.1
 
-// slower lists, without excuse, what takes longer than the raw call in three quarters of all pairs.
+// slower lists everything that takes longer than the raw call in three quarters of all pairs.
 func (r *benchRun) slower(b *strings.Builder) {
 	type entry struct {
 		device, family string

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/chart"
 )
 
-// curves are the families that are drawn, and their colors: apart for all eyes, also on gray paper by their marks.
+// curves are the families that are drawn, with colors that can be told apart with colour blindness, and marks for gray paper.
 var curves = []struct {
 	family string
 	color  color.Color
@@ -37,7 +37,7 @@ func isCurve(family string) bool {
 	return false
 }
 
-// least is drawn for what is less: a logarithmic axis has no zero.
+// least is drawn in place of anything smaller, since a logarithmic axis has no zero.
 const least = 1e-6
 
 const (
@@ -63,7 +63,7 @@ func (r *benchRun) plot(path string) error {
 		}
 	}
 	if len(rows) == 0 {
-		return errors.New("--plot: nothing that is drawn was measured")
+		return errors.New("--plot: there is nothing to draw; no measurement of copy-in, copy-out, copy or fill succeeded")
 	}
 	w, h := 2*panelWidth, vg.Length(len(rows))*panelHeight+titleHeight
 	page := chart.NewPage(path, w, h)
@@ -81,7 +81,7 @@ func (r *benchRun) plot(path string) error {
 	return nil
 }
 
-// head says where and when, and what the lines mean.
+// head says where and when it was measured, and what the lines mean.
 func (r *benchRun) head(page *chart.Canvas) {
 	title := "halyard bench: copies and fills by size"
 	if r.Simulated {
@@ -92,7 +92,7 @@ func (r *benchRun) head(page *chart.Canvas) {
 		"Left: rate, ours solid, the raw call dashed. Right: our time divided by the raw call's, with quartiles; 1 is as fast, below 1 is faster.")
 }
 
-// panel is one of a device's two plots, nil if it has no curves.
+// panel returns one of a device's two plots, nil if it has no curves.
 func (r *benchRun) panel(d deviceEntry, rate bool) (*plot.Plot, error) {
 	p := chart.NewPlot()
 	chart.SetTitle(p, d.title())
@@ -159,7 +159,7 @@ func (r *benchRun) panel(d deviceEntry, rate bool) (*plot.Plot, error) {
 	return p, nil
 }
 
-// points are the figures of a family by size: both rates, or the ratio alone.
+// points returns the figures of a family by size: both rates, or only the ratio.
 func (r *benchRun) points(device, family string, rate bool) (ours, raw plotter.XYs) {
 	for _, row := range r.on(device) {
 		if row.Family != family || row.Size == 0 {
@@ -179,13 +179,13 @@ func (r *benchRun) points(device, family string, rate bool) (ours, raw plotter.X
 	return ours, raw
 }
 
-// spread is points with how far their quartiles are below and above.
+// spread is points with the distances to the quartiles below and above.
 type spread struct {
 	plotter.XYs
 	plotter.YErrors
 }
 
-// quartiles are those of the ratios that the points show.
+// quartiles returns the quartiles of the ratios that the points show.
 func (r *benchRun) quartiles(device, family string, points plotter.XYs) spread {
 	s := spread{XYs: points}
 	for _, row := range r.on(device) {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// print writes the report for people, device by device. The last line is the sum.
+// print writes the report as text, device by device. The last line is the summary.
 func (r *benchRun) print(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n", r.heading())
 	for _, d := range r.Devices {
@@ -41,7 +41,7 @@ func (r *benchRun) print(out io.Writer) error {
 	return err
 }
 
-// heading is where and when.
+// heading says where and when it was measured.
 func (r *benchRun) heading() string {
 	h := fmt.Sprintf("%s, %s, halyard %s, %s", r.Date.Format("2006-01-02 15:04 MST"), r.Machine, r.Version, r.Go)
 	if r.Load != nil {
@@ -81,7 +81,7 @@ func (d deviceEntry) title() string {
 	return fmt.Sprintf("%s  %s", d.Device, joinNonEmpty(", ", d.Name, d.Tier, kind))
 }
 
-// on are the results of a device.
+// on returns the results of a device.
 func (r *benchRun) on(device string) []*benchResult {
 	var rows []*benchResult
 	for i := range r.Results {
@@ -113,7 +113,7 @@ func (r *benchResult) cells() table.Row {
 	return table.Row{r.label(), size, duration(r.Ours.Median), raw, ratio, quartiles, ourRate, rawRate, allocs, r.Calls}
 }
 
-// label is the name without the size, and says so when a device is simulated.
+// label returns the name without the size, marked if a device is simulated.
 func (r *benchResult) label() string {
 	if r.Simulated {
 		return r.Family + " (simulated)"
@@ -121,7 +121,7 @@ func (r *benchResult) label() string {
 	return r.Family
 }
 
-// ratioText is the ratio, marked if it is unsteady.
+// ratioText formats the ratio, marked if it is unsteady.
 func (r *benchResult) ratioText() string {
 	if r.Unsteady {
 		return "~" + figure(r.Ratio.Median)
@@ -129,7 +129,7 @@ func (r *benchResult) ratioText() string {
 	return figure(r.Ratio.Median)
 }
 
-// figure is a number with three digits, or two behind the point where there are more.
+// figure formats a number for display.
 func figure(v float64) string {
 	switch a := math.Abs(v); {
 	case a == 0:
@@ -144,7 +144,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.1g", v)
 }
 
-// duration is a number of nanoseconds for people.
+// duration formats nanoseconds for display.
 func duration(ns float64) string {
 	switch {
 	case ns < 999.5:
@@ -161,7 +161,7 @@ func duration(ns float64) string {
 type listedBench struct {
 	Device string `json:"device"`
 	To     string `json:"to,omitempty"`
-	Name   string `json:"name"` // what --only looks at
+	Name   string `json:"name"` // the name that --only is matched against
 	Size   uint64 `json:"size,omitempty"`
 	About  string `json:"about"`
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/bench"
 )
 
-// refused records a device that does not open: a failure only if it was named or the reason is unexpected.
+// refused records a device that cannot be opened. It counts as a failure only if it was named or the reason is unexpected.
 func (r *benchRun) refused(err error, named bool) {
 	if !named && (errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable)) {
 		r.Skipped = append(r.Skipped, benchReason{What: oneLine(err)})
@@ -50,9 +50,8 @@ func (s *sites) keep(names ...string) error {
 	return errors.Join(errs...)
 }
 
-// measure does the tasks, and notes what came out of each. show is called for each size before
-// it is measured, and after with a 1. The error is one that
-// concerns no single measurement.
+// measure does the tasks and records the result of each. show is called for each size before it is
+// measured, and again, with 1, afterwards. It returns only errors that do not belong to a single measurement.
 func (r *benchRun) measure(ctx context.Context, infos []hal.Info, tasks []task, o bench.Options, show func(n int64, what string)) (err error) {
 	for _, info := range infos {
 		r.Simulated = r.Simulated || info.Simulated
@@ -94,7 +93,7 @@ func (r *benchRun) measure(ctx context.Context, infos []hal.Info, tasks []task, 
 	return nil
 }
 
-// note records why something has no figure.
+// note records why a measurement has no figure.
 func (r *benchRun) note(t task, size uint64, err error) {
 	reason := benchReason{Device: t.device, What: t.fullName(size), Reason: oneLine(err)}
 	if errors.Is(err, hal.ErrUnsupported) {
@@ -104,7 +103,7 @@ func (r *benchRun) note(t task, size uint64, err error) {
 	}
 }
 
-// family measures one thing at all sizes.
+// family measures one operation at all sizes.
 func (r *benchRun) family(ctx context.Context, t task, s, to *site, o bench.Options, show func(n int64, what string)) {
 	f, err := t.open(s, to, max(t.sizes[len(t.sizes)-1], 4))
 	if err != nil {
@@ -135,10 +134,10 @@ func (r *benchRun) family(ctx context.Context, t task, s, to *site, o bench.Opti
 	}
 }
 
-// proveUpTo is the largest size at which calls are proved before they are measured.
+// proveUpTo is the largest size at which calls are checked before they are measured.
 const proveUpTo = 1 << 20 // bytes
 
-// try runs a side once and checks what it did.
+// try runs a side once and checks its effect.
 func (f *fixture) try(name string, size uint64, side bench.Side) (err error) {
 	if side.Op == nil || f.prove == nil || size > proveUpTo {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/go-halyard/halyard/internal/bench/peer"
 )
 
-// site is a device that is measured, with what is needed all the time.
+// site is a device that is measured, with everything that all measurements need.
 type site struct {
 	info          hal.Info
 	dev           *hal.Device
 	stream, other *hal.Stream
-	raw           peer.Peer // nil if nothing is known that could be called directly
-	noRaw         string    // why
+	raw           peer.Peer // nil if no vendor's calls can be made
+	noRaw         string    // why raw is nil
 }
 
 // openSite opens a device, two streams on it, and its peer.
@@ -54,7 +54,7 @@ func rawPeer(dev *hal.Device) (peer.Peer, error) {
 	case "hip":
 		return peer.HIP(info.Ordinal)
 	case "opencl":
-		// A stream whose handle is given away is slower. This one is for its context and device alone.
+		// A stream whose handle has been handed out is slower. This stream serves only to find the context and device.
 		s, err := dev.NewStream(hal.StreamOptions{})
 		if err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func rawPeer(dev *hal.Device) (peer.Peer, error) {
 		}
 		return p, err
 	}
-	return nil, fmt.Errorf("nothing is known that the backend %s could be compared with", info.Backend)
+	return nil, fmt.Errorf("halyard knows no calls to compare the backend %s with", info.Backend)
 }
 
 func (s *site) close() error {
@@ -84,7 +84,7 @@ func (s *site) close() error {
 	return errors.Join(errs...)
 }
 
-// beside makes a side of raw calls; there is none without a peer.
+// beside returns a side of raw calls. It is empty if there is no peer.
 func (s *site) beside(op func(p peer.Peer) func() error) bench.Side {
 	if s.raw == nil {
 		return bench.Side{}
@@ -92,14 +92,14 @@ func (s *site) beside(op func(p peer.Peer) func() error) bench.Side {
 	return bench.Side{Op: op(s.raw), Enter: s.raw.Enter, Leave: s.raw.Leave}
 }
 
-// calls names what the raw side calls.
+// calls returns the names of the calls of the raw side.
 func (s *site) calls(ops ...peer.Op) string {
 	if s.raw == nil {
 		return ""
 	}
 	var names []string
 	for _, op := range ops {
-		names = append(names, s.raw.Names(op)) // "" where there is nothing to do
+		names = append(names, s.raw.Names(op)) // "" if the operation needs no call
 	}
 	return joinNonEmpty(", ", names...)
 }

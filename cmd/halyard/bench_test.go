@@ -133,18 +133,18 @@ func TestBenchRefusesWrongUsage(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--only (", "--only: error parsing regexp"},
 		{"--only nothing/like/this", "no measurement matches; halyard bench --list shows them"},
-		{"--max-size big", `--max-size "big" is no size; write 64MiB`},
+		{"--max-size big", `--max-size "big" is not a size; write it as 64MiB`},
 		{"--max-size 3", "--max-size must be between 4 B and 16 GiB, but is 3 B"},
 		{"--max-size 17GiB", "but is 17 GiB"},
 		{"--time 0s", "--time must be positive, not 0s"},
 		{"--time -1s", "--time must be positive, not -1s"},
 		{"--reps 0", "--reps must be positive, not 0"},
-		{"--reps 3 --time 1s", "--reps and --time do not go together"},
+		{"--reps 3 --time 1s", "--reps and --time cannot be used together"},
 		{"--plot a.pdf", `--plot "a.pdf": the name must end in .svg or .png`},
 		{"--plot no/such/folder/a.svg", "there is no such folder"},
-		{"--plot a.svg --only ^event", "nothing that is drawn would be measured"},
-		{"--list --plot a.svg", "--list and --plot do not go together"},
-		{"--doc " + noMarkers, "are not both there, in this order"},
+		{"--plot a.svg --only ^event", "nothing would be drawn"},
+		{"--list --plot a.svg", "--list and --plot cannot be used together"},
+		{"--doc " + noMarkers, "the file must have the lines"},
 		{"--doc no/such.md", "--doc: open no/such.md: "},
 		{"--device host:x", "the part after the colon is not a device number"},
 		{"--backend nosuch", "no such backend"},
@@ -174,7 +174,7 @@ func TestBenchFindsOutWhatDoesNothing(t *testing.T) {
 		assert.Equal(t, exitFailed, status, stdout)
 		assert.Empty(t, stderr)
 		assert.Contains(t, stdout, "\nFAILED\n"+c.device+" ")
-		assert.Contains(t, stdout, "our call: the bytes that arrived are not those that were sent")
+		assert.Contains(t, stdout, "our call: the destination does not have the bytes of the source")
 		assert.Equal(t, "0 measurements", lastLine(stdout)[:14])
 		assert.True(t, strings.HasSuffix(lastLine(stdout), " 1 failed"))
 	}
@@ -192,7 +192,7 @@ func TestBenchWithoutAPeer(t *testing.T) {
 		assert.Empty(t, r.Calls)
 	}
 	require.Len(t, got.Skipped, 1)
-	assert.Equal(t, benchReason{"lossy:0", "comparison", "nothing is known that the backend lossy could be compared with"}, got.Skipped[0])
+	assert.Equal(t, benchReason{"lossy:0", "comparison", "halyard knows no calls to compare the backend lossy with"}, got.Skipped[0])
 	assert.Zero(t, alteredOpen.Load(), "devices left open")
 }
 

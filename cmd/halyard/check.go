@@ -31,17 +31,17 @@ func newCheck() *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Hold devices to the conformance suite, or take a file through all of them",
+		Short: "Run the conformance suite on devices, or move a file through all of them",
 		Long: `Run the conformance suite on every available device. Checks that need a second
 device use the others that are available: of the same backend as a peer, of other backends
 to cross between backends.
 
-With --file, take a file's bytes through a coherent buffer instead: written in pieces at
-different places, modified and read at each of them, and read back on the host. The SHA-256
+With --file, move a file's bytes through a coherent buffer instead: they are written in pieces
+at different places, modified and read at each place, and read back on the host. The SHA-256
 digests before and after must be equal.
 
-The last line is "N passed, N failed, N skipped". Among the skipped are checks that need an
-ability or a second device which is not there, and exclusions; each is listed with
+The last line is "N passed, N failed, N skipped". The skipped checks include those that need
+a missing ability or a second device, and those excluded by --exclude; each is listed with
 its reason. The exit status is 1 if a check failed or something required is missing.`,
 		Example: `  halyard check
   halyard check --backend opencl --require opencl
@@ -57,15 +57,15 @@ its reason. The exit status is 1 if a check failed or something required is miss
 	f.BoolVar(&o.short, "short", false, "use smaller sizes and fewer repetitions")
 	f.BoolVar(&o.list, "list", false, "list the checks with the rule that each one enforces, and run none")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "list every check with its outcome, and all names in groups of skipped checks")
-	f.Uint64Var(&o.seed, "seed", 0, "`seed` of random data and actions; 0 is the suite's own")
+	f.Uint64Var(&o.seed, "seed", 0, "`seed` of random data and actions; 0 means the suite's default")
 	f.StringVar(&o.match, "run", "", "only checks whose group/name matches this regular `expression`")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "leave a check out: `Group/Name=reason`, where the name may be a pattern such as Copy/Peer*; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "how long one check may take (default 1m0s)")
-	f.StringVar(&o.file, "file", "", "take the bytes of the file at this `path` through all devices instead of running the suite")
+	f.StringVar(&o.file, "file", "", "move the bytes of the file at this `path` through all devices instead of running the suite")
 	return cmd
 }
 
-// validate refuses flags that make no sense, alone or together.
+// validate returns an error for invalid flags and combinations of flags.
 func (o *checkOptions) validate(cmd *cobra.Command) error {
 	if _, err := regexp.Compile(o.match); err != nil {
 		return usage("--run: %w", err)
@@ -86,14 +86,14 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 	if alone != "" {
 		for _, other := range []string{"run", "exclude", "seed", "short", "list", "timeout", "verbose"} {
 			if other != alone && cmd.Flags().Changed(other) && !(alone == "list" && other == "run") {
-				return usage("--%s and --%s do not go together", alone, other)
+				return usage("--%s and --%s cannot be used together", alone, other)
 			}
 		}
 	}
 	return nil
 }
 
-// exclusions are the ones of the command line.
+// exclusions returns the exclusions of the command line.
 func (o *checkOptions) exclusions() ([]conformance.Exclusion, error) {
 	var list []conformance.Exclusion
 	for _, x := range o.exclude {
@@ -111,8 +111,8 @@ func (o *checkOptions) exclusions() ([]conformance.Exclusion, error) {
 	return list, nil
 }
 
-// expand replaces each pattern by the names of the checks that it matches. Where several entries match a check the first one
-// counts. unmatched are the patterns that match none, or are malformed.
+// expand replaces each pattern by the names of the checks that it matches. If several entries match a check, the first one
+// counts. unmatched lists the patterns that match no check or are malformed.
 func expand(list []conformance.Exclusion) (named []conformance.Exclusion, unmatched []string) {
 	taken := map[string]bool{}
 	for _, x := range list {
@@ -237,7 +237,7 @@ func (o *checkOptions) harness(info hal.Info, around []hal.Info) conformance.Har
 	return h
 }
 
-// peerOf is another device of the same backend: one with memory of its own if there is one.
+// peerOf returns another device of the same backend, if possible one with its own memory.
 func peerOf(info hal.Info, around []hal.Info) string {
 	peer := ""
 	for _, other := range around {
@@ -254,7 +254,7 @@ func peerOf(info hal.Info, around []hal.Info) string {
 	return peer
 }
 
-// vendorCodes returns the table of a backend that tells how it maps its vendor's statuses, nil for others.
+// vendorCodes returns the table with which a backend maps its vendor's statuses to kinds, nil if it has none.
 func vendorCodes(backend string) func() []conformance.VendorCode {
 	for _, b := range driver.Backends() {
 		table, ok := b.(interface {

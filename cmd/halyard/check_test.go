@@ -158,7 +158,7 @@ func TestCheckAccountsForEveryBackend(t *testing.T) {
 	assert.NotContains(t, stdout, "shy", "it was not selected")
 	assert.Equal(t, exitFailed, status, "the backend faulty failed to enumerate")
 	assert.Contains(t, stdout, "\nodd: backend unavailable: tried libodd.so.2")
-	assert.Contains(t, stdout, "\nidle: the driver works and sees no device")
+	assert.Contains(t, stdout, "\nidle: the driver works, but finds no device")
 	assert.Contains(t, stdout, "MISSING\nfaulty: driver error: enumeration fell over")
 }
 

@@ -81,7 +81,7 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 		case r.Err != nil:
 			absent.AppendRow(table.Row{r.Backend, reason(r.Err)})
 		case len(r.Devices) == 0:
-			absent.AppendRow(table.Row{r.Backend, "the driver works and sees no device"})
+			absent.AppendRow(table.Row{r.Backend, "the driver works, but finds no device"})
 		}
 	}
 	if devices.Length() == 0 {
@@ -109,7 +109,7 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 	}
 }
 
-// kindText says what sort of place a device is.
+// kindText says what kind of device it is.
 func kindText(info hal.Info) string {
 	kind := "discrete"
 	if info.SharesHostMemory {
@@ -121,7 +121,7 @@ func kindText(info hal.Info) string {
 	return kind
 }
 
-// deviceTitle names a device and says so when it is simulated.
+// deviceTitle names a device, and says if it is simulated.
 func deviceTitle(info hal.Info) string {
 	title := info.Name() + " (" + info.Model
 	if info.MemoryModel != "" {
@@ -143,7 +143,7 @@ func joinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(kept, sep)
 }
 
-// reason is an error without what the table's first column says already.
+// reason returns an error's text without the parts that are in the table's first column.
 func reason(err error) string {
 	var e *hal.Error
 	if !errors.As(err, &e) || e.Kind == nil {
@@ -162,7 +162,7 @@ func reason(err error) string {
 	return s
 }
 
-// problems are what a backend says about devices that it might have and does not list, beside the error of
+// problems returns a backend's reasons why devices may be missing from its list, apart from the error of
 // the list itself.
 func problems(ctx context.Context, r hal.Report) []string {
 	for _, b := range driver.Backends() {
@@ -175,7 +175,7 @@ func problems(ctx context.Context, r hal.Report) []string {
 	return nil
 }
 
-// listing is what devices --json prints.
+// listing is the output of devices --json.
 type listing struct {
 	Backends []backendEntry `json:"backends"`
 }

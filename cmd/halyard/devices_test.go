@@ -37,7 +37,7 @@ func TestDevicesListsDevicesAndReasons(t *testing.T) {
 	assert.Contains(t, stdout, "odd      the platform Slow did not answer\n")
 	assert.Contains(t, stdout, "odd      backend unavailable: tried libodd.so.2: not found; libodd.so.1: not found\n")
 	assert.Equal(t, 1, strings.Count(stdout, "libodd.so.2"), "what is said once is not said again")
-	assert.Contains(t, stdout, "idle     the driver works and sees no device\n")
+	assert.Contains(t, stdout, "idle     the driver works, but finds no device\n")
 	assert.Contains(t, stdout, "faulty   driver error: enumeration fell over\n")
 	for line := range strings.SplitSeq(stdout, "\n") {
 		assert.LessOrEqual(t, len(line), 110, "%s", line)

@@ -1,5 +1,5 @@
-// Command halyard shows the devices that a program built with Halyard finds on this machine, holds them
-// to the conformance suite, times them, and shows what a program moves between them.
+// Command halyard shows the devices that a program built with Halyard finds on this machine, runs the
+// conformance suite on them, measures them, and shows what a program moves between them.
 //
 //	halyard devices
 //	halyard check --backend opencl
@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "github.com/go-halyard/halyard/backends" // what the build tags select
+	_ "github.com/go-halyard/halyard/backends" // the backends that the build tags select
 )
 
 func main() {

@@ -192,11 +192,11 @@ func TestWrongUsageIsOneLineAndStatus2(t *testing.T) {
 		{[]string{"check", "--backend", "vulkan"}, "no such backend"},
 		{[]string{"check", "--backend", "host", "--require", "vulkan"}, "no such backend"},
 		{[]string{"check", "--file", ""}, "--file needs the path"},
-		{[]string{"check", "--file", "main.go", "--list"}, "do not go together"},
-		{[]string{"check", "--file", "main.go", "--run", "x"}, "do not go together"},
-		{[]string{"check", "--list", "--short"}, "do not go together"},
+		{[]string{"check", "--file", "main.go", "--list"}, "cannot be used together"},
+		{[]string{"check", "--file", "main.go", "--run", "x"}, "cannot be used together"},
+		{[]string{"check", "--list", "--short"}, "cannot be used together"},
 		{[]string{"check", "--file", "no such file"}, "--file: "},
-		{[]string{"check", "--file", "."}, "a directory has no bytes of its own"},
+		{[]string{"check", "--file", "."}, "this is a directory"},
 	} {
 		stdout, stderr, status := halyard(t, c.args...)
 		assert.Equal(t, exitUsage, status, "halyard %q: %s", c.args, stderr)

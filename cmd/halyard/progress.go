@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// meter is the live line of a long command. The zero meter shows nothing.
+// meter is the progress line of a long command. The zero meter shows nothing.
 type meter struct {
 	tracker *progress.Tracker
 	out     io.Writer
@@ -55,7 +55,7 @@ func startMeter(out io.Writer, total int64, units progress.Units) *meter {
 	return m
 }
 
-// step counts n more units and shows what is being done.
+// step counts n more units and shows the current step.
 func (m *meter) step(n int64, what string) {
 	if m.tracker != nil {
 		m.tracker.UpdateMessage(what)
@@ -63,7 +63,7 @@ func (m *meter) step(n int64, what string) {
 	}
 }
 
-// stop takes the line away and waits until that is done.
+// stop removes the line and waits until that is done.
 func (m *meter) stop() {
 	if m.tracker != nil {
 		m.tracker.MarkAsDone()
@@ -72,7 +72,7 @@ func (m *meter) stop() {
 	}
 }
 
-// terminal reports whether people look at out.
+// terminal reports whether out is a terminal.
 func terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {

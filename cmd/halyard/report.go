@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/conformance"
 )
 
-// print writes the report for people, whose last line is the sum.
+// print writes the report as text. The last line is the summary.
 func (r *suiteRun) print(out io.Writer, verbose bool) {
 	devices := newTable(out, 0, 44)
 	devices.AppendHeader(table.Row{"device", "name", "kind", "passed", "failed", "skipped", "time", "seed"})
@@ -61,7 +61,7 @@ func (r *suiteRun) printAll(out io.Writer) {
 	t.Render()
 }
 
-// printFailures tells of each failure what the rule is and what happened.
+// printFailures says for each failure what the rule is and what happened.
 func (r *suiteRun) printFailures(out io.Writer) {
 	for _, d := range r.Devices {
 		for _, c := range d.Results {
@@ -70,7 +70,7 @@ func (r *suiteRun) printFailures(out io.Writer) {
 			}
 			fmt.Fprintf(out, "\nFAILED  %s on %s\n", c.Check, deviceTitle(d.info))
 			if c.outcome == conformance.UnexpectedPass {
-				fmt.Fprintln(out, "  passed, although it is listed as known to fail: take it off the list")
+				fmt.Fprintln(out, "  passed, although it is listed as known to fail: remove it from the list")
 			}
 			printField(out, "rule", c.Rule)
 			if found := strings.TrimSpace(strings.Join(c.Log, "\n")); found != "" {
@@ -87,7 +87,7 @@ func (r *suiteRun) printFailures(out io.Writer) {
 	}
 }
 
-// printField writes a text of which only the beginning is shown if it is long.
+// printField writes a text. Of a long text it writes only the beginning.
 func printField(out io.Writer, name, value string) {
 	const most = 24
 	lines := strings.Split(wrap(strings.TrimSpace(value), 100), "\n")
@@ -103,14 +103,14 @@ func printField(out io.Writer, name, value string) {
 	}
 }
 
-// group is the checks that have one outcome for one reason.
+// group is the checks that have the same outcome for the same reason.
 type group struct {
 	reason  string
 	checks  []string
 	devices []string
 }
 
-// printGroups lists the checks with an outcome, those with one reason together.
+// printGroups lists the checks with an outcome, grouped by reason.
 func (r *suiteRun) printGroups(out io.Writer, title string, all bool, outcome conformance.Outcome) {
 	var groups []*group
 	total := 0
@@ -155,7 +155,7 @@ func (g *group) names(all bool) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(g.checks[:few], " "), len(g.checks)-few)
 }
 
-// checks are those that the options select.
+// checks returns the checks that the options select.
 func (o *checkOptions) checks() []conformance.Check {
 	match := regexp.MustCompile(o.match) // validate has compiled it before
 	return slices.DeleteFunc(conformance.Checks(), func(c conformance.Check) bool { return !match.MatchString(c.FullName()) })

@@ -25,13 +25,13 @@ func (e usageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errReported ends a command with status 1 whose output already says why.
+// errReported ends a command with status 1. The command's output already says why.
 var errReported = errors.New("reported")
 
-// run is the whole command but for the process around it. It returns the exit status.
+// run runs the whole command and returns the exit status, without ending the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
-	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
@@ -58,13 +58,13 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "halyard",
-		Short: "Show compute devices and hold them to the conformance suite",
+		Short: "Show compute devices and run the conformance suite on them",
 		Long: `Halyard gives a program one memory model over its CPU and every GPU it meets.
 This command shows which devices such a program finds here, and checks that they
-keep the contracts that coherent buffers rest on.
+fulfil the contracts on which coherent buffers are built.
 
 The backends cuda, opencl and hip are in the command if it was built with the
-tags of the same names; their drivers are looked for when it runs.`,
+tags of the same names; it looks for their drivers when it runs.`,
 		Example: `  halyard devices
   halyard check
   halyard check --device host:0 --run '^Copy/'
@@ -91,7 +91,7 @@ tags of the same names; their drivers are looked for when it runs.`,
 	return root
 }
 
-// newHelp is cobra's help command, but refuses a command that does not exist.
+// newHelp returns cobra's help command, but with an error for a command that does not exist.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -107,7 +107,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noArguments refuses anything that is not a flag.
+// noArguments returns an error for an argument that is not a flag.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("%s takes no arguments, only flags: %q", cmd.CommandPath(), args[0])

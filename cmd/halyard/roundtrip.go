@@ -24,7 +24,7 @@ import (
 // window is how many bytes of a file are in a buffer at a time.
 const window = 64 << 20
 
-// roundTrip is what became of a file on its way over all places. It is what check --file --json prints.
+// roundTrip is the result of moving a file through all places, as check --file --json prints it.
 type roundTrip struct {
 	File      string       `json:"file"`
 	Bytes     int64        `json:"bytes"`
@@ -65,7 +65,7 @@ func (s *stop) name() string {
 	return s.dev.Name()
 }
 
-// checkFile takes the file through a buffer over all the devices and reports whether it came back.
+// checkFile moves the file through a buffer over all the devices and reports whether it came back unchanged.
 func checkFile(cmd *cobra.Command, path string, infos []hal.Info, asJSON bool) error {
 	ctx := cmd.Context()
 	f, size, err := openFile(path)
@@ -90,17 +90,18 @@ func checkFile(cmd *cobra.Command, path string, infos []hal.Info, asJSON bool) e
 	return err
 }
 
-// openFile opens a regular file that is not empty. Opening a named pipe can wait for ever, where no signal would end the command,
-// and what a device such as /dev/zero gives has no end. Nor may what is appended to the file from now on.
+// openFile opens a regular file that is not empty, and returns its size, beyond which the file is not read. Other files
+// are not opened: opening a named pipe can wait for ever, and no signal would end the command then; a device such as
+// /dev/zero has no end.
 func openFile(path string) (in io.ReadCloser, size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, 0, usage("--file: %w", err)
 	case info.IsDir():
-		return nil, 0, usage("--file %s: a directory has no bytes of its own; name a file", path)
+		return nil, 0, usage("--file %s: this is a directory; name a file", path)
 	case !info.Mode().IsRegular():
-		return nil, 0, usage("--file %s: a %s; name a regular file", path, fileKind(info.Mode()))
+		return nil, 0, usage("--file %s: this is a %s; name a regular file", path, fileKind(info.Mode()))
 	case info.Size() == 0:
 		return nil, 0, usage("--file %s: the file is empty, so there is nothing to move", path)
 	}
@@ -126,11 +127,11 @@ func fileKind(m os.FileMode) string {
 	return "special file"
 }
 
-// takeRound reads everything from r, in windows of the given length, and takes each through a buffer.
+// takeRound reads everything from r, in windows of the given length, and moves each through a buffer.
 func takeRound(ctx context.Context, r io.Reader, path string, infos []hal.Info, window int, moved func(int)) (trip *roundTrip, err error) {
 	trip = &roundTrip{File: path}
 	stops := []*stop{{sum: sha256.New()}}
-	// What could not be given back is an error of the trip, unless there was one before.
+	// If something cannot be closed, that is the error of the trip, unless there was an earlier one.
 	release := func(give func() error) {
 		if cerr := give(); err == nil && cerr != nil {
 			trip, err = nil, cerr
@@ -188,7 +189,7 @@ func takeRound(ctx context.Context, r io.Reader, path string, infos []hal.Info, 
 	return trip, nil
 }
 
-// readWindow fills p as far as the input goes; 0 bytes and no error mean that there is no more.
+// readWindow reads until p is full or the input ends; 0 bytes and no error mean that there is no more.
 func readWindow(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -229,7 +230,7 @@ func takeWindow(ctx context.Context, x *buffer.Buffer[byte], data []byte, stops 
 			return 0, err
 		}
 	}
-	// The last device becomes the only place that is current, so that the host has to copy from it.
+	// The last device becomes the only current place, so that the host has to copy from it.
 	if err := stops[len(stops)-1].own(ctx, x); err != nil {
 		return 0, err
 	}
@@ -240,7 +241,7 @@ func takeWindow(ctx context.Context, x *buffer.Buffer[byte], data []byte, stops 
 	return count, err
 }
 
-// write makes the piece hold p, from this place.
+// write writes p to the piece at this place.
 func (s *stop) write(ctx context.Context, piece *buffer.Buffer[byte], p []byte) error {
 	if s.dev == nil {
 		return piece.Overwrite(ctx, func(dst []byte) error { copy(dst, p); return nil })
@@ -259,7 +260,7 @@ func (s *stop) write(ctx context.Context, piece *buffer.Buffer[byte], p []byte) 
 	return err
 }
 
-// own makes this place the only one that is current.
+// own makes this place the only current one.
 func (s *stop) own(ctx context.Context, x *buffer.Buffer[byte]) error {
 	if s.dev == nil {
 		return x.Update(ctx, func([]byte) error { return nil })
@@ -271,7 +272,7 @@ func (s *stop) own(ctx context.Context, x *buffer.Buffer[byte]) error {
 	return lease.Release()
 }
 
-// read adds what this place holds to its digest; tmp is as long as x.
+// read adds the bytes at this place to its digest; tmp is as long as x.
 func (s *stop) read(ctx context.Context, x *buffer.Buffer[byte], tmp []byte) error {
 	if s.dev == nil {
 		return x.View(ctx, func(p []byte) error {

@@ -162,7 +162,7 @@ func TestFileNeedsItsDevices(t *testing.T) {
 	for args, says := range map[string]string{
 		"--device host:5":                  "--device host:5: no such device; host has 1 device",
 		"--backend odd":                    "backend unavailable: tried libodd",
-		"--backend idle":                   "sees no device",
+		"--backend idle":                   "finds no device",
 		"--device host:0 --require odd":    "backend unavailable",
 		"--device host:0 --require broken": "not among the devices selected",
 	} {

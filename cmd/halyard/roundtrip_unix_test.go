@@ -23,6 +23,6 @@ func TestOnlyRegularFilesAreTaken(t *testing.T) {
 	for path, kind := range map[string]string{pipe: "pipe", socket: "socket", "/dev/zero": "device"} {
 		_, stderr, status := halyard(t, "check", "--file", path)
 		assert.Equal(t, exitUsage, status)
-		assert.Contains(t, stderr, "--file "+path+": a "+kind+"; name a regular file")
+		assert.Contains(t, stderr, "--file "+path+": this is a "+kind+"; name a regular file")
 	}
 }

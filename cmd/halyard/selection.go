@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// selection is the devices that a command works on: those that are named, or else all that
+// selection is the devices that a command works on: the named ones, or if none is named, all that
 // hal.Devices lists.
 type selection struct {
 	devices  []string
@@ -27,8 +27,8 @@ func (s *selection) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&s.require, "require", nil, "fail unless these `backends` or devices are among those checked")
 }
 
-// resolve returns the selected devices, each once. A name that can belong to nothing is wrong
-// usage; a device that could be there and is not is another error.
+// resolve returns the selected devices, each once. If a name cannot belong to any device, that is wrong
+// usage; a device that is merely missing is another error.
 func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.Info, error) {
 	if len(s.devices) == 0 && len(s.backends) == 0 {
 		return hal.Devices(ctx)
@@ -61,7 +61,7 @@ func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.In
 	return chosen, nil
 }
 
-// missing says, one sentence each, which required backends and devices are not among the chosen.
+// missing says, one sentence each, which required backends and devices were not selected.
 func (s *selection) missing(reports []hal.Report, chosen []hal.Info) ([]string, error) {
 	var lines []string
 	for _, name := range s.require {
@@ -99,7 +99,7 @@ func lookUp(reports []hal.Report, name, flag string) ([]hal.Info, error) {
 	case r.Err != nil && len(r.Devices) == 0:
 		return nil, fmt.Errorf("%s %s: %s", flag, name, reason(r.Err))
 	case len(r.Devices) == 0:
-		return nil, fmt.Errorf("%s %s: the driver works and sees no device", flag, name)
+		return nil, fmt.Errorf("%s %s: the driver works, but finds no device", flag, name)
 	case !numbered:
 		return r.Devices, nil
 	}
@@ -111,7 +111,7 @@ func lookUp(reports []hal.Report, name, flag string) ([]hal.Info, error) {
 	return nil, fmt.Errorf("%s %s: no such device; %s has %s, numbered from 0", flag, name, backend, plural(len(r.Devices), "device"))
 }
 
-// openable leaves out the devices that are listed and do not open, and returns why, one error each.
+// openable leaves out listed devices that cannot be opened, and returns why, one error each.
 func openable(ctx context.Context, infos []hal.Info) (open []hal.Info, refused []error) {
 	for _, info := range infos {
 		dev, err := hal.Open(ctx, info.Name())

@@ -9,12 +9,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// suiteRun is the outcome of the suite on all devices. It is what check --json prints.
+// suiteRun is the outcome of the suite on all devices, as check --json prints it.
 type suiteRun struct {
 	Version string      `json:"version"`
 	Devices []deviceRun `json:"devices"`
 	Absent  []string    `json:"absent,omitempty"`  // backends that cannot be checked here, and why
-	Missing []string    `json:"missing,omitempty"` // what was required and is not there
+	Missing []string    `json:"missing,omitempty"` // required backends and devices that are missing
 	Summary counts      `json:"summary"`
 }
 
@@ -63,13 +63,13 @@ func (c *counts) add(o conformance.Outcome) {
 	}
 }
 
-// tellAbsent records the backends without devices. A driver that is not there is nobody's fault; any other
-// error of a backend that is built in counts as a failure.
+// tellAbsent records the backends without devices. A missing driver is not a failure; any other
+// error of a backend that is built in is one.
 func (r *suiteRun) tellAbsent(reports []hal.Report) {
 	for _, rep := range reports {
 		switch {
 		case rep.Err == nil && len(rep.Devices) == 0:
-			r.Absent = append(r.Absent, rep.Backend+": the driver works and sees no device")
+			r.Absent = append(r.Absent, rep.Backend+": the driver works, but finds no device")
 		case rep.Err == nil:
 		case errors.Is(rep.Err, hal.ErrNotBuilt) || errors.Is(rep.Err, hal.ErrUnavailable):
 			r.Absent = append(r.Absent, rep.Backend+": "+reason(rep.Err))
@@ -79,8 +79,8 @@ func (r *suiteRun) tellAbsent(reports []hal.Report) {
 	}
 }
 
-// tellRefused records a device that is listed and does not open. One that the environment asks to be used in a
-// way which it does not have is passed over, unless it was named.
+// tellRefused records a listed device that cannot be opened. If the device is unavailable, or lacks what the environment
+// asks for, such as a tier of memory, it is skipped, unless it was named.
 func (r *suiteRun) tellRefused(err error, named bool) {
 	if !named && (errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable)) {
 		r.Absent = append(r.Absent, err.Error())
@@ -89,7 +89,7 @@ func (r *suiteRun) tellRefused(err error, named bool) {
 	}
 }
 
-// device runs the suite on one device and keeps what came out, also when it stops half-way.
+// device runs the suite on one device and keeps the outcomes, even if it stops half-way.
 func (r *suiteRun) device(ctx context.Context, info hal.Info, h conformance.Harness, done func(check string)) error {
 	run := deviceRun{Device: deviceEntryOf(info), Results: []checkResult{}, info: info, short: h.Short}
 	start := time.Now()

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// plain is a table without lines: columns two spaces apart.
+// plain is the style of tables without lines: columns two spaces apart.
 var plain = func() table.Style {
 	s := table.StyleDefault
 	s.Name = "plain"
@@ -19,7 +19,7 @@ var plain = func() table.Style {
 	return s
 }()
 
-// newTable writes to out when it is rendered. widths limits columns, from the left; 0 is no limit.
+// newTable returns a table that is written to out when it is rendered. widths limits columns, from the left; 0 means no limit.
 func newTable(out io.Writer, widths ...int) table.Writer {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
@@ -48,7 +48,7 @@ func wrap(s string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// bytesText is a number of bytes for people: "23.4 GiB".
+// bytesText formats a number of bytes for display: "23.4 GiB".
 func bytesText(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
@@ -61,7 +61,7 @@ func bytesText(n uint64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + " " + units[u:u+1] + "iB"
 }
 
-// plural is "1 check", "2 checks".
+// plural returns "1 check", "2 checks".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

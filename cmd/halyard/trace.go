@@ -33,13 +33,13 @@ for whom. --out writes a trace for ui.perfetto.dev or chrome://tracing, --svg a 
 
 The demonstrations are:
 ` + demoList() + `
-Each is run twice, and the second run is shown. They use the devices of --device and --backend; without these, all discrete ones that
-programs see, or else all. A device that works on the host's memory in place needs no
-copies, and so shows none.
+Each is run twice, and the second run is shown. They use the devices of --device and --backend;
+without these flags all discrete devices that programs see, or all devices if none is discrete.
+A device that works on the host's memory in place needs no copies, and so shows none.
 
 A program is traced if it imports github.com/go-halyard/halyard/buffer/trace: it is
-run with HALYARD_TRACE set. Its exit status is passed on, 128 and the signal's number if one
-ended it; the status is 1 if the program's is 0 and it wrote no trace.`,
+run with HALYARD_TRACE set. Its exit status becomes that of this command, or 128 plus the number
+of the signal that ended it. If the program's status is 0 and it wrote no trace, the status is 1.`,
 		Example: `  halyard trace sweep --out sweep.json
   HALYARD_HOST_DEVICES=2 halyard trace ranges --svg ranges.svg
   halyard trace --out run.json -- ./program --its-flag`,
@@ -50,7 +50,7 @@ ended it; the status is 1 if the program's is 0 and it wrote no trace.`,
 	f.StringSliceVar(&o.backends, "backend", nil, "only the devices of these `backends`, such as opencl")
 	f.StringVar(&o.out, "out", "", "write a trace in the Trace Event Format to this `file`")
 	f.StringVar(&o.svg, "svg", "", "draw a timeline into this `file`")
-	f.IntVar(&o.top, "top", 10, "how many places in the program to list, those that copied the most")
+	f.IntVar(&o.top, "top", 10, "how many lines of the program to list, from the one that copied the most")
 	return cmd
 }
 
@@ -66,9 +66,9 @@ func (o *traceOptions) run(cmd *cobra.Command, args []string) error {
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		switch {
 		case n > 0:
-			return usage("a demonstration and a program do not go together: %q", args[0])
+			return usage("a demonstration and a program cannot be used together: %q", args[0])
 		case len(args) == 0:
-			return usage("no program after --")
+			return usage("name a program after --")
 		case len(o.devices) > 0 || len(o.backends) > 0:
 			return usage("--device and --backend are for demonstrations; %s chooses a program's devices", hal.EnvDevices)
 		}
@@ -79,7 +79,7 @@ func (o *traceOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	i := slices.IndexFunc(demos, func(d demo) bool { return d.name == args[0] })
 	if i < 0 {
-		return usage("no demonstration %q; there are %s", args[0], strings.Join(demoNames(), ", "))
+		return usage("unknown demonstration %q; there are %s", args[0], strings.Join(demoNames(), ", "))
 	}
 	return o.runDemo(cmd, demos[i])
 }
@@ -117,10 +117,10 @@ func (o *traceOptions) runDemo(cmd *cobra.Command, d demo) (err error) {
 	fmt.Fprintf(out, "%s: %s\non %s\n", d.name, d.what, strings.Join(titles, ",\n   "))
 	if unified {
 		fmt.Fprintln(out, "which works on the host's memory in place: nothing needs to be copied. HALYARD_HOST_DEVICES=2 adds")
-		fmt.Fprintln(out, "two simulated devices with memory of their own.")
+		fmt.Fprintln(out, "two simulated devices with their own memory.")
 	}
 	fmt.Fprintln(out)
-	if err := d.run(ctx, devs); err != nil { // what is done once, such as compiling fills, is not shown
+	if err := d.run(ctx, devs); err != nil { // so that work which is done only once, such as compiling fills, is not shown
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	r := trace.Record()
@@ -152,12 +152,12 @@ func (o *traceOptions) choose(ctx context.Context) ([]hal.Info, error) {
 		infos = discrete
 	}
 	if len(infos) == 0 {
-		return nil, fmt.Errorf("no device opens")
+		return nil, fmt.Errorf("no device can be opened")
 	}
 	return infos, nil
 }
 
-// write writes the files that were asked for.
+// write writes the files that the flags name.
 func (o *traceOptions) write(says io.Writer, r *trace.Recording, title string) error {
 	for _, w := range []struct {
 		name  string

@@ -15,7 +15,7 @@ import (
 type demo struct {
 	name    string
 	what    string // in one line
-	devices int    // how many it uses at most
+	devices int    // the most devices that it uses
 	run     func(context.Context, []*hal.Device) error
 }
 
@@ -44,7 +44,7 @@ func demoList() string {
 
 const mebi = 1 << 20
 
-// stage is what a demonstration has open. Its first error makes what follows do nothing.
+// stage holds the buffers and streams of a demonstration. After the first error its methods do nothing.
 type stage struct {
 	ctx     context.Context
 	err     error
@@ -93,7 +93,7 @@ func (s *stage) host(b *buffer.Buffer[uint32], a coherence.Mode, fn func([]uint3
 	}
 }
 
-// device takes a lease and gives the stream work to do under it: to set the first elements to a value, a few times over.
+// device takes a lease and gives the stream work under it: to set the first elements to a value, several times.
 func (s *stage) device(b *buffer.Buffer[uint32], st *hal.Stream, a coherence.Mode, first int, value uint32, times int) {
 	if s.err != nil {
 		return
@@ -114,7 +114,7 @@ func (s *stage) device(b *buffer.Buffer[uint32], st *hal.Stream, a coherence.Mod
 	s.err = errors.Join(s.err, l.Release())
 }
 
-// slice is elements [i, j).
+// slice returns the elements [i, j).
 func (s *stage) slice(b *buffer.Buffer[uint32], i, j int) *buffer.Buffer[uint32] {
 	if s.err != nil {
 		return nil
@@ -126,19 +126,19 @@ func (s *stage) slice(b *buffer.Buffer[uint32], i, j int) *buffer.Buffer[uint32]
 	return x
 }
 
-// expect checks on the host that elements are what they must be.
+// expect checks on the host that elements have the values that they must have.
 func (s *stage) expect(b *buffer.Buffer[uint32], want func(i int) uint32) {
 	s.host(b, coherence.Read, func(v []uint32) error {
 		for i := range v {
 			if v[i] != want(i) {
-				return fmt.Errorf("element %d is %d and must be %d", i, v[i], want(i))
+				return fmt.Errorf("element %d is %d instead of %d", i, v[i], want(i))
 			}
 		}
 		return nil
 	})
 }
 
-// close gives everything back and returns the first error.
+// close closes everything and returns the first error.
 func (s *stage) close() error {
 	for _, b := range s.buffers {
 		if err := b.Close(); s.err == nil {

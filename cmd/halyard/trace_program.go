@@ -15,20 +15,20 @@ import (
 	"github.com/go-halyard/halyard/buffer/trace"
 )
 
-// childStatus is the exit status of a program that was run, when it is not 0.
+// childStatus is the exit status of a traced program if it is not 0.
 type childStatus int
 
 func (s childStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// childCode is the status in an error that has one.
+// childCode returns the exit status in an error that has one.
 func childCode(err error) int {
 	var s childStatus
 	errors.As(err, &s)
 	return int(s)
 }
 
-// runProgram runs a program with HALYARD_TRACE set and shows what it did, on the standard error: the
-// standard output is the program's.
+// runProgram runs a program with HALYARD_TRACE set and shows on the standard error what it did; the
+// program itself writes to the standard output.
 func (o *traceOptions) runProgram(cmd *cobra.Command, args []string) error {
 	file, err := os.CreateTemp("", "halyard-trace-*.json")
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/go-halyard/halyard/buffer/trace"
 )
 
-// traceSum is what one call, link or line of the program did.
+// traceSum adds up the activities of one call, link or line of the program.
 type traceSum struct {
 	key                            []string
 	copies, bytes, avoided, evicts uint64
 	took, waited                   time.Duration
 }
 
-// traceSums adds up by key.
+// traceSums are sums by key.
 type traceSums map[string]*traceSum
 
 func (m traceSums) at(key ...string) *traceSum {
@@ -35,7 +35,7 @@ func (m traceSums) at(key ...string) *traceSum {
 	return m[k]
 }
 
-// sorted is the largest first.
+// sorted returns the sums, the largest first.
 func (m traceSums) sorted() []*traceSum {
 	return slices.SortedFunc(maps.Values(m), func(a, b *traceSum) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.avoided, a.avoided), cmp.Compare(b.waited, a.waited),
@@ -125,7 +125,7 @@ func waitText(d time.Duration) string {
 	return d.Round(100 * time.Nanosecond).String()
 }
 
-// callerText is file:line as it is seen from the current folder, or its last two elements.
+// callerText formats file:line relative to the current folder, or as its last two elements.
 func callerText(caller string) string {
 	if caller == "" {
 		return "-"

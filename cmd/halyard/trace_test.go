@@ -131,7 +131,7 @@ func TestTraceNoticesWrongBytes(t *testing.T) {
 	for _, device := range []string{"lossy:1", "broken:0"} {
 		_, stderr, status := halyard(t, "trace", "pingpong", "--device", device)
 		assert.Equal(t, exitFailed, status, device)
-		assert.Regexp(t, `^halyard: pingpong: element \d+ is \d+ and must be \d+\n$`, stderr)
+		assert.Regexp(t, `^halyard: pingpong: element \d+ is \d+ instead of \d+\n$`, stderr)
 	}
 }
 
@@ -142,9 +142,9 @@ func TestTraceWrongUsage(t *testing.T) {
 	}{
 		{nil, "name one demonstration, of pingpong, sweep, ranges, double, or a program after --"},
 		{[]string{"sweep", "double"}, "name one demonstration"},
-		{[]string{"weep"}, `no demonstration "weep"; there are pingpong`},
-		{[]string{"--"}, "no program after --"},
-		{[]string{"sweep", "--", "true"}, "do not go together"},
+		{[]string{"weep"}, `unknown demonstration "weep"; there are pingpong`},
+		{[]string{"--"}, "name a program after --"},
+		{[]string{"sweep", "--", "true"}, "cannot be used together"},
 		{[]string{"--device", "host:0", "--", "true"}, "are for demonstrations; HALYARD_DEVICES chooses"},
 		{[]string{"sweep", "--out", ""}, "--out needs the name of a file"},
 		{[]string{"sweep", "--svg="}, "--svg needs the name of a file"},

@@ -24,7 +24,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is the module's version, or the revision that it was built from.
+// version returns the module's version, or the revision from which it was built.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
