@@ -29,10 +29,12 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	require.NoError(t, err)
 	fixed, err := adapt.FixedSize(p, mib)
 	require.NoError(t, err)
+	logged, _ := adapt.Log(p, io.Discard)
+	loggedTag, _ := adapt.Log(p.WithTag("y"), io.Discard)
 	all := map[string]pool.Allocator{
 		"pool": p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
 		"limit": adapt.Limit(p, 64*mib), "count": adapt.Count(p), "track": adapt.Track(p, adapt.TrackOptions{Stacks: true}),
-		"log": adapt.Log(p, io.Discard), "prefetch": adapt.Prefetch(p),
+		"log": logged, "prefetch": adapt.Prefetch(p),
 		"on failure": adapt.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
 		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
 			m, err := d.Alloc(kind, size, 0)
@@ -41,7 +43,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": adapt.Limit(adapt.Count(adapt.Track(adapt.Log(p.WithTag("y"), io.Discard), adapt.TrackOptions{})), 64*mib),
+		"many": adapt.Limit(adapt.Count(adapt.Track(loggedTag, adapt.TrackOptions{})), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +89,17 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestLimiter(t *testing.T) {
+// requireUsed checks how much of a limit is in use, by what is left of it.
+func requireUsed(t *testing.T, limited pool.Allocator, limit, used uint64) {
+	t.Helper()
+	_, err := limited.Alloc(nil, hal.KindDevice, limit-used+1)
+	require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	if used < limit {
+		free(t, alloc(t, limited, nil, limit-used), nil)
+	}
+}
+
+func TestLimit(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
 	l := adapt.Limit(p, 1000)
@@ -97,23 +109,23 @@ func TestLimiter(t *testing.T) {
 	_, err = l.Alloc(nil, hal.KindDevice, 1<<63)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	y := alloc(t, l, s, 400)
-	require.EqualValues(t, 1000, l.Used())
+	requireUsed(t, l, 1000, 1000)
 	require.ErrorIs(t, l.Free(pool.Block{}, s), hal.ErrClosed)
 	free(t, x, s)
 	require.ErrorIs(t, l.Free(x, s), hal.ErrClosed)
-	require.EqualValues(t, 400, l.Used())
+	requireUsed(t, l, 1000, 400)
 	free(t, y, s)
 	_, err = l.Alloc(s, 9, 100)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	require.Zero(t, l.Used())
+	requireUsed(t, l, 1000, 0)
 	// What rounds up counts in full.
 	fixed, err := adapt.FixedSize(p, 512)
 	require.NoError(t, err)
 	l = adapt.Limit(fixed, 1000)
 	x = alloc(t, l, s, 1)
-	require.EqualValues(t, 512, l.Used())
+	requireUsed(t, l, 1000, 512)
 	free(t, x, s)
-	require.Zero(t, l.Used())
+	free(t, alloc(t, l, s, 512), s)
 }
 
 func TestCounterScopes(t *testing.T) {
@@ -144,6 +156,25 @@ func TestCounterScopes(t *testing.T) {
 	require.Error(t, err)
 	require.Zero(t, c.Counts().Blocks.Current)
 	require.EqualValues(t, 4, c.Counts().Blocks.Total)
+}
+
+// Failures belong to the scope that they happen in, and then to those around it.
+func TestCounterCountsFailures(t *testing.T) {
+	c := adapt.Count(adapt.Limit(newPool(t, openHost(t, 1, 0), pool.Options{}), 100))
+	fail := func() {
+		_, err := c.Alloc(nil, hal.KindDevice, 101)
+		require.ErrorIs(t, err, hal.ErrOutOfMemory)
+	}
+	fail()
+	require.Equal(t, adapt.Counts{Failures: 1}, c.Push())
+	fail()
+	fail()
+	_, err := c.Alloc(nil, hal.KindDevice, 0)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument, "which is no shortage")
+	inner, err := c.Pop()
+	require.NoError(t, err)
+	require.Equal(t, adapt.Counts{Failures: 2}, inner)
+	require.Equal(t, adapt.Counts{Failures: 3}, c.Counts())
 }
 
 func TestLimitsAndCountsDoNotAllocate(t *testing.T) {
@@ -205,7 +236,7 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	require.Equal(t, hal.KindHost, live[1].Kind)
 	require.False(t, live[1].Since.Before(live[0].Since))
 
-	registered := pprof.Lookup(adapt.ProfileName)
+	registered := pprof.Lookup("halyard.memory")
 	require.Equal(t, 2, registered.Count())
 	var text bytes.Buffer
 	require.NoError(t, registered.WriteTo(&text, 1))

@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
@@ -21,7 +22,6 @@ func (f *Gauge) add(n int64) {
 	f.Total += n
 }
 
-// include adds a scope that has ended to the one around it.
 func (f *Gauge) include(inner Gauge) {
 	f.Peak = max(f.Peak, f.Current+inner.Peak)
 	f.Current += inner.Current
@@ -30,11 +30,29 @@ func (f *Gauge) include(inner Gauge) {
 
 // Counts are the figures of a scope.
 type Counts struct {
-	Bytes  Gauge // asked for
-	Blocks Gauge
+	Bytes    Gauge // asked for
+	Blocks   Gauge
+	Failures uint64 // allocations that failed with ErrOutOfMemory
 }
 
-// Counter counts what passes through it, in scopes that nest.
+func (c *Counts) allocated(bytes uint64) {
+	c.Bytes.add(int64(bytes))
+	c.Blocks.add(1)
+}
+
+func (c *Counts) freed(bytes uint64) {
+	c.Bytes.Current -= int64(bytes)
+	c.Blocks.Current--
+}
+
+// include adds a scope that has ended to the one around it.
+func (c *Counts) include(inner Counts) {
+	c.Bytes.include(inner.Bytes)
+	c.Blocks.include(inner.Blocks)
+	c.Failures += inner.Failures
+}
+
+// Counter is an allocator that counts what passes through it, in scopes that nest.
 type Counter struct {
 	next pool.Allocator
 
@@ -71,37 +89,36 @@ func (c *Counter) Pop() (Counts, error) {
 	}
 	ended := c.scopes[last]
 	c.scopes = c.scopes[:last]
-	around := &c.scopes[last-1]
-	around.Bytes.include(ended.Bytes)
-	around.Blocks.include(ended.Blocks)
+	c.scopes[last-1].include(ended)
 	return ended, nil
 }
 
 // Alloc implements [pool.Allocator].
 func (c *Counter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
 	b, err := c.next.Alloc(stream, kind, size)
+	c.mu.Lock()
+	top := &c.scopes[len(c.scopes)-1]
+	switch {
+	case err == nil:
+		top.allocated(b.Size())
+	case errors.Is(err, hal.ErrOutOfMemory):
+		top.Failures++
+	}
+	c.mu.Unlock()
 	if err != nil {
 		return pool.Block{}, err
 	}
-	n := int64(b.Size())
-	c.mu.Lock()
-	top := &c.scopes[len(c.scopes)-1]
-	top.Bytes.add(n)
-	top.Blocks.add(1)
-	c.mu.Unlock()
 	return b.From(c), nil
 }
 
 // Free implements [pool.Allocator].
 func (c *Counter) Free(b pool.Block, stream *hal.Stream) error {
-	n := int64(b.Size())
+	n := b.Size()
 	if err := c.next.Free(b, stream); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	top := &c.scopes[len(c.scopes)-1]
-	top.Bytes.Current -= n
-	top.Blocks.Current--
+	c.scopes[len(c.scopes)-1].freed(n)
 	c.mu.Unlock()
 	return nil
 }

@@ -4,7 +4,7 @@
 //
 //	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.TrackOptions{Stacks: true}), 64<<20)
 //
-// The log of one run is read by [ReadLog] and run again by [Replay], on any allocator.
+// The log of one run is read by [ReadLog], and run again by [Replay.Run] on any allocator.
 //
 // An allocator that is wrapped can still be used directly, and by several wrappers; what does not pass through
 // a wrapper is not its concern. Everything is safe for concurrent use if the wrapped allocator is.

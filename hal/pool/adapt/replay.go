@@ -1,7 +1,11 @@
 package adapt
 
 import (
+	"encoding/csv"
 	"errors"
+	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
@@ -24,63 +28,84 @@ type step struct {
 	stream int
 }
 
-// NewReplay prepares the lines of a log; allocations that failed are left out. A log in which a block is freed
-// that was not allocated, or allocated while it was live, is of kind hal.ErrInvalidArgument.
-func NewReplay(lines []LogLine) (*Replay, error) {
-	const op = "replay"
-	r := &Replay{}
-	live, streams := map[uint64]int{}, map[uint64]int{0: -1}
-	for i, l := range lines {
-		if l.Action == ActionFailure {
-			continue
-		}
-		stream, known := streams[l.Stream]
-		if !known {
-			stream = r.streams
-			streams[l.Stream] = stream
-			r.streams++
-		}
-		block, there := live[l.Pointer]
-		if there != (l.Action == ActionFree) {
-			return nil, hal.Errorf(op, hal.ErrInvalidArgument, "line %d of the log: %v of %#x, which is live: %t", i+2, l.Action, l.Pointer, there)
-		}
-		if there {
-			delete(live, l.Pointer)
-		} else {
-			block = r.blocks
-			live[l.Pointer] = block
-			r.blocks++
-		}
-		r.steps = append(r.steps, step{there, l.Kind, l.Size, block, stream})
+// ReadLog reads what an allocator of [Log] has written; allocations that failed are left out. Text that is no log, and a log
+// in which a block is freed that was not allocated, or allocated while it was live, are of kind
+// hal.ErrInvalidArgument, with the line's number.
+func ReadLog(r io.Reader) (*Replay, error) {
+	const op = "read log"
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = strings.Count(logHeader, ",") + 1
+	in.ReuseRecord = true
+	first, err := in.Read()
+	if err != nil || strings.Join(first, ",") != logHeader {
+		return nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "line 1 is not " + logHeader, Err: err}
 	}
-	return r, nil
+	log := reading{live: map[uint64]int{}, streams: map[uint64]int{0: -1}}
+	for n := 2; ; n++ {
+		f, err := in.Read()
+		if err == io.EOF {
+			return &log.Replay, nil
+		}
+		var l line
+		if err == nil {
+			l, err = parseLine(f)
+		}
+		if err == nil {
+			err = log.add(l)
+		}
+		if err != nil {
+			return nil, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "line " + strconv.Itoa(n), Err: err}
+		}
+	}
+}
+
+// reading is a log that is being read.
+type reading struct {
+	Replay
+	live    map[uint64]int // numbers of blocks, by address
+	streams map[uint64]int // numbers of streams, by what stands for them in the log
+}
+
+// add adds what a line does.
+func (r *reading) add(l line) error {
+	if l.action == actionFailure {
+		return nil
+	}
+	stream, known := r.streams[l.stream]
+	if !known {
+		stream = r.Replay.streams
+		r.streams[l.stream] = stream
+		r.Replay.streams++
+	}
+	block, there := r.live[l.pointer]
+	if there != (l.action == actionFree) {
+		return hal.Errorf("replay", hal.ErrInvalidArgument, "%s of %#x, which is live: %t", l.action, l.pointer, there)
+	}
+	if there {
+		delete(r.live, l.pointer)
+	} else {
+		block = r.blocks
+		r.live[l.pointer] = block
+		r.blocks++
+	}
+	r.steps = append(r.steps, step{there, l.kind, l.size, block, stream})
+	return nil
 }
 
 // Streams is how many streams the log names.
 func (r *Replay) Streams() int { return r.streams }
 
-// Steps is how many allocations and frees are replayed.
-func (r *Replay) Steps() int { return len(r.steps) }
-
-// Replayed is what came of a replay.
-type Replayed struct {
-	Allocs, Frees int
-	Failures      int           // allocations that failed with ErrOutOfMemory this time
-	Took          time.Duration // for the whole log
-	Peak          uint64        // the most bytes live at once
-}
-
 // Run does what the log says on an allocator, on the calling goroutine, with a stream for each that the log
-// names. Blocks that the log leaves live are freed at the end. Too few streams are of kind
-// hal.ErrInvalidArgument; an error other than ErrOutOfMemory ends the run.
-func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Replayed, error) {
-	var done Replayed
+// names. It returns what a [Counter] would have counted, and how long the whole log took. Blocks that the log leaves
+// live are freed after that. Too few streams are of kind hal.ErrInvalidArgument; an error other than
+// ErrOutOfMemory ends the run.
+func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Counts, time.Duration, error) {
+	var done Counts
 	if len(streams) < r.streams {
-		return done, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams; the log names %d", len(streams), r.streams)
+		return done, 0, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams; the log names %d", len(streams), r.streams)
 	}
 	blocks := make([]pool.Block, r.blocks)
 	last := make([]*hal.Stream, r.blocks)
-	var live uint64
 	var failed error
 	start := time.Now()
 	for _, s := range r.steps {
@@ -93,11 +118,11 @@ func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Replayed, error) 
 			if !b.Valid() {
 				continue
 			}
+			n := b.Size()
 			if failed = b.Free(stream); failed != nil {
 				break
 			}
-			done.Frees++
-			live -= s.size
+			done.freed(n)
 			continue
 		}
 		var err error
@@ -110,15 +135,13 @@ func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Replayed, error) 
 			continue
 		}
 		last[s.block] = stream
-		done.Allocs++
-		live += s.size
-		done.Peak = max(done.Peak, live)
+		done.allocated(b.Size())
 	}
-	done.Took = time.Since(start)
+	took := time.Since(start)
 	for i, b := range blocks {
 		if b.Valid() {
 			failed = errors.Join(failed, b.Free(last[i]))
 		}
 	}
-	return done, failed
+	return done, took, failed
 }

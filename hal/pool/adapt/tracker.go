@@ -14,16 +14,14 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// ProfileName is the name of the profile of runtime/pprof that counts the live blocks of every [Tracker]
-// with the option Profile, by the calls that allocated them. Programs that serve net/http/pprof serve it too.
-// A profile of that package counts things, not bytes; [Tracker.WriteProfile] has both.
-const ProfileName = "halyard.memory"
+// profileName is promised by TrackOptions.
+const profileName = "halyard.memory"
 
 var profile = sync.OnceValue(func() *pprof.Profile {
-	if p := pprof.Lookup(ProfileName); p != nil {
+	if p := pprof.Lookup(profileName); p != nil {
 		return p
 	}
-	return pprof.NewProfile(ProfileName)
+	return pprof.NewProfile(profileName)
 })
 
 // TrackOptions are the options of [Track].
@@ -31,11 +29,13 @@ type TrackOptions struct {
 	// Stacks records the calls that lead to each allocation, which costs about a microsecond.
 	Stacks bool
 
-	// Profile adds live blocks to the profile [ProfileName], and implies Stacks.
+	// Profile adds live blocks to the profile "halyard.memory" of runtime/pprof, which counts the live blocks of
+	// every Tracker that has this option, by the calls that allocated them. Programs that serve net/http/pprof serve
+	// it too. A profile of that package counts things, not bytes; Tracker.WriteProfile has both. It implies Stacks.
 	Profile bool
 }
 
-// Tracker knows every live block that passed through it.
+// Tracker is an allocator that knows every live block that passed through it.
 type Tracker struct {
 	next pool.Allocator
 	opts TrackOptions
