@@ -11,14 +11,14 @@ import (
 )
 
 // must ends the check if err is not nil.
-func (t *T) must(err error, what string, args ...any) {
+func (t *trial) must(err error, what string, args ...any) {
 	if err != nil {
 		t.Fatalf("%s: %v", fmt.Sprintf(what, args...), err)
 	}
 }
 
 // wantKind fails unless err is of the kind and an *hal.Error can be found in it.
-func (t *T) wantKind(err, kind error, what string, args ...any) {
+func (t *trial) wantKind(err, kind error, what string, args ...any) {
 	var e *hal.Error
 	switch {
 	case err == nil:
@@ -31,14 +31,14 @@ func (t *T) wantKind(err, kind error, what string, args ...any) {
 }
 
 // want fails and ends the check unless ok.
-func (t *T) want(ok bool, what string, args ...any) {
+func (t *trial) want(ok bool, what string, args ...any) {
 	if !ok {
 		t.Fatalf(what, args...)
 	}
 }
 
 // memory allocates memory that is closed at the end of the check.
-func (t *T) memory(d *hal.Device, kind hal.Kind, size int) *hal.Memory {
+func (t *trial) memory(d *hal.Device, kind hal.Kind, size int) *hal.Memory {
 	m, err := d.Alloc(kind, uint64(size), 0)
 	t.must(err, "allocate %d bytes of %v memory", size, kind)
 	t.Cleanup(func() { t.must(m.Close(), "close memory") })
@@ -46,14 +46,14 @@ func (t *T) memory(d *hal.Device, kind hal.Kind, size int) *hal.Memory {
 }
 
 // filled allocates device memory that holds b.
-func (t *T) filled(d *hal.Device, b []byte) *hal.Memory {
+func (t *trial) filled(d *hal.Device, b []byte) *hal.Memory {
 	m := t.memory(d, hal.KindDevice, len(b))
 	t.put(m, 0, b)
 	return m
 }
 
 // stream makes a stream that is closed at the end of the check.
-func (t *T) stream(d *hal.Device) *hal.Stream {
+func (t *trial) stream(d *hal.Device) *hal.Stream {
 	s, err := d.NewStream(hal.StreamOptions{})
 	t.must(err, "new stream")
 	t.Cleanup(func() { t.must(s.Close(), "close stream") })
@@ -61,7 +61,7 @@ func (t *T) stream(d *hal.Device) *hal.Stream {
 }
 
 // event makes an event that is closed at the end of the check.
-func (t *T) event(d *hal.Device, timing bool) *hal.Event {
+func (t *trial) event(d *hal.Device, timing bool) *hal.Event {
 	e, err := d.NewEvent(hal.EventOptions{Timing: timing})
 	t.must(err, "new event")
 	t.Cleanup(func() { t.must(e.Close(), "close event") })
@@ -69,14 +69,14 @@ func (t *T) event(d *hal.Device, timing bool) *hal.Event {
 }
 
 // recorded makes an event and records it on s.
-func (t *T) recorded(s *hal.Stream) *hal.Event {
+func (t *trial) recorded(s *hal.Stream) *hal.Event {
 	e := t.event(s.Device(), false)
 	t.must(s.Record(e), "record")
 	return e
 }
 
 // shut holds s shut until the gate is opened, at the latest at the end of the check.
-func (t *T) shut(s *hal.Stream) *hal.Gate {
+func (t *trial) shut(s *hal.Stream) *hal.Gate {
 	g, err := s.Gate()
 	t.must(err, "gate")
 	t.mu.Lock()
@@ -87,7 +87,7 @@ func (t *T) shut(s *hal.Stream) *hal.Gate {
 }
 
 // openGates opens what a check that hangs has shut. Without its gates it may come to its end.
-func (t *T) openGates() {
+func (t *trial) openGates() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range t.gates {
@@ -96,35 +96,35 @@ func (t *T) openGates() {
 }
 
 // letGo opens a gate.
-func (t *T) letGo(g *hal.Gate) { t.must(g.Open(), "open gate") }
+func (t *trial) letGo(g *hal.Gate) { t.must(g.Open(), "open gate") }
 
 // sync waits for a stream.
-func (t *T) sync(streams ...*hal.Stream) {
+func (t *trial) sync(streams ...*hal.Stream) {
 	for _, s := range streams {
 		t.must(s.Sync(t.ctx), "sync")
 	}
 }
 
 // put writes b to the memory and waits for it.
-func (t *T) put(m *hal.Memory, off int, b []byte) {
+func (t *trial) put(m *hal.Memory, off int, b []byte) {
 	t.must(m.Device().Write(t.ctx, m.Region(uint64(off), uint64(len(b))), b), "write %d bytes at %d", len(b), off)
 }
 
 // get reads n bytes of the memory.
-func (t *T) get(m *hal.Memory, off, n int) []byte {
+func (t *trial) get(m *hal.Memory, off, n int) []byte {
 	b := make([]byte, n)
 	t.must(m.Device().Read(t.ctx, b, m.Region(uint64(off), uint64(n))), "read %d bytes at %d", n, off)
 	return b
 }
 
 // all reads the whole memory.
-func (t *T) all(m *hal.Memory) []byte { return t.get(m, 0, int(m.Size())) }
+func (t *trial) all(m *hal.Memory) []byte { return t.get(m, 0, int(m.Size())) }
 
 // region is a region with offsets as Go counts them.
 func region(m *hal.Memory, off, n int) hal.Region { return m.Region(uint64(off), uint64(n)) }
 
 // onHost runs fn on host-visible memory, mapped if it must be.
-func (t *T) onHost(m *hal.Memory, fn func(b []byte)) {
+func (t *trial) onHost(m *hal.Memory, fn func(b []byte)) {
 	s := t.stream(m.Device())
 	t.must(s.Map(m, true), "map")
 	t.sync(s)
@@ -137,7 +137,7 @@ func (t *T) onHost(m *hal.Memory, fn func(b []byte)) {
 
 // hostBytes returns n zeroed bytes of host memory that copies of the device touch in stream order and
 // without holding up the caller: page-locked ones, where the device has them.
-func (t *T) hostBytes(n int) []byte {
+func (t *trial) hostBytes(n int) []byte {
 	if !t.dev.Caps().Has(hal.CapOrderedPageable) {
 		m := t.memory(t.dev, hal.KindHost, n)
 		if b, err := m.Bytes(); err == nil {
@@ -149,7 +149,7 @@ func (t *T) hostBytes(n int) []byte {
 }
 
 // same fails unless both are equal, and tells where they differ first.
-func (t *T) same(got, want []byte, what string, args ...any) {
+func (t *trial) same(got, want []byte, what string, args ...any) {
 	if diff := difference(got, want); diff != "" {
 		t.Errorf("%s: %s", fmt.Sprintf(what, args...), diff)
 	}
@@ -157,7 +157,7 @@ func (t *T) same(got, want []byte, what string, args ...any) {
 
 // refuses fails unless call gives an error of the kind and changes neither the memories nor what
 // their devices hold.
-func (t *T) refuses(kind error, what string, call func() error, keep ...*hal.Memory) {
+func (t *trial) refuses(kind error, what string, call func() error, keep ...*hal.Memory) {
 	before := make([][]byte, len(keep))
 	for i, m := range keep {
 		before[i] = t.all(m)
@@ -176,7 +176,7 @@ func (t *T) refuses(kind error, what string, call func() error, keep ...*hal.Mem
 }
 
 // usage is what the devices hold, the one under test included; Pending comes and goes by itself.
-func (t *T) usage(mems ...*hal.Memory) map[*hal.Device]hal.Usage {
+func (t *trial) usage(mems ...*hal.Memory) map[*hal.Device]hal.Usage {
 	u := map[*hal.Device]hal.Usage{t.dev: t.dev.Usage()}
 	for _, m := range mems {
 		u[m.Device()] = m.Device().Usage()
@@ -192,7 +192,7 @@ func (t *T) usage(mems ...*hal.Memory) map[*hal.Device]hal.Usage {
 type query interface{ Done() (bool, error) }
 
 // idle fails unless the work is done.
-func (t *T) idle(q query, what string, args ...any) {
+func (t *trial) idle(q query, what string, args ...any) {
 	done, err := q.Done()
 	t.must(err, what, args...)
 	t.want(done, "%s: not done", fmt.Sprintf(what, args...))
@@ -204,7 +204,7 @@ const (
 )
 
 // remains fails if cond does not hold all the time, for a while.
-func (t *T) remains(cond func() bool, what string, args ...any) {
+func (t *trial) remains(cond func() bool, what string, args ...any) {
 	start := time.Now()
 	for i := 0; i < busyPolls || time.Since(start) < busyFor; i++ {
 		t.want(cond(), "no longer: "+what, args...)
@@ -214,7 +214,7 @@ func (t *T) remains(cond func() bool, what string, args ...any) {
 
 // busy fails if the work gets done although a gate holds it back. It looks for a while, so that what
 // goes wrong in the background is seen.
-func (t *T) busy(q query, what string, args ...any) {
+func (t *trial) busy(q query, what string, args ...any) {
 	t.remains(func() bool {
 		done, err := q.Done()
 		t.must(err, what, args...)
@@ -223,7 +223,7 @@ func (t *T) busy(q query, what string, args ...any) {
 }
 
 // eventually waits until cond holds.
-func (t *T) eventually(cond func() bool, what string, args ...any) {
+func (t *trial) eventually(cond func() bool, what string, args ...any) {
 	tick := time.NewTicker(100 * time.Microsecond)
 	defer tick.Stop()
 	for !cond() {
@@ -236,7 +236,7 @@ func (t *T) eventually(cond func() bool, what string, args ...any) {
 }
 
 // arrives waits for a value or a close.
-func arrives[V any](t *T, ch <-chan V, what string) (v V) {
+func arrives[V any](t *trial, ch <-chan V, what string) (v V) {
 	select {
 	case v = <-ch:
 	case <-t.ctx.Done():
@@ -247,7 +247,7 @@ func arrives[V any](t *T, ch <-chan V, what string) (v V) {
 
 // together runs fn(0) to fn(n-1) at once and waits for all of them. fn may end its goroutine with
 // Fatalf.
-func (t *T) together(n int, fn func(i int)) {
+func (t *trial) together(n int, fn func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { t.guard(func() { fn(i) }) })

@@ -36,7 +36,7 @@ func kinds(d *hal.Device) []hal.Kind {
 	return k
 }
 
-func allocDistinct(t *T) {
+func allocDistinct(t *trial) {
 	n := t.Size(200, 48)
 	type block struct {
 		m *hal.Memory
@@ -66,7 +66,7 @@ func allocDistinct(t *T) {
 	}
 }
 
-func sizeAtLeastRequested(t *T) {
+func sizeAtLeastRequested(t *trial) {
 	for _, k := range kinds(t.dev) {
 		for _, size := range []int{1, 2, 3, 255, 256, 257, 4095, 4096, 4097, 1<<20 + 1} {
 			m := t.memory(t.dev, k, size)
@@ -81,7 +81,7 @@ func sizeAtLeastRequested(t *T) {
 	}
 }
 
-func kindHonoured(t *T) {
+func kindHonoured(t *trial) {
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, 4096)
 		t.want(m.Kind() == k, "%v memory calls itself %v", k, m.Kind())
@@ -106,7 +106,7 @@ func kindHonoured(t *T) {
 	}
 }
 
-func randomAllocFree(t *T) {
+func randomAllocFree(t *trial) {
 	type block struct {
 		m *hal.Memory
 		b []byte
@@ -139,7 +139,7 @@ func randomAllocFree(t *T) {
 	}
 }
 
-func freeOnOtherGoroutine(t *T) {
+func freeOnOtherGoroutine(t *trial) {
 	const n = 16
 	var mems [n]*hal.Memory
 	t.together(n, func(i int) {
@@ -154,7 +154,7 @@ func freeOnOtherGoroutine(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Held == 0 }, "all memory given back, usage %+v", t.dev.Usage())
 }
 
-func hugeRejected(t *T) {
+func hugeRejected(t *trial) {
 	i := t.dev.Info()
 	sizes := []uint64{1 << 60, math.MaxInt64, math.MaxUint64 - 4096, math.MaxUint64}
 	if i.MaxAlloc > 0 && i.MaxAlloc < 1<<60 {
@@ -178,7 +178,7 @@ func hugeRejected(t *T) {
 }
 
 // wantShortage fails unless an error of kind ErrOutOfMemory has the figures.
-func (t *T) wantShortage(err error, k hal.Kind, size uint64) {
+func (t *trial) wantShortage(err error, k hal.Kind, size uint64) {
 	var e *hal.Error
 	if !errors.As(err, &e) {
 		return
@@ -196,7 +196,7 @@ func (t *T) wantShortage(err error, k hal.Kind, size uint64) {
 	}
 }
 
-func contentsIsolated(t *T) {
+func contentsIsolated(t *trial) {
 	const n = 24
 	s := t.stream(t.dev)
 	for _, size := range []int{1, 7, 64, 100, 4096, 10_001} {
@@ -223,7 +223,7 @@ func contentsIsolated(t *T) {
 	}
 }
 
-func statsMatch(t *T) {
+func statsMatch(t *trial) {
 	wantUsage := func(what string, held, peak, made uint64) {
 		got := t.dev.Usage()
 		if got.Held != held || got.Peak != peak || got.Allocations != made {
@@ -253,7 +253,7 @@ func statsMatch(t *T) {
 }
 
 // aligned fails unless the addresses of the memory, at the device and at the host, as far as it has them, are multiples of align.
-func (t *T) aligned(m *hal.Memory, align uint64) {
+func (t *trial) aligned(m *hal.Memory, align uint64) {
 	check := func(at uintptr, who string) {
 		if uint64(at)%align != 0 {
 			t.Errorf("%v memory of %d bytes, at %#x for the %s, is not aligned to %d", m.Kind(), m.Size(), at, who, align)
@@ -267,7 +267,7 @@ func (t *T) aligned(m *hal.Memory, align uint64) {
 	}
 }
 
-func defaultAlignment(t *T) {
+func defaultAlignment(t *trial) {
 	align := t.dev.Info().Alignment
 	for _, k := range kinds(t.dev) {
 		for _, size := range []int{1, 3, 100, 4097, 300 << 10} {
@@ -280,7 +280,7 @@ func defaultAlignment(t *T) {
 	}
 }
 
-func explicitAlignment(t *T) {
+func explicitAlignment(t *trial) {
 	limit := t.dev.Info().MaxAlign
 	for _, k := range kinds(t.dev) {
 		for align := uint64(1); align <= limit && align != 0; align <<= 1 {
@@ -297,7 +297,7 @@ func explicitAlignment(t *T) {
 	}
 }
 
-func badAlignmentRejected(t *T) {
+func badAlignmentRejected(t *trial) {
 	keep := t.filled(t.dev, t.random(64))
 	for _, k := range kinds(t.dev) {
 		for _, align := range []uint64{3, 5, 6, 7, 12, 100, 255, 1<<40 + 1, math.MaxUint64} {
@@ -315,7 +315,7 @@ func badAlignmentRejected(t *T) {
 	}
 }
 
-func badKindRejected(t *T) {
+func badKindRejected(t *trial) {
 	keep := t.filled(t.dev, t.random(64))
 	for _, k := range []hal.Kind{0, 4, 255} {
 		t.refuses(hal.ErrInvalidArgument, k.String(), func() error {
@@ -325,7 +325,7 @@ func badKindRejected(t *T) {
 	}
 }
 
-func oddOffsetsCopy(t *T) {
+func oddOffsetsCopy(t *trial) {
 	const size = 1 << 10
 	b := t.random(size)
 	s := t.stream(t.dev)
@@ -341,7 +341,7 @@ func oddOffsetsCopy(t *T) {
 	}
 }
 
-func zeroSizeAllocation(t *T) {
+func zeroSizeAllocation(t *trial) {
 	keep := t.filled(t.dev, t.random(64))
 	for _, k := range kinds(t.dev) {
 		for _, align := range []uint64{0, 1, 64} {

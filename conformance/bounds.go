@@ -21,7 +21,7 @@ var boundsChecks = []Check{
 }
 
 // outside checks that every call refuses the regions of a memory of 64 bytes.
-func outside(t *T, regions [][2]uint64) {
+func outside(t *trial, regions [][2]uint64) {
 	s := t.stream(t.dev)
 	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
 	b := make([]byte, 64)
@@ -44,15 +44,15 @@ func outside(t *T, regions [][2]uint64) {
 	t.idle(s, "the stream after calls that were refused")
 }
 
-func offsetPastEnd(t *T) { outside(t, [][2]uint64{{65, 1}, {4096, 8}, {1 << 40, 1}}) }
+func offsetPastEnd(t *trial) { outside(t, [][2]uint64{{65, 1}, {4096, 8}, {1 << 40, 1}}) }
 
-func lengthPastEnd(t *T) { outside(t, [][2]uint64{{0, 65}, {63, 2}, {64, 1}, {0, 1 << 40}}) }
+func lengthPastEnd(t *trial) { outside(t, [][2]uint64{{0, 65}, {63, 2}, {64, 1}, {0, 1 << 40}}) }
 
-func overflow(t *T) {
+func overflow(t *trial) {
 	outside(t, [][2]uint64{{8, math.MaxUint64 - 7}, {math.MaxUint64, 1}, {math.MaxUint64 - 3, 8}, {1 << 63, 1 << 63}, {64, math.MaxUint64}, {1, math.MaxUint64}})
 }
 
-func subViewBase(t *T) {
+func subViewBase(t *trial) {
 	b := t.random(256)
 	m := t.filled(t.dev, b)
 	whole := region(m, 100, 50)
@@ -69,7 +69,7 @@ func subViewBase(t *T) {
 	t.same(t.all(m), b, "written through a part")
 }
 
-func nestedView(t *T) {
+func nestedView(t *trial) {
 	b := t.random(1024)
 	m := t.filled(t.dev, b)
 	s := t.stream(t.dev)
@@ -91,7 +91,7 @@ func nestedView(t *T) {
 	t.must(s.Fill(empty, hal.Zero), "fill the empty part")
 }
 
-func subPastEnd(t *T) {
+func subPastEnd(t *trial) {
 	m := t.filled(t.dev, t.random(64))
 	r := region(m, 16, 16)
 	for _, x := range [][2]uint64{{17, 0}, {0, 17}, {16, 1}, {1, math.MaxUint64}, {math.MaxUint64, 1}, {math.MaxUint64, math.MaxUint64}} {
@@ -102,7 +102,7 @@ func subPastEnd(t *T) {
 	}
 }
 
-func viewAfterParentFree(t *T) {
+func viewAfterParentFree(t *trial) {
 	s := t.stream(t.dev)
 	m, o := t.memory(t.dev, hal.KindDevice, 64), t.filled(t.dev, t.random(64))
 	part, err := m.All().Sub(8, 16)
@@ -122,7 +122,7 @@ func viewAfterParentFree(t *T) {
 	}
 }
 
-func orderOfChecks(t *T) {
+func orderOfChecks(t *trial) {
 	s, closed := t.stream(t.dev), t.stream(t.dev)
 	t.must(closed.Close(), "close")
 	m, gone := t.filled(t.dev, t.random(64)), t.memory(t.dev, hal.KindDevice, 64)
@@ -149,7 +149,7 @@ func orderOfChecks(t *T) {
 	}
 }
 
-func failedCallHasNoEffect(t *T) {
+func failedCallHasNoEffect(t *trial) {
 	s := t.stream(t.dev)
 	b := t.random(64)
 	m := t.filled(t.dev, b)

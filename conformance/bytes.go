@@ -9,7 +9,7 @@ import (
 )
 
 // random returns n random bytes.
-func (t *T) random(n int) []byte {
+func (t *trial) random(n int) []byte {
 	b := make([]byte, n, n+8)
 	for i := 0; i < n; i += 8 {
 		binary.LittleEndian.PutUint64(b[i:i+8], t.rng.Uint64())
@@ -18,7 +18,7 @@ func (t *T) random(n int) []byte {
 }
 
 // large returns n bytes without a short period, faster than random.
-func (t *T) large(n int) []byte {
+func (t *trial) large(n int) []byte {
 	b := make([]byte, n)
 	seed := t.random(min(n, 1<<20+7))
 	for at := 0; at < n; {

@@ -22,7 +22,7 @@ var capabilityChecks = []Check{
 
 // features are the capabilities that a program can use directly, and how. A nil error of use means
 // that it worked.
-func (t *T) features() []struct {
+func (t *trial) features() []struct {
 	cap  hal.Caps
 	what string
 	use  func() error
@@ -94,7 +94,7 @@ func (t *T) features() []struct {
 	}
 }
 
-func bitEqualsBehaviour(t *T) {
+func bitEqualsBehaviour(t *trial) {
 	for _, f := range t.features() {
 		if f.cap == hal.CapAddress && !t.dev.Caps().Has(f.cap) {
 			continue // a cl_mem looks like an address
@@ -112,7 +112,7 @@ func bitEqualsBehaviour(t *T) {
 	}
 }
 
-func unsupported(t *T) {
+func unsupported(t *trial) {
 	missing := 0
 	keep := t.filled(t.dev, t.random(64))
 	for _, f := range t.features() {
@@ -127,7 +127,7 @@ func unsupported(t *T) {
 	t.Logf("%d capabilities missing", missing)
 }
 
-func addressMeansAddress(t *T) {
+func addressMeansAddress(t *trial) {
 	seen := map[uintptr]bool{}
 	for range 32 {
 		for _, k := range kinds(t.dev) {
@@ -140,7 +140,7 @@ func addressMeansAddress(t *T) {
 	}
 }
 
-func unifiedShares(t *T) {
+func unifiedShares(t *trial) {
 	if !t.dev.SharesHostMemory() {
 		t.Skipf("the device is not unified")
 	}
@@ -165,7 +165,7 @@ func unifiedShares(t *T) {
 	}
 }
 
-func callbackFollowsWork(t *T) {
+func callbackFollowsWork(t *trial) {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 64))
 	out := t.hostBytes(64)
@@ -200,7 +200,7 @@ func callbackFollowsWork(t *T) {
 	}
 }
 
-func callbackMayBlock(t *T) {
+func callbackMayBlock(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	out := make([]byte, 64)
@@ -222,7 +222,7 @@ func callbackMayBlock(t *T) {
 	t.same(out, repeated(hal.Pattern8(0x4b), 64), "work in the callback")
 }
 
-func streamAllocInOrder(t *T) {
+func streamAllocInOrder(t *trial) {
 	s := t.stream(t.dev)
 	for i := range t.Size(100, 30) {
 		n := 1 + t.rng.IntN(100_000)
@@ -244,7 +244,7 @@ func streamAllocInOrder(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Held == 0 }, "everything is given back")
 }
 
-func streamAllocChecks(t *T) {
+func streamAllocChecks(t *trial) {
 	s := t.stream(t.dev)
 	alloc := func(size, align uint64) func() error {
 		return func() error { _, err := s.AllocAsync(size, align); return err }
@@ -255,7 +255,7 @@ func streamAllocChecks(t *T) {
 	t.refuses(hal.ErrOutOfMemory, "too many bytes", alloc(1<<62, 0))
 }
 
-func prefetchKeeps(t *T) {
+func prefetchKeeps(t *trial) {
 	n := t.Size(1<<20, 100_000)
 	b := t.large(n)
 	m := t.memory(t.dev, hal.KindShared, n)
@@ -271,7 +271,7 @@ func prefetchKeeps(t *T) {
 	t.must(s.Prefetch(region(m, n, 0), true), "prefetch nothing")
 }
 
-func reachesMatchesCopy(t *T) {
+func reachesMatchesCopy(t *trial) {
 	t.want(t.dev.CanAccessPeer(t.dev), "a device does not reach itself")
 	t.want(!t.dev.CanAccessPeer(nil), "a device reaches nothing at all")
 	if t.p.Peer == nil {

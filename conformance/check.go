@@ -2,25 +2,28 @@ package conformance
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 )
 
 // Check is one rule and the test of whether a device keeps it.
 type Check struct {
-	Group string
-	Name  string // unique within the group
-	Rule  string // one sentence
+	Name string // "Group/Name"
+	Rule string // one sentence
 
 	Needs      hal.Caps // capabilities that the device must have
 	NeedsPeer  bool     // it needs another device of the backend
 	NeedsOther bool     // it needs a device of another backend
 
-	run func(*T)
+	run func(*trial)
 }
 
-// FullName is "Group/Name".
-func (c Check) FullName() string { return c.Group + "/" + c.Name }
+// split returns the two parts of the name.
+func (c Check) split() (group, name string) {
+	group, name, _ = strings.Cut(c.Name, "/")
+	return group, name
+}
 
 // Checks returns all checks, in the order in which they run: later checks rely on rules that earlier ones
 // check.
@@ -54,7 +57,7 @@ type group struct {
 func inOrder(groups []group) (all []Check) {
 	for _, g := range groups {
 		for _, c := range g.checks {
-			c.Group = g.name
+			c.Name = g.name + "/" + c.Name
 			all = append(all, c)
 		}
 	}

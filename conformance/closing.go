@@ -26,7 +26,7 @@ var errorChecks = []Check{
 	{Name: "UnclosedReported", Rule: "An object that becomes unreachable without having been closed is reported and given back.", run: unclosedReported},
 }
 
-func everyVendorCodeMapped(t *T) {
+func everyVendorCodeMapped(t *trial) {
 	if t.p.VendorCodes == nil {
 		t.Skipf("the backend lists no vendor codes: Harness.VendorCodes is nil")
 	}
@@ -34,7 +34,8 @@ func everyVendorCodeMapped(t *T) {
 	t.want(len(codes) > 0, "the list of vendor codes is empty")
 	seen := map[int64]string{}
 	specific := 0
-	for _, c := range codes {
+	for _, e := range codes {
+		c := e.Vendor
 		if c.Name == "" {
 			t.Errorf("code %d has no name", c.Code)
 		}
@@ -44,18 +45,18 @@ func everyVendorCodeMapped(t *T) {
 		seen[c.Code] = c.Name
 		known := 0
 		for _, k := range driver.Kinds() {
-			if c.Kind == k {
+			if e.Kind == k {
 				known++
 			}
 		}
 		if known != 1 {
-			t.Errorf("%s (%d) maps to %v, which is no kind of error", c.Name, c.Code, c.Kind)
+			t.Errorf("%s (%d) maps to %v, which is no kind of error", c.Name, c.Code, e.Kind)
 		}
-		if c.Kind != hal.ErrDriver {
+		if e.Kind != hal.ErrDriver {
 			specific++
 		}
-		if memory := strings.Contains(c.Name, "MEMORY") && strings.Contains(c.Name, "OUT_OF"); memory != (c.Kind == hal.ErrOutOfMemory) && memory {
-			t.Errorf("%s (%d) maps to %v", c.Name, c.Code, c.Kind)
+		if memory := strings.Contains(c.Name, "MEMORY") && strings.Contains(c.Name, "OUT_OF"); memory != (e.Kind == hal.ErrOutOfMemory) && memory {
+			t.Errorf("%s (%d) maps to %v", c.Name, c.Code, e.Kind)
 		}
 	}
 	t.want(specific > 0, "every code maps to %v", hal.ErrDriver)
@@ -69,7 +70,7 @@ type badCall struct {
 }
 
 // badCalls has one call, or more, for each kind of error that any device can give.
-func (t *T) badCalls() []badCall {
+func (t *trial) badCalls() []badCall {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
 	gone := t.memory(t.dev, hal.KindDevice, 64)
@@ -92,7 +93,7 @@ func (t *T) badCalls() []badCall {
 	}
 }
 
-func isAndAs(t *T) {
+func isAndAs(t *trial) {
 	for _, c := range t.badCalls() {
 		err := c.call()
 		t.wantKind(err, c.kind, "%s", c.what)
@@ -125,7 +126,7 @@ func isAndAs(t *T) {
 }
 
 // faults is the harness's control over driver calls, reset at the end of the check.
-func (t *T) faults() FaultControl {
+func (t *trial) faults() FaultControl {
 	if t.p.Faults == nil {
 		t.Skipf("driver calls cannot be made to fail: Harness.Faults is nil")
 	}
@@ -136,7 +137,7 @@ func (t *T) faults() FaultControl {
 }
 
 // breakdown makes work that is under way fail, until the end of the check.
-func (t *T) breakdown() func(on bool) {
+func (t *trial) breakdown() func(on bool) {
 	if t.p.FailAsync == nil {
 		t.Skipf("work under way cannot be made to fail: Harness.FailAsync is nil")
 	}
@@ -152,7 +153,7 @@ func made(x interface{ Close() error }, err error) error {
 	return err
 }
 
-func vendorCodePreserved(t *T) {
+func vendorCodePreserved(t *trial) {
 	f := t.faults()
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
@@ -190,7 +191,7 @@ func vendorCodePreserved(t *T) {
 	}
 }
 
-func errorsNotSticky(t *T) {
+func errorsNotSticky(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	for _, c := range t.badCalls() {
@@ -204,7 +205,7 @@ func errorsNotSticky(t *T) {
 	}
 }
 
-func deviceLostIsSticky(t *T) {
+func deviceLostIsSticky(t *trial) {
 	f := t.faults()
 	l, ok := f.(DeviceLoss)
 	if !ok {
@@ -236,7 +237,7 @@ func deviceLostIsSticky(t *T) {
 	t.filled(t.Open(), t.random(64))
 }
 
-func doubleClose(t *T) {
+func doubleClose(t *trial) {
 	d := t.Open()
 	m, s, e := t.memory(d, hal.KindDevice, 64), t.stream(d), t.event(d, false)
 	for range 3 {
@@ -250,7 +251,7 @@ func doubleClose(t *T) {
 	}
 }
 
-func everyMethodAfterClose(t *T) {
+func everyMethodAfterClose(t *trial) {
 	d := t.Open()
 	closedMemory, m := t.memory(d, hal.KindDevice, 64), t.memory(d, hal.KindDevice, 64)
 	closedStream, s := t.stream(d), t.stream(d)
@@ -330,7 +331,7 @@ func everyMethodAfterClose(t *T) {
 	t.want(d.Info().Model == t.dev.Info().Model, "a closed device does not describe itself any more")
 }
 
-func nilEvent(t *T) {
+func nilEvent(t *trial) {
 	s := t.stream(t.dev)
 	var none *hal.Event
 	for what, call := range map[string]func() error{
@@ -344,7 +345,7 @@ func nilEvent(t *T) {
 	t.idle(s, "the stream")
 }
 
-func parentBusy(t *T) {
+func parentBusy(t *trial) {
 	d := t.Open()
 	busy := func(name string, close func() error) {
 		err := d.Close()
@@ -363,7 +364,7 @@ func parentBusy(t *T) {
 	t.must(d.Close(), "close, with nothing open")
 }
 
-func baselineRestored(t *T) {
+func baselineRestored(t *trial) {
 	d := t.dev
 	work := func() {
 		n := t.Size(4<<20, 1<<20)
@@ -407,7 +408,7 @@ func baselineRestored(t *T) {
 	t.Errorf("rounds of allocating and closing took %v bytes of the device's free memory", lost)
 }
 
-func unclosedReported(t *T) {
+func unclosedReported(t *trial) {
 	leaks := make(chan hal.Leak, 64)
 	previous := hal.SetLeakHandler(func(l hal.Leak) {
 		select {

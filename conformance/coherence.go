@@ -61,7 +61,7 @@ var coherenceChecks = []Check{
 type bytesBuffer = buffer.Buffer[uint8]
 
 // zeros makes a buffer that was never written, closed at the end of the check.
-func (t *T) zeros(n int) *bytesBuffer {
+func (t *trial) zeros(n int) *bytesBuffer {
 	b, err := buffer.New[uint8](n)
 	t.must(err, "new buffer")
 	t.Cleanup(func() { t.must(b.Close(), "close buffer") })
@@ -69,7 +69,7 @@ func (t *T) zeros(n int) *bytesBuffer {
 }
 
 // holding makes a buffer with data at the host.
-func (t *T) holding(data []byte) *bytesBuffer {
+func (t *trial) holding(data []byte) *bytesBuffer {
 	b, err := buffer.From(data)
 	t.must(err, "new buffer")
 	t.Cleanup(func() { t.must(b.Close(), "close buffer") })
@@ -77,14 +77,14 @@ func (t *T) holding(data []byte) *bytesBuffer {
 }
 
 // part is a slice of b.
-func (t *T) part(b *bytesBuffer, i, j int) *bytesBuffer {
+func (t *trial) part(b *bytesBuffer, i, j int) *bytesBuffer {
 	p, err := b.Slice(i, j)
 	t.must(err, "slice [%d, %d)", i, j)
 	return p
 }
 
 // lease acquires b and releases it at the end of the check, at the latest.
-func (t *T) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) buffer.Lease {
+func (t *trial) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) buffer.Lease {
 	l, err := b.TryAcquire(s, mode)
 	t.must(err, "acquire for %v", mode)
 	r := l.Region()
@@ -94,14 +94,14 @@ func (t *T) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) buffer.Lea
 }
 
 // deviceWrites overwrites b on the stream's device, and does not wait. data must not change any more.
-func (t *T) deviceWrites(b *bytesBuffer, s *hal.Stream, data []byte) {
+func (t *trial) deviceWrites(b *bytesBuffer, s *hal.Stream, data []byte) {
 	l := t.lease(b, s, coherence.Overwrite)
 	t.must(s.CopyIn(l.Region(), data), "copy in")
 	t.must(l.Release(), "release")
 }
 
 // deviceUpdates overwrites the part of b that begins at off, keeping the rest.
-func (t *T) deviceUpdates(b *bytesBuffer, s *hal.Stream, off int, data []byte) {
+func (t *trial) deviceUpdates(b *bytesBuffer, s *hal.Stream, off int, data []byte) {
 	l := t.lease(b, s, coherence.ReadWrite)
 	r, err := l.Region().Sub(uint64(off), uint64(len(data)))
 	t.must(err, "sub")
@@ -110,7 +110,7 @@ func (t *T) deviceUpdates(b *bytesBuffer, s *hal.Stream, off int, data []byte) {
 }
 
 // deviceReads returns b as the stream's device sees it.
-func (t *T) deviceReads(b *bytesBuffer, s *hal.Stream) []byte {
+func (t *trial) deviceReads(b *bytesBuffer, s *hal.Stream) []byte {
 	out := make([]byte, b.Len())
 	l := t.lease(b, s, coherence.Read)
 	t.must(s.CopyOut(out, l.Region()), "copy out")
@@ -120,17 +120,17 @@ func (t *T) deviceReads(b *bytesBuffer, s *hal.Stream) []byte {
 }
 
 // hostReads returns b as the host sees it.
-func (t *T) hostReads(b *bytesBuffer) []byte {
+func (t *trial) hostReads(b *bytesBuffer) []byte {
 	var out []byte
 	t.must(b.View(t.ctx, func(v []byte) error { out = bytes.Clone(v); return nil }), "view")
 	return out
 }
 
-func (t *T) hostUpdates(b *bytesBuffer, off int, data []byte) {
+func (t *trial) hostUpdates(b *bytesBuffer, off int, data []byte) {
 	t.must(b.Update(t.ctx, func(v []byte) error { copy(v[off:], data); return nil }), "update")
 }
 
-func (t *T) hostWrites(b *bytesBuffer, data []byte) {
+func (t *trial) hostWrites(b *bytesBuffer, data []byte) {
 	t.must(b.Overwrite(t.ctx, func(v []byte) error { copy(v, data); return nil }), "overwrite")
 }
 
@@ -142,7 +142,7 @@ func moved(b *bytesBuffer, fn func()) buffer.Stats {
 }
 
 // costs fails unless fn copies and fills exactly so many bytes.
-func (t *T) costs(b *bytesBuffer, what string, copied, filled int, fn func()) {
+func (t *trial) costs(b *bytesBuffer, what string, copied, filled int, fn func()) {
 	d := moved(b, fn)
 	if d.BytesCopied != uint64(copied) || d.BytesFilled != uint64(filled) {
 		t.Errorf("%s: %d bytes copied and %d cleared, want %d and %d", what, d.BytesCopied, d.BytesFilled, copied, filled)
@@ -150,7 +150,7 @@ func (t *T) costs(b *bytesBuffer, what string, copied, filled int, fn func()) {
 }
 
 // apart is how many bytes a transfer between the host and the device costs: none if they share a place.
-func (t *T) apart(n int) int {
+func (t *trial) apart(n int) int {
 	if t.dev.SharesHostMemory() {
 		return 0
 	}
@@ -183,7 +183,7 @@ func (s standing) String() string {
 }
 
 // refusesAccess fails unless call gives an error that matches all the kinds and leaves b alone.
-func (t *T) refusesAccess(b *bytesBuffer, what string, call func() error, kinds ...error) {
+func (t *trial) refusesAccess(b *bytesBuffer, what string, call func() error, kinds ...error) {
 	before, stats := standingOf(b), b.Stats()
 	err := call()
 	for _, k := range kinds {
@@ -201,7 +201,7 @@ func (t *T) refusesAccess(b *bytesBuffer, what string, call func() error, kinds 
 	}
 }
 
-func hostViewAfterDeviceWrite(t *T) {
+func hostViewAfterDeviceWrite(t *trial) {
 	s := t.stream(t.dev)
 	for _, n := range []int{1, 1000, 65_537} {
 		b := t.zeros(n)
@@ -217,7 +217,7 @@ func hostViewAfterDeviceWrite(t *T) {
 	}
 }
 
-func deviceReadAfterHostUpdate(t *T) {
+func deviceReadAfterHostUpdate(t *trial) {
 	s := t.stream(t.dev)
 	for _, n := range []int{1, 1000, 65_537} {
 		data := t.random(n)
@@ -235,7 +235,7 @@ func deviceReadAfterHostUpdate(t *T) {
 	}
 }
 
-func readNeverWritten(t *T) {
+func readNeverWritten(t *trial) {
 	const n = 5000
 	s := t.stream(t.dev)
 	nothing := make([]byte, n)
@@ -278,7 +278,7 @@ func readNeverWritten(t *T) {
 	t.same(t.hostReads(b), want, "a part was updated at the device")
 }
 
-func overwriteTransfersNothing(t *T) {
+func overwriteTransfersNothing(t *trial) {
 	const n = 4096
 	s := t.stream(t.dev)
 	b := t.zeros(n)
@@ -290,7 +290,7 @@ func overwriteTransfersNothing(t *T) {
 	t.same(t.hostReads(b), data, "at the end")
 }
 
-func minimalTransfers(t *T) {
+func minimalTransfers(t *trial) {
 	const n = 10_000
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	data := t.random(n)
@@ -319,7 +319,7 @@ func minimalTransfers(t *T) {
 	t.same(t.deviceReads(b, s), data, "at the end")
 }
 
-func unifiedCopiesNothing(t *T) {
+func unifiedCopiesNothing(t *trial) {
 	if !t.dev.SharesHostMemory() {
 		t.Skipf("the device is not unified")
 	}
@@ -345,7 +345,7 @@ func unifiedCopiesNothing(t *T) {
 }
 
 // illegalRejected is about the table; bad arguments and exclusion have checks of their own.
-func illegalRejected(t *T) {
+func illegalRejected(t *trial) {
 	const n = 256
 	s := t.stream(t.dev)
 	data := t.random(n)
@@ -367,7 +367,7 @@ func illegalRejected(t *T) {
 	t.same(t.deviceReads(empty, s), make([]byte, n), "never written")
 }
 
-func bufferBadArguments(t *T) {
+func bufferBadArguments(t *trial) {
 	const n = 64
 	for what, call := range map[string]func() error{
 		"no elements":         func() error { _, err := buffer.New[uint8](0); return err },
@@ -411,7 +411,7 @@ func bufferBadArguments(t *T) {
 	t.same(t.deviceReads(b, s), data, "at the device")
 }
 
-func closedStream(t *T) {
+func closedStream(t *trial) {
 	const n = 64
 	s, closed := t.stream(t.dev), t.stream(t.dev)
 	t.must(closed.Close(), "close")
@@ -454,7 +454,7 @@ func closedStream(t *T) {
 	}
 }
 
-func streamClosedUnderLease(t *T) {
+func streamClosedUnderLease(t *trial) {
 	const n = 64
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	b := t.holding(t.random(n))
@@ -479,7 +479,7 @@ func streamClosedUnderLease(t *T) {
 	t.same(t.hostReads(b), data, "written anew by the device")
 }
 
-func closedBuffer(t *T) {
+func closedBuffer(t *trial) {
 	s := t.stream(t.dev)
 	b, err := buffer.From(t.random(64))
 	t.must(err, "new buffer")
@@ -513,7 +513,7 @@ func closedBuffer(t *T) {
 	t.refuses(hal.ErrClosed, "evict", func() error { return b.Evict(t.ctx, t.dev) })
 }
 
-func cancelledAccess(t *T) {
+func cancelledAccess(t *trial) {
 	s := t.stream(t.dev)
 	data := t.random(256)
 	b := t.zeros(256)
@@ -536,7 +536,7 @@ func cancelledAccess(t *T) {
 	t.same(t.hostReads(b), data, "at the end")
 }
 
-func staleLease(t *T) {
+func staleLease(t *trial) {
 	s := t.stream(t.dev)
 	data := t.random(64)
 	b := t.holding(data)
@@ -558,7 +558,7 @@ func staleLease(t *T) {
 	t.same(t.hostReads(b), data, "at the end")
 }
 
-func staleMark(t *T) {
+func staleMark(t *trial) {
 	if t.dev.SharesHostMemory() {
 		t.Skipf("the replica of a unified device is the host's and never stale")
 	}
@@ -579,7 +579,7 @@ func staleMark(t *T) {
 	t.same(t.deviceReads(b, s), data, "what the host wrote, at the device")
 }
 
-func markedWrite(t *T) {
+func markedWrite(t *trial) {
 	const n = 4096
 	s := t.stream(t.dev)
 	data := t.random(n)
@@ -599,7 +599,7 @@ func markedWrite(t *T) {
 	}
 }
 
-func leaseExcludesWriter(t *T) {
+func leaseExcludesWriter(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	data := t.random(64)
 	b := t.holding(data)
@@ -687,7 +687,7 @@ func leaseExcludesWriter(t *T) {
 	t.same(t.hostReads(b), data, "at the end")
 }
 
-func conflictNamesBothSides(t *T) {
+func conflictNamesBothSides(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	b := t.holding(t.random(64))
 	l := t.lease(t.part(b, 8, 24), s, coherence.ReadWrite)
@@ -703,7 +703,7 @@ func conflictNamesBothSides(t *T) {
 	t.must(l.Release(), "release")
 }
 
-func frozenRejectsWrites(t *T) {
+func frozenRejectsWrites(t *trial) {
 	s := t.stream(t.dev)
 	data := t.random(64)
 	b := t.holding(data)
@@ -732,7 +732,7 @@ func frozenRejectsWrites(t *T) {
 	t.same(t.deviceReads(b, s), data, "at the end")
 }
 
-func evictionKeeps(t *T) {
+func evictionKeeps(t *trial) {
 	const n = 4096
 	s := t.stream(t.dev)
 	data := t.random(n)
@@ -762,7 +762,7 @@ func evictionKeeps(t *T) {
 	t.same(t.hostReads(b), data, "at the end")
 }
 
-func sliceAndParent(t *T) {
+func sliceAndParent(t *trial) {
 	const n = 1000
 	s := t.stream(t.dev)
 	data := t.random(n)
@@ -786,7 +786,7 @@ func sliceAndParent(t *T) {
 	t.same(t.deviceReads(b, s), data, "at the device")
 }
 
-func rangeWrite(t *T) {
+func rangeWrite(t *trial) {
 	n := t.Size(4<<20, 100_000)
 	s := t.stream(t.dev)
 	data := t.large(n)
@@ -818,7 +818,7 @@ func rangeWrite(t *T) {
 	})
 }
 
-func cloneIndependent(t *T) {
+func cloneIndependent(t *trial) {
 	const n = 1000
 	s := t.stream(t.dev)
 	for _, atDevice := range []bool{false, true} {
@@ -849,7 +849,7 @@ func cloneIndependent(t *T) {
 	t.must(c.Close(), "close the clone")
 }
 
-func prefetchAndSyncTo(t *T) {
+func prefetchAndSyncTo(t *trial) {
 	const n = 10_000
 	s := t.stream(t.dev)
 	data := t.random(n)
@@ -869,7 +869,7 @@ func prefetchAndSyncTo(t *T) {
 	t.want(b.Version(nil) == st.Version && b.Version(t.dev) == st.Version, "versions %d and %d of %d", b.Version(nil), b.Version(t.dev), st.Version)
 }
 
-func pageLockedHome(t *T) {
+func pageLockedHome(t *trial) {
 	s := t.stream(t.dev)
 	for _, n := range []int{1, 1000, 100_000} {
 		b, err := buffer.New[uint8](n, buffer.WithPinnedHost(t.dev))
@@ -890,7 +890,7 @@ func pageLockedHome(t *T) {
 }
 
 // company is the device under test and the others that the harness has, the host first as nil.
-func (t *T) company() []*hal.Device {
+func (t *trial) company() []*hal.Device {
 	devs := []*hal.Device{nil, t.dev}
 	if t.peer != nil {
 		devs = append(devs, t.peer)
@@ -907,7 +907,7 @@ func (t *T) company() []*hal.Device {
 }
 
 // agree makes each of the places write in turn and all of them read.
-func (t *T) agree(devs []*hal.Device) {
+func (t *trial) agree(devs []*hal.Device) {
 	const n = 2000
 	streams := make([]*hal.Stream, len(devs))
 	for i, d := range devs {
@@ -946,7 +946,7 @@ func (t *T) agree(devs []*hal.Device) {
 	}
 }
 
-func threePlaces(t *T) {
+func threePlaces(t *trial) {
 	devs := t.company()
 	if len(devs) < 3 {
 		t.Skipf("only the host and one device")
@@ -954,14 +954,14 @@ func threePlaces(t *T) {
 	t.agree(devs)
 }
 
-func crossBackendPlaces(t *T) {
+func crossBackendPlaces(t *trial) {
 	for _, o := range t.others {
 		t.agree([]*hal.Device{nil, t.dev, o})
 		t.agree([]*hal.Device{o, t.dev})
 	}
 }
 
-func crossStreamReadAfterWrite(t *T) {
+func crossStreamReadAfterWrite(t *trial) {
 	const n = 4096
 	a, c := t.stream(t.dev), t.stream(t.dev)
 	b := t.zeros(n)
@@ -989,7 +989,7 @@ func crossStreamReadAfterWrite(t *T) {
 	}
 }
 
-func crossDeviceReadAfterWrite(t *T) {
+func crossDeviceReadAfterWrite(t *trial) {
 	const n = 4096
 	devs := t.company()[1:]
 	if len(devs) < 2 {
@@ -1018,7 +1018,7 @@ func crossDeviceReadAfterWrite(t *T) {
 	}
 }
 
-func writeAfterRead(t *T) {
+func writeAfterRead(t *trial) {
 	const n = 4096
 	a, c := t.stream(t.dev), t.stream(t.dev)
 	old, next := t.random(n), t.random(n)
@@ -1054,7 +1054,7 @@ func writeAfterRead(t *T) {
 	}
 }
 
-func readersDoNotWait(t *T) {
+func readersDoNotWait(t *trial) {
 	const n = 4096
 	a, c := t.stream(t.dev), t.stream(t.dev)
 	data := t.random(n)
@@ -1073,7 +1073,7 @@ func readersDoNotWait(t *T) {
 	t.same(held, data, "what the first reader saw")
 }
 
-func otherReplica(t *T) {
+func otherReplica(t *trial) {
 	if t.dev.SharesHostMemory() {
 		t.Skipf("the device is unified: there is no other replica")
 	}
@@ -1096,7 +1096,7 @@ func otherReplica(t *T) {
 	t.same(t.deviceReads(b, a), next, "at the device, afterwards")
 }
 
-func viewHonoursContext(t *T) {
+func viewHonoursContext(t *trial) {
 	const n = 4096
 	s := t.stream(t.dev)
 	b := t.zeros(n)
@@ -1121,7 +1121,7 @@ func viewHonoursContext(t *T) {
 	t.same(t.deviceReads(b, s), repeated(hal.Pattern8(0x99), n), "at the device")
 }
 
-func closeBufferInFlight(t *T) {
+func closeBufferInFlight(t *trial) {
 	const n = 4096
 	s := t.stream(t.dev)
 	b, err := buffer.From(t.random(n))
@@ -1150,14 +1150,14 @@ func closeBufferInFlight(t *T) {
 }
 
 // closing closes b, with an error that wantKind can look into.
-func (t *T) closing(b *bytesBuffer) error {
+func (t *trial) closing(b *bytesBuffer) error {
 	if err := b.Close(); err != nil {
 		return &hal.Error{Op: "close", Device: -1, Kind: hal.ErrBusy, Err: err}
 	}
 	return nil
 }
 
-func failedCopy(t *T) {
+func failedCopy(t *trial) {
 	f := t.faults()
 	const n = 4096
 	rescued := 0
@@ -1223,7 +1223,7 @@ func failedCopy(t *T) {
 	t.want(rescued > 0, "no failure left the source current")
 }
 
-func failureUnderWay(t *T) {
+func failureUnderWay(t *trial) {
 	broken := t.breakdown()
 	if t.dev.SharesHostMemory() {
 		t.Skipf("nothing is copied to a unified device")
@@ -1292,7 +1292,7 @@ func failureUnderWay(t *T) {
 
 }
 
-func failureCopiedOn(t *T) {
+func failureCopiedOn(t *trial) {
 	broken := t.breakdown()
 	const n = 4096
 	s, o := t.stream(t.dev), t.stream(t.peer)
@@ -1317,7 +1317,7 @@ func failureCopiedOn(t *T) {
 	t.same(t.hostReads(b), data, "on the host, after a copy to the peer had failed")
 }
 
-func oversubscribed(t *T) {
+func oversubscribed(t *trial) {
 	const count = 16
 	n := t.Size(256<<10, 16<<10)
 	buffer.SetBudget(t.dev, uint64(2*n))
@@ -1361,7 +1361,7 @@ func oversubscribed(t *T) {
 	t.same(t.deviceReads(bufs[2], s), want[2], "once there is room")
 }
 
-func manyGoroutines(t *T) {
+func manyGoroutines(t *trial) {
 	const n = workers * 4
 	devs := t.company()
 	b := t.zeros(n)

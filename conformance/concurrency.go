@@ -20,7 +20,7 @@ var concurrencyChecks = []Check{
 // workers is the number of goroutines of these checks.
 const workers = 8
 
-func methodsParallel(t *T) {
+func methodsParallel(t *trial) {
 	var data [workers][][]byte
 	rounds := t.Size(60, 15)
 	for w := range data {
@@ -64,7 +64,7 @@ func methodsParallel(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Held == 0 }, "everything is given back")
 }
 
-func oneStreamManyGoroutines(t *T) {
+func oneStreamManyGoroutines(t *trial) {
 	const n = 512
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, workers*n))
@@ -86,7 +86,7 @@ func oneStreamManyGoroutines(t *T) {
 	})
 }
 
-func closeRaces(t *T) {
+func closeRaces(t *trial) {
 	for range t.Size(40, 12) {
 		m, err := t.dev.Alloc(hal.KindDevice, 4096, 0)
 		t.must(err, "allocate")
@@ -139,7 +139,7 @@ func closeRaces(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "everything is given back")
 }
 
-func goroutineMigration(t *T) {
+func goroutineMigration(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 16))
 	e := t.event(t.dev, false)
@@ -190,7 +190,7 @@ func goroutineMigration(t *T) {
 	})
 }
 
-func handlesParallel(t *T) {
+func handlesParallel(t *trial) {
 	var data [workers][]byte
 	for i := range data {
 		data[i] = t.random(4096)

@@ -34,7 +34,7 @@ var copyChecks = []Check{
 	{Name: "ZeroLengthOnClosedRejected", Rule: "A copy of no bytes of closed memory, or on a closed stream, is refused as closed.", run: zeroLengthOnClosed},
 }
 
-func hostToDevice(t *T) {
+func hostToDevice(t *trial) {
 	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
 		b := t.random(10_000)
@@ -45,7 +45,7 @@ func hostToDevice(t *T) {
 	}
 }
 
-func deviceToHost(t *T) {
+func deviceToHost(t *trial) {
 	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
 		b := t.random(10_000)
@@ -60,7 +60,7 @@ func deviceToHost(t *T) {
 	}
 }
 
-func deviceToDevice(t *T) {
+func deviceToDevice(t *trial) {
 	s := t.stream(t.dev)
 	for _, from := range kinds(t.dev) {
 		for _, to := range kinds(t.dev) {
@@ -76,7 +76,7 @@ func deviceToDevice(t *T) {
 	}
 }
 
-func sizeAlignmentMatrix(t *T) {
+func sizeAlignmentMatrix(t *trial) {
 	sizes := []int{0, 1, 3, 63, 64, 65, 4095, 4096, 4097, t.Size(1<<20+1, 70_001)}
 	offsets := []int{0, 1, 7}
 	most := slices.Max(sizes) + slices.Max(offsets)
@@ -96,7 +96,7 @@ func sizeAlignmentMatrix(t *T) {
 	}
 }
 
-func largeCopy(t *T) {
+func largeCopy(t *trial) {
 	n := uint64(t.Size(256<<20, 4<<20))
 	i := t.dev.Info()
 	n = min(n, i.MaxAlloc, i.TotalMemory/4)
@@ -111,7 +111,7 @@ func largeCopy(t *T) {
 	t.same(out, b, "%d bytes", n)
 }
 
-func copyNeighbours(t *T) {
+func copyNeighbours(t *trial) {
 	const size, off = 512, 100
 	s := t.stream(t.dev)
 	for _, n := range []int{1, 3, 8, 13, 64, 200} {
@@ -139,7 +139,7 @@ func copyNeighbours(t *T) {
 	}
 }
 
-func nilSlice(t *T) {
+func nilSlice(t *trial) {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
 	t.must(s.CopyIn(region(m, 8, 0), nil), "copy in of nothing")
@@ -151,7 +151,7 @@ func nilSlice(t *T) {
 	t.refuses(hal.ErrInvalidArgument, "read to nil", func() error { return t.dev.Read(t.ctx, nil, region(m, 8, 4)) }, m)
 }
 
-func nilMemory(t *T) {
+func nilMemory(t *trial) {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
 	none := hal.Region{Len: 64}
@@ -172,7 +172,7 @@ func nilMemory(t *T) {
 	}
 }
 
-func lengthMismatch(t *T) {
+func lengthMismatch(t *trial) {
 	s := t.stream(t.dev)
 	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
 	b := make([]byte, 64)
@@ -190,7 +190,7 @@ func lengthMismatch(t *T) {
 }
 
 // overlaps checks that copies of n bytes within one memory are refused.
-func overlaps(t *T, pairs [][2]int, n int) {
+func overlaps(t *trial, pairs [][2]int, n int) {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(256))
 	for _, p := range pairs {
@@ -201,14 +201,14 @@ func overlaps(t *T, pairs [][2]int, n int) {
 	t.sync(s)
 }
 
-func selfSame(t *T) { overlaps(t, [][2]int{{0, 0}, {7, 7}, {156, 156}}, 100) }
+func selfSame(t *trial) { overlaps(t, [][2]int{{0, 0}, {7, 7}, {156, 156}}, 100) }
 
-func selfOverlapForward(t *T) { overlaps(t, [][2]int{{0, 1}, {0, 50}, {0, 99}, {57, 156}}, 100) }
+func selfOverlapForward(t *trial) { overlaps(t, [][2]int{{0, 1}, {0, 50}, {0, 99}, {57, 156}}, 100) }
 
-func selfOverlapBackward(t *T) { overlaps(t, [][2]int{{1, 0}, {50, 0}, {99, 0}, {156, 57}}, 100) }
+func selfOverlapBackward(t *trial) { overlaps(t, [][2]int{{1, 0}, {50, 0}, {99, 0}, {156, 57}}, 100) }
 
 // moves checks copies of n bytes within one memory against the built-in copy.
-func moves(t *T, pairs [][2]int, n int) {
+func moves(t *trial, pairs [][2]int, n int) {
 	s := t.stream(t.dev)
 	for _, p := range pairs {
 		b := t.random(256)
@@ -220,11 +220,11 @@ func moves(t *T, pairs [][2]int, n int) {
 	}
 }
 
-func selfDisjoint(t *T) { moves(t, [][2]int{{0, 200}, {200, 0}, {3, 101}, {101, 3}}, 50) }
+func selfDisjoint(t *trial) { moves(t, [][2]int{{0, 200}, {200, 0}, {3, 101}, {101, 3}}, 50) }
 
-func adjacent(t *T) { moves(t, [][2]int{{0, 100}, {100, 0}, {56, 156}, {156, 56}}, 100) }
+func adjacent(t *trial) { moves(t, [][2]int{{0, 100}, {100, 0}, {56, 156}, {156, 56}}, 100) }
 
-func peerDirect(t *T) {
+func peerDirect(t *trial) {
 	d, p := t.dev, t.peer
 	if !d.CanAccessPeer(p) && !p.CanAccessPeer(d) {
 		t.Skipf("%s and %s do not reach each other", d.Name(), p.Name())
@@ -252,7 +252,7 @@ func peerDirect(t *T) {
 	}
 }
 
-func peerInOrder(t *T) {
+func peerInOrder(t *trial) {
 	if !t.dev.CanAccessPeer(t.peer) {
 		t.Skipf("%s does not reach %s", t.dev.Name(), t.peer.Name())
 	}
@@ -279,7 +279,7 @@ func peerInOrder(t *T) {
 }
 
 // across takes bytes from one device to the other and back by CopyPeer.
-func (t *T) across(a, b *hal.Device) {
+func (t *trial) across(a, b *hal.Device) {
 	sa, sb := t.stream(a), t.stream(b)
 	for _, n := range []int{1, 4097, t.Size(9<<20+5, 300_001)} {
 		data, before := t.large(n), t.large(n+20)
@@ -294,9 +294,9 @@ func (t *T) across(a, b *hal.Device) {
 	}
 }
 
-func peerStaged(t *T) { t.across(t.dev, t.peer) }
+func peerStaged(t *trial) { t.across(t.dev, t.peer) }
 
-func crossBackend(t *T) {
+func crossBackend(t *trial) {
 	for _, o := range t.others {
 		if o.Info().Backend == t.dev.Info().Backend {
 			t.Fatalf("Harness.Others has %s, of the backend under test", o.Name())
@@ -306,7 +306,7 @@ func crossBackend(t *T) {
 	}
 }
 
-func wrongDevice(t *T) {
+func wrongDevice(t *trial) {
 	var far []*hal.Device
 	for _, open := range append(t.p.Others, t.p.Peer) {
 		if open == nil {
@@ -356,7 +356,7 @@ func wrongDevice(t *T) {
 	}
 }
 
-func sourceReusable(t *T) {
+func sourceReusable(t *trial) {
 	s := t.stream(t.dev)
 	for _, n := range []int{1, 4096, t.Size(8<<20, 200_000)} {
 		b := t.large(n)
@@ -375,7 +375,7 @@ func sourceReusable(t *T) {
 	}
 }
 
-func throughHostInOrder(t *T) {
+func throughHostInOrder(t *trial) {
 	const n = 5000
 	s := t.stream(t.dev)
 	data := t.random(n)
@@ -390,7 +390,7 @@ func throughHostInOrder(t *T) {
 }
 
 // edges runs calls that name no byte with the region at off.
-func (t *T) edges(s *hal.Stream, m, o *hal.Memory, off uint64) map[string]func() error {
+func (t *trial) edges(s *hal.Stream, m, o *hal.Memory, off uint64) map[string]func() error {
 	at := m.Region(off, 0)
 	return map[string]func() error{
 		"copy to":   func() error { return s.Copy(at, o.Region(0, 0)) },
@@ -404,7 +404,7 @@ func (t *T) edges(s *hal.Stream, m, o *hal.Memory, off uint64) map[string]func()
 	}
 }
 
-func zeroLength(t *T) {
+func zeroLength(t *trial) {
 	s := t.stream(t.dev)
 	b := t.random(64)
 	m, o := t.filled(t.dev, b), t.filled(t.dev, b)
@@ -419,7 +419,7 @@ func zeroLength(t *T) {
 	t.same(t.all(o), b, "after copies of no bytes")
 }
 
-func zeroLengthPastEnd(t *T) {
+func zeroLengthPastEnd(t *trial) {
 	s := t.stream(t.dev)
 	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
 	for _, off := range []uint64{65, 4096, 1 << 63, 1<<64 - 1} {
@@ -429,7 +429,7 @@ func zeroLengthPastEnd(t *T) {
 	}
 }
 
-func zeroLengthOnClosed(t *T) {
+func zeroLengthOnClosed(t *trial) {
 	s := t.stream(t.dev)
 	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))
 	gone := t.memory(t.dev, hal.KindDevice, 64)

@@ -43,7 +43,7 @@ var enumerationChecks = []Check{
 }
 
 // backend is the backend of the device under test, nil if nobody knows it.
-func (t *T) backend() driver.Backend {
+func (t *trial) backend() driver.Backend {
 	if t.p.Backend != nil {
 		return t.p.Backend
 	}
@@ -56,7 +56,7 @@ func (t *T) backend() driver.Backend {
 }
 
 // listed is backend, for checks that have no use without it.
-func (t *T) listed() (driver.Backend, []driver.Info) {
+func (t *trial) listed() (driver.Backend, []driver.Info) {
 	b := t.backend()
 	if b == nil {
 		t.Skipf("backend %q is not registered, and Harness.Backend is nil", t.dev.Info().Backend)
@@ -66,7 +66,7 @@ func (t *T) listed() (driver.Backend, []driver.Info) {
 	return b, infos
 }
 
-func listSortedStable(t *T) {
+func listSortedStable(t *trial) {
 	first, second := hal.List(t.ctx), hal.List(t.ctx)
 	for _, r := range [][]hal.Report{first, second} {
 		t.want(slices.IsSortedFunc(r, func(a, b hal.Report) int { return strings.Compare(a.Backend, b.Backend) }), "backends are not sorted")
@@ -97,7 +97,7 @@ func listSortedStable(t *T) {
 	}
 }
 
-func unknownName(t *T) {
+func unknownName(t *trial) {
 	for _, name := range []string{"nosuchbackend", "nosuchbackend:0", "", ":0"} {
 		d, err := hal.Open(t.ctx, name)
 		t.want(d == nil, "%q: a device", name)
@@ -110,7 +110,7 @@ func unknownName(t *T) {
 	}
 }
 
-func malformedName(t *T) {
+func malformedName(t *trial) {
 	name := t.dev.Info().Backend
 	for _, n := range []string{":", ":x", ":-1", ":0x1", ":1:2", ": 1", ":99999999999999999999"} {
 		d, err := hal.Open(t.ctx, name+n)
@@ -119,7 +119,7 @@ func malformedName(t *T) {
 	}
 }
 
-func notBuiltNamesTheTag(t *T) {
+func notBuiltNamesTheTag(t *trial) {
 	missing := 0
 	for _, r := range hal.List(t.ctx) {
 		if r.Built {
@@ -139,7 +139,7 @@ func notBuiltNamesTheTag(t *T) {
 	}
 }
 
-func unavailableSaysWhy(t *T) {
+func unavailableSaysWhy(t *trial) {
 	missing := 0
 	for _, r := range hal.List(t.ctx) {
 		if !errors.Is(r.Err, hal.ErrUnavailable) {
@@ -160,7 +160,7 @@ func unavailableSaysWhy(t *T) {
 	}
 }
 
-func ordinalOutOfRange(t *T) {
+func ordinalOutOfRange(t *trial) {
 	b, infos := t.listed()
 	for _, n := range []int{len(infos), len(infos) + 1, 1 << 20, 1<<31 - 1} {
 		d, err := hal.OpenWith(t.ctx, b, n)
@@ -178,7 +178,7 @@ func ordinalOutOfRange(t *T) {
 	t.wantKind(err, hal.ErrInvalidArgument, "open a device of no backend")
 }
 
-func cancelledContextOpensNothing(t *T) {
+func cancelledContextOpensNothing(t *trial) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	cancel()
 	check := func(what string, err error) {
@@ -197,7 +197,7 @@ func cancelledContextOpensNothing(t *T) {
 	}
 }
 
-func infoComplete(t *T) {
+func infoComplete(t *trial) {
 	i := t.dev.Info()
 	power := func(n uint64) bool { return bits.OnesCount64(n) == 1 }
 	for _, c := range []struct {
@@ -227,7 +227,7 @@ func infoComplete(t *T) {
 	}
 }
 
-func infoStable(t *T) {
+func infoStable(t *trial) {
 	b, infos := t.listed()
 	before := t.dev.Info()
 	t.want(before.Ordinal < len(infos), "%s is not in the list of %d", t.dev.Name(), len(infos))
@@ -240,7 +240,7 @@ func infoStable(t *T) {
 	}
 }
 
-func freeAtMostTotal(t *T) {
+func freeAtMostTotal(t *trial) {
 	check := func() {
 		free, total, err := t.dev.MemInfo()
 		t.must(err, "memory information")
@@ -255,7 +255,7 @@ func freeAtMostTotal(t *T) {
 	check()
 }
 
-func reopenAfterClose(t *T) {
+func reopenAfterClose(t *trial) {
 	for round := range t.Size(5, 3) {
 		d := t.separate()
 		b := t.random(4096)
@@ -266,7 +266,7 @@ func reopenAfterClose(t *T) {
 	}
 }
 
-func twoHandlesIndependent(t *T) {
+func twoHandlesIndependent(t *trial) {
 	second := t.Open()
 	b := t.random(1 << 12)
 	mine, theirs := t.filled(t.dev, b), t.filled(second, t.random(1<<12))
@@ -290,7 +290,7 @@ func twoHandlesIndependent(t *T) {
 	t.wantKind(err, hal.ErrClosed, "allocate on the closed handle")
 }
 
-func enumerationCreatesNoContext(t *T) {
+func enumerationCreatesNoContext(t *trial) {
 	contexts := t.contexts()
 	b, _ := t.listed()
 	before := contexts()

@@ -28,7 +28,7 @@ var eventChecks = []Check{
 	{Name: "ElapsedPendingNotReady", Rule: "Elapsed of an event that is not done is not ready.", Needs: hal.CapTiming | hal.CapGate, run: elapsedPending},
 }
 
-func eventFollowsWork(t *T) {
+func eventFollowsWork(t *trial) {
 	for _, timing := range []bool{false, true} {
 		if timing && !t.dev.Caps().Has(hal.CapTiming) {
 			continue
@@ -47,7 +47,7 @@ func eventFollowsWork(t *T) {
 	}
 }
 
-func waitOrders(t *T) {
+func waitOrders(t *trial) {
 	n := t.Size(1<<20, 100_000)
 	a, b := t.stream(t.dev), t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, n))
@@ -67,7 +67,7 @@ func waitOrders(t *T) {
 	}
 }
 
-func waitUnrecorded(t *T) {
+func waitUnrecorded(t *trial) {
 	s := t.stream(t.dev)
 	e := t.event(t.dev, false)
 	m := t.memory(t.dev, hal.KindDevice, 64)
@@ -90,7 +90,7 @@ func waitUnrecorded(t *T) {
 	}
 }
 
-func waitCompleted(t *T) {
+func waitCompleted(t *trial) {
 	a, b := t.stream(t.dev), t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	t.must(a.Fill(m.All(), hal.Pattern8(1)), "fill")
@@ -107,7 +107,7 @@ func waitCompleted(t *T) {
 	t.sync(a)
 }
 
-func waitOnOwnStream(t *T) {
+func waitOnOwnStream(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	g := t.shut(s)
@@ -120,7 +120,7 @@ func waitOnOwnStream(t *T) {
 	t.same(t.all(m), repeated(hal.Pattern8(1), 64), "after the wait")
 }
 
-func reRecord(t *T) {
+func reRecord(t *trial) {
 	a, b, c := t.stream(t.dev), t.stream(t.dev), t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 64))
 	first := t.shut(a)
@@ -144,7 +144,7 @@ func reRecord(t *T) {
 	t.idle(e, "at the end")
 }
 
-func reRecordMoves(t *T) {
+func reRecordMoves(t *trial) {
 	a, b := t.stream(t.dev), t.stream(t.dev)
 	e := t.recorded(a)
 	t.must(e.Sync(t.ctx), "sync")
@@ -158,7 +158,7 @@ func reRecordMoves(t *T) {
 	t.idle(e, "at the end")
 }
 
-func fanOutFanIn(t *T) {
+func fanOutFanIn(t *trial) {
 	const n = 8
 	root, last := t.stream(t.dev), t.stream(t.dev)
 	src, dst := t.filled(t.dev, make([]byte, n)), t.filled(t.dev, make([]byte, n))
@@ -182,7 +182,7 @@ func fanOutFanIn(t *T) {
 	}
 }
 
-func multiEventWait(t *T) {
+func multiEventWait(t *trial) {
 	const n = 4
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, n))
@@ -204,7 +204,7 @@ func multiEventWait(t *T) {
 }
 
 // waitAcross checks that a stream of d waits for events of o.
-func (t *T) waitAcross(d, o *hal.Device) {
+func (t *trial) waitAcross(d, o *hal.Device) {
 	if !o.Caps().Has(hal.CapGate) {
 		t.Logf("%s has no gates: not checked", o.Name())
 		return
@@ -231,12 +231,12 @@ func (t *T) waitAcross(d, o *hal.Device) {
 	}
 }
 
-func peerWait(t *T) {
+func peerWait(t *trial) {
 	t.waitAcross(t.dev, t.peer)
 	t.waitAcross(t.peer, t.dev)
 }
 
-func crossBackendWait(t *T) {
+func crossBackendWait(t *trial) {
 	for _, o := range t.others {
 		t.waitAcross(t.dev, o)
 		if o.Caps().Has(hal.CapGate) {
@@ -245,7 +245,7 @@ func crossBackendWait(t *T) {
 	}
 }
 
-func eventSyncHonoursContext(t *T) {
+func eventSyncHonoursContext(t *trial) {
 	s := t.stream(t.dev)
 	g := t.shut(s)
 	e := t.recorded(s)
@@ -260,7 +260,7 @@ func eventSyncHonoursContext(t *T) {
 }
 
 // timed enqueues work between two events and waits for it.
-func (t *T) timed(s *hal.Stream, work func()) (from, to *hal.Event) {
+func (t *trial) timed(s *hal.Stream, work func()) (from, to *hal.Event) {
 	from, to = t.event(s.Device(), true), t.event(s.Device(), true)
 	t.must(s.Record(from), "record")
 	work()
@@ -269,7 +269,7 @@ func (t *T) timed(s *hal.Stream, work func()) (from, to *hal.Event) {
 	return from, to
 }
 
-func elapsedNonNegative(t *T) {
+func elapsedNonNegative(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, t.Size(4<<20, 256<<10))
 	for i := range 5 {
@@ -290,7 +290,7 @@ func elapsedNonNegative(t *T) {
 // clockSlack is by how much a device's clock may differ from the host's over a check.
 const clockSlack = 2 * time.Millisecond
 
-func elapsedWithinWallTime(t *T) {
+func elapsedWithinWallTime(t *trial) {
 	s := t.stream(t.dev)
 	from, middle, to := t.event(t.dev, true), t.event(t.dev, true), t.event(t.dev, true)
 	start := time.Now()
@@ -325,7 +325,7 @@ func elapsedWithinWallTime(t *T) {
 	}
 }
 
-func elapsedNeedsTiming(t *T) {
+func elapsedNeedsTiming(t *trial) {
 	s := t.stream(t.dev)
 	from, to := t.timed(s, func() {})
 	plain := t.recorded(s)
@@ -341,7 +341,7 @@ func elapsedNeedsTiming(t *T) {
 	}
 }
 
-func elapsedUnrecorded(t *T) {
+func elapsedUnrecorded(t *trial) {
 	s := t.stream(t.dev)
 	from, to := t.timed(s, func() {})
 	never := t.event(t.dev, true)
@@ -353,7 +353,7 @@ func elapsedUnrecorded(t *T) {
 	t.must(err, "elapsed, once it was recorded")
 }
 
-func elapsedPending(t *T) {
+func elapsedPending(t *trial) {
 	s := t.stream(t.dev)
 	from, to := t.event(t.dev, true), t.event(t.dev, true)
 	t.must(s.Record(from), "record")

@@ -8,10 +8,10 @@ import (
 )
 
 var fillChecks = []Check{
-	{Name: "Pattern1", Rule: "A pattern of one byte is repeated.", run: func(t *T) { fills(t, hal.Pattern8(0xc7)) }},
-	{Name: "Pattern2", Rule: "A pattern of two bytes is repeated, the low byte first.", run: func(t *T) { fills(t, hal.Pattern16(0xc7a1)) }},
-	{Name: "Pattern4", Rule: "A pattern of four bytes is repeated, the low byte first.", run: func(t *T) { fills(t, hal.Pattern32(0xc7a15b02)) }},
-	{Name: "Pattern8", Rule: "A pattern of eight bytes is repeated, the low byte first.", run: func(t *T) { fills(t, hal.Pattern64(0xc7a15b02_93de4f68)) }},
+	{Name: "Pattern1", Rule: "A pattern of one byte is repeated.", run: func(t *trial) { fills(t, hal.Pattern8(0xc7)) }},
+	{Name: "Pattern2", Rule: "A pattern of two bytes is repeated, the low byte first.", run: func(t *trial) { fills(t, hal.Pattern16(0xc7a1)) }},
+	{Name: "Pattern4", Rule: "A pattern of four bytes is repeated, the low byte first.", run: func(t *trial) { fills(t, hal.Pattern32(0xc7a15b02)) }},
+	{Name: "Pattern8", Rule: "A pattern of eight bytes is repeated, the low byte first.", run: func(t *trial) { fills(t, hal.Pattern64(0xc7a15b02_93de4f68)) }},
 	{Name: "HighBitsIgnored", Rule: "Only the low Width bytes of a pattern count.", run: fillHighBits},
 	{Name: "OffsetLengthMatrix", Rule: "Fills of every length work at every offset that is a multiple of the pattern's width.", run: fillMatrix},
 	{Name: "Large", Rule: "A fill of many megabytes is complete.", run: largeFill},
@@ -20,7 +20,7 @@ var fillChecks = []Check{
 	{Name: "NeighboursUntouched", Rule: "A fill changes no byte beside its region.", run: fillNeighbours},
 }
 
-func fills(t *T, p hal.Pattern) {
+func fills(t *trial, p hal.Pattern) {
 	const n = 4096
 	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
@@ -32,7 +32,7 @@ func fills(t *T, p hal.Pattern) {
 	}
 }
 
-func fillHighBits(t *T) {
+func fillHighBits(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	for _, w := range []uint8{1, 2, 4, 8} {
@@ -43,7 +43,7 @@ func fillHighBits(t *T) {
 	}
 }
 
-func fillMatrix(t *T) {
+func fillMatrix(t *trial) {
 	const size = 9 << 10
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, size)
@@ -64,7 +64,7 @@ func fillMatrix(t *T) {
 	}
 }
 
-func largeFill(t *T) {
+func largeFill(t *trial) {
 	n := t.Size(64<<20, 2<<20)
 	n = int(min(uint64(n), t.dev.Info().MaxAlloc, t.dev.Info().TotalMemory/4)) &^ 7
 	s := t.stream(t.dev)
@@ -76,7 +76,7 @@ func largeFill(t *T) {
 	}
 }
 
-func fillMisaligned(t *T) {
+func fillMisaligned(t *trial) {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
 	for _, p := range []hal.Pattern{hal.Pattern16(1), hal.Pattern32(1), hal.Pattern64(1)} {
@@ -89,7 +89,7 @@ func fillMisaligned(t *T) {
 	}
 }
 
-func fillBadWidth(t *T) {
+func fillBadWidth(t *trial) {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
 	for _, w := range []uint8{0, 3, 5, 6, 7, 9, 16, 255} {
@@ -102,7 +102,7 @@ func fillBadWidth(t *T) {
 	}
 }
 
-func fillNeighbours(t *T) {
+func fillNeighbours(t *trial) {
 	const size, off = 512, 104
 	s := t.stream(t.dev)
 	for _, p := range []hal.Pattern{hal.Pattern8(0xee), hal.Pattern16(0xeedd), hal.Pattern32(0xeeddccbb), hal.Pattern64(0xeeddccbbaa998877)} {

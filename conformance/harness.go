@@ -42,9 +42,9 @@ type Harness struct {
 	// names; if there is none, checks of enumeration and checks that need a separate device are skipped.
 	Backend driver.Backend
 
-	// VendorCodes returns every status that the vendor's interface defines, with the kind of error to which
-	// the backend maps it. Nil skips the checks of the mapping.
-	VendorCodes func() []VendorCode
+	// VendorCodes returns, for every status that the vendor's interface defines, the error that the backend makes of it:
+	// its Kind, and the Code and Name of its Vendor. Nil skips the checks of the mapping.
+	VendorCodes func() []driver.Error
 
 	// Faults returns control over the driver calls behind the device that Open opens, for checks that
 	// make them fail. It may implement [DeviceLoss] too. Nil skips those checks.
@@ -57,13 +57,6 @@ type Harness struct {
 
 	// Contexts returns how many vendor contexts exist in the process. Nil means that they are not counted.
 	Contexts func() int
-}
-
-// VendorCode is one status of a vendor's interface.
-type VendorCode struct {
-	Code int64
-	Name string // as the vendor writes it: "CUDA_ERROR_OUT_OF_MEMORY"
-	Kind error  // the kind that the backend maps it to, one of driver.Kinds
 }
 
 // FaultControl makes driver calls fail. Calls that cannot fail are not counted.
@@ -85,15 +78,14 @@ type DeviceLoss interface {
 	LoseDevice(n uint64)
 }
 
-// ExclusionKind is the outcome of an excluded check. [Unsupported] is for a rule that the device will never
-// keep: the check is not run. [ExpectedFailure] is for a known bug: the check is run, and a pass counts as a
-// failure.
-type ExclusionKind = Outcome
-
 // Exclusion leaves a check out, or expects it to fail.
 type Exclusion struct {
-	Check  string // "Group/Name", or a pattern of package path: "Copy/Peer*"
-	Kind   ExclusionKind
+	Check string // "Group/Name", or a pattern of package path: "Copy/Peer*"
+
+	// Kind is the outcome. Unsupported is for a rule that the device will never keep: the check is not run.
+	// ExpectedFailure is for a known bug: the check is run, and a pass counts as a failure.
+	Kind Outcome
+
 	Reason string // shown with the outcome, required
 }
 
@@ -137,25 +129,25 @@ func (h Harness) plan() (*plan, error) {
 		}
 		found := false
 		for _, c := range all {
-			ok, err := path.Match(x.Check, c.FullName())
+			ok, err := path.Match(x.Check, c.Name)
 			if err != nil {
 				return nil, fmt.Errorf("conformance: the exclusion of %q: %w", x.Check, err)
 			}
 			if !ok {
 				continue
 			}
-			if old, twice := p.excluded[c.FullName()]; twice {
-				return nil, fmt.Errorf("conformance: %s is excluded by %q and by %q", c.FullName(), old.Check, x.Check)
+			if old, twice := p.excluded[c.Name]; twice {
+				return nil, fmt.Errorf("conformance: %s is excluded by %q and by %q", c.Name, old.Check, x.Check)
 			}
 			found = true
-			p.excluded[c.FullName()] = x
+			p.excluded[c.Name] = x
 		}
 		if !found {
 			return nil, fmt.Errorf("conformance: the exclusion of %q matches no check", x.Check)
 		}
 	}
 	for _, c := range all {
-		if match.MatchString(c.FullName()) {
+		if match.MatchString(c.Name) {
 			p.checks = append(p.checks, c)
 		}
 	}

@@ -19,7 +19,7 @@ var hostMemoryChecks = []Check{
 	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 
-func pinnedRoundTrip(t *T) {
+func pinnedRoundTrip(t *trial) {
 	for _, n := range []int{1, 4096, 100_001} {
 		m, d := t.memory(t.dev, hal.KindHost, n), t.memory(t.dev, hal.KindDevice, n)
 		s := t.stream(t.dev)
@@ -39,14 +39,14 @@ func pinnedRoundTrip(t *T) {
 }
 
 // register registers b until the returned memory is closed, at the latest at the end of the check.
-func (t *T) register(b []byte) *hal.Memory {
+func (t *trial) register(b []byte) *hal.Memory {
 	m, err := t.dev.Register(b)
 	t.must(err, "register %d bytes", len(b))
 	t.Cleanup(func() { t.must(m.Close(), "unregister") })
 	return m
 }
 
-func registerAgain(t *T) {
+func registerAgain(t *trial) {
 	b := t.large(256 << 10)
 	want := slices.Clone(b)
 	d := t.memory(t.dev, hal.KindDevice, len(b))
@@ -64,7 +64,7 @@ func registerAgain(t *T) {
 	}
 }
 
-func registeredKeepsBytes(t *T) {
+func registeredKeepsBytes(t *trial) {
 	b := t.large(64 << 10)
 	want := slices.Clone(b)
 	m := t.register(b)
@@ -76,7 +76,7 @@ func registeredKeepsBytes(t *T) {
 	t.same(b, want, "registered memory after a fill")
 }
 
-func doubleRegister(t *T) {
+func doubleRegister(t *trial) {
 	b := t.large(64 << 10)
 	m := t.register(b[8<<10 : 40<<10])
 	s := t.stream(t.dev)
@@ -95,13 +95,13 @@ func doubleRegister(t *T) {
 	t.must(t.register(b).Close(), "unregister what overlapped")
 }
 
-func emptyRegister(t *T) {
+func emptyRegister(t *trial) {
 	for _, b := range [][]byte{nil, {}, make([]byte, 8)[:0]} {
 		t.refuses(hal.ErrInvalidArgument, "register no bytes", func() error { _, err := t.dev.Register(b); return err })
 	}
 }
 
-func sharedVisible(t *T) {
+func sharedVisible(t *trial) {
 	n := t.Size(1<<20, 100_000)
 	m := t.memory(t.dev, hal.KindShared, n)
 	s := t.stream(t.dev)
@@ -122,7 +122,7 @@ func sharedVisible(t *T) {
 	}
 }
 
-func kindQuery(t *T) {
+func kindQuery(t *trial) {
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, 4096)
 		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory calls itself %v, of %s", k, m.Kind(), m.Device().Name())
@@ -151,7 +151,7 @@ func kindQuery(t *T) {
 	}
 }
 
-func mapTakesTurns(t *T) {
+func mapTakesTurns(t *trial) {
 	found := false
 	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
@@ -178,7 +178,7 @@ func mapTakesTurns(t *T) {
 	}
 }
 
-func asyncFromPinned(t *T) {
+func asyncFromPinned(t *trial) {
 	n := t.Size(4<<20, 256<<10)
 	s := t.stream(t.dev)
 	d := t.memory(t.dev, hal.KindDevice, n)

@@ -25,7 +25,7 @@ var importChecks = []Check{
 }
 
 // import imports the owner's memory until the end of the check, and counts releases.
-func (t *T) importMemory(d *hal.Device, owner *hal.Memory) (m *hal.Memory, releases *atomic.Int32) {
+func (t *trial) importMemory(d *hal.Device, owner *hal.Memory) (m *hal.Memory, releases *atomic.Int32) {
 	releases = new(atomic.Int32)
 	m, err := d.Import(hal.ExternalMemory{Kind: owner.Kind(), Handle: owner.Handle(), Size: owner.Size(),
 		Release: func() { releases.Add(1) }})
@@ -34,7 +34,7 @@ func (t *T) importMemory(d *hal.Device, owner *hal.Memory) (m *hal.Memory, relea
 	return m, releases
 }
 
-func adoptedWorks(t *T) {
+func adoptedWorks(t *trial) {
 	const n = 10_000
 	d := t.Open() // the owner of everything
 	s := t.stream(t.dev)
@@ -76,7 +76,7 @@ func adoptedWorks(t *T) {
 	}
 }
 
-func adoptedPart(t *T) {
+func adoptedPart(t *trial) {
 	const n, off, part = 5000, 512, 3000
 	d := t.Open()
 	for _, k := range kinds(t.dev) {
@@ -94,7 +94,7 @@ func adoptedPart(t *T) {
 	}
 }
 
-func adoptedReleased(t *T) {
+func adoptedReleased(t *trial) {
 	const n = 4096
 	d := t.Open()
 	for _, k := range kinds(t.dev) {
@@ -118,7 +118,7 @@ func adoptedReleased(t *T) {
 	}
 }
 
-func adoptedIdle(t *T) {
+func adoptedIdle(t *trial) {
 	d := t.Open()
 	for _, k := range kinds(t.dev) {
 		owner := t.memory(d, k, 4096)
@@ -144,7 +144,7 @@ func adoptedIdle(t *T) {
 	}
 }
 
-func adoptedNotCounted(t *T) {
+func adoptedNotCounted(t *trial) {
 	d := t.Open()
 	owner := t.memory(d, hal.KindDevice, 12345)
 	user := t.Open()
@@ -161,7 +161,7 @@ func adoptedNotCounted(t *T) {
 	t.want(user.Usage() == before, "usage %+v became %+v", before, user.Usage())
 }
 
-func adoptedLeak(t *T) {
+func adoptedLeak(t *trial) {
 	leaks := make(chan hal.Leak, 64)
 	previous := hal.SetLeakHandler(func(l hal.Leak) {
 		select {
@@ -193,7 +193,7 @@ func adoptedLeak(t *T) {
 	}, "a report of %q, and its release", want)
 }
 
-func adoptRejects(t *T) {
+func adoptRejects(t *trial) {
 	d := t.Open()
 	owner := t.filled(d, t.random(64))
 	released := false
@@ -228,7 +228,7 @@ func adoptRejects(t *T) {
 	t.want(!released, "Release was called although nothing was imported")
 }
 
-func adoptedStreamInOrder(t *T) {
+func adoptedStreamInOrder(t *trial) {
 	d := t.Open()
 	own := t.stream(d)
 	var released atomic.Int32
@@ -270,7 +270,7 @@ func adoptedStreamInOrder(t *T) {
 	t.want(released.Load() == 1, "%d releases", released.Load())
 }
 
-func adoptedStreamClose(t *T) {
+func adoptedStreamClose(t *trial) {
 	d := t.Open()
 	own := t.stream(d)
 	var released atomic.Int32
@@ -307,7 +307,7 @@ func adoptedStreamClose(t *T) {
 	t.want(released.Load() == 1, "%d releases", released.Load())
 }
 
-func queryTells(t *T) {
+func queryTells(t *trial) {
 	const n = 10_000
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, n)
@@ -328,7 +328,7 @@ func queryTells(t *T) {
 	t.wantKind(err, hal.ErrInvalidArgument, "query an address where nothing is")
 }
 
-func adoptUnsupported(t *T) {
+func adoptUnsupported(t *trial) {
 	caps := t.dev.Caps()
 	m := t.filled(t.dev, t.random(64))
 	if !caps.Has(hal.CapImport) {

@@ -22,7 +22,7 @@ var lifetimeChecks = []Check{
 	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyPeer completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
 }
 
-func closeGivesContextsBack(t *T) {
+func closeGivesContextsBack(t *trial) {
 	contexts := t.contexts()
 	open := contexts()
 	t.want(open > 0, "a device is open, and no context")
@@ -42,14 +42,14 @@ func closeGivesContextsBack(t *T) {
 }
 
 // contexts counts the vendor's contexts.
-func (t *T) contexts() func() int {
+func (t *trial) contexts() func() int {
 	if t.p.Contexts == nil {
 		t.Skipf("nobody counts contexts: Harness.Contexts is nil")
 	}
 	return t.p.Contexts
 }
 
-func closeDoesNotWait(t *T) {
+func closeDoesNotWait(t *trial) {
 	s, idle := t.stream(t.dev), t.stream(t.dev)
 	held := t.memory(t.dev, hal.KindDevice, 64)
 	e := t.recorded(idle)
@@ -78,7 +78,7 @@ func closeDoesNotWait(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "everything is given back")
 }
 
-func closeMemoryInFlight(t *T) {
+func closeMemoryInFlight(t *trial) {
 	const n = 8192
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	out := t.hostBytes(n) // may be page-locked memory of the device
@@ -109,7 +109,7 @@ func closeMemoryInFlight(t *T) {
 	t.eventually(func() bool { u := t.dev.Usage(); return u.Held == before+8*n && u.Pending == 0 }, "the memory is given back")
 }
 
-func closeBytesInFlight(t *T) {
+func closeBytesInFlight(t *trial) {
 	const n = 8192
 	s := t.stream(t.dev)
 	m, first := t.filled(t.dev, repeated(hal.Pattern8(1), n)), t.memory(t.dev, hal.KindDevice, 64)
@@ -140,7 +140,7 @@ func closeBytesInFlight(t *T) {
 	}
 }
 
-func closeStreamInFlight(t *T) {
+func closeStreamInFlight(t *trial) {
 	m := t.filled(t.dev, make([]byte, 64))
 	out := t.hostBytes(64)
 	s, o := t.stream(t.dev), t.stream(t.dev)
@@ -160,7 +160,7 @@ func closeStreamInFlight(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "the stream is given back")
 }
 
-func closeEventPending(t *T) {
+func closeEventPending(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 64))
 	out := t.hostBytes(64)
@@ -179,7 +179,7 @@ func closeEventPending(t *T) {
 	t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "the event is given back")
 }
 
-func closeEverythingInFlight(t *T) {
+func closeEverythingInFlight(t *trial) {
 	d := t.separate()
 	m, s, e := t.memory(d, hal.KindDevice, 4096), t.stream(d), t.event(d, false)
 	g := t.shut(s)
@@ -200,7 +200,7 @@ func closeEverythingInFlight(t *T) {
 	t.same(out, repeated(hal.Pattern8(9), 4096), "what the last copy read")
 }
 
-func cancelledSync(t *T) {
+func cancelledSync(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 4096)
 	data := t.hostBytes(4096)
@@ -222,7 +222,7 @@ func cancelledSync(t *T) {
 	t.must(e.Sync(t.ctx), "event sync")
 }
 
-func goSliceStays(t *T) {
+func goSliceStays(t *trial) {
 	n := t.Size(1<<20, 1<<18)
 	s := t.stream(t.dev)
 	m, back := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n)
@@ -252,7 +252,7 @@ func goSliceStays(t *T) {
 	}
 }
 
-func stagedCopyOutlives(t *T) {
+func stagedCopyOutlives(t *trial) {
 	n := t.Size(9<<20, 300_000)
 	data := t.large(n)
 	src := t.memory(t.dev, hal.KindDevice, n)

@@ -12,7 +12,7 @@ import (
 
 // modelRun drives one buffer at random and keeps a plain slice in step with it.
 type modelRun struct {
-	t       *T
+	t       *trial
 	devs    []*hal.Device // the host first, as nil
 	streams [][]*hal.Stream
 	b       *bytesBuffer
@@ -23,7 +23,7 @@ type modelRun struct {
 // shown is how many of the last actions a failure lists.
 const shown = 25
 
-func seededModel(t *T) {
+func seededModel(t *trial) {
 	devs := t.company()
 	streams := make([][]*hal.Stream, len(devs))
 	for i, d := range devs {

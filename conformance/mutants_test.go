@@ -449,12 +449,13 @@ var mutants = []mutant{
 	{"work that fails is said to have succeeded", bug{silent: true}},
 	{"a lost device is an internal error", faulty(func(e *driver.Error) error { e.Kind = driver.ErrDriver; return e })},
 	{"errors come back at every later call", bug{fault: func(b *shim, e *driver.Error) error { b.sticky = e; return e }}},
-	{"maps a code to no kind", bug{codes: []conformance.VendorCode{{Code: 1, Name: "SHIM_FAULT"}}}},
-	{"gives one code two names", bug{codes: []conformance.VendorCode{
-		{Code: 1, Name: "SHIM_FAULT", Kind: driver.ErrBusy}, {Code: 1, Name: "SHIM_OTHER", Kind: driver.ErrBusy},
+	{"maps a code to no kind", bug{codes: []driver.Error{vendorError(1, "SHIM_FAULT", nil)}}},
+	{"gives a code no name", bug{codes: []driver.Error{vendorError(1, "", driver.ErrBusy)}}},
+	{"gives one code two names", bug{codes: []driver.Error{
+		vendorError(1, "SHIM_FAULT", driver.ErrBusy), vendorError(1, "SHIM_OTHER", driver.ErrBusy),
 	}}},
-	{"maps a shortage to an internal error", bug{codes: []conformance.VendorCode{
-		{Code: 1, Name: "SHIM_OUT_OF_MEMORY", Kind: driver.ErrDriver}, {Code: 2, Name: "SHIM_BUSY", Kind: driver.ErrBusy},
+	{"maps a shortage to an internal error", bug{codes: []driver.Error{
+		vendorError(1, "SHIM_OUT_OF_MEMORY", driver.ErrDriver), vendorError(2, "SHIM_BUSY", driver.ErrBusy),
 	}}},
 
 	// What only shows above.
@@ -498,7 +499,7 @@ func TestMutants(t *testing.T) {
 	// What fails without a bug as well kills nothing.
 	sick := map[string]bool{}
 	_, err := conformance.Execute(t.Context(), newShim(bug{}).harness(), func(r conformance.Result) {
-		sick[r.Check.FullName()] = r.Outcome.Bad()
+		sick[r.Check.Name] = r.Outcome.Bad()
 	})
 	require.NoError(t, err)
 	kill := func(m mutant, match string) *conformance.Result {
@@ -512,7 +513,7 @@ func TestMutants(t *testing.T) {
 		defer stop()
 		var killer *conformance.Result
 		_, _ = conformance.Execute(ctx, h, func(r conformance.Result) {
-			if name := r.Check.FullName(); killer == nil && r.Outcome.Bad() && !sick[name] {
+			if name := r.Check.Name; killer == nil && r.Outcome.Bad() && !sick[name] {
 				killer = &r
 				stop()
 			}
@@ -522,7 +523,7 @@ func TestMutants(t *testing.T) {
 			return nil
 		}
 		if hung := strings.HasPrefix(killer.Reason, "not done after"); hung != hanging[m.name] {
-			t.Errorf("%q hangs: %t; %s: %s", m.name, hung, killer.Check.FullName(), killer.Reason)
+			t.Errorf("%q hangs: %t; %s: %s", m.name, hung, killer.Check.Name, killer.Reason)
 		}
 		return killer
 	}
@@ -533,16 +534,16 @@ func TestMutants(t *testing.T) {
 		require.NotContains(t, named, m.name)
 		named[m.name] = m
 		if k := kill(m, ""); k != nil {
-			checks[k.Check.FullName()] = true
-			fmt.Fprintf(&table, "%-56s %s\n", m.name, k.Check.FullName())
+			checks[k.Check.Name] = true
+			fmt.Fprintf(&table, "%-56s %s\n", m.name, k.Check.Name)
 		}
 	}
 	fmt.Fprintln(&table, "\nThrough buffers alone:")
 	for _, name := range throughBuffers {
 		require.Contains(t, named, name)
 		if k := kill(named[name], "^Coherence/"); k != nil {
-			checks[k.Check.FullName()] = true
-			fmt.Fprintf(&table, "%-56s %s\n", name, k.Check.FullName())
+			checks[k.Check.Name] = true
+			fmt.Fprintf(&table, "%-56s %s\n", name, k.Check.Name)
 		}
 	}
 	t.Logf("%d mutants, killed by %d checks:\n%s", len(mutants), len(checks), table.String())

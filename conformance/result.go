@@ -33,20 +33,6 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome(%d)", uint8(o))
 }
 
-// MarshalText implements encoding.TextMarshaler.
-func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (o *Outcome) UnmarshalText(b []byte) error {
-	for i, n := range outcomeNames {
-		if n == string(b) {
-			*o = Outcome(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("conformance: unknown outcome %q", b)
-}
-
 // Bad reports whether the outcome counts as a failure.
 func (o Outcome) Bad() bool { return o == Failed || o == UnexpectedPass }
 
@@ -57,26 +43,4 @@ type Result struct {
 	Reason   string   // the first line of a failure, or the reason for a skip or an exclusion; "" for Passed
 	Log      []string // all lines that the check reported, failures included
 	Duration time.Duration
-}
-
-// Summary counts outcomes.
-type Summary struct {
-	Passed   int
-	Failed   int // Failed and UnexpectedPass
-	Skipped  int
-	Excluded int // Unsupported and ExpectedFailure
-	Seed     uint64
-}
-
-func (s *Summary) add(o Outcome) {
-	switch o {
-	case Passed:
-		s.Passed++
-	case Failed, UnexpectedPass:
-		s.Failed++
-	case Skipped:
-		s.Skipped++
-	case Unsupported, ExpectedFailure:
-		s.Excluded++
-	}
 }

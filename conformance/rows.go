@@ -22,7 +22,7 @@ func copyRows(dst, src []byte, dstPitch, srcPitch, width, rows int) {
 	}
 }
 
-func rowsMatch(t *T) {
+func rowsMatch(t *trial) {
 	s := t.stream(t.dev)
 	for _, c := range []struct{ width, rows, dstPitch, srcPitch, dstOff, srcOff int }{
 		{1, 1, 1, 1, 0, 0}, {16, 4, 16, 16, 0, 0}, {16, 4, 16, 64, 8, 0}, {13, 7, 29, 17, 3, 5}, {1, 100, 2, 3, 1, 1},
@@ -60,7 +60,7 @@ func rowsMatch(t *T) {
 	}
 }
 
-func rowsInOrder(t *T) {
+func rowsInOrder(t *trial) {
 	s := t.stream(t.dev)
 	m, n := t.filled(t.dev, make([]byte, 8192)), t.filled(t.dev, make([]byte, 8192))
 	in, out := t.hostBytes(8192), t.hostBytes(8192)
@@ -83,7 +83,7 @@ func rowsInOrder(t *T) {
 	t.same(t.all(n), copied, "copied across")
 }
 
-func rowsWithin(t *T) {
+func rowsWithin(t *trial) {
 	const size, pitch = 4096, 64
 	s := t.stream(t.dev)
 	b := t.random(size)
@@ -110,7 +110,7 @@ func rowsWithin(t *T) {
 	}
 }
 
-func rowsBounds(t *T) {
+func rowsBounds(t *trial) {
 	const size = 1000
 	s := t.stream(t.dev)
 	m, keep := t.filled(t.dev, t.random(size)), t.filled(t.dev, t.random(size))
@@ -148,7 +148,7 @@ func rowsBounds(t *T) {
 	t.wantKind(s.CopyIn2D(m.Pitched(0, 8), b, 8, 4, 2), hal.ErrClosed, "copy rows in on a closed stream")
 }
 
-func rowsPeer(t *T) {
+func rowsPeer(t *trial) {
 	a, b := t.random(4096), t.random(4096)
 	near, far := t.filled(t.dev, a), t.filled(t.peer, b)
 	s := t.stream(t.dev)

@@ -18,14 +18,15 @@ func Run(t *testing.T, h Harness) {
 		t.Fatalf("no check matches %q", h.Match)
 	}
 	for first := 0; first < len(p.checks); {
+		group, _ := p.checks[first].split()
 		last := first
-		for last < len(p.checks) && p.checks[last].Group == p.checks[first].Group {
+		for last < len(p.checks) && strings.HasPrefix(p.checks[last].Name, group+"/") {
 			last++
 		}
-		group := p.checks[first:last]
-		t.Run(group[0].Group, func(t *testing.T) {
-			for _, c := range group {
-				t.Run(c.Name, func(t *testing.T) { show(t, p.run(t.Context(), c)) })
+		t.Run(group, func(t *testing.T) {
+			for _, c := range p.checks[first:last] {
+				_, name := c.split()
+				t.Run(name, func(t *testing.T) { show(t, p.run(t.Context(), c)) })
 			}
 		})
 		first = last
@@ -52,27 +53,23 @@ func show(t *testing.T, r Result) {
 	}
 }
 
-// Execute runs every check that the harness selects and calls report with each result. It returns an error
-// if the harness is invalid, or if ctx ends before the last check; failed checks are not an error.
-// report may be nil. It is called on the goroutine that called Execute.
-func Execute(ctx context.Context, h Harness, report func(Result)) (Summary, error) {
+// Execute runs every check that the harness selects and calls report with each result, on the goroutine that called Execute. It
+// returns the seed, and an error if the harness is invalid, or if ctx ends before the last check; failed checks are not an
+// error.
+func Execute(ctx context.Context, h Harness, report func(Result)) (seed uint64, err error) {
 	p, err := h.plan()
 	if err != nil {
-		return Summary{}, err
+		return 0, err
 	}
-	s := Summary{Seed: p.Seed}
 	for _, c := range p.checks {
 		if ctx.Err() != nil {
-			return s, context.Cause(ctx)
+			return p.Seed, context.Cause(ctx)
 		}
 		r := p.run(ctx, c)
 		if ctx.Err() != nil && r.Outcome != Passed {
-			return s, context.Cause(ctx) // the check was cut short
+			return p.Seed, context.Cause(ctx) // the check was cut short
 		}
-		s.add(r.Outcome)
-		if report != nil {
-			report(r)
-		}
+		report(r)
 	}
-	return s, nil
+	return p.Seed, nil
 }

@@ -15,13 +15,13 @@ var sharingChecks = []Check{
 	{Name: "OnlyPlainMemory", Rule: "Exporting memory that cannot be shared is refused as unsupported, and closed memory as closed.", Needs: hal.CapIPC, run: onlyPlain},
 }
 
-func (t *T) export(m *hal.Memory) hal.IPCHandle {
+func (t *trial) export(m *hal.Memory) hal.IPCHandle {
 	token, err := m.IPCHandle()
 	t.must(err, "export")
 	return token
 }
 
-func tokenDescribes(t *T) {
+func tokenDescribes(t *trial) {
 	for _, align := range []uint64{0, t.dev.Info().MaxAlign} {
 		m, err := t.dev.Alloc(hal.KindDevice, 5000, align)
 		t.must(err, "allocate")
@@ -44,7 +44,7 @@ func tokenDescribes(t *T) {
 	}
 }
 
-func ownToken(t *T) {
+func ownToken(t *trial) {
 	m := t.filled(t.dev, t.random(64))
 	k := t.export(m)
 	t.refuses(hal.ErrInvalidArgument, "import the own token", func() error { return made(t.dev.OpenIPC(k)) }, m)
@@ -52,7 +52,7 @@ func ownToken(t *T) {
 	t.refuses(hal.ErrInvalidArgument, "import the own token on another handle", func() error { return made(other.OpenIPC(k)) }, m)
 }
 
-func badTokens(t *T) {
+func badTokens(t *trial) {
 	m := t.filled(t.dev, t.random(64))
 	k := t.export(m)
 	edited := func(change func(*hal.IPCHandle)) hal.IPCHandle { x := k; change(&x); return x }
@@ -72,7 +72,7 @@ func badTokens(t *T) {
 	}
 }
 
-func onlyPlain(t *T) {
+func onlyPlain(t *trial) {
 	for _, k := range kinds(t.dev) {
 		if k == hal.KindDevice {
 			continue

@@ -60,7 +60,7 @@ type bug struct {
 	elapsed     func(d time.Duration, err error) (time.Duration, error)
 	fault       func(b *shim, e *driver.Error) error
 	closeDevice func(d *shimDevice) error
-	codes       []conformance.VendorCode
+	codes       []driver.Error
 	silent      bool // work that fails when it runs is said to have succeeded
 
 	// mapped says which kinds of memory host and device take turns with.
@@ -78,18 +78,23 @@ func newShim(g bug) *shim {
 	return &shim{real: host.New(host.Options{Name: "shim", Discrete: 3, MemoryLimit: 32 << 20}), bug: g}
 }
 
+// vendorError is what the shim makes of a status.
+func vendorError(code int64, name string, kind error) driver.Error {
+	return driver.Error{Kind: kind, Vendor: driver.Vendor{Code: code, Name: name}}
+}
+
 func (b *shim) harness() conformance.Harness {
 	other := host.New(host.Options{Name: "elsewhere", Discrete: 1, MemoryLimit: 64 << 20})
 	codes := b.bug.codes
 	if codes == nil {
-		codes = []conformance.VendorCode{{Code: 1, Name: "SHIM_FAULT", Kind: driver.ErrDriver}, {Code: 2, Name: "SHIM_LOST", Kind: driver.ErrDeviceLost}}
+		codes = []driver.Error{vendorError(1, "SHIM_FAULT", driver.ErrDriver), vendorError(2, "SHIM_LOST", driver.ErrDeviceLost)}
 	}
 	return conformance.Harness{
 		Open: opener(b, 1), Peer: opener(b, 2), Backend: b,
 		Others:      []openFunc{opener(other, 1)},
 		Short:       true,
 		Faults:      func() conformance.FaultControl { return b },
-		VendorCodes: func() []conformance.VendorCode { return codes },
+		VendorCodes: func() []driver.Error { return codes },
 		Contexts:    func() int { return int(b.open.Load()) },
 		FailAsync:   b.broken.Store,
 	}

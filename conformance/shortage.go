@@ -23,7 +23,7 @@ func finite(d *hal.Device) bool {
 
 // useUp allocates until the device refuses, and returns what it got and the refusal. Where the
 // device's memory is the machine's, one request for more than is free takes its place.
-func (t *T) useUp() (mems []*hal.Memory, size uint64, err error) {
+func (t *trial) useUp() (mems []*hal.Memory, size uint64, err error) {
 	i := t.dev.Info()
 	alloc := func(n uint64) bool {
 		m, e := t.dev.Alloc(hal.KindDevice, n, 0)
@@ -52,7 +52,7 @@ func (t *T) useUp() (mems []*hal.Memory, size uint64, err error) {
 	return mems, size, err
 }
 
-func exhaust(t *T) {
+func exhaust(t *trial) {
 	mems, size, err := t.useUp()
 	t.wantKind(err, hal.ErrOutOfMemory, "one allocation more, of %d bytes", size)
 	t.wantShortage(err, hal.KindDevice, size)
@@ -67,7 +67,7 @@ func exhaust(t *T) {
 	t.want(held <= t.dev.Info().TotalMemory, "%d bytes held of %d", held, t.dev.Info().TotalMemory)
 }
 
-func recoverAfterShortage(t *T) {
+func recoverAfterShortage(t *trial) {
 	s := t.stream(t.dev)
 	keep := t.filled(t.dev, t.random(4096))
 	before := t.all(keep)
@@ -93,7 +93,7 @@ func recoverAfterShortage(t *T) {
 	t.same(t.all(keep), before, "memory that was there before")
 }
 
-func freedBlocksComeBack(t *T) {
+func freedBlocksComeBack(t *trial) {
 	if !finite(t.dev) {
 		t.Skipf("the device's memory is the machine's")
 	}
@@ -128,7 +128,7 @@ func freedBlocksComeBack(t *T) {
 	}
 }
 
-func everyNthCallFails(t *T) {
+func everyNthCallFails(t *trial) {
 	f := t.faults()
 	want := t.random(4096)
 	calls := uint64(0)
@@ -167,7 +167,7 @@ func everyNthCallFails(t *T) {
 }
 
 // wantVendor fails unless err is clear about the vendor's call that failed.
-func (t *T) wantVendor(err error, n uint64) {
+func (t *trial) wantVendor(err error, n uint64) {
 	var e *hal.Error
 	switch {
 	case !errors.As(err, &e):
@@ -178,7 +178,7 @@ func (t *T) wantVendor(err error, n uint64) {
 }
 
 // faulty does a bit of everything on d and closes what it made. If it gives no error, the bytes were right.
-func (t *T) faulty(d *hal.Device, want []byte) (err error) {
+func (t *trial) faulty(d *hal.Device, want []byte) (err error) {
 	var closes []func() error
 	defer func() {
 		for i := range closes {

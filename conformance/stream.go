@@ -27,7 +27,7 @@ var streamOrderChecks = []Check{
 	{Name: "PrioritiesClamped", Rule: "Streams of any priority can be made and work.", run: prioritiesClamped},
 }
 
-func fifo(t *T) {
+func fifo(t *trial) {
 	const size = 4096
 	s := t.stream(t.dev)
 	model := t.random(size)
@@ -76,7 +76,7 @@ func fifo(t *T) {
 	}
 }
 
-func fillCopyFillChain(t *T) {
+func fillCopyFillChain(t *trial) {
 	n := t.Size(1<<20, 100_000)
 	s := t.stream(t.dev)
 	a, b := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n)
@@ -94,7 +94,7 @@ func fillCopyFillChain(t *T) {
 	}
 }
 
-func syncDrains(t *T) {
+func syncDrains(t *trial) {
 	n := t.Size(4<<20, 1<<20)
 	s := t.stream(t.dev)
 	m, o := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n)
@@ -112,7 +112,7 @@ func syncDrains(t *T) {
 	t.sync(s)
 }
 
-func syncHonoursContext(t *T) {
+func syncHonoursContext(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	g := t.shut(s)
@@ -133,7 +133,7 @@ func syncHonoursContext(t *T) {
 	t.same(t.all(m), repeated(hal.Pattern8(5), 64), "after the stream was let go")
 }
 
-func queryBusyThenIdle(t *T) {
+func queryBusyThenIdle(t *trial) {
 	s := t.stream(t.dev)
 	t.idle(s, "a new stream")
 	m := t.memory(t.dev, hal.KindDevice, 64)
@@ -152,7 +152,7 @@ func queryBusyThenIdle(t *T) {
 	}
 }
 
-func gateHoldsWork(t *T) {
+func gateHoldsWork(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	before := t.random(64)
 	m := t.filled(t.dev, before)
@@ -174,7 +174,7 @@ func gateHoldsWork(t *T) {
 	t.same(t.all(m), before, "when the gate is open")
 }
 
-func gatesInAnyOrder(t *T) {
+func gatesInAnyOrder(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 4)
 	var gates []*hal.Gate
@@ -198,7 +198,7 @@ func gatesInAnyOrder(t *T) {
 	t.same(t.all(m), []byte{1, 2, 3, 4}, "behind four gates")
 }
 
-func twoStreamsIndependent(t *T) {
+func twoStreamsIndependent(t *trial) {
 	a, b := t.stream(t.dev), t.stream(t.dev)
 	m, o := t.memory(t.dev, hal.KindDevice, 64), t.memory(t.dev, hal.KindDevice, 64)
 	for _, pair := range [][2]*hal.Stream{{a, b}, {b, a}} {
@@ -216,7 +216,7 @@ func twoStreamsIndependent(t *T) {
 	}
 }
 
-func noImplicitSync(t *T) {
+func noImplicitSync(t *trial) {
 	s, idle := t.stream(t.dev), t.stream(t.dev)
 	held, m := t.memory(t.dev, hal.KindDevice, 64), t.memory(t.dev, hal.KindDevice, 100_000)
 	g := t.shut(s)
@@ -240,7 +240,7 @@ func noImplicitSync(t *T) {
 	t.sync(s)
 }
 
-func allocDoesNotWait(t *T) {
+func allocDoesNotWait(t *trial) {
 	s := t.stream(t.dev)
 	held := t.memory(t.dev, hal.KindDevice, 64)
 	g := t.shut(s)
@@ -256,7 +256,7 @@ func allocDoesNotWait(t *T) {
 	t.sync(s)
 }
 
-func burst(t *T) {
+func burst(t *trial) {
 	const n, cells = 10_000, 64
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 8*cells))
@@ -276,7 +276,7 @@ func burst(t *T) {
 	t.same(out, value, "after %d steps", n)
 }
 
-func oneBlockedSync(t *T) {
+func oneBlockedSync(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	m, free := t.memory(t.dev, hal.KindDevice, 64), t.memory(t.dev, hal.KindDevice, 64)
 	g := t.shut(s)
@@ -310,7 +310,7 @@ func oneBlockedSync(t *T) {
 	t.same(t.all(m), repeated(hal.Pattern8(19), 64), "at the end")
 }
 
-func syncCoversEarlierWork(t *T) {
+func syncCoversEarlierWork(t *trial) {
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	first := t.shut(s)
@@ -328,7 +328,7 @@ func syncCoversEarlierWork(t *T) {
 	t.same(t.all(m), repeated(hal.Pattern8(2), 64), "at the end")
 }
 
-func prioritiesClamped(t *T) {
+func prioritiesClamped(t *trial) {
 	i := t.dev.Info()
 	for _, p := range []int{0, i.LowPriority, i.HighPriority, i.LowPriority + 1, i.HighPriority - 1, 1 << 30, -1 << 30} {
 		s, err := t.dev.NewStream(hal.StreamOptions{Priority: p})

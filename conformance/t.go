@@ -18,10 +18,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// T is passed to a check as testing.T is to a test, so that assertions of testify work on it, and holds
+// trial is passed to a check as testing.T is to a test, so that assertions of testify work on it, and holds
 // the devices under test. FailNow, Fatalf and Skipf end the calling goroutine, which must be the check's
 // own; the other methods are safe for concurrent use unless their comments say otherwise.
-type T struct {
+type trial struct {
 	p     *plan
 	check Check
 	ctx   context.Context
@@ -41,14 +41,14 @@ type T struct {
 	others   []*hal.Device
 }
 
-func newT(p *plan, c Check, ctx context.Context) *T {
+func newT(p *plan, c Check, ctx context.Context) *trial {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(c.FullName()))
-	return &T{p: p, check: c, ctx: ctx, rng: rand.New(rand.NewPCG(p.Seed, h.Sum64()))}
+	_, _ = h.Write([]byte(c.Name))
+	return &trial{p: p, check: c, ctx: ctx, rng: rand.New(rand.NewPCG(p.Seed, h.Sum64()))}
 }
 
 // main is the check's goroutine.
-func (t *T) main() {
+func (t *trial) main() {
 	defer t.clean()
 	t.guard(func() {
 		t.open()
@@ -57,7 +57,7 @@ func (t *T) main() {
 }
 
 // guard runs fn and makes a panic a failure.
-func (t *T) guard(fn func()) {
+func (t *trial) guard(fn func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			t.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -67,7 +67,7 @@ func (t *T) guard(fn func()) {
 }
 
 // clean runs the cleanups, last first, each even if another one failed.
-func (t *T) clean() {
+func (t *trial) clean() {
 	for len(t.cleanups) > 0 {
 		fn := t.cleanups[len(t.cleanups)-1]
 		t.cleanups = t.cleanups[:len(t.cleanups)-1]
@@ -81,7 +81,7 @@ func (t *T) clean() {
 }
 
 // open opens the devices that the check needs.
-func (t *T) open() {
+func (t *trial) open() {
 	t.dev = t.openWith("the device", t.p.Open)
 	if missing := t.check.Needs &^ t.dev.Caps(); missing != 0 {
 		t.Skipf("the device lacks: %v", missing)
@@ -103,7 +103,7 @@ func (t *T) open() {
 }
 
 // openWith opens a device that is closed at the end of the check. If hardware is missing, the check is skipped.
-func (t *T) openWith(what string, open func(context.Context) (*hal.Device, error)) *hal.Device {
+func (t *trial) openWith(what string, open func(context.Context) (*hal.Device, error)) *hal.Device {
 	t.Helper()
 	d, err := open(t.ctx)
 	if errors.Is(err, hal.ErrUnavailable) || errors.Is(err, hal.ErrNotBuilt) {
@@ -122,13 +122,13 @@ func (t *T) openWith(what string, open func(context.Context) (*hal.Device, error
 
 // Open returns another handle on the device under test, closed at the end of the check. The handles share the device if
 // Harness.Open uses the same backend each time.
-func (t *T) Open() *hal.Device { return t.openWith("the device", t.p.Open) }
+func (t *trial) Open() *hal.Device { return t.openWith("the device", t.p.Open) }
 
 // separate opens the device under test as another device, which no other handle shares: its streams and memory do not belong to
 // the first one. It is closed at the end of the check.
-func (t *T) separate() *hal.Device { return t.openWith("the device once more", t.openSeparate) }
+func (t *trial) separate() *hal.Device { return t.openWith("the device once more", t.openSeparate) }
 
-func (t *T) openSeparate(ctx context.Context) (*hal.Device, error) {
+func (t *trial) openSeparate(ctx context.Context) (*hal.Device, error) {
 	b := t.backend()
 	if b == nil {
 		t.Skipf("backend %q is not registered, and Harness.Backend is nil", t.dev.Info().Backend)
@@ -140,22 +140,22 @@ func (t *T) openSeparate(ctx context.Context) (*hal.Device, error) {
 type another struct{ driver.Backend }
 
 // Dev returns the device under test.
-func (t *T) Dev() *hal.Device { return t.dev }
+func (t *trial) Dev() *hal.Device { return t.dev }
 
 // Peer returns the other device of the backend, in checks that need one.
-func (t *T) Peer() *hal.Device { return t.peer }
+func (t *trial) Peer() *hal.Device { return t.peer }
 
 // Others returns the devices of other backends, in checks that need one.
-func (t *T) Others() []*hal.Device { return t.others }
+func (t *trial) Others() []*hal.Device { return t.others }
 
 // Context returns a context that ends when the check's time is over.
-func (t *T) Context() context.Context { return t.ctx }
+func (t *trial) Context() context.Context { return t.ctx }
 
 // Rand returns the check's source of random numbers. Only the check's own goroutine may use it.
-func (t *T) Rand() *rand.Rand { return t.rng }
+func (t *trial) Rand() *rand.Rand { return t.rng }
 
 // Size returns full, or short if Harness.Short is set.
-func (t *T) Size(full, short int) int {
+func (t *trial) Size(full, short int) int {
 	if t.p.Short {
 		return short
 	}
@@ -163,17 +163,17 @@ func (t *T) Size(full, short int) int {
 }
 
 // Name returns the check's "Group/Name".
-func (t *T) Name() string { return t.check.FullName() }
+func (t *trial) Name() string { return t.check.Name }
 
 // Helper does nothing: a failure always shows the lines of the check where it happened.
-func (t *T) Helper() {}
+func (t *trial) Helper() {}
 
 // Cleanup registers fn to run at the end of the check, after functions registered later. Only the check's own
 // goroutine may call it.
-func (t *T) Cleanup(fn func()) { t.cleanups = append(t.cleanups, fn) }
+func (t *trial) Cleanup(fn func()) { t.cleanups = append(t.cleanups, fn) }
 
 // Logf adds to the check's log.
-func (t *T) Logf(format string, args ...any) {
+func (t *trial) Logf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.sealed {
@@ -182,7 +182,7 @@ func (t *T) Logf(format string, args ...any) {
 }
 
 // Errorf makes the check fail and go on.
-func (t *T) Errorf(format string, args ...any) {
+func (t *trial) Errorf(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	where := t.where()
 	t.mu.Lock()
@@ -199,7 +199,7 @@ func (t *T) Errorf(format string, args ...any) {
 
 // The prefixes of functions that where leaves out or stops at: helpers of checks, and the runner.
 var (
-	helper = method(reflect.TypeFor[T]())
+	helper = method(reflect.TypeFor[trial]())
 	runner = method(reflect.TypeFor[plan]())
 )
 
@@ -207,7 +207,7 @@ var (
 func method(r reflect.Type) string { return r.PkgPath() + ".(*" + r.Name() + ")." }
 
 // where returns the lines of the check that led to the report, innermost first, without those of helpers.
-func (t *T) where() string {
+func (t *trial) where() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
 	var lines []string
@@ -230,13 +230,13 @@ func (t *T) where() string {
 }
 
 // Fatalf makes the check fail and ends it.
-func (t *T) Fatalf(format string, args ...any) {
+func (t *trial) Fatalf(format string, args ...any) {
 	t.Errorf(format, args...)
 	t.FailNow()
 }
 
 // FailNow makes the check fail and ends it.
-func (t *T) FailNow() {
+func (t *trial) FailNow() {
 	t.mu.Lock()
 	if !t.failed && !t.sealed {
 		t.failed, t.reason = true, "failed"
@@ -246,7 +246,7 @@ func (t *T) FailNow() {
 }
 
 // Skipf ends the check as skipped, because something that it needs is missing.
-func (t *T) Skipf(format string, args ...any) {
+func (t *trial) Skipf(format string, args ...any) {
 	t.mu.Lock()
 	if !t.sealed {
 		t.skipped = true
@@ -259,7 +259,7 @@ func (t *T) Skipf(format string, args ...any) {
 }
 
 // result seals the check, so that later reports of goroutines left behind do not count, and returns its result.
-func (t *T) result(d time.Duration) Result {
+func (t *trial) result(d time.Duration) Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sealed = true

@@ -27,14 +27,14 @@ type move struct {
 
 // table walks the states of a buffer.
 type table struct {
-	t      *T
+	t      *trial
 	actors []actor
 }
 
 const tableBytes = 64
 
 // actors are the host and up to two devices; devices that are unified share the host's place.
-func (t *T) table() *table {
+func (t *trial) table() *table {
 	x := &table{t: t, actors: []actor{{name: "host"}}}
 	for _, d := range t.company()[1:] {
 		a := actor{dev: d, stream: t.stream(d), name: d.Name()}
@@ -118,7 +118,7 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 }
 
 // legalTransitions visits every state that can be reached, and tries every move in each of them.
-func legalTransitions(t *T) {
+func legalTransitions(t *trial) {
 	x := t.table()
 	var moves []move
 	for i, a := range x.actors {

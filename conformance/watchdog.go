@@ -14,7 +14,7 @@ const label = "halyard-check"
 
 // run runs one check and classifies what came out.
 func (p *plan) run(ctx context.Context, c Check) Result {
-	x, excluded := p.excluded[c.FullName()]
+	x, excluded := p.excluded[c.Name]
 	if excluded && x.Kind == Unsupported {
 		return Result{Check: c, Outcome: Unsupported, Reason: x.Reason}
 	}
@@ -39,14 +39,14 @@ func (p *plan) watch(ctx context.Context, c Check) Result {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pprof.Do(ctx, pprof.Labels(label, c.FullName()), func(context.Context) { t.main() })
+		pprof.Do(ctx, pprof.Labels(label, c.Name), func(context.Context) { t.main() })
 	}()
 	timer := time.NewTimer(p.Timeout)
 	defer timer.Stop()
 	select {
 	case <-done:
 	case <-timer.C:
-		t.Errorf("not done after %v; its goroutines:\n%s", p.Timeout, stacks(c.FullName()))
+		t.Errorf("not done after %v; its goroutines:\n%s", p.Timeout, stacks(c.Name))
 		// Calls that wait with the check's context, or for its gates, can now end and release what they hold.
 		cancel()
 		t.openGates()

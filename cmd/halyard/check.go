@@ -118,7 +118,7 @@ func expand(list []conformance.Exclusion) (named []conformance.Exclusion, unmatc
 	for _, x := range list {
 		found := false
 		for _, c := range conformance.Checks() {
-			name := c.FullName()
+			name := c.Name
 			if ok, err := path.Match(x.Check, name); err != nil || !ok {
 				continue
 			}
@@ -255,7 +255,7 @@ func peerOf(info hal.Info, around []hal.Info) string {
 }
 
 // vendorCodes returns the table with which a backend maps its vendor's statuses to kinds, nil if it has none.
-func vendorCodes(backend string) func() []conformance.VendorCode {
+func vendorCodes(backend string) func() []hal.Error {
 	for _, b := range driver.Backends() {
 		table, ok := b.(interface {
 			VendorCodes() []int64
@@ -264,15 +264,12 @@ func vendorCodes(backend string) func() []conformance.VendorCode {
 		if !ok || b.Name() != backend {
 			continue
 		}
-		return func() []conformance.VendorCode {
-			var list []conformance.VendorCode
+		return func() []hal.Error {
+			var list []hal.Error
 			for _, code := range table.VendorCodes() {
-				entry := conformance.VendorCode{Code: code}
-				var e *hal.Error
-				if errors.As(table.VendorError("status", code), &e) {
-					entry.Name, entry.Kind = e.Vendor.Name, e.Kind
-				}
-				list = append(list, entry)
+				e := &hal.Error{Vendor: driver.Vendor{Code: code}}
+				_ = errors.As(table.VendorError("status", code), &e)
+				list = append(list, *e)
 			}
 			return list
 		}

@@ -158,7 +158,7 @@ func (g *group) names(all bool) string {
 // checks returns the checks that the options select.
 func (o *checkOptions) checks() []conformance.Check {
 	match := regexp.MustCompile(o.match) // validate has compiled it before
-	return slices.DeleteFunc(conformance.Checks(), func(c conformance.Check) bool { return !match.MatchString(c.FullName()) })
+	return slices.DeleteFunc(conformance.Checks(), func(c conformance.Check) bool { return !match.MatchString(c.Name) })
 }
 
 // listedCheck is one line of check --list --json.
@@ -175,7 +175,7 @@ func (o *checkOptions) printChecks(cmd *cobra.Command) error {
 	if o.json {
 		list := []listedCheck{}
 		for _, c := range checks {
-			list = append(list, listedCheck{c.FullName(), c.Rule, c.Needs.Names(), c.NeedsPeer, c.NeedsOther})
+			list = append(list, listedCheck{c.Name, c.Rule, c.Needs.Names(), c.NeedsPeer, c.NeedsOther})
 		}
 		return writeJSON(cmd.OutOrStdout(), list)
 	}
@@ -189,7 +189,7 @@ func (o *checkOptions) printChecks(cmd *cobra.Command) error {
 		if c.NeedsOther {
 			needs = append(needs, "another backend")
 		}
-		t.AppendRow(table.Row{c.FullName(), c.Rule, strings.Join(needs, ", ")})
+		t.AppendRow(table.Row{c.Name, c.Rule, strings.Join(needs, ", ")})
 	}
 	t.Render()
 	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", plural(len(checks), "check"))

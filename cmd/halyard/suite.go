@@ -93,8 +93,8 @@ func (r *suiteRun) tellRefused(err error, named bool) {
 func (r *suiteRun) device(ctx context.Context, info hal.Info, h conformance.Harness, done func(check string)) error {
 	run := deviceRun{Device: deviceEntryOf(info), Results: []checkResult{}, info: info, short: h.Short}
 	start := time.Now()
-	summary, err := conformance.Execute(ctx, h, func(res conformance.Result) {
-		name := res.Check.FullName()
+	seed, err := conformance.Execute(ctx, h, func(res conformance.Result) {
+		name := res.Check.Name
 		run.Summary.add(res.Outcome)
 		r.Summary.add(res.Outcome)
 		run.Results = append(run.Results, checkResult{
@@ -103,7 +103,7 @@ func (r *suiteRun) device(ctx context.Context, info hal.Info, h conformance.Harn
 		})
 		done(name)
 	})
-	run.Seed, run.Seconds = summary.Seed, time.Since(start).Seconds()
+	run.Seed, run.Seconds = seed, time.Since(start).Seconds()
 	r.Devices = append(r.Devices, run)
 	return err
 }

@@ -325,7 +325,7 @@ func TestNamesExist(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for _, c := range conformance.Checks() {
-		names[c.FullName()] = true
+		names[c.Name] = true
 	}
 	for _, m := range checkName.FindAllStringSubmatch(suite, -1) {
 		assert.True(t, names[m[1]], "no check is called %s", m[1])

@@ -71,10 +71,10 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func vendorCodes() []conformance.VendorCode {
-	var codes []conformance.VendorCode
+func vendorCodes() []driver.Error {
+	var codes []driver.Error
 	for _, s := range statuses {
-		codes = append(codes, conformance.VendorCode{Code: int64(s.code), Name: s.name, Kind: s.kind})
+		codes = append(codes, driver.Error{Kind: s.kind, Vendor: driver.Vendor{Code: int64(s.code), Name: s.name}})
 	}
 	return codes
 }

@@ -44,10 +44,10 @@ func another(ctx context.Context) (*hal.Device, error) {
 	return hal.OpenWith(ctx, host.New(host.Options{Name: "another", Discrete: 1, MemoryLimit: 64 << 20}), 1)
 }
 
-func vendorCodes() []conformance.VendorCode {
-	var codes []conformance.VendorCode
+func vendorCodes() []driver.Error {
+	var codes []driver.Error
 	for _, s := range statuses {
-		codes = append(codes, conformance.VendorCode{Code: int64(s.code), Name: s.name, Kind: s.kind})
+		codes = append(codes, driver.Error{Kind: s.kind, Vendor: driver.Vendor{Code: int64(s.code), Name: s.name}})
 	}
 	return codes
 }

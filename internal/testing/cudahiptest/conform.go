@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
@@ -46,11 +47,11 @@ func (h *Harness) Suite(codes cudahip.Codes) conformance.Harness {
 	return suite
 }
 
-func vendorCodes(codes cudahip.Codes) func() []conformance.VendorCode {
-	return func() []conformance.VendorCode {
-		var list []conformance.VendorCode
+func vendorCodes(codes cudahip.Codes) func() []driver.Error {
+	return func() []driver.Error {
+		var list []driver.Error
 		for code, s := range codes {
-			list = append(list, conformance.VendorCode{Code: int64(code), Name: s.Name, Kind: s.Kind})
+			list = append(list, driver.Error{Kind: s.Kind, Vendor: driver.Vendor{Code: int64(code), Name: s.Name}})
 		}
 		return list
 	}

@@ -298,9 +298,9 @@ func (h *Harness) finds(t *testing.T, suite conformance.Harness) (found string) 
 		}
 		switch v := h.sim.Violations(); {
 		case r.Outcome == conformance.Failed:
-			found = r.Check.FullName() + ": " + strings.Join(r.Log, "; ")
+			found = r.Check.Name + ": " + strings.Join(r.Log, "; ")
 		case len(v) > 0:
-			found = fmt.Sprintf("the driver in %s: %s", r.Check.FullName(), v[0])
+			found = fmt.Sprintf("the driver in %s: %s", r.Check.Name, v[0])
 		default:
 			return
 		}
