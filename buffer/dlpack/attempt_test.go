@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -112,7 +113,7 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 	d, err := hal.OpenWith(ctx, backend, 1)
 	require.NoError(t, err)
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
-	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
+	f.tensor().device = abi.Device{Type: abi.CUDA, ID: 1}
 	result := make(chan error, 1)
 	go func() {
 		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
@@ -132,7 +133,7 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 // An Import that is refused before a copy was made does not wait for what else goes on.
 func TestRefusedImportDoesNotWait(t *testing.T) {
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0) // skips the test where there is no C compiler, before anything is open
-	f.tensor().device = dlpack.Device{Type: dlpack.CUDA, ID: 1}
+	f.tensor().device = abi.Device{Type: abi.CUDA, ID: 1}
 	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "cuda", Discrete: 1}), 1)
 	require.NoError(t, err)
 	s := newStream(t, d)

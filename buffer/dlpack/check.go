@@ -5,13 +5,19 @@ import (
 	"math/bits"
 
 	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/hal"
 )
 
 // Tensor is the description of a tensor in a DLPack struct.
 type Tensor struct {
-	Device     Device
-	Type       DataType
+	// DeviceType and DeviceID say where the elements are, in DLPack's numbers, which are those that __dlpack_device__ of
+	// Python returns. The types are 1 for the host, 2 and 10 for CUDA and ROCm, 3 and 11 for memory page-locked by them, 13 for
+	// CUDA's managed memory, 4 for a cl_mem of OpenCL and 14 for unified shared memory. The number of a device is the
+	// vendor's; it is 0 for memory of the host and managed memory.
+	DeviceType, DeviceID int32
+
+	Type       string // of the elements, as Go names it: "float32"; vectors have their lanes behind it, "float32x4"
 	Shape      []int64
 	Strides    []int64 // in elements; if the struct has no strides, those of a row-major array without gaps
 	Data       uintptr // an address, or a cl_mem
@@ -19,7 +25,9 @@ type Tensor struct {
 	ReadOnly   bool
 	Copied     bool // the producer made a copy for the consumer
 
-	span span
+	device abi.Device
+	dtype  abi.DataType
+	span   span
 }
 
 // span is the range of elements [lo, hi) that a tensor covers, gaps included. The element whose indices are all 0 is
@@ -41,7 +49,7 @@ func checkRank(op string, t *cTensor) error {
 
 // describe checks a layout and fills in the strides if they are nil. It reads nothing at the tensor's addresses.
 func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
-	d := Tensor{Device: t.device, Type: t.dtype, Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
+	d := Tensor{DeviceType: int32(t.device.Type), DeviceID: t.device.ID, Type: t.dtype.String(), device: t.device, dtype: t.dtype, Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
 	n := int64(1)
 	for i, e := range shape {
 		switch {
@@ -52,8 +60,8 @@ func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 		}
 		n *= e
 	}
-	if d.Device.ID < 0 {
-		return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "device %v has a negative number", d.Device)
+	if d.device.ID < 0 {
+		return Tensor{}, hal.Errorf(op, hal.ErrInvalidArgument, "device %v has a negative number", d.device)
 	}
 	if strides == nil {
 		d.Strides = make([]int64, len(shape))
@@ -99,12 +107,12 @@ type part struct {
 
 // cover checks that a tensor has elements of the given type and returns the memory that it covers, which must be
 // aligned to align bytes.
-func (t *Tensor) cover(op string, want DataType, align uint64) (part, error) {
+func (t *Tensor) cover(op string, want abi.DataType, align uint64) (part, error) {
 	elem := uint64(want.Bits) / 8
 	switch {
-	case t.Type.Lanes != 1:
+	case t.dtype.Lanes != 1:
 		return part{}, hal.Errorf(op, hal.ErrUnsupported, "vectors are not supported as elements: %v", t.Type)
-	case t.Type != want:
+	case t.dtype != want:
 		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are %v, not %v", t.Type, want)
 	case t.span.hi == 0:
 		return part{}, hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements", t.Shape)
@@ -116,7 +124,7 @@ func (t *Tensor) cover(op string, want DataType, align uint64) (part, error) {
 			t.Data, t.ByteOffset, t.Shape, t.Strides)
 	}
 	base := uint64(t.Data)
-	if t.Device.Type == OpenCL {
+	if t.device.Type == abi.OpenCL {
 		base = 0
 	}
 	origin, carry := bits.Add64(base, t.ByteOffset, 0)

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/backends/cuda"
-	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 func TestCUDA(t *testing.T) {
 	lib, _ := cudahiptest.Libraries(t, "cuda")
-	v := &vendor{backend: cuda.New(), onDevice: dlpack.CUDA, onHost: dlpack.CUDAHost, shared: dlpack.CUDAManaged,
+	v := &vendor{backend: cuda.New(), onDevice: abi.CUDA, onHost: abi.CUDAHost, shared: abi.CUDAManaged,
 		defaultStream: 1, refused: []int64{0}, waits: []int64{2}}
 	v.run(t, lib, "HALYARD_CUDA_LIBRARY")
 }

@@ -4,9 +4,9 @@
 //	m, err := dlpack.Export(ctx, buf, dlpack.Options{})             // m.Address is a DLManagedTensorVersioned *
 //	buf, arr, err := dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
 //
-// The program itself passes the address to the other library. For Python it puts the address into a capsule named
-// [Managed.CapsuleName]. A consumer that takes the tensor renames the capsule to [Managed.UsedName]; a capsule
-// that is destroyed without having been renamed calls the deleter.
+// How an address comes to the other library is the program's affair. For Python it goes into a capsule of the name
+// [Managed.CapsuleName]; a consumer takes the address out and renames the capsule to "used_" and that name once it
+// has taken the tensor, and the capsule of another name calls the deleter when it goes.
 //
 // # Lending
 //

@@ -1,18 +1,17 @@
 package dlpack
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/go-halyard/halyard/hal"
 )
 
-// VersionError says that a struct has another major version of DLPack, whose layout this package does not know. It
-// is of kind hal.ErrUnsupported.
-type VersionError struct{ Major, Minor uint32 }
+// ErrVersion says that a struct has another major version of DLPack, whose layout this package does not know. The error is of kind
+// hal.ErrUnsupported as well.
+var ErrVersion = errors.New("another major version of DLPack")
 
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("dlpack: the tensor has version %d.%d; only version %d is supported", e.Major, e.Minor, major)
+func versionError(op string, v cVersion) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrUnsupported, Err: ErrVersion,
+		Detail: fmt.Sprintf("the tensor has version %d.%d; only version %d is supported", v.major, v.minor, major)}
 }
-
-// Is reports whether target is hal.ErrUnsupported.
-func (e *VersionError) Is(target error) bool { return target == hal.ErrUnsupported }

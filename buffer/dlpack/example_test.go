@@ -31,7 +31,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(m.CapsuleName(), t.Device, t.Type, t.Shape, t.Strides)
+	fmt.Println(m.CapsuleName(), t.DeviceType, t.DeviceID, t.Type, t.Shape, t.Strides)
 
 	// What a consumer of the struct does.
 	taken, view, err := dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
@@ -51,7 +51,7 @@ func Example() {
 	}
 	fmt.Println(values, a.Close())
 	// Output:
-	// dltensor_versioned CPU:0 float32 [2] [3]
+	// dltensor_versioned 1 0 float32 [2] [3]
 	// true
 	// [1 2 3 4 5 60] <nil>
 }

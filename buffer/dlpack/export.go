@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -153,7 +154,7 @@ func (o Options) ofCopy(finish func() error) Options {
 
 func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o Options) (Managed, error) {
 	x := &loan{done: o.Done}
-	t := cTensor{dtype: TypeOf[T]()}
+	t := cTensor{dtype: abi.TypeOf[T]()}
 	var zero T
 	offset := uintptr(first) * unsafe.Sizeof(zero)
 	if o.Device == nil && o.Consumer.how != onStream {
@@ -167,7 +168,7 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 		p := lease.Pointer()
 		x.onHost = lease
 		x.pin.Pin(p)
-		t.device = Device{Type: CPU}
+		t.device = abi.Device{Type: abi.CPU}
 		t.data = uintptr(p) + offset
 	} else if err := x.acquire(ctx, op, b, offset, &o, &t); err != nil {
 		return Managed{}, err
@@ -209,7 +210,7 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 	if err = locate(op, x.onDevice.Region(), offset, t); err != nil {
 		return err
 	}
-	if !wait && !t.device.Type.host() {
+	if !wait && !t.device.Type.Host() {
 		return nil
 	}
 	mark, err := stream.Mark()
@@ -294,19 +295,19 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	}
 	dev := mem.Device()
 	info := dev.Info()
-	at := func(kind DeviceType, id int, base uintptr) error {
+	at := func(kind abi.DeviceType, id int, base uintptr) error {
 		if base == 0 {
 			return hal.Errorf(op, hal.ErrDriver, "%v memory of %s has no address", mem.Kind(), dev.Name())
 		}
-		t.device = Device{Type: kind, ID: int32(id)}
+		t.device = abi.Device{Type: kind, ID: int32(id)}
 		t.data = base + uintptr(r.Off) + offset
 		return nil
 	}
 	switch info.Backend {
 	case "cuda", "hip":
-		onDevice, onHost, shared, id := CUDA, CUDAHost, CUDAManaged, 0
+		onDevice, onHost, shared, id := abi.CUDA, abi.CUDAHost, abi.CUDAManaged, 0
 		if info.Backend == "hip" {
-			onDevice, onHost, shared, id = ROCm, ROCmHost, ROCm, info.Ordinal
+			onDevice, onHost, shared, id = abi.ROCm, abi.ROCmHost, abi.ROCm, info.Ordinal
 		}
 		switch mem.Kind() {
 		case hal.KindDevice:
@@ -318,19 +319,19 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	case "opencl":
 		switch {
 		case !dev.Caps().Has(hal.CapAddress):
-			t.device = Device{Type: OpenCL, ID: int32(info.Ordinal)}
+			t.device = abi.Device{Type: abi.OpenCL, ID: int32(info.Ordinal)}
 			t.data, t.byteOffset = mem.Handle(), r.Off+uint64(offset)
 			return nil
 		case mem.HostPointer() != nil:
-			return at(CPU, 0, uintptr(mem.HostPointer()))
+			return at(abi.CPU, 0, uintptr(mem.HostPointer()))
 		case info.MemoryModel == "usm":
-			return at(OneAPI, info.Ordinal, mem.Handle())
+			return at(abi.OneAPI, info.Ordinal, mem.Handle())
 		}
 	case "host": // also memory of its discrete devices, though only their streams should access it
-		return at(CPU, 0, mem.Handle())
+		return at(abi.CPU, 0, mem.Handle())
 	default:
 		if p := mem.HostPointer(); p != nil {
-			return at(CPU, 0, uintptr(p))
+			return at(abi.CPU, 0, uintptr(p))
 		}
 	}
 	return hal.Errorf(op, hal.ErrUnsupported, "DLPack has no device type for %v memory of %s", mem.Kind(), dev.Name())

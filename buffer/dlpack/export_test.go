@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
@@ -179,7 +180,7 @@ func TestExportMovesWhatIsMissing(t *testing.T) {
 		require.NoError(t, err)
 		tensor, err := m.Tensor()
 		require.NoError(t, err)
-		require.Equal(t, dlpack.Device{Type: dlpack.CPU}, tensor.Device)
+		require.Equal(t, abi.Device{Type: abi.CPU}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
 		region, err := part.Memory(d)
 		require.NoError(t, err)
 		require.Equal(t, region.Mem.Handle()+40, tensor.Data)
@@ -201,23 +202,23 @@ func fill(n int, v int32) []int32 { return plus(make([]int32, n), v) }
 func TestEveryElementTypeIsNamed(t *testing.T) {
 	type celsius float32
 	for _, c := range []struct {
-		got  dlpack.DataType
+		got  abi.DataType
 		want string
-		code dlpack.TypeCode
+		code abi.TypeCode
 	}{
-		{dlpack.TypeOf[int8](), "int8", dlpack.Int}, {dlpack.TypeOf[int16](), "int16", dlpack.Int},
-		{dlpack.TypeOf[int32](), "int32", dlpack.Int}, {dlpack.TypeOf[int64](), "int64", dlpack.Int},
-		{dlpack.TypeOf[uint8](), "uint8", dlpack.Uint}, {dlpack.TypeOf[uint16](), "uint16", dlpack.Uint},
-		{dlpack.TypeOf[uint32](), "uint32", dlpack.Uint}, {dlpack.TypeOf[uint64](), "uint64", dlpack.Uint},
-		{dlpack.TypeOf[float32](), "float32", dlpack.Float}, {dlpack.TypeOf[float64](), "float64", dlpack.Float},
-		{dlpack.TypeOf[complex64](), "complex64", dlpack.Complex}, {dlpack.TypeOf[complex128](), "complex128", dlpack.Complex},
-		{dlpack.TypeOf[celsius](), "float32", dlpack.Float},
+		{abi.TypeOf[int8](), "int8", abi.Int}, {abi.TypeOf[int16](), "int16", abi.Int},
+		{abi.TypeOf[int32](), "int32", abi.Int}, {abi.TypeOf[int64](), "int64", abi.Int},
+		{abi.TypeOf[uint8](), "uint8", abi.Uint}, {abi.TypeOf[uint16](), "uint16", abi.Uint},
+		{abi.TypeOf[uint32](), "uint32", abi.Uint}, {abi.TypeOf[uint64](), "uint64", abi.Uint},
+		{abi.TypeOf[float32](), "float32", abi.Float}, {abi.TypeOf[float64](), "float64", abi.Float},
+		{abi.TypeOf[complex64](), "complex64", abi.Complex}, {abi.TypeOf[complex128](), "complex128", abi.Complex},
+		{abi.TypeOf[celsius](), "float32", abi.Float},
 	} {
 		require.Equal(t, c.want, c.got.String())
 		require.Equal(t, c.code, c.got.Code)
 	}
-	require.Equal(t, "bool8", dlpack.DataType{Code: dlpack.Bool, Bits: 8, Lanes: 1}.String())
-	require.Equal(t, "float16x4", dlpack.DataType{Code: dlpack.Float, Bits: 16, Lanes: 4}.String())
+	require.Equal(t, "bool8", abi.DataType{Code: abi.Bool, Bits: 8, Lanes: 1}.String())
+	require.Equal(t, "float16x4", abi.DataType{Code: abi.Float, Bits: 16, Lanes: 4}.String())
 }
 
 func TestExportedBufferIsInUse(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 )
 
 // FuzzTensor has the checks see the values of a struct, with nothing behind its addresses, and compares what they let
@@ -27,8 +28,8 @@ func FuzzTensor(f *testing.F) {
 	f.Add(uint64(4096), uint64(0), int32(2), int32(1), int32(1), uint32(1<<16|32<<8|2), dims(math.MaxInt64), dims(math.MaxInt64), false)
 	f.Add(uint64(1), uint64(8), int32(4), int32(0), int32(3), uint32(1<<16|64<<8|2), dims(2, 1<<31, 1<<31), dims(0, math.MinInt64, -1), true)
 	f.Fuzz(func(t *testing.T, data, offset uint64, device, id, ndim int32, dtype uint32, shapeBytes, strideBytes []byte, strided bool) {
-		c := cTensor{data: uintptr(data), device: Device{DeviceType(device), id}, ndim: ndim, shape: 8, byteOffset: offset,
-			dtype: DataType{TypeCode(dtype), uint8(dtype >> 8), uint16(dtype >> 16)}}
+		c := cTensor{data: uintptr(data), device: abi.Device{Type: abi.DeviceType(device), ID: id}, ndim: ndim, shape: 8, byteOffset: offset,
+			dtype: abi.DataType{Code: abi.TypeCode(dtype), Bits: uint8(dtype >> 8), Lanes: uint16(dtype >> 16)}}
 		if checkRank("fuzz", &c) != nil {
 			return
 		}
@@ -53,7 +54,7 @@ func FuzzTensor(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := tensor.cover("fuzz", TypeOf[float32](), 4)
+		p, err := tensor.cover("fuzz", abi.TypeOf[float32](), 4)
 		if err != nil {
 			return
 		}
@@ -74,7 +75,7 @@ func FuzzTensor(f *testing.F) {
 			t.Fatalf("shape %v passes", shape)
 		}
 		origin := new(big.Int).SetUint64(offset)
-		if DeviceType(device) != OpenCL {
+		if abi.DeviceType(device) != abi.OpenCL {
 			origin.Add(origin, new(big.Int).SetUint64(data))
 		}
 		start := new(big.Int).Add(origin, new(big.Int).Mul(lo, big.NewInt(4)))
@@ -93,7 +94,7 @@ func FuzzTensor(f *testing.F) {
 			t.Fatalf("it ends at %v", end)
 		case p.first < 0 || p.first >= p.n || -lo.Int64() != int64(p.first):
 			t.Fatalf("first is %d of %d", p.first, p.n)
-		case p.start%4 != 0 || data == 0 || tensor.Type != TypeOf[float32]() || id < 0:
+		case p.start%4 != 0 || data == 0 || tensor.dtype != abi.TypeOf[float32]() || id < 0:
 			t.Fatalf("%+v passes", c)
 		}
 	})

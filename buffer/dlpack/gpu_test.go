@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
@@ -21,7 +22,7 @@ import (
 // vendor is what DLPack calls the memory of one backend.
 type vendor struct {
 	backend                  driver.Backend
-	onDevice, onHost, shared dlpack.DeviceType
+	onDevice, onHost, shared abi.DeviceType
 	defaultStream            int64   // as an argument
 	refused                  []int64 // arguments
 	waits                    []int64 // arguments that stand for streams that are not known here
@@ -60,7 +61,7 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.NoError(t, err, "it does not wait for the stream")
 	tensor, err := m.Tensor()
 	require.NoError(t, err)
-	require.Equal(t, dlpack.Device{Type: v.onDevice, ID: int32(d.Info().Ordinal)}, tensor.Device)
+	require.Equal(t, abi.Device{Type: v.onDevice, ID: int32(d.Info().Ordinal)}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
 	require.Equal(t, []int64{4, 3}, tensor.Shape)
 	require.Equal(t, []int64{7, 2}, tensor.Strides)
 	require.False(t, tensor.ReadOnly)
@@ -154,13 +155,13 @@ func (v *vendor) hostAndShared(t *testing.T, d *hal.Device) {
 	shape := pintest.Slice(t, []int64{256})
 	for _, c := range []struct {
 		kind hal.Kind
-		name dlpack.DeviceType
+		name abi.DeviceType
 	}{{hal.KindHost, v.onHost}, {hal.KindShared, v.shared}} {
 		mem, err := d.Alloc(c.kind, 1024, 0)
 		require.NoError(t, err)
 		require.NoError(t, d.Write(ctx, mem.All(), make([]byte, 1024)))
 		m := dlpack.Managed{Legacy: true, Address: pintest.Address(t, &cLegacy{cTensor: cTensor{data: mem.Handle(),
-			device: dlpack.Device{Type: c.name}, ndim: 1, dtype: dlpack.TypeOf[int32](), shape: shape}})}
+			device: abi.Device{Type: c.name}, ndim: 1, dtype: abi.TypeOf[int32](), shape: shape}})}
 		devices := []*hal.Device{d}
 		if c.name != v.onDevice {
 			_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: openHost(t, 1)})

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/backends/hip"
-	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 func TestHIP(t *testing.T) {
 	_, lib := cudahiptest.Libraries(t, "hip")
-	v := &vendor{backend: hip.New(), onDevice: dlpack.ROCm, onHost: dlpack.ROCmHost, shared: dlpack.ROCm,
+	v := &vendor{backend: hip.New(), onDevice: abi.ROCm, onHost: abi.ROCmHost, shared: abi.ROCm,
 		defaultStream: 0, refused: []int64{1, 2}}
 	v.run(t, lib, "HALYARD_HIP_LIBRARY")
 }

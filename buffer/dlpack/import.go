@@ -8,15 +8,16 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/hal"
 )
 
 // ImportOptions say how a tensor is imported. The zero ImportOptions imports memory that the host can access, in place.
 type ImportOptions struct {
-	// Device is the device whose memory the tensor is in. Its backend and ordinal must match the tensor's device, and
-	// work on its streams must be ordered after the producer's work. For CUDAHost, ROCmHost and
-	// CUDAManaged memory, any device of the backend that knows the memory will do. For memory of type CPU, Device may be
-	// a device that shares the host's memory and may have allocated the tensor's; another device has no effect.
+	// Device is the device whose memory the tensor is in: the one of the same vendor and ordinal, on whose
+	// streams work on it is ordered after what the producer did. Page-locked and managed memory is
+	// known to it as such. For memory of the host it may be a unified device, whose own such memory
+	// may be; others are of no meaning.
 	Device *hal.Device
 
 	// Copy imports a copy. A copy of host memory is row-major and without gaps, whatever the tensor's strides and
@@ -34,9 +35,8 @@ type ImportOptions struct {
 // A read-only tensor becomes a frozen buffer, which the program must not unfreeze. As DLPack's protocol requires, the
 // producer must have made the data available, before the call, to work on the streams that the program uses.
 //
-// If the struct has another major version, the error is a [VersionError]. Then its deleter has been called, which is all
-// that the format allows, and the struct no longer exists. After any other error the struct is unchanged and the caller
-// still owns it:
+// The error of a struct of another major version is [ErrVersion]; its deleter has been called, which is all that the
+// format allows, and so the struct is gone. After any other error it is as it was, and still the caller's:
 //
 //   - ErrInvalidArgument: the struct is invalid; its elements are not of type T; or elements share
 //     a place, as in a broadcast, and no copy is requested
@@ -64,7 +64,7 @@ func Import[T buffer.Element](ctx context.Context, m Managed, o ImportOptions) (
 func imported[T buffer.Element](ctx context.Context, op string, m Managed, o ImportOptions) (*buffer.Buffer[T], *array.Array[T], error) {
 	deleter, t, err := m.read(op)
 	if err != nil {
-		if v := (*VersionError)(nil); errors.As(err, &v) {
+		if errors.Is(err, ErrVersion) {
 			call(deleter, m.Address)
 		}
 		return nil, nil, err
@@ -82,7 +82,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	if onHost && o.Copy {
 		align = 1
 	}
-	p, err := t.cover(op, TypeOf[T](), align)
+	p, err := t.cover(op, abi.TypeOf[T](), align)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,29 +163,29 @@ func (o *owner) over() {
 // onHost reports whether the memory is imported as host memory, and checks that the device matches it.
 func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 	backend := ""
-	switch t.Device.Type {
-	case CPU:
+	switch t.device.Type {
+	case abi.CPU:
 		return true, nil
-	case CUDA, CUDAHost, CUDAManaged:
+	case abi.CUDA, abi.CUDAHost, abi.CUDAManaged:
 		backend = "cuda"
-	case ROCm, ROCmHost:
+	case abi.ROCm, abi.ROCmHost:
 		backend = "hip"
-	case OpenCL, OneAPI:
+	case abi.OpenCL, abi.OneAPI:
 		backend = "opencl"
 	default:
-		return false, hal.Errorf(op, hal.ErrUnsupported, "memory of %v is not supported", t.Device)
+		return false, hal.Errorf(op, hal.ErrUnsupported, "memory of %v is not supported", t.device)
 	}
 	if dev == nil {
-		if t.Device.Type.host() || t.Device.Type == CUDAManaged {
+		if t.device.Type.Host() || t.device.Type == abi.CUDAManaged {
 			return true, nil
 		}
-		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v needs that device in ImportOptions.Device", t.Device)
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v needs that device in ImportOptions.Device", t.device)
 	}
 	info := dev.Info()
 	addresses := dev.Caps().Has(hal.CapAddress)
-	numbered := !t.Device.Type.host() && t.Device.Type != CUDAManaged
-	if info.Backend != backend || numbered && info.Ordinal != int(t.Device.ID) || t.Device.Type == OpenCL && addresses || t.Device.Type == OneAPI && info.MemoryModel != "usm" {
-		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v does not belong to %s", t.Device, dev.Name())
+	numbered := !t.device.Type.Host() && t.device.Type != abi.CUDAManaged
+	if info.Backend != backend || numbered && info.Ordinal != int(t.device.ID) || t.device.Type == abi.OpenCL && addresses || t.device.Type == abi.OneAPI && info.MemoryModel != "usm" {
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v does not belong to %s", t.device, dev.Name())
 	}
 	return false, nil
 }
@@ -195,12 +195,12 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 	f := hal.ExternalMemory{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
 	// A buffer gives memory back while it holds its own locks, and a deleter may wait for other locks, such as Python's.
 	f.Release = func() { go owner.over() }
-	switch t.Device.Type {
-	case CPU, CUDAHost, ROCmHost:
+	switch t.device.Type {
+	case abi.CPU, abi.CUDAHost, abi.ROCmHost:
 		f.Kind = hal.KindHost
-	case CUDAManaged:
+	case abi.CUDAManaged:
 		f.Kind = hal.KindShared
-	case OpenCL: // a cl_mem stands for the whole memory, so the buffer begins at its start
+	case abi.OpenCL: // a cl_mem stands for the whole memory, so the buffer begins at its start
 		f.Handle, f.Size = t.Data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:
@@ -213,14 +213,14 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 		}
 	}
 	mem, err := dev.Import(f)
-	if t.Device.Type == OpenCL && errors.Is(err, hal.ErrInvalidArgument) {
+	if t.device.Type == abi.OpenCL && errors.Is(err, hal.ErrInvalidArgument) {
 		f.Kind = hal.KindHost // a cl_mem may be device or host memory
 		mem, err = dev.Import(f)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if t.Device.Type == CPU && mem.NeedsMap() {
+	if t.device.Type == abi.CPU && mem.NeedsMap() {
 		_ = mem.Close()
 		return nil, 0, hal.Errorf("adopt", hal.ErrUnsupported, "the host must map this memory before it can access it")
 	}

@@ -1,5 +1,7 @@
 package dlpack
 
+import "github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
+
 // The structs of DLPack as C lays them out where a pointer has 8 bytes. Pointers are stored as uintptr: the memory that
 // they point to is outside the Go heap, or pinned.
 
@@ -7,9 +9,9 @@ type cVersion struct{ major, minor uint32 }
 
 type cTensor struct {
 	data       uintptr
-	device     Device
+	device     abi.Device
 	ndim       int32
-	dtype      DataType
+	dtype      abi.DataType
 	shape      uintptr // ndim numbers of 64 bits
 	strides    uintptr // the same, or 0 for row-major without gaps
 	byteOffset uint64

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
 )
 
@@ -17,8 +18,8 @@ func TestLayoutIsCs(t *testing.T) {
 		legacy    cLegacy
 		versioned cVersioned
 		version   cVersion
-		device    Device
-		dtype     DataType
+		device    abi.Device
+		dtype     abi.DataType
 	)
 	want := []struct {
 		name  string
@@ -50,9 +51,9 @@ func TestLayoutIsCs(t *testing.T) {
 		{"dtype.Code", unsafe.Offsetof(dtype.Code)},
 		{"dtype.Bits", unsafe.Offsetof(dtype.Bits)},
 		{"dtype.Lanes", unsafe.Offsetof(dtype.Lanes)},
-		{"CPU", uintptr(CPU)}, {"CUDA", uintptr(CUDA)}, {"CUDAHost", uintptr(CUDAHost)}, {"OpenCL", uintptr(OpenCL)},
-		{"ROCm", uintptr(ROCm)}, {"ROCmHost", uintptr(ROCmHost)}, {"CUDAManaged", uintptr(CUDAManaged)}, {"OneAPI", uintptr(OneAPI)},
-		{"Int", uintptr(Int)}, {"Uint", uintptr(Uint)}, {"Float", uintptr(Float)}, {"Complex", uintptr(Complex)}, {"Bool", uintptr(Bool)},
+		{"CPU", uintptr(abi.CPU)}, {"CUDA", uintptr(abi.CUDA)}, {"CUDAHost", uintptr(abi.CUDAHost)}, {"OpenCL", uintptr(abi.OpenCL)},
+		{"ROCm", uintptr(abi.ROCm)}, {"ROCmHost", uintptr(abi.ROCmHost)}, {"CUDAManaged", uintptr(abi.CUDAManaged)}, {"OneAPI", uintptr(abi.OneAPI)},
+		{"Int", uintptr(abi.Int)}, {"Uint", uintptr(abi.Uint)}, {"Float", uintptr(abi.Float)}, {"Complex", uintptr(abi.Complex)}, {"Bool", uintptr(abi.Bool)},
 	}
 	got := make([]uint64, len(want))
 	peer.Layout.Call1(uintptr(unsafe.Pointer(&got[0])))

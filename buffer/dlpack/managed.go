@@ -18,16 +18,14 @@ type Managed struct {
 	loan *loan // the loan if Export made the struct; this reference keeps its address from being reused
 }
 
-// CapsuleName returns the name of a Python capsule with the struct.
+// CapsuleName is what a Python capsule of the struct is called. Who takes the struct out of it renames it to "used_" and this
+// name.
 func (m Managed) CapsuleName() string {
 	if m.Legacy {
 		return "dltensor"
 	}
 	return "dltensor_versioned"
 }
-
-// UsedName returns the name that the consumer gives the capsule when it takes the tensor.
-func (m Managed) UsedName() string { return "used_" + m.CapsuleName() }
 
 // Tensor reads the struct, whose deleter must not have been called, and does not change it. For an invalid struct the
 // errors are those of [Import]; types and devices that Import does not support are described nevertheless.
@@ -97,7 +95,7 @@ func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 		c = (*cLegacy)(at(m.Address)).tensor
 	} else {
 		if v := *(*cVersion)(at(m.Address)); v.major != major {
-			return m.deleter(), Tensor{}, &VersionError{v.major, v.minor}
+			return m.deleter(), Tensor{}, versionError(op, v)
 		}
 		s := (*cVersioned)(at(m.Address))
 		c, flags = s.tensor, s.flags

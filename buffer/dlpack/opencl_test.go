@@ -13,6 +13,7 @@ import (
 	_ "github.com/go-halyard/halyard/backends/opencl"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -66,16 +67,16 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 	require.NoError(t, err)
 	switch {
 	case d.Info().MemoryModel == "buffer":
-		require.Equal(t, dlpack.Device{Type: dlpack.OpenCL, ID: int32(d.Info().Ordinal)}, tensor.Device)
+		require.Equal(t, abi.Device{Type: abi.OpenCL, ID: int32(d.Info().Ordinal)}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
 		require.Equal(t, region.Mem.Handle(), tensor.Data)
 		require.EqualValues(t, 4096, tensor.ByteOffset)
 		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
 		require.ErrorIs(t, err, hal.ErrWrongDevice)
 	case region.Mem.HostPointer() != nil:
-		require.Equal(t, dlpack.Device{Type: dlpack.CPU}, tensor.Device)
+		require.Equal(t, abi.Device{Type: abi.CPU}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
 		require.Equal(t, uintptr(region.Mem.HostPointer())+4096, tensor.Data)
 	default:
-		require.Equal(t, dlpack.OneAPI, tensor.Device.Type)
+		require.Equal(t, abi.OneAPI, abi.DeviceType(tensor.DeviceType))
 		require.Equal(t, region.Mem.Handle()+4096, tensor.Data)
 	}
 	before := buffer.Totals()

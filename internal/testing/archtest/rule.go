@@ -26,7 +26,7 @@ var Rules = []Rule{
 	{"buffer/internal", nil, "a structure is made of the standard library alone"},
 	{"buffer/internal/order", []string{"buffer/internal/span", "hal"}, "what work waits for concerns streams and ranges of bytes, and no buffer"},
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
-	{"buffer/dlpack", []string{"buffer", "buffer/array", "hal", "coherence", "internal/dl"}, "what stands on buffers knows no backend"},
+	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence"}, "what stands on buffers knows no backend"},
 	{"buffer/pipeline", []string{"buffer", "hal", "coherence"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/protocol"}, "what stands on buffers knows no backend"},

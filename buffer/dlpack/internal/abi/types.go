@@ -1,4 +1,5 @@
-package dlpack
+// Package abi has the names and numbers that DLPack gives devices and types of elements.
+package abi
 
 import (
 	"fmt"
@@ -45,8 +46,8 @@ func (t DeviceType) String() string {
 	return fmt.Sprintf("DeviceType(%d)", int32(t))
 }
 
-// host reports whether the host can access the memory in place.
-func (t DeviceType) host() bool { return t == CPU || t == CUDAHost || t == ROCmHost }
+// Host reports whether the host can access the memory in place.
+func (t DeviceType) Host() bool { return t == CPU || t == CUDAHost || t == ROCmHost }
 
 // Device is the device that has a tensor's memory.
 type Device struct {
@@ -54,6 +55,7 @@ type Device struct {
 	ID   int32 // the vendor's ordinal; 0 for host and managed memory
 }
 
+// String is the type and the number: "CUDA:0".
 func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
 
 // TypeCode says how the bits of an element are interpreted.
