@@ -1538,3 +1538,34 @@ func BenchmarkFreeCall(b *testing.B) {
 		})
 	}
 }
+
+// A handle is given out once, also after the first reservation of addresses for handles is used up.
+func TestHandlesAreGivenOutOnce(t *testing.T) {
+	const n = 20_000 // more than one reservation has
+	eachVendor(t, func(t *testing.T, v *vendor) {
+		s := v.stream()
+		given := make(map[uintptr]struct{}, n)
+		var first, last uintptr
+		for i := range n {
+			last = v.event(0)
+			if i == 0 {
+				first = last
+			}
+			given[last] = struct{}{}
+			v.endEvent(last)
+		}
+		require.Len(t, given, n)
+		for _, e := range []uintptr{first, last} {
+			require.Equal(t, 400, v.record(e, s))
+			v.violates("destroyed event")
+		}
+		require.Equal(t, 400, v.record(last+64*n, s))
+		v.violates("unknown event")
+		e := v.event(0)
+		require.NotContains(t, given, e)
+		require.Zero(t, v.record(e, s))
+		require.Zero(t, v.eventSync(e))
+		v.endEvent(e)
+		v.silent()
+	})
+}

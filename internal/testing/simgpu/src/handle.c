@@ -1,17 +1,17 @@
 /*
  * Handles. A handle is an address inside a reservation that nobody can touch, so
  * that dereferencing one faults where it is done; it is given out once, so that
- * a handle used after its end is told from one that never was.
+ * a handle used after its end is told from one that never was. Reservations are
+ * made as they are needed: an emulator may pay for each page of one.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "engine.h"
 
-enum { STEP = 64 };
-static const u64 reservation = 1ull << 36;
+enum { STEP = 64, RESERVED = 1 << 20, EACH = RESERVED / STEP - 1, MOST = 1 << 14 };
 
-static u64 base, next = 1;
+static u64 bases[MOST], given; /* the handles begin anew after MOST * EACH, 268 million */
 
 struct entry {
     u64 handle; /* 0: empty, 1: dropped */
@@ -59,13 +59,14 @@ static struct entry *find(u64 handle) {
 }
 
 u64 handle_new(enum handle_kind kind, void *object) {
-    if (!base) {
-        void *p = mmap(NULL, reservation, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        base = p == MAP_FAILED ? 1ull << 46 : (u64)(uintptr_t)p;
+    u64 *base = &bases[given / EACH % MOST];
+    if (!*base) {
+        void *p = mmap(NULL, RESERVED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        *base = p == MAP_FAILED ? (1ull << 46) + (u64)(base - bases) * RESERVED : (u64)(uintptr_t)p;
     }
     if ((table.used + 1) * 2 > table.cap)
         rehash();
-    u64 handle = base + next++ * STEP % reservation;
+    u64 handle = *base + (given++ % EACH + 1) * STEP;
     u32 at = place(handle);
     while (table.v[at].handle > 1)
         at = (at + 1) & (table.cap - 1);
@@ -91,7 +92,12 @@ void *handle_get(u64 handle, enum handle_kind kind) {
 
 /* Whether the handle was given out once. */
 bool handle_was(u64 handle) {
-    return base && handle > base && handle - base < next * STEP && handle % STEP == base % STEP;
+    for (u64 i = 0; i < MOST && bases[i]; i++) {
+        u64 off = handle - bases[i];
+        if (off > 0 && off < RESERVED && off % STEP == 0)
+            return i * EACH + off / STEP <= given;
+    }
+    return false;
 }
 
 void handles_clear(void) {
