@@ -34,7 +34,7 @@ var curves = []curve{
 	{"waiters", "N goroutines wait for one buffer to update it", 10, 1e4, []plan{{"access", 0}}, waiters},
 	{"streams/memory", "N streams fill the same memory in turn", 1, 1e5, []plan{{"new stream", 0}, {"fill", 0}, {"fill again", 0}, {"close", 0}}, streamsOnMemory},
 	{"streams/buffer", "N streams take leases of the same buffer in turn", 1, 1e5, []plan{{"read lease", 0}, {"write lease", 0}}, streamsOnBuffer},
-	{"streams/pool", "N streams allocate from one pool and free", 1, 1e5, []plan{{"first time", 0}, {"again", 0}, {"retire", 0}}, streamsOnPool},
+	{"streams/pool", "N streams allocate from one pool and free; its chunk has some 4,000 blocks, and with more streams each takes over another's", 1, 1e5, []plan{{"first time", 0}, {"again", 0}, {"retire", 0}}, streamsOnPool},
 	{"streams/short", "N streams one after another: made, used for a read lease of the same buffer, synchronised and closed", 1, 1e5,
 		[]plan{{"stream", 0}}, shortStreams},
 	{"streams/short, pool", "the same with a block of one pool", 1, 1e5, []plan{{"stream", 0}}, shortStreamsOnPool},
