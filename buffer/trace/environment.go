@@ -10,16 +10,11 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 )
 
-// The environment variables that this package reads when a program starts.
-const (
-	// EnvTrace names the file to which a trace of the whole run is written.
-	EnvTrace = "HALYARD_TRACE"
-	// EnvDebug is a list of words separated by commas. If "log" is one of them, every event is logged.
-	EnvDebug = debug.Variable
-)
+// EnvTrace is the environment variable that names the file to which a trace of the whole run is written.
+const EnvTrace = "HALYARD_TRACE"
 
 var environment struct {
-	file *File
+	file io.Closer
 	stop func()
 }
 

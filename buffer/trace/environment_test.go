@@ -89,11 +89,11 @@ func TestEnvironmentThatCannotBeObeyed(t *testing.T) {
 }
 
 func TestEnvironmentLogs(t *testing.T) {
-	stderr, _ := child(t, "exit", halyard.EnvDebug+"=sites,log")
+	stderr, _ := child(t, "exit", "HALYARD_DEBUG=sites,log")
 	assert.Contains(t, stderr, `level=DEBUG msg="halyard: copy"`)
 	assert.Contains(t, stderr, "simulated=true")
 	assert.NotContains(t, stderr, "avoided", "accesses are below level debug")
-	stderr, _ = child(t, "exit", halyard.EnvDebug+"=sites,nolog")
+	stderr, _ = child(t, "exit", "HALYARD_DEBUG=sites,nolog")
 	assert.Empty(t, stderr)
 }
 

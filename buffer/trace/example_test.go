@@ -55,7 +55,8 @@ func ExamplePush() {
 		log.Fatal(err)
 	}
 	for _, c := range []trace.Counts{step.Pop(), epoch.Pop()} {
-		fmt.Printf("%s: %d bytes copied, %d avoided, %d more resident\n", c.Name, c.BytesCopied, c.BytesAvoided, c.Resident)
+		fmt.Printf("%s: %d bytes copied, %d avoided, %d more resident\n", c.Name,
+			c.Bytes[buffer.ActivityCopy], c.Bytes[buffer.ActivityAvoided], c.Resident)
 	}
 	// Output:
 	// epoch/step: 0 bytes copied, 12 avoided, 0 more resident

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// File is a Chrome trace that is written while the program runs.
-type File struct {
+// file is a Chrome trace that is written while the program runs.
+type file struct {
 	c *collector
 	e *encoder
 
@@ -29,7 +30,10 @@ type File struct {
 // program exits without Close, only the ends of copies and leases that are still under way are missing. If a program
 // is killed during a write, the file may lack its closing bracket, as the Trace Event Format allows; its entries are
 // complete. If the name is empty, the error is of kind hal.ErrInvalidArgument.
-func Create(name string) (*File, error) {
+//
+// Close waits until the copies that were enqueued during the trace are done, ends the trace and closes the file. It returns the
+// first error of a write. Closing again does nothing and returns the same error.
+func Create(name string) (io.Closer, error) {
 	if name == "" {
 		return nil, hal.Errorf("create trace", hal.ErrInvalidArgument, "empty file name")
 	}
@@ -37,7 +41,7 @@ func Create(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{out: out, end: int64(len(head))}
+	f := &file{out: out, end: int64(len(head))}
 	begun := time.Now()
 	if _, err := out.WriteString(head + tail); err != nil {
 		return nil, errors.Join(err, out.Close())
@@ -55,7 +59,7 @@ const page = 4096
 // If the process is killed, Linux may end a write at the boundary of two pages. So write puts the entry and its tail into
 // one page, and fills up the page before with spaces where necessary. Then no entry can be cut off. (An entry can be
 // longer than a page only if names of devices and files are as long.)
-func (f *File) write(x entry) {
+func (f *file) write(x entry) {
 	b := line(x)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,12 +83,7 @@ func (f *File) write(x entry) {
 	f.end += int64(len(out) - len(tail))
 }
 
-// Name returns the name of the file.
-func (f *File) Name() string { return f.out.Name() }
-
-// Close waits until the copies that were enqueued during the trace are done, ends the trace and closes the file. It
-// returns the first error of a write. Closing again does nothing and returns the same error.
-func (f *File) Close() error {
+func (f *file) Close() error {
 	f.c.close()
 	f.mu.Lock()
 	defer f.mu.Unlock()

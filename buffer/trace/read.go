@@ -11,8 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Read reads a trace that WriteJSON or a [File] has written; its closing bracket may be missing. The trace does not contain
-// Sources, but it contains SourceNames. If it is not such a trace, the error is of kind hal.ErrInvalidArgument.
+// Read reads a trace that WriteJSON or a file of [Create] has written; its closing bracket may be missing. What is not such a trace is an error of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Recording, error) {
 	bad := func(format string, v ...any) error {
 		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
@@ -35,7 +34,7 @@ func Read(in io.Reader) (*Recording, error) {
 			Args      json.RawMessage
 		}
 		if err := d.Decode(&x); err == io.EOF {
-			break // the trace ends after a comma, see File.write
+			break // behind a comma: see file.write
 		} else if err != nil {
 			return nil, bad("entry %d: %v", i, err)
 		}

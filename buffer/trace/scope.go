@@ -14,17 +14,19 @@ type Counts struct {
 	Name string        // name of the scope, after the names of the scopes around it: "training/epoch"
 	Took time.Duration // how long the scope was open
 
-	Copies, BytesCopied       uint64
-	Fills, BytesFilled        uint64 // ranges cleared because they were read before they were written
-	Avoided, BytesAvoided     uint64 // ranges that were current at the place of the access, so that nothing was copied
-	Allocs, BytesAllocated    uint64 // replicas, including the host's
-	Frees, BytesFreed         uint64
-	Evictions, BytesEvicted   uint64
-	Waits                     uint64
-	Waited                    time.Duration // by all goroutines together
-	Resident                  int64         // change of the bytes of all replicas since the scope began
-	PeakResident              int64         // the largest value of Resident; at least 0
-	BytesByCause, BytesByLink map[string]uint64
+	// Times counts the activities of each kind, and Bytes their bytes. A kind that did not occur has no entry.
+	Times, Bytes map[buffer.ActivityKind]uint64
+
+	BytesByCause, BytesByLink map[string]uint64 // bytes copied
+
+	Waited       time.Duration // by all goroutines together
+	Resident     int64         // change of the bytes of all replicas, including the host's, since the scope began
+	PeakResident int64         // the largest value of Resident; at least 0
+}
+
+func newCounts(name string) Counts {
+	return Counts{Name: name, Times: map[buffer.ActivityKind]uint64{}, Bytes: map[buffer.ActivityKind]uint64{},
+		BytesByCause: map[string]uint64{}, BytesByLink: map[string]uint64{}}
 }
 
 // Scope counts what happens between Push and Pop.
@@ -46,7 +48,7 @@ var open struct {
 // BytesByCause has the bytes copied, by the call that needed them, such as "Acquire";
 // BytesByLink has them by the places, such as "host → cuda:0".
 func Push(name string) *Scope {
-	s := &Scope{begun: time.Now(), counts: Counts{Name: name, BytesByCause: map[string]uint64{}, BytesByLink: map[string]uint64{}}}
+	s := &Scope{begun: time.Now(), counts: newCounts(name)}
 	open.Lock()
 	defer open.Unlock()
 	if n := len(open.scopes); n > 0 {
@@ -84,6 +86,7 @@ func (s *Scope) Counts() Counts {
 }
 
 func (c Counts) clone() Counts {
+	c.Times, c.Bytes = maps.Clone(c.Times), maps.Clone(c.Bytes)
 	c.BytesByCause, c.BytesByLink = maps.Clone(c.BytesByCause), maps.Clone(c.BytesByLink)
 	return c
 }
@@ -98,32 +101,18 @@ func (s *Scope) observe(e buffer.Activity) {
 
 func (c *Counts) add(e buffer.Activity) {
 	n := e.Hi - e.Lo
+	c.Times[e.Kind]++
+	c.Bytes[e.Kind] += n
 	switch e.Kind {
 	case buffer.ActivityCopy:
-		c.Copies++
-		c.BytesCopied += n
 		c.BytesByCause[e.Cause] += n
 		c.BytesByLink[e.From+" → "+e.To] += n
-	case buffer.ActivityFill:
-		c.Fills++
-		c.BytesFilled += n
-	case buffer.ActivityAvoided:
-		c.Avoided++
-		c.BytesAvoided += n
 	case buffer.ActivityAlloc:
-		c.Allocs++
-		c.BytesAllocated += n
 		c.Resident += int64(n)
 		c.PeakResident = max(c.PeakResident, c.Resident)
 	case buffer.ActivityFree:
-		c.Frees++
-		c.BytesFreed += n
 		c.Resident -= int64(n)
-	case buffer.ActivityEvict:
-		c.Evictions++
-		c.BytesEvicted += n
 	case buffer.ActivityWait:
-		c.Waits++
 		c.Waited += e.Took
 	}
 }

@@ -342,17 +342,16 @@ func drawLegend(b *strings.Builder, spans []Span, y int) {
 
 // sums says in one line how much was copied and how much did not need to be.
 func sums(spans []Span) string {
-	var c Counts
-	c.BytesByCause, c.BytesByLink = map[string]uint64{}, map[string]uint64{}
+	c := newCounts("")
 	for _, s := range spans {
 		c.add(s.Activity)
 	}
-	t := fmt.Sprintf("copied %s, avoided %s", sizeText(c.BytesCopied), sizeText(c.BytesAvoided))
-	switch {
-	case c.Evictions == 1:
+	t := fmt.Sprintf("copied %s, avoided %s", sizeText(c.Bytes[buffer.ActivityCopy]), sizeText(c.Bytes[buffer.ActivityAvoided]))
+	switch n := c.Times[buffer.ActivityEvict]; {
+	case n == 1:
 		t += ", 1 eviction"
-	case c.Evictions > 1:
-		t += fmt.Sprintf(", %d evictions", c.Evictions)
+	case n > 1:
+		t += fmt.Sprintf(", %d evictions", n)
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -35,7 +36,7 @@ type server struct {
 	main, pooled   *hal.Device
 	pool           *pool.Pool
 	weights, table *buffer.Buffer[uint32]
-	trace          *trace.File // nil unless one is open all the time
+	trace          io.Closer // nil unless one is open all the time
 	workers        []*worker
 	leakHandler    func(hal.Leak)
 	settle         time.Duration // for goroutines that have been told to end
