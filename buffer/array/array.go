@@ -38,11 +38,6 @@ func NewIn[T buffer.Element](order Order, shape ...int) (*Array[T], error) {
 	return create[T]("New", order, shape)
 }
 
-// Zeros is [New] under its name in NumPy and PyTorch.
-func Zeros[T buffer.Element](shape ...int) (*Array[T], error) {
-	return NewIn[T](RowMajor, shape...)
-}
-
 // Like returns an array of zeros with the shape of a. It is column-major if a is contiguous in column-major order and
 // not in row-major order; otherwise row-major.
 func Like[T buffer.Element](a *Array[T]) (*Array[T], error) {
@@ -96,15 +91,11 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 }
 
 // FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
-// shape. Nothing is copied. The program still owns the buffer and closes it.
+// shape. A column-major array is the [Array.Transpose] of one with the extents in reverse order.
+// Nothing is copied. The program still owns the buffer and closes it.
 func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
-	return FromBufferIn(RowMajor, b, shape...)
-}
-
-// FromBufferIn is [FromBuffer] in the given order.
-func FromBufferIn[T buffer.Element](order Order, b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
 	const op = "FromBuffer"
-	n, err := plan(op, order, shape)
+	n, err := count(op, shape)
 	switch {
 	case err != nil:
 		return nil, err
@@ -113,7 +104,7 @@ func FromBufferIn[T buffer.Element](order Order, b *buffer.Buffer[T], shape ...i
 	case n != b.Len():
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the buffer has %d elements instead of the %d of shape %v", b.Len(), n, shape)
 	}
-	return &Array[T]{root: &root[T]{b: b, lent: true}, at: dense(order, shape)}, nil
+	return &Array[T]{root: &root[T]{b: b, lent: true}, at: dense(RowMajor, shape)}, nil
 }
 
 // FromStrides returns an array over part of a buffer with the given layout: offset and strides are
@@ -150,9 +141,6 @@ func (a *Array[T]) Strides() []int { return append([]int{}, a.at.strides...) }
 
 // Offset returns the place in the buffer of the element whose indices are all 0.
 func (a *Array[T]) Offset() int { return a.at.off }
-
-// Rank returns the number of axes.
-func (a *Array[T]) Rank() int { return len(a.at.shape) }
 
 // Len returns the number of elements.
 func (a *Array[T]) Len() int {

@@ -8,30 +8,26 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Pack returns a new contiguous array with a copy of the elements, in the array's own [Array.Order], or
-// row-major if it has none.
+// Pack returns a new contiguous array with a copy of the elements, in the given order. Without one it is the array's own
+// [Array.Order], or row-major if it has none.
 //
-// [buffer.Buffer.Clone] copies a contiguous array at the place where it is current, which may be a device.
+// If the array is contiguous in that order, [buffer.Buffer.Clone] copies it at the place where it is current, which may be a device.
 // The elements of any other array, and nothing else, are moved to the host and copied there.
-func (a *Array[T]) Pack(ctx context.Context) (*Array[T], error) {
+func (a *Array[T]) Pack(ctx context.Context, order ...Order) (*Array[T], error) {
 	const op = "Pack"
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
-	order, _ := a.at.order()
-	return a.pack(ctx, op, order)
-}
-
-// PackIn is [Array.Pack] in the given order.
-func (a *Array[T]) PackIn(ctx context.Context, order Order) (*Array[T], error) {
-	const op = "PackIn"
-	if err := a.check(op); err != nil {
-		return nil, err
+	to, _ := a.at.order()
+	switch {
+	case len(order) > 1:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d orders; Pack takes one", len(order))
+	case len(order) == 1 && !order[0].known():
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order[0])
+	case len(order) == 1:
+		to = order[0]
 	}
-	if !order.known() {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order)
-	}
-	return a.pack(ctx, op, order)
+	return a.pack(ctx, op, to)
 }
 
 func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T], error) {
@@ -88,11 +84,6 @@ func (a *Array[T]) Values(ctx context.Context) ([]T, error) {
 // it writes a, so it holds neither array while it waits for the other. Only the elements of src are moved.
 func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
 	return move(ctx, "CopyFrom", a, src)
-}
-
-// CopyTo copies every element of a to the element of dst with the same indices: dst.CopyFrom(ctx, a).
-func (a *Array[T]) CopyTo(ctx context.Context, dst *Array[T]) error {
-	return move(ctx, "CopyTo", dst, a)
 }
 
 func move[T buffer.Element](ctx context.Context, op string, dst, src *Array[T]) error {

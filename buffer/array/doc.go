@@ -15,7 +15,7 @@
 //	Reshape, Ravel                       no, or ErrUnsupported   nothing
 //	FromBuffer, FromStrides              no                      nothing
 //	Buffer, Acquire                      no, or ErrUnsupported   nothing
-//	New, Zeros, Like, Full               no                      nothing; written where first used
+//	New, Like, Full                      no                      nothing; written where first used
 //	From                                 yes                     nothing
 //	At, View, Update                     no                      the elements (see View for very many ranges)
 //	Set                                  no                      nothing
@@ -23,7 +23,7 @@
 //	Overwrite, with gaps                 from temporary memory   nothing
 //	Pack, contiguous                     where it is current     nothing
 //	Pack, with gaps or in another order  yes                     the elements
-//	Values, CopyFrom, CopyTo             yes                     the source's elements
+//	Values, CopyFrom                     yes                     the source's elements
 //	WriteNPY, contiguous                 no                      the elements
 //	WriteNPY, with gaps; MarshalBinary   yes                     the elements
 //	ReadNPY, UnmarshalBinary             yes                     nothing

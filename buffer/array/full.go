@@ -22,13 +22,9 @@ type fill[T buffer.Element] struct {
 // Full returns a row-major array whose elements all have the value. The value is written at the place where the array
 // is first used: on a device by a fill of its memory, so that nothing is copied there. A complex128 with two different
 // parts does not fit in the 8 bytes of a fill pattern and is written on the host.
+// A column-major array is the [Array.Transpose] of one with the extents in reverse order.
 func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
-	return FullIn(RowMajor, value, shape...)
-}
-
-// FullIn is [Full] in the given order.
-func FullIn[T buffer.Element](order Order, value T, shape ...int) (*Array[T], error) {
-	a, err := create[T]("Full", order, shape)
+	a, err := create[T]("Full", RowMajor, shape)
 	if err != nil {
 		return nil, err
 	}

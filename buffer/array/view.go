@@ -53,9 +53,9 @@ func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
 	return a.derive(a.at.squeeze(op, axes))
 }
 
-// Reshape returns a view of the elements, taken in row-major order, under a shape with the same number of elements.
-// Nothing is copied: if strides cannot express the new shape, as for most arrays with gaps, the
-// error is of kind ErrUnsupported; [Array.PackIn] makes a copy that can be reshaped.
+// Reshape is a view of the elements, counted off with the last index fastest, under a shape that has as many.
+// Nothing is copied: where strides cannot express the new shape, as for most arrays with gaps, the
+// error is of kind ErrUnsupported, and [Array.Pack] in row-major order makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	return a.ReshapeIn(RowMajor, shape...)
 }
@@ -76,7 +76,7 @@ func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 	}
 	l, ok := a.at.reshape(order, shape)
 	if !ok {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; PackIn(%v) makes a copy that can be reshaped",
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; Pack(%v) makes a copy that can be reshaped",
 			a.at.shape, a.at.strides, order, slices.Clone(shape), order)
 	}
 	return a.derive(l, nil)
