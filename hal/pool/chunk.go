@@ -214,7 +214,6 @@ func (h *heap) drop(c *chunk) error {
 	h.chunks[c.place].place = c.place
 	h.chunks[last] = nil
 	h.chunks = h.chunks[:last]
-	h.pool.dropped.Add(1)
 	h.pool.giveBack(c.bytes)
 	return c.mem.Close()
 }

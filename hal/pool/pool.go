@@ -72,7 +72,7 @@ type Pool struct {
 	heaps [kinds]*heap
 
 	reserved, peak atomic.Uint64 // bytes taken from the device
-	grown, dropped atomic.Uint64 // memories taken and given back
+	grown          atomic.Uint64 // memories taken
 	held           atomic.Int32  // calls of Hold under way
 	batches        atomic.Int64  // since what is unused was last added up
 	failures       atomic.Uint64

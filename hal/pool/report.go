@@ -102,7 +102,7 @@ func (r Report) holders() string {
 	}
 	var parts []string
 	for _, x := range r.Tags[:min(most, len(r.Tags))] {
-		parts = append(parts, x.String())
+		parts = append(parts, x.words())
 	}
 	if n := len(r.Tags) - most; n > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", n))
@@ -110,8 +110,8 @@ func (r Report) holders() string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the holding in a few words.
-func (h TagUsage) String() string {
+// words is the holding in a few words.
+func (h TagUsage) words() string {
 	tag := h.Tag
 	if tag == "" {
 		tag = "untagged"

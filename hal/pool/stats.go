@@ -16,7 +16,6 @@ type Stats struct {
 	Failures uint64 // allocations that ended with ErrOutOfMemory
 
 	DeviceAllocs uint64 // memories taken from the device
-	DeviceFrees  uint64 // memories given back
 	Streams      int    // streams that the pool knows
 }
 
@@ -77,7 +76,7 @@ func (h *heap) stats(s *Stats, sum *tally) {
 
 // finishStats sets what the whole pool counts, and what follows from the sum over its parts.
 func (p *Pool) finishStats(s *Stats, sum tally) {
-	s.Failures, s.DeviceAllocs, s.DeviceFrees = p.failures.Load(), p.grown.Load(), p.dropped.Load()
+	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()
 	s.Streams = int(p.table.Load().streams.Load())
 	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
 	s.Blocks, s.Allocs = int(sum.blocks), sum.allocs
