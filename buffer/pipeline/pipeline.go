@@ -13,15 +13,15 @@ import (
 // The depth of a pipeline. With the default depth one chunk can be read, one processed, one copied back and one written
 // at the same time.
 const (
-	DefaultDepth = 4
-	MaxDepth     = 64
+	defaultDepth = 4
+	maxDepth     = 64
 )
 
 // Options are the options of Run.
 type Options struct {
 	Chunk   int // elements of a chunk, at most; more than 0
-	Results int // elements of the results of a chunk, at most; 0 means Chunk
-	Depth   int // chunks under way at once, 1 to MaxDepth; 0 means DefaultDepth
+	Results int // elements of the results of a chunk, at most; 0 for Chunk
+	Depth   int // chunks under way at once, 1 to 64; 0 for 4
 }
 
 // Source writes the next chunk to the start of fill and returns its number of elements. The error io.EOF says that no
@@ -68,15 +68,15 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 		o.Results = o.Chunk
 	}
 	if o.Depth == 0 {
-		o.Depth = DefaultDepth
+		o.Depth = defaultDepth
 	}
 	switch {
 	case dev == nil || source == nil || process == nil || sink == nil:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil device or function")
 	case o.Chunk <= 0 || o.Results <= 0:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Chunk is %d and Options.Results %d; both must be above 0", o.Chunk, o.Results)
-	case o.Depth < 1 || o.Depth > MaxDepth:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Depth is %d; it must be from 1 to %d", o.Depth, MaxDepth)
+	case o.Depth < 1 || o.Depth > maxDepth:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Depth is %d; it must be from 1 to %d", o.Depth, maxDepth)
 	case ctx.Err() != nil:
 		return hal.Interrupted(op, ctx)
 	}

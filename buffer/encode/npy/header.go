@@ -11,9 +11,9 @@ import (
 
 const magic = "\x93NUMPY"
 
-// MaxHeader is the largest size in bytes of a header that is read, without the magic string, version and length.
+// maxHeader is the largest size in bytes of a header that is read, without the magic string, version and length.
 // Headers of arrays of numbers are far smaller; NumPy's own limit is 10,000.
-const MaxHeader = 64 << 10
+const maxHeader = 64 << 10
 
 // align is the alignment of the data in a file, in bytes.
 const align = 64
@@ -138,8 +138,8 @@ func ReadHeader(r io.Reader) (Header, error) {
 	} else {
 		size = binary.LittleEndian.Uint32(at)
 	}
-	if size > MaxHeader {
-		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "the header of %d bytes exceeds the limit of %d", size, MaxHeader)
+	if size > maxHeader {
+		return Header{}, hal.Errorf(op, hal.ErrUnsupported, "the header of %d bytes exceeds the limit of %d", size, maxHeader)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(r, text); err != nil {
