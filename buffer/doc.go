@@ -32,15 +32,6 @@
 // [AcquireAll] takes leases on all buffers of one piece of work together: nothing is acquired before all
 // can be, and two such calls cannot deadlock, whatever the order of their arguments.
 //
-// # Who waits for whom
-//
-// Two accesses exclude each other if they share an element and one of them writes. Accesses are served first come,
-// first served: one that came later waits behind one that waits already, as if that were under way, so that readers who
-// keep coming do not keep a writer waiting. Therefore a nested access may wait for ever, as with sync.RWMutex: a View
-// within a View of the same elements waits behind an Update that came in between, which waits for the outer View.
-// A context ends such a wait. [Buffer.TryAcquire] and a few others fail at once in place of waiting; the error is
-// a [ConflictError], which names both sides.
-//
 // # Ranges
 //
 // A [Buffer.Slice] is a view of part of a buffer. Everything that can be done with a buffer can be done
@@ -52,15 +43,30 @@
 //
 // # Memory
 //
-// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [Allocator]), and
+// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]), and
 // [SetBudget] limits it: replicas that were not used lately then make room for others. [Adopt] makes a buffer of device
 // memory that exists already, [AdoptSlice] of a slice. [Buffer.Close] gives everything back; a buffer that becomes
 // unreachable without it is reported, to [hal.SetLeakHandler], and given back.
 //
-// # Contents
+// # What else to know
 //
 // A new buffer reads as zeros, everywhere, and so does one after [Buffer.Reset]. What a lease or an Overwrite was taken
-// to write, and then did not, has unspecified contents.
+// to write, and then did not, has unspecified contents. Accesses that exclude each other are served first come, first served
+// ([ConflictError]), so that one within another, to the same elements, may wait until its context ends. A failure of work is told to an access that would have read what it wrote. All methods of all types are
+// safe for concurrent use. [Observe] shows what buffers do. The rules in full, about turns, failures and unified devices,
+// stand below the package clause of doc.go.
+package buffer
+
+// The rules in full. The scripts in testdata tell, step by step, what an observer sees in each of these cases.
+//
+// # Who waits for whom
+//
+// Two accesses exclude each other if they share an element and one of them writes. Accesses are served first come,
+// first served: one that came later waits behind one that waits already, as if that were under way, so that readers who
+// keep coming do not keep a writer waiting. Therefore a nested access may wait for ever, as with sync.RWMutex: a View
+// within a View of the same elements waits behind an Update that came in between, which waits for the outer View.
+// A context ends such a wait. [Buffer.TryAcquire] and a few others fail at once in place of waiting; the error is
+// a [ConflictError], which names both sides.
 //
 // # Failures
 //
@@ -79,9 +85,3 @@
 // writes waits for every access by the other, whatever their ranges. Accesses of the host to ranges that do not overlap
 // do not exclude each other there either, but for one case: while those look at the memory who came when the device was reading it, an
 // access of the host that writes waits for them.
-//
-// # Concurrency
-//
-// All methods of all types are safe for concurrent use. [Observe] shows what buffers do; the scripts in testdata tell, step by
-// step, what an observer sees in each of the cases above.
-package buffer

@@ -105,7 +105,7 @@ func ExampleReinterpret() {
 	// Output: [1 2]
 }
 
-func ExampleMeter() {
+func ExampleTotals() {
 	dev, stream := discrete()
 	defer dev.Close()
 	defer stream.Close()
@@ -113,13 +113,11 @@ func ExampleMeter() {
 	check(err)
 	defer x.Close()
 
-	var m buffer.Meter
-	m.Push()
+	before := buffer.Totals()
 	for range 3 {
 		check(x.Prefetch(stream)) // copies the first time
 	}
-	moved, err := m.Pop()
-	check(err)
+	moved := buffer.Totals().Sub(before)
 	fmt.Println(moved.Copies, "copy of", moved.BytesCopied, "bytes")
 	// Output: 1 copy of 800 bytes
 }

@@ -332,12 +332,6 @@ func (g *group) lease(i int) Lease {
 	return Lease{own: w.own, s: w.s, slot: x.slot, gen: x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
 }
 
-// Len is the number of leases, 0 after Release.
-func (l Leases) Len() (n int) {
-	l.live(func() { n = len(l.g.wants) })
-	return n
-}
-
 // At is the lease on the i-th of the wants. It ends with the others, by [Leases.Release] alone. It is stale, with a zero Region, if
 // there is no such lease.
 func (l Leases) At(i int) (one Lease) {

@@ -16,6 +16,14 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
+// length is how many leases there are, 0 after Release.
+func length(l buffer.Leases) (n int) {
+	for l.At(n) != (buffer.Lease{}) {
+		n++
+	}
+	return n
+}
+
 func TestWantsOfOneBufferBecomeOneAccess(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	b := newBuffer(t, []uint32{1, 2, 3, 4, 5, 6, 7, 8})
@@ -25,7 +33,7 @@ func TestWantsOfOneBufferBecomeOneAccess(t *testing.T) {
 		cut(t, b, 0, 4).Want(coherence.Read), cut(t, b, 2, 6).Want(coherence.Overwrite), // 2 and 3 are read and written
 		other.Want(coherence.Read), other.Want(coherence.Read), cut(t, b, 0, 1).Want(coherence.Read))
 	require.NoError(t, err)
-	require.Equal(t, 5, l.Len())
+	require.Equal(t, 5, length(l))
 	require.Equal(t, uint64(4*4), b.Stats().BytesCopied, "4 and 5 are overwritten, 6 and 7 not wanted")
 	require.Equal(t, before+1, b.State().Version, "one write")
 	require.NoError(t, cut(t, b, 6, 8).Fill(ctx, 0), "nobody wants these")
@@ -250,7 +258,7 @@ func TestStaleLeasesSaySo(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	a, b := newBuffer(t, []uint32{1}), newBuffer(t, []uint32{2})
 	require.ErrorIs(t, buffer.Leases{}.Release(), hal.ErrClosed)
-	require.Zero(t, buffer.Leases{}.Len())
+	require.Zero(t, length(buffer.Leases{}))
 	require.Zero(t, buffer.Leases{}.At(0))
 	l, err := buffer.AcquireAll(ctx, s, a.Want(coherence.Read), b.Want(coherence.ReadWrite))
 	require.NoError(t, err)
@@ -270,13 +278,13 @@ func TestStaleLeasesSaySo(t *testing.T) {
 	require.NoError(t, err)
 	for _, stale := range []buffer.Leases{l, same} {
 		require.ErrorIs(t, stale.Release(), hal.ErrClosed)
-		require.Zero(t, stale.Len())
+		require.Zero(t, length(stale))
 		require.Zero(t, stale.At(0).Region())
 	}
 	require.Zero(t, one.Region())
 	require.Zero(t, one.Pointer())
 	require.Error(t, one.Release())
-	require.Equal(t, 2, next.Len())
+	require.Equal(t, 2, length(next))
 	require.NotNil(t, next.At(0).Region().Mem)
 	require.NoError(t, next.Release())
 }
@@ -291,7 +299,7 @@ func TestLeasesAreReleasedOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 2 {
 			all.Go(func() {
-				for l.Len() > 0 {
+				for l.At(0) != (buffer.Lease{}) {
 					_ = l.At(1)
 				}
 			})

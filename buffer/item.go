@@ -148,18 +148,6 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 	return errors.Join(err, g.release())
 }
 
-// CopyTo makes the elements of dst those of b: dst.CopyFrom(ctx, b).
-func (b *Buffer[T]) CopyTo(ctx context.Context, dst *Buffer[T]) error {
-	const op = "CopyTo"
-	if err := b.check(op); err != nil {
-		return err
-	}
-	if err := dst.check(op); err != nil {
-		return err
-	}
-	return dst.CopyFrom(ctx, b)
-}
-
 // CopyIn makes the elements those of src, which has as many. It waits as [Buffer.Overwrite] does, and reads none of the old elements. src is
 // free to change again when it returns.
 func (b *Buffer[T]) CopyIn(ctx context.Context, src []T) error {

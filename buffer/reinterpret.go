@@ -30,11 +30,6 @@ func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }
 
-// SameStorage reports whether both are the same buffer, or parts or views of it, whatever their ranges.
-func SameStorage[T, U Element](a *Buffer[T], b *Buffer[U]) bool {
-	return a.made() && b != nil && a.s == b.s
-}
-
 // elementSize is the size of T in bytes.
 func (b *Buffer[T]) elementSize() uint64 {
 	var zero T

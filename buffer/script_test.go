@@ -292,7 +292,7 @@ func (c *call) lease(l lease, err error) (string, error) {
 	defer c.mu.Unlock()
 	c.leases[c.w[1]] = l
 	if all, ok := l.(buffer.Leases); ok {
-		for i := range all.Len() {
+		for i := 0; all.At(i) != (buffer.Lease{}); i++ {
 			c.leases[fmt.Sprintf("%s.%d", c.w[1], i)] = all.At(i)
 		}
 	}
