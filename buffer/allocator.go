@@ -122,14 +122,14 @@ func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 	if w := work.Newest(func(w *order.Work) bool { return dev.Same(w.Stream.Device()) && w.Stream.Err() == nil }); w != nil {
 		last = w.Stream
 	}
-	var closed []*hal.Stream // that take no mark, but may have work
+	var closed []*hal.Stream // that record no event, but may have work
 	work.Works(func(w *order.Work, _ bool) {
 		if w.Stream == last || w.Over() {
 			return
 		}
-		if m := w.Mark(); m != nil {
-			if done, _ := m.Done(); !done {
-				_ = b.KeepUntil(m)
+		if e := w.Event(); e != nil {
+			if done, _ := e.Done(); !done {
+				_ = b.KeepUntil(e)
 			}
 		} else if b.RecordUse(w.Stream) != nil {
 			closed = append(closed, w.Stream)

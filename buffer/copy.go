@@ -76,12 +76,12 @@ func blocks(stream, other *hal.Stream) bool {
 	if stream.Device().Caps().Has(hal.CapGate) {
 		return false
 	}
-	m, err := other.Mark()
+	e, err := other.RecordShared()
 	if err != nil {
 		return true
 	}
-	defer m.Release()
-	return !stream.CanDefer(m)
+	defer e.Close()
+	return !stream.CanDefer(e)
 }
 
 // copy is the third step of an access: it enqueues the copies of a plan, and makes each part of the state. Each has an event of its own:

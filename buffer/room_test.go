@@ -76,10 +76,10 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 		require.NoError(t, y.Close())
 		for _, s := range streams { // what is told of the work's end gives its references back then
 			told := make(chan struct{})
-			m, err := s.Mark()
+			m, err := s.RecordShared()
 			require.NoError(t, err)
 			m.OnDone(func(error) { close(told) })
-			m.Release()
+			m.Close()
 			<-told
 		}
 	}

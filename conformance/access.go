@@ -60,20 +60,16 @@ func (t *trial) stream(d *hal.Device) *hal.Stream {
 	return s
 }
 
-// event makes an event that is closed at the end of the check.
-func (t *trial) event(d *hal.Device, timing bool) *hal.Event {
-	e, err := d.NewEvent(hal.EventOptions{Timing: timing})
-	t.must(err, "new event")
+// recorded records an event on s that is closed at the end of the check.
+func (t *trial) recorded(s *hal.Stream, o ...hal.EventOptions) *hal.Event {
+	e, err := s.Record(o...)
+	t.must(err, "record")
 	t.Cleanup(func() { t.must(e.Close(), "close event") })
 	return e
 }
 
-// recorded makes an event and records it on s.
-func (t *trial) recorded(s *hal.Stream) *hal.Event {
-	e := t.event(s.Device(), false)
-	t.must(s.Record(e), "record")
-	return e
-}
+// timing makes Record record an event for Elapsed.
+var timing = hal.EventOptions{Timing: true}
 
 // shut holds s shut until the gate is opened, at the latest at the end of the check.
 func (t *trial) shut(s *hal.Stream) *hal.Gate {

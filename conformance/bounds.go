@@ -155,21 +155,20 @@ func failedCallHasNoEffect(t *trial) {
 	m := t.filled(t.dev, b)
 	host := t.random(64)
 	kept := slices.Clone(host)
-	e, never := t.event(t.dev, false), t.event(t.dev, false)
-	t.must(s.Record(e), "record")
+	e, gone := t.recorded(s), t.recorded(s)
 	t.sync(s)
-	foreign := t.event(t.separate(), false)
+	t.must(gone.Close(), "close event")
 	calls := []func() error{
 		func() error { return s.CopyOut(host, m.Region(32, 64)) },
 		func() error { return s.CopyOut(host[:32], m.Region(1<<63, 32)) },
 		func() error { return s.CopyIn(m.Region(32, 64), host) },
 		func() error { return s.Fill(m.Region(0, 65), hal.Pattern8(1)) },
 		func() error { return s.Copy(m.Region(0, 40), m.Region(20, 40)) },
-		func() error { return s.Record(foreign) },
-		func() error { return s.Record(nil) },
 		func() error { return s.WaitEvent(nil) },
+		func() error { return s.WaitEvent(gone) },
+		func() error { return e.OnDone(nil) },
 		func() error { return s.OnDone(nil) },
-		func() error { _, err := never.Elapsed(e); return err },
+		func() error { _, err := e.Elapsed(e); return err },
 		func() error { _, err := t.dev.Alloc(hal.KindDevice, math.MaxUint64, 0); return err },
 		func() error { _, err := t.dev.Register(nil); return err },
 	}

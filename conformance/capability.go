@@ -42,7 +42,7 @@ func (t *trial) features() []struct {
 	}{
 		{hal.CapMemInfo, "memory information", func() error { _, _, err := t.dev.MemInfo(); return err }},
 		{hal.CapTiming, "an event with timing", func() error {
-			e, err := t.dev.NewEvent(hal.EventOptions{Timing: true})
+			e, err := s.Record(timing)
 			if err == nil {
 				err = e.Close()
 			}

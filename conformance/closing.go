@@ -160,7 +160,7 @@ func vendorCodePreserved(t *trial) {
 	for what, call := range map[string]func() error{
 		"alloc":      func() error { return made(t.dev.Alloc(hal.KindDevice, 64, 0)) },
 		"new stream": func() error { return made(t.dev.NewStream(hal.StreamOptions{})) },
-		"new event":  func() error { return made(t.dev.NewEvent(hal.EventOptions{})) },
+		"record":     func() error { return made(s.Record()) },
 		"copy":       func() error { return s.Copy(region(m, 0, 8), region(m, 8, 8)) },
 		"copy in":    func() error { return s.CopyIn(region(m, 0, 8), make([]byte, 8)) },
 		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
@@ -201,7 +201,7 @@ func errorsNotSticky(t *trial) {
 		t.sync(s)
 		t.idle(s, "after %s", c.what)
 		t.same(t.all(m), b, "after %s", c.what)
-		t.idle(t.event(t.dev, false), "a new event after %s", c.what)
+		t.must(t.recorded(s).Sync(t.ctx), "sync with a new event after %s", c.what)
 	}
 }
 
@@ -212,7 +212,8 @@ func deviceLostIsSticky(t *trial) {
 		t.Skipf("the device cannot be lost: Harness.Faults has no DeviceLoss")
 	}
 	d := t.Open()
-	m, s, e := t.memory(d, hal.KindDevice, 64), t.stream(d), t.event(d, false)
+	m, s := t.memory(d, hal.KindDevice, 64), t.stream(d)
+	e := t.recorded(s)
 	l.LoseDevice(1)
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrDeviceLost, "the call that loses the device")
 	f.Reset()
@@ -221,10 +222,9 @@ func deviceLostIsSticky(t *trial) {
 		"copy in":    func() error { return s.CopyIn(m.All(), make([]byte, 64)) },
 		"sync":       func() error { return s.Sync(t.ctx) },
 		"query":      func() error { _, err := s.Done(); return err },
-		"record":     func() error { return s.Record(e) },
+		"record":     func() error { return made(s.Record()) },
 		"alloc":      func() error { return made(d.Alloc(hal.KindDevice, 64, 0)) },
 		"new stream": func() error { return made(d.NewStream(hal.StreamOptions{})) },
-		"new event":  func() error { return made(d.NewEvent(hal.EventOptions{})) },
 	} {
 		t.wantKind(call(), hal.ErrDeviceLost, "%s on a lost device", what)
 	}
@@ -239,7 +239,9 @@ func deviceLostIsSticky(t *trial) {
 
 func doubleClose(t *trial) {
 	d := t.Open()
-	m, s, e := t.memory(d, hal.KindDevice, 64), t.stream(d), t.event(d, false)
+	m, s := t.memory(d, hal.KindDevice, 64), t.stream(d)
+	e := t.recorded(s)
+	t.must(e.Sync(t.ctx), "sync")
 	for range 3 {
 		t.must(e.Close(), "close event")
 		t.must(s.Close(), "close stream")
@@ -255,9 +257,7 @@ func everyMethodAfterClose(t *trial) {
 	d := t.Open()
 	closedMemory, m := t.memory(d, hal.KindDevice, 64), t.memory(d, hal.KindDevice, 64)
 	closedStream, s := t.stream(d), t.stream(d)
-	closedEvent, e := t.event(d, false), t.event(d, false)
-	mark, err := s.Mark()
-	t.must(err, "mark")
+	closedEvent, e := t.recorded(s), t.recorded(s)
 	b := make([]byte, 64)
 	t.must(closedMemory.Close(), "close memory")
 	t.must(closedStream.Close(), "close stream")
@@ -289,10 +289,8 @@ func everyMethodAfterClose(t *trial) {
 		"stream: copy in":     func() error { return closedStream.CopyIn(m.All(), b) },
 		"stream: copy out":    func() error { return closedStream.CopyOut(b, m.All()) },
 		"stream: fill":        func() error { return closedStream.Fill(m.All(), hal.Zero) },
-		"stream: record":      func() error { return closedStream.Record(e) },
+		"stream: record":      func() error { return made(closedStream.Record()) },
 		"stream: wait":        func() error { return closedStream.WaitEvent(e) },
-		"stream: mark":        func() error { _, err := closedStream.Mark(); return err },
-		"stream: wait mark":   func() error { return closedStream.WaitMark(mark) },
 		"stream: map":         func() error { return closedStream.Map(m, true) },
 		"stream: unmap":       func() error { return closedStream.Unmap(m) },
 		"stream: use":         func() error { return closedStream.RecordUse(m) },
@@ -310,10 +308,9 @@ func everyMethodAfterClose(t *trial) {
 		"event: sync":          func() error { return closedEvent.Sync(t.ctx) },
 		"event: elapsed":       func() error { _, err := closedEvent.Elapsed(e); return err },
 		"event: elapsed since": func() error { _, err := e.Elapsed(closedEvent); return err },
-		"event: record":        func() error { return s.Record(closedEvent) },
+		"event: call":          func() error { return closedEvent.OnDone(func(error) {}) },
 		"event: wait":          func() error { return s.WaitEvent(closedEvent) },
 	})
-	mark.Release()
 	t.must(e.Close(), "close event")
 	t.must(s.Close(), "close stream")
 	t.must(m.Close(), "close memory")
@@ -322,7 +319,6 @@ func everyMethodAfterClose(t *trial) {
 		"device: alloc":       func() error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
 		"device: register":    func() error { _, err := d.Register(b); return err },
 		"device: new stream":  func() error { _, err := d.NewStream(hal.StreamOptions{}); return err },
-		"device: new event":   func() error { _, err := d.NewEvent(hal.EventOptions{}); return err },
 		"device: memory info": func() error { _, _, err := d.MemInfo(); return err },
 		"device: copy stream": func() error { _, err := d.CopyStream(true); return err },
 		"device: write":       func() error { return d.Write(t.ctx, m.All(), b) },
@@ -335,10 +331,11 @@ func nilEvent(t *trial) {
 	s := t.stream(t.dev)
 	var none *hal.Event
 	for what, call := range map[string]func() error{
-		"record": func() error { return s.Record(nil) },
-		"wait":   func() error { return s.WaitEvent(nil) },
-		"query":  func() error { _, err := none.Done(); return err },
-		"sync":   func() error { return none.Sync(t.ctx) },
+		"wait":  func() error { return s.WaitEvent(nil) },
+		"query": func() error { _, err := none.Done(); return err },
+		"sync":  func() error { return none.Sync(t.ctx) },
+		"call":  func() error { return none.OnDone(func(error) {}) },
+		"close": func() error { return none.Close() },
 	} {
 		t.refuses(hal.ErrInvalidArgument, what, call)
 	}
@@ -353,14 +350,17 @@ func parentBusy(t *trial) {
 		if err != nil && !strings.Contains(err.Error(), name) {
 			t.Errorf("%q does not name the open %s", err, name)
 		}
-		still, err := d.NewEvent(hal.EventOptions{})
-		t.must(err, "new event on a device that did not close")
-		t.must(still.Close(), "close event")
+		still, err := d.NewStream(hal.StreamOptions{})
+		t.must(err, "new stream on a device that did not close")
+		t.must(still.Close(), "close stream")
 		t.must(close(), "close the %s", name)
 	}
 	busy("device memory of 12345 bytes", t.memory(d, hal.KindDevice, 12345).Close)
 	busy("stream", t.stream(d).Close)
-	busy("event", t.event(d, false).Close)
+	s := t.stream(d)
+	e := t.recorded(s)
+	t.must(s.Close(), "close stream")
+	busy("event", e.Close)
 	t.must(d.Close(), "close, with nothing open")
 }
 
@@ -378,9 +378,8 @@ func baselineRestored(t *trial) {
 			m, err := d.Alloc(k, uint64(min(n, int(d.Info().TotalMemory/80))), 0)
 			t.must(err, "allocate")
 			t.must(s.Fill(m.Region(0, 4096), hal.Zero), "fill")
-			e, err := d.NewEvent(hal.EventOptions{})
-			t.must(err, "new event")
-			t.must(s.Record(e), "record")
+			e, err := s.Record()
+			t.must(err, "record")
 			t.must(m.Close(), "close memory")
 			t.must(e.Close(), "close event")
 		}
@@ -424,10 +423,9 @@ func unclosedReported(t *trial) {
 		t.must(err, "allocate")
 		s, err := d.NewStream(hal.StreamOptions{})
 		t.must(err, "new stream")
-		e, err := d.NewEvent(hal.EventOptions{})
-		t.must(err, "new event")
 		t.must(s.Fill(m.All(), hal.Zero), "fill")
-		t.must(s.Record(e), "record")
+		_, err = s.Record()
+		t.must(err, "record")
 	}
 	abandon()
 	missing := map[string]bool{fmt.Sprintf("device memory of %d bytes", size): true, "stream": true, "event": true}

@@ -33,9 +33,6 @@ func methodsParallel(t *trial) {
 		s, err := t.dev.NewStream(hal.StreamOptions{})
 		t.must(err, "new stream")
 		defer s.Close()
-		e, err := t.dev.NewEvent(hal.EventOptions{})
-		t.must(err, "new event")
-		defer e.Close()
 		for i, b := range data[w] {
 			m, err := t.dev.Alloc(ks[(w+i)%len(ks)], uint64(len(b)), 0)
 			t.must(err, "allocate")
@@ -46,7 +43,8 @@ func methodsParallel(t *trial) {
 			t.must(s.Copy(o.All(), m.All()), "copy")
 			t.must(s.Fill(m.All(), hal.Pattern8(uint8(w))), "fill")
 			t.must(s.CopyOut(out, o.All()), "copy out")
-			t.must(s.Record(e), "record")
+			e, err := s.Record()
+			t.must(err, "record")
 			t.must(s.WaitEvent(e), "wait")
 			_, err = s.Done()
 			t.must(err, "query")
@@ -56,6 +54,7 @@ func methodsParallel(t *trial) {
 				t.must(s.Sync(t.ctx), "sync")
 			}
 			t.same(out, b, "goroutine %d, round %d", w, i)
+			t.must(e.Close(), "close event")
 			_ = t.dev.Usage()
 			t.must(m.Close(), "close")
 			t.must(o.Close(), "close")
@@ -71,16 +70,15 @@ func oneStreamManyGoroutines(t *trial) {
 	rounds := t.Size(200, 60)
 	t.together(workers, func(w int) {
 		mine := region(m, w*n, n)
-		e, err := t.dev.NewEvent(hal.EventOptions{})
-		t.must(err, "new event")
-		defer e.Close()
 		out := make([]byte, n)
 		for i := range rounds {
 			p := hal.Pattern8(uint8(w*31 + i))
 			t.must(s.Fill(mine, p), "fill")
 			t.must(s.CopyOut(out, mine), "copy out")
-			t.must(s.Record(e), "record")
+			e, err := s.Record()
+			t.must(err, "record")
 			t.must(e.Sync(t.ctx), "sync")
+			t.must(e.Close(), "close event")
 			t.same(out, repeated(p, n), "goroutine %d, round %d", w, i)
 		}
 	})
@@ -92,13 +90,19 @@ func closeRaces(t *trial) {
 		t.must(err, "allocate")
 		s, err := t.dev.NewStream(hal.StreamOptions{})
 		t.must(err, "new stream")
-		e, err := t.dev.NewEvent(hal.EventOptions{})
-		t.must(err, "new event")
+		e, err := s.Record()
+		t.must(err, "record")
 		b := t.hostBytes(4096)
 		calls := []func() error{
 			func() error { return s.Fill(m.All(), hal.Pattern8(1)) },
 			func() error { return s.CopyIn(m.Region(0, 64), b[:64]) },
-			func() error { return s.Record(e) },
+			func() error {
+				e, err := s.Record()
+				if err != nil {
+					return err
+				}
+				return e.Close()
+			},
 			func() error { return s.WaitEvent(e) },
 			func() error { _, err := e.Done(); return err },
 			func() error { _, err := s.Done(); return err },
@@ -142,13 +146,14 @@ func closeRaces(t *trial) {
 func goroutineMigration(t *trial) {
 	s, o := t.stream(t.dev), t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 16))
-	e := t.event(t.dev, false)
 	value := uint64(1)
 	step := func(i int) {
 		b := binary.LittleEndian.AppendUint64(nil, value)
 		t.must(s.CopyIn(region(m, 0, 8), b), "copy in")
-		t.must(s.Record(e), "record")
+		e, err := s.Record()
+		t.must(err, "record")
 		t.must(o.WaitEvent(e), "wait")
+		t.must(e.Close(), "close event")
 		t.must(o.Copy(region(m, 8, 8), region(m, 0, 8)), "copy")
 		out := make([]byte, 8)
 		t.must(o.CopyOut(out, region(m, 8, 8)), "copy out")

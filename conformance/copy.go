@@ -340,13 +340,11 @@ func wrongDevice(t *trial) {
 	others = append(others, t.separate())
 	for _, d := range others {
 		o := t.filled(d, t.random(64))
-		e := t.event(d, false)
 		for what, call := range map[string]func() error{
 			"copy in to it":         func() error { return s.CopyIn(o.All(), b) },
 			"copy out of it":        func() error { return s.CopyOut(b, o.All()) },
 			"fill it":               func() error { return s.Fill(o.All(), hal.Zero) },
 			"map it":                func() error { return s.Map(o, true) },
-			"record its event":      func() error { return s.Record(e) },
 			"write to it":           func() error { return t.dev.Write(t.ctx, o.All(), b) },
 			"read from it":          func() error { return t.dev.Read(t.ctx, b, o.All()) },
 			"copy across, reversed": func() error { return hal.CopyPeer(s, o.All(), s, m.All()) },

@@ -11,11 +11,11 @@ import (
 var eventChecks = []Check{
 	{Name: "FollowsWork", Rule: "An event is done when the work before it is, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
 	{Name: "WaitOrders", Rule: "Work behind a Wait sees the work before the Record, and does not start before it.", Needs: hal.CapGate, run: waitOrders},
-	{Name: "WaitUnrecordedIsNoOp", Rule: "An event that was never recorded is done, and waiting for it does nothing.", run: waitUnrecorded},
+	{Name: "IdleStreamsEventIsDone", Rule: "An event of a stream that was given nothing gets done, and work that waits for it goes on.", run: idleStreamsEvent},
 	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done delays nothing, whatever the event's stream does next.", Needs: hal.CapGate, run: waitCompleted},
 	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: hal.CapGate, run: waitOnOwnStream},
-	{Name: "ReRecordKeepsEarlierWaits", Rule: "Recording an event again does not change waits that are already enqueued.", Needs: hal.CapGate, run: reRecord},
-	{Name: "ReRecordMovesTheEvent", Rule: "After a second Record the event stands for the later work.", Needs: hal.CapGate, run: reRecordMoves},
+	{Name: "ReuseKeepsEarlierWaits", Rule: "A wait that is enqueued does not change when the event is closed and the vendor's event recorded again.", Needs: hal.CapGate, run: reuseKeepsWaits},
+	{Name: "ReuseMovesTheEvent", Rule: "A vendor's event that is recorded again stands for the later work.", Needs: hal.CapGate, run: reuseMoves},
 	{Name: "FanOutFanIn", Rule: "Many streams can wait for one event, and one stream for many.", Needs: hal.CapGate, run: fanOutFanIn},
 	{Name: "MultiEventWait", Rule: "A stream that waits for several events goes on after the last of them.", Needs: hal.CapGate, run: multiEventWait},
 	{Name: "PeerWait", Rule: "A stream waits for the event of another device of the backend.", Needs: hal.CapGate, NeedsPeer: true, run: peerWait},
@@ -23,26 +23,24 @@ var eventChecks = []Check{
 	{Name: "SyncHonoursContext", Rule: "Event.Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: eventSyncHonoursContext},
 	{Name: "ElapsedNonNegative", Rule: "The time between two events of one stream is not negative.", Needs: hal.CapTiming, run: elapsedNonNegative},
 	{Name: "ElapsedWithinWallTime", Rule: "The time between two events is at most the host's time around them, and consecutive times add up.", Needs: hal.CapTiming | hal.CapGate, run: elapsedWithinWallTime},
-	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events made without Timing.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
-	{Name: "ElapsedUnrecordedRejected", Rule: "Elapsed refuses an event that was never recorded.", Needs: hal.CapTiming, run: elapsedUnrecorded},
+	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events recorded without Timing.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
 	{Name: "ElapsedPendingNotReady", Rule: "Elapsed of an event that is not done is not ready.", Needs: hal.CapTiming | hal.CapGate, run: elapsedPending},
 }
 
 func eventFollowsWork(t *trial) {
-	for _, timing := range []bool{false, true} {
-		if timing && !t.dev.Caps().Has(hal.CapTiming) {
+	for _, o := range []hal.EventOptions{{}, timing} {
+		if o.Timing && !t.dev.Caps().Has(hal.CapTiming) {
 			continue
 		}
 		s := t.stream(t.dev)
-		e := t.event(t.dev, timing)
-		t.idle(e, "an event that was never recorded")
 		for range 3 {
 			g := t.shut(s)
-			t.must(s.Record(e), "record")
+			e := t.recorded(s, o)
 			t.busy(e, "an event behind a shut gate")
 			t.letGo(g)
 			t.must(e.Sync(t.ctx), "sync")
 			t.idle(e, "after Sync")
+			t.must(e.Close(), "close event")
 		}
 	}
 }
@@ -67,27 +65,16 @@ func waitOrders(t *trial) {
 	}
 }
 
-func waitUnrecorded(t *trial) {
-	s := t.stream(t.dev)
-	e := t.event(t.dev, false)
+func idleStreamsEvent(t *trial) {
+	s, idle := t.stream(t.dev), t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
-	t.idle(e, "an event that was never recorded")
-	t.must(e.Sync(t.ctx), "sync with an event that was never recorded")
+	e := t.recorded(idle)
 	t.must(s.WaitEvent(e), "wait")
 	t.must(s.Fill(m.All(), hal.Pattern8(3)), "fill")
 	t.sync(s)
 	t.same(t.all(m), repeated(hal.Pattern8(3), 64), "after the wait")
-	// Recording it later does not give the wait a meaning.
-	if t.dev.Caps().Has(hal.CapGate) {
-		o := t.stream(t.dev)
-		t.must(s.WaitEvent(e), "wait")
-		g := t.shut(o)
-		t.must(o.Record(e), "record")
-		t.must(s.Fill(m.All(), hal.Pattern8(4)), "fill")
-		t.sync(s)
-		t.letGo(g)
-		t.sync(o)
-	}
+	t.must(e.Sync(t.ctx), "sync with an event of a stream without work")
+	t.idle(e, "an event of a stream without work")
 }
 
 func waitCompleted(t *trial) {
@@ -120,7 +107,7 @@ func waitOnOwnStream(t *trial) {
 	t.same(t.all(m), repeated(hal.Pattern8(1), 64), "after the wait")
 }
 
-func reRecord(t *trial) {
+func reuseKeepsWaits(t *trial) {
 	a, b, c := t.stream(t.dev), t.stream(t.dev), t.stream(t.dev)
 	m := t.filled(t.dev, make([]byte, 64))
 	first := t.shut(a)
@@ -130,26 +117,28 @@ func reRecord(t *trial) {
 	t.must(b.WaitEvent(e), "wait")
 	t.must(b.CopyOut(out, m.All()), "copy out")
 	earlier := t.recorded(b)
+	t.must(e.Close(), "close event")
 	second := t.shut(a)
-	t.must(a.Record(e), "record again")
-	t.must(c.WaitEvent(e), "wait again")
+	later := t.recorded(a) // with the vendor's event of e
+	t.must(c.WaitEvent(later), "wait again")
 	t.busy(b, "a wait for the first record")
 	t.letGo(first)
 	t.must(earlier.Sync(t.ctx), "the wait for the first record ends while the second is held back")
 	t.same(out, repeated(hal.Pattern8(1), 64), "what was read after the first record")
-	t.busy(e, "the event stands for the second record")
+	t.busy(later, "the event stands for the second record")
 	t.busy(c, "a wait for the second record")
 	t.letGo(second)
 	t.sync(a, b, c)
-	t.idle(e, "at the end")
+	t.idle(later, "at the end")
 }
 
-func reRecordMoves(t *trial) {
+func reuseMoves(t *trial) {
 	a, b := t.stream(t.dev), t.stream(t.dev)
 	e := t.recorded(a)
 	t.must(e.Sync(t.ctx), "sync")
+	t.must(e.Close(), "close event")
 	g := t.shut(b)
-	t.must(b.Record(e), "record on another stream")
+	e = t.recorded(b) // with the vendor's event of the first
 	t.busy(e, "the event stands for the second stream")
 	t.must(a.WaitEvent(e), "wait")
 	t.busy(a, "the first stream waits for the second")
@@ -218,10 +207,10 @@ func (t *trial) waitAcross(d, o *hal.Device) {
 		t.must(near.Fill(m.All(), hal.Pattern8(uint8(i+1))), "fill")
 		done := t.recorded(near)
 		t.busy(near, "%s waits for %s", d.Name(), o.Name())
-		// Recording again, and closing the event, do not change what is waited for.
-		later := t.shut(far)
-		t.must(far.Record(e), "record again")
+		// Closing the event, and recording its vendor's event again, do not change what is waited for.
 		t.must(e.Close(), "close the event")
+		later := t.shut(far)
+		t.recorded(far)
 		t.busy(near, "%s waits for the first record", d.Name())
 		t.letGo(g)
 		t.must(done.Sync(t.ctx), "%s goes on after the first record", d.Name())
@@ -261,10 +250,9 @@ func eventSyncHonoursContext(t *trial) {
 
 // timed enqueues work between two events and waits for it.
 func (t *trial) timed(s *hal.Stream, work func()) (from, to *hal.Event) {
-	from, to = t.event(s.Device(), true), t.event(s.Device(), true)
-	t.must(s.Record(from), "record")
+	from = t.recorded(s, timing)
 	work()
-	t.must(s.Record(to), "record")
+	to = t.recorded(s, timing)
 	t.must(to.Sync(t.ctx), "sync")
 	return from, to
 }
@@ -292,14 +280,12 @@ const clockSlack = 2 * time.Millisecond
 
 func elapsedWithinWallTime(t *trial) {
 	s := t.stream(t.dev)
-	from, middle, to := t.event(t.dev, true), t.event(t.dev, true), t.event(t.dev, true)
 	start := time.Now()
-	t.must(s.Record(from), "record")
+	from := t.recorded(s, timing)
 	t.must(from.Sync(t.ctx), "sync")
 	afterFirst := time.Now()
 	g := t.shut(s)
-	t.must(s.Record(middle), "record")
-	t.must(s.Record(to), "record")
+	middle, to := t.recorded(s, timing), t.recorded(s, timing)
 	const least = 5 * time.Millisecond
 	for time.Since(afterFirst) < least {
 		t.busy(to, "behind a shut gate")
@@ -341,25 +327,12 @@ func elapsedNeedsTiming(t *trial) {
 	}
 }
 
-func elapsedUnrecorded(t *trial) {
-	s := t.stream(t.dev)
-	from, to := t.timed(s, func() {})
-	never := t.event(t.dev, true)
-	t.refuses(hal.ErrInvalidArgument, "to an event never recorded", func() error { _, err := never.Elapsed(from); return err })
-	t.refuses(hal.ErrInvalidArgument, "since an event never recorded", func() error { _, err := to.Elapsed(never); return err })
-	t.must(s.Record(never), "record")
-	t.sync(s)
-	_, err := never.Elapsed(from)
-	t.must(err, "elapsed, once it was recorded")
-}
-
 func elapsedPending(t *trial) {
 	s := t.stream(t.dev)
-	from, to := t.event(t.dev, true), t.event(t.dev, true)
-	t.must(s.Record(from), "record")
+	from := t.recorded(s, timing)
 	t.must(from.Sync(t.ctx), "sync")
 	g := t.shut(s)
-	t.must(s.Record(to), "record")
+	to := t.recorded(s, timing)
 	for range 10 {
 		t.refuses(hal.ErrNotReady, "to an event that is held back", func() error { _, err := to.Elapsed(from); return err })
 		t.refuses(hal.ErrNotReady, "since an event that is held back", func() error { _, err := from.Elapsed(to); return err })

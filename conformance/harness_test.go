@@ -32,8 +32,8 @@ var required = map[string]string{
 		"NeighboursUntouched",
 	"Bounds":      "OffsetPastEnd LengthPastEnd Overflow SubViewBase NestedView ViewAfterParentFree FailedCallHasNoEffect",
 	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst OneBlockedSyncBlocksNobodyElse",
-	"Events": "WaitOrders WaitUnrecordedIsNoOp WaitCompletedSkips ReRecordKeepsEarlierWaits FanOutFanIn MultiEventWait " +
-		"CrossBackendWait ElapsedNonNegative ElapsedNeedsTiming ElapsedUnrecordedRejected ElapsedPendingNotReady",
+	"Events": "WaitOrders IdleStreamsEventIsDone WaitCompletedSkips ReuseKeepsEarlierWaits FanOutFanIn MultiEventWait " +
+		"CrossBackendWait ElapsedNonNegative ElapsedNeedsTiming ElapsedPendingNotReady",
 	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CloseGivesContextsBack CancelledSyncLeavesUsable GoSliceMovesOrStays",
 	"HostMemory":   "PinnedRoundTrip RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
 	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",

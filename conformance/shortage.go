@@ -210,16 +210,17 @@ func (t *trial) faulty(d *hal.Device, want []byte) (err error) {
 	if !made(o.Close, e) {
 		return err
 	}
-	ev, e := d.NewEvent(hal.EventOptions{})
-	if !made(ev.Close, e) {
-		return err
-	}
+	var ev *hal.Event
 	out := make([]byte, n)
 	for _, step := range []func() error{
 		func() error { return d.Write(t.ctx, a.All(), want) },
 		func() error { return s.Fill(b.All(), hal.Zero) },
 		func() error { return s.Copy(b.All(), a.All()) },
-		func() error { return s.Record(ev) },
+		func() (err error) {
+			ev, err = s.Record()
+			made(ev.Close, err)
+			return err
+		},
 		func() error { return o.WaitEvent(ev) },
 		func() error { return o.CopyOut(out, b.All()) },
 		func() error { _, err := o.Done(); return err },

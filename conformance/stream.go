@@ -294,7 +294,7 @@ func oneBlockedSync(t *trial) {
 		t.sync(o)
 		t.same(out, repeated(hal.Pattern8(uint8(i)), 64), "on another stream, round %d", i)
 		t.must(s.Fill(m.All(), hal.Pattern8(uint8(i))), "enqueue on the stream that is waited for")
-		t.must(s.Record(t.event(t.dev, false)), "record on the stream that is waited for")
+		t.recorded(s) // on the stream that is waited for
 	}
 	t.busy(s, "the stream that is waited for")
 	select {

@@ -118,24 +118,26 @@ func BenchmarkUseByShortStreams(b *testing.B) {
 func BenchmarkRecord(b *testing.B) {
 	d := openHost(b, 1, 1)
 	s := newStream(b, d)
-	e, err := d.NewEvent(hal.EventOptions{})
-	require.NoError(b, err)
-	defer e.Close()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.Record(e); err != nil {
-			b.Fatal(err)
-		}
+	for name, o := range map[string][]hal.EventOptions{"plain": nil, "timing": {{Timing: true}}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e, err := s.Record(o...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_ = e.Close()
+			}
+		})
 	}
 }
 
 func BenchmarkWait(b *testing.B) {
 	d := openHost(b, 1, 1)
 	s, other := newStream(b, d), newStream(b, d)
-	e, err := d.NewEvent(hal.EventOptions{})
+	e, err := other.Record()
 	require.NoError(b, err)
 	defer e.Close()
-	require.NoError(b, other.Record(e))
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := s.WaitEvent(e); err != nil {
@@ -144,15 +146,15 @@ func BenchmarkWait(b *testing.B) {
 	}
 }
 
-func BenchmarkMark(b *testing.B) {
+func BenchmarkRecordShared(b *testing.B) {
 	s := newStream(b, openHost(b, 1, 1))
 	b.ReportAllocs()
 	for b.Loop() {
-		m, err := s.Mark()
+		e, err := s.RecordShared()
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.Release()
+		_ = e.Close()
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 // bridge makes a stream wait for work of another backend: a gate that is opened when the work has ended.
 type bridge struct {
 	stream *streamState
-	mark   *Mark // the bridge holds a reference until the gate is opened
+	event  *eventState // the bridge holds a reference until the gate is opened
 	gate   driver.Gate
 	nth    uint64 // number of the bridge on its stream, from 1
 
 	prev, next *bridge // in the stream's list, nil once the gate is opened
 }
 
-// bridges are the bridges of a stream whose gates are shut. A goroutine that synchronises with the stream waits for their marks
+// bridges are the bridges of a stream whose gates are shut. A goroutine that synchronises with the stream waits for their events
 // and opens the gates itself, which is quicker than being woken through two other goroutines.
 type bridges struct {
 	made atomic.Uint64 // bridges made so far
@@ -28,14 +28,14 @@ type bridges struct {
 	list bridge // head, in order
 }
 
-// bridge makes later work of the stream wait for the mark.
-func (st *streamState) bridge(m *Mark) error {
+// bridge makes later work of the stream wait for the event.
+func (st *streamState) bridge(e *eventState) error {
 	g, err := st.gate()
 	if err != nil {
 		return err
 	}
-	b := &bridge{stream: st, mark: m, gate: g}
-	m.Retain()
+	b := &bridge{stream: st, event: e, gate: g}
+	e.retain()
 	st.stay()
 	o := &st.over
 	o.shut.Add(1)
@@ -48,13 +48,13 @@ func (st *streamState) bridge(m *Mark) error {
 	b.prev, b.next = head.prev, head
 	b.prev.next, head.prev = b, b
 	o.mu.Unlock()
-	m.mu.Lock()
-	known := m.known()
+	e.mu.Lock()
+	known := e.known()
 	if !known {
-		m.gates = append(m.gates, b)
-		m.dev.watch.poll(m)
+		e.gates = append(e.gates, b)
+		e.dev.watch.poll(e)
 	}
-	m.mu.Unlock()
+	e.mu.Unlock()
 	if known {
 		b.open()
 	}
@@ -74,13 +74,13 @@ func (b *bridge) open() {
 	if !first {
 		return
 	}
-	_ = b.gate.Open() // the bridge does not report errors; those of the marked work are reported by the mark
+	_ = b.gate.Open() // the bridge does not report errors; those of the work are reported by the event
 	o.shut.Add(-1)
 	b.stream.end()
-	b.mark.Release()
+	b.event.release()
 }
 
-// help waits for the marks of the first made bridges and opens their gates, until ctx ends.
+// help waits for the events of the first made bridges and opens their gates, until ctx ends.
 func (o *bridges) help(ctx context.Context, made uint64) {
 	for o.shut.Load() > 0 {
 		o.mu.Lock()
@@ -89,10 +89,10 @@ func (o *bridges) help(ctx context.Context, made uint64) {
 			o.mu.Unlock()
 			return
 		}
-		b.mark.Retain()
+		b.event.retain()
 		o.mu.Unlock()
-		over, _ := b.mark.wait(ctx, "help")
-		b.mark.Release()
+		over, _ := b.event.wait(ctx, "help")
+		b.event.release()
 		if !over {
 			return
 		}

@@ -97,29 +97,26 @@ func ExampleEvent_Elapsed() {
 		log.Fatal(err)
 	}
 	defer mem.Close()
-	var marks [2]*hal.Event
-	for i := range marks {
-		if marks[i], err = dev.NewEvent(hal.EventOptions{Timing: true}); err != nil {
-			log.Fatal(err)
-		}
-		defer marks[i].Close()
-	}
 
 	began := time.Now()
-	if err := stream.Record(marks[0]); err != nil {
+	start, err := stream.Record(hal.EventOptions{Timing: true})
+	if err != nil {
 		log.Fatal(err)
 	}
+	defer start.Close()
 	if err := stream.Fill(mem.All(), hal.Zero); err != nil {
 		log.Fatal(err)
 	}
-	if err := stream.Record(marks[1]); err != nil {
+	end, err := stream.Record(hal.EventOptions{Timing: true})
+	if err != nil {
 		log.Fatal(err)
 	}
-	if err := marks[1].Sync(ctx); err != nil {
+	defer end.Close()
+	if err := end.Sync(ctx); err != nil {
 		log.Fatal(err)
 	}
 	onHost := time.Since(began)
-	onDevice, err := marks[1].Elapsed(marks[0])
+	onDevice, err := end.Elapsed(start)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -33,9 +33,9 @@ type block struct {
 	keep     bool                   // worth keeping for later copies
 	ordered  struct{ in, out bool } // in: the destination reads bytes in stream order; out: the source writes them so
 
-	// The last copy that used the block: its streams and the mark of its end. All nil once the copy is done.
+	// The last copy that used the block: its streams and the event of its end. All nil once the copy is done.
 	to, from *streamState
-	read     *Mark
+	read     *eventState
 }
 
 // crossingFrom returns the crossing from src to s. The caller has begun a call on both devices.
@@ -194,10 +194,10 @@ func blockSize(n uint64) uint64 {
 	return (n + unit - 1) / unit * unit
 }
 
-// after stores the mark of the last copy's end. The block takes over the caller's reference.
-func (b *block) after(read *Mark) {
+// after stores the event of the last copy's end. The block takes over the caller's reference.
+func (b *block) after(read *eventState) {
 	if b.read != nil {
-		b.read.Release()
+		b.read.release()
 	}
 	b.read = read
 }
@@ -207,10 +207,10 @@ func (b *block) idle() bool {
 	if b.read == nil {
 		return true
 	}
-	if done, err := b.read.Done(); !done && err == nil {
+	if done, err := b.read.done(); !done && err == nil {
 		return false
 	}
-	b.read.Release()
+	b.read.release()
 	b.read, b.to, b.from = nil, nil, nil
 	return true
 }
@@ -234,7 +234,7 @@ func closeBlocks(blocks []*block) {
 			b.locked[i] = nil
 		}
 		if b.read != nil {
-			b.read.Release()
+			b.read.release()
 			b.read = nil
 		}
 	}

@@ -42,10 +42,10 @@ type deviceState struct {
 	abandoned  bool                 // at least one handle was leaked
 	held, peak uint64               // bytes
 	total      uint64               // allocations made
-	objects    int                  // memory, streams and events not yet given back to the vendor
+	objects    int                  // memory and streams not yet given back to the vendor
 	none       sync.Cond            // signalled when objects is 0
-	marks      marks
-	lookouts   []*lookout // unused, for new memory
+	events     events
+	lookouts   []*lookout // unused, for new memory and events
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
@@ -311,8 +311,8 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 //
 // Closing the last handle closes the device. It also fails with ErrBusy while an object of [Device.Common] is open. On
 // CUDA and HIP it also fails with ErrBusy while a [Gate] holds a stream of any device of that driver. It waits for calls
-// under way, for work on objects that are already closed, through any handle, and for the work of marks, which keep
-// its result. Closing any other handle does not wait.
+// under way, for work on objects that are already closed, through any handle, and for the work of shared references to events
+// ([Event.Retain]), which keep its result. Closing any other handle does not wait.
 //
 // A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device,
 // because that may be waiting for the very goroutine: for a function given to [Memory.CloseThen], for example. A Close that
@@ -372,7 +372,7 @@ func (s *deviceState) close(h *holder) error {
 		s.callsEnded.wait()
 	}
 	s.drain()
-	s.endMarks()
+	s.endEvents()
 	return s.drv.Close()
 }
 
@@ -645,7 +645,7 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	}
 	d.s.closeIdleCrossings()
 	d.s.trim()
-	d.s.trimMarks()
+	d.s.trimEvents()
 	d.s.watch.sweep()
 	d.s.reaper.sweep()
 	if d.s.reaper.settle(ctx) != nil {

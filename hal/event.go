@@ -2,55 +2,93 @@ package hal
 
 import (
 	"context"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Event stands for the work that was enqueued on a stream when the event was last recorded.
+// Event stands for the work that a stream had been given when [Stream.Record] returned the event. It never changes: a later
+// point of the stream has an event of its own. Any stream of any device can wait for it.
+//
+// The vendor's event behind it is used again for later events once Close has been called and nothing waits for it.
 type Event struct {
 	s       *eventState
 	dev     *Device
-	cleanup runtime.Cleanup
+	calls   handle   // of the program's reference; a shared one does not use it
+	lookout *lookout // of the program's reference; nil once it is closed
 }
 
-type eventState struct {
-	child
-	dev  *deviceState
-	opts EventOptions
-
-	mu     sync.Mutex
-	mark   *Mark // of the last record; its stream is nil before the first
-	closed bool
-}
-
-func (s *eventState) describe() string { return "event" }
-
-// NewEvent returns a new event, which stands for no work until it is recorded. The option
-// Timing needs CapTiming.
-func (d *Device) NewEvent(o EventOptions) (*Event, error) {
-	const op = "new event"
-	if err := d.begin(op); err != nil {
+// Record returns an event that stands for all work enqueued on the stream so far. The option Timing, for [Event.Elapsed],
+// needs CapTiming.
+func (s *Stream) Record(o ...EventOptions) (*Event, error) {
+	const op = "record"
+	st := s.state()
+	if err := st.begin(op); err != nil {
 		return nil, err
 	}
-	defer d.s.end()
-	if o.Timing && !d.s.info.Caps.Has(CapTiming) {
-		return nil, d.s.failure(op, ErrUnsupported, "event timing is not supported")
+	defer st.end()
+	timing := false
+	for i := range o {
+		timing = timing || o[i].Timing
 	}
-	m, err := d.s.newMark(o.Timing)
+	if timing && !st.dev.info.Caps.Has(CapTiming) {
+		return nil, st.dev.failure(op, ErrUnsupported, "event timing is not supported")
+	}
+	es, err := st.event(timing)
 	if err != nil {
 		return nil, err
 	}
-	s := &eventState{dev: d.s, opts: o, mark: m}
-	if !d.enlist(&s.child, s) {
-		m.Release()
-		return nil, d.s.closedError(op)
+	e := &Event{s: es, dev: s.dev}
+	if !s.dev.guard(e) {
+		es.release()
+		return nil, st.dev.closedError(op)
 	}
-	e := &Event{s: s, dev: d}
-	e.cleanup = runtime.AddCleanup(e, (*eventState).leaked, s)
 	return e, nil
+}
+
+// RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing once
+// the device has events to use again.
+func (s *Stream) RecordShared() (*Event, error) {
+	es, err := s.event("record")
+	if err != nil {
+		return nil, err
+	}
+	return &es.shared, nil
+}
+
+// RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new RecordShared. It reports
+// false and leaves the event unchanged unless e is the only reference to the event and a shared one, and the event belongs to the
+// stream's device; or if the call fails. The event must not be used concurrently.
+func (s *Stream) RecordAgain(e *Event) bool {
+	if e == nil || e.s == nil || s.state() == nil {
+		return false
+	}
+	es := e.s
+	if e != &es.shared || es.users.Load() != 1 || es.dev != s.s.dev || es.timing || s.s.begin("record") != nil {
+		return false
+	}
+	err := s.s.record(es)
+	s.s.end()
+	return err == nil
+}
+
+// guard puts the program's event on the handle's list and watches for its leak. It reports false if the handle is closed.
+func (d *Device) guard(e *Event) bool {
+	s := d.s
+	s.mu.Lock()
+	if d.h.closed.Load() || s.closed() {
+		s.mu.Unlock()
+		return false
+	}
+	d.link(&e.s.child, e.s)
+	w := s.spareLookout()
+	s.mu.Unlock()
+	if w == nil {
+		w = newLookout()
+	}
+	w.of.event.Store(e.s)
+	e.lookout = w
+	return true
 }
 
 // Device returns the device that the event belongs to.
@@ -64,169 +102,170 @@ func (e *Event) Device() *Device {
 // noEvent is the error of a call on, or with, a nil or zero Event.
 func noEvent(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero event") }
 
-// lock locks the event, unless it is closed.
-func (e *Event) lock(op string) error {
+// begin begins a call on the event; e.end ends it.
+func (e *Event) begin(op string) (*eventState, error) {
 	if e == nil || e.s == nil {
-		return noEvent(op)
+		return nil, noEvent(op)
 	}
-	e.s.mu.Lock()
-	if e.s.closed {
-		e.s.mu.Unlock()
-		return e.s.dev.failure(op, ErrClosed, "the event is closed")
+	if e != &e.s.shared && !e.calls.enter() {
+		return nil, e.s.dev.failure(op, ErrClosed, "the event is closed")
 	}
-	return nil
+	return e.s, nil
 }
 
-// recorded returns the mark that the event stands for, which the caller releases, or nil before the first Record.
-func (e *Event) recorded(op string) (*Mark, error) {
-	if err := e.lock(op); err != nil {
-		return nil, err
+func (e *Event) end() {
+	if e != &e.s.shared && e.calls.leave() {
+		e.s.release()
 	}
-	defer e.s.mu.Unlock()
-	m := e.s.mark
-	if m.stream == nil {
-		return nil, nil
-	}
-	m.Retain()
-	return m, nil
 }
 
-// Record makes e stand for all work enqueued on the stream so far. The event must belong to the
-// stream's device, else the error is of kind ErrWrongDevice. Waits that are already enqueued keep
-// waiting for the work that the event stood for before.
-func (s *Stream) Record(e *Event) error {
-	const op = "record"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return err
-	}
-	defer st.end()
-	if err := e.lock(op); err != nil {
-		return err
-	}
-	defer e.s.mu.Unlock()
-	es := e.s
-	if es.dev != st.dev {
-		return st.dev.failure(op, ErrWrongDevice, "the event belongs to %s", es.dev.info.Name())
-	}
-	old := es.mark
-	if old.users.Load() == 1 {
-		return st.record(old)
-	}
-	m, err := st.mark(es.opts.Timing)
+// WaitEvent makes later work of s wait for the event's work. It blocks in one case only: the event is of another backend,
+// its work has not finished, and the device of s has no CapGate; then the call waits for that work. Waiting for an event of
+// s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
+func (s *Stream) WaitEvent(e *Event) error {
+	es, err := e.begin("wait")
 	if err != nil {
 		return err
 	}
-	es.mark = m
-	old.Release() // waits still use the earlier record
-	return nil
-}
-
-// WaitEvent makes later work of the stream wait for the work that e stands for now. e may belong to any device of any
-// backend. If e was never recorded, or was recorded on the same stream, it does nothing. It blocks where
-// [Stream.WaitMark] does.
-func (s *Stream) WaitEvent(e *Event) error {
-	const op = "wait"
-	m, err := e.recorded(op)
-	switch {
-	case err != nil:
-		return err
-	case m == nil:
-		if err := s.state().begin(op); err != nil {
-			return err
-		}
-		s.s.end()
-		return nil
-	}
-	defer m.Release()
-	return s.WaitMark(m)
-}
-
-// Done reports whether the recorded work has finished, and returns its error if it failed. An event
-// that was never recorded is done.
-func (e *Event) Done() (bool, error) {
-	m, err := e.recorded("query")
-	if m == nil {
-		return err == nil, err
-	}
-	defer m.Release()
-	return m.Done()
-}
-
-// Sync waits until the recorded work has finished, and returns its error if it failed. If ctx ends
-// first, the error is of kind ErrNotReady and wraps the context's error.
-func (e *Event) Sync(ctx context.Context) error {
-	const op = "sync"
-	m, err := e.recorded(op)
-	if m == nil {
-		return err
-	}
-	defer m.Release()
-	_, err = m.wait(ctx, op)
+	err = s.wait(es)
+	e.end()
 	return err
 }
 
+// CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
+func (s *Stream) CanDefer(e *Event) bool {
+	st := s.state()
+	if st == nil {
+		return false
+	}
+	es, err := e.begin("wait")
+	if err != nil {
+		return false
+	}
+	defer e.end()
+	return es.stream == st || es.known() || st.gates() || st.dev.links(es.dev, driver.PeerWait)
+}
+
+// RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
+func (e *Event) RecordedOn(s *Stream) bool {
+	es, err := e.begin("query")
+	if err != nil {
+		return false
+	}
+	on := es.stream == s.state()
+	e.end()
+	return on
+}
+
+// Done reports whether the event's work has finished, and its error if it failed.
+func (e *Event) Done() (bool, error) {
+	es, err := e.begin("query")
+	if err != nil {
+		return false, err
+	}
+	done, err := es.done()
+	e.end()
+	return done, err
+}
+
+// Sync waits until the event's work has finished, and returns its error if it failed. If ctx ends first, the error is of
+// kind ErrNotReady and wraps the context's error.
+func (e *Event) Sync(ctx context.Context) error {
+	const op = "sync"
+	es, err := e.begin(op)
+	if err != nil {
+		return err
+	}
+	_, err = es.wait(ctx, op)
+	e.end()
+	return err
+}
+
+// OnDone calls fn once with the error of the event's work, soon after the work has finished, at the latest when the device
+// is closed. The event may be closed before. fn runs on a goroutine that the device's other waits share: it must be quick,
+// must not block, and must not take a lock that a goroutine holds while it waits for work. [Stream.OnDone] has no such limits.
+func (e *Event) OnDone(fn func(error)) error {
+	const op = "call a function"
+	es, err := e.begin(op)
+	if err != nil {
+		return err
+	}
+	defer e.end()
+	if fn == nil {
+		return es.dev.failure(op, ErrInvalidArgument, "nil function")
+	}
+	es.onDone(fn)
+	return nil
+}
+
 // Elapsed returns the device time from since to e. The error is of kind ErrInvalidArgument if an event
-// was made without Timing or never recorded, ErrWrongDevice if the devices cannot time each other's
+// was recorded without Timing, ErrWrongDevice if the devices cannot time each other's
 // events, and ErrNotReady if the work of one has not finished.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	const op = "elapsed time"
-	to, err := e.recorded(op)
+	to, err := e.begin(op)
 	if err != nil {
 		return 0, err
 	}
-	if to != nil {
-		defer to.Release()
-	}
-	from, err := since.recorded(op)
+	defer e.end()
+	from, err := since.begin(op)
 	if err != nil {
 		return 0, err
 	}
-	if from != nil {
-		defer from.Release()
-	}
-	dev := e.s.dev
+	defer since.end()
 	switch {
-	case !dev.links(since.s.dev, driver.PeerWait):
-		return 0, dev.failure(op, ErrWrongDevice, "the event belongs to %s", since.s.dev.info.Name())
-	case !e.s.opts.Timing || !since.s.opts.Timing:
-		return 0, dev.failure(op, ErrInvalidArgument, "an event was made without Timing")
-	case to == nil || from == nil:
-		return 0, dev.failure(op, ErrInvalidArgument, "an event was never recorded")
+	case !to.dev.links(from.dev, driver.PeerWait):
+		return 0, to.dev.failure(op, ErrWrongDevice, "the event belongs to %s", from.dev.info.Name())
+	case !to.timing || !from.timing:
+		return 0, to.dev.failure(op, ErrInvalidArgument, "an event was recorded without Timing")
 	}
-	for _, m := range [...]*Mark{to, from} {
-		if !m.dev.asks.enter() {
-			return 0, m.dev.closedError(op) // the event was closed during this call, and then its device
+	for _, es := range [...]*eventState{to, from} {
+		if !es.dev.asks.enter() {
+			return 0, es.dev.closedError(op) // the event was closed during this call, and then its device
 		}
-		defer m.dev.asks.leave()
+		defer es.dev.asks.leave()
 	}
 	t, ok := to.drv.(driver.Timer)
 	if !ok {
-		return 0, dev.failure(op, ErrUnsupported, "event timing is not supported")
+		return 0, to.dev.failure(op, ErrUnsupported, "event timing is not supported")
 	}
 	d, err := t.Elapsed(from.drv)
-	return d, dev.check(err)
+	return d, to.dev.check(err)
 }
 
-// Close closes the event. Waits that are already enqueued stay in effect.
+// Retain adds a shared reference to the event and returns it, or nil if e is closed. It is for libraries that keep an event
+// longer than the program does. All shared references to an event are one pointer, each of them must be closed exactly once,
+// and none may be used after the last of them is closed: the device then returns the pointer for another event. They do not keep
+// the device from closing, which waits for the event's work and keeps its result, and are not reported when they leak.
+func (e *Event) Retain() *Event {
+	es, err := e.begin("retain")
+	if err != nil {
+		return nil
+	}
+	es.retain()
+	e.end()
+	return &es.shared
+}
+
+// Close gives the event back. Waits that are already enqueued, and functions given to OnDone, stay in effect. Further calls
+// do nothing, except on shared references ([Event.Retain]).
 func (e *Event) Close() error {
 	if e == nil || e.s == nil {
 		return noEvent("close")
 	}
-	e.cleanup.Stop()
-	e.s.close()
-	return nil
-}
-
-func (s *eventState) close() {
-	s.mu.Lock()
-	m, closed := s.mark, s.closed
-	s.mark, s.closed = nil, true
-	s.mu.Unlock()
-	if closed {
-		return
+	if e == &e.s.shared {
+		e.s.release()
+		return nil
 	}
-	m.Release()
-	s.dev.strike(&s.child)
-	s.dev.gave()
+	first, finish := e.calls.close()
+	if !first {
+		return nil
+	}
+	e.s.dev.unwatch(e.lookout)
+	e.lookout = nil
+	e.s.dev.strike(&e.s.child)
+	if finish {
+		e.s.release()
+	}
+	return nil
 }

@@ -113,7 +113,7 @@ func TestCloseNamesChildren(t *testing.T) {
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
-	mark, err := s.Mark()
+	kept, err := s.RecordShared()
 	require.NoError(t, err)
 	err = d.Close()
 	require.ErrorIs(t, err, hal.ErrBusy)
@@ -128,10 +128,10 @@ func TestCloseNamesChildren(t *testing.T) {
 	require.NoError(t, d.Close())
 	_, err = d.Alloc(hal.KindHost, 1, 0)
 	require.ErrorIs(t, err, hal.ErrClosed)
-	done, err := mark.Done()
-	require.NoError(t, err, "a mark keeps no device open")
+	done, err := kept.Done()
+	require.NoError(t, err, "a shared event keeps no device open")
 	require.True(t, done)
-	mark.Release()
+	require.NoError(t, kept.Close())
 }
 
 func TestMemoryClosedInFlightIsFreedAfterItsLastUse(t *testing.T) {
@@ -160,18 +160,19 @@ func TestWaitAcrossBackendsIsBridgedByAGate(t *testing.T) {
 	require.False(t, a.CanAccessPeer(b))
 	sa, sb := newStream(t, a), newStream(t, b)
 	m := newMemory(t, b, 64)
-	e, err := a.NewEvent(hal.EventOptions{})
-	require.NoError(t, err)
-	defer e.Close()
 	first, err := sa.Gate()
 	require.NoError(t, err)
-	require.NoError(t, sa.Record(e))
+	e, err := sa.Record()
+	require.NoError(t, err)
 	require.NoError(t, sb.WaitEvent(e))
+	require.NoError(t, e.Close())
 	require.NoError(t, sb.Fill(m.All(), hal.Pattern8(1)))
-	// Recording again must not change what sb waits for.
+	// Another event must not change what sb waits for.
 	second, err := sa.Gate()
 	require.NoError(t, err)
-	require.NoError(t, sa.Record(e))
+	e, err = sa.Record()
+	require.NoError(t, err)
+	defer e.Close()
 	done, err := sb.Done()
 	require.NoError(t, err)
 	require.False(t, done, "the stream went ahead of the event")
@@ -253,10 +254,9 @@ func TestLeaksAreReportedAndGivenBack(t *testing.T) {
 		require.NoError(t, err)
 		s, err := d.NewStream(hal.StreamOptions{})
 		require.NoError(t, err)
-		e, err := d.NewEvent(hal.EventOptions{})
-		require.NoError(t, err)
 		require.NoError(t, s.Fill(m.All(), hal.Zero))
-		require.NoError(t, s.Record(e))
+		_, err = s.Record()
+		require.NoError(t, err)
 	}()
 	seen := map[string]bool{}
 	deadline := time.Now().Add(10 * time.Second)
@@ -273,18 +273,18 @@ func TestLeaksAreReportedAndGivenBack(t *testing.T) {
 	require.Eventually(t, func() bool { return d.Usage().Held == 0 }, 5*time.Second, time.Millisecond)
 }
 
-func TestMarksAreUsedAgain(t *testing.T) {
+func TestSharedEvents(t *testing.T) {
 	d := openHost(t, 1, 1)
 	s, other := newStream(t, d), newStream(t, d)
 	g, err := s.Gate()
 	require.NoError(t, err)
-	m, err := s.Mark()
+	m, err := s.RecordShared()
 	require.NoError(t, err)
-	require.True(t, m.On(s))
+	require.True(t, m.RecordedOn(s))
 	done, err := m.Done()
 	require.NoError(t, err)
 	require.False(t, done)
-	require.NoError(t, other.WaitMark(m))
+	require.NoError(t, other.WaitEvent(m))
 	done, err = other.Done()
 	require.NoError(t, err)
 	require.False(t, done)
@@ -293,7 +293,7 @@ func TestMarksAreUsedAgain(t *testing.T) {
 	require.ErrorIs(t, m.Sync(short), context.DeadlineExceeded)
 	require.NoError(t, g.Open())
 	require.NoError(t, m.Sync(ctx))
-	m.Release()
+	require.NoError(t, m.Close())
 	require.NoError(t, other.Sync(ctx))
 }
 

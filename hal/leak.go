@@ -44,16 +44,17 @@ func ReportLeak(l Leak) {
 	slog.Warn("halyard: never closed", "object", l.Object, "device", l.Device)
 }
 
-// lookout detects the leak of a Memory: only that Memory refers to it, and a runtime cleanup is attached to it. Attaching a
-// cleanup costs more than the rest of an allocation, so a Memory that is closed leaves its lookout to the next one.
+// lookout detects the leak of a Memory or an Event: only that object refers to it, and a runtime cleanup is attached to it.
+// Attaching a cleanup costs more than the rest of an allocation, so an object that is closed leaves its lookout to the next one.
 type lookout struct {
 	of      *sentry
 	cleanup runtime.Cleanup
 }
 
-// sentry points from a lookout's cleanup to the memory.
+// sentry points from a lookout's cleanup to the object. While the lookout is unused, both are nil.
 type sentry struct {
-	mem atomic.Pointer[memoryState] // nil while the lookout is unused
+	mem   atomic.Pointer[memoryState]
+	event atomic.Pointer[eventState]
 }
 
 // spareLookouts is the number of unused lookouts that a device keeps.
@@ -68,6 +69,36 @@ func newLookout() *lookout {
 func (o *sentry) leaked() {
 	if s := o.mem.Load(); s != nil {
 		s.leaked()
+	}
+	if e := o.event.Load(); e != nil {
+		e.leaked()
+	}
+}
+
+// spareLookout returns an unused lookout, or nil if there is none; s.mu is held.
+func (s *deviceState) spareLookout() *lookout {
+	n := len(s.lookouts) - 1
+	if n < 0 {
+		return nil
+	}
+	w := s.lookouts[n]
+	s.lookouts[n] = nil
+	s.lookouts = s.lookouts[:n]
+	return w
+}
+
+// unwatch ends the detection of a leak.
+func (s *deviceState) unwatch(w *lookout) {
+	w.of.mem.Store(nil)
+	w.of.event.Store(nil)
+	s.mu.Lock()
+	if len(s.lookouts) < spareLookouts {
+		s.lookouts = append(s.lookouts, w)
+		w = nil
+	}
+	s.mu.Unlock()
+	if w != nil {
+		w.cleanup.Stop()
 	}
 }
 
@@ -92,10 +123,10 @@ func (st *streamState) leaked() {
 	}
 }
 
-func (s *eventState) leaked() {
-	s.dev.reportLeak("event")
-	s.dev.strike(&s.child)
-	s.dev.reaper.add(func() bool { return true }, s.close)
+func (e *eventState) leaked() {
+	e.dev.reportLeak(e.describe())
+	e.dev.strike(&e.child)
+	e.dev.reaper.add(func() bool { return true }, e.release)
 }
 
 func (s *gateState) leaked() {

@@ -104,11 +104,14 @@ func TestLeakedEventsLeaveTheirHandleAtOnce(t *testing.T) {
 	}
 	collect(1)
 	<-b.entered // what gives closed objects back is held up from here on
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
 	for range 100 {
-		_, err := d.NewEvent(hal.EventOptions{})
+		_, err := s.Record()
 		require.NoError(t, err)
 	}
 	collect(101)
+	require.NoError(t, s.Close())
 	require.Eventually(t, func() bool { return d.Close() == nil }, 10*time.Second, time.Millisecond)
 	close(b.leave)
 	require.NoError(t, other.Close())

@@ -18,13 +18,22 @@ func TestCloseWhileMaking(t *testing.T) {
 	for name, make1 := range map[string]func(d *hal.Device) error{
 		"stream": func(d *hal.Device) error { _, err := d.NewStream(hal.StreamOptions{}); return err },
 		"memory": func(d *hal.Device) error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
-		"event":  func(d *hal.Device) error { _, err := d.NewEvent(hal.EventOptions{}); return err },
+		"event": func(d *hal.Device) error {
+			s, err := d.CopyStream(true)
+			if err == nil {
+				_, err = s.Record()
+			}
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, out := make(chan struct{}), make(chan struct{})
-			b := &hooked.Backend{Backend: host.New(host.Options{}), Make: func() { in <- struct{}{}; <-out }}
+			b := &hooked.Backend{Backend: host.New(host.Options{})}
 			d, err := hal.OpenWith(context.Background(), b, 0)
 			require.NoError(t, err)
+			_, err = d.CopyStream(true)
+			require.NoError(t, err)
+			b.Make = func() { in <- struct{}{}; <-out }
 			made := make(chan error, 1)
 			go func() { made <- make1(d) }()
 			<-in

@@ -30,7 +30,7 @@ type memoryState struct {
 	extra     *extra // nil if there is nothing
 
 	exposed atomic.Pointer[exposure] // set while the program may have its bytes
-	kept    atomic.Int32             // unfinished marks given to KeepUntil
+	kept    atomic.Int32             // unfinished events given to KeepUntil
 
 	// last is the stream that used the memory last. All streams that used it are in first or in users.
 	last  atomic.Pointer[streamState]
@@ -89,10 +89,8 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 		dev.peak = max(dev.peak, dev.held)
 		dev.total++
 	}
-	if n := len(dev.lookouts); admitted && n > 0 {
-		w = dev.lookouts[n-1]
-		dev.lookouts[n-1] = nil
-		dev.lookouts = dev.lookouts[:n-1]
+	if admitted {
+		w = dev.spareLookout()
 	}
 	dev.mu.Unlock()
 	if !admitted {
@@ -108,20 +106,9 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 
 // unwatch ends the detection of a leak.
 func (m *Memory) unwatch() {
-	w, dev := m.lookout, m.s.dev
-	if w == nil {
-		return
-	}
-	m.lookout = nil
-	w.of.mem.Store(nil)
-	dev.mu.Lock()
-	if len(dev.lookouts) < spareLookouts {
-		dev.lookouts = append(dev.lookouts, w)
-		w = nil
-	}
-	dev.mu.Unlock()
-	if w != nil {
-		w.cleanup.Stop()
+	if w := m.lookout; w != nil {
+		m.lookout = nil
+		m.s.dev.unwatch(w)
 	}
 }
 
@@ -269,24 +256,27 @@ func (m *Memory) close(finish bool) error {
 	return nil
 }
 
-// KeepUntil tells the library that the marked work, on any device, uses the memory: after Close the memory is not freed
-// before that work has finished. The caller keeps its reference to the mark.
-func (m *Memory) KeepUntil(mark *Mark) error {
+// KeepUntil tells the library that the event's work, on any device, uses the memory: after Close the memory is not freed
+// before that work has finished. The caller keeps its reference to the event.
+func (m *Memory) KeepUntil(e *Event) error {
 	const op = "keep"
-	switch {
-	case m.state() == nil:
+	if m.state() == nil {
 		return noMemory(op)
-	case mark == nil:
-		return m.s.dev.failure(op, ErrInvalidArgument, "nil mark")
-	case !m.s.enter():
+	}
+	es, err := e.begin(op)
+	if err != nil {
+		return err
+	}
+	defer e.end()
+	if !m.s.enter() {
 		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
 	defer m.s.leave()
-	if done, err := mark.Done(); done || err != nil {
-		return nil // the mark's owner looks at the error
+	if done, err := es.done(); done || err != nil {
+		return nil // the event's owner looks at the error
 	}
 	m.s.kept.Add(1)
-	mark.OnDone(func(error) { m.s.kept.Add(-1) })
+	es.onDone(func(error) { m.s.kept.Add(-1) })
 	return nil
 }
 

@@ -27,7 +27,7 @@ const (
 // is page-locked for the devices that support it. Up to 12 MiB of it are kept for later copies between the two devices in
 // this direction, until [Device.Reclaim], or until one of them is closed or runs out of memory. The call waits for the
 // other device, piece by piece, if a device lacks CapOrderedPageable and no page-locked memory is available, and if
-// a device lacks CapGate, as [Stream.WaitMark] does.
+// a device lacks CapGate, as [Stream.WaitEvent] does.
 //
 // After a driver's error the contents of dst are unspecified.
 func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
@@ -100,7 +100,7 @@ type passage struct {
 	dst, src *Stream
 	piece    uint64 // bytes
 	block    *block
-	read     [acrossPieces]*Mark // done when the destination has read the piece
+	read     [acrossPieces]*eventState // done when the destination has read the piece
 }
 
 // loops reports whether a staged copy of n bytes fills a piece more than once, so that the source waits for the destination.
@@ -190,12 +190,12 @@ func (b *passage) staged(dst, src Region) error {
 	last, err := b.passAll(dst, src)
 	for i, m := range b.read {
 		if m != nil && i != last {
-			m.Release()
+			m.release()
 		}
 	}
 	if err != nil {
 		if m := b.read[last]; m != nil {
-			m.Release()
+			m.release()
 		}
 		b.block.close()
 		return err
@@ -223,10 +223,10 @@ func (b *passage) passAll(dst, src Region) (last int, err error) {
 }
 
 // reuse makes the source wait until the destination has read the previous contents of the memory.
-func (b *passage) reuse(read *Mark) error {
-	err := b.src.WaitMark(read)
+func (b *passage) reuse(read *eventState) error {
+	err := b.src.wait(read)
 	if err == nil && !b.block.ordered.out {
-		err = read.Sync(context.Background())
+		_, err = read.wait(context.Background(), "copy")
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (b *passage) pass(i int, dst, src Region) error {
 	if m := b.read[i]; m != nil {
 		b.read[i] = nil
 		err := b.reuse(m)
-		m.Release()
+		m.release()
 		if err != nil {
 			return err
 		}
@@ -246,21 +246,21 @@ func (b *passage) pass(i int, dst, src Region) error {
 	if err := b.src.CopyOut(bytes, src); err != nil {
 		return err
 	}
-	filled, err := b.src.Mark()
+	filled, err := b.src.event("copy")
 	if err != nil {
 		return err
 	}
-	err = b.dst.WaitMark(filled)
+	err = b.dst.wait(filled)
 	if err == nil && !b.block.ordered.in {
-		err = filled.Sync(context.Background())
+		_, err = filled.wait(context.Background(), "copy")
 	}
-	filled.Release()
+	filled.release()
 	if err != nil {
 		return err
 	}
 	if err := b.dst.CopyIn(dst, bytes); err != nil {
 		return err
 	}
-	b.read[i], err = b.dst.Mark()
+	b.read[i], err = b.dst.event("copy")
 	return err
 }

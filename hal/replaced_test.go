@@ -35,17 +35,16 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	require.NoError(t, err)
 	w, err := o.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
-	e, err := d.NewEvent(hal.EventOptions{})
-	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
-	require.NoError(t, s.Record(e))
+	e, err := s.Record()
+	require.NoError(t, err)
 	require.NoError(t, w.WaitEvent(e)) // across backends: w is held shut until the vendor's event fires
 	armed.Store(true)
 	done := make(chan error, 1)
 	go func() { _, err := e.Done(); done <- err }()
 	x := <-inside
-	require.NoError(t, s.Record(e)) // replaces what w waits for
+	require.NoError(t, e.Close())
 	require.NoError(t, g.Open())
 	require.NoError(t, w.Sync(ctx))     // the wait has ended
 	require.Eventually(t, func() bool { // the goroutine that waited for w has ended, too
@@ -57,7 +56,6 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	close(leave)
 	require.NoError(t, <-done)
 	require.NoError(t, w.Sync(ctx))
-	require.NoError(t, e.Close())
 	require.NoError(t, s.Close())
 	require.NoError(t, w.Close())
 	require.NoError(t, d.Close())

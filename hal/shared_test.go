@@ -94,7 +94,6 @@ func TestHandlesShareTheDevice(t *testing.T) {
 	for _, call := range []func() error{
 		func() error { _, err := second.Alloc(hal.KindDevice, 8, 0); return err },
 		func() error { _, err := second.NewStream(hal.StreamOptions{}); return err },
-		func() error { _, err := second.NewEvent(hal.EventOptions{}); return err },
 		func() error { _, err := second.CopyStream(true); return err },
 		func() error { return second.Reclaim(ctx) },
 	} {

@@ -352,12 +352,12 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 	if done, err := st.query(); done || err != nil {
 		return err
 	}
-	m, err := st.mark(false)
+	e, err := st.event(false)
 	if err != nil {
 		return err
 	}
-	over, err := m.wait(ctx, op)
-	m.Release()
+	over, err := e.wait(ctx, op)
+	e.release()
 	if !over {
 		return err
 	}
@@ -383,7 +383,7 @@ func (s *Stream) Err() error {
 	return nil
 }
 
-// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks where [Stream.WaitMark] does. t may
+// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks where [Stream.WaitEvent] does. t may
 // belong to any device; if t is closed, s waits for its work that is still under way.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "follow"
@@ -393,9 +393,9 @@ func (s *Stream) WaitStream(t *Stream) error {
 	if s.s == t.s {
 		return s.Err()
 	}
-	if m, err := t.Mark(); err == nil {
-		defer m.Release()
-		return s.WaitMark(m)
+	if e, err := t.event(op); err == nil {
+		defer e.release()
+		return s.wait(e)
 	} else if !isKind(err, ErrClosed) {
 		return err
 	}
@@ -688,16 +688,16 @@ func (st *streamState) pendingWork() func() bool {
 }
 
 // workSoFar returns a function that reports whether the work enqueued so far has finished, or nil
-// if no mark can be made.
+// if no event can be recorded.
 func (st *streamState) workSoFar() func() bool {
-	m, err := st.mark(false)
+	e, err := st.event(false)
 	if err != nil {
 		return nil
 	}
 	return func() bool {
-		done, _ := m.Done()
+		done, _ := e.done()
 		if done {
-			m.Release()
+			e.release()
 		}
 		return done
 	}

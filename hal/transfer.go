@@ -92,16 +92,16 @@ func (t *transfers) add(op string) (*Stream, error) {
 
 // abandon makes a stream idle again once its copy, which the call no longer waits for, has ended.
 func (t *transfers) abandon(s *Stream) {
-	m, err := s.Mark()
+	e, err := s.event("copy")
 	if err != nil {
 		t.idle <- s
 		return
 	}
-	m.OnDone(func(error) {
+	e.onDone(func(error) {
 		_, _ = s.Done() // takes the copy's error away from the stream's next user
 		t.idle <- s
 	})
-	m.Release()
+	e.release()
 }
 
 // close closes the streams of a device that is closed.

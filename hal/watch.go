@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// watch waits for a device's marks on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
-// call, because each may cost a thread; all other marks are polled. A mark is watched once, however many wait for it.
+// watch waits for a device's events on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
+// call, because each may cost a thread; all other events are polled. An event is watched once, however many wait for it.
 type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 
 	mu      sync.Mutex
-	marks   []*Mark // polled; the list holds a reference to each
-	blocks  int     // goroutines in block
-	asking  bool    // tick is polling the marks
+	events  []*eventState // polled; the list holds a reference to each
+	blocks  int           // goroutines in block
+	asking  bool          // tick is polling the events
 	timer   *time.Timer
 	pause   time.Duration // before the next poll, at least
 	took    time.Duration // duration of the last poll
 	changed signal
 }
 
-// watching says how a mark is watched.
+// watching says how an event is watched.
 type watching uint8
 
 const (
@@ -36,7 +36,7 @@ const watchBlocked = 4
 const (
 	pollSoonest = 20 * time.Microsecond
 	pollLatest  = 2 * time.Millisecond
-	pollBatch   = 64 // marks
+	pollBatch   = 64 // events
 	pollShare   = 3  // a pause lasts at least this many times as long as the last poll
 )
 
@@ -56,90 +56,90 @@ func (w *watch) sit() bool {
 
 func (w *watch) rise() { w.blocked.Add(-1) }
 
-// inline waits for m in a driver call on the caller's goroutine. It reports false, without waiting, if another goroutine
-// already blocks for m or too many calls block.
-func (w *watch) inline(m *Mark) bool {
+// inline waits for e in a driver call on the caller's goroutine. It reports false, without waiting, if another goroutine
+// already blocks for e or too many calls block.
+func (w *watch) inline(e *eventState) bool {
 	if !w.sit() {
 		return false
 	}
 	defer w.rise()
-	if !m.dev.asks.enter() {
+	if !e.dev.asks.enter() {
 		return false
 	}
-	defer m.dev.asks.leave()
-	m.mu.Lock()
-	was := m.watched
+	defer e.dev.asks.leave()
+	e.mu.Lock()
+	was := e.watched
 	if was == blocking {
-		m.mu.Unlock()
+		e.mu.Unlock()
 		return false
 	}
 	if was == inTurn {
-		w.strike(m)
+		w.strike(e)
 	}
-	m.watched = blocking
-	m.mu.Unlock()
-	m.settle(waited(m.drv))
-	m.mu.Lock()
-	m.watched = unwatched
-	if len(m.fns) > 0 {
-		w.poll(m)
+	e.watched = blocking
+	e.mu.Unlock()
+	e.settle(waited(e.drv))
+	e.mu.Lock()
+	e.watched = unwatched
+	if len(e.fns) > 0 {
+		w.poll(e)
 	}
-	m.mu.Unlock()
+	e.mu.Unlock()
 	if was == inTurn {
-		m.Release() // the list's
+		e.release() // the list's
 	}
 	return true
 }
 
-// add has m watched, if it is not; m.mu is held.
-func (w *watch) add(m *Mark) {
-	if m.watched != unwatched {
+// add has e watched, if it is not; e.mu is held.
+func (w *watch) add(e *eventState) {
+	if e.watched != unwatched {
 		return
 	}
-	m.Retain()
-	if !w.start(m) {
-		w.enlist(m)
+	e.retain()
+	if !w.start(e) {
+		w.enlist(e)
 	}
 }
 
-// poll has m polled, if it is not watched; m.mu is held.
-func (w *watch) poll(m *Mark) {
-	if m.watched == unwatched {
-		m.Retain()
-		w.enlist(m)
+// poll has e polled, if it is not watched; e.mu is held.
+func (w *watch) poll(e *eventState) {
+	if e.watched == unwatched {
+		e.retain()
+		w.enlist(e)
 	}
 }
 
-// start starts a goroutine that blocks for m and takes over the caller's reference. It reports false if no more calls may
-// block. m.mu is held.
-func (w *watch) start(m *Mark) bool {
-	if m.known() || !w.sit() {
+// start starts a goroutine that blocks for e and takes over the caller's reference. It reports false if no more calls may
+// block. e.mu is held.
+func (w *watch) start(e *eventState) bool {
+	if e.known() || !w.sit() {
 		return false
 	}
-	if !m.dev.asks.enter() {
+	if !e.dev.asks.enter() {
 		w.rise()
 		return false
 	}
-	m.watched = blocking
+	e.watched = blocking
 	w.mu.Lock()
 	w.blocks++
 	w.mu.Unlock()
-	go w.block(m)
+	go w.block(e)
 	return true
 }
 
-// block waits for m in a driver call.
-func (w *watch) block(m *Mark) {
-	err := waited(m.drv)
+// block waits for e in a driver call.
+func (w *watch) block(e *eventState) {
+	err := waited(e.drv)
 	w.rise()
-	m.settle(err)
-	m.mu.Lock()
-	m.watched = unwatched
-	fns := m.fns
-	m.fns = nil
-	m.mu.Unlock()
-	m.dev.asks.leave()
-	m.tell(fns)
+	e.settle(err)
+	e.mu.Lock()
+	e.watched = unwatched
+	fns := e.fns
+	e.fns = nil
+	e.mu.Unlock()
+	e.dev.asks.leave()
+	e.tell(fns)
 	w.mu.Lock()
 	w.blocks--
 	w.changed.broadcast()
@@ -147,21 +147,21 @@ func (w *watch) block(m *Mark) {
 }
 
 // tell ends a watch: it calls fns and drops the watch's reference.
-func (m *Mark) tell(fns []func(error)) {
+func (e *eventState) tell(fns []func(error)) {
 	for _, fn := range fns {
-		fn(m.err)
+		fn(e.err)
 	}
-	m.Release()
+	e.release()
 }
 
-// enlist puts m on the list of polled marks, which takes over the caller's reference; m.mu is held.
-func (w *watch) enlist(m *Mark) {
-	m.watched = inTurn
+// enlist puts e on the list of polled events, which takes over the caller's reference; e.mu is held.
+func (w *watch) enlist(e *eventState) {
+	e.watched = inTurn
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m.polled = len(w.marks)
-	w.marks = append(w.marks, m)
-	if !w.asking && (len(w.marks) == 1 || w.pause > pollSoonest) {
+	e.polled = len(w.events)
+	w.events = append(w.events, e)
+	if !w.asking && (len(w.events) == 1 || w.pause > pollSoonest) {
 		w.pause = pollSoonest
 		w.set()
 	}
@@ -170,32 +170,32 @@ func (w *watch) enlist(m *Mark) {
 // set sets the timer. The longer the last poll took, the longer the pause. w.mu is held.
 func (w *watch) set() { w.timer.Reset(max(w.pause, pollShare*w.took)) }
 
-// strike removes m from the list and hands the list's reference to the caller; m.mu is held.
-func (w *watch) strike(m *Mark) {
-	m.watched = unwatched
+// strike removes e from the list and hands the list's reference to the caller; e.mu is held.
+func (w *watch) strike(e *eventState) {
+	e.watched = unwatched
 	w.mu.Lock()
-	n := len(w.marks) - 1
-	last := w.marks[n]
-	w.marks[m.polled] = last
-	last.polled = m.polled
-	w.marks[n] = nil
-	w.marks = w.marks[:n]
+	n := len(w.events) - 1
+	last := w.events[n]
+	w.events[e.polled] = last
+	last.polled = e.polled
+	w.events[n] = nil
+	w.events = w.events[:n]
 	if n == 0 {
 		w.timer.Stop()
 	}
 	w.mu.Unlock()
 }
 
-// unused removes m from the list if nothing waits for it any more, and reports whether it did; m.mu is held.
-func (w *watch) unused(m *Mark) bool {
-	if m.watched != inTurn || m.waiters > 0 || len(m.gates) > 0 || len(m.fns) > 0 {
+// unused removes e from the list if nothing waits for it any more, and reports whether it did; e.mu is held.
+func (w *watch) unused(e *eventState) bool {
+	if e.watched != inTurn || e.waiters > 0 || len(e.gates) > 0 || len(e.fns) > 0 {
 		return false
 	}
-	w.strike(m)
+	w.strike(e)
 	return true
 }
 
-// tick polls all marks, and sets the timer again if any are left.
+// tick polls all events, and sets the timer again if any are left.
 func (w *watch) tick() {
 	w.mu.Lock()
 	if w.asking {
@@ -215,29 +215,29 @@ func (w *watch) tick() {
 	} else {
 		w.pause = min(2*w.pause, pollLatest)
 	}
-	if len(w.marks) > 0 {
+	if len(w.events) > 0 {
 		w.set()
 	}
 	w.mu.Unlock()
 }
 
-// sweep polls each mark and returns how many were done. It goes backwards: when a mark is removed, the last one of the list
+// sweep polls each event and returns how many were done. It goes backwards: when an event is removed, the last one of the list
 // takes its place, and that one has already been polled or is new.
 func (w *watch) sweep() (ended int) {
-	var batch [pollBatch]*Mark
+	var batch [pollBatch]*eventState
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for hi := len(w.marks); hi > 0; {
-		hi = min(hi, len(w.marks))
+	for hi := len(w.events); hi > 0; {
+		hi = min(hi, len(w.events))
 		lo := max(hi-pollBatch, 0)
-		n := copy(batch[:], w.marks[lo:hi])
-		for _, m := range batch[:n] {
-			m.Retain()
+		n := copy(batch[:], w.events[lo:hi])
+		for _, e := range batch[:n] {
+			e.retain()
 		}
 		w.mu.Unlock()
-		for _, m := range batch[:n] {
-			ended += w.ask(m)
-			m.Release()
+		for _, e := range batch[:n] {
+			ended += w.ask(e)
+			e.release()
 		}
 		hi = lo
 		w.mu.Lock()
@@ -245,40 +245,40 @@ func (w *watch) sweep() (ended int) {
 	return ended
 }
 
-// ask polls m: if its work is done, it ends the watch and returns 1. If not, and another call may block, a goroutine
-// blocks for m from here on.
-func (w *watch) ask(m *Mark) int {
-	done, _ := m.Done()
+// ask polls e: if its work is done, it ends the watch and returns 1. If not, and another call may block, a goroutine
+// blocks for e from here on.
+func (w *watch) ask(e *eventState) int {
+	done, _ := e.done()
 	if !done && w.blocked.Load() >= watchBlocked {
 		return 0
 	}
-	m.mu.Lock()
-	if m.watched != inTurn {
-		m.mu.Unlock()
+	e.mu.Lock()
+	if e.watched != inTurn {
+		e.mu.Unlock()
 		return 0
 	}
 	if !done {
-		w.strike(m)
-		if !w.start(m) {
-			w.enlist(m)
+		w.strike(e)
+		if !w.start(e) {
+			w.enlist(e)
 		}
-		m.mu.Unlock()
+		e.mu.Unlock()
 		return 0
 	}
-	w.strike(m)
-	fns := m.fns
-	m.fns = nil
-	m.mu.Unlock()
-	m.tell(fns)
+	w.strike(e)
+	fns := e.fns
+	e.fns = nil
+	e.mu.Unlock()
+	e.tell(fns)
 	return 1
 }
 
-// drain ends all watches. The results of all marks are already known.
+// drain ends all watches. The results of all events are already known.
 func (w *watch) drain() {
 	for {
 		w.sweep()
 		w.mu.Lock()
-		if len(w.marks) == 0 && !w.asking && w.blocks == 0 {
+		if len(w.events) == 0 && !w.asking && w.blocks == 0 {
 			w.mu.Unlock()
 			return
 		}
@@ -288,7 +288,7 @@ func (w *watch) drain() {
 	}
 }
 
-// asking counts the driver calls on marks' events, which must end before the device is closed.
+// asking counts the calls on the driver's events, which must end before the device is closed.
 type asking struct {
 	handle
 	left latch

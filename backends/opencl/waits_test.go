@@ -57,7 +57,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			g, err := s.Gate()
 			ok(t, err)
 			ok(t, s.Fill(m.All(), hal.Zero))
-			mark, err := s.Mark()
+			mark, err := s.RecordShared()
 			ok(t, err)
 			before, goroutines := threads.Count(), runtime.NumGoroutine()
 			for what, wait := range map[string]func() error{
@@ -81,11 +81,11 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			}
 			var waiting, over sync.WaitGroup
 			for range n {
-				x, err := s.Mark()
+				x, err := s.RecordShared()
 				ok(t, err)
 				waiting.Add(1)
 				over.Go(func() {
-					defer x.Release()
+					defer x.Close()
 					waiting.Done()
 					if err := x.Sync(context.Background()); err != nil {
 						t.Error(err)
@@ -99,7 +99,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			over.Wait()
 			ok(t, w.Sync(context.Background()))
 			few(t, "end", before)
-			mark.Release()
+			mark.Close()
 			closeAll(t, m, s, w, d, other)
 		})
 	})

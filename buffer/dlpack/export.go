@@ -213,12 +213,12 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 	if !wait && !t.device.Type.Host() {
 		return nil
 	}
-	mark, err := stream.Mark()
+	event, err := stream.RecordShared()
 	if err != nil {
 		return err
 	}
-	defer mark.Release()
-	return mark.Sync(ctx)
+	defer event.Close()
+	return event.Sync(ctx)
 }
 
 // streamFor returns the stream to take the lease on, and whether the host must wait for that stream before the

@@ -381,22 +381,16 @@ func openSync(s, _ *site, _ uint64) (*fixture, error) {
 	})
 }
 
-func (s *site) event(c *closers) (*hal.Event, error) {
-	e, err := s.dev.NewEvent(hal.EventOptions{})
-	if err == nil {
-		c.add(e.Close)
-	}
-	return e, err
-}
-
 func openRecord(s, _ *site, _ uint64) (*fixture, error) {
 	return open(func(c *closers) (*fixture, error) {
-		e, err := s.event(c)
-		if err != nil {
-			return nil, err
-		}
 		return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw bench.Side) {
-			return bench.Side{Op: func() error { return s.stream.Record(e) }, Leave: s.drain},
+			return bench.Side{Op: func() error {
+					e, err := s.stream.Record()
+					if err != nil {
+						return err
+					}
+					return e.Close()
+				}, Leave: s.drain},
 				s.beside(func(p peer.Peer) func() error { return p.Record })
 		}}, nil
 	})
@@ -409,10 +403,6 @@ func (s *site) drain() error {
 
 func openRecordWait(s, _ *site, _ uint64) (*fixture, error) {
 	return open(func(c *closers) (*fixture, error) {
-		e, err := s.event(c)
-		if err != nil {
-			return nil, err
-		}
 		m, err := s.memory(c, "device", 64)
 		if err != nil {
 			return nil, err
@@ -423,10 +413,11 @@ func openRecordWait(s, _ *site, _ uint64) (*fixture, error) {
 				if err := s.stream.Fill(region, hal.Pattern32(pattern)); err != nil {
 					return err
 				}
-				if err := s.stream.Record(e); err != nil {
+				e, err := s.stream.Record()
+				if err != nil {
 					return err
 				}
-				return s.other.WaitEvent(e)
+				return errors.Join(s.other.WaitEvent(e), e.Close())
 			}))}
 			raw = s.beside(func(p peer.Peer) func() error {
 				return rawSynced(p, repeated(func() error {

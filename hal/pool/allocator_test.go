@@ -16,9 +16,9 @@ func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
 			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
 			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
 			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.Mark()
+				m, err := busy.RecordShared()
 				require.NoError(t, err)
-				defer m.Release()
+				defer m.Close()
 				return nil, x.KeepUntil(m)
 			},
 		} {

@@ -102,17 +102,20 @@ func (b Block) From(a Allocator) Block {
 	return b
 }
 
-// KeepUntil tells that the block is in use until the mark is passed, wherever it is freed. The block holds
-// a reference of its own to the mark.
-func (b Block) KeepUntil(m *hal.Mark) error {
+// KeepUntil tells that the block is in use until the event's work has finished, wherever it is freed. The block
+// holds a reference of its own to the event.
+func (b Block) KeepUntil(e *hal.Event) error {
 	const op = "use of a block"
 	if b.rec == nil {
 		return hal.Errorf(op, hal.ErrClosed, "not a block")
 	}
-	if m == nil {
-		return failure(b.rec.mem.Device(), op, hal.ErrInvalidArgument, "nil mark")
+	own := e.Retain()
+	if own == nil {
+		_, err := e.Done()
+		return err // that the event is nil or closed
 	}
-	if !b.rec.uses.add(b, m) {
+	if !b.rec.uses.add(b, own) {
+		_ = own.Close()
 		return b.stale(op)
 	}
 	return nil
@@ -131,15 +134,15 @@ func (b Block) RecordUse(stream *hal.Stream) error {
 	if stream == nil {
 		return failure(b.rec.mem.Device(), op, hal.ErrInvalidArgument, "nil stream")
 	}
-	// The memory as a whole may be closed by a trim before the mark is passed.
+	// The memory as a whole may be closed by a trim before the event's work has finished.
 	if err := stream.RecordUse(b.rec.mem); err != nil {
 		return err
 	}
-	m, err := stream.Mark()
+	m, err := stream.RecordShared()
 	if err != nil {
 		return err
 	}
-	defer m.Release()
+	defer m.Close()
 	return b.KeepUntil(m)
 }
 

@@ -48,10 +48,10 @@ func (a *callbacks) Free(b Block, stream *hal.Stream) error {
 	if !r.end(b.state()) {
 		return b.stale("free")
 	}
-	marks := r.uses.take()
-	defer releaseAll(marks)
-	for _, m := range marks {
-		if stream == nil || stream.WaitMark(m) != nil {
+	events := r.uses.take()
+	defer releaseAll(events)
+	for _, m := range events {
+		if stream == nil || stream.WaitEvent(m) != nil {
 			_ = m.Sync(context.Background()) // a failure is for the owner of the work to find
 		}
 	}

@@ -27,7 +27,7 @@ type node struct {
 	lost       bool // work that nobody can ask about may use it for ever
 
 	// A free node waits for its fence; the node is on the list of its class.
-	fence    []*hal.Mark
+	fence    []*hal.Event
 	up, down *node
 }
 
@@ -119,7 +119,7 @@ func (h *heap) lift(n *node) {
 }
 
 // release makes a record's node free, waiting for the fence, and merges it with its neighbours.
-func (h *heap) release(n *node, fence []*hal.Mark) {
+func (h *heap) release(n *node, fence []*hal.Event) {
 	n.rec = nil
 	n.chunk.out--
 	n.fence = fence
@@ -144,7 +144,7 @@ func (h *heap) absorb(n, next *node) {
 	}
 	for _, m := range next.fence {
 		if slices.Contains(n.fence, m) {
-			m.Release()
+			_ = m.Close()
 		} else {
 			n.fence = append(n.fence, m)
 		}
@@ -154,7 +154,7 @@ func (h *heap) absorb(n, next *node) {
 
 // carve makes a record of the first bytes of a free node, which is not on a list any more, and
 // lists the rest. The fence of the record's part is returned.
-func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Mark) {
+func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
 	if n.bytes > bytes {
 		rest := &node{chunk: n.chunk, off: n.off + bytes, bytes: n.bytes - bytes, prev: n, next: n.next}
 		if rest.next != nil {

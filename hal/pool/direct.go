@@ -79,8 +79,8 @@ func own(a Allocator, b Block) error {
 	return nil
 }
 
-// keepFor makes hal keep a memory until the marks are passed, and releases them.
-func keepFor(mem *hal.Memory, fence []*hal.Mark) {
+// keepFor makes hal keep a memory until the events' work has finished, and closes them.
+func keepFor(mem *hal.Memory, fence []*hal.Event) {
 	for _, m := range fence {
 		_ = mem.KeepUntil(m)
 	}

@@ -13,9 +13,9 @@ const kinds = int(hal.KindShared)
 
 // domain is what a pool knows of one stream: the blocks freed there, and how far its work has come.
 //
-// Time is counted in epochs. A block that is freed gets the number of the current one; a mark that is
-// recorded ends it. So the mark that ended epoch e stands for all use of the blocks with
-// numbers up to e, and freeing a block does not need a mark of its own.
+// Time is counted in epochs. A block that is freed gets the number of the current one; an event that is
+// recorded ends it. So the event that ended epoch e stands for all use of the blocks with
+// numbers up to e, and freeing a block does not need an event of its own.
 type domain struct {
 	stream  *hal.Stream // nil for blocks that nothing uses any more
 	foreign bool        // the stream belongs to another device
@@ -24,22 +24,22 @@ type domain struct {
 	epoch  atomic.Uint64 // the current one, from 1 on
 	passed atomic.Uint64 // all work up to this epoch has finished
 
-	mu      sync.Mutex
-	marks   []ended // not passed yet, oldest first
-	marked  uint64  // the latest epoch that has ended
-	retired bool    // no more shelves
-	over    bool    // no more marks
+	mu       sync.Mutex
+	events   []ended // not passed yet, oldest first
+	recorded uint64  // the latest epoch that has ended
+	retired  bool    // no more shelves
+	over     bool    // no more events
 }
 
-// ended is an epoch and the mark that ended it.
+// ended is an epoch and the event that ended it.
 type ended struct {
 	epoch uint64
-	mark  *hal.Mark
+	event *hal.Event
 }
 
-// mostMarks is how many marks a domain keeps. With more, every other one is dropped: what they
+// mostEvents is how many events a domain keeps. With more, every other one is dropped: what they
 // stand for is then known to have finished a little later.
-const mostMarks = 8
+const mostEvents = 8
 
 func newDomain(stream *hal.Stream, foreign bool) *domain {
 	d := &domain{stream: stream, foreign: foreign}
@@ -50,19 +50,19 @@ func newDomain(stream *hal.Stream, foreign bool) *domain {
 	return d
 }
 
-// mark ends the current epoch. It returns an error of kind ErrClosed if the stream is closed; if its work has finished, the
+// record ends the current epoch. It returns an error of kind ErrClosed if the stream is closed; if its work has finished, the
 // epoch is passed all the same.
-func (d *domain) mark() error {
+func (d *domain) record() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stream == nil || d.over {
 		return nil
 	}
 	d.poll()
-	// Blocks freed from here on belong to the next epoch, and the mark comes after the use of all
+	// Blocks freed from here on belong to the next epoch, and the event comes after the use of all
 	// others. The other way round a block could be freed between the two.
 	e := d.epoch.Add(1) - 1
-	m, err := d.stream.Mark()
+	m, err := d.stream.RecordShared()
 	if err != nil {
 		if done, _ := d.stream.Idle(); done && isClosed(err) {
 			d.release()
@@ -70,19 +70,19 @@ func (d *domain) mark() error {
 		}
 		return err
 	}
-	if len(d.marks) == mostMarks {
-		kept := d.marks[:0]
-		for i, x := range d.marks {
+	if len(d.events) == mostEvents {
+		kept := d.events[:0]
+		for i, x := range d.events {
 			if i%2 == 0 {
-				x.mark.Release()
+				_ = x.event.Close()
 				continue
 			}
 			kept = append(kept, x)
 		}
-		d.marks = kept
+		d.events = kept
 	}
-	d.marks = append(d.marks, ended{e, m})
-	d.marked = e
+	d.events = append(d.events, ended{e, m})
+	d.recorded = e
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (d *domain) closed() bool {
 	return err != nil && isClosed(err)
 }
 
-// finish releases all marks, for good.
+// finish closes all events, for good.
 func (d *domain) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,50 +100,49 @@ func (d *domain) finish() {
 	d.over = true
 }
 
-// release releases all marks; d.mu is held.
+// release closes all events; d.mu is held.
 func (d *domain) release() {
-	for _, x := range d.marks {
-		x.mark.Release()
+	for _, x := range d.events {
+		_ = x.event.Close()
 	}
-	d.marks = nil
+	d.events = nil
 }
 
 // poll finds out how far the work has come; d.mu is held.
 func (d *domain) poll() {
 	n := 0
-	for _, x := range d.marks {
-		if done, _ := x.mark.Done(); !done { // a failure is for the owner of the work to find
+	for _, x := range d.events {
+		if done, _ := x.event.Done(); !done { // a failure is for the owner of the work to find
 			break
 		}
 		d.passed.Store(x.epoch)
-		x.mark.Release()
+		_ = x.event.Close()
 		n++
 	}
 	if n > 0 {
-		d.marks = append(d.marks[:0], d.marks[n:]...)
+		d.events = append(d.events[:0], d.events[n:]...)
 	}
 }
 
 // settled returns the epoch up to which all work has finished, and the latest that has ended.
-func (d *domain) settled() (passed, marked uint64) {
+func (d *domain) settled() (passed, recorded uint64) {
 	if d.stream == nil {
 		return ^uint64(0), ^uint64(0)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.poll()
-	return d.passed.Load(), d.marked
+	return d.passed.Load(), d.recorded
 }
 
-// cover returns the first mark that stands for an epoch, with a reference for the caller. It is
+// cover returns the first event that stands for an epoch, with a reference for the caller. It is
 // nil if there is none, because the epoch is passed or has not ended.
-func (d *domain) cover(epoch uint64) *hal.Mark {
+func (d *domain) cover(epoch uint64) *hal.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, x := range d.marks {
+	for _, x := range d.events {
 		if x.epoch >= epoch {
-			x.mark.Retain()
-			return x.mark
+			return x.event.Retain()
 		}
 	}
 	return nil

@@ -42,45 +42,45 @@ func TestMarksEndEpochs(t *testing.T) {
 	d := newDomain(streams[0], false)
 	defer d.finish()
 	var gates []*hal.Gate
-	for i := range uint64(mostMarks) {
+	for i := range uint64(mostEvents) {
 		require.Equal(t, i+1, d.epoch.Load())
 		require.Nil(t, d.cover(i+1))
 		gates = append(gates, hold(t, streams[0]))
-		require.NoError(t, d.mark())
+		require.NoError(t, d.record())
 	}
-	seen := map[*hal.Mark]bool{}
-	for i := range uint64(mostMarks) {
+	seen := map[*hal.Event]bool{}
+	for i := range uint64(mostEvents) {
 		m := d.cover(i + 1)
 		require.NotNil(t, m)
 		require.False(t, seen[m], "one mark for two epochs")
 		seen[m] = true
-		m.Release()
+		m.Close()
 	}
-	require.Nil(t, d.cover(mostMarks+1))
+	require.Nil(t, d.cover(mostEvents+1))
 	for i := range uint64(3) {
 		require.NoError(t, gates[i].Open())
 		m := d.cover(i + 1)
 		require.NoError(t, m.Sync(context.Background()))
-		m.Release()
+		m.Close()
 		passed, marked := d.settled()
 		require.Equal(t, i+1, passed)
-		require.EqualValues(t, mostMarks, marked)
+		require.EqualValues(t, mostEvents, marked)
 	}
 	// With too many some are dropped, and what they stood for waits for a later one.
-	for range mostMarks {
+	for range mostEvents {
 		hold(t, streams[0])
-		require.NoError(t, d.mark())
-		require.LessOrEqual(t, len(d.marks), mostMarks)
+		require.NoError(t, d.record())
+		require.LessOrEqual(t, len(d.events), mostEvents)
 	}
-	for e := uint64(4); e <= 2*mostMarks; e++ {
+	for e := uint64(4); e <= 2*mostEvents; e++ {
 		m := d.cover(e)
 		require.NotNil(t, m, "epoch %d", e)
-		for _, x := range d.marks {
-			if x.mark == m {
+		for _, x := range d.events {
+			if x.event == m {
 				require.GreaterOrEqual(t, x.epoch, e)
 			}
 		}
-		m.Release()
+		m.Close()
 	}
 }
 
@@ -105,12 +105,12 @@ func TestMergingUnitesFences(t *testing.T) {
 	merged := h.fenced.all()
 	require.Len(t, merged, 1)
 	require.EqualValues(t, 4*size, merged[0].bytes)
-	waits := func(fence []*hal.Mark) {
+	waits := func(fence []*hal.Event) {
 		t.Helper()
 		for _, s := range streams[:2] {
 			on := 0
 			for _, m := range fence {
-				if m.On(s) {
+				if m.RecordedOn(s) {
 					on++
 				}
 			}

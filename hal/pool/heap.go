@@ -47,7 +47,7 @@ func (h *heap) nearby(yield func(*domain) bool) {
 // parked is a block that was freed while recorded uses were under way.
 type parked struct {
 	rec   *record
-	fence []*hal.Mark
+	fence []*hal.Event
 }
 
 // sharing is what is known about a kind of memory. Memory that has no address cannot be shared, since a
@@ -140,7 +140,7 @@ func (h *heap) cut(q request) (grant, bool) {
 	}
 	n := h.fenced.find(q.class, func(n *node) bool {
 		for _, m := range n.fence {
-			if !m.On(stream) {
+			if !m.RecordedOn(stream) {
 				return false
 			}
 		}
@@ -184,14 +184,14 @@ func (h *heap) steal(d *domain, q request) *record {
 	if latest == 0 {
 		return nil
 	}
-	passed, marked := d.settled()
+	passed, recorded := d.settled()
 	if r := h.pop(d, q, passed); r != nil {
 		return r
 	}
-	if latest <= marked {
+	if latest <= recorded {
 		return nil
 	}
-	_ = d.mark()
+	_ = d.record()
 	if now, _ := d.settled(); now > passed {
 		return h.pop(d, q, now)
 	}
@@ -265,7 +265,7 @@ func (h *heap) gather(release uint64) (released uint64) {
 		if s == nil {
 			continue
 		}
-		finished, marked := d.settled()
+		finished, recorded := d.settled()
 		latest := uint64(0)
 		take := func(epoch uint64) {
 			s.each(func(l *lane) bool {
@@ -289,8 +289,8 @@ func (h *heap) gather(release uint64) (released uint64) {
 			})
 		}
 		take(finished)
-		if latest > marked {
-			_ = d.mark()
+		if latest > recorded {
+			_ = d.record()
 			if now, _ := d.settled(); now > finished {
 				take(now)
 			}
@@ -404,14 +404,14 @@ func (h *heap) press(q request) (grant, bool) {
 	return grant{r, true}, true
 }
 
-// fence moves the blocks of a domain that share chunks out of its lanes, each fenced by the mark that
+// fence moves the blocks of a domain that share chunks out of its lanes, each fenced by the event that
 // stands for its use.
 func (h *heap) fence(d *domain) {
 	s := d.shelves[h.kind-1].Load()
 	if s == nil {
 		return
 	}
-	_ = d.mark() // what has no mark then stays where it is
+	_ = d.record() // what has no event then stays where it is
 	finished, _ := d.settled()
 	s.each(func(l *lane) bool {
 		l.sift(func(r *record) bool {
@@ -426,7 +426,7 @@ func (h *heap) fence(d *domain) {
 			if m == nil {
 				return false
 			}
-			h.release(r.node, []*hal.Mark{m})
+			h.release(r.node, []*hal.Event{m})
 			return true
 		})
 		return true
@@ -459,14 +459,14 @@ func (h *heap) pressWhole(q request) (grant, bool) {
 		if r == nil {
 			continue
 		}
-		_ = d.mark()
+		_ = d.record()
 		m := d.cover(r.epoch)
 		if passed, _ := d.settled(); m == nil && r.epoch > passed || m != nil && !waitFor(stream, m) {
 			h.restore(d, r)
 			r = nil
 		}
 		if m != nil {
-			m.Release()
+			_ = m.Close()
 		}
 		if r != nil {
 			h.waits++
@@ -500,7 +500,7 @@ func (h *heap) dissolve(d *domain) {
 			if r.epoch <= finished {
 				h.rest(r)
 			} else if m := d.cover(r.epoch); m != nil {
-				h.parked = append(h.parked, parked{r, []*hal.Mark{m}})
+				h.parked = append(h.parked, parked{r, []*hal.Event{m}})
 			} else if passed, _ := d.settled(); r.epoch <= passed {
 				h.rest(r)
 			} else {
@@ -512,7 +512,7 @@ func (h *heap) dissolve(d *domain) {
 	})
 }
 
-func waitAll(stream *hal.Stream, fence []*hal.Mark) bool {
+func waitAll(stream *hal.Stream, fence []*hal.Event) bool {
 	for _, m := range fence {
 		if !waitFor(stream, m) {
 			return false
@@ -522,12 +522,12 @@ func waitAll(stream *hal.Stream, fence []*hal.Mark) bool {
 }
 
 // waitFor makes the stream wait for m, and reports whether it could without blocking.
-func waitFor(stream *hal.Stream, m *hal.Mark) bool {
-	return stream.CanDefer(m) && stream.WaitMark(m) == nil
+func waitFor(stream *hal.Stream, m *hal.Event) bool {
+	return stream.CanDefer(m) && stream.WaitEvent(m) == nil
 }
 
-func releaseAll(marks []*hal.Mark) {
-	for _, m := range marks {
-		m.Release()
+func releaseAll(events []*hal.Event) {
+	for _, m := range events {
+		_ = m.Close()
 	}
 }

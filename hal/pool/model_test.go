@@ -167,10 +167,10 @@ func (m *model) freeFrom(i, last int) {
 }
 
 func (m *model) order(later, earlier *hal.Stream) {
-	mark, err := earlier.Mark()
+	mark, err := earlier.RecordShared()
 	m.check(err)
-	m.check(later.WaitMark(mark))
-	mark.Release()
+	m.check(later.WaitEvent(mark))
+	mark.Close()
 }
 
 func (m *model) toggle() {

@@ -204,9 +204,9 @@ func TestBlockIsKeptForRecordedUse(t *testing.T) {
 		for name, record := range map[string]func(x pool.Block) error{
 			"stream": func(x pool.Block) error { return x.RecordUse(b) },
 			"mark": func(x pool.Block) error {
-				m, err := b.Mark()
+				m, err := b.RecordShared()
 				require.NoError(t, err)
-				defer m.Release()
+				defer m.Close()
 				return x.KeepUntil(m)
 			},
 		} {
@@ -314,9 +314,9 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 			keep, s := newStream(t, d), newStream(t, d)
 			brief, err := d.NewStream(hal.StreamOptions{})
 			require.NoError(t, err)
-			m, err := keep.Mark()
+			m, err := keep.RecordShared()
 			require.NoError(t, err)
-			defer m.Release()
+			defer m.Close()
 			var all []pool.Block
 			for range 256 * kib / size {
 				all = append(all, alloc(t, p, brief, size))
@@ -436,9 +436,9 @@ func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
 			p := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib})
 			s, a, foreign := newStream(t, d), newStream(t, d), newStream(t, other)
 			open := shut(t, foreign)
-			m, err := foreign.Mark()
+			m, err := foreign.RecordShared()
 			require.NoError(t, err)
-			defer m.Release()
+			defer m.Close()
 			var all []pool.Block
 			for range 256 * kib / size {
 				all = append(all, alloc(t, p, a, size))

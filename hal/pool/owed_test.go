@@ -93,10 +93,10 @@ func TestCloseDuringFree(t *testing.T) {
 	s, other := newStream(t, d), newStream(t, d)
 	b := alloc(t, p, nil, 4*kib)
 	open := shut(t, other)
-	m, err := other.Mark()
+	m, err := other.RecordShared()
 	require.NoError(t, err)
 	require.NoError(t, b.KeepUntil(m))
-	m.Release()
+	m.Close()
 	var cerr error
 	hb.Record = func() {
 		hb.Record = nil
@@ -119,10 +119,10 @@ func TestFreeWithoutAnotherStream(t *testing.T) {
 	s := newStream(t, openHost(t, 2, 256*mib))
 	b := alloc(t, pool.Direct(d), nil, 4*kib)
 	open := shut(t, s)
-	m, err := s.Mark()
+	m, err := s.RecordShared()
 	require.NoError(t, err)
 	require.NoError(t, b.KeepUntil(m))
-	m.Release()
+	m.Close()
 	f.Fail(1, driver.ErrOutOfMemory)
 	free(t, b, nil)
 	f.Fail(0, driver.ErrOutOfMemory)

@@ -276,7 +276,7 @@ func (p *Pool) refuse(op string, b Block) error {
 func (p *Pool) batched(d *domain) {
 	streams := p.table.Load().streams.Load()
 	if streams > 1 {
-		_ = d.mark() // for the others; without it they learn later
+		_ = d.record() // for the others; without it they learn later
 	}
 	if p.opts.MaxCached == 0 || p.batches.Add(1) <= streams/few {
 		return
@@ -292,7 +292,7 @@ func (p *Pool) park(r *record, d *domain) {
 	fence := r.uses.take()
 	certain := true
 	if d.stream != nil {
-		m, err := d.stream.Mark()
+		m, err := d.stream.RecordShared()
 		if err != nil {
 			certain = false
 		} else {
@@ -579,7 +579,7 @@ func (p *Pool) ForgetStream(stream *hal.Stream) error {
 	return p.dissolve(d)
 }
 
-// dissolve removes a domain; p.mu is held. It returns why the stream's last work could not be marked.
+// dissolve removes a domain; p.mu is held. It returns why no event could be recorded for the stream's last work.
 func (p *Pool) dissolve(d *domain) error {
 	p.table.Store(p.table.Load().remove(d))
 	d.mu.Lock()
@@ -590,8 +590,8 @@ func (p *Pool) dissolve(d *domain) error {
 			s.kill()
 		}
 	}
-	// Nothing is freed there any more, so that this mark stands for everything that was.
-	err := d.mark()
+	// Nothing is freed there any more, so that this event stands for everything that was.
+	err := d.record()
 	for _, h := range p.heaps {
 		h.dissolve(d)
 	}

@@ -73,9 +73,9 @@ func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 func TestStaleBlocksAreRefused(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p, q, s := newPool(t, d, pool.Options{}), newPool(t, d, pool.Options{}), newStream(t, d)
-	m, err := s.Mark()
+	m, err := s.RecordShared()
 	require.NoError(t, err)
-	defer m.Release()
+	defer m.Close()
 	stale := func(b pool.Block) {
 		t.Helper()
 		before := p.Stats()
@@ -174,15 +174,15 @@ func TestCloseLeavesWorkItsMemory(t *testing.T) {
 		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
 			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
 			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.Mark()
+				m, err := busy.RecordShared()
 				require.NoError(t, err)
-				defer m.Release()
+				defer m.Close()
 				return nil, x.KeepUntil(m)
 			},
 			"fence": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.Mark()
+				m, err := busy.RecordShared()
 				require.NoError(t, err)
-				defer m.Release()
+				defer m.Close()
 				return nil, x.KeepUntil(m)
 			},
 		} {

@@ -58,52 +58,47 @@ func (r *record) end(state uint64) bool {
 	return true
 }
 
-// uses are the marks up to which a block is in use, beside what the stream says that frees it.
+// uses are the events that a block is in use for, beside what the stream says that frees it.
 type uses struct {
-	some  atomic.Bool
-	mu    sync.Mutex
-	marks []*hal.Mark
+	some   atomic.Bool
+	mu     sync.Mutex
+	events []*hal.Event
 }
 
-// add retains the mark for a block, unless that is stale.
-func (u *uses) add(b Block, m *hal.Mark) bool {
+// add adds an event, whose reference it takes over, for a block. It reports false and leaves the reference to the caller if the
+// block is stale.
+func (u *uses) add(b Block, e *hal.Event) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !b.Valid() {
 		return false
 	}
-	u.marks = passed(u.marks)
-	m.Retain()
-	u.marks = append(u.marks, m)
+	u.events = append(passed(u.events), e)
 	u.some.Store(true)
 	if b.Valid() {
 		return true
 	}
-	// Freed just now, by somebody who may not have seen the mark.
-	if i := slices.Index(u.marks, m); i >= 0 {
-		u.marks = slices.Delete(u.marks, i, i+1)
-		m.Release()
-	}
-	u.some.Store(len(u.marks) > 0)
+	u.events = u.events[:len(u.events)-1] // freed just now, by somebody who has yet to take the events
+	u.some.Store(len(u.events) > 0)
 	return false
 }
 
-// take returns the marks, which the caller then owns.
-func (u *uses) take() []*hal.Mark {
+// take returns the events, which the caller then owns.
+func (u *uses) take() []*hal.Event {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	marks := u.marks
-	u.marks = nil
+	events := u.events
+	u.events = nil
 	u.some.Store(false)
-	return marks
+	return events
 }
 
-// passed releases and removes the marks whose work has finished, and reuses the slice.
-func passed(marks []*hal.Mark) []*hal.Mark {
-	return slices.DeleteFunc(marks, func(m *hal.Mark) bool {
+// passed closes and removes the events whose work has finished, and reuses the slice.
+func passed(events []*hal.Event) []*hal.Event {
+	return slices.DeleteFunc(events, func(m *hal.Event) bool {
 		done, _ := m.Done() // whether the work failed is for its owner to find
 		if done {
-			m.Release()
+			_ = m.Close()
 		}
 		return done
 	})

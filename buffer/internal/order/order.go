@@ -184,7 +184,7 @@ func (u *use) fine() bool {
 	var done bool
 	var err error
 	if u.work.alone() {
-		done, err = u.work.mark.Done()
+		done, err = u.work.event.Done()
 	} else {
 		done, err = u.work.End()
 	}

@@ -25,26 +25,26 @@ type Work struct {
 	ended atomic.Bool
 
 	mu    sync.Mutex
-	mark  *hal.Mark // nil if the stream could not be marked; then the stream as a whole stands for the work
-	after []*Work   // made the bytes that the work reads, and have not ended
-	err   error     // found so far; final once ended
-	depth int       // how many Works there are, one made of the other, to this one
-	chain *chain    // that it is in, or nil
+	event *hal.Event // nil if none could be recorded; then the stream as a whole stands for the work
+	after []*Work    // made the bytes that the work reads, and have not ended
+	err   error      // found so far; final once ended
+	depth int        // how many Works there are, one made of the other, to this one
+	chain *chain     // that it is in, or nil
 }
 
 // spare are Works of which nobody has a reference.
 var spare = sync.Pool{New: func() any { return new(Work) }}
 
-// NewWork returns the work that the stream has been given so far, with one reference. That cannot fail: a stream that cannot be marked
-// is waited for as a whole.
+// NewWork returns the work that the stream has been given so far, with one reference. That cannot fail: a stream that
+// records no event is waited for as a whole.
 func NewWork(stream *hal.Stream) *Work {
 	w := Earlier(stream)
-	w.mark, _ = stream.Mark()
+	w.event, _ = stream.RecordShared()
 	return w
 }
 
-// Earlier returns Work that stands for all that the stream was given before now, by others. It is marked when somebody on another
-// stream has to wait for it.
+// Earlier returns Work that stands for all that the stream was given before now, by others. An event is recorded when somebody
+// on another stream has to wait for it.
 func Earlier(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
 	w.Stream = stream
@@ -71,10 +71,10 @@ func (w *Work) Release() {
 	if w.refs.Add(-1) > 0 {
 		return
 	}
-	if w.mark != nil {
-		w.mark.Release()
+	if w.event != nil {
+		_ = w.event.Close()
 	}
-	w.mark = nil
+	w.event = nil
 	w.forgetCauses()
 	if w.chain == nil { // which may still look at it
 		w.Stream, w.err, w.depth = nil, nil, 0
@@ -96,7 +96,7 @@ func (w *Work) forgetCauses() {
 // again moves the work to what its stream has been given by now, if the caller has all of its references, of which there are as
 // many as given. What it is made of stays, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
-	if w.chain != nil || w.refs.Load() != holders || w.mark == nil || w.err != nil || !w.Stream.MarkAgain(w.mark) {
+	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
 	w.depth = 0
@@ -109,9 +109,9 @@ func (w *Work) again(holders int32, reads bool) bool {
 	return true
 }
 
-// alone reports whether nobody else has the work or may come by it as one of a chain, which has a mark and is made of nothing that may yet fail.
+// alone reports whether nobody else has the work or may come by it as one of a chain, which has an event and is made of nothing that may yet fail.
 func (w *Work) alone() bool {
-	return w.chain == nil && w.refs.Load() == 1 && w.mark != nil && len(w.after) == 0 && w.err == nil
+	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && len(w.after) == 0 && w.err == nil
 }
 
 // End reports whether the work has ended, and the error with which it or what it was made of has failed. It asks the driver, and
@@ -125,8 +125,8 @@ func (w *Work) End() (done bool, err error) {
 	if w.ended.Load() {
 		return true, w.err
 	}
-	if w.mark != nil {
-		done, err = w.mark.Done()
+	if w.event != nil {
+		done, err = w.event.Done()
 	} else {
 		done, err = w.Stream.Idle()
 	}
@@ -167,14 +167,14 @@ func (w *Work) Wait(ctx context.Context) error {
 			return err
 		}
 		w.mu.Lock()
-		mark := w.mark
+		event := w.event
 		var earlier *Work
 		if n := len(w.after); n > 0 {
 			earlier = w.after[n-1].Retain()
 		}
 		w.mu.Unlock()
-		if mark != nil {
-			_ = mark.Sync(ctx) // the caller's reference keeps it
+		if event != nil {
+			_ = event.Sync(ctx) // the caller's reference keeps it
 		} else {
 			_ = w.Stream.Drain(ctx)
 		}
@@ -188,10 +188,10 @@ func (w *Work) Wait(ctx context.Context) error {
 // OnEnd calls fn once, soon after something has ended that the work waits for, on another goroutine: then fn asks again.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
-	mark := w.mark
-	if mark != nil {
-		if done, err := mark.Done(); done || err != nil {
-			mark = nil
+	event := w.event
+	if event != nil {
+		if done, err := event.Done(); done || err != nil {
+			event = nil
 			if n := len(w.after); n > 0 {
 				earlier := w.after[n-1].Retain()
 				w.mu.Unlock()
@@ -202,8 +202,8 @@ func (w *Work) OnEnd(fn func()) {
 		}
 	}
 	w.mu.Unlock()
-	if mark != nil {
-		mark.OnDone(func(error) { fn() })
+	if event != nil {
+		_ = event.OnDone(func(error) { fn() })
 		return
 	}
 	w.Retain()
@@ -219,8 +219,8 @@ func (w *Work) Before(stream *hal.Stream) error {
 	if w.ended.Load() || w.Stream == stream {
 		return nil
 	}
-	if mark := w.marked(); mark != nil {
-		return stream.WaitMark(mark)
+	if event := w.recorded(); event != nil {
+		return stream.WaitEvent(event)
 	}
 	return stream.WaitStream(w.Stream)
 }
@@ -230,25 +230,25 @@ func (w *Work) Deferred(stream *hal.Stream) bool {
 	if w.ended.Load() || w.Stream == stream {
 		return true
 	}
-	if mark := w.marked(); mark != nil {
-		return stream.CanDefer(mark)
+	if event := w.recorded(); event != nil {
+		return stream.CanDefer(event)
 	}
 	return true
 }
 
-// marked returns the mark, made now if there was none so far; nil if the stream cannot be marked.
-func (w *Work) marked() *hal.Mark {
+// recorded returns the event, recorded now if there was none so far; nil if that fails.
+func (w *Work) recorded() *hal.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mark == nil {
-		w.mark, _ = w.Stream.Mark()
+	if w.event == nil {
+		w.event, _ = w.Stream.RecordShared()
 	}
-	return w.mark
+	return w.event
 }
 
-// Mark is the mark of the work, nil if it has none. The caller's reference keeps it.
-func (w *Work) Mark() *hal.Mark {
+// Event is the event of the work, nil if it has none. The caller's reference keeps it.
+func (w *Work) Event() *hal.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mark
+	return w.event
 }

@@ -61,10 +61,10 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			require.NoError(t, other.Close())
 			fill(t, s, x, 1)
 			fill(t, s, y, 2)
-			m, err := busy.Mark()
+			m, err := busy.RecordShared()
 			require.NoError(t, err)
 			require.NoError(t, x.KeepUntil(m))
-			m.Release()
+			m.Close()
 			require.ErrorIs(t, a.Free(pool.Block{}, s), hal.ErrClosed)
 			if name != "direct" {
 				require.ErrorIs(t, pool.Direct(d).Free(x, s), hal.ErrInvalidArgument)

@@ -145,9 +145,12 @@ func neverRecorded(h *Harness, t *testing.T) {
 	// Closing a device waits for its events.
 	open, err := hal.OpenWith(context.Background(), h.New(), 1)
 	ok(t, err)
-	never, err := open.NewEvent(hal.EventOptions{})
+	os, err := open.NewStream(hal.StreamOptions{})
 	ok(t, err)
-	ok(t, never.Close())
+	recorded, err := os.Record()
+	ok(t, err)
+	ok(t, recorded.Close())
+	ok(t, os.Close())
 	ok(t, open.Close())
 }
 

@@ -119,20 +119,16 @@ func overhead(b *testing.B, backend driver.Backend, raw Raw) {
 		b.Cleanup(func() { ok(b, s.Close()) })
 		return s
 	}
-	newHalEvent := func() *hal.Event {
-		e, err := dev.NewEvent(hal.EventOptions{})
-		ok(b, err)
-		b.Cleanup(func() { ok(b, e.Close()) })
-		return e
-	}
 	newHalMemory := func(k hal.Kind) *hal.Memory {
 		m, err := dev.Alloc(k, 4096, 0)
 		ok(b, err)
 		b.Cleanup(func() { ok(b, m.Close()) })
 		return m
 	}
-	hs, hs2, he, he2 := newHalStream(), newHalStream(), newHalEvent(), newHalEvent()
-	ok(b, hs2.Record(he2))
+	hs, hs2 := newHalStream(), newHalStream()
+	he2, err := hs2.Record()
+	ok(b, err)
+	b.Cleanup(func() { ok(b, he2.Close()) })
 	hdst := newHalMemory(hal.KindDevice).Region(0, n)
 	bytes, err := newHalMemory(hal.KindHost).Bytes()
 	ok(b, err)
@@ -163,7 +159,10 @@ func overhead(b *testing.B, backend driver.Backend, raw Raw) {
 			func() { raw.Record(event, stream) },
 			func(a cudahip.API, c cudahip.Context) { a.EventRecord(c, event, stream) },
 			func() { _ = s.Record(ev) },
-			func() { _ = hs.Record(he) }},
+			func() {
+				he, _ := hs.Record()
+				_ = he.Close()
+			}},
 		{"wait",
 			func() { raw.Wait(stream, event2) },
 			func(a cudahip.API, c cudahip.Context) { a.StreamWait(c, stream, event2) },

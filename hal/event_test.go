@@ -164,32 +164,31 @@ func openCounting(t *testing.T, b *counting) *hal.Device {
 	return d
 }
 
-func TestMarkOutlivesItsDevice(t *testing.T) {
+func TestSharedEventOutlivesItsDevice(t *testing.T) {
 	b := newCounting("gone")
 	d := openCounting(t, b)
 	other := openHost(t, 1, 1)
 	w := newStream(t, other)
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
-	e, err := d.NewEvent(hal.EventOptions{})
-	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
-	good, err := s.Mark()
+	good, err := s.RecordShared()
 	require.NoError(t, err)
 	good.Retain()
-	require.NoError(t, s.Record(e))
+	e, err := s.Record()
+	require.NoError(t, err)
 	const many = 20 // of which most are asked in turn
 	var calls atomic.Int32
 	for range many {
-		m, err := s.Mark()
+		m, err := s.RecordShared()
 		require.NoError(t, err)
-		m.OnDone(func(err error) {
+		require.NoError(t, m.OnDone(func(err error) {
 			if err == nil {
 				calls.Add(1)
 			}
-		})
-		m.Release()
+		}))
+		m.Close()
 	}
 	waiting := make(chan error)
 	go func() { waiting <- good.Sync(ctx) }()
@@ -207,29 +206,29 @@ func TestMarkOutlivesItsDevice(t *testing.T) {
 		require.True(t, done)
 		require.NoError(t, good.Sync(ctx))
 		require.True(t, w.CanDefer(good))
-		require.NoError(t, w.WaitMark(good))
+		require.NoError(t, w.WaitEvent(good))
 		later := make(chan error)
-		good.OnDone(func(err error) { later <- err })
+		require.NoError(t, good.OnDone(func(err error) { later <- err }))
 		require.NoError(t, <-later)
-		good.Release()
+		good.Close()
 	}
 	require.Equal(t, asked, b.queries.Load(), "asked after the driver's device was closed")
-	require.ErrorIs(t, s.WaitMark(good), hal.ErrClosed)
+	require.ErrorIs(t, s.WaitEvent(good), hal.ErrClosed)
 }
 
 // How work has failed is not forgotten, be it that the driver tells only once.
-func TestMarkKeepsItsError(t *testing.T) {
+func TestEventKeepsItsError(t *testing.T) {
 	b := newCounting("failing")
 	d := openCounting(t, b)
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
-	byDone, err := s.Mark()
+	byDone, err := s.RecordShared()
 	require.NoError(t, err)
-	bySync, err := s.Mark()
+	bySync, err := s.RecordShared()
 	require.NoError(t, err)
-	fine, err := s.Mark()
+	fine, err := s.RecordShared()
 	require.NoError(t, err)
-	unseen, err := s.Mark()
+	unseen, err := s.RecordShared()
 	require.NoError(t, err)
 	b.fail.Store(&errWork)
 	done, err := byDone.Done()
@@ -237,18 +236,18 @@ func TestMarkKeepsItsError(t *testing.T) {
 	require.ErrorIs(t, err, errWork)
 	require.ErrorIs(t, bySync.Sync(ctx), errWork)
 	b.fail.Store(nil)
-	for _, m := range []*hal.Mark{byDone, bySync} {
+	for _, m := range []*hal.Event{byDone, bySync} {
 		done, err := m.Done()
 		require.True(t, done)
 		require.ErrorIs(t, err, errWork)
 		require.ErrorIs(t, m.Sync(ctx), errWork)
 		require.ErrorIs(t, m.Sync(givesUp(1)), errWork)
 		told := make(chan error)
-		m.OnDone(func(err error) { told <- err })
+		require.NoError(t, m.OnDone(func(err error) { told <- err }))
 		require.ErrorIs(t, <-told, errWork)
 	}
 	require.NoError(t, fine.Sync(ctx))
-	for !s.MarkAgain(byDone) { // the last call of OnDone lets go of it soon
+	for !s.RecordAgain(byDone) { // the last call of OnDone lets go of it soon
 		runtime.Gosched()
 	}
 	require.NoError(t, byDone.Sync(ctx), "another recording")
@@ -273,14 +272,13 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	require.NoError(t, closed.Close())
 	g, err := s.Gate()
 	require.NoError(t, err)
-	m, err := s.Mark()
+	m, err := s.RecordShared()
 	require.NoError(t, err)
-	e, err := d.NewEvent(hal.EventOptions{})
+	e, err := s.Record()
 	require.NoError(t, err)
-	require.NoError(t, s.Record(e))
 	before := runtime.NumGoroutine()
 	for name, wait := range map[string]func() error{
-		"mark":    func() error { return m.Sync(givesUp(1)) },
+		"shared":  func() error { return m.Sync(givesUp(1)) },
 		"event":   func() error { return e.Sync(givesUp(1)) },
 		"stream":  func() error { return s.Sync(givesUp(2)) },
 		"drain":   func() error { return closed.Drain(givesUp(1)) },
@@ -297,7 +295,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	require.NoError(t, g.Open())
 	require.NoError(t, shut.Open())
 	require.NoError(t, m.Sync(ctx))
-	m.Release()
+	m.Close()
 	require.NoError(t, e.Close())
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
@@ -305,7 +303,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	require.Zero(t, b.open.Load())
 }
 
-// Goroutines that wait for different marks, and streams of another backend that do, block in few of the driver's calls.
+// Goroutines that wait for different events, and streams of another backend that do, block in few of the driver's calls.
 func TestManyWaitsBlockInFewCalls(t *testing.T) {
 	const n = 10_000
 	b := newCounting("many")
@@ -326,10 +324,10 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+8)
 	var wg sync.WaitGroup
 	for range n {
-		m, err := s.Mark()
+		m, err := s.RecordShared()
 		require.NoError(t, err)
 		wg.Go(func() {
-			defer m.Release()
+			defer m.Close()
 			if err := m.Sync(ctx); err != nil {
 				t.Error(err)
 			}
@@ -345,32 +343,32 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// Marks that are no longer used go back to the driver, by later use or by Reclaim.
-func TestSpareMarksAreBounded(t *testing.T) {
+// Events that are no longer used go back to the driver, by later use or by Reclaim.
+func TestSpareEventsAreBounded(t *testing.T) {
 	const many = 5000
 	b := newCounting("spare")
 	d := openCounting(t, b)
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
 	burst := func() {
-		var marks []*hal.Mark
+		var events []*hal.Event
 		for range many {
-			m, err := s.Mark()
+			m, err := s.RecordShared()
 			require.NoError(t, err)
-			marks = append(marks, m)
+			events = append(events, m)
 		}
 		require.EqualValues(t, many, b.open.Load())
-		for _, m := range marks {
-			m.Release()
+		for _, m := range events {
+			m.Close()
 		}
 	}
 	burst()
 	burst()
 	require.EqualValues(t, many, b.open.Load(), "kept while they are used again and again")
 	for range 5 * many {
-		m, err := s.Mark()
+		m, err := s.RecordShared()
 		require.NoError(t, err)
-		m.Release()
+		m.Close()
 	}
 	require.LessOrEqual(t, b.open.Load(), int32(64))
 	burst()
@@ -381,28 +379,16 @@ func TestSpareMarksAreBounded(t *testing.T) {
 }
 
 // A driver is not asked about an event that was never recorded.
-func TestEventsThatWereNeverRecordedAreNotAsked(t *testing.T) {
+func TestEventsThatCouldNotBeRecordedAreNotAsked(t *testing.T) {
 	b := newCounting("blank")
 	d := openCounting(t, b)
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
-	blank, err := d.NewEvent(hal.EventOptions{})
-	require.NoError(t, err)
-	failed, err := d.NewEvent(hal.EventOptions{})
-	require.NoError(t, err)
 	b.fail.Store(&errRecord)
-	require.ErrorIs(t, s.Record(failed), errRecord)
-	_, err = s.Mark()
+	_, err = s.Record()
 	require.ErrorIs(t, err, errRecord)
-	for _, e := range []*hal.Event{blank, failed} {
-		done, err := e.Done()
-		require.NoError(t, err)
-		require.True(t, done)
-		require.NoError(t, e.Sync(ctx))
-		require.NoError(t, s.WaitEvent(e))
-	}
-	require.NoError(t, blank.Close())
-	require.NoError(t, failed.Close())
+	_, err = s.RecordShared()
+	require.ErrorIs(t, err, errRecord)
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
 	require.Zero(t, b.unrecorded.Load())
@@ -420,33 +406,31 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, other.Close()) })
 	w := newStream(t, d)
 	dst, src := newMemory(t, d, 64), newMemory(t, other, 64)
-	for name, wait := range map[string]func(s *hal.Stream, m *hal.Mark, e *hal.Event) error{
-		"mark":   func(_ *hal.Stream, m *hal.Mark, _ *hal.Event) error { return w.WaitMark(m) },
-		"event":  func(_ *hal.Stream, _ *hal.Mark, e *hal.Event) error { return w.WaitEvent(e) },
-		"follow": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { return w.WaitStream(s) },
-		"closed": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error { _ = s.Close(); return w.WaitStream(s) },
-		"copy": func(s *hal.Stream, _ *hal.Mark, _ *hal.Event) error {
-			return hal.CopyPeer(w, dst.All(), s, src.All())
+	for name, wait := range map[string]func(s *hal.Stream, e *hal.Event) error{
+		"shared": func(_ *hal.Stream, e *hal.Event) error {
+			e = e.Retain()
+			defer e.Close()
+			return w.WaitEvent(e)
 		},
+		"event":  func(_ *hal.Stream, e *hal.Event) error { return w.WaitEvent(e) },
+		"follow": func(s *hal.Stream, _ *hal.Event) error { return w.WaitStream(s) },
+		"closed": func(s *hal.Stream, _ *hal.Event) error { _ = s.Close(); return w.WaitStream(s) },
+		"copy":   func(s *hal.Stream, _ *hal.Event) error { return hal.CopyPeer(w, dst.All(), s, src.All()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStream(t, other)
 			g, err := s.Gate()
 			require.NoError(t, err)
 			require.NoError(t, s.Fill(src.All(), hal.Pattern8(7)))
-			m, err := s.Mark()
+			m, err := s.Record()
 			require.NoError(t, err)
-			defer m.Release()
-			e, err := other.NewEvent(hal.EventOptions{})
-			require.NoError(t, err)
-			defer e.Close()
-			require.NoError(t, s.Record(e))
+			defer m.Close()
 			require.False(t, w.CanDefer(m))
 			require.True(t, s.CanDefer(m))
 			over := make(chan error, 1)
 			var before atomic.Bool
 			go func() {
-				err := wait(s, m, e)
+				err := wait(s, m)
 				done, _ := m.Done()
 				before.Store(!done)
 				over <- err
@@ -467,14 +451,14 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 	require.EqualValues(t, 7, got[63])
 }
 
-// Who watches a mark is told before the device is closed, also while another waits for the mark.
-func TestCloseComesToWhoWatchesAMarkThatOthersWaitFor(t *testing.T) {
+// Who watches an event is told before the device is closed, also while another waits for it.
+func TestCloseComesToWhoWatchesAnEventThatOthersWaitFor(t *testing.T) {
 	for range 50 {
 		d := openNamed(t, "here", 0, 0)
 		s := openStream(t, d)
 		g, err := s.Gate()
 		require.NoError(t, err)
-		m, err := s.Mark()
+		m, err := s.RecordShared()
 		require.NoError(t, err)
 		synced := make(chan error)
 		go func() { synced <- m.Sync(context.Background()) }()
@@ -482,7 +466,7 @@ func TestCloseComesToWhoWatchesAMarkThatOthersWaitFor(t *testing.T) {
 			runtime.Gosched() // so that it comes to block
 		}
 		told := make(chan error, 1)
-		m.OnDone(func(err error) { told <- err })
+		require.NoError(t, m.OnDone(func(err error) { told <- err }))
 		require.NoError(t, s.Close())
 		require.NoError(t, g.Open())
 		require.NoError(t, d.Close())
@@ -490,4 +474,96 @@ func TestCloseComesToWhoWatchesAMarkThatOthersWaitFor(t *testing.T) {
 		require.NoError(t, <-synced)
 		require.Equal(t, 1, n, "told before the device is closed")
 	}
+}
+
+// Close may be called again, also when the vendor's event has been recorded for another Event since.
+func TestClosingAnEventAgainLeavesOthersAlone(t *testing.T) {
+	b := newCounting("again")
+	d := openCounting(t, b)
+	s := openStream(t, d)
+	first, err := s.Record()
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	g, err := s.Gate()
+	require.NoError(t, err)
+	second, err := s.Record()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.open.Load(), "the vendor's event is used again")
+	for range 3 {
+		require.NoError(t, first.Close())
+	}
+	third, err := s.Record()
+	require.NoError(t, err)
+	require.EqualValues(t, 2, b.open.Load(), "the second event has its own")
+	_, err = first.Done()
+	require.ErrorIs(t, err, hal.ErrClosed)
+	require.Nil(t, first.Retain())
+	require.ErrorIs(t, first.OnDone(func(error) {}), hal.ErrClosed)
+	done, err := second.Done()
+	require.NoError(t, err)
+	require.False(t, done)
+	require.NoError(t, g.Open())
+	require.NoError(t, second.Sync(ctx))
+	require.NoError(t, second.Close())
+	require.NoError(t, third.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+	require.Zero(t, b.open.Load())
+}
+
+// A shared reference keeps the event for itself, whatever the program does with its own.
+func TestRetainOutlivesClose(t *testing.T) {
+	b := newCounting("retained")
+	d := openCounting(t, b)
+	s := openStream(t, d)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	e, err := s.Record()
+	require.NoError(t, err)
+	kept := e.Retain()
+	require.Same(t, kept, kept.Retain())
+	require.NoError(t, e.Close())
+	require.NoError(t, e.Close())
+	require.False(t, s.RecordAgain(kept), "there are two references")
+	require.NoError(t, kept.Close())
+	other, err := s.Record()
+	require.NoError(t, err)
+	require.EqualValues(t, 2, b.open.Load(), "the vendor's event is in use")
+	require.False(t, s.RecordAgain(other), "the program's event never changes")
+	require.NoError(t, g.Open())
+	require.NoError(t, kept.Sync(ctx))
+	require.Eventually(t, func() bool { return s.RecordAgain(kept) }, 10*time.Second, time.Millisecond)
+	require.NoError(t, kept.Close())
+	require.NoError(t, other.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, d.Close())
+	require.Zero(t, b.open.Load())
+}
+
+// Only what the program itself recorded is reported when it is not closed.
+func TestSharedEventsAreNotReported(t *testing.T) {
+	leaks := make(chan hal.Leak, 16)
+	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { leaks <- l }))
+	d := openHost(t, 1, 1)
+	s := newStream(t, d)
+	func() {
+		_, err := s.RecordShared()
+		require.NoError(t, err)
+		_, err = s.Record()
+		require.NoError(t, err)
+	}()
+	var first hal.Leak
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case first = <-leaks:
+			return true
+		default:
+			return false
+		}
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, hal.Leak{Object: "event", Device: d.Name()}, first)
+	runtime.GC()
+	runtime.GC()
+	require.Empty(t, leaks)
 }

@@ -1,0 +1,360 @@
+package hal
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// eventState is what an Event refers to: a driver's event and the result of its work. References are counted. After the
+// last release its device records it again for another Event.
+//
+// An eventState does not keep its device open: Device.Close waits for the event's work and stores its result.
+type eventState struct {
+	child        // in the list of the device's handle while the program has its reference
+	shared Event // the Event for shared references
+	dev    *deviceState
+	timing bool
+	drv    driver.Event // used only inside dev.asks, or inside a call on one of the device's streams
+	stream *streamState // nil while it is spare
+	place  int          // index in dev.events.live
+
+	// round counts the records; only the owner of the sole reference changes it. ended is the latest round whose result
+	// is known, and err is that result, written before ended.
+	round   uint64
+	bridges uint64 // the number of the stream's bridges made before the record
+	ended   atomic.Uint64
+	err     error
+
+	users atomic.Int64 // references; stays 1 while the event is spare, which saves atomic operations
+
+	mu      sync.Mutex
+	watched watching
+	polled  int           // index in dev.watch.events
+	over    chan struct{} // closed at the end of the round; nil until a goroutine waits for it
+	waiters int           // goroutines that wait for over
+	gates   []*bridge     // opened at the end of the round
+	fns     []func(error) // called at the end of the round, by the watch
+}
+
+func (e *eventState) describe() string { return "event" }
+
+// event records an event, with one reference.
+func (s *Stream) event(op string) (*eventState, error) {
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return nil, err
+	}
+	e, err := st.event(false)
+	st.end()
+	return e, err
+}
+
+func (s *streamState) event(timing bool) (*eventState, error) {
+	e, err := s.dev.takeEvent(timing)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.record(e); err != nil {
+		e.release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// record makes e stand for the stream's work so far. The caller owns its sole reference.
+func (s *streamState) record(e *eventState) error {
+	if err := s.drv.Record(e.drv); err != nil {
+		return s.dev.check(err)
+	}
+	e.stream, e.bridges, e.err = s, s.over.made.Load(), nil
+	e.round++
+	return nil
+}
+
+func (e *eventState) retain() { e.users.Add(1) }
+
+func (e *eventState) release() {
+	if e.users.Load() != 1 { // if it is 1, no other goroutine has a reference that it could retain
+		if e.users.Add(-1) > 0 {
+			return
+		}
+		e.users.Store(1)
+	}
+	e.dev.putEvent(e)
+}
+
+// known reports whether the result of the event's work is stored.
+func (e *eventState) known() bool { return e.ended.Load() == e.round }
+
+// done reports whether the event's work has finished, and its error if it failed.
+func (e *eventState) done() (bool, error) {
+	if e.known() {
+		return true, e.err
+	}
+	if !e.dev.asks.enter() {
+		return e.known(), e.err // Device.Close has stored the result
+	}
+	done, err := asked(e.drv)
+	e.dev.asks.leave()
+	if !done && err == nil {
+		return false, nil
+	}
+	e.settle(err)
+	return true, e.err
+}
+
+// settle stores the result of the event's work, unless it is known, and wakes the waiters.
+func (e *eventState) settle(err error) {
+	e.mu.Lock()
+	gates := e.finish(err)
+	e.mu.Unlock()
+	for _, b := range gates {
+		b.open()
+	}
+}
+
+// finish is settle with e.mu held. It returns the gates, which the caller opens after unlocking.
+func (e *eventState) finish(err error) []*bridge {
+	if e.known() {
+		return nil
+	}
+	e.err = e.dev.check(err)
+	e.ended.Store(e.round)
+	if e.over != nil {
+		close(e.over)
+		e.over = nil
+	}
+	e.waiters = 0
+	gates := e.gates
+	e.gates = nil
+	return gates
+}
+
+// wait is Event.Sync, and reports whether the work has finished.
+func (e *eventState) wait(ctx context.Context, op string) (over bool, err error) {
+	if e.known() {
+		return true, e.err
+	}
+	e.stream.over.help(ctx, e.bridges)
+	if ctx.Done() == nil && e.dev.watch.inline(e) {
+		return true, e.err
+	}
+	if ctx.Err() != nil {
+		return false, Interrupted(op, ctx)
+	}
+	if done, err := e.done(); done {
+		return true, err
+	}
+	e.mu.Lock()
+	if e.known() {
+		e.mu.Unlock()
+		return true, e.err
+	}
+	if e.over == nil {
+		e.over = make(chan struct{})
+	}
+	ch := e.over
+	e.waiters++
+	e.dev.watch.add(e)
+	e.mu.Unlock()
+	select {
+	case <-ch:
+		return true, e.err
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	unused := false
+	if !e.known() {
+		e.waiters--
+		unused = e.dev.watch.unused(e)
+	}
+	e.mu.Unlock()
+	if unused {
+		e.release() // the list's reference
+	}
+	return false, Interrupted(op, ctx)
+}
+
+// onDone has fn called with the result of the event's work.
+func (e *eventState) onDone(fn func(error)) {
+	e.mu.Lock()
+	e.fns = append(e.fns, fn)
+	e.dev.watch.poll(e)
+	e.mu.Unlock()
+}
+
+// wait makes later work of s wait for the event.
+func (s *Stream) wait(e *eventState) error {
+	st := s.state()
+	if err := st.begin("wait"); err != nil {
+		return err
+	}
+	defer st.end()
+	if e.stream == st || e.known() && e.err == nil {
+		return nil
+	}
+	if e.dev == st.dev {
+		return st.dev.check(st.drv.Wait(e.drv))
+	}
+	if e.dev.asks.enter() {
+		linked := st.dev.links(e.dev, driver.PeerWait)
+		var err error
+		if linked {
+			err = st.dev.check(st.drv.Wait(e.drv))
+		}
+		e.dev.asks.leave()
+		if linked {
+			return err
+		}
+	}
+	if done, _ := e.done(); done {
+		return nil
+	}
+	if !st.gates() {
+		_, _ = e.wait(context.Background(), "wait")
+		return nil
+	}
+	return st.bridge(e)
+}
+
+// events are the events of one device, guarded by the device's lock.
+type events struct {
+	live  []*eventState    // in use
+	spare [2][]*eventState // to be reused: without timing, with timing
+
+	// peak and last are the largest number of events in use at once, in this period and in the last one. The device keeps
+	// that many events, spare ones included. A period lasts for about 2*last releases, which releases counts.
+	peak, last, releases int
+}
+
+// eventsLeast is the number of events that a device keeps at least.
+const eventsLeast = 64
+
+func index(timing bool) int {
+	if timing {
+		return 1
+	}
+	return 0
+}
+
+func (s *deviceState) takeEvent(timing bool) (*eventState, error) {
+	es := &s.events
+	spare := &es.spare[index(timing)]
+	s.mu.Lock()
+	if n := len(*spare); n > 0 {
+		e := (*spare)[n-1]
+		(*spare)[n-1] = nil
+		*spare = (*spare)[:n-1]
+		es.lend(e)
+		s.mu.Unlock()
+		return e, nil
+	}
+	s.mu.Unlock()
+	return s.newEvent(timing)
+}
+
+// newEvent is takeEvent with a new driver event.
+func (s *deviceState) newEvent(timing bool) (*eventState, error) {
+	drv, err := s.drv.NewEvent(EventOptions{Timing: timing})
+	if err != nil {
+		return nil, s.check(err)
+	}
+	e := &eventState{dev: s, drv: drv, timing: timing}
+	e.shared = Event{s: e, dev: s.common}
+	e.users.Store(1)
+	s.mu.Lock()
+	s.events.lend(e)
+	s.mu.Unlock()
+	return e, nil
+}
+
+func (es *events) lend(e *eventState) {
+	e.place = len(es.live)
+	es.live = append(es.live, e)
+	es.peak = max(es.peak, len(es.live))
+}
+
+// putEvent takes an event back after its last release.
+func (s *deviceState) putEvent(e *eventState) {
+	es := &s.events
+	s.mu.Lock()
+	if e.place >= len(es.live) || es.live[e.place] != e { // the device is closed
+		s.mu.Unlock()
+		return
+	}
+	n := len(es.live) - 1
+	es.live[e.place] = es.live[n]
+	es.live[e.place].place = e.place
+	es.live[n] = nil
+	es.live = es.live[:n]
+	if es.releases++; es.releases > 2*max(es.last, eventsLeast) {
+		es.last, es.peak, es.releases = es.peak, n, 0
+	}
+	e.stream = nil
+	if n+len(es.spare[0])+len(es.spare[1]) < max(es.peak, es.last, eventsLeast) || !s.asks.enter() {
+		es.keep(e)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.closeEvents([]*eventState{e})
+	s.asks.leave()
+}
+
+func (es *events) keep(e *eventState) {
+	spare := &es.spare[index(e.timing)]
+	*spare = append(*spare, e)
+}
+
+// closeEvents closes the driver's events of unused events. Those whose work is under way are kept as spare ones.
+func (s *deviceState) closeEvents(list []*eventState) {
+	for _, e := range list {
+		if done, _ := e.done(); done {
+			_ = e.drv.Close()
+			continue
+		}
+		s.mu.Lock()
+		s.events.keep(e)
+		s.mu.Unlock()
+	}
+}
+
+// trimEvents closes the driver's events of spare events.
+func (s *deviceState) trimEvents() {
+	if !s.asks.enter() {
+		return
+	}
+	defer s.asks.leave()
+	s.mu.Lock()
+	es := &s.events
+	spare := append(es.spare[0], es.spare[1]...)
+	es.spare = [2][]*eventState{}
+	es.peak, es.last, es.releases = len(es.live), 0, 0
+	s.mu.Unlock()
+	s.closeEvents(spare)
+}
+
+// endEvents stores the result of every event and closes the driver's events. The device has no streams any more, so no event is
+// recorded meanwhile.
+func (s *deviceState) endEvents() {
+	s.mu.Lock()
+	live := s.events.live
+	s.events.live = nil
+	s.mu.Unlock()
+	for _, e := range live {
+		if done, _ := e.done(); !done {
+			e.settle(waited(e.drv))
+		}
+	}
+	s.asks.shut() // from here on only the watch still has functions to call
+	s.watch.drain()
+	for _, list := range [...][]*eventState{live, s.events.spare[0], s.events.spare[1]} {
+		for _, e := range list {
+			_ = e.drv.Close()
+		}
+	}
+	s.events.spare = [2][]*eventState{}
+}
