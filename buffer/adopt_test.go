@@ -58,7 +58,7 @@ func TestAdoptedDeviceMemoryIsTheReplica(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.Zero(t, m.Handle(), "closed")
 	require.Equal(t, uint64(8), d.Usage().Held, "but in use")
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Eventually(t, func() bool { return d.Usage().Held == 0 }, patience, tick)
 }
 
@@ -167,7 +167,7 @@ func TestAdoptedSliceIsUsedInPlaceAndReleasedAfterItsLastUse(t *testing.T) {
 		require.NoError(t, b.Prefetch(s))
 		require.NoError(t, b.Close())
 		require.Zero(t, released.Load())
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.Eventually(t, func() bool { return released.Load() == 1 }, patience, tick)
 		require.NoError(t, b.Close())
 		require.Equal(t, int32(1), released.Load())
@@ -200,7 +200,7 @@ func TestAdoptedSliceIsReleasedBesideOtherWork(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.Eventually(t, released.Load, patience, tick)
 	require.Equal(t, 1, d.Usage().Pending)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 }
 
 func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
@@ -222,7 +222,7 @@ func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
 	require.NoError(t, b.Prefetch(s))
 	require.NoError(t, b.Close())
 	require.False(t, released.Load())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Eventually(t, released.Load, patience, tick)
 }
 

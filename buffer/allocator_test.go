@@ -186,7 +186,7 @@ func TestPooledMemoryIsUsedAgainInStreamOrder(t *testing.T) {
 		done, err := other.Done()
 		require.NoError(t, err)
 		require.False(t, done)
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		got := contents(t, b)
 		require.Equal(t, uint32(5), got[31])
 		require.Equal(t, uint32(6), got[32])
@@ -217,7 +217,7 @@ func TestPooledMemoryWaitsForEveryStreamThatUsedIt(t *testing.T) {
 		require.NoError(t, c.SyncTo(ctx, d))
 	}
 	require.NoError(t, s.Sync(ctx))
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, slow.Sync(ctx))
 	require.Equal(t, byte(7), got[252])
 }

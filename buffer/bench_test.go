@@ -50,7 +50,7 @@ func BenchmarkAcquireBehindCopy(b *testing.B) {
 	x := newBuffer(b, make([]float32, 1<<10))
 	g, err := s.Gate()
 	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, g.Open()) })
+	b.Cleanup(func() { require.NoError(b, g.Signal()) })
 	require.NoError(b, x.Prefetch(s))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -47,7 +47,7 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 				var gates []*hal.Gate
 				t.Cleanup(func() {
 					for _, g := range gates {
-						_ = g.Open()
+						_ = g.Signal()
 					}
 				})
 				for i := range 1000 {
@@ -67,7 +67,7 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 						require.NoError(t, l.Release())
 					}
 					if i >= ahead {
-						require.NoError(t, gates[i-ahead].Open())
+						require.NoError(t, gates[i-ahead].Signal())
 						require.NoError(t, streams[(i-ahead)%len(streams)].Sync(ctx))
 					}
 					if i == 100 {

@@ -30,7 +30,7 @@ func TestCopyInAndOut(t *testing.T) {
 	g := hold(t, s)
 	fill(t, s, b, 9)
 	middle := cut(t, b, 1, 3)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, middle.CopyOut(ctx, out[:2]))
 	require.Equal(t, []uint32{9, 9, 7, 8}, out)
 	require.Equal(t, uint64(8), b.Stats().BytesCopied)

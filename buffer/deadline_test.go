@@ -71,7 +71,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	require.LessOrEqual(t, int(made.Load()), events+5)
 	require.LessOrEqual(t, buffer.Works(b), works)
 	require.Zero(t, buffer.Waiting(b))
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Equal(t, []uint32{3, 3, 3, 3, 3, 3, 3, 3}, contents(t, b))
 }
 
@@ -122,7 +122,7 @@ func TestDeadlineWhileWriteBacksAreHeldUp(t *testing.T) {
 	require.ErrorContains(t, err, "16 bytes are held until the copies that save them have arrived")
 	require.NotContains(t, err.Error(), "\n")
 	require.Equal(t, 1, buffer.ResidencyOf(d).Replicas, "no more was evicted than is needed")
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, taken(z.Acquire(ctx, other, coherence.Read)))
 	require.Equal(t, []uint32{1, 1, 1, 1}, contents(t, x))
 	require.Equal(t, []uint32{2, 2, 2, 2}, contents(t, y))

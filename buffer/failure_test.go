@@ -101,7 +101,7 @@ func TestFailureSpreadsWithTheCopies(t *testing.T) {
 	copies := b.Stats().Copies
 	require.NoError(t, b.Prefetch(s[1]))
 	require.Equal(t, copies+1, b.Stats().Copies)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, s[1].Sync(ctx))
 	require.ErrorIs(t, b.Prefetch(s[1]), errLate)
 	require.Equal(t, []string{"host"}, validAt(b), "%v", devs)
@@ -130,7 +130,7 @@ func TestCopiesOfWhatFails(t *testing.T) {
 			dst, err := copied(src)
 			require.NoError(t, err)
 			defer dst.Close()
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 			require.ErrorIs(t, dst.View(ctx, nothing), errLate)
 			require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
 			require.ErrorIs(t, src.View(ctx, nothing), errLate)
@@ -151,7 +151,7 @@ func TestCopiesOfWhatFails(t *testing.T) {
 	require.NoError(t, err)
 	fill(t, s[0], high, 9)
 	require.NoError(t, high.CopyFrom(ctx, low))
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.ErrorIs(t, high.View(ctx, nothing), errLate)
 	require.ErrorIs(t, high.View(ctx, nothing), hal.ErrDeviceLost)
 }
@@ -168,7 +168,7 @@ func TestWhatIsToGoIsCopiedFrom(t *testing.T) {
 	c, err := b.Clone(ctx)
 	require.NoError(t, err)
 	defer c.Close()
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, c))
 	require.NoError(t, s[1].Sync(ctx))
 	require.Eventually(t, func() bool { return b.State().Places[1].Valid }, patience, tick)
@@ -186,7 +186,7 @@ func TestCopyFromEndsWhatWasThereBefore(t *testing.T) {
 	require.NoError(t, dst.Prefetch(s[2]))
 	require.NoError(t, dst.CopyFrom(ctx, src))
 	require.Equal(t, []string{devs[1].Name()}, validAt(dst), "%v", devs)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, s[1].Sync(ctx))
 	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, dst))
 	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, src))
@@ -204,7 +204,7 @@ func TestCopyFromHangsOnWhatIsThere(t *testing.T) {
 	fill(t, s, left, 5) // which succeeds
 	dst := newBuffer(t, []uint32{1, 2, 3, 4})
 	require.NoError(t, dst.CopyFrom(ctx, left))
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, s.Sync(ctx))
 	_ = dst.View(ctx, nothing) // the copy's stream hears of the failure
 	require.Equal(t, []uint32{5, 5, 5, 5}, contents(t, dst))
@@ -221,7 +221,7 @@ func TestCopiesToAndFro(t *testing.T) {
 		require.NoError(t, a.CopyFrom(ctx, b))
 		require.LessOrEqual(t, buffer.Works(a)+buffer.Works(b), 6*i+12)
 	}
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, a))
 }
 
@@ -243,7 +243,7 @@ func TestCopyFromLeavesDevicesAlone(t *testing.T) {
 	dst := newBuffer(t, []uint32{1, 2, 3, 4})
 	require.NoError(t, dst.CopyFrom(ctx, src))
 	require.NoError(t, src.Close())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, o.Sync(ctx))
 	require.NoError(t, o.Close())
 	require.NoError(t, other.Close())
@@ -265,7 +265,7 @@ func TestWriteOverFailedCopy(t *testing.T) {
 			require.NoError(t, o.Fill(l.Region(), hal.Pattern32(5)))
 			require.NoError(t, l.Release())
 		}
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		if mode == coherence.ReadWrite {
 			for range 2 {
 				require.ErrorIs(t, b.View(ctx, nothing), errLate)
@@ -290,7 +290,7 @@ func TestWriteOverWhatFailsElsewhere(t *testing.T) {
 	first.Len = 4
 	require.NoError(t, o.Fill(first, hal.Pattern32(8)))
 	require.NoError(t, l.Release())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.ErrorIs(t, b.View(ctx, nothing), errLate)
 	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
 }
@@ -362,7 +362,7 @@ func TestEvictionOfAHostThatMovesToUnifiedMemory(t *testing.T) {
 		soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 		require.ErrorIs(t, x.Evict(soon, nil), context.DeadlineExceeded)
 		cancel()
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		if err = x.Evict(ctx, nil); second {
 			require.NoError(t, err)
 		} else {

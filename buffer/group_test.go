@@ -242,7 +242,7 @@ func TestGroupWritesAreLostWithWhatTheyRead(t *testing.T) {
 		require.NoError(t, s.Fill(l.At(1).Region(), hal.Pattern32(5)))
 		require.NoError(t, s.Fill(l.At(2).Region(), hal.Pattern32(5)))
 		require.NoError(t, l.Release())
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.ErrorIs(t, dst.View(ctx, nothing), errLate)
 		require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
 		require.ErrorIs(t, sum.View(ctx, nothing), errLate)

@@ -109,7 +109,7 @@ func TestSlicesCostTheSameHoweverMany(t *testing.T) {
 							phase("view behind the gate", steps())
 						}
 						all("again")
-						require.NoError(t, g.Open())
+						require.NoError(t, g.Signal())
 					} else {
 						require.Less(t, buffer.Works(b), 64, "what has ended is forgotten")
 					}
@@ -163,7 +163,7 @@ func TestRangesCostTheSameHoweverMany(t *testing.T) {
 							require.ErrorIs(t, b.AccessRanges(untilCopied(t), coherence.Read, rows, nothing), context.Canceled)
 							phase("view behind the gate", steps())
 						}
-						require.NoError(t, g.Open())
+						require.NoError(t, g.Signal())
 						require.NoError(t, s.Sync(ctx))
 					}
 					require.NoError(t, b.AccessRanges(ctx, coherence.Read, rows, nothing))

@@ -68,7 +68,7 @@ func TestKeptSlicesFault(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	gone("beside a device's work")
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 
 	h, err := b.AcquireHost(ctx, coherence.Read)
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestGuardWaitsForCopies(t *testing.T) {
 	for range 100 {
 		require.False(t, faults(look), "the copy has yet to read it")
 	}
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, s.Sync(ctx))
 	require.Eventually(t, func() bool { return faults(look) }, patience, tick)
 	require.EqualValues(t, 999, sum/uint32(looks))

@@ -78,7 +78,7 @@ func TestFailureThatShowsLate(t *testing.T) {
 			require.Eventually(t, func() bool { return x.Stats().Copies == 1 }, patience, tick)
 			cancel()
 			require.ErrorIs(t, <-ended, context.Canceled)
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 			require.NoError(t, s.Sync(ctx))
 			out, err := d.CopyStream(true)
 			require.NoError(t, err)

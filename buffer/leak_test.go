@@ -85,7 +85,7 @@ func TestDroppedBufferKeepsItsMemoryUnderWork(t *testing.T) {
 	}()
 	collected(t, func() bool { return reported("buffer of 28 bytes") == 1 })
 	require.Equal(t, uint64(28), d.Usage().Held)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Eventually(t, func() bool { return d.Usage().Held == 0 }, patience, tick)
 }
 

@@ -134,7 +134,7 @@ func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 				if err := <-done; err != nil { // else the device was made to wait
 					require.ErrorIs(t, err, context.Canceled)
 				}
-				require.NoError(t, g.Open())
+				require.NoError(t, g.Signal())
 				l, err := low.Acquire(ctx, sd, coherence.Read)
 				require.NoError(t, err)
 				got := make([]byte, 16)

@@ -83,7 +83,7 @@ func TestRangesMoveAndExcludeNothingElse(t *testing.T) {
 	done, err := other.Done()
 	require.NoError(t, err)
 	require.False(t, done)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	want := make([]uint32, 100)
 	for i := range want {
 		switch {

@@ -29,7 +29,7 @@ func TestLeaseOnClosedStream(t *testing.T) {
 	require.ErrorIs(t, l.Release(), hal.ErrClosed)
 	require.NoError(t, b.Close())
 	held := d.Usage().Held
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Equal(t, uint64(2048), held)
 	require.NoError(t, d.Reclaim(ctx))
 	require.Zero(t, d.Usage().Held)

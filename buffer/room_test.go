@@ -70,7 +70,7 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 		require.NoError(t, l.Release())
 		_, err = y.TryAcquire(streams[0], coherence.Read)
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, x))
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
@@ -123,7 +123,7 @@ func TestEvictionDoesNotWaitForOtherMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Release())
 	require.Equal(t, 1, s.Device().Usage().Pending)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 }
 
 // A wait for memory that does not come back ends with the context, or else after a while, and says that there is no memory.
@@ -154,8 +154,8 @@ func TestWaitForMemoryThatStays(t *testing.T) {
 			require.Equal(t, limit > 0, errors.Is(err, context.DeadlineExceeded), name)
 			require.Equal(t, limit > 0, errors.Is(err, hal.ErrNotReady), name)
 
-			require.NoError(t, other.Open())
-			require.NoError(t, g.Open())
+			require.NoError(t, other.Signal())
+			require.NoError(t, g.Signal())
 			require.NoError(t, d.Reclaim(ctx))
 			l, err = b.TryAcquire(s, coherence.Read)
 			require.NoError(t, err)

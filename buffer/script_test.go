@@ -213,7 +213,7 @@ var commands = map[string]func(c *call) (string, error){
 	"budget":    func(c *call) (string, error) { buffer.SetBudget(c.devices[c.w[1]], uint64(c.num(2))); return "", nil }, // in bytes
 	"cancel":    func(c *call) (string, error) { j := c.jobs[c.w[1]]; j.cancel(); j.result <- <-j.result; return "", nil },
 	"hold":      func(c *call) (_ string, err error) { c.gates[c.w[1]], err = c.stream(1).Gate(); return },
-	"open":      func(c *call) (string, error) { g := c.gates[c.w[1]]; delete(c.gates, c.w[1]); return "", g.Open() },
+	"open":      func(c *call) (string, error) { g := c.gates[c.w[1]]; delete(c.gates, c.w[1]); return "", g.Signal() },
 	"enter":     func(c *call) (string, error) { return c.lease(c.buf(2).AcquireHost(c.ctx, c.mode(3))) },
 	"acquire":   func(c *call) (string, error) { return c.lease(c.buf(3).TryAcquire(c.stream(2), c.mode(4))) },
 	"await":     func(c *call) (string, error) { return c.lease(c.buf(3).Acquire(c.ctx, c.stream(2), c.mode(4))) },

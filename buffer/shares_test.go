@@ -43,7 +43,7 @@ func TestSharedMemoryStaysUntilEverySharerIsDone(t *testing.T) {
 		use(b)
 		require.NoError(t, b.Close())
 		require.Equal(t, uint64(2048), home.Usage().Held, "%s: the other handle's stream has yet to write there", name)
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.NoError(t, s.Sync(ctx))
 		require.NoError(t, home.Reclaim(ctx))
 		require.Zero(t, home.Usage().Held)

@@ -89,7 +89,7 @@ func TestViewDoesNotWaitForADeviceThatReads(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1}, contents(t, b), "and under a lease")
 	require.NoError(t, l.Release())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, b.Fill(inTime(t), 2))
 }
 
@@ -100,7 +100,7 @@ func TestWriteInTurnsWaitsForWhoLookedWhileTheDeviceRead(t *testing.T) {
 	use(t, b, sa, coherence.Read)
 	var done <-chan error
 	require.NoError(t, low.View(ctx, func(x []uint32) error {
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.NoError(t, sa.Sync(ctx))
 		stop, cancel := context.WithCancel(ctx)
 		gaveUp := queued(t, b, 1, func() error { return high.Fill(stop, 2) })

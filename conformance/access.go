@@ -78,7 +78,7 @@ func (t *trial) shut(s *hal.Stream) *hal.Gate {
 	t.mu.Lock()
 	t.gates = append(t.gates, g)
 	t.mu.Unlock()
-	t.Cleanup(func() { t.must(g.Open(), "open gate") })
+	t.Cleanup(func() { t.must(g.Signal(), "open gate") })
 	return g
 }
 
@@ -87,12 +87,12 @@ func (t *trial) openGates() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range t.gates {
-		_ = g.Open()
+		_ = g.Signal()
 	}
 }
 
 // letGo opens a gate.
-func (t *trial) letGo(g *hal.Gate) { t.must(g.Open(), "open gate") }
+func (t *trial) letGo(g *hal.Gate) { t.must(g.Signal(), "open gate") }
 
 // sync waits for a stream.
 func (t *trial) sync(streams ...*hal.Stream) {

@@ -51,7 +51,7 @@ func (t *trial) features() []struct {
 		{hal.CapGate, "a gate", func() error {
 			g, err := s.Gate()
 			if err == nil {
-				err = g.Open()
+				err = g.Signal()
 			}
 			return err
 		}},

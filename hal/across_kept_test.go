@@ -90,7 +90,7 @@ func TestAcrossKeepsTheOrderOfBothStreams(t *testing.T) {
 				require.NoError(t, to.s.Copy(middle.All(), to.m.All()))
 				to.put(t, 5)
 				for _, g := range gates {
-					require.NoError(t, g.Open())
+					require.NoError(t, g.Signal())
 				}
 				from.all(t, 4, label)
 				to.all(t, 5, label)
@@ -121,7 +121,7 @@ func TestAcrossShortCopyDoesNotHoldTheSource(t *testing.T) {
 			stop()
 		}
 		for _, g := range gates {
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 		}
 		to.all(t, 7, pair.name)
 		from.close(t)
@@ -150,7 +150,7 @@ func TestAcrossInPlaceOutlivesItsMemory(t *testing.T) {
 			require.NoError(t, from.s.Close())
 			require.NoError(t, to.s.Close())
 			require.NotZero(t, from.d.Usage().Held, pair.name)
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 			require.NoError(t, e.Sync(ctx))
 			require.Equal(t, int(n), bytes.Count(got, []byte{9}), pair.name)
 			require.NoError(t, e.Close())
@@ -173,7 +173,7 @@ func TestAcrossUsesBothMemories(t *testing.T) {
 				require.NoError(t, e.m.Close())
 				require.GreaterOrEqual(t, e.d.Usage().Held, n, pair.name)
 			}
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 			for _, e := range []*end{from, to} {
 				require.NoError(t, e.s.Sync(ctx))
 				require.NoError(t, e.d.Reclaim(ctx))

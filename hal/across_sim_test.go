@@ -176,7 +176,7 @@ func TestAcrossSourceRunsAhead(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, done)
 	require.Equal(t, uint64(pieces*piece), cuda.Bytes()-before)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	got := make([]byte, n)
 	require.NoError(t, b.s.CopyOut(got, b.m.All()))
 	require.NoError(t, b.s.Sync(ctx))

@@ -253,7 +253,7 @@ func newAcross(t *testing.T, r *recorder, n uint64) *acrossFixture {
 	}
 	f.open = func() {
 		for _, g := range gates {
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 		}
 	}
 	r.acts = nil

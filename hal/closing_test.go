@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
@@ -90,7 +91,7 @@ func TestSecondCloseDoesNotWaitForTheFirst(t *testing.T) {
 	first := make(chan error)
 	go func() { first <- d.Close() }()
 	require.Eventually(t, func() bool { _, err := d.CopyStream(true); return errors.Is(err, hal.ErrClosed) }, 10*time.Second, time.Millisecond)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Empty(t, first, "the function that it waits for has not ended")
 	close(closing)
 	require.NoError(t, <-second)
@@ -107,14 +108,14 @@ func TestReclaimWaitsForStreamsBehindGates(t *testing.T) {
 	s, other := openStream(t, d), openStream(t, elsewhere)
 	g, err := other.Gate()
 	require.NoError(t, err)
-	defer func() { _ = g.Open() }()
+	defer func() { _ = g.Signal() }()
 	require.NoError(t, s.WaitStream(other))
 	require.NoError(t, s.Close())
 	require.Equal(t, 1, d.Usage().Pending)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, d.Reclaim(short), hal.ErrNotReady)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, d.Reclaim(ctx))
 	require.Zero(t, d.Usage().Pending)
 	require.NoError(t, other.Close())
@@ -153,7 +154,7 @@ func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
 		t.Error("Reclaim outlives its context")
 	}
 	require.Empty(t, closed)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, <-closed)
 	require.NoError(t, other.Close())
 	require.NoError(t, elsewhere.Close())
@@ -186,4 +187,73 @@ func TestCloseNamesAdoptedStreams(t *testing.T) {
 	require.NoError(t, keep.Close())
 	require.NoError(t, (<-imported).Close())
 	require.ErrorIs(t, d.Close(), errClose)
+}
+
+// gateHook is a host backend whose frees may block on gates, and which calls passed at the end of a gate's Open.
+type gateHook struct {
+	*host.Backend
+	passed func()
+}
+
+type gateHookDevice struct {
+	driver.Device
+	b *gateHook
+}
+
+type gateHookStream struct {
+	driver.Stream
+	b *gateHook
+}
+
+type gateHookGate struct {
+	driver.Gate
+	b *gateHook
+}
+
+func (b *gateHook) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	d, err := b.Backend.Open(ctx, ordinal)
+	return &gateHookDevice{d, b}, err
+}
+
+func (d *gateHookDevice) FreeMayBlock() bool { return true }
+
+func (d *gateHookDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
+	s, err := d.Device.NewStream(o)
+	return &gateHookStream{s, d.b}, err
+}
+
+func (s *gateHookStream) Gate() (driver.Gate, error) {
+	g, err := s.Stream.(driver.Gater).Gate()
+	return &gateHookGate{g, s.b}, err
+}
+
+func (g *gateHookGate) Open() error {
+	err := g.Gate.Open()
+	g.b.passed()
+	return err
+}
+
+// Whoever sees that a gate has been opened can close the device, also while Signal has not returned yet.
+func TestCloseWhileAGateIsSignalled(t *testing.T) {
+	b := &gateHook{Backend: host.New(host.Options{Name: "signalled"})}
+	d, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	s, err := d.NewStream(hal.StreamOptions{})
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	b.passed = func() {
+		assert.NoError(t, s.Sync(ctx))
+		assert.NoError(t, s.Close())
+		go func() { closed <- d.Close() }()
+		for len(closed) == 0 {
+			if _, _, err := d.MemInfo(); errors.Is(err, hal.ErrClosed) {
+				return // it waits for Signal
+			}
+			runtime.Gosched()
+		}
+	}
+	g, err := s.Gate()
+	require.NoError(t, err)
+	require.NoError(t, g.Signal())
+	require.NoError(t, within(t, closed))
 }

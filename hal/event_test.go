@@ -192,7 +192,7 @@ func TestSharedEventOutlivesItsDevice(t *testing.T) {
 	}
 	waiting := make(chan error)
 	go func() { waiting <- good.Sync(ctx) }()
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, s.Close())
 	require.NoError(t, e.Close())
 	require.NoError(t, d.Close())
@@ -292,8 +292,8 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 		require.LessOrEqual(t, runtime.NumGoroutine(), before+8, name)
 		require.LessOrEqual(t, b.open.Load(), int32(128), "%s: events", name)
 	}
-	require.NoError(t, g.Open())
-	require.NoError(t, shut.Open())
+	require.NoError(t, g.Signal())
+	require.NoError(t, shut.Signal())
 	require.NoError(t, m.Sync(ctx))
 	m.Close()
 	require.NoError(t, e.Close())
@@ -333,7 +333,7 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 			}
 		})
 	}
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	wg.Wait()
 	for _, w := range streams {
 		require.NoError(t, w.Sync(ctx))
@@ -438,7 +438,7 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 			if name != "closed" {
 				require.Eventually(t, func() bool { return watched.syncs.Load() > 0 }, 10*time.Second, time.Millisecond)
 			}
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 			require.NoError(t, <-over)
 			require.False(t, before.Load(), "it returned before the work had ended")
 			require.NoError(t, m.Sync(ctx))
@@ -468,7 +468,7 @@ func TestCloseComesToWhoWatchesAnEventThatOthersWaitFor(t *testing.T) {
 		told := make(chan error, 1)
 		require.NoError(t, m.OnDone(func(err error) { told <- err }))
 		require.NoError(t, s.Close())
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.NoError(t, d.Close())
 		n := len(told)
 		require.NoError(t, <-synced)
@@ -502,7 +502,7 @@ func TestClosingAnEventAgainLeavesOthersAlone(t *testing.T) {
 	done, err := second.Done()
 	require.NoError(t, err)
 	require.False(t, done)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, second.Sync(ctx))
 	require.NoError(t, second.Close())
 	require.NoError(t, third.Close())
@@ -530,7 +530,7 @@ func TestRetainOutlivesClose(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, b.open.Load(), "the vendor's event is in use")
 	require.False(t, s.RecordAgain(other), "the program's event never changes")
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, kept.Sync(ctx))
 	require.Eventually(t, func() bool { return s.RecordAgain(kept) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, kept.Close())

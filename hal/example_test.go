@@ -63,7 +63,7 @@ func ExampleStream_Gate() {
 	}
 	done, _ := stream.Done()
 	fmt.Println("shut, done:", done)
-	if err := gate.Open(); err != nil {
+	if err := gate.Signal(); err != nil {
 		log.Fatal(err)
 	}
 	if err := stream.Sync(ctx); err != nil {

@@ -32,7 +32,7 @@ func TestFreeThatWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(m.All(), hal.Zero))
 	require.NoError(t, m.Close())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	<-inside // the free waits from now on
 
 	busy, err := d.NewStream(hal.StreamOptions{})
@@ -77,7 +77,7 @@ func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	require.Equal(t, 1, d.Usage().Pending)
 	require.Len(t, freed, 1, "a gate of another device of the driver")
 	require.ErrorIs(t, d.Close(), hal.ErrBusy)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, d.Reclaim(ctx))
 	require.Len(t, freed, 2)
 
@@ -91,7 +91,7 @@ func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	m.Close()
 	closeOne()
 	require.Len(t, freed, 3, "a gate that a stream of the driver waits for")
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, d.Reclaim(ctx))
 	require.Len(t, freed, 4)
 	require.NoError(t, s.Sync(ctx))
@@ -150,7 +150,7 @@ func TestGateDuringFreeThatWaits(t *testing.T) {
 	go func() {
 		g, err := v.Gate()
 		if err == nil {
-			err = g.Open()
+			err = g.Signal()
 		}
 		gate <- err
 	}()
@@ -203,7 +203,7 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, next.Close())
 	require.EqualValues(t, 64, d.Usage().Held)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, d.Reclaim(ctx))
 	require.Zero(t, d.Usage().Held)
 	require.NoError(t, s.Close())
@@ -235,7 +235,7 @@ func TestCloseThen(t *testing.T) {
 	require.NoError(t, s.Fill(busy.All(), hal.Zero))
 	require.NoError(t, busy.CloseThen(func() { gone = append(gone, "given"); calls <- "busy" }))
 	require.Empty(t, calls)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Equal(t, "busy", <-calls)
 	require.Equal(t, []string{"released", "given"}, gone)
 	require.Empty(t, calls, "what was closed before")

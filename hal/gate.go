@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Gate holds a stream until it is opened. An opened gate is of no further use; a gate that is
-// still shut keeps its device from closing. While the program holds a gate shut, drivers whose
+// Gate holds a stream until [Gate.Signal] opens it, as a user event of OpenCL does. An opened gate is of no further use; a gate
+// that is still shut keeps its device from closing. While the program holds a gate shut, drivers whose
 // frees may wait for the device (CUDA, HIP) free no memory.
 type Gate struct {
 	s       *gateState
@@ -35,20 +35,23 @@ func newGate(d *Device, drv driver.Gate) *Gate {
 
 func (s *gateState) describe() string { return "gate that is shut" }
 
-// Open lets the stream go on. It does not wait. Further calls do nothing and return the first call's result.
-func (g *Gate) Open() error {
+// Signal opens the gate: the stream goes on. It does not wait. Further calls do nothing and return the first call's result.
+func (g *Gate) Signal() error {
 	if g == nil || g.s == nil {
-		return Errorf("open a gate", ErrInvalidArgument, "nil or zero gate")
+		return Errorf("signal a gate", ErrInvalidArgument, "nil or zero gate")
 	}
 	g.cleanup.Stop()
-	return g.s.open()
+	return g.s.signal()
 }
 
-func (s *gateState) open() error {
+func (s *gateState) signal() error {
 	s.once.Do(func() {
-		s.err = s.dev.check(s.drv.Open())
-		frees.opened(s.dev.frees)
+		// Before the stream goes on: whoever sees its work end may close the device, which then waits for this call.
+		s.dev.stay()
+		defer s.dev.end()
 		s.dev.strike(&s.child)
+		frees.opened(s.dev.frees) // a free that begins now waits at most for the next line
+		s.err = s.dev.check(s.drv.Open())
 	})
 	return s.err
 }

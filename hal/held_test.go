@@ -53,7 +53,7 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 			require.Eventually(t, func() bool { runtime.GC(); return others.Load() > before }, 10*time.Second, time.Millisecond)
 		}
 		require.False(t, gone.Load(), "the copy has yet to use it")
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		require.NoError(t, s.Sync(ctx))
 		require.Eventually(t, func() bool { runtime.GC(); return gone.Load() }, 10*time.Second, time.Millisecond)
 		require.NoError(t, m.Close())

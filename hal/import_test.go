@@ -47,7 +47,7 @@ func TestPanicOfReleaseLaterEndsTheProgram(t *testing.T) {
 		m := imported(t, d, make([]byte, 64), func() { panic("the owner is confused") })
 		require.NoError(t, s.Fill(m.All(), hal.Zero))
 		require.NoError(t, m.Close())
-		require.NoError(t, g.Open())
+		require.NoError(t, g.Signal())
 		_ = s.Sync(ctx)
 		_ = d.Reclaim(ctx) // whose caller has nothing to do with it
 		select {}          // until the panic ends it
@@ -82,7 +82,7 @@ func TestReleaseMayUseTheDevice(t *testing.T) {
 	require.NoError(t, s.Fill(m.All(), hal.Zero))
 	require.NoError(t, m.Close())
 	require.Equal(t, 1, d.Usage().Pending)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, <-done)
 	require.NoError(t, d.Reclaim(ctx))
 	require.Zero(t, d.Usage().Pending)
@@ -99,7 +99,7 @@ func TestDeviceWaitsForRelease(t *testing.T) {
 	m := imported(t, d, make([]byte, 64), func() { <-let; left.Store(true) })
 	require.NoError(t, s.Fill(m.All(), hal.Zero))
 	require.NoError(t, m.Close())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, s.Sync(ctx))
 	require.NoError(t, s.Close())
 	closed := make(chan error, 1)

@@ -131,7 +131,7 @@ func (e *eventState) leaked() {
 
 func (s *gateState) leaked() {
 	s.dev.reportLeak("gate that is shut")
-	_ = s.open()
+	_ = s.signal()
 }
 
 func (h *holder) leaked() {

@@ -45,7 +45,7 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	go func() { _, err := e.Done(); done <- err }()
 	x := <-inside
 	require.NoError(t, e.Close())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, w.Sync(ctx))     // the wait has ended
 	require.Eventually(t, func() bool { // the goroutine that waited for w has ended, too
 		var stacks bytes.Buffer
@@ -77,7 +77,7 @@ func TestRefusedCopyAcrossOrders(t *testing.T) {
 	defer m.Close()
 	g, err := b.Gate()
 	require.NoError(t, err)
-	defer g.Open()
+	defer g.Signal()
 	require.ErrorIs(t, hal.CopyPeer(a, m.Region(0, 128), b, m.Region(0, 128)), hal.ErrOutOfRange)
 	idle, err := a.Done()
 	require.NoError(t, err)

@@ -183,7 +183,7 @@ func TestLeakedHandleClosesAfterGates(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { runtime.GC(); return leaked.Load() }, 10*time.Second, time.Millisecond)
 	require.Zero(t, b.closes.Load())
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.Eventually(t, func() bool { return b.closes.Load() == 1 }, 3*time.Second, time.Millisecond)
 	require.NoError(t, s.Close())
 	require.NoError(t, next.Close())

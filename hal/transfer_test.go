@@ -20,7 +20,7 @@ func TestReadAndWriteWaitForNothingElse(t *testing.T) {
 		g, err := s.Gate()
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(other.All(), hal.Zero))
-		defer g.Open()
+		defer g.Signal()
 	}
 	require.NoError(t, d.Write(ctx, m.All(), []byte{1, 2, 3, 4}))
 	got := make([]byte, 4)

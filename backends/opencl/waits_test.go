@@ -95,7 +95,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			waiting.Wait()
 			runtime.Gosched()
 			few(t, "marks", before)
-			ok(t, g.Open())
+			ok(t, g.Signal())
 			over.Wait()
 			ok(t, w.Sync(context.Background()))
 			few(t, "end", before)

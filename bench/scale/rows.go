@@ -102,7 +102,7 @@ func rows(of func(*point) (window, error), busy bool) func(*point) error {
 			if err != nil {
 				return err
 			}
-			open = gate.Open
+			open = gate.Signal
 		}
 		var l buffer.Lease
 		err = p.time("acquire, per row", p.n, func() (err error) {

@@ -147,7 +147,7 @@ func TestRefusedImportDoesNotWait(t *testing.T) {
 	_, _, err = dlpack.Import[int32](over, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, f.Delete())
 	require.NoError(t, s.Sync(ctx))
 	require.NoError(t, s.Close())

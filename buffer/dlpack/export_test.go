@@ -407,7 +407,7 @@ func TestExportWaitsAsAsked(t *testing.T) {
 	_, err = dlpack.Export(short, b, dlpack.Options{Device: d})
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.Zero(t, dlpack.Outstanding(), "the lease was given back")
-	require.NoError(t, gate.Open())
+	require.NoError(t, gate.Signal())
 	m, err := dlpack.Export(ctx, b, dlpack.Options{Device: d})
 	require.NoError(t, err)
 	tensor, err := m.Tensor()

@@ -70,7 +70,7 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	region, err := whole.Memory(d)
 	require.NoError(t, err)
 	require.Equal(t, region.Mem.Handle()+4*(7+2), tensor.Data)
-	require.NoError(t, gate.Open())
+	require.NoError(t, gate.Signal())
 
 	for _, wrong := range []*hal.Device{nil, other, openHost(t, 1)} {
 		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: wrong})
@@ -135,7 +135,7 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 	m, err := dlpack.Export(ctx, b, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(-1)})
 	require.NoError(t, err)
 	require.NoError(t, m.Delete())
-	require.NoError(t, gate.Open())
+	require.NoError(t, gate.Signal())
 
 	// What the consumer's stream has been given before the deleter is what the next access waits for.
 	m, err = dlpack.Export(ctx, b, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(int64(s.Handle())), Mode: coherence.ReadWrite})
@@ -146,7 +146,7 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(region, hal.Pattern32(4)))
 	require.NoError(t, m.Delete())
-	time.AfterFunc(20*time.Millisecond, func() { _ = gate.Open() })
+	time.AfterFunc(20*time.Millisecond, func() { _ = gate.Signal() })
 	require.NoError(t, b.View(ctx, func(x []int32) error { require.Equal(t, fill(1000, 4), x); return nil }))
 	require.NoError(t, b.Close())
 }

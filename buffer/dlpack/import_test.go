@@ -139,7 +139,7 @@ func TestDeleterWaitsForWork(t *testing.T) {
 	require.NoError(t, other.Close())
 	require.Eventually(t, func() bool { return idle.calls() == 1 }, patience, time.Millisecond)
 	require.Zero(t, f.calls(), "while that of another tensor has been called")
-	require.NoError(t, gate.Open())
+	require.NoError(t, gate.Signal())
 	require.Eventually(t, func() bool { return f.calls() == 1 }, patience, time.Millisecond)
 }
 

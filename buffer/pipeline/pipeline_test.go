@@ -124,7 +124,7 @@ func TestResultsWaitForTheDevice(t *testing.T) {
 				}
 				openers.Go(func() {
 					opened.Add(1)
-					_ = g.Open()
+					_ = g.Signal()
 				})
 				return duplicate(w)
 			},
@@ -236,7 +236,7 @@ func TestContextEndsDuringWork(t *testing.T) {
 		require.ErrorIs(t, err, hal.ErrNotReady)
 		require.ErrorIs(t, err, context.Canceled)
 		for _, g := range gates {
-			require.NoError(t, g.Open())
+			require.NoError(t, g.Signal())
 		}
 	})
 }

@@ -322,7 +322,7 @@ func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
 	require.NoError(t, y.Prefetch(s))
 	opened := nextTick()
 	nextTick()
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	r.Stop()
 	var copies []trace.Span
 	for _, s := range r.Spans() {
@@ -371,7 +371,7 @@ func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 	}
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, use(x, kept))
 	r.Stop()
 	require.Len(t, uses(), 203)
@@ -416,7 +416,7 @@ func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 		return copies[0]
 	}
 	before := copied()
-	require.NoError(t, g.Open())
+	require.NoError(t, g.Signal())
 	require.NoError(t, f.Close())
 	after := copied()
 	assert.Equal(t, before.Begin, before.End)

@@ -36,7 +36,7 @@ func launch(p part, in, out hal.Region, from int) error {
 		defer p.running.Done()
 		smooth(dst, src, from)
 		if gate, ok := <-gates; ok {
-			if err := gate.Open(); err != nil {
+			if err := gate.Signal(); err != nil {
 				log.Fatal(err) // nobody else could open it
 			}
 		}

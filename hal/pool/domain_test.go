@@ -32,7 +32,7 @@ func hold(t *testing.T, s *hal.Stream) *hal.Gate {
 	t.Helper()
 	g, err := s.Gate()
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, g.Open()) })
+	t.Cleanup(func() { require.NoError(t, g.Signal()) })
 	return g
 }
 
@@ -58,7 +58,7 @@ func TestMarksEndEpochs(t *testing.T) {
 	}
 	require.Nil(t, d.cover(mostEvents+1))
 	for i := range uint64(3) {
-		require.NoError(t, gates[i].Open())
+		require.NoError(t, gates[i].Signal())
 		m := d.cover(i + 1)
 		require.NoError(t, m.Sync(context.Background()))
 		m.Close()

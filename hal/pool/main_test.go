@@ -57,10 +57,10 @@ func shut(tb testing.TB, s *hal.Stream) (open func()) {
 	tb.Helper()
 	g, err := s.Gate()
 	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, g.Open()) })
+	tb.Cleanup(func() { require.NoError(tb, g.Signal()) })
 	return func() {
 		tb.Helper()
-		require.NoError(tb, g.Open())
+		require.NoError(tb, g.Signal())
 	}
 }
 

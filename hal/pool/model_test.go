@@ -181,7 +181,7 @@ func (m *model) toggle() {
 		m.gates[i] = g
 		return
 	}
-	m.check(m.gates[i].Open())
+	m.check(m.gates[i].Signal())
 	m.gates[i] = nil
 }
 
@@ -210,7 +210,7 @@ func (m *model) figures() {
 func (m *model) end() {
 	for i, g := range m.gates {
 		if g != nil {
-			m.check(g.Open())
+			m.check(g.Signal())
 			m.gates[i] = nil
 		}
 	}
@@ -250,7 +250,7 @@ func TestModel(t *testing.T) {
 		defer func() {
 			for _, g := range m.gates {
 				if g != nil {
-					_ = g.Open()
+					_ = g.Signal()
 				}
 			}
 		}()

@@ -90,5 +90,5 @@ func TestReadsOvertakeThoseBefore(t *testing.T) {
 	require.Equal(t, 2, one.Len())
 	one.Clear()
 	two.Clear()
-	require.NoError(t, hold.Open())
+	require.NoError(t, hold.Signal())
 }

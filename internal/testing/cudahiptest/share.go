@@ -137,7 +137,7 @@ func child(h *Harness, text string) error {
 	if u := d.Usage(); u.Held != 0 {
 		return fmt.Errorf("imported memory counts: %+v", u)
 	}
-	for _, c := range []func() error{m.Close, g.Open, s.Close, d.Close} {
+	for _, c := range []func() error{m.Close, g.Signal, s.Close, d.Close} {
 		if err := c(); err != nil {
 			return err
 		}

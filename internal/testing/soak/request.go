@@ -252,7 +252,7 @@ func (w *worker) deadline(ctx context.Context) error {
 		}
 		w.values[0] = v
 	}
-	if err := errors.Join(err, gate.Open()); err != nil {
+	if err := errors.Join(err, gate.Signal()); err != nil {
 		return err
 	}
 	return w.set[0].View(ctx, func(got []uint32) error { w.look("deadline", got, each(v)); return nil })

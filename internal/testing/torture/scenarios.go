@@ -541,7 +541,7 @@ func (r *run) afterlife(first, last *hal.Device) {
 	r.must(err)
 	defer func() { r.must(fresh.Close()) }()
 	fill(fresh, s, 3)
-	r.must(g.Open())
+	r.must(g.Signal())
 	r.must(t.Sync(background))
 	r.same(fresh, 3)
 }
