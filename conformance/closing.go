@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"strings"
@@ -153,6 +154,18 @@ func made(x interface{ Close() error }, err error) error {
 	return err
 }
 
+// recordMany records events that are open at the same time. More than a device keeps to use again need a call to the driver for each.
+func recordMany(s *hal.Stream, n int) (err error) {
+	var open []io.Closer
+	for len(open) < n && err == nil {
+		var e *hal.Event
+		if e, err = s.Record(); err == nil {
+			open = append(open, e)
+		}
+	}
+	return errors.Join(err, hal.CloseAll(open...))
+}
+
 func vendorCodePreserved(t *trial) {
 	f := t.faults()
 	s := t.stream(t.dev)
@@ -160,7 +173,7 @@ func vendorCodePreserved(t *trial) {
 	for what, call := range map[string]func() error{
 		"alloc":      func() error { return made(t.dev.Alloc(hal.KindDevice, 64, 0)) },
 		"new stream": func() error { return made(t.dev.NewStream(hal.StreamOptions{})) },
-		"record":     func() error { return made(s.Record()) },
+		"record":     func() error { return recordMany(s, 300) },
 		"copy":       func() error { return s.Copy(region(m, 0, 8), region(m, 8, 8)) },
 		"copy in":    func() error { return s.CopyIn(region(m, 0, 8), make([]byte, 8)) },
 		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
