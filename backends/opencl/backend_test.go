@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -98,6 +99,8 @@ func fake(platforms ...*fakePlatform) *table {
 		createContext:  func(uintptr, uintptr) (uintptr, status) { return 1, success },
 		releaseContext: func(uintptr) status { return success },
 		createBuffer:   func(uintptr, uint64, uint64, uintptr) (uintptr, status) { return 0, -4 },
+
+		createUserEvent: func(uintptr) (uintptr, status) { return 0, -59 },
 	}
 }
 
@@ -340,6 +343,44 @@ func TestBackendsOfOptions(t *testing.T) {
 	}
 	if n := len(b.variants); n != 2 {
 		t.Errorf("%d variants are kept", n)
+	}
+}
+
+// A device that refuses host callbacks lacks the capability, from when it has been opened.
+func TestRefusedCallbacksAreNoCapability(t *testing.T) {
+	for _, refused := range []status{success, invalidValue} {
+		made := fake(&fakePlatform{name: "P", devices: []fakeDevice{gpu("one", nil)}})
+		var log []string
+		made.createUserEvent = func(uintptr) (uintptr, status) { log = append(log, "create"); return 1, success }
+		made.setUserEvent = func(_ uintptr, exec int32) status { log = append(log, fmt.Sprint("set ", exec)); return success }
+		made.setEventCallback = func(uintptr, uintptr, uintptr) status {
+			log = append(log, "callback")
+			return refused
+		}
+		made.releaseEvent = func(uintptr) status { log = append(log, "release"); return success }
+		b := newBackend(func() (*table, error) { return made, nil })
+		open := func() driver.Device {
+			d, err := b.Open(t.Context(), 0)
+			ok(t, err)
+			return d
+		}
+		d := open()
+		again := open()
+		if want := "create set 0 callback release"; strings.Join(log, " ") != want {
+			t.Errorf("%v, want %s, once", log, want)
+		}
+		infos, err := b.Devices(t.Context())
+		ok(t, err)
+		for what, info := range map[string]driver.Info{"opened": d.Info(), "opened again": again.Info(), "listed": infos[0]} {
+			if has := info.Caps.Has(driver.CapHostCallback); has != (refused == success) {
+				t.Errorf("clSetEventCallback answers %d; %s: host callbacks %v", refused, what, has)
+			}
+		}
+		ok(t, d.Close())
+		ok(t, again.Close())
+		if n := eventDone().Outstanding(); n != 0 {
+			t.Errorf("%d callbacks are outstanding", n)
+		}
 	}
 }
 

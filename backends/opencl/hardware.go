@@ -6,8 +6,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // facts queries a platform's or a device's information. What it does not report is zero.
@@ -60,6 +63,9 @@ type hardware struct {
 	platform *platform
 	id       uintptr
 	problem  string // why other devices of the platform are not listed, or ""
+
+	tried  sync.Once   // host callbacks, when the device is first opened
+	silent atomic.Bool // it refuses them
 
 	name, vendor, driver, platformText string
 	major, minor                       int
@@ -184,6 +190,26 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	return info
 }
 
+// tryCallback finds out, in a context of the device, whether a function can be called when an event completes. OpenCL has
+// promised that since 1.1 (section 5.9), but Wine's library refuses it. The event is complete already, so there is nothing to
+// wait for; whether and when the function is called does not matter.
+func (h *hardware) tryCallback(ctx uintptr) {
+	cl, st := h.t.createUserEvent(ctx)
+	if st != success {
+		return
+	}
+	defer h.t.releaseEvent(cl)
+	if h.t.setUserEvent(cl, execComplete) != success {
+		return
+	}
+	id, err := eventDone().Add(func(dl.CallbackArgs) {})
+	if err != nil {
+		return
+	}
+	h.silent.Store(h.t.setEventCallback(cl, eventDone().Entry(), id) != success)
+	eventDone().Remove(id)
+}
+
 // lacking says why prefer chooses no tier.
 func (h *hardware) lacking(prefer preference) string {
 	return fmt.Sprintf("%s is %s, but the device supports only %s", prefer.by, prefer.forced, h.tiers)
@@ -204,12 +230,13 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	if chosen == tierNone {
 		return 0
 	}
-	caps := driver.CapHostCallback | driver.CapPeerCopy | driver.CapImport | driver.CapImportStream
+	caps := driver.CapPeerCopy | driver.CapImport | driver.CapImportStream
 	set := func(c driver.Caps, when bool) {
 		if when {
 			caps |= c
 		}
 	}
+	set(driver.CapHostCallback, !h.silent.Load())
 	set(driver.CapMemInfo, h.freeMemory)
 	set(driver.CapTiming, h.timer)
 	// Where a flush returns only when the work is done, the flush of work behind a gate that is shut would never return.
