@@ -52,7 +52,7 @@ func Append[T any](dst []byte, fortran bool, shape []int, data []T) ([]byte, err
 }
 
 func header[T any](fortran bool, shape []int, data []T) (Header, error) {
-	h, err := NewHeader[T](fortran, shape)
+	h, err := newHeader[T](fortran, shape)
 	if err != nil {
 		return Header{}, err
 	}
@@ -118,7 +118,7 @@ func fits[T any](op string, h Header) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	t, err := TypeOf[T]()
+	t, err := typeOf[T]()
 	if err != nil {
 		return 0, err
 	}

@@ -38,9 +38,9 @@ func (t Type) unit() int {
 	return t.Size
 }
 
-// TypeOf returns the type of T, whose underlying type must be a number of fixed size; if it is not, the error
+// typeOf returns the type of T, which is a number of fixed size or defined as one; if it is not, the error
 // is of kind ErrUnsupported.
-func TypeOf[T any]() (Type, error) {
+func typeOf[T any]() (Type, error) {
 	r := reflect.TypeFor[T]()
 	t := Type{Size: int(r.Size())}
 	switch r.Kind() {
