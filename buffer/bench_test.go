@@ -98,7 +98,7 @@ func BenchmarkIntervals(b *testing.B) {
 			for i := 1; i < n; i += 2 {
 				require.NoError(b, x.Set(ctx, i, 1)) // current on the host alone from now on
 			}
-			require.Equal(b, n, x.State().Intervals)
+			require.Equal(b, n, buffer.Intervals(x))
 			rng := rand.New(rand.NewPCG(1, 2))
 			parts := make([]*buffer.Buffer[uint8], 1<<10)
 			for i := range parts {

@@ -24,6 +24,13 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	return r.free(cause{})
 }
 
+// Intervals is how many ranges of the whole buffer have a state of their own.
+func Intervals[T Element](b *Buffer[T]) int {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	return b.s.m.Len()
+}
+
 // Number is what events call the buffer.
 func Number[T Element](b *Buffer[T]) uint64 { return b.s.id }
 

@@ -13,8 +13,6 @@ type State struct {
 	// SYNCHRONIZED (wherever there is memory, on the host and a device at least), HOST_DIRTY (on the host, and the memory of some
 	// device is stale) or DEVICE_DIRTY (on a device, and the host's memory is stale).
 	Name string
-	// Intervals is how many ranges of the whole buffer have a state of their own.
-	Intervals int
 	// Version counts the writes to the whole buffer.
 	Version int64
 	// Places are the host, first, and the devices that have or had a replica.
@@ -38,7 +36,7 @@ func (b *Buffer[T]) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.state(b.lo, b.hi)
-	st := State{Name: c.Name().String(), Intervals: s.m.Len(), Version: s.version}
+	st := State{Name: c.Name().String(), Version: s.version}
 	st.Places = append(st.Places, PlaceState{Place: "host", Allocated: c.Allocated.Has(protocol.Host), Valid: c.Valid.Has(protocol.Host)})
 	for _, r := range s.devs {
 		if r.dev == nil {
