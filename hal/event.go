@@ -7,8 +7,9 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Event stands for the work that a stream had been given when [Stream.Record] returned the event. It never changes: a later
-// point of the stream has an event of its own. Any stream of any device can wait for it.
+// Event stands for the work that a stream had been given when [Stream.Record] returned the event. It does not change when the stream is
+// given more: a later point of the stream has an event of its own, unless the program moves this one with [Stream.RecordAgain]. Any
+// stream of any device can wait for it.
 //
 // The vendor's event behind it is used again for later events once Close has been called and nothing waits for it.
 type Event struct {
@@ -56,15 +57,16 @@ func (s *Stream) RecordShared() (*Event, error) {
 	return &es.shared, nil
 }
 
-// RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new RecordShared. It reports
-// false and leaves the event unchanged unless e is the only reference to the event and a shared one, and the event belongs to the
-// stream's device; or if the call fails. The event must not be used concurrently.
+// RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new Record or RecordShared. It
+// allocates nothing. Waits that are already enqueued keep what the event stood for before. It reports false and leaves the event
+// unchanged if anybody else refers to the event, a function given to OnDone included, if the event belongs to another device, or if
+// the call fails. The event must not be used concurrently.
 func (s *Stream) RecordAgain(e *Event) bool {
 	if e == nil || e.s == nil || s.state() == nil {
 		return false
 	}
-	es := e.s
-	if e != &es.shared || es.users.Load() != 1 || es.dev != s.s.dev || es.timing || s.s.begin("record") != nil {
+	es, shared := e.s, e == &e.s.shared
+	if es.users.Load() != 1 || es.dev != s.s.dev || shared && es.timing || !shared && e.calls.closed() || s.s.begin("record") != nil {
 		return false
 	}
 	err := s.s.record(es)

@@ -529,7 +529,7 @@ func TestRetainOutlivesClose(t *testing.T) {
 	other, err := s.Record()
 	require.NoError(t, err)
 	require.EqualValues(t, 2, b.open.Load(), "the vendor's event is in use")
-	require.False(t, s.RecordAgain(other), "the program's event never changes")
+	require.True(t, s.RecordAgain(other), "it is the program's alone")
 	require.NoError(t, g.Signal())
 	require.NoError(t, kept.Sync(ctx))
 	require.Eventually(t, func() bool { return s.RecordAgain(kept) }, 10*time.Second, time.Millisecond)
@@ -538,6 +538,27 @@ func TestRetainOutlivesClose(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
 	require.Zero(t, b.open.Load())
+}
+
+// A program's loop can use one event for every round, without an allocation.
+func TestRecordAgainMovesTheEvent(t *testing.T) {
+	d, elsewhere := openHost(t, 1, 1), openHost(t, 1, 1)
+	s, far := newStream(t, d), newStream(t, elsewhere)
+	e, err := s.Record()
+	require.NoError(t, err)
+	require.NoError(t, e.Sync(ctx))
+	g, err := s.Gate()
+	require.NoError(t, err)
+	require.True(t, s.RecordAgain(e))
+	done, err := e.Done()
+	require.NoError(t, err)
+	require.False(t, done, "the event stands for what is behind the gate")
+	require.False(t, far.RecordAgain(e), "a stream of another device")
+	require.NoError(t, g.Signal())
+	require.NoError(t, e.Sync(ctx))
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = s.RecordAgain(e) }))
+	require.NoError(t, e.Close())
+	require.False(t, s.RecordAgain(e), "it is closed")
 }
 
 // Only what the program itself recorded is reported when it is not closed.

@@ -381,16 +381,34 @@ func openSync(s, _ *site, _ uint64) (*fixture, error) {
 	})
 }
 
+// recorder returns a function that records one event again and again, as a program's loop does.
+func (s *site) recorder(c *closers) (func() (*hal.Event, error), error) {
+	e, err := s.stream.Record()
+	if err != nil {
+		return nil, err
+	}
+	c.add(func() error { return e.Close() })
+	return func() (*hal.Event, error) {
+		if s.stream.RecordAgain(e) {
+			return e, nil
+		}
+		if err := e.Close(); err != nil {
+			return nil, err
+		}
+		var err error
+		e, err = s.stream.Record()
+		return e, err
+	}, nil
+}
+
 func openRecord(s, _ *site, _ uint64) (*fixture, error) {
 	return open(func(c *closers) (*fixture, error) {
+		record, err := s.recorder(c)
+		if err != nil {
+			return nil, err
+		}
 		return &fixture{calls: s.calls(peer.Record), at: func(uint64) (ours, raw bench.Side) {
-			return bench.Side{Op: func() error {
-					e, err := s.stream.Record()
-					if err != nil {
-						return err
-					}
-					return e.Close()
-				}, Leave: s.drain},
+			return bench.Side{Op: func() error { _, err := record(); return err }, Leave: s.drain},
 				s.beside(func(p peer.Peer) func() error { return p.Record })
 		}}, nil
 	})
@@ -407,17 +425,21 @@ func openRecordWait(s, _ *site, _ uint64) (*fixture, error) {
 		if err != nil {
 			return nil, err
 		}
+		record, err := s.recorder(c)
+		if err != nil {
+			return nil, err
+		}
 		region, handle := m.Region(0, 4), m.Handle()
 		return &fixture{calls: s.calls(peer.Fill, peer.RecordWait), at: func(uint64) (ours, raw bench.Side) {
 			ours = bench.Side{Per: crowd, Leave: s.drain, Op: synced(s.other, repeated(func() error {
 				if err := s.stream.Fill(region, hal.Pattern32(pattern)); err != nil {
 					return err
 				}
-				e, err := s.stream.Record()
+				e, err := record()
 				if err != nil {
 					return err
 				}
-				return errors.Join(s.other.WaitEvent(e), e.Close())
+				return s.other.WaitEvent(e)
 			}))}
 			raw = s.beside(func(p peer.Peer) func() error {
 				return rawSynced(p, repeated(func() error {
