@@ -41,7 +41,7 @@ func (c *soonOver) Err() error {
 func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	h := &hooked.Backend{Backend: host.New(host.Options{Name: "counting", Discrete: 2})}
 	var made atomic.Int64
-	h.Make = func() { made.Add(1) }
+	h.Call = countMade(&made)
 	d, err := hal.OpenWith(ctx, h, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })

@@ -312,7 +312,7 @@ func TestFailedZerosAreMadeAgain(t *testing.T) {
 }
 
 func TestFailedMoveToUnifiedMemory(t *testing.T) {
-	b := &faulty{Backend: host.New(host.Options{Name: "faulty"}), next: map[string]int{}}
+	b := newFaulty(host.Options{Name: "faulty"})
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
@@ -339,7 +339,7 @@ func TestFailedMoveToUnifiedMemory(t *testing.T) {
 
 // The memory that the host had before it shares a device's is no place to save bytes to, and goes before the host's does.
 func TestEvictionOfAHostThatMovesToUnifiedMemory(t *testing.T) {
-	b := &faulty{Backend: host.New(host.Options{Name: "faulty", Discrete: 1}), next: map[string]int{}}
+	b := newFaulty(host.Options{Name: "faulty", Discrete: 1})
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
 	other, err := hal.OpenWith(ctx, b, 1)

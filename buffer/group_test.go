@@ -203,7 +203,7 @@ func TestOppositeOrdersFinish(t *testing.T) {
 func TestOneEventForAll(t *testing.T) {
 	h := &hooked.Backend{Backend: host.New(host.Options{Name: "counting", Discrete: 1})}
 	var records atomic.Int64
-	h.Record = func() { records.Add(1) }
+	h.Record = func(s *hooked.Stream, e *hooked.Event) error { records.Add(1); return s.Stream.Record(e.Event) }
 	d, err := hal.OpenWith(ctx, h, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })

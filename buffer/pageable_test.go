@@ -13,80 +13,25 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
-// secluded is a backend whose devices have memory of their own that the host cannot touch, and lack what is named.
-type secluded struct {
-	driver.Backend
-	lacks driver.Caps
-}
-
-type secludedDevice struct {
-	driver.Device
-	lacks driver.Caps
-}
-
-type secludedMemory struct {
-	driver.Memory
-	kind driver.Kind
-}
-
-func (m secludedMemory) HostPointer() unsafe.Pointer {
-	if m.kind != driver.KindHost {
-		return nil
-	}
-	return m.Memory.HostPointer()
-}
-
-type secludedStream struct {
-	driver.Stream
-	driver.Gater
-}
-
-func (b secluded) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return secludedDevice{d, b.lacks}, err
-}
-
-func (d secludedDevice) Info() driver.Info {
-	info := d.Device.Info()
-	info.Caps &= driver.CapAddress | driver.CapAsyncCopy | driver.CapGate | driver.CapOrderedPageable
-	info.Caps &^= d.lacks
-	return info
-}
-
-func (d secludedDevice) Alloc(k driver.Kind, n, a uint64) (driver.Memory, error) {
-	m, err := d.Device.Alloc(k, n, a)
-	return secludedMemory{m, k}, err
-}
-
-func (d secludedDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return secludedStream{s, s.(driver.Gater)}, err
-}
-
-func bare(r driver.Region) driver.Region {
-	if m, ok := r.Mem.(secludedMemory); ok {
-		r.Mem = m.Memory
-	}
-	return r
-}
-
-func (s secludedStream) Copy(dst, src driver.Region) error {
-	return s.Stream.Copy(bare(dst), bare(src))
-}
-func (s secludedStream) CopyIn(dst driver.Region, p unsafe.Pointer) error {
-	return s.Stream.CopyIn(bare(dst), p)
-}
-func (s secludedStream) CopyOut(p unsafe.Pointer, src driver.Region) error {
-	return s.Stream.CopyOut(p, bare(src))
-}
-func (s secludedStream) Fill(dst driver.Region, p driver.Pattern) error {
-	return s.Stream.Fill(bare(dst), p)
-}
-
+// openSecluded opens a device that has memory of its own which the host cannot touch, and lacks what is named.
 func openSecluded(t *testing.T, name string, lacks driver.Caps) *hal.Device {
-	d, err := hal.OpenWith(ctx, secluded{host.New(host.Options{Name: name, Discrete: 1}), lacks}, 1)
+	d, err := hal.OpenWith(ctx, &hooked.Backend{
+		Backend: host.New(host.Options{Name: name, Discrete: 1}),
+		Info: func(i driver.Info) driver.Info {
+			i.Caps &= (driver.CapAddress | driver.CapAsyncCopy | driver.CapGate | driver.CapOrderedPageable) &^ lacks
+			return i
+		},
+		PeerAccess: func(*hooked.Device, *hooked.Device) driver.PeerAccess { return 0 },
+		HostPointer: func(m *hooked.Memory) unsafe.Pointer {
+			if m.Kind != driver.KindHost {
+				return nil
+			}
+			return m.PlainHostPointer()
+		},
+	}, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d

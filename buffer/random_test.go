@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -20,7 +19,7 @@ func TestRandomUseFromManyGoroutines(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for round := range uint64(12) {
 		devs := openMany(t, "one", 2, 1, 2, 0)
-		d, err := hal.OpenWith(ctx, turns{host.New(host.Options{Name: "turns", Discrete: 1})}, 1)
+		d, err := hal.OpenWith(ctx, newTurns(), 1)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
 		devs = append(devs, d)

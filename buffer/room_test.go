@@ -15,41 +15,25 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
-
-// gateless is devices of which the first cannot hold a stream up, and which count their events.
-type gateless struct {
-	*faulty
-	events atomic.Int32
-}
-
-func (b *gateless) Open(ctx context.Context, n int) (driver.Device, error) {
-	d, err := b.faulty.Open(ctx, n)
-	return gatelessDevice{d.(*faultyDevice), b, n == 1}, err
-}
-
-type gatelessDevice struct {
-	*faultyDevice
-	b     *gateless
-	first bool
-}
-
-func (d gatelessDevice) Info() driver.Info {
-	info := d.faultyDevice.Info()
-	if d.first {
-		info.Caps &^= driver.CapGate
-	}
-	return info
-}
-
-func (d gatelessDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	d.b.events.Add(1)
-	return d.faultyDevice.NewEvent(o)
-}
 
 // A search for room that cannot have a replica, because its copy would have to wait, leaves nothing behind.
 func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
-	b := &gateless{faulty: &faulty{Backend: host.New(host.Options{Name: "gateless", Discrete: 2}), next: map[string]int{}}}
+	// The first device cannot hold a stream up.
+	b := newFaulty(host.Options{Name: "gateless", Discrete: 2})
+	var events atomic.Int32
+	described, newEvent := b.Info, b.NewEvent
+	b.Info = func(i driver.Info) driver.Info {
+		if i = described(i); i.Ordinal == 1 {
+			i.Caps &^= driver.CapGate
+		}
+		return i
+	}
+	b.NewEvent = func(d *hooked.Device, o driver.EventOptions) (*hooked.Event, error) {
+		events.Add(1)
+		return newEvent(d, o)
+	}
 	var streams []*hal.Stream
 	for n := range 2 {
 		d, err := hal.OpenWith(ctx, b, n+1)
@@ -86,11 +70,11 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 	for range 5 {
 		round()
 	}
-	before := b.events.Load()
+	before := events.Load()
 	for range 20 {
 		round()
 	}
-	require.LessOrEqual(t, b.events.Load()-before, int32(5))
+	require.LessOrEqual(t, events.Load()-before, int32(5))
 }
 
 // stuck returns a stream of a small device that has memory for two buffers of half a MiB, of which closed memory behind a gate, which is

@@ -76,7 +76,8 @@ func newScript(t *testing.T) *script {
 	s := &script{t: t, ctx: limit, devices: map[string]*hal.Device{"host": nil}, streams: map[string]*hal.Stream{}, gates: map[string]*hal.Gate{},
 		buffers: map[string]*buffer.Buffer[uint32]{}, whole: map[uint64]string{}, jobs: map[string]job{}, leases: map[string]lease{},
 		events: make(chan func() string, 1<<10)}
-	s.faulty = &faulty{Backend: host.New(host.Options{Name: "one", Discrete: 4}), linked: true, next: map[string]int{}}
+	s.faulty = newFaulty(host.Options{Name: "one", Discrete: 4})
+	s.faulty.linked = true
 	t.Cleanup(buffer.Observe(func(e buffer.Activity) {
 		if e.Kind != buffer.ActivityWait || e.Why == "access" {
 			s.events <- func() string { return s.line(e) }
@@ -197,7 +198,7 @@ var commands = map[string]func(c *call) (string, error){
 	"devices": func(c *call) (string, error) { return c.open(c.faulty) }, // discrete, one:1 to one:4, which reach each other
 	"unified": func(c *call) (string, error) { return c.open(host.New(host.Options{Name: "unified"})) },
 	"turns": func(c *call) (string, error) {
-		return c.open(turns{host.New(host.Options{Name: "turns", Discrete: 1})})
+		return c.open(newTurns())
 	},
 	"buffer": func(c *call) (string, error) { return c.name(buffer.New[uint32](c.num(2))) },
 	"slice": func(c *call) (_ string, err error) {

@@ -1,42 +1,26 @@
 package buffer_test
 
 import (
-	"context"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
-// registering is a device that takes turns with the host, on memory of the host as well.
-type registering struct{ turns }
-
-func (b registering) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return registeringDevice{turnsDevice{d}}, err
-}
-
-type registeringDevice struct{ turnsDevice }
-
-func (d registeringDevice) Info() driver.Info {
-	i := d.turnsDevice.Info()
-	i.Caps |= driver.CapRegister
-	return i
-}
-
-func (d registeringDevice) Register(p unsafe.Pointer, n uint64) (driver.Memory, error) {
-	m, err := d.Device.Alloc(driver.KindHost, n, 0)
+// registerApart registers host memory that the device has its own block for.
+func registerApart(d *hooked.Device, p unsafe.Pointer, n uint64) (*hooked.Memory, error) {
+	m, err := d.PlainAlloc(driver.KindHost, n, 0)
 	if err != nil {
 		return nil, err
 	}
 	s, err := d.Device.NewStream(driver.StreamOptions{})
 	if err == nil {
-		err = s.CopyIn(driver.Region{Mem: m, Len: n}, p)
+		err = s.CopyIn(m.All(), p)
 	}
 	if err == nil {
 		err = s.Sync()
@@ -44,11 +28,16 @@ func (d registeringDevice) Register(p unsafe.Pointer, n uint64) (driver.Memory, 
 	if err == nil {
 		err = s.Close()
 	}
-	return &turnsMemory{Memory: m, shadow: unsafe.Slice((*byte)(p), n)}, err
+	m.Data = &view{bytes: unsafe.Slice((*byte)(p), n)}
+	return m, err
 }
 
 func TestFirstTurnUnderHostAccess(t *testing.T) {
-	a, err := hal.OpenWith(ctx, registering{turns{host.New(host.Options{Name: "turns", Discrete: 1})}}, 1)
+	backend := newTurns()
+	described := backend.Info
+	backend.Info = func(i driver.Info) driver.Info { i = described(i); i.Caps |= driver.CapRegister; return i }
+	backend.Register = registerApart
+	a, err := hal.OpenWith(ctx, backend, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	sa := newStream(t, a)

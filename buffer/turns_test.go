@@ -13,92 +13,59 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
-// turns is a unified device which takes turns with the host: the host sees what the device had when it mapped the memory, and
-// the device what the host had when it was unmapped.
-type turns struct{ *host.Backend }
-
-func (b turns) Devices(ctx context.Context) ([]driver.Info, error) {
-	list, err := b.Backend.Devices(ctx)
-	for i := range list {
-		list[i] = turned(list[i])
+// takeTurns makes memory one that the device takes turns with the host for: the host sees what the device had when it mapped the memory,
+// and the device what the host had when it was unmapped.
+func takeTurns(b *hooked.Backend) {
+	described := b.Info
+	b.Info = func(i driver.Info) driver.Info {
+		if described != nil {
+			i = described(i)
+		}
+		i.SharesHostMemory = true
+		i.Caps |= driver.CapMustMap
+		i.Caps &^= driver.CapAddress | driver.CapRegister | driver.CapShared | driver.CapConcurrentShared | driver.CapImport | driver.CapStreamAlloc
+		return i
 	}
-	return list, err
-}
-
-func turned(i driver.Info) driver.Info {
-	i.SharesHostMemory = true
-	i.Caps |= driver.CapMustMap
-	i.Caps &^= driver.CapAddress | driver.CapRegister | driver.CapShared | driver.CapConcurrentShared
-	return i
-}
-
-func (b turns) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return turnsDevice{d}, err
-}
-
-type turnsDevice struct{ driver.Device }
-
-func (d turnsDevice) Info() driver.Info { return turned(d.Device.Info()) }
-
-func (d turnsDevice) Alloc(k driver.Kind, n, a uint64) (driver.Memory, error) {
-	m, err := d.Device.Alloc(k, n, a)
-	return &turnsMemory{Memory: m, shadow: make([]byte, n)}, err
-}
-
-func (d turnsDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return turnsStream{s, s.(driver.Gater)}, err
-}
-
-type turnsMemory struct {
-	driver.Memory
-	shadow []byte
-	write  bool
-}
-
-func (m *turnsMemory) NeedsMap() bool              { return true }
-func (m *turnsMemory) HostPointer() unsafe.Pointer { return unsafe.Pointer(&m.shadow[0]) }
-
-type turnsStream struct {
-	driver.Stream
-	driver.Gater
-}
-
-func under(r driver.Region) driver.Region {
-	if m, ok := r.Mem.(*turnsMemory); ok {
-		r.Mem = m.Memory
+	b.Alloc = func(d *hooked.Device, k driver.Kind, n, a uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(k, n, a)
+		if err == nil {
+			m.Data = &view{bytes: make([]byte, n)}
+		}
+		return m, err
 	}
-	return r
+	b.NeedsMap = func(*hooked.Memory) bool { return true }
+	b.HostPointer = func(m *hooked.Memory) unsafe.Pointer { return unsafe.Pointer(&m.Data.(*view).bytes[0]) }
+	b.Map = func(s *hooked.Stream, m *hooked.Memory, write bool) error {
+		m.Data.(*view).write = write
+		return s.CopyOut(m.HostPointer(), driver.Region{Mem: m, Len: m.Bytes})
+	}
+	b.Unmap = func(s *hooked.Stream, m *hooked.Memory) error {
+		if !m.Data.(*view).write {
+			return nil
+		}
+		return s.CopyIn(driver.Region{Mem: m, Len: m.Bytes}, m.HostPointer())
+	}
 }
 
-func (s turnsStream) Copy(dst, src driver.Region) error { return s.Stream.Copy(under(dst), under(src)) }
-func (s turnsStream) CopyIn(dst driver.Region, p unsafe.Pointer) error {
-	return s.Stream.CopyIn(under(dst), p)
+// view is what the host sees of memory that it takes turns for.
+type view struct {
+	bytes []byte
+	write bool // as it was mapped
 }
-func (s turnsStream) CopyOut(p unsafe.Pointer, src driver.Region) error {
-	return s.Stream.CopyOut(p, under(src))
-}
-func (s turnsStream) Fill(dst driver.Region, p driver.Pattern) error {
-	return s.Stream.Fill(under(dst), p)
-}
-func (s turnsStream) Map(m driver.Memory, write bool) error {
-	x := m.(*turnsMemory)
-	x.write = write
-	return s.Stream.CopyOut(unsafe.Pointer(&x.shadow[0]), driver.Region{Mem: x.Memory, Len: x.Size()})
-}
-func (s turnsStream) Unmap(m driver.Memory) error {
-	x := m.(*turnsMemory)
-	if !x.write {
-		return nil
-	}
-	return s.Stream.CopyIn(driver.Region{Mem: x.Memory, Len: x.Size()}, unsafe.Pointer(&x.shadow[0]))
+
+// newTurns is a unified device which takes turns with the host.
+func newTurns() *hooked.Backend {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "turns", Discrete: 1})}
+	b.PeerAccess = func(*hooked.Device, *hooked.Device) driver.PeerAccess { return 0 }
+	takeTurns(b)
+	return b
 }
 
 func inTurns(t *testing.T) (sa, sd *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
-	a, err := hal.OpenWith(ctx, turns{host.New(host.Options{Name: "turns", Discrete: 1})}, 1)
+	a, err := hal.OpenWith(ctx, newTurns(), 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	d := openMany(t, "two", 1, 1)[0]
@@ -209,26 +176,11 @@ func TestGroupKeepsItsTurn(t *testing.T) {
 	require.Equal(t, []uint32{5, 5, 5, 5, 1, 1, 1, 1}, contents(t, b))
 }
 
-// faultyTurns is a faulty device that takes turns with the host.
-type faultyTurns struct{ *faulty }
-
-func (b faultyTurns) Devices(ctx context.Context) ([]driver.Info, error) {
-	list, err := b.faulty.Devices(ctx)
-	for i := range list {
-		list[i] = turned(list[i])
-	}
-	return list, err
-}
-
-func (b faultyTurns) Open(ctx context.Context, n int) (driver.Device, error) {
-	d, err := b.faulty.Open(ctx, n)
-	return turnsDevice{d}, err
-}
-
 // A hand-over that fails is told of once, and then tried anew.
 func TestFailedHandOver(t *testing.T) {
-	f := &faulty{Backend: host.New(host.Options{Name: "failing turns", Discrete: 1}), next: map[string]int{}}
-	d, err := hal.OpenWith(ctx, faultyTurns{f}, 1)
+	f := newFaulty(host.Options{Name: "failing turns", Discrete: 1})
+	takeTurns(&f.Backend)
+	d, err := hal.OpenWith(ctx, f, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	s := newStream(t, d)
@@ -256,8 +208,9 @@ func TestFailedHandOver(t *testing.T) {
 
 // If what the host wrote does not get to the device, nobody is shown what was there before.
 func TestFailedHandBack(t *testing.T) {
-	f := &faulty{Backend: host.New(host.Options{Name: "failing turns", Discrete: 1}), next: map[string]int{}}
-	d, err := hal.OpenWith(ctx, faultyTurns{f}, 1)
+	f := newFaulty(host.Options{Name: "failing turns", Discrete: 1})
+	takeTurns(&f.Backend)
+	d, err := hal.OpenWith(ctx, f, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	s := newStream(t, d)

@@ -2,7 +2,6 @@ package hal_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -15,12 +14,13 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // recorder is a host backend whose devices know each other's events and not each other's memory. It writes down what
 // streams are given, and fails calls on demand.
 type recorder struct {
-	*host.Backend
+	hooked.Backend
 	lacks  driver.Caps
 	bus    bool        // the devices gain by page-locked memory
 	places [2]int      // which devices a copy is between
@@ -31,12 +31,14 @@ type recorder struct {
 
 	mu   sync.Mutex
 	acts []act
-	last map[driver.Event]int // the act that recorded it last
+	last map[*hooked.Event]int // the act that recorded it last
+
+	locked sync.Map // the size of page-locked memory, by its lock
 }
 
 // act is one thing that a stream was given.
 type act struct {
-	stream *recStream
+	stream *hooked.Stream
 	what   string // "out", "in", "record" or "wait"
 	after  int    // of a wait: the act that it waits for, -1 for none
 	host   uintptr
@@ -44,8 +46,74 @@ type act struct {
 	off    uint64
 }
 
+// lock is a device that knows memory at an address as page-locked.
+type lock struct {
+	d  *hooked.Device
+	at uintptr
+}
+
 func newRecorder() *recorder {
-	return &recorder{Backend: host.New(host.Options{Name: "recorded", Discrete: 2}), places: [2]int{1, 2}, last: map[driver.Event]int{}}
+	r := &recorder{places: [2]int{1, 2}, last: map[*hooked.Event]int{}}
+	r.Backend = hooked.Backend{
+		Backend:    host.New(host.Options{Name: "recorded", Discrete: 2}),
+		Call:       r.fail,
+		PeerAccess: func(*hooked.Device, *hooked.Device) driver.PeerAccess { return driver.PeerWait },
+		Info: func(i driver.Info) driver.Info {
+			i.Caps &^= r.lacks | driver.CapRegister
+			i.PCI.Known = r.bus
+			return i
+		},
+		Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+			if r.full != nil && r.full() {
+				return nil, &driver.Error{Op: "alloc", Kind: driver.ErrOutOfMemory, Detail: "as planned"}
+			}
+			m, err := d.PlainAlloc(kind, size, align)
+			if err == nil {
+				r.alive.Add(1)
+			}
+			if err == nil && kind == driver.KindHost {
+				r.locked.Store(lock{d, uintptr(m.HostPointer())}, size)
+			}
+			return m, err
+		},
+		NewStream: func(d *hooked.Device, o driver.StreamOptions) (*hooked.Stream, error) {
+			r.alive.Add(1)
+			return d.PlainNewStream(o)
+		},
+		NewEvent: func(d *hooked.Device, o driver.EventOptions) (*hooked.Event, error) {
+			r.alive.Add(1)
+			return d.PlainNewEvent(o)
+		},
+		Free:        func(m *hooked.Memory) error { r.alive.Add(-1); return m.PlainFree() },
+		CloseStream: func(s *hooked.Stream) error { r.alive.Add(-1); return s.Stream.Close() },
+		CloseEvent:  func(e *hooked.Event) error { r.alive.Add(-1); return e.Event.Close() },
+		CopyIn: func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
+			r.note(act{stream: s, what: "in", host: uintptr(src), off: dst.Off, locked: r.isLocked(s.Device, src)})
+			return s.Stream.CopyIn(dst, src)
+		},
+		CopyOut: func(s *hooked.Stream, dst unsafe.Pointer, src driver.Region) error {
+			r.note(act{stream: s, what: "out", host: uintptr(dst), off: src.Off, locked: r.isLocked(s.Device, dst)})
+			return s.Stream.CopyOut(dst, src)
+		},
+		Record: func(s *hooked.Stream, e *hooked.Event) error {
+			r.mu.Lock()
+			r.last[e] = len(r.acts)
+			r.mu.Unlock()
+			r.note(act{stream: s, what: "record"})
+			return s.Stream.Record(e.Event)
+		},
+		Wait: func(s *hooked.Stream, e *hooked.Event) error {
+			r.mu.Lock()
+			after, ok := r.last[e]
+			r.mu.Unlock()
+			if !ok {
+				after = -1
+			}
+			r.note(act{stream: s, what: "wait", after: after})
+			return s.Stream.Wait(e.Event)
+		},
+	}
+	return r
 }
 
 func (r *recorder) note(a act) {
@@ -54,153 +122,32 @@ func (r *recorder) note(a act) {
 	r.acts = append(r.acts, a)
 }
 
-func (r *recorder) fail(op string) error {
-	if r.calls.Add(1) == r.failAt {
-		return &driver.Error{Op: op, Kind: driver.ErrDriver, Detail: "as planned"}
+func (r *recorder) fail(op string, _ int) error {
+	switch op {
+	case "Alloc", "NewEvent", "CopyIn", "CopyOut", "Record", "Wait":
+		if r.calls.Add(1) == r.failAt {
+			return &driver.Error{Op: op, Kind: driver.ErrDriver, Detail: "as planned"}
+		}
 	}
 	return nil
 }
 
-func (r *recorder) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := r.Backend.Open(ctx, ordinal)
-	return &recDevice{Device: d, r: r}, err
-}
-
-type recDevice struct {
-	driver.Device
-	r      *recorder
-	locked sync.Map // address to size of page-locked memory
-}
-
-func (d *recDevice) Info() driver.Info {
-	i := d.Device.Info()
-	i.Caps &^= d.r.lacks
-	i.PCI.Known = d.r.bus
-	return i
-}
-
-func (d *recDevice) PeerAccess(other driver.Device) driver.PeerAccess {
-	o, ok := other.(*recDevice)
-	if !ok || o.r != d.r {
-		return 0
-	}
-	return driver.PeerWait
-}
-
-func (d *recDevice) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
-	if err := d.r.fail("alloc"); err != nil {
-		return nil, err
-	}
-	if d.r.full != nil && d.r.full() {
-		return nil, &driver.Error{Op: "alloc", Kind: driver.ErrOutOfMemory, Detail: "as planned"}
-	}
-	m, err := d.Device.Alloc(kind, size, align)
-	if err != nil {
-		return nil, err
-	}
-	if kind == driver.KindHost {
-		d.locked.Store(uintptr(m.HostPointer()), size)
-	}
-	d.r.alive.Add(1)
-	return &recMemory{m, d.r}, nil
-}
-
-func (d *recDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	d.r.alive.Add(1)
-	return &recStream{s, d}, err
-}
-
-func (d *recDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	if err := d.r.fail("new event"); err != nil {
-		return nil, err
-	}
-	e, err := d.Device.NewEvent(o)
-	d.r.alive.Add(1)
-	return &recEvent{e, d.r}, err
-}
-
-// isLocked reports whether any device of the backend has page-locked the memory.
-func (d *recDevice) isLocked(p unsafe.Pointer) bool {
+// isLocked reports whether the device knows the memory as page-locked.
+func (r *recorder) isLocked(d *hooked.Device, p unsafe.Pointer) bool {
 	found := false
-	d.locked.Range(func(at, size any) bool {
-		found = uintptr(p) >= at.(uintptr) && uintptr(p) < at.(uintptr)+uintptr(size.(uint64))
+	r.locked.Range(func(k, size any) bool {
+		at := k.(lock).at
+		found = k.(lock).d == d && uintptr(p) >= at && uintptr(p) < at+uintptr(size.(uint64))
 		return !found
 	})
 	return found
-}
-
-type recMemory struct {
-	driver.Memory
-	r *recorder
-}
-
-func (m *recMemory) Free() error { m.r.alive.Add(-1); return m.Memory.Free() }
-
-type recEvent struct {
-	driver.Event
-	r *recorder
-}
-
-func (e *recEvent) Close() error { e.r.alive.Add(-1); return e.Event.Close() }
-
-type recStream struct {
-	driver.Stream
-	d *recDevice
-}
-
-func (s *recStream) Close() error { s.d.r.alive.Add(-1); return s.Stream.Close() }
-
-func (s *recStream) Gate() (driver.Gate, error) { return s.Stream.(driver.Gater).Gate() }
-
-func (s *recStream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
-	if err := s.d.r.fail("copy in"); err != nil {
-		return err
-	}
-	s.d.r.note(act{stream: s, what: "in", host: uintptr(src), off: dst.Off, locked: s.d.isLocked(src)})
-	dst.Mem = dst.Mem.(*recMemory).Memory
-	return s.Stream.CopyIn(dst, src)
-}
-
-func (s *recStream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
-	if err := s.d.r.fail("copy out"); err != nil {
-		return err
-	}
-	s.d.r.note(act{stream: s, what: "out", host: uintptr(dst), off: src.Off, locked: s.d.isLocked(dst)})
-	src.Mem = src.Mem.(*recMemory).Memory
-	return s.Stream.CopyOut(dst, src)
-}
-
-func (s *recStream) Record(e driver.Event) error {
-	if err := s.d.r.fail("record"); err != nil {
-		return err
-	}
-	s.d.r.mu.Lock()
-	s.d.r.last[e] = len(s.d.r.acts)
-	s.d.r.mu.Unlock()
-	s.d.r.note(act{stream: s, what: "record"})
-	return s.Stream.Record(e.(*recEvent).Event)
-}
-
-func (s *recStream) Wait(e driver.Event) error {
-	if err := s.d.r.fail("wait"); err != nil {
-		return err
-	}
-	s.d.r.mu.Lock()
-	after, ok := s.d.r.last[e]
-	s.d.r.mu.Unlock()
-	if !ok {
-		after = -1
-	}
-	s.d.r.note(act{stream: s, what: "wait", after: after})
-	return s.Stream.Wait(e.(*recEvent).Event)
 }
 
 // before tells which acts happen before which, by the order of streams and by events.
 func (r *recorder) before() func(a, b int) bool {
 	n := len(r.acts)
 	past := make([]map[int]bool, n) // what happens before each act
-	onStream := map[*recStream]int{}
+	onStream := map[*hooked.Stream]int{}
 	for i, a := range r.acts {
 		past[i] = map[int]bool{}
 		join := func(j int) {

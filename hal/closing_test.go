@@ -13,49 +13,37 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 var errClose = errors.New("the driver did not close")
 
 // closings is a backend whose devices fail to close, and import streams.
 type closings struct {
-	driver.Backend
+	hooked.Backend
 	inside, leave chan struct{} // of calls of MemInfo, nil for none
 }
 
-type closingDevice struct {
-	driver.Device
-	b *closings
-}
-
-func (b *closings) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return &closingDevice{d, b}, err
-}
-
-func (d *closingDevice) Info() driver.Info {
-	info := d.Device.Info()
-	info.Caps |= hal.CapMemInfo | hal.CapImportStream
-	return info
-}
-
-func (d *closingDevice) MemInfo() (free, total uint64, err error) {
-	if d.b.inside != nil {
-		d.b.inside <- struct{}{}
-		<-d.b.leave
+func newClosings(inside, leave chan struct{}) *closings {
+	b := &closings{Backend: hooked.Backend{Backend: host.New(host.Options{})}, inside: inside, leave: leave}
+	b.Info = func(i driver.Info) driver.Info { i.Caps |= hal.CapMemInfo | hal.CapImportStream; return i }
+	b.MemInfo = func(*hooked.Device) (free, total uint64, err error) {
+		if b.inside != nil {
+			b.inside <- struct{}{}
+			<-b.leave
+		}
+		return 1, 1, nil
 	}
-	return 1, 1, nil
+	b.ImportStream = func(d *hooked.Device, _ uintptr) (*hooked.Stream, error) {
+		return d.PlainNewStream(driver.StreamOptions{})
+	}
+	b.CloseDevice = func(d *hooked.Device) error { return errors.Join(d.Device.Close(), errClose) }
+	return b
 }
-
-func (d *closingDevice) ImportStream(uintptr) (driver.Stream, error) {
-	return d.NewStream(driver.StreamOptions{})
-}
-
-func (d *closingDevice) Close() error { return errors.Join(d.Device.Close(), errClose) }
 
 // Close tells how the driver closed the device, be calls under way or not.
 func TestCloseBehindACallTellsTheDriversError(t *testing.T) {
-	b := &closings{host.New(host.Options{}), make(chan struct{}), make(chan struct{})}
+	b := newClosings(make(chan struct{}), make(chan struct{}))
 	d, err := hal.OpenWith(context.Background(), b, 0)
 	require.NoError(t, err)
 	called := make(chan error)
@@ -162,7 +150,7 @@ func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
 
 // Close names an imported stream as what it is, also while another goroutine imports it.
 func TestCloseNamesAdoptedStreams(t *testing.T) {
-	b := &closings{Backend: host.New(host.Options{})}
+	b := newClosings(nil, nil)
 	d, err := hal.OpenWith(context.Background(), b, 0)
 	require.NoError(t, err)
 	imported := make(chan *hal.Stream)

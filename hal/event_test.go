@@ -14,86 +14,82 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // counting is a host backend that counts what is done with events, and whose events fail when told to.
 type counting struct {
-	*host.Backend
+	hooked.Backend
 	gateless bool
 
 	open, queries, unrecorded atomic.Int32 // events, questions, questions about events that were not recorded
 	syncs, most               atomic.Int32 // calls that block, now and at most
 	fail                      atomic.Pointer[error]
-	stream                    *countStream // made last
-}
-
-func newCounting(name string) *counting {
-	return &counting{Backend: host.New(host.Options{Name: name, Discrete: 1})}
-}
-
-func (b *counting) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	if err != nil {
-		return nil, err
-	}
-	return &countDevice{d, b}, nil
-}
-
-type countDevice struct {
-	driver.Device
-	b *counting
-}
-
-func (d *countDevice) Info() driver.Info {
-	info := d.Device.Info()
-	if d.b.gateless {
-		info.Caps &^= hal.CapGate
-	}
-	return info
-}
-
-func (d *countDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	d.b.stream = &countStream{Stream: s, Gater: s.(driver.Gater)}
-	return d.b.stream, err
-}
-
-func (d *countDevice) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	e, err := d.Device.NewEvent(o)
-	d.b.open.Add(1)
-	return &countEvent{Event: e, b: d.b}, err
-}
-
-type countStream struct {
-	driver.Stream
-	driver.Gater
-	fault error // that Sync returns once
-}
-
-func (s *countStream) Sync() error {
-	err := s.fault
-	s.fault = nil
-	return errors.Join(err, s.Stream.Sync())
-}
-
-func (s *countStream) Record(e driver.Event) error {
-	ev := e.(*countEvent)
-	if err := ev.b.failure(); errors.Is(err, errRecord) {
-		return err
-	}
-	ev.recorded.Store(true)
-	return s.Stream.Record(ev.Event)
-}
-
-func (s *countStream) Wait(e driver.Event) error { return s.Stream.Wait(e.(*countEvent).Event) }
-
-type countEvent struct {
-	driver.Event
-	b        *counting
-	recorded atomic.Bool
+	stream                    *hooked.Stream // made last
 }
 
 var errRecord, errWork = errors.New("no record"), errors.New("the work failed")
+
+func newCounting(name string) *counting {
+	b := &counting{Backend: hooked.Backend{Backend: host.New(host.Options{Name: name, Discrete: 1})}}
+	b.Info = func(i driver.Info) driver.Info {
+		if b.gateless {
+			i.Caps &^= hal.CapGate
+		}
+		return i
+	}
+	b.NewStream = func(d *hooked.Device, o driver.StreamOptions) (*hooked.Stream, error) {
+		s, err := d.PlainNewStream(o)
+		if err == nil {
+			s.Data = new(error) // that its next Sync returns
+			b.stream = s
+		}
+		return s, err
+	}
+	b.NewEvent = func(d *hooked.Device, o driver.EventOptions) (*hooked.Event, error) {
+		e, err := d.PlainNewEvent(o)
+		if err == nil {
+			b.open.Add(1)
+			e.Data = new(atomic.Bool) // recorded
+		}
+		return e, err
+	}
+	b.Sync = func(s *hooked.Stream) error {
+		fault := s.Data.(*error)
+		err := *fault
+		*fault = nil
+		return errors.Join(err, s.Stream.Sync())
+	}
+	b.Record = func(s *hooked.Stream, e *hooked.Event) error {
+		if err := b.failure(); errors.Is(err, errRecord) {
+			return err
+		}
+		e.Data.(*atomic.Bool).Store(true)
+		return s.Stream.Record(e.Event)
+	}
+	b.QueryEvent = func(e *hooked.Event) (bool, error) {
+		b.asked(e)
+		done, err := e.Event.Query()
+		if done && err == nil {
+			err = b.failure()
+		}
+		return done, err
+	}
+	b.SyncEvent = func(e *hooked.Event) error {
+		b.asked(e)
+		n := b.syncs.Add(1)
+		for old := b.most.Load(); n > old && !b.most.CompareAndSwap(old, n); old = b.most.Load() {
+		}
+		err := e.Event.Sync()
+		b.syncs.Add(-1)
+		if err == nil {
+			err = b.failure()
+		}
+		return err
+	}
+	b.CloseEvent = func(e *hooked.Event) error { b.open.Add(-1); return e.Event.Close() }
+	return b
+}
 
 func (b *counting) failure() error {
 	if p := b.fail.Load(); p != nil {
@@ -102,38 +98,11 @@ func (b *counting) failure() error {
 	return nil
 }
 
-func (e *countEvent) asked() {
-	e.b.queries.Add(1)
-	if !e.recorded.Load() {
-		e.b.unrecorded.Add(1)
+func (b *counting) asked(e *hooked.Event) {
+	b.queries.Add(1)
+	if !e.Data.(*atomic.Bool).Load() {
+		b.unrecorded.Add(1)
 	}
-}
-
-func (e *countEvent) Query() (bool, error) {
-	e.asked()
-	done, err := e.Event.Query()
-	if done && err == nil {
-		err = e.b.failure()
-	}
-	return done, err
-}
-
-func (e *countEvent) Sync() error {
-	e.asked()
-	n := e.b.syncs.Add(1)
-	for old := e.b.most.Load(); n > old && !e.b.most.CompareAndSwap(old, n); old = e.b.most.Load() {
-	}
-	err := e.Event.Sync()
-	e.b.syncs.Add(-1)
-	if err == nil {
-		err = e.b.failure()
-	}
-	return err
-}
-
-func (e *countEvent) Close() error {
-	e.b.open.Add(-1)
-	return e.Event.Close()
 }
 
 // ending is a context that has not ended the first times it is asked, and has when somebody waits.

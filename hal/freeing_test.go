@@ -9,9 +9,28 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
+
+// waits makes frees of memory that is allocated from now on call a function first, and say that they may wait.
+func waits(b *hooked.Backend, free func()) {
+	b.Alloc = func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(kind, size, align)
+		if err == nil {
+			m.Data = free
+		}
+		return m, err
+	}
+	b.FreeMayBlock = func(m *hooked.Memory) bool { return m.Data != nil }
+	b.Free = func(m *hooked.Memory) error {
+		if m.Data != nil {
+			free()
+		}
+		return m.PlainFree()
+	}
+}
 
 // A driver's free that waits holds nothing else up that was closed with work under way, and is waited for by Reclaim.
 func TestFreeThatWaits(t *testing.T) {
@@ -23,7 +42,7 @@ func TestFreeThatWaits(t *testing.T) {
 	other, err := d.Alloc(hal.KindDevice, large, 0)
 	require.NoError(t, err)
 	inside, leave := make(chan struct{}), make(chan struct{})
-	b.Free = func() { inside <- struct{}{}; <-leave }
+	waits(b, func() { inside <- struct{}{}; <-leave })
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
 	s, err := d.NewStream(hal.StreamOptions{})
@@ -57,7 +76,8 @@ func TestFreeThatWaits(t *testing.T) {
 func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	ctx := context.Background()
 	freed := make(chan struct{}, 10)
-	b := &hooked.Backend{Backend: host.New(host.Options{Discrete: 1}), Free: func() { freed <- struct{}{} }}
+	b := &hooked.Backend{Backend: host.New(host.Options{Discrete: 1})}
+	waits(b, func() { freed <- struct{}{} })
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
 	next, err := hal.OpenWith(ctx, b, 1)
@@ -122,14 +142,14 @@ func TestGateDuringFreeThatWaits(t *testing.T) {
 		require.NoError(t, err)
 	}
 	s, slow, u, v := openStream(t, d), openStream(t, d), openStream(t, d), openStream(t, d)
-	b.Free = func() {
+	waits(b, func() {
 		select {
 		case <-first:
 			started <- struct{}{}
 			_ = s.Sync(ctx)
 		default:
 		}
-	}
+	})
 	var mems [2]*hal.Memory
 	for i := range mems {
 		mems[i], err = d.Alloc(hal.KindDevice, 64, 0)

@@ -33,7 +33,13 @@ func TestCloseWhileMaking(t *testing.T) {
 			require.NoError(t, err)
 			_, err = d.CopyStream(true)
 			require.NoError(t, err)
-			b.Make = func() { in <- struct{}{}; <-out }
+			b.Call = func(op string, _ int) error {
+				if op == "NewStream" || op == "Alloc" || op == "NewEvent" {
+					in <- struct{}{}
+					<-out
+				}
+				return nil
+			}
 			made := make(chan error, 1)
 			go func() { made <- make1(d) }()
 			<-in

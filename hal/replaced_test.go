@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -21,11 +22,25 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	eb := &hooked.Backend{Backend: host.New(host.Options{Name: "ev"})}
 	inside, leave := make(chan *hooked.Event, 1), make(chan struct{})
 	var armed atomic.Bool
-	eb.Query = func(x *hooked.Event) {
+	var late atomic.Int32
+	eb.NewEvent = func(d *hooked.Device, o driver.EventOptions) (*hooked.Event, error) {
+		x, err := d.PlainNewEvent(o)
+		x.Data = new(atomic.Bool) // closed
+		return x, err
+	}
+	eb.QueryEvent = func(x *hooked.Event) (bool, error) {
 		if armed.CompareAndSwap(true, false) {
 			inside <- x
 			<-leave
 		}
+		if x.Data.(*atomic.Bool).Load() {
+			late.Add(1)
+		}
+		return x.Event.Query()
+	}
+	eb.CloseEvent = func(x *hooked.Event) error {
+		x.Data.(*atomic.Bool).Store(true)
+		return x.Event.Close()
 	}
 	d, err := hal.OpenWith(ctx, eb, 0)
 	require.NoError(t, err)
@@ -52,7 +67,7 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 2))
 		return !bytes.Contains(stacks.Bytes(), []byte("(*watch).block"))
 	}, 10*time.Second, time.Millisecond)
-	require.False(t, x.Closed(), "closed while it is asked")
+	require.False(t, x.Data.(*atomic.Bool).Load(), "closed while it is asked")
 	close(leave)
 	require.NoError(t, <-done)
 	require.NoError(t, w.Sync(ctx))
@@ -60,7 +75,7 @@ func TestEventReplacedUnderQuery(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.NoError(t, d.Close())
 	require.NoError(t, o.Close())
-	require.Zero(t, eb.Late(), "used after Close")
+	require.Zero(t, late.Load(), "used after Close")
 }
 
 // A copy that is refused orders nothing.

@@ -18,42 +18,30 @@ import (
 
 // opens is a backend that counts how often its devices are opened and closed.
 type opens struct {
-	driver.Backend
+	hooked.Backend
 	opens, closes atomic.Int32
 	lose          atomic.Bool // memory information says that the device is lost
 	hold          func()      // called while a device is being opened, nil for nothing
 }
 
-type opensDevice struct {
-	driver.Device
-	b *opens
-}
-
-func (b *opens) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	if b.hold != nil {
-		b.hold()
+func newOpens() *opens {
+	b := &opens{Backend: hooked.Backend{Backend: host.New(host.Options{Discrete: 1})}}
+	b.Opening = func(int) error {
+		if b.hold != nil {
+			b.hold()
+		}
+		return nil
 	}
-	d, err := b.Backend.Open(ctx, ordinal)
-	if err != nil {
-		return nil, err
+	b.Opened = func(*hooked.Device) { b.opens.Add(1) }
+	b.CloseDevice = func(d *hooked.Device) error { b.closes.Add(1); return d.Device.Close() }
+	b.Call = func(op string, _ int) error {
+		if op == "MemInfo" && b.lose.Load() {
+			return &hal.Error{Op: "memory information", Kind: hal.ErrDeviceLost}
+		}
+		return nil
 	}
-	b.opens.Add(1)
-	return &opensDevice{d, b}, nil
+	return b
 }
-
-func (d *opensDevice) Close() error {
-	d.b.closes.Add(1)
-	return d.Device.Close()
-}
-
-func (d *opensDevice) MemInfo() (free, total uint64, err error) {
-	if d.b.lose.Load() {
-		return 0, 0, &hal.Error{Op: "memory information", Kind: hal.ErrDeviceLost}
-	}
-	return d.Device.MemInfo()
-}
-
-func newOpens() *opens { return &opens{Backend: host.New(host.Options{Discrete: 1})} }
 
 func openTwice(t *testing.T, b driver.Backend) (first, second *hal.Device) {
 	t.Helper()
@@ -165,7 +153,8 @@ func TestLeakedHandlesCloseTheDevice(t *testing.T) {
 // A handle that was leaked while a gate kept its device from closing closes once that is open.
 func TestLeakedHandleClosesAfterGates(t *testing.T) {
 	ctx := context.Background()
-	b := &opens{Backend: &hooked.Backend{Backend: host.New(host.Options{Discrete: 1}), Free: func() {}}}
+	b := newOpens()
+	waits(&b.Backend, func() {})
 	next, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
 	s := openStream(t, next)

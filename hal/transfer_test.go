@@ -36,7 +36,7 @@ func TestReadDoesNotReturnOthersErrors(t *testing.T) {
 	require.NoError(t, err)
 	s, err := d.CopyStream(true)
 	require.NoError(t, err)
-	b.stream.fault = errWork
+	*b.stream.Data.(*error) = errWork
 	require.NoError(t, d.Write(ctx, m.All(), []byte{1, 2, 3, 4}))
 	require.NoError(t, d.Read(ctx, make([]byte, 4), m.All()))
 	require.ErrorIs(t, s.Sync(ctx), errWork)

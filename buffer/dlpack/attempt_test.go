@@ -14,33 +14,13 @@ import (
 	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
-
-// turns is the host backend, which adopts memory as some OpenCL devices do: host and device take turns with it.
-type turns struct{ *host.Backend }
-
-func (b turns) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return turnsDevice{d, d.(driver.Importer)}, err
-}
-
-type turnsDevice struct {
-	driver.Device
-	driver.Importer
-}
-
-func (d turnsDevice) Import(k driver.Kind, p uintptr, n uint64) (driver.Memory, error) {
-	m, err := d.Importer.Import(k, p, n)
-	return turnsMemory{m}, err
-}
-
-type turnsMemory struct{ driver.Memory }
-
-func (turnsMemory) NeedsMap() bool { return true }
 
 func TestDeleterOfRefusedAttempt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	d, err := hal.OpenWith(ctx, turns{host.New(host.Options{})}, 0)
+	// Memory is adopted as some OpenCL devices do: host and device take turns with it.
+	d, err := hal.OpenWith(ctx, &hooked.Backend{Backend: host.New(host.Options{}), NeedsMap: func(*hooked.Memory) bool { return true }}, 0)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
@@ -52,46 +32,6 @@ func TestDeleterOfRefusedAttempt(t *testing.T) {
 	require.Zero(t, f.calls(), "the tensor is in use")
 	require.NoError(t, b.Close())
 	require.EqualValues(t, 1, f.calls())
-}
-
-// failing is the host backend under the name of a vendor's. A copy within the device is reported to have failed, though it
-// has been enqueued, behind a gate.
-type failing struct {
-	*host.Backend
-	gates chan driver.Gate
-}
-
-func (b failing) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return failingDevice{d, d.(driver.Importer), b}, err
-}
-
-type failingDevice struct {
-	driver.Device
-	driver.Importer
-	b failing
-}
-
-func (d failingDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return failingStream{s, d.b}, err
-}
-
-type failingStream struct {
-	driver.Stream
-	b failing
-}
-
-func (s failingStream) Copy(dst, src driver.Region) error {
-	g, err := s.Stream.(driver.Gater).Gate()
-	if err != nil {
-		return err
-	}
-	if err := s.Stream.Copy(dst, src); err != nil {
-		return err
-	}
-	s.b.gates <- g
-	return &driver.Error{Op: "copy", Backend: "cuda", Kind: driver.ErrDriver}
 }
 
 // waits reports whether a goroutine waits for a channel in a function.
@@ -109,7 +49,20 @@ func waits(function string) bool {
 
 // A tensor that is refused after all is the caller's only when no copy reads it any more.
 func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
-	backend := failing{host.New(host.Options{Name: "cuda", Discrete: 1}), make(chan driver.Gate)}
+	// A copy within the device is reported to have failed, though it has been enqueued, behind a gate.
+	gates := make(chan driver.Gate)
+	backend := &hooked.Backend{Backend: host.New(host.Options{Name: "cuda", Discrete: 1}),
+		Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
+			g, err := s.PlainGate()
+			if err != nil {
+				return err
+			}
+			if err := s.Stream.Copy(dst, src); err != nil {
+				return err
+			}
+			gates <- g
+			return &driver.Error{Op: "copy", Backend: "cuda", Kind: driver.ErrDriver}
+		}}
 	d, err := hal.OpenWith(ctx, backend, 1)
 	require.NoError(t, err)
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
@@ -119,7 +72,7 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
 		result <- err
 	}()
-	g := <-backend.gates
+	g := <-gates
 	require.Eventually(t, func() bool { return len(result) > 0 || waits("dlpack.imported[") }, 10*time.Second, time.Millisecond)
 	require.Empty(t, result, "the copy has not run yet")
 	require.NoError(t, g.Open())

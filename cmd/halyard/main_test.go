@@ -16,15 +16,29 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func init() {
-	driver.Register(altered{host.New(host.Options{Name: "broken"}),
-		func(s driver.Stream) driver.Stream { return brokenFill{s} }})
-	driver.Register(altered{host.New(host.Options{Name: "lossy", Discrete: 1}),
-		func(s driver.Stream) driver.Stream { return lossyCopy{s} }})
+	// One backend writes another pattern than it was asked for, one loses what is copied to the device.
+	broken, lossy := altered(host.Options{Name: "broken"}), altered(host.Options{Name: "lossy", Discrete: 1})
+	broken.Fill = func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+		p.Bits++
+		return s.Stream.Fill(dst, p)
+	}
+	lossy.CopyIn = func(s *hooked.Stream, dst driver.Region, _ unsafe.Pointer) error {
+		return s.Stream.Fill(dst, driver.Pattern{Width: 1})
+	}
+	lossy.Copy = func(s *hooked.Stream, dst, src driver.Region, _ bool) error { // large copies go by way of page-locked memory
+		if src.Mem.HostPointer() == nil {
+			return s.Stream.Copy(dst, src)
+		}
+		return s.Stream.Fill(dst, driver.Pattern{Width: 1})
+	}
+	driver.Register(broken)
+	driver.Register(lossy)
 	driver.Register(failing{name: "faulty", err: &driver.Error{Op: "devices", Backend: "faulty", Device: -1,
 		Kind: driver.ErrDriver, Detail: "enumeration fell over"}})
 	driver.Register(failing{name: "idle"})
@@ -34,31 +48,19 @@ func init() {
 	driver.Register(failing{name: "odd", err: odd, problems: []string{"the platform Slow did not answer", odd.Error()}})
 }
 
-// altered is a backend whose streams are not quite those of another.
-type altered struct {
-	driver.Backend
-	alter func(driver.Stream) driver.Stream
-}
-
-// plainCaps are those that need no optional interface, which the wrappers here hide.
-const plainCaps = driver.CapAsyncCopy | driver.CapShared | driver.CapAddress | driver.CapConcurrentShared | driver.CapMemInfo
-
-func (b altered) Devices(ctx context.Context) ([]driver.Info, error) {
-	infos, err := b.Backend.Devices(ctx)
-	for i := range infos {
-		infos[i].Caps &= plainCaps
-		infos[i].Simulated = true
+// altered is a backend whose devices have little that is optional.
+func altered(o host.Options) *hooked.Backend {
+	return &hooked.Backend{
+		Backend: host.New(o),
+		Info: func(i driver.Info) driver.Info {
+			i.Caps &= driver.CapAsyncCopy | driver.CapShared | driver.CapAddress | driver.CapConcurrentShared | driver.CapMemInfo
+			i.Simulated = true
+			return i
+		},
+		PeerAccess:  func(*hooked.Device, *hooked.Device) driver.PeerAccess { return 0 },
+		Opened:      func(*hooked.Device) { alteredOpen.Add(1); whenOpened() },
+		CloseDevice: func(d *hooked.Device) error { alteredOpen.Add(-1); return d.Device.Close() },
 	}
-	return infos, err
-}
-
-func (b altered) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	if err == nil {
-		alteredOpen.Add(1)
-		whenOpened()
-	}
-	return alteredDevice{d, b.alter}, err
 }
 
 // alteredOpen counts the open handles on altered devices.
@@ -66,51 +68,6 @@ var alteredOpen atomic.Int64
 
 // whenOpened is called for each of them.
 var whenOpened = func() {}
-
-func (d alteredDevice) Close() error {
-	alteredOpen.Add(-1)
-	return d.Device.Close()
-}
-
-type alteredDevice struct {
-	driver.Device
-	alter func(driver.Stream) driver.Stream
-}
-
-func (d alteredDevice) Info() driver.Info {
-	info := d.Device.Info()
-	info.Caps &= plainCaps
-	info.Simulated = true
-	return info
-}
-
-func (d alteredDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return d.alter(s), err
-}
-
-// brokenFill writes another pattern than it was asked for.
-type brokenFill struct{ driver.Stream }
-
-func (s brokenFill) Fill(dst driver.Region, p driver.Pattern) error {
-	p.Bits++
-	return s.Stream.Fill(dst, p)
-}
-
-// lossyCopy loses what is copied to the device.
-type lossyCopy struct{ driver.Stream }
-
-func (s lossyCopy) CopyIn(dst driver.Region, _ unsafe.Pointer) error {
-	return s.Stream.Fill(dst, driver.Pattern{Width: 1})
-}
-
-// Copy loses the rest: large copies go by way of page-locked memory.
-func (s lossyCopy) Copy(dst, src driver.Region) error {
-	if src.Mem.HostPointer() == nil {
-		return s.Stream.Copy(dst, src)
-	}
-	return s.Stream.Fill(dst, driver.Pattern{Width: 1})
-}
 
 // shy is a backend whose one device is listed and does not open.
 type shy struct{}

@@ -98,9 +98,10 @@ func TestCloseDuringFree(t *testing.T) {
 	require.NoError(t, b.KeepUntil(m))
 	m.Close()
 	var cerr error
-	hb.Record = func() {
+	hb.Record = func(s *hooked.Stream, e *hooked.Event) error {
 		hb.Record = nil
 		cerr = p.Close()
+		return s.Stream.Record(e.Event)
 	}
 	require.NoError(t, b.Free(s))
 	held := d.Usage().Held

@@ -1,132 +1,118 @@
-// Package hooked puts a layer around a backend that calls a test's function at chosen points, for tests of what
-// happens when somebody else acts just then.
+// Package hooked puts a layer around a backend, each of whose methods a test can replace by a function of its own: to
+// make a call fail, to write down what was called, or to act just then.
 package hooked
 
 import (
 	"context"
-	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Backend passes calls on to another backend, and calls those of its functions that are not nil. They
-// are set before the calls that they are meant for begin.
+// Backend passes every call on to the backend that it embeds, unless the hook for that call is set. A hook is set before
+// the calls that it is meant for begin, and does what the method should do. It is given the layer's objects, each of
+// which embeds the one of the backend below; regions are those of the backend below. The methods whose names begin
+// with Plain do what is done without a hook.
+//
+// The layer's objects have the methods of every optional interface. If the object below lacks an interface and there is
+// no hook either, a call has the outcome that package hal has for devices without the interface: an error of kind
+// ErrUnsupported, no access to peers, no need to map, no wait.
 type Backend struct {
 	driver.Backend
-	Make   func()       // before a stream, an event or memory is made
-	Copy   func()       // in place of a copy to or from the host, which does nothing else then
-	Free   func()       // before memory is freed that was allocated since this was set
-	Record func()       // before an event is recorded
-	Query  func(*Event) // before an event is queried
 
-	late atomic.Int32
+	// Call is asked before every call that can fail, except Open, and before that call's hook. If it returns an error,
+	// the call fails with it and has no effect, unless it releases something, which is released. op is the method's
+	// name, with the object's if several have that method: "Alloc", "Copy", "Sync", "Sync event", "Close device".
+	Call func(op string, ordinal int) error
+
+	List    func([]driver.Info) []driver.Info // what Devices lists
+	Opening func(ordinal int) error           // before a device is opened, which an error prevents
+	Opened  func(*Device)
+
+	Info         func(driver.Info) driver.Info // of devices, open and listed
+	MemInfo      func(*Device) (free, total uint64, err error)
+	Alloc        func(d *Device, kind driver.Kind, size, align uint64) (*Memory, error)
+	Register     func(d *Device, p unsafe.Pointer, size uint64) (*Memory, error)
+	Import       func(d *Device, kind driver.Kind, handle uintptr, size uint64) (*Memory, error)
+	NewStream    func(*Device, driver.StreamOptions) (*Stream, error)
+	ImportStream func(d *Device, handle uintptr) (*Stream, error)
+	NewEvent     func(*Device, driver.EventOptions) (*Event, error)
+	PeerAccess   func(d, other *Device) driver.PeerAccess
+	CloseDevice  func(*Device) error
+
+	HostPointer  func(*Memory) unsafe.Pointer
+	NeedsMap     func(*Memory) bool
+	FreeMayBlock func(*Memory) bool
+	Free         func(*Memory) error
+
+	// Drop is asked before the hooks of copies and fills. If it answers true, the work is left out and the call succeeds.
+	Drop func(s *Stream, op string) bool
+
+	Copy        func(s *Stream, dst, src driver.Region, peer bool) error // peer: one of them is another device's
+	CopyIn      func(s *Stream, dst driver.Region, src unsafe.Pointer) error
+	CopyOut     func(s *Stream, dst unsafe.Pointer, src driver.Region) error
+	Fill        func(*Stream, driver.Region, driver.Pattern) error
+	Record      func(*Stream, *Event) error
+	Wait        func(*Stream, *Event) error
+	Query       func(*Stream) (bool, error)
+	Sync        func(*Stream) error
+	Gate        func(*Stream) (driver.Gate, error)
+	OnDone      func(s *Stream, fn func()) error
+	Prefetch    func(s *Stream, r driver.Region, toHost bool) error
+	Map         func(s *Stream, m *Memory, write bool) error
+	Unmap       func(*Stream, *Memory) error
+	AllocAsync  func(s *Stream, size, align uint64) (*Memory, error)
+	CloseStream func(*Stream) error
+
+	QueryEvent func(*Event) (bool, error)
+	SyncEvent  func(*Event) error
+	Elapsed    func(e, since *Event) (time.Duration, error)
+	CloseEvent func(*Event) error
 }
 
-// Late is how many queries there were of events that had been closed.
-func (b *Backend) Late() int { return int(b.late.Load()) }
+// Devices lists what the backend below lists.
+func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+	infos, err := b.Backend.Devices(ctx)
+	for i := range infos {
+		infos[i] = b.described(infos[i])
+	}
+	if b.List != nil {
+		infos = b.List(infos)
+	}
+	return infos, err
+}
 
-// Open opens a device, which has of the optional abilities only what the streams' Gate needs.
+func (b *Backend) described(i driver.Info) driver.Info {
+	if b.Info != nil {
+		return b.Info(i)
+	}
+	return i
+}
+
+// Open opens a device.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
+	if b.Opening != nil {
+		if err := b.Opening(ordinal); err != nil {
+			return nil, err
+		}
+	}
+	real, err := b.Backend.Open(ctx, ordinal)
 	if err != nil {
 		return nil, err
 	}
-	return &device{d, b}, nil
-}
-
-type device struct {
-	driver.Device
-	b *Backend
-}
-
-func (d *device) making() {
-	if f := d.b.Make; f != nil {
-		f()
+	d := &Device{Device: real, Layer: b, Ordinal: ordinal}
+	if b.Opened != nil {
+		b.Opened(d)
 	}
+	return d, nil
 }
 
-func (d *device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	d.making()
-	s, err := d.Device.NewStream(o)
+// made is an object of the layer as the interface that it implements, or none if it could not be made.
+func made[I any, P any](p P, err error) (I, error) {
 	if err != nil {
-		return nil, err
+		var none I
+		return none, err
 	}
-	return &stream{s, s.(driver.Gater), d.b}, nil
-}
-
-func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
-	d.making()
-	m, err := d.Device.Alloc(kind, size, align)
-	if err == nil && d.b.Free != nil {
-		m = &memory{m, d.b}
-	}
-	return m, err
-}
-
-func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	d.making()
-	e, err := d.Device.NewEvent(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Event{Event: e, b: d.b}, nil
-}
-
-type stream struct {
-	driver.Stream
-	driver.Gater
-	b *Backend
-}
-
-func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
-	if f := s.b.Copy; f != nil {
-		f()
-		return nil
-	}
-	return s.Stream.CopyIn(raw(dst), src)
-}
-
-func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
-	if f := s.b.Copy; f != nil {
-		f()
-		return nil
-	}
-	return s.Stream.CopyOut(dst, raw(src))
-}
-
-func (s *stream) Record(e driver.Event) error {
-	if f := s.b.Record; f != nil {
-		f()
-	}
-	return s.Stream.Record(e.(*Event).Event)
-}
-
-func (s *stream) Wait(e driver.Event) error { return s.Stream.Wait(e.(*Event).Event) }
-
-// Event is an event of the layer.
-type Event struct {
-	driver.Event
-	b      *Backend
-	closed atomic.Bool
-}
-
-// Closed reports whether the event has been closed.
-func (e *Event) Closed() bool { return e.closed.Load() }
-
-// Query is the other backend's.
-func (e *Event) Query() (bool, error) {
-	if f := e.b.Query; f != nil {
-		f(e)
-	}
-	if e.closed.Load() {
-		e.b.late.Add(1)
-	}
-	return e.Event.Query()
-}
-
-// Close is the other backend's.
-func (e *Event) Close() error {
-	e.closed.Store(true)
-	return e.Event.Close()
+	return any(p).(I), nil
 }

@@ -1,28 +1,91 @@
 package hooked
 
-import "github.com/go-halyard/halyard/hal/driver"
+import (
+	"unsafe"
 
-// memory is memory whose Free calls the test's function first, and says that it may wait.
-type memory struct {
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Memory is Bytes bytes of the memory below, from Off on.
+type Memory struct {
 	driver.Memory
-	b *Backend
+	Device     *Device
+	Kind       driver.Kind
+	Bytes, Off uint64
+	Lent       bool // somebody else frees the memory below
+	Data       any  // what hooks want to know of it
 }
 
-func (m *memory) FreeMayBlock() bool { return true }
+func (d *Device) wrap(m driver.Memory, kind driver.Kind, size uint64, err error) (*Memory, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{Memory: m, Device: d, Kind: kind, Bytes: size}, nil
+}
 
-func (m *memory) Free() error {
-	m.b.Free()
+// below is the region of the memory below.
+func below(r driver.Region) driver.Region {
+	m := r.Mem.(*Memory)
+	return driver.Region{Mem: m.Memory, Off: m.Off + r.Off, Len: r.Len}
+}
+
+// All is all of it, of the memory below.
+func (m *Memory) All() driver.Region { return driver.Region{Mem: m.Memory, Off: m.Off, Len: m.Bytes} }
+
+// Size implements driver.Memory.
+func (m *Memory) Size() uint64 { return m.Bytes }
+
+// Handle implements driver.Memory.
+func (m *Memory) Handle() uintptr { return m.Memory.Handle() + uintptr(m.Off) }
+
+// PlainHostPointer is where the host finds the memory below.
+func (m *Memory) PlainHostPointer() unsafe.Pointer {
+	if p := m.Memory.HostPointer(); p != nil {
+		return unsafe.Add(p, m.Off)
+	}
+	return nil
+}
+
+// HostPointer implements driver.Memory.
+func (m *Memory) HostPointer() unsafe.Pointer {
+	if f := m.Device.Layer.HostPointer; f != nil {
+		return f(m)
+	}
+	return m.PlainHostPointer()
+}
+
+// NeedsMap implements driver.NeedsMapper.
+func (m *Memory) NeedsMap() bool {
+	if f := m.Device.Layer.NeedsMap; f != nil {
+		return f(m)
+	}
+	n, ok := m.Memory.(driver.NeedsMapper)
+	return ok && n.NeedsMap()
+}
+
+// FreeMayBlock implements driver.FreeBlocker.
+func (m *Memory) FreeMayBlock() bool {
+	if f := m.Device.Layer.FreeMayBlock; f != nil {
+		return f(m)
+	}
+	b, ok := m.Memory.(driver.FreeBlocker)
+	return ok && b.FreeMayBlock()
+}
+
+// PlainFree frees the memory below, unless it is lent.
+func (m *Memory) PlainFree() error {
+	if m.Lent {
+		return nil
+	}
 	return m.Memory.Free()
 }
 
-// raw is the region of the other backend's memory.
-func raw(r driver.Region) driver.Region {
-	if m, ok := r.Mem.(*memory); ok {
-		r.Mem = m.Memory
-	}
-	return r
+// Free implements driver.Memory.
+func (m *Memory) Free() error {
+	return m.Device.release("Free", func() error {
+		if f := m.Device.Layer.Free; f != nil {
+			return f(m)
+		}
+		return m.PlainFree()
+	})
 }
-
-func (s *stream) Copy(dst, src driver.Region) error { return s.Stream.Copy(raw(dst), raw(src)) }
-
-func (s *stream) Fill(dst driver.Region, p driver.Pattern) error { return s.Stream.Fill(raw(dst), p) }
