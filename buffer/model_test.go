@@ -39,8 +39,10 @@ func TestModel(t *testing.T) {
 					draw := func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, label) }
 					modeltest.Run(t, draw, f, 40, 60)
 				})
-				for _, p := range pools {
-					require.NotZero(t, p.Stats().Reserved, "%v was not used", p)
+				for i, p := range pools {
+					if !testing.Short() || !f.Devices[i].SharesHostMemory() { // a few programs may not need memory of a device that uses the host's
+						require.NotZero(t, p.Stats().Reserved, "%v was not used", p)
+					}
 					require.NoError(t, p.Close())
 				}
 				for _, d := range f.Devices {
