@@ -16,7 +16,7 @@ import (
 // packagePath tells the frames of this package from its callers'.
 const packagePath = "github.com/go-halyard/halyard/buffer"
 
-// recordSites makes readers record where they stand, too.
+// recordSites makes accesses that only read record their call site, too.
 var recordSites = debug.Has("sites")
 
 // access is one use of a buffer's bytes by the program, from the call that asks for it to its end: a lease, a function on the host, a
@@ -25,28 +25,28 @@ type access struct {
 	// What the shortest access needs comes first.
 	part          // the only one, or the first begin and the last end of parts
 	open     bool // nothing excludes it any more
-	inside   bool // it has what it needs: the program is at the bytes
+	inside   bool // the bytes are ready, and the program may use them
 	writes   bool // some part does
 	enlisted bool // it is in the trees, and in live
 	place    protocol.Place
-	slot     uint32 // of accesses
-	gen      uint32 // so that a lease which was released is told from the next in its slot
+	slot     uint32 // index in accesses.slots
+	gen      uint32 // tells a lease from later ones in the same slot
 	seq      uint64 // in the order of arrival
 	replica  *replica
 	stream   *hal.Stream   // nil on the host
-	mem      *hal.Memory   // that the lease gives out
-	own      *owner        // so that a buffer in use is not taken for one that nobody can reach
+	mem      *hal.Memory   // the memory that the lease gives out
+	own      *owner        // keeps the owner reachable, so that a buffer in use is not reported as leaked
 	op       string        // the call
-	since    time.Duration // when it had what it needed, from began: set while somebody observes
+	since    time.Duration // when the bytes were ready, counted from began; 0 if nobody observes
 	waiters  []*access     // those that wait for this one to end
 
 	parts   []part // several, ascending and apart; nil if there is one
-	side    side   // of memory that host and device take turns with
-	counted bool   // the bytes that need not be copied were counted
+	side    side   // where host and device take turns with the memory
+	counted bool   // BytesAvoided includes this access
 	index   int    // in live
 	pieces  []piece
-	behind  *access // whom it waits for
-	at      int     // in behind's waiters
+	behind  *access // the access that it waits for
+	at      int     // index in behind's waiters
 	admit   chan struct{}
 	site    callsite.Site
 }
@@ -63,13 +63,13 @@ func (p part) valid() bool {
 func (p part) writes() bool { return p.mode != protocol.Read }
 func (p part) reads() bool  { return p.mode != protocol.Overwrite }
 
-// piece is a part as the trees have it.
+// piece is a node of one of the trees. It stands for a part of an access, or for its side.
 type piece struct {
 	span.Node[*access]
 	tree *span.Tree[*access]
 }
 
-// side is on which side of memory an access is that host and device take turns with.
+// side says whether an access belongs to the host or to the device, where the two take turns with the memory.
 type side uint8
 
 const (
@@ -78,25 +78,25 @@ const (
 	deviceSide
 )
 
-// accesses are those of one storage, open and waiting. Whoever comes is behind everybody who came before on common bytes, if one of
-// the two writes: first come, first served, so that readers who keep coming do not keep a writer waiting. To find out takes
-// O(log n) with n accesses, and each that ends wakes only those who waited for it.
+// accesses holds the accesses of one storage, open and waiting. An access waits for every earlier one that shares a byte with it, if
+// either of the two writes. A waiting access counts as well, so that a steady flow of readers does not keep a writer waiting. Finding
+// the access to wait for takes O(log n) with n accesses, and an access that ends wakes only those that waited for it.
 //
-// Where host and device take turns with the memory, each side is also behind every access of the other that came before, whatever
-// its bytes, if one of the two writes.
+// Where host and device take turns with the memory, an access also waits for every earlier one of the other side, whatever
+// its bytes, if either of the two writes.
 type accesses struct {
 	slots []*access
 	free  []uint32
-	spare *access   // whose slot is free, too, and is taken first
+	spare *access   // an access whose slot is free, too; it is taken first
 	live  []*access // those in the trees
-	count int       // open
+	count int       // number of open accesses
 	seq   uint64
-	solo  *access // open, the only one, and not in the trees yet
-	steps int     // of find
+	solo  *access // the only access, open and not in the trees yet
+	steps int     // accesses that find has looked at, for tests of growth
 
 	read, write span.Tree[*access] // by bytes
 	turns       bool
-	turn        [3][2]span.Tree[*access] // by side and by whether they write, if there are turns
+	turn        [3][2]span.Tree[*access] // by side, and by whether they write; used if turns is set
 }
 
 const never = ^uint64(0)
@@ -114,7 +114,7 @@ func (x *access) each(fn func(part)) {
 	}
 }
 
-// take returns a slot for an access that is about to ask.
+// take returns an unused access for a new request.
 func (a *accesses) take() *access {
 	x := a.spare
 	if x != nil {
@@ -131,7 +131,7 @@ func (a *accesses) take() *access {
 	return x
 }
 
-// flush puts the only access into the trees, for others to find.
+// flush puts solo into the trees, where others find it.
 func (a *accesses) flush() {
 	if x := a.solo; x != nil {
 		a.solo = nil
@@ -174,7 +174,7 @@ func (a *accesses) excluding(x *access, seq uint64) *access {
 	return last
 }
 
-// enlist makes x one of those that later accesses are behind.
+// enlist puts x into the trees, so that later accesses which it excludes wait for it.
 func (a *accesses) enlist(x *access) {
 	if !x.enlisted {
 		x.enlisted, x.index = true, len(a.live)
@@ -222,7 +222,7 @@ func (a *accesses) admitted(x *access) {
 	a.count++
 }
 
-// end takes an access away, open or not, and lets those go on that waited for it alone.
+// end removes an access, open or not, and opens the accesses that waited for nothing else.
 func (a *accesses) end(x *access) {
 	if a.solo == x {
 		a.solo = nil
@@ -246,7 +246,7 @@ func (a *accesses) end(x *access) {
 	}
 	if len(x.waiters) == 0 {
 		if len(a.slots) > manySlots && len(a.free)+1 == len(a.slots) {
-			a.slots, a.free, a.spare = nil, nil, nil // they are looked through, and were many at once
+			a.slots, a.free, a.spare = nil, nil, nil // keep little memory after a time with many accesses
 		}
 		return
 	}
@@ -281,7 +281,7 @@ func (a *accesses) strike(x *access) {
 	x.enlisted = false
 }
 
-// examine opens an access that waits, or finds out whom it waits for now.
+// examine opens a waiting access if nothing excludes it any more, else finds the access that it waits for now.
 func (a *accesses) examine(w *access) {
 	if len(w.pieces) > 0 {
 		if x := a.excluding(w, w.seq); x != nil {
@@ -294,7 +294,7 @@ func (a *accesses) examine(w *access) {
 	w.admit = nil
 }
 
-// wait makes w one of those that x ends the wait of.
+// wait makes w wait for the end of x.
 func (w *access) wait(x *access) {
 	w.behind, w.at = x, len(x.waiters)
 	x.waiters = append(x.waiters, w)
@@ -325,7 +325,7 @@ func (a *accesses) get(slot, gen uint32) *access {
 	return nil
 }
 
-// find returns an open access that fn takes, or nil.
+// find returns an open access for which fn returns true, or nil.
 func (a *accesses) find(fn func(*access) bool) *access {
 	if a.count == 0 {
 		return nil
@@ -346,7 +346,7 @@ func (a *accesses) find(fn func(*access) bool) *access {
 	return nil
 }
 
-// onHost reports whether there is an access of the host, which must find the replica where it is.
+// onHost reports whether a host access is open. While one is, the host's replica must not move.
 func (a *accesses) onHost() bool {
 	return a.find(func(x *access) bool { return x.stream == nil && x.place == protocol.Host }) != nil
 }
@@ -379,14 +379,14 @@ func (a *accesses) begin(x *access) {
 	a.admitted(x)
 }
 
-// alone opens an access where there is no other.
+// alone opens an access if there is no other.
 func (a *accesses) alone(x *access) {
 	a.solo = x
 	a.admitted(x)
 }
 
-// queue waits, with mu held, until nothing that came before excludes x, and makes it one of those that later accesses are behind.
-// The lock is given up in between. After an error x is not there.
+// queue puts x into the trees and waits until no earlier access excludes it. mu is held, and is given up during the wait. After an
+// error the caller has to end x.
 func (a *accesses) queue(ctx context.Context, mu *sync.Mutex, x *access) (blocked bool, err error) {
 	b := a.excluding(x, never)
 	a.enlist(x)
@@ -397,7 +397,7 @@ func (a *accesses) queue(ctx context.Context, mu *sync.Mutex, x *access) (blocke
 	return true, a.pause(ctx, mu, x, b)
 }
 
-// pause gives mu up until x, which waits for b, is let go, or until ctx ends.
+// pause makes x wait for b, and gives mu up until x is opened or ctx ends.
 func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	admit := make(chan struct{})
@@ -410,14 +410,14 @@ func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) erro
 	}
 	mu.Lock()
 	if x.admit == nil {
-		return nil // it may have ended as ctx did
+		return nil // x was opened just as ctx ended
 	}
 	x.admit = nil
 	x.leave()
 	return ctx.Err()
 }
 
-// startTurns begins to keep host and device apart: they take turns with the memory from now on. side tells on which side an access is.
+// startTurns makes host and device take turns with the memory from now on. side tells on which side an access is.
 func (a *accesses) startTurns(side func(*access) side) {
 	a.flush()
 	a.turns = true

@@ -15,7 +15,7 @@ type request struct {
 	own    *owner
 	stream *hal.Stream // nil on the host
 	part
-	parts []part // as an access has them
+	parts []part // as in access
 	try   bool   // fail at once in place of waiting
 	under *access
 }
@@ -34,7 +34,7 @@ func (q *request) writes() bool {
 
 func validMode(op string, mode protocol.Action) error {
 	if !(part{mode: mode}).valid() {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access mode; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// admit waits, unless the request is to fail at once, until nothing that came before excludes an access, and begins it. After an
+// admit begins an access once no earlier one excludes it. It waits until then, or fails at once if q.try is set. After an
 // error there is no access.
 func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	writes := q.writes()
@@ -101,7 +101,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return x, nil
 	}
 	if q.under != nil {
-		x.seq = q.under.seq // nobody who came since is before it
+		x.seq = q.under.seq // it counts as having come when the access did that it is part of
 		s.accesses.begin(x)
 		return x, nil
 	}
@@ -136,8 +136,8 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// bring makes the replica of the stream's device good for an access, in stream order. The four steps are decide, line, copy and record;
-// the access's own work is recorded when it ends.
+// bring makes the replica of the stream's device current for an access, in stream order. The steps are decide, line, copy and record.
+// The access's own work is recorded when it ends.
 func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	for {
 		if err := s.settle(ctx, x); err != nil {
@@ -165,7 +165,8 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	}
 }
 
-// obstacle is what an access has to wait for with the lock given up; then it looks at everything anew.
+// obstacle is what an access has to wait for without the lock. Afterwards the access repeats its steps, because anything may have
+// changed.
 type obstacle struct {
 	busy  *access       // an access that is in the way
 	left  []*order.Work // work that no stream can be made to wait for, with a reference each
@@ -174,7 +175,7 @@ type obstacle struct {
 
 func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.again }
 
-// move lines up the streams for the copies of a plan, and enqueues them.
+// move enqueues the copies of a plan, behind the work that they depend on.
 func (s *storage) move(x *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
 	plan, direct, err := s.detour(plan, stream)
 	if err == nil && !direct {
@@ -197,7 +198,7 @@ func (s *storage) move(x *access, plan []protocol.Transfer, stream *hal.Stream, 
 	return o, err
 }
 
-// overcome waits for what is in the way of an access, or fails if the access is not to wait.
+// overcome waits for an obstacle, or fails if try is set.
 func (s *storage) overcome(ctx context.Context, x *access, o obstacle, try bool) (err error) {
 	switch {
 	case o.busy != nil && try:
@@ -222,7 +223,7 @@ func drop(list []*order.Work) {
 	}
 }
 
-// settle gives an access its replica, which stays until the access ends. Where the device has no room, it is made.
+// settle gives an access its replica, which stays until the access ends. If the device has no room, other replicas are evicted.
 func (s *storage) settle(ctx context.Context, x *access) error {
 	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
 		return nil
@@ -245,7 +246,7 @@ func (s *storage) settle(ctx context.Context, x *access) error {
 	return nil
 }
 
-// standBehind waits, with the lock given up, until another access ends which is in the way of x.
+// standBehind waits without the lock until other ends, which is in the way of x.
 func (s *storage) standBehind(ctx context.Context, x, other *access) error {
 	begin := now()
 	w := s.accesses.take()
@@ -253,7 +254,7 @@ func (s *storage) standBehind(ctx context.Context, x, other *access) error {
 	s.accesses.end(w)
 	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
 	if err != nil {
-		return interrupted(x.op, ctx, s.conflictWith(x, other)) // which w still waited for
+		return interrupted(x.op, ctx, s.conflictWith(x, other)) // w was still waiting for other
 	}
 	return nil
 }
@@ -273,7 +274,7 @@ func (s *storage) release(slot, gen uint32) error {
 	return err
 }
 
-// end ends an access of which nothing is to be recorded any more.
+// end ends an access whose work has been recorded, or that has none.
 func (s *storage) end(x *access) {
 	if x.replica != nil {
 		x.replica.end()

@@ -13,19 +13,19 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Adopt returns a buffer over memory that exists already, of [hal.Device.Alloc], [hal.Device.Import] or wherever from.
-// Nothing is copied: the memory is the buffer's replica at its place, and its contents are what the
-// buffer has. That place is the host for page-locked memory, and for memory of a unified device that the host can
+// Adopt returns a buffer over memory that exists already, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere.
+// Nothing is copied: the memory becomes the buffer's replica at its place, and its contents are those of the
+// buffer. That place is the host for page-locked memory, and for memory of a unified device that the host can
 // touch; else it is the memory's device. Other places get replicas of their own as they use the buffer.
 //
-// The buffer owns the memory from now on, and closes it when it is closed itself and the work that uses it has
-// finished. Until then the memory stays where it is: it is never evicted, [Buffer.Evict] of that place is
-// of kind ErrUnsupported, and budgets do not count it. It is as large as the buffer, whole. Work that
-// is under way on it is not known here: order streams after it first. Memory that the host has to map is not mapped.
+// The buffer owns the memory from now on, and closes it once the buffer is closed and the work that uses the memory has
+// finished. Until then the memory stays where it is: it is never evicted ([Buffer.Evict] of that place fails with an error
+// of kind ErrUnsupported), and budgets do not count it. The buffer covers the whole allocation. It does not know of
+// work that is under way on the memory: make later streams wait for that first. Memory that the host has to map must not be mapped now.
 //
-// Closed memory is of kind ErrClosed, a size that is no multiple of the element's of kind ErrInvalidArgument, and
-// an address that the element does not align to of kind ErrMisaligned. With the option [HostMemory],
-// which asks for other memory on the host, memory whose place is the host is of kind ErrInvalidArgument.
+// The error is of kind ErrClosed if the memory is closed, ErrInvalidArgument if its size is not a multiple of the
+// element's, and ErrMisaligned if elements cannot start at its address. It is also of kind ErrInvalidArgument for
+// memory whose place is the host, together with the option [WithPinnedHost], which asks for other memory there.
 // After an error the memory is still the program's.
 func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	const op = "Adopt"
@@ -49,11 +49,11 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	}
 	switch {
 	case size%elem != 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", size, elem)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are not a multiple of the element size, %d bytes", size, elem)
 	case size > math.MaxInt:
 		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d bytes", size)
 	case addresses%uint64(unsafe.Alignof(zero)) != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %#x", unsafe.Alignof(zero), addresses)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is at %#x", unsafe.Alignof(zero), addresses)
 	}
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
@@ -68,7 +68,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	h := &s.host
 	switch {
 	case s.homeOn != nil:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "memory for the host, and the option HostMemory")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the memory becomes the host's replica, and the option WithPinnedHost asks for another")
 	case mem.NeedsMap():
 		s.takeTurns(mem)
 	case host == nil:
@@ -82,16 +82,16 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 }
 
 // AdoptSlice returns a buffer whose host replica is the slice itself: nothing is copied, and devices that work
-// on host memory in place work on it. The slice may be of Go's memory or of any other that the host can touch. Until
-// the buffer has been closed it is the buffer's: the program reads and writes it through the buffer alone, and whoever
-// owns memory that is not Go's keeps it.
+// on host memory in place work on it. The slice may be in Go's memory or in any other that the host can touch. From
+// now on the program must use it through the buffer alone, until the buffer has been closed. Memory that is not Go's
+// must not be freed before release is called.
 //
 // release, unless it is nil, is called once, when the buffer has been closed and the last work that uses the slice has
 // finished: by Close itself if nothing is under way, otherwise on a goroutine of its own, where a panic ends the
-// program. After an error it is not called.
+// program. If AdoptSlice fails, release is not called.
 //
-// [Buffer.Evict] of the host is of kind ErrUnsupported. An empty slice, and the option [HostMemory], are of kind
-// ErrInvalidArgument, a slice at an address that the element does not align to is of kind ErrMisaligned.
+// [Buffer.Evict] of the host fails with an error of kind ErrUnsupported. The error of AdoptSlice is of kind ErrInvalidArgument
+// for an empty slice and for the option [WithPinnedHost], and ErrMisaligned if elements cannot start at the slice's address.
 func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T], error) {
 	const op = "AdoptSlice"
 	ptr := unsafe.Pointer(unsafe.SliceData(data))
@@ -99,13 +99,13 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	elem := uint64(unsafe.Sizeof(zero))
 	switch {
 	case len(data) == 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "an empty slice")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the slice is empty")
 	case uintptr(ptr)%unsafe.Alignof(zero) != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at %p", unsafe.Alignof(zero), ptr)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the slice is at %p", unsafe.Alignof(zero), ptr)
 	}
 	s := newStorage(elem, uint64(len(data))*elem, opts)
 	if s.homeOn != nil {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a slice for the host, and the option HostMemory")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the slice becomes the host's replica, and the option WithPinnedHost asks for another")
 	}
 	s.alignment = alignmentOf(uint64(uintptr(ptr)))
 	h := &s.host
@@ -114,7 +114,7 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	return newHandle[T](s), nil
 }
 
-// begin makes a replica current of which a new storage is made.
+// begin makes the first replica of a new storage current.
 func (s *storage) begin(r *replica, c cause) {
 	_ = s.m.Allocate(r.place)
 	s.noteReplica(ActivityAlloc, r.dev, c)
@@ -122,7 +122,7 @@ func (s *storage) begin(r *replica, c cause) {
 	s.wrote(protocol.Overwrite, r.place, 0, s.size)
 }
 
-// alignmentOf is the largest power of two that divides the addresses, of which the bits are given.
+// alignmentOf is the largest power of two that divides all addresses; the argument is their bitwise or.
 func alignmentOf(addresses uint64) uint64 {
 	if addresses == 0 {
 		return 0
@@ -134,7 +134,7 @@ func alignmentOf(addresses uint64) uint64 {
 type lastUse struct {
 	release func()
 	streams []*hal.Stream
-	left    atomic.Int32 // memories that are not given back, and one for the streams
+	left    atomic.Int32 // memories that are not freed yet, and one for the streams
 }
 
 // lastUse takes the release function of the host's replica, which is about to be dropped; nil if it has none.
@@ -161,7 +161,7 @@ func (u *lastUse) close(m *hal.Memory) error {
 	u.left.Add(1)
 	return m.CloseThen(func() {
 		if u.left.Add(-1) == 0 {
-			go u.release() // which may close the device that is waiting for this
+			go u.release() // it may close the device, which waits for this function
 		}
 	})
 }

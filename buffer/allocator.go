@@ -17,13 +17,13 @@ type allocatorOn struct {
 
 // WithAllocator makes the buffer take the memory of its replica on the device from an allocator of that
 // device's memory, in place of the device itself or of what [SetAllocator] chose; nil goes back to the device.
-// With [HostMemory] of the same device the host's replica comes from it as well, unless the host has to map it. The
+// With [WithPinnedHost] of the same device the host's replica comes from it as well, unless the host has to map it. The
 // option may be given once for each device.
 //
-// Memory is freed on the stream that used it last, and is then the allocator's again while the stream still works.
-// Before such a stream is closed a pool is told with [pool.Pool.ForgetStream].
+// Memory is freed on the stream that used it last, and is the allocator's again even while that stream still works.
+// Before closing such a stream, call [pool.Pool.ForgetStream] if the allocator is a pool.
 //
-// The allocator is used until the buffer is closed, and so is closed after it.
+// Close the buffer before the allocator.
 func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
 	return func(s *storage) {
 		s.allocator = slices.DeleteFunc(s.allocator, func(x allocatorOn) bool { return x.dev.Same(dev) })
@@ -37,8 +37,8 @@ func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
 }
 
 // SetAllocator chooses where replicas on a device handle take their memory from, in buffers made without the option
-// [Allocator]: an allocator of that device's memory, or for nil, which is the default, the device itself. It
-// concerns new replicas; those that exist keep what they have.
+// [WithAllocator]: an allocator of that device's memory, or for nil, which is the default, the device itself. It
+// concerns new replicas; those that exist keep their memory.
 //
 // There is no pool unless a program asks for one: memory that a pool keeps is out of reach of other programs
 // and of other libraries in this one, and the device does not close before the pool. With one, taking a
@@ -47,8 +47,8 @@ func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
 //	p, err := pool.New(dev, pool.Options{})
 //	buffer.SetAllocator(dev, p)
 //
-// When memory runs out, what pools keep without a use for it is given back first, and only then are
-// replicas evicted. To close the pool, close the buffers and set another allocator.
+// When memory runs out, pools give back free memory first, and only then are replicas evicted. To close the pool,
+// close the buffers and set another allocator.
 func SetAllocator(dev *hal.Device, a pool.Allocator) {
 	if dev == nil {
 		return
@@ -82,9 +82,9 @@ func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	switch {
 	case err != nil:
 	case !r.Mem.Device().Same(dev):
-		err = hal.Errorf("allocate", hal.ErrWrongDevice, "an allocator of %s for %s", r.Mem.Device().Name(), dev.Name())
+		err = hal.Errorf("allocate", hal.ErrWrongDevice, "the allocator gave memory of %s, not of %s", r.Mem.Device().Name(), dev.Name())
 	case r.Len < size:
-		err = hal.Errorf("allocate", hal.ErrOutOfRange, "%d bytes from an allocator that was asked for %d", r.Len, size)
+		err = hal.Errorf("allocate", hal.ErrOutOfRange, "the allocator gave %d bytes when asked for %d", r.Len, size)
 	}
 	if err != nil {
 		_ = block.Free(stream)
@@ -104,7 +104,7 @@ func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
 	}
 	got, err := obtain(a, dev, nil, hal.KindHost, s.size)
 	if err == nil && got.block.Valid() && got.mem.NeedsMap() {
-		// The host would map what belongs to others.
+		// The host would map the allocator's whole memory, which other blocks share.
 		_ = got.block.Free(nil)
 		got, err = obtain(nil, dev, nil, hal.KindHost, s.size)
 	}
@@ -115,7 +115,7 @@ func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
 	return got, err
 }
 
-// handBack frees a block of the device's memory when the work has finished that uses it, which is forgotten.
+// handBack frees a block of the device's memory once the work that uses it has finished, and forgets the work.
 func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 	// On the stream that used it last the block can be used again at once.
 	var last *hal.Stream

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// available reports whether n bytes fit into the machine's memory. macOS hands out more addresses than it has memory for, so that
-// mmap, which tells on other systems, refuses next to nothing here. A system that does not answer is taken to have the memory.
+// available reports whether n bytes fit into the machine's memory. Other systems are asked with mmap. On macOS that is no use,
+// because mmap reserves more addresses than there is memory. If the system does not answer, available returns true.
 func available(n uint64) bool {
 	value, err := syscall.Sysctl("hw.memsize")
 	if err != nil || len(value) > 8 {

@@ -16,9 +16,9 @@ type memoryStatus struct {
 	availExtendedVirtual     uint64 // always 0
 }
 
-// available reports whether the system would give n bytes of memory now. Windows promises no more memory than it has, so what
-// may still be promised is the answer. How far the page file could grow is not counted. A system that does not answer
-// is taken to have the memory.
+// available reports whether the system would give n bytes of memory now. Windows commits no more memory than it has, so the
+// answer is how much it can still commit. How far the page file could grow is not counted. If the system does not answer,
+// available returns true.
 func available(n uint64) bool {
 	s := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}
 	if ok, _, _ := globalMemoryStatus.Call(uintptr(unsafe.Pointer(&s))); ok == 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 // Buffer is a sequence of numbers that is coherent over the host and all devices that use it, or a
-// slice of one. It is closed by Close; its slices are not closed on their own. New and From make one: every method of a nil or zero
-// Buffer that can fails with an error of kind ErrInvalidArgument.
+// slice of one. It is closed by Close; its slices are not closed on their own. New and From make one. On a nil or zero Buffer every
+// method that returns an error returns one of kind ErrInvalidArgument.
 type Buffer[T Element] struct {
 	s      *storage
 	own    *owner
@@ -22,7 +22,7 @@ type Buffer[T Element] struct {
 	slice  bool
 }
 
-// owner is what every Buffer of a storage, and every lease, refers to, and nothing else: when it becomes unreachable nobody can close the
+// owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, nobody can close the
 // storage any more.
 type owner struct {
 	cleanup runtime.Cleanup
@@ -57,7 +57,7 @@ func (s *storage) isClosed() bool {
 type Option func(*storage)
 
 // WithPinnedHost makes the buffer's host replica page-locked memory of the device, which then copies from
-// and to it without holding up the caller, and uses it in place if it is unified. Without
+// and to it without holding up the caller, and uses it in place if the device is unified. Without
 // this option the replica is ordinary memory, page-locked for a device when that is worth its price.
 func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
@@ -72,9 +72,9 @@ func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	elem := uint64(unsafe.Sizeof(zero))
 	switch {
 	case n <= 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements", n)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements; a buffer needs at least one", n)
 	case uint64(n) > maxSize/elem:
-		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes", n, elem)
+		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes are more than a buffer can hold", n, elem)
 	}
 	return newHandle[T](newStorage(elem, uint64(n)*elem, opts)), nil
 }
@@ -114,20 +114,20 @@ func (b *Buffer[T]) Size() uint64 {
 }
 
 // View runs fn on the elements, for reading. It waits for the work that they depend on, and for
-// accesses that write to them; other readers share. The slice must not be changed, nor kept
+// accesses that write to them; other readers may run at the same time. The slice must not be changed, nor kept
 // after fn returns. The error is fn's own, or tells why fn was not run.
 //
-// Accesses are served in the order in which they come. A View from within fn, or under a lease of the caller's own, therefore waits if a
-// write to the elements came in between, and so until its context ends: as with sync.RWMutex, do not read twice at once.
+// Accesses are served in the order in which they come. Do not nest reads, as with sync.RWMutex: a View from within fn, or while the caller
+// has a lease, waits for a write that came in between, and that write waits for the outer access. Only the context ends such a wait.
 func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
 	return b.access(ctx, "View", protocol.Read, fn)
 }
 
 // Update runs fn on the elements, for reading and writing. It waits for the work that they depend on
 // and for all other accesses to them. When fn returns, with or without an error, every other replica
-// of the elements is old.
+// of the elements is stale.
 //
-// An access to the same elements from within fn waits for fn, and so for its context to end.
+// An access to the same elements from within fn waits for fn to return, and so until its own context ends.
 func (b *Buffer[T]) Update(ctx context.Context, fn func([]T) error) error {
 	return b.access(ctx, "Update", protocol.ReadWrite, fn)
 }
@@ -156,12 +156,12 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 // TryAcquire makes the elements current on the stream's device, for the program's own work on that
 // stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
 // writes every element and reads none. What is needed is enqueued on the stream; TryAcquire does
-// not wait. Elements that are in use in a way that excludes the access give a [ConflictError]. Where the bytes are still on their way from
-// another device, and the stream's cannot be held until they are there (it has no [hal.CapGate], or reads the host's memory during the
-// call that enqueues a copy), the error is of kind ErrNotReady; Acquire waits.
+// not wait. If another access excludes this one, the error is a [ConflictError]. If the bytes are still on their way from
+// another device, and the stream cannot be made to wait for them (its device has no [hal.CapGate], or reads the host's memory during the
+// call that enqueues a copy), the error is of kind ErrNotReady. Acquire waits in both cases.
 //
-// Accesses are served in the order in which they come: one that waits already, for elements that this one would write or that it
-// would write itself, excludes this one too.
+// Accesses are served in the order in which they come: an earlier access excludes this one even if it is itself still waiting, if the
+// two share an element and one of them writes.
 func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, error) {
 	const op = "Acquire"
 	if err := b.check(op); err != nil {
@@ -171,7 +171,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, 
 	return b.lease(x), err
 }
 
-// Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
+// Acquire is TryAcquire that waits, until ctx ends, for accesses that exclude it and for bytes on their way.
 func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (Lease, error) {
 	const op = "Acquire"
 	if err := b.check(op); err != nil {
@@ -189,7 +189,7 @@ func (b *Buffer[T]) lease(x *access) Lease {
 	return Lease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: x.lo, hi: x.hi}
 }
 
-// Slice is the elements [i, j) as a buffer of their own over the same storage; i < j. It takes no
+// Slice returns the elements [i, j), i < j, as a buffer over the same storage. It takes no
 // memory, and is closed with the buffer that it is a part of.
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	if err := b.check("Slice"); err != nil {
@@ -204,9 +204,9 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	return &Buffer[T]{s: b.s, own: b.own, lo: lo, hi: lo + uint64(j-i)*elem, slice: true}, nil
 }
 
-// Close gives all replicas back, each when the work that uses it has finished; it does not wait. While
-// leases or host functions are under way it fails with a [ConflictError]. Closing again does nothing;
-// a slice cannot be closed, which gives an error of kind ErrInvalidArgument.
+// Close frees all replicas, each once the work that uses it has finished; Close itself does not wait. It fails with a
+// [ConflictError] while a lease or a function on the host uses the buffer. Closing again does nothing. Closing
+// a slice is an error of kind ErrInvalidArgument.
 func (b *Buffer[T]) Close() error {
 	if err := b.check("close"); err != nil {
 		return err

@@ -54,8 +54,8 @@ type run struct {
 	dev    *hal.Device
 }
 
-// holdStill begins an access at no place, under which nobody writes to the range, and returns where the bytes are that were written. It
-// ends with abandon.
+// holdStill begins an access at no place, which keeps others from writing to the range, and returns where its bytes are current. Bytes
+// that were never written are left out. The caller ends the access with abandon.
 func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// route is the streams that a copy takes: into runs what writes the destination, from what reads the source. They are one, but for a
-// copy between devices that do not reach each other.
+// route is the streams that a copy runs on: into writes the destination, from reads the source. They are the same stream, except for a
+// copy between devices that cannot access each other's memory.
 type route struct {
 	into, from *hal.Stream
 	ordered    bool // the source is read in stream order
 }
 
-// route returns how to copy for an access on the given stream, or nil. A copy to a device runs on the stream if that is of the
-// device, one to the host on a stream of its source.
+// route returns the streams of a copy. stream is that of the access, or nil. A copy to a device runs on it if it is a stream of that
+// device; a copy to the host runs on a stream of its source.
 func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error) {
 	r.ordered = true
 	dst := s.replica(m.To)
@@ -51,9 +51,9 @@ func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error
 	return r, err
 }
 
-// detour returns a plan in which the bytes go to the host first that a call of the driver would else wait for: from a device that the
-// destination does not reach, if one of the two cannot be held until the other is done. It reports whether the plan is all there is to
-// do; if not, it is made anew after it, and who needs the bytes waits for those at the host with the buffer unlocked.
+// detour changes copies of a plan that would make a call of the driver block, and sends their bytes to the host first. These are copies
+// between devices that cannot access each other's memory, if the stream of one cannot wait for the other's. all is false if a copy was
+// changed: then the caller plans again afterwards, and waits for the bytes at the host with the buffer unlocked.
 func (s *storage) detour(plan []protocol.Transfer, stream *hal.Stream) (now []protocol.Transfer, all bool, err error) {
 	all = true
 	for i, t := range plan {
@@ -71,7 +71,7 @@ func (s *storage) detour(plan []protocol.Transfer, stream *hal.Stream) (now []pr
 	return plan, all, nil
 }
 
-// blocks reports whether a call would wait that makes a stream wait for what another has been given.
+// blocks reports whether the call that makes stream wait for other would itself block.
 func blocks(stream, other *hal.Stream) bool {
 	if stream.Device().Caps().Has(hal.CapGate) {
 		return false
@@ -84,8 +84,8 @@ func blocks(stream, other *hal.Stream) bool {
 	return !stream.CanDefer(e)
 }
 
-// copy is the third step of an access: it enqueues the copies of a plan, and makes each part of the state. Each has an event of its own:
-// on OpenCL an event tells how the one command behind it has ended.
+// copy is the third step of an access: it enqueues the copies of a plan, and applies each to the state. Each has an event of its own,
+// because an event of OpenCL reports the failure of one command only.
 func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
 	var r route
 	var err error
@@ -136,7 +136,7 @@ func (s *storage) transfer(t protocol.Transfer, r route, mem *hal.Memory, c caus
 	return err
 }
 
-// enqueue is the copy itself. mem is what the access knows the host's replica as.
+// enqueue enqueues one copy or fill. mem is the host's replica as the access's device knows it.
 func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	dst := s.replica(t.To)
 	if t.From == protocol.NoPlace {

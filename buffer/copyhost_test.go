@@ -47,7 +47,7 @@ func TestCopyInAndOutAreRefused(t *testing.T) {
 		require.ErrorIs(t, b.CopyIn(ctx, wrong), hal.ErrInvalidArgument)
 		require.ErrorIs(t, b.CopyOut(ctx, wrong), hal.ErrInvalidArgument)
 	}
-	require.ErrorContains(t, b.CopyIn(ctx, out), "a slice of 3 elements, and a buffer of 2")
+	require.ErrorContains(t, b.CopyIn(ctx, out), "the slice has 3 elements, the buffer 2")
 	version := b.State().Version
 
 	l, err := b.TryAcquire(s, coherence.ReadWrite)

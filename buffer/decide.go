@@ -5,9 +5,9 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// decide is the first step of an access: what has to be copied to its replica. It asks the protocol, after it has asked what is known
-// of work under way, so that no copy is made of bytes that are known to be bad. It returns an error if bytes are lost that the access
-// would read, or if it is the first to find that they had to be copied again.
+// decide is the first step of an access: it plans what has to be copied to its replica. First it looks for work that has failed, so
+// that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if it is
+// the first to learn of a failure whose bytes have to be copied again.
 func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 	plan = s.scratch.plan[:0]
 	x.each(func(p part) {
@@ -23,7 +23,7 @@ func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
 	r := x.replica
 	if err := s.learnAt(x.op, x, r, p.lo, p.hi, true); err != nil {
-		_ = s.learn(x.op, x, p.lo, p.hi) // what else has failed with it is told with it
+		_ = s.learn(x.op, x, p.lo, p.hi) // one error tells of all failures in the range
 		return plan, err
 	}
 	valid := s.m.ValidIn(p.lo, p.hi, r.place)
@@ -47,9 +47,9 @@ func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]pro
 	return plan, nil
 }
 
-// cost ranks sources: on the same side of a link first, then the host, then any device that is
-// reached directly, then the rest. The host's bytes come last where a device would have to wait for work on them to end, but for those
-// of a device which would have to be waited for as well.
+// cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),
+// another device whose copies no call waits for (3), the host if work on its replica has to end first (4), any other device (5).
+// For a copy to the host all devices are equal.
 func (s *storage) cost(from, to protocol.Place) int {
 	dst := s.replica(to).dev
 	switch {

@@ -1,11 +1,11 @@
-// Package buffer gives a program coherent typed buffers: one slice of numbers that the host and
-// any number of devices read and write, each in its own memory where it must be, and that nobody
-// ever sees stale.
+// Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and
+// any number of devices read and write. Each of them may have a copy in its own memory, and none ever reads a
+// stale element.
 //
 // A [Buffer] keeps up to one replica per place: the host and each device that has used it. It knows,
-// for every range of elements, which replicas are current. An access names what it is going to do;
-// the buffer then moves the bytes that are missing at that place, and only those, ordered on streams
-// by events, and afterwards the replicas that the access made old are known to be old.
+// for every range of elements, which replicas are current. An access names what it is going to do.
+// The buffer then copies the bytes that are stale at that place, and only those, ordered on streams
+// by events. What the access is to write becomes stale at every other place.
 //
 //	x, err := buffer.From(data)
 //	err = x.Update(ctx, func(s []float32) error { ... })   // on the host
@@ -26,8 +26,8 @@
 // [Buffer.TryAcquire] makes the elements current on the stream's device and returns a [Lease], through
 // which the program reaches the memory. It enqueues what is needed and does not wait for it, unless it needs memory that
 // others have to give back first ([SetBudget]).
-// [Lease.Release] marks the end of the program's own work on the stream. Between the two, other accesses
-// share with a reading lease, and a writing one excludes them.
+// [Lease.Release] marks the end of the program's own work on the stream. Until then a lease for reading
+// admits other readers, and a lease for writing excludes all other accesses.
 //
 // [AcquireAll] takes leases on all buffers of one piece of work together: nothing is acquired before all
 // can be, and two such calls cannot deadlock, whatever the order of their arguments.
@@ -35,26 +35,27 @@
 // # Ranges
 //
 // A [Buffer.Slice] is a view of part of a buffer. Everything that can be done with a buffer can be done
-// with a slice, and concerns the slice's elements alone: they are what is copied and what becomes
-// old elsewhere. Only Close, Evict and Freeze concern the whole buffer.
+// with a slice, and concerns the slice's elements alone: no others are copied, and no others become
+// stale elsewhere. Only Close, Evict and Freeze concern the whole buffer.
 //
 // [Buffer.AccessRanges] and [Buffer.AcquireRanges] take several ranges at once, such as the rows of a part of a
 // matrix. [Reinterpret] shows the same bytes as elements of another type.
 //
 // # Memory
 //
-// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]), and
-// [SetBudget] limits it: replicas that were not used lately then make room for others. [Adopt] makes a buffer of device
-// memory that exists already, [AdoptSlice] of a slice. [Buffer.Close] gives everything back; a buffer that becomes
-// unreachable without it is reported, to [hal.SetLeakHandler], and given back.
+// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]).
+// [SetBudget] limits it: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of device
+// memory that exists already, [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes
+// unreachable without Close is reported to [hal.SetLeakHandler], and closed.
 //
 // # What else to know
 //
-// A new buffer reads as zeros, everywhere, and so does one after [Buffer.Reset]. What a lease or an Overwrite was taken
-// to write, and then did not, has unspecified contents. Accesses that exclude each other are served first come, first served
-// ([ConflictError]), so that one within another, to the same elements, may wait until its context ends. A failure of work is told to an access that would have read what it wrote. All methods of all types are
-// safe for concurrent use. [Observe] shows what buffers do. The rules in full, about turns, failures and unified devices,
-// stand below the package clause of doc.go.
+// A new buffer reads as zeros at every place, and so does one after [Buffer.Reset]. Elements that an access with
+// coherence.Overwrite was to write, and did not, have unspecified contents. Accesses that exclude each other are served first come,
+// first served ([ConflictError]); one inside another, to the same elements, may therefore wait until its context ends. If work
+// fails, the accesses that would have read what it wrote fail with its error. All methods of all types are safe for concurrent
+// use. [Observe] shows what buffers do. The rules in full, about turns, failures and unified devices, stand below the package clause
+// of doc.go.
 package buffer
 
 // The rules in full. The scripts in testdata tell, step by step, what an observer sees in each of these cases.
@@ -62,26 +63,26 @@ package buffer
 // # Who waits for whom
 //
 // Two accesses exclude each other if they share an element and one of them writes. Accesses are served first come,
-// first served: one that came later waits behind one that waits already, as if that were under way, so that readers who
-// keep coming do not keep a writer waiting. Therefore a nested access may wait for ever, as with sync.RWMutex: a View
+// first served: an access also waits for an earlier one that excludes it and is itself still waiting. So a steady flow
+// of readers does not keep a writer waiting. But a nested access may wait for ever, as with sync.RWMutex: a View
 // within a View of the same elements waits behind an Update that came in between, which waits for the outer View.
 // A context ends such a wait. [Buffer.TryAcquire] and a few others fail at once in place of waiting; the error is
 // a [ConflictError], which names both sides.
 //
 // # Failures
 //
-// Work may fail when it runs, long after the call that enqueued it. What failed under way is known before bytes are shown
-// on the host. What another place still holds is copied again from there, and one access is told: the next that would
-// have read the bytes fails with the error of the work, and the one after that succeeds. What is nowhere else is lost until it is
-// written anew or discarded: every access that would read it fails, with an error of kind hal.ErrDeviceLost
-// that says so. This includes what was written by work that had read bytes which turn out never to have
-// arrived, and copies of such bytes. See the scripts copy-fails, kernel-fails and eviction-fails in testdata.
+// Work may fail when it runs, long after the call that enqueued it. The buffer finds out before it shows the bytes on
+// the host. Bytes that are current at another place too are copied again from there, and one access is told: the next that
+// reads the bytes fails with the error of the work, and the access after that succeeds. Bytes that are current nowhere else are lost
+// until they are written anew or reset: every access that reads them fails, with an error of kind hal.ErrDeviceLost
+// that says so. Bytes are lost, too, if the work that wrote them had read bytes which never arrived, and so
+// are copies of lost bytes. See the scripts copy-fails, kernel-fails and eviction-fails in testdata.
 //
 // # Unified devices
 //
 // A device that works on host memory in place ([hal.Device.SharesHostMemory]) shares the host's replica, and
 // nothing is copied between them. Where the host may only touch such memory while it is mapped
 // ([hal.Memory.NeedsMap]), host and device take turns with the whole of a buffer: an access by one that
-// writes waits for every access by the other, whatever their ranges. Accesses of the host to ranges that do not overlap
-// do not exclude each other there either, but for one case: while those look at the memory who came when the device was reading it, an
-// access of the host that writes waits for them.
+// writes waits for every access by the other, whatever their ranges. Host accesses to ranges that do not overlap
+// run at the same time there too, with one exception: a host access that writes waits for the host accesses that began
+// while the device was reading the memory.

@@ -17,7 +17,7 @@ func (s *storage) enterPart(ctx context.Context, op string, own *owner, p part) 
 	return s.enter(ctx, &request{op: op, own: own, part: p})
 }
 
-// enter begins an access of the host, and returns when its bytes are there.
+// enter begins an access of the host, and returns when its bytes are ready.
 func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 	if err := validMode(q.op, q.mode); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// fetch makes the host's replica good for an access: bytes there, work done. It is open, so that nobody interferes while the lock is
-// given up to wait. The steps are those of bring; in place of a stream it is the caller who waits.
+// fetch makes the host's replica ready for an access: it copies what is stale, and waits for work on the bytes. The access is open, so
+// that no other interferes while the lock is given up. The steps are those of bring, but the calling goroutine waits in place of a stream.
 func (s *storage) fetch(ctx context.Context, x *access) error {
 	for {
 		if err := s.hostPresent(x.cause()); err != nil {
@@ -73,7 +73,7 @@ func (s *storage) fetch(ctx context.Context, x *access) error {
 	}
 }
 
-// withoutZeros returns the copies of a plan, and whether there is anything beside them: what the host clears itself.
+// withoutZeros returns the copies of a plan, and whether the plan also has ranges to zero. The host zeroes those itself.
 func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros bool) {
 	copies = plan[:0]
 	for _, t := range plan {
@@ -86,8 +86,8 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 	return copies, zeros
 }
 
-// show lets an access of the host at its bytes. All work on them has ended, and so they are looked at for the last time: some of it may
-// have failed since decide.
+// show lets an access of the host use its bytes. All work on them has ended, so this is the last check for failures: some work may have
+// failed since decide.
 func (s *storage) show(x *access, zeros bool) (err error) {
 	x.each(func(p part) {
 		if err == nil && p.reads() {
@@ -95,7 +95,7 @@ func (s *storage) show(x *access, zeros bool) (err error) {
 		}
 	})
 	if err != nil {
-		_ = s.learn(x.op, x, x.lo, x.hi) // what else has failed with it is told with it
+		_ = s.learn(x.op, x, x.lo, x.hi) // one error tells of all failures in the range
 		return err
 	}
 	if err := s.handedOver(x.op); err != nil {
@@ -123,7 +123,7 @@ func (s *storage) pendingFor(x *access, zeros bool) (list []*order.Work) {
 	return list
 }
 
-// clear zeroes what was never written of an access; nothing else uses the bytes.
+// clear zeroes the bytes of an access that were never written. Nothing else uses them.
 func (s *storage) clear(x *access) {
 	x.each(func(p part) {
 		if !p.reads() {

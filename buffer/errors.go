@@ -33,9 +33,9 @@ type endedWait struct{ cause, reason error }
 func (e *endedWait) Error() string   { return e.cause.Error() }
 func (e *endedWait) Unwrap() []error { return []error{e.cause, e.reason} }
 
-// Helper marks the function that calls it as part of a library: where a [Party] names a call that it made, the function's own caller is
-// named instead, as with testing.T.Helper. A launcher calls it in each function that takes leases for others. Once a program has called it,
-// accesses that record where they stand take about a microsecond longer; what is remembered is the functions, which are few.
+// Helper marks the function that calls it as part of a library: where an [Access] would name a line of that function, it names the line
+// that called the function instead, as with testing.T.Helper. A launcher calls it in each function that takes leases for others. Once a
+// program has called it, accesses that record their call site take about a microsecond longer. Only the marked functions are remembered.
 //
 //go:noinline
 func Helper() { callsite.Mark() }
@@ -56,9 +56,9 @@ func (p Access) String() string {
 	return s
 }
 
-// ConflictError is every error of kind coherence.ErrConflict. In most cases it reports two accesses to the same elements of which
-// one writes: Holder is under way, or came first and waits. It matches hal.ErrBusy too, because the same call may succeed later. The
-// site of a reader is recorded when HALYARD_DEBUG contains "sites"; those of writers always are.
+// ConflictError is the type of every error of kind coherence.ErrConflict. In most cases it reports two accesses to the same elements, one
+// of which writes: Holder is under way, or came first and waits. It matches hal.ErrBusy too, because the same call may succeed later. The
+// call sites of writers are always recorded, those of readers only if HALYARD_DEBUG contains the word sites.
 //
 // The other case is MarkModified where the elements are not current. Then Holder is the zero Access, Detail says why, and the error
 // does not match hal.ErrBusy.
@@ -68,7 +68,7 @@ type ConflictError struct {
 	Holder    Access // what is under way, or has waited for longer
 	Detail    string // why it was refused, where no other access is in the way; else ""
 
-	holder *access // of Holder, while the storage is locked
+	holder *access // what Holder describes; use it only while the storage is locked
 }
 
 func (e *ConflictError) Error() string {
@@ -87,7 +87,7 @@ func (e *ConflictError) Is(target error) bool {
 	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
 }
 
-// conflictError describes the access that x excludes.
+// conflictError is the error of an access p at a place, which x excludes.
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
 	var here callsite.Site
 	callsite.Here(&here)
@@ -104,7 +104,7 @@ func (s *storage) staleError(x *access, detail string) *ConflictError {
 	return &ConflictError{Op: x.op, Requested: s.party(x.part, s.placeName(x.place, x.stream), &here), Detail: detail}
 }
 
-// conflictWith describes the access that x excludes, or is behind.
+// conflictWith is the error of x, which other excludes.
 func (s *storage) conflictWith(x, other *access) *ConflictError {
 	return s.conflictError(x.op, x.part, s.placeName(x.place, x.stream), other)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Evict gives the memory of the whole buffer's replica at a device back, or of the host's for nil. What is
-// current nowhere else is first copied to the host, or from the host to a device that has a replica; if
-// there is none the error is of kind coherence.ErrSoleCopy. It waits for accesses at that place, until ctx
-// ends; for the copy it waits only if it is the host's memory that goes. A place without a replica is left alone.
-// On a slice it is an error of kind ErrInvalidArgument. The memory that a buffer has adopted goes with
-// the buffer and not before, which gives an error of kind ErrUnsupported.
+// Evict frees the memory of the whole buffer's replica at a device, or at the host for nil. Bytes that are
+// current nowhere else are first copied to the host or, from the host, to a device that has a replica; if
+// there is no such device the error is of kind coherence.ErrSoleCopy. Evict waits for accesses at that place, until ctx
+// ends. It waits for the copy only if the host's memory is to be freed. At a place without a replica it does nothing.
+// Evict of a slice is an error of kind ErrInvalidArgument, and Evict of adopted memory one of kind ErrUnsupported, because
+// that memory stays until the buffer is closed.
 //
-// No byte hangs on the copy alone: a device's memory is kept until the copies of its bytes are known to have arrived, and
-// the device does not close before. If one fails the replica stays, and is current; the next access that
+// A copy that fails loses nothing: a device's memory is kept until the copies of its bytes are known to have arrived, and
+// the device cannot be closed before. If a copy fails the replica stays, and is current; the next access that
 // would read the bytes fails with the copy's error, once. An access of the device in the meantime finds the replica where it was.
 func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	const op = "Evict"
@@ -26,7 +26,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		return err
 	}
 	if b.slice {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "replicas are given back whole, not by the slice")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice cannot be evicted, only its whole buffer")
 	}
 	s := b.s
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			return nil
 		}
 		if r.adopted {
-			return hal.Errorf(op, hal.ErrUnsupported, "the memory was adopted, and goes when the buffer is closed")
+			return hal.Errorf(op, hal.ErrUnsupported, "adopted memory stays until the buffer is closed")
 		}
 		busy := s.accesses.find(func(o *access) bool { return o.replica == r })
 		if busy == nil {
@@ -83,8 +83,8 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// evictFrom gives a device's replica back, or begins to: what is current there alone is copied elsewhere, and the replica leaves once all
-// copies of its bytes are known to have arrived.
+// evictFrom frees a device's replica, or begins to: bytes that are current there alone are copied elsewhere, and the memory is freed once
+// all copies of its bytes are known to have arrived.
 func (s *storage) evictFrom(c cause, r *replica) error {
 	begin := now()
 	if err := s.hostPresent(c); err != nil {
@@ -108,7 +108,7 @@ func (s *storage) evictFrom(c cause, r *replica) error {
 	return nil
 }
 
-// failedAlready is the error of an eviction whose copies have failed. If the program asked for it, it is told of the failure.
+// failedAlready is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
 func (s *storage) failedAlready(c cause) error {
 	if c.client == 0 {
 		if err := s.learn(c.op, nil, 0, s.size); err != nil {
@@ -119,7 +119,7 @@ func (s *storage) failedAlready(c cause) error {
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
 }
 
-// part gives the memory of a replica back of whose bytes all are elsewhere.
+// part frees the memory of a replica whose bytes are all current elsewhere.
 func (s *storage) part(r *replica, c cause, begin time.Time) error {
 	if err := s.m.Commit(protocol.Evict, r.place, 0, s.size); err != nil {
 		return s.refused(r, c, err)
@@ -130,7 +130,7 @@ func (s *storage) part(r *replica, c cause, begin time.Time) error {
 	return r.free(c)
 }
 
-// awaitParting waits until a replica that leaves has left, or stays.
+// awaitParting waits until a leaving replica has been freed, or is to stay.
 func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err error) {
 	s := r.owner
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err er
 	return r.present(), nil
 }
 
-// watch has somebody look again at a replica that is leaving when work has ended that it waits for.
+// watch calls lookAgain for a leaving replica when pending, which it waits for, has ended.
 func (s *storage) watch(r *replica, c cause, pending *order.Work) {
 	pending.OnEnd(func() {
 		s.mu.Lock()
@@ -165,7 +165,7 @@ func (s *storage) watch(r *replica, c cause, pending *order.Work) {
 	})
 }
 
-// lookAgain lets a replica go that is leaving, or stay if a copy of its bytes has failed.
+// lookAgain frees a leaving replica whose bytes have arrived elsewhere, or keeps it if a copy of them has failed.
 func (s *storage) lookAgain(r *replica, c cause) {
 	if !r.leaving || s.closed {
 		return
@@ -185,8 +185,8 @@ func (s *storage) lookAgain(r *replica, c cause) {
 	}
 }
 
-// arriving returns work that has to end before it is known that all bytes which are current at r are current elsewhere as well; nil
-// if there is none. It is not ok if some are known not to be.
+// arriving asks whether all bytes that are current at r are known to be current elsewhere as well. If so, pending is nil and ok true. If
+// work has to end before that is known, pending is such work. ok is false if some of the bytes are known to be nowhere else.
 func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 	ok = true
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
@@ -211,19 +211,19 @@ func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 	return pending, ok
 }
 
-// unready is the error of a copy for which the host has to wait for work first. It stays inside the package.
+// unready is the error of a copy that can be enqueued only after the host has waited for works. It stays inside the package.
 type unready struct{ works []*order.Work }
 
 func (*unready) Error() string { return "work under way on the host's copy has to end first" }
 
-// waitForNone gives back what an error of evictFrom has, for those who do not wait.
+// waitForNone releases the works of an unready error of evictFrom, for callers that do not wait for them.
 func waitForNone(err error) {
 	if u, ok := err.(*unready); ok {
 		drop(u.works)
 	}
 }
 
-// evictHost gives the host's replica back, or returns the work, with a reference each, that has to end first.
+// evictHost frees the host's replica, or returns the work, with a reference each, that has to end first.
 func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	h := &s.host
 	begin := now()
@@ -256,7 +256,7 @@ func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	return nil, err
 }
 
-// rescue copies what is current at r alone to another place.
+// rescue copies bytes that are current at r alone to another place.
 func (s *storage) rescue(r *replica, c cause) error {
 	plan, err := s.m.Plan(protocol.Evict, r.place, 0, s.size, s.cost, s.scratch.plan[:0])
 	if err != nil {

@@ -25,7 +25,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 func (s *storage) abandon(x *access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.since = 0 // it was no use
+	x.since = 0 // observers are not told of a use
 	s.end(x)
 }
 
@@ -56,13 +56,13 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	defer s.mu.Unlock()
 	defer s.end(x)
 	for first := true; ; {
-		// Where host and device take turns it is the device's for good: the program may go on to write there without a lease.
+		// Where host and device take turns, the device gets the memory for writing: the program may write there without a lease.
 		busy, err := s.unmapForDevice(x.stream, x.mem, true)
 		switch {
 		case err != nil:
 			return err
 		case busy != nil:
-			x.inside = false // what goes on inside busy may need the host's turn
+			x.inside = false // the program inside busy may need the host's turn
 			err := s.standBehind(ctx, x, busy)
 			x.inside = true
 			if err != nil {
@@ -88,7 +88,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 }
 
 // Memory is the elements' range of a device's replica, for programs that keep track by themselves with
-// SyncTo and MarkModified. It says nothing about what is current. A device that has no replica is of
+// SyncTo and MarkModified. It says nothing about what is current. If the device has no replica the error is of
 // kind ErrNotReady.
 func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	const op = "Memory"
@@ -117,7 +117,7 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 }
 
 // MarkModified says that work enqueued on the stream has written to the elements on the stream's
-// device, outside any lease. Every other replica of them is old from now on. The device's replica must have
+// device, outside any lease. Every other replica of them is stale from now on. The device's replica must have
 // been current: otherwise the error is a [ConflictError] and nothing changes.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"

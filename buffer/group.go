@@ -44,7 +44,7 @@ type group struct {
 	op     string
 	stream *hal.Stream // nil on the host
 	wants  []Want      // in the order of the caller
-	order  []int       // of wants, by storage and by where they begin
+	order  []int       // indexes of wants, sorted by storage and by where they begin
 	list   []member
 	parts  []part
 	mu     sync.Mutex // against a Release while somebody else uses the leases
@@ -64,8 +64,8 @@ var groups = sync.Pool{New: func() any { return new(group) }}
 // the order of the arguments. Wants of the same buffer, or of slices of one, may overlap: they are one access then, which reads what
 // any of them reads, and writes what any of them writes.
 //
-// The work is taken to read every element that is not acquired to Overwrite, so that what it writes counts as lost if one of these turns
-// out never to have arrived. Leases.Release ends all leases with one event of the vendor's.
+// The work counts as reading every element that is not acquired with coherence.Overwrite: if one of these never arrived, what the work
+// wrote is lost. Leases.Release ends all leases with one event of the driver.
 func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
 	const op = "AcquireAll"
 	if stream == nil {
@@ -76,7 +76,7 @@ func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases,
 	}
 	for i := range wants {
 		if wants[i].s == nil {
-			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is no buffer", i)
+			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is not the Want of a buffer", i)
 		}
 		if err := validMode(op, wants[i].part.mode); err != nil {
 			return Leases{}, err
@@ -122,7 +122,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 		} else {
 			err = m.s.bring(ctx, m.x, false)
 		}
-		m.x.inside = err == nil // while the rest is waited for nobody takes its turn away
+		m.x.inside = err == nil // keeps its turn while the others are waited for
 		m.s.mu.Unlock()
 	}
 	for i := 0; i < begun; i++ {
@@ -146,7 +146,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 	return g, nil
 }
 
-// quick begins all accesses at once if each can begin so, or none.
+// quick begins all accesses the short way of quick.go if each of them can take it, else none.
 func (g *group) quick() bool {
 	if g.stream == nil {
 		return false
@@ -255,7 +255,7 @@ func hull(parts []part) part {
 	return h
 }
 
-// discard gives the group back for another call.
+// discard returns the group for use by another call.
 func (g *group) discard() {
 	g.gen.Add(1)
 	clear(g.wants)
@@ -263,7 +263,7 @@ func (g *group) discard() {
 	groups.Put(g)
 }
 
-// lock locks every storage of the group, in the order of all groups.
+// lock locks every storage of the group, in the order that all groups use.
 func (g *group) lock() {
 	for i := range g.list {
 		g.list[i].s.mu.Lock()
@@ -299,7 +299,8 @@ func (g *group) release() (err error) {
 	return err
 }
 
-// renew lets the Work of an earlier group, on the same bytes of the same stream, stand for this as well, if nobody else counts on it.
+// renew lets the Work of an earlier group, on the same bytes of the same stream, stand for this group as well, if nothing else refers
+// to that Work. It reports whether it has.
 func (g *group) renew() bool {
 	var again order.Renewal
 	for i := range g.list {

@@ -14,16 +14,16 @@ import (
 // guardAll is whether every buffer is guarded.
 var guardAll = debug.Has("guard")
 
-// WithGuard is for finding slices that outlive the access which gave them: one kept from [Buffer.View], say, through which stale
-// bytes would be read or a write be lost; and for writes to what was asked for to read. The host's replica is then memory of the
-// system's, in whole pages, that nobody can read while no access of the host is open and no copy uses it, nor write if those
-// only read. Go reports "unexpected fault address" where a slice is used all the same, with the stack. The word guard in
+// WithGuard helps to find two mistakes: using a slice after the access that gave it has ended (one kept from [Buffer.View], say, would
+// read stale bytes or lose what is written), and writing to a slice that was asked for to read. The host's replica then has whole pages
+// of memory of its own. They cannot be read unless an access of the host is open or a copy uses them, nor written if those
+// only read. Where a slice is used all the same, Go reports "unexpected fault address", with the stack. The word guard in
 // HALYARD_DEBUG guards every buffer of the process.
 //
 // A guarded buffer is for tests: devices that share the host's memory get a copy of their own, accesses of the host make
-// two system calls, and the addresses of the last thousand host replicas stay taken after Close, so that a later use is
-// noticed as well. It does not concern memory that the program brought or asked for, by [AdoptSlice] or [HostMemory]. It works on
-// Linux; elsewhere the host's replica cannot be had, and the error is of kind ErrUnsupported.
+// two system calls, and the addresses of the last thousand host replicas stay reserved after Close, so that a later use is
+// noticed as well. WithGuard has no effect on memory from [Adopt], [AdoptSlice] or [WithPinnedHost]. It works on
+// Linux; elsewhere every use of the host's replica fails with an error of kind ErrUnsupported.
 func WithGuard() Option { return func(s *storage) { s.guarded = true } }
 
 // guard is the host's replica as memory that can be made inaccessible. The storage's lock is held for all of its methods.
@@ -31,7 +31,7 @@ type guard struct {
 	s        *storage
 	pages    []byte
 	level    level
-	watching bool // it settles again when work has ended
+	watching bool // settle will be called when work has ended
 }
 
 // level is what can be done with the memory.
@@ -59,7 +59,7 @@ func guardError(err error) error {
 
 func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
 
-// permit lets the host at its replica, until nothing needs it.
+// permit makes the host's replica accessible, until settle finds that nothing needs it.
 func (h *hostReplica) permit(write bool) error {
 	g := h.guard
 	if g == nil {
@@ -75,7 +75,7 @@ func (h *hostReplica) permit(write bool) error {
 	return nil
 }
 
-// watch has the guard settle again when work has ended that uses the memory.
+// watch calls settle when the work, which uses the memory, has ended.
 func (g *guard) watch(w *order.Work) {
 	if g.watching {
 		return
@@ -91,7 +91,7 @@ func (g *guard) watch(w *order.Work) {
 	})
 }
 
-// settle lets the host do what somebody needs, and no more. If the system does not, more is possible.
+// settle restricts the memory to what open accesses and work under way need. If the system refuses, the memory stays accessible.
 func (g *guard) settle() {
 	want := shut
 	g.s.accesses.flush()
@@ -118,7 +118,7 @@ func levelOf(write bool) level {
 	return readable
 }
 
-// retired are the pages of guards that are gone, for a while.
+// retired are the pages of the guards that were given up last. Their addresses stay reserved.
 var retired struct {
 	sync.Mutex
 	list [][]byte
@@ -126,7 +126,7 @@ var retired struct {
 
 const mostRetired = 1000
 
-// retire gives the memory, but not the addresses, back.
+// retire frees the memory and keeps the addresses reserved.
 func retire(pages []byte) {
 	discard(pages)
 	retired.Lock()

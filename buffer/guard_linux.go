@@ -24,7 +24,7 @@ func protect(pages []byte, l level) error {
 	return syscall.Mprotect(pages, [...]int{syscall.PROT_NONE, syscall.PROT_READ, syscall.PROT_READ | syscall.PROT_WRITE}[l])
 }
 
-// discard gives the memory behind the pages back, and keeps the process away from them.
+// discard frees the memory behind the pages, and makes them inaccessible.
 func discard(pages []byte) {
 	_ = syscall.Madvise(pages, syscall.MADV_DONTNEED)
 	_ = protect(pages, shut)

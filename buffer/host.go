@@ -16,15 +16,15 @@ import (
 // and for which it is page-locked.
 type hostReplica struct {
 	replica
-	ptr   unsafe.Pointer // nil until something is there
-	bytes []byte         // what ptr points to, if it is of the Go heap
+	ptr   unsafe.Pointer // nil until there is memory
+	bytes []byte         // what ptr points to, if it is on the Go heap
 	home  *hal.Memory    // what ptr points to, if a device allocated it
-	clean bool           // nothing but zeros so far
+	clean bool           // all bytes are zero so far
 
 	release func() // of an adopted slice, or of guarded memory
 	guard   *guard // that ptr points to, if the buffer is guarded
 
-	shares []*hal.Memory // the same bytes as devices know them, home included
+	shares []*hal.Memory // the same bytes as memory of devices, home included
 	locks  []pagelock
 
 	// mapper is the one share that host and device take turns with; mapped is whose turn it is.
@@ -99,7 +99,7 @@ func (s *storage) hostFrom(dev *hal.Device, c cause) error {
 	return nil
 }
 
-// point makes memory of a device what the host's replica is.
+// point makes memory of a device the host's replica.
 func (s *storage) point(m *hal.Memory, base uint64) {
 	if m.NeedsMap() {
 		s.takeTurns(m)
@@ -108,7 +108,7 @@ func (s *storage) point(m *hal.Memory, base uint64) {
 	s.host.ptr = unsafe.Add(m.HostPointer(), base)
 }
 
-// as returns the host's replica as a unified device knows it that shares it, else nil.
+// as returns the host's replica as memory of dev, if that is a unified device that shares the replica, else nil.
 func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
 	for _, m := range h.shares {
 		if m.Device().Same(dev) && dev.SharesHostMemory() {
@@ -143,7 +143,7 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 		return s.relocate(dev, c)
 	}
 	if dev.Caps().Has(hal.CapMustMap) && s.accesses.onHost() {
-		return nil // what takes turns may look at the bytes at once
+		return nil // an open access of the host uses the bytes, and cannot be made to take turns
 	}
 	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 	}
 	if m.NeedsMap() {
 		if len(h.shares) > 0 {
-			_ = m.Close() // two that take turns with a third is one too many
+			_ = m.Close() // other devices share the memory, and do not take turns
 			return nil
 		}
 		h.ptr = nil
@@ -161,8 +161,8 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 	return m
 }
 
-// usedOn notes that work of the stream may use the host's replica by way of m, one of the shares. The memory that is
-// home to the bytes knows nothing of what another share is used for, and would be given back under the work.
+// usedOn notes that work of the stream may use the host's replica by way of m, one of the shares. The home memory, which
+// the bytes are in, does not know how other shares are used, and would otherwise be freed during the work.
 func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	if h.home == nil || h.home == m {
 		return nil
@@ -170,9 +170,9 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	return stream.RecordUse(h.home)
 }
 
-// relocate gives the host's replica memory of a unified device, so that both can work on it in place from now on. What the host had is a
-// replica of its own from then on, which leaves once its bytes have been copied. It returns nil if somebody holds on to the
-// replica where it is.
+// relocate moves the host's replica to memory of a unified device, so that both can work on it in place from now on. The host's former
+// memory becomes a replica of its own, which is freed once its bytes have been copied. It returns nil if the replica cannot move, for
+// instance because an access of the host is open.
 func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h := &s.host
 	if h.bytes == nil || len(h.shares) > 0 || s.accesses.onHost() {
@@ -210,7 +210,7 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	s.point(m, 0)
 	if left, err := s.carry(s.stranded(old), c); err == nil {
-		drop(left) // what cannot be copied without a wait is copied by whoever needs it
+		drop(left) // bytes that cannot be copied without a wait are copied by the access that needs them
 	}
 	if !s.letGo(old, c) {
 		_ = s.learn("", nil, 0, s.size)
@@ -218,7 +218,7 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	return m
 }
 
-// stranded is a plan that copies to the host what is still in the memory that it had before, and not in its own.
+// stranded plans copies to the host's replica of the bytes that are current in its former memory and stale in its present memory.
 func (s *storage) stranded(old *replica) []protocol.Transfer {
 	plan := s.scratch.plan[:0]
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
@@ -231,7 +231,7 @@ func (s *storage) stranded(old *replica) []protocol.Transfer {
 	return plan
 }
 
-// letGo gives the memory back that the host had before, or begins to, and reports whether it has. The memory stays as long as its bytes
+// letGo frees the host's former memory, or begins to, and reports whether it could. The memory stays as long as some of its bytes
 // are nowhere else.
 func (s *storage) letGo(old *replica, c cause) bool {
 	if old.leaving || !old.present() {
@@ -250,8 +250,8 @@ func (s *storage) letGo(old *replica, c cause) bool {
 	return ok
 }
 
-// settleHome sees to it that the host has nothing left in memory that it had before, or returns the work, with a reference each, that has
-// to end first.
+// settleHome frees the host's former memory, after copying what is still current only there, or returns the work, with a reference each,
+// that has to end first.
 func (s *storage) settleHome(c cause) (pending []*order.Work, err error) {
 	for _, old := range s.devs {
 		if old.former == nil {
@@ -273,7 +273,7 @@ func (s *storage) settleHome(c cause) (pending []*order.Work, err error) {
 	return nil, nil
 }
 
-// drop gives the host's replica back. u is its last use, if somebody wants to know.
+// drop frees the host's replica. u, unless it is nil, counts the memories that have to be freed before its release function may run.
 func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	s := h.owner
 	if h.ptr != nil || h.mapper != nil {
@@ -328,7 +328,7 @@ func (h *hostReplica) lockedFor(dev *hal.Device) bool {
 // copies asynchronously only from such memory.
 const worthLocking = 64 << 10
 
-// lock keeps the host's replica for copies on the stream, and page-locks it where that makes a difference
+// lock keeps the host's memory from being freed during copies on the stream, and page-locks it where that makes a difference
 // and is worth its price. It reports whether copies touch the replica in stream order.
 func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	dev := stream.Device().Common()

@@ -35,8 +35,8 @@ func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostL
 	return HostLease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: b.lo}, nil
 }
 
-// Pointer is the address of the first leased element, nil if the lease is stale. What it leads to must not
-// be used after Release, and not be changed under a lease for reading.
+// Pointer is the address of the first leased element, nil if the lease is stale. The memory must not
+// be used after Release, nor changed under a lease for reading.
 func (l HostLease) Pointer() unsafe.Pointer {
 	if l.s == nil {
 		return nil

@@ -18,7 +18,7 @@ func (b *Buffer[T]) At(ctx context.Context, i int) (T, error) {
 	return v, err
 }
 
-// Set writes one element, on the host. Nothing is copied there first, and no other element becomes old elsewhere.
+// Set writes one element, on the host. Nothing is copied there first, and no other element becomes stale elsewhere.
 func (b *Buffer[T]) Set(ctx context.Context, i int, v T) error {
 	return b.item(ctx, "Set", protocol.Overwrite, i, func(p *T) { *p = v })
 }
@@ -81,7 +81,7 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 		}
 		return stream.Fill(r, p)
 	}
-	// No device has a pattern as wide as two float64: one element, then what is there as often as it takes.
+	// No device fills with patterns of 16 bytes: write one element, then double what is there until the region is full.
 	have := uint64(len(bytes))
 	first := hal.Region{Mem: r.Mem, Off: r.Off, Len: have}
 	if err := stream.CopyIn(first, append([]byte(nil), bytes...)); err != nil {
@@ -111,9 +111,9 @@ func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 	}
 	switch {
 	case b.Len() != src.Len():
-		return hal.Errorf(op, hal.ErrInvalidArgument, "%d elements from %d", b.Len(), src.Len())
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the buffer has %d elements, the source %d", b.Len(), src.Len())
 	case b.s == src.s && b.lo < src.hi && src.lo < b.hi:
-		return hal.Errorf(op, hal.ErrOverlap, "bytes [%d, %d) from [%d, %d)", b.lo, b.hi, src.lo, src.hi)
+		return hal.Errorf(op, hal.ErrOverlap, "bytes [%d, %d) and their source, bytes [%d, %d)", b.lo, b.hi, src.lo, src.hi)
 	}
 	to, from := b.Want(coherence.Overwrite), src.Want(coherence.Read)
 	if dev := src.s.home(src.lo, src.hi); dev != nil {
@@ -148,24 +148,24 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 	return errors.Join(err, g.release())
 }
 
-// CopyIn makes the elements those of src, which has as many. It waits as [Buffer.Overwrite] does, and reads none of the old elements. src is
-// free to change again when it returns.
+// CopyIn copies src, which must have the same length, to the elements. It waits as [Buffer.Overwrite] does. The program may change src
+// again when CopyIn returns.
 func (b *Buffer[T]) CopyIn(ctx context.Context, src []T) error {
 	return b.copyHost(ctx, "CopyIn", protocol.Overwrite, src)
 }
 
-// CopyOut copies the elements to dst, which has room for as many and no more. It waits as [Buffer.View] does. After an error dst is as it was.
+// CopyOut copies the elements to dst, which must have the same length. It waits as [Buffer.View] does. After an error dst is unchanged.
 func (b *Buffer[T]) CopyOut(ctx context.Context, dst []T) error {
 	return b.copyHost(ctx, "CopyOut", protocol.Read, dst)
 }
 
-// copyHost copies between a slice and the host's replica: from it to read, to it to overwrite.
+// copyHost copies between a slice and the host's replica: from the replica for Read, to it for Overwrite.
 func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Action, data []T) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
 	if len(data) != b.Len() {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice of %d elements, and a buffer of %d", len(data), b.Len())
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the slice has %d elements, the buffer %d", len(data), b.Len())
 	}
 	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, mode})
 	if err != nil {

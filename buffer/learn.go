@@ -5,12 +5,13 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// learn asks how the work has ended that wrote [lo, hi) at any place, and makes failures part of the state. It returns an error if one
-// of them took something from an access self of the range, for op; if op is "", later accesses are told. It does not wait.
+// learn asks how the work that wrote [lo, hi), at any place, has ended, and applies failures to the state. If a failure spoiled current
+// bytes of the range, it returns an error for op, the call of the access self; if op is "", a later access is told instead. It does not
+// wait.
 //
-// A failed write spoils its bytes at its place. They are copied again from where they are still current; if that is nowhere, they are
-// lost. Copies that were made of them fail as well, as their Work says, and need not be looked for. What an open access writes is left
-// alone: its own Work will say whether it was made of bytes that went bad.
+// A failed write spoils its bytes at its place. They are copied again from a place where they are still current; if there is none, they
+// are lost. Copies made of them need not be looked for, because their Work was made of the failed one and fails with it. What an open
+// access writes is left alone: its own Work will tell whether it was made of spoiled bytes.
 func (s *storage) learn(op string, self *access, lo, hi uint64) (told error) {
 	s.replicas(func(r *replica) bool {
 		if err := s.learnAt(op, self, r, lo, hi, false); told == nil {
@@ -39,7 +40,7 @@ func (s *storage) learnAt(op string, self *access, r *replica, lo, hi uint64, ke
 	return told
 }
 
-// spoil makes it part of the state that the bytes of a replica are bad, and reports whether anybody would have read them.
+// spoil notes in the state that bytes of a replica are bad, and reports whether any of them counted as current.
 func (s *storage) spoil(r *replica, lo, hi uint64, kind order.Kind, err error) (news bool) {
 	type run struct {
 		lo, hi uint64
@@ -64,7 +65,7 @@ func (s *storage) spoil(r *replica, lo, hi uint64, kind order.Kind, err error) (
 	return len(bad) > 0
 }
 
-// needed keeps a replica that is leaving if nothing else holds bytes which are current at these places.
+// needed is told where some bytes are current. If all these replicas are leaving, it makes one of them stay.
 func (s *storage) needed(valid protocol.Set) {
 	if s.leaving == 0 {
 		return

@@ -12,7 +12,7 @@ type Lease struct {
 	s         *storage
 	slot, gen uint32
 	lo, hi    uint64
-	of        *group // that it ends with, or nil
+	of        *group // the group that it ends with, or nil
 }
 
 // access returns what the lease stands for, nil if it is stale; the storage is locked.
@@ -34,8 +34,8 @@ func (l Lease) Region() hal.Region {
 }
 
 // Pointer is what a kernel takes: the address of the first leased element on devices that have addresses
-// ([hal.CapAddress]), else the handle of the whole memory (a cl_mem), into which
-// Region().Off leads. It is 0 if the lease is stale.
+// ([hal.CapAddress]), else the handle of the whole memory (a cl_mem), in which the elements
+// begin at byte Region().Off. It is 0 if the lease is stale.
 func (l Lease) Pointer() uintptr {
 	r := l.Region()
 	if r.Mem == nil {
@@ -61,8 +61,8 @@ func (l Lease) Mode() coherence.Mode {
 	return coherence.Read
 }
 
-// Release ends the lease. The work that the stream has been given since Acquire is what later
-// accesses wait for. Releasing a stale lease is an error of kind ErrClosed and changes nothing; a lease of [AcquireAll] ends
+// Release ends the lease. Later accesses wait for the work that the stream has been given since
+// Acquire. Releasing a stale lease is an error of kind ErrClosed and changes nothing; a lease of [AcquireAll] ends
 // with the others, and to release it alone is an error of kind ErrInvalidArgument. If the
 // stream has failed, or was closed, the lease ends all the same, and the error says so.
 func (l Lease) Release() error {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// wait is work that a stream has to wait for, or the host if that is nil.
+// wait is work that a stream has to wait for, or the host if stream is nil.
 type wait struct {
 	work   *order.Work
 	stream *hal.Stream
@@ -18,9 +18,9 @@ type wait struct {
 // lineCopies is the second step of an access, for its copies: their streams are lined up behind the work that they depend on. stream is
 // the access's own, or nil.
 //
-// What a stream cannot be made to wait for, because the device cannot hold it up or reads the host's memory during the call that
-// enqueues a copy, is left: it is returned with a reference each, and no stream waits for anything. The caller then waits for it with the
-// buffer unlocked, and looks at everything anew.
+// A stream cannot be made to wait if its device cannot delay it, or reads the host's memory during the call that enqueues a copy. If
+// there is such a stream, its work is returned in left, with a reference each, and no stream is made to wait. The caller then waits for
+// that work with the buffer unlocked, and repeats the steps of the access.
 func (s *storage) lineCopies(plan []protocol.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
 	waits := s.scratch.waits[:0]
 	for _, t := range plan {
@@ -65,7 +65,7 @@ func (s *storage) collect(waits []wait, r *replica, stream *hal.Stream, lo, hi u
 	return waits
 }
 
-// lineUp makes the streams wait, or returns, with a reference each, what is left to the host.
+// lineUp makes the streams wait, or returns, with a reference each, the work that the host has to wait for.
 func (s *storage) lineUp(waits []wait) (left []*order.Work, err error) {
 	for _, w := range waits {
 		if w.stream != nil && w.work.Deferred(w.stream) {

@@ -5,8 +5,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// losses are the ranges that a failure took, and that nobody has written since. A range whose bytes are nowhere makes every access
-// fail that would read it. One whose bytes another place still has makes one access fail, so that the program hears of it.
+// losses are ranges whose bytes a failure spoiled at some place, and that nobody has written since. If no place has the bytes any more,
+// every access that would read them fails. If another place still has them, one access fails, so that the program learns of the failure.
 type losses struct{ tree span.Tree[loss] }
 
 type loss struct {
@@ -54,7 +54,7 @@ func (l *losses) forget(lo, hi uint64) {
 	}
 }
 
-// told forgets the failures in [lo, hi) that one access is told of.
+// told forgets the failures in [lo, hi) that only one access is told of.
 func (l *losses) told(lo, hi uint64) {
 	for _, n := range l.tree.Meeting(lo, hi, nil) {
 		if n.Value.once {
@@ -88,7 +88,7 @@ func (l *losses) in(op string, lo, hi uint64) error {
 		Detail: "the last write failed and nothing else holds the bytes; overwrite or reset them"}
 }
 
-// underWay is the error of the access that finds that work has failed whose bytes another place may still have.
+// underWay is the error of the one access that is told of failed work. Another place may still have the bytes.
 func underWay(op string, err error) error {
 	return &hal.Error{Op: op, Device: -1, Kind: kindOf(err), Err: err, Detail: "work under way failed"}
 }
