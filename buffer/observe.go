@@ -14,27 +14,27 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// ActivityKind says what an [Event] is about.
+// ActivityKind says what an [Activity] is about.
 type ActivityKind uint8
 
 const (
 	// ActivityCopy is a copy from one place to another, just enqueued.
 	ActivityCopy ActivityKind = iota
-	// EventFill is the clearing of a range that was read before it was written, just enqueued.
+	// ActivityFill is the clearing of a range that was read before it was written, just enqueued.
 	ActivityFill
-	// EventAlloc is a new replica.
+	// ActivityAlloc is a new replica.
 	ActivityAlloc
-	// EventFree is a replica given back, when the work that uses it has finished.
+	// ActivityFree is a replica whose memory is given back once the work that uses it has finished.
 	ActivityFree
-	// EventWait is a wait of the host, just over.
+	// ActivityWait is a wait of the host, just over.
 	ActivityWait
-	// EventEvict is a replica that a place has lost, just before its memory is given back. What had to be
-	// copied elsewhere first is already enqueued, as copies with the same cause.
+	// ActivityEvict is a replica that was evicted, just before its memory is given back. The copies that
+	// save its bytes are already enqueued, with the same cause.
 	ActivityEvict
-	// EventAvoided is a range that was asked for where it was current, so that nothing was copied.
+	// ActivityAvoided is a range that an access needed where it was current already, so that nothing was copied.
 	ActivityAvoided
-	// EventUse is the end of an access: of a lease, whose work its stream may still have to do, or of
-	// a function on the host.
+	// ActivityUse is the end of an access: of a function on the host, or of a lease, whose work may still be
+	// under way on its stream.
 	ActivityUse
 )
 
@@ -53,28 +53,28 @@ type Activity struct {
 	Kind   ActivityKind
 	Buffer uint64 // number of the buffer, counted from 1 in the order of creation
 	From   string // of a copy: "host" or a device's name
-	To     string // "host" or a device's name: where the bytes go, or the replica or the access is, or who waits
+	To     string // "host" or a device's name: where the bytes go, where the replica or the access is, or which place waits
 	Lo, Hi uint64 // bytes of the buffer
 
-	Cause  string // the call that made it necessary: "Acquire", "View", "Evict", ...
+	Cause  string // the call that led to it: "Acquire", "View", "Evict", ...
 	Action string // what that call is going to do: "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
-	For    uint64 // of an eviction that the program did not ask for, and its copies: the buffer that needs the room
-	// Why is, of an eviction, "budget", "out of memory", or "" if the program asked for it; of a wait, whether
-	// it was for "work" under way, for another "access" to end, or for "memory" to be given back.
+	For    uint64 // of an eviction that the program did not ask for, and its copies: number of the buffer that needs the room
+	// Why is, for an eviction, "budget", "out of memory", or "" if the program asked for it. For a wait it is "work" that
+	// was under way, another "access" that had to end, or "memory" that had to be given back.
 	Why string
 
 	Sources    string        // of a copy: the places that had the bytes, "host, cuda:1"
 	FromDevice *hal.Device   // nil for the host
 	ToDevice   *hal.Device   // nil for the host
-	Stream     *hal.Stream   // that a copy or fill was enqueued on, or that a lease is for; nil if the host did it at once
-	At         time.Time     // when it began: of a copy or fill, when it was about to be enqueued
-	Took       time.Duration // of a wait, an eviction, and an access of the host; of a copy or fill, what enqueueing it took
+	Stream     *hal.Stream   // the stream of a copy, a fill or a lease; nil if the host did it at once
+	At         time.Time     // when it began: for a copy or fill, when it was about to be enqueued
+	Took       time.Duration // how long a wait, an eviction or an access of the host took; for a copy or fill, how long enqueueing it took
 
 	stack [20]uintptr
 }
 
-// Site returns file:line of the call that the event goes back to, outside this package and those below
-// it and outside functions that have called [Helper]; "" if there is none, as of work that another goroutine does.
+// Site returns file:line of the call that led to the activity. It leaves out this package, the packages below it, and
+// functions that have called [Helper]. It is "" if there is no such call, as for work that another goroutine does.
 func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
@@ -108,7 +108,7 @@ func ours(function string) bool {
 	return rest[0] == '.' || rest[0] == '/' && !strings.HasSuffix(pkg, "_test")
 }
 
-// cause says on whose behalf something is done.
+// cause says which call something is done for, and why.
 type cause struct {
 	op     string
 	action protocol.Action
@@ -123,7 +123,7 @@ var observers struct {
 	list atomic.Pointer[[]*observerEntry]
 }
 
-// Observe makes fn see every event of every buffer until stop is called. Observers are called in the
+// Observe calls fn for every activity of every buffer until stop is called. Observers are called in the
 // order of their registration, with a buffer locked: fn must not use buffers, and should be quick.
 func Observe(fn func(Activity)) (stop func()) {
 	e := &observerEntry{fn}
@@ -148,10 +148,10 @@ func Observe(fn func(Activity)) (stop func()) {
 	})
 }
 
-// observed reports whether anybody wants events.
+// observed reports whether there is an observer.
 func observed() bool { return observers.list.Load() != nil }
 
-// now is the time if anybody wants events, else the zero time.
+// now is the time if there is an observer, else the zero time.
 func now() time.Time {
 	if !observed() {
 		return time.Time{}
@@ -200,7 +200,7 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	}
 }
 
-// noteEviction reports a replica that its place is about to lose.
+// noteEviction reports a replica that is being evicted.
 func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
 	if observed() && !begin.IsZero() && r.former == nil {
 		notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
@@ -213,11 +213,11 @@ func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
 }
 
-// began is what accesses count their times from. It lies before the first of them, also where the clock stands still in between:
-// a time of 0 means that nobody observes.
+// began is the time that access.since counts from. It is earlier than every access, even if the clock did not advance in between,
+// because a since of 0 means that nobody observes.
 var began = time.Now().Add(-time.Nanosecond)
 
-// begun notes that an access has what it needs.
+// begun notes when the bytes of an access are ready.
 func (x *access) begun() {
 	if observed() {
 		x.since = time.Since(began)
@@ -257,7 +257,7 @@ func (s *storage) noteUse(x *access) {
 	notify(e)
 }
 
-// waited reports a wait of the host that has just ended, for whom and for what.
+// waited reports a wait of the host that has just ended. c is the call that waited, why what it waited for.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
 	if observed() && !begin.IsZero() {
 		notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),

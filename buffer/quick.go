@@ -6,9 +6,9 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Most accesses are like one before: nobody else is at the buffer, the bytes are where they are wanted, and nothing is under way but the
-// work of the same stream. These have a short way, which decides nothing and waits for nothing. What it does not understand it
-// leaves to admit, bring and fetch.
+// Most accesses repeat an earlier one: no other access uses the buffer, the bytes are current where they are needed, and only work of
+// the same stream is under way. These take a short way, which copies nothing and waits for nothing. All other accesses go through admit
+// and then bring or fetch.
 
 // acquireQuickly begins an access of a device, or returns nil.
 func (s *storage) acquireQuickly(op string, own *owner, stream *hal.Stream, p part) *access {
@@ -24,7 +24,7 @@ func (s *storage) acquireQuickly(op string, own *owner, stream *hal.Stream, p pa
 	return x
 }
 
-// again begins an access of a device that is plain.
+// again begins an access of a device for which plain returned true.
 func (s *storage) again(op string, own *owner, stream *hal.Stream, p part) *access {
 	x := s.accesses.take()
 	x.stream, x.mem = stream, s.recent.mem
@@ -58,15 +58,16 @@ func (s *storage) enterQuickly(op string, own *owner, p part) *access {
 	return x
 }
 
-// calm reports whether nothing stands in the way of an access but, perhaps, work under way and where the bytes are.
+// calm reports whether no other access, freeze or loss is in the way of an access. It does not look at work under way, nor at where the
+// bytes are current.
 func (s *storage) calm(p *part) bool {
 	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0
 }
 
-// open begins an access that has what it needs.
+// open begins an access whose bytes are ready.
 func (s *storage) open(x *access, op string, own *owner, p part, r *replica) {
 	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
-	if x.side != neither || x.since != 0 { // as it was left; stores cost more here than looks
+	if x.side != neither || x.since != 0 { // left by the last use of the slot; a store costs more here than this test
 		x.side, x.since = neither, 0
 	}
 	x.here()
@@ -86,7 +87,7 @@ func (s *storage) open(x *access, op string, own *owner, p part, r *replica) {
 	}
 }
 
-// here notes where the program stands that makes a write, which a conflict then tells.
+// here records the call site of an access that writes, for the ConflictError of others.
 func (x *access) here() {
 	if x.writes || recordSites {
 		callsite.Here(&x.site)
@@ -98,7 +99,7 @@ func (x *access) here() {
 	}
 }
 
-// remember makes an access of a device the one that the next may be like.
+// remember makes an access of a device the one that the next is compared with.
 func (s *storage) remember(x *access) {
 	if x.place != protocol.Host {
 		s.recent, s.recentOn = x.replica, x.stream

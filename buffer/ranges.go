@@ -13,15 +13,15 @@ import (
 type Range struct{ Lo, Hi int }
 
 // AccessRanges runs fn on several ranges of the elements at once, as View does for coherence.Read, Update for
-// ReadWrite and Overwrite for Overwrite: only what lies in the ranges is copied, excluded and made old elsewhere. The ranges
-// ascend and do not overlap. fn gets the elements from the first range's begin to the last one's end, and
-// must leave alone what lies between the ranges: it may be old, and somebody else may be at it.
+// ReadWrite and Overwrite for Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The
+// ranges must ascend and must not overlap. fn gets the elements from the first range's begin to the last one's end, and
+// must leave alone those between the ranges: they may be stale, and other accesses may be using them.
 //
 // All ranges are entered together, when nothing excludes any of them, so that two such accesses never wait for
 // each other. The cost grows with the number of ranges.
 //
-// No ranges, and ranges out of order, are of kind ErrInvalidArgument, ranges that overlap of kind ErrOverlap, an empty
-// range or one that the buffer does not have of kind ErrOutOfRange.
+// The error is of kind ErrInvalidArgument for no ranges and for ranges out of order, ErrOverlap for ranges that overlap, and
+// ErrOutOfRange for a range that is empty or does not lie in the buffer.
 func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, ranges []Range, fn func([]T) error) error {
 	const op = "AccessRanges"
 	if fn == nil {
@@ -40,8 +40,8 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 }
 
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
-// lease's region is from the first range's begin to the last one's end; what lies between the ranges is to be
-// left alone. One Release ends it.
+// lease's region is from the first range's begin to the last one's end; the program must leave alone what lies
+// between the ranges. One Release ends the lease.
 func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Mode, ranges []Range) (Lease, error) {
 	const op = "AcquireRanges"
 	q, err := b.request(op, protocol.Action(mode), ranges)
@@ -53,7 +53,7 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 	return b.lease(x), err
 }
 
-// request is for the ranges. Neighbours are merged.
+// request returns the request for the ranges. Adjacent ranges are merged.
 func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (request, error) {
 	if err := b.check(op); err != nil {
 		return request{}, err
@@ -70,7 +70,7 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		case r.Lo < 0 || r.Hi > n || r.Lo >= r.Hi:
 			return request{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) of %d elements", r.Lo, r.Hi, n)
 		case i > 0 && r.Hi <= ranges[i-1].Lo:
-			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "[%d, %d) after [%d, %d)", r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
+			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "range [%d, %d) comes after [%d, %d), and must come before", r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
 		case i > 0 && r.Lo < ranges[i-1].Hi:
 			return request{}, hal.Errorf(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
 		}

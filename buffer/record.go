@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// recordCopy is the fourth step of an access for one of its copies: what was enqueued becomes Work that later accesses wait for, and that
-// is asked how the copy has ended.
+// recordCopy is the fourth step of an access for one of its copies: the copy becomes a Work, which later accesses wait for and ask how
+// the copy has ended.
 func (s *storage) recordCopy(t protocol.Transfer, r route) {
 	dst, bytes := s.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.From == protocol.NoPlace {
@@ -31,8 +31,8 @@ func (s *storage) recordCopy(t protocol.Transfer, r route) {
 	w.Release()
 }
 
-// record is the fourth step of an access of a device, at its end: the program's work becomes Work. It is made of what the access has
-// read there, and of what others that end with it have read.
+// record is the fourth step of an access of a device, at its end: the program's work becomes a Work, made of the Works that wrote what
+// the access has read there.
 func (s *storage) record(x *access) {
 	r := x.replica
 	if x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
@@ -46,7 +46,7 @@ func (s *storage) record(x *access) {
 	w.Release()
 }
 
-// makeOf tells a Work that it is made of what an access reads.
+// makeOf tells w that it is made of the Works that wrote what an access reads.
 func (s *storage) makeOf(x *access, w *order.Work) {
 	ranges := s.scratch.ranges[:0]
 	x.each(func(p part) {
@@ -58,7 +58,7 @@ func (s *storage) makeOf(x *access, w *order.Work) {
 	x.replica.order.MakeOf(w, ranges...)
 }
 
-// recordAs makes the Work that of an access.
+// recordAs records w as the work of an access.
 func (s *storage) recordAs(x *access, w *order.Work) {
 	for _, writes := range [...]bool{false, true} {
 		if ranges := s.spans(x, writes); len(ranges) > 0 {

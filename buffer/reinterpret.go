@@ -6,12 +6,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Reinterpret is the buffer's bytes as elements of another type, in the byte order of the machine, over the same
+// Reinterpret returns the buffer's bytes as elements of another type, in the byte order of the machine, over the same
 // storage: what is written through one is read through the other. It takes no memory, and is closed with the buffer
-// that it is a view of, like a [Buffer.Slice]. Conflicts count in elements of the type that the buffer was made with.
+// that it is a view of, like a [Buffer.Slice]. A [ConflictError] counts in elements of the type that the buffer was made with.
 //
-// A size that is no multiple of the new element's is of kind ErrInvalidArgument. A range that does not start where such
-// an element can, or adopted memory that is not aligned to it, is of kind ErrMisaligned.
+// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, and ErrMisaligned if such an
+// element cannot start where the range does, or adopted memory is not aligned to it.
 func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	const op = "Reinterpret"
 	if err := b.check(op); err != nil {
@@ -21,11 +21,11 @@ func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	elem, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
 	switch {
 	case b.Size()%elem != 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are no multiple of the element's %d", b.Size(), elem)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are not a multiple of the element size, %d bytes", b.Size(), elem)
 	case b.lo%align != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes at offset %d", align, b.lo)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the range starts at byte %d", align, b.lo)
 	case b.s.alignment%align != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements that are aligned to %d bytes in memory that is aligned to %d", align, b.s.alignment)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is aligned to %d", align, b.s.alignment)
 	}
 	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }

@@ -16,12 +16,12 @@ type replica struct {
 	place protocol.Place
 	dev   *hal.Device // nil for the host
 	holding
-	former  []byte // the memory that the host had before, as a replica that is to go; nil for all others
+	former  []byte // if the replica is the host's former memory, that memory; else nil
 	order   order.Order
 	adopted bool // the memory is the program's, and stays until the buffer is closed
 
-	// leaving says that the memory is to be given back, and waits only until the copies are known to have arrived that other places
-	// have of its bytes. An access at the place makes it stay.
+	// leaving says that the memory is to be freed as soon as the copies of its bytes at other places are known to have arrived. An access
+	// at the place makes the replica stay.
 	leaving bool
 	parting chan struct{} // closed when it stays, or has left; nil while nobody waits for that
 
@@ -32,16 +32,16 @@ type replica struct {
 type holding struct {
 	mem   *hal.Memory // nil for the host
 	base  uint64      // bytes from the start of mem, or of the host's home, to the replica
-	block pool.Block  // that it is, if it came from an allocator
+	block pool.Block  // the block that it is, if it came from an allocator
 }
 
 // region is the range [lo, hi) of the replica's memory.
 func (h *holding) region(lo, hi uint64) hal.Region { return h.mem.Region(h.base+lo, hi-lo) }
 
-// present reports whether a replica of a device, or one that the host had before, has memory.
+// present reports whether a replica of a device, or of the host's former memory, has memory.
 func (r *replica) present() bool { return r.mem != nil || r.former != nil }
 
-// region is the range [lo, hi) of a replica that one of the devices which share it knows as mem.
+// region is the range [lo, hi) of a replica. mem is the replica's memory, as the device knows it that uses the region.
 func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region {
 	if r.place != protocol.Host || mem == s.host.home {
 		lo, hi = r.base+lo, r.base+hi
@@ -51,7 +51,7 @@ func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region 
 
 // at returns the replica that the stream works on, and its memory, made if need be.
 func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
-	dev := stream.Device().Common() // replicas belong to no handle
+	dev := stream.Device().Common() // a replica belongs to the device, whatever its handle
 	r := s.of(dev)
 	if r == nil && dev.SharesHostMemory() {
 		if m := s.share(dev, c); m != nil {
@@ -90,10 +90,12 @@ func (s *storage) of(dev *hal.Device) *replica {
 	return nil
 }
 
-// fewPlaces is how many places are listed in State before those are used again that have no memory.
+// fewPlaces is the number of places of devices from which on a place without memory is used again for another device. Before that, State
+// lists all.
 const fewPlaces = 8
 
-// newPlace returns a replica without memory at a place of its own: one that lost its memory before, if there are many, else a new one.
+// newPlace returns a replica without memory at a place of its own. With many places that is one whose replica has lost its memory, else
+// a new one.
 func (s *storage) newPlace() (*replica, error) {
 	if len(s.devs) >= fewPlaces {
 		for i, r := range s.devs {
@@ -104,7 +106,7 @@ func (s *storage) newPlace() (*replica, error) {
 		}
 	}
 	if len(s.devs)+1 >= protocol.MaxPlaces {
-		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "replicas at %d places are in use, and a buffer has no more", protocol.MaxPlaces)
+		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer has %d places for replicas, and all are in use", protocol.MaxPlaces)
 	}
 	r := &replica{owner: s, place: protocol.Place(len(s.devs) + 1)}
 	s.devs = append(s.devs, r)
@@ -155,7 +157,7 @@ func (s *storage) find(dev *hal.Device) *replica {
 	return nil
 }
 
-// free gives the memory of a replica back when the work that uses it has finished.
+// free gives the memory of a replica back once the work that uses it has finished.
 func (r *replica) free(c cause) error {
 	if r.leaving {
 		r.owner.leaving--
@@ -176,7 +178,7 @@ func (r *replica) free(c cause) error {
 	return h.free(&r.order)
 }
 
-// free gives the memory back when the work has finished, which is forgotten.
+// free gives the memory back once the work that uses it has finished, and forgets the work.
 func (h *holding) free(work *order.Order) error {
 	if h.block.Valid() {
 		return handBack(h.block, h.mem.Device(), work)
@@ -185,7 +187,7 @@ func (h *holding) free(work *order.Order) error {
 	return h.mem.Close()
 }
 
-// spans are the parts of an access that write, or all of them, as ranges.
+// spans are the parts of an access that write, or those that only read, as ranges.
 func (s *storage) spans(x *access, writes bool) []span.Range {
 	list := s.scratch.ranges[:0]
 	x.each(func(p part) {

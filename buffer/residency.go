@@ -19,16 +19,16 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// SetBudget limits the memory that replicas take on a device to so many bytes; 0, the default, sets
+// SetBudget limits the memory that replicas take on a device to a number of bytes; 0, the default, sets
 // no limit but the device's own. When an access needs a new replica and the budget is used up, other buffers'
 // replicas are evicted: first those whose bytes are all current elsewhere as well, then those that
 // must be copied to the host first, in each case the least recently used. Replicas under a lease
-// stay. If that is not enough the access fails with hal.ErrOutOfMemory, which says what is held. The same
-// happens, without a budget, when the device itself is out of memory.
+// stay. If that is not enough the access fails with an error of kind hal.ErrOutOfMemory, which says how much memory replicas hold. The
+// same happens, without a budget, when the device itself is out of memory.
 //
-// What the program's allocators keep counts once a replica has it. The memory of a replica that had to be copied
+// Memory of an allocator counts while a replica has it. The memory of a replica that had to be copied
 // first counts until the copy has arrived, and an access that needs its room waits for that: until its context ends, or
-// for half a minute if it has none.
+// for half a minute if the context cannot end.
 //
 // A budget lower than what is in use takes effect with the next access that needs room.
 func SetBudget(dev *hal.Device, bytes uint64) {
@@ -41,7 +41,7 @@ func SetBudget(dev *hal.Device, bytes uint64) {
 // Residency is what replicas take on one device.
 type Residency struct {
 	Budget      uint64 // bytes, 0 for none
-	Used        uint64 // bytes, those of evicted replicas included that wait for a copy to arrive
+	Used        uint64 // bytes, including evicted replicas whose copies have not arrived yet
 	Replicas    int
 	Evictions   uint64 // replicas that made room for others
 	WrittenBack uint64 // bytes that had to be copied to the host first
@@ -55,7 +55,8 @@ func ResidencyOf(dev *hal.Device) Residency {
 	return Residency{res.limit, res.used, res.replicas, res.evictions, res.written}
 }
 
-// residency is the book of one device's replicas: what they take, and which is to go next. Its lock is taken inside a storage's.
+// residency keeps account of one device's replicas: how much memory they take, and which is evicted next. Its lock may be taken while a
+// storage is locked, and no storage is locked while it is held.
 type residency struct {
 	clock atomic.Uint64
 
@@ -78,23 +79,23 @@ type residency struct {
 type resident struct {
 	res    *residency
 	leases int           // open accesses, under which the replica stays; guarded by the storage's lock
-	parked bool          // out of the queue because of a lease, and put back with its end; likewise
-	used   atomic.Uint64 // when, by the residency's clock
+	parked bool          // out of the queue until the open accesses end; guarded by the storage's lock
+	used   atomic.Uint64 // the last use, by the residency's clock
 	sole   atomic.Bool   // bytes may be current nowhere else
 
 	// Guarded by res.mu.
 	in    bool   // it has memory that may be evicted
 	key   any    // the allocator that the memory goes back to
-	queue *queue // nil if it is in none
+	queue *queue // nil if it is in no queue
 	index int    // in the queue, or in leaving
-	stamp uint64 // the use by which the queue has it
+	stamp uint64 // the use that decides its position in the queue
 }
 
 // queues are the replicas with memory of one allocator: those that are current elsewhere, and those that are not.
 type queues [2]queue
 
-// queue is a heap of replicas, the one that is to go first on top. A replica's last use and whether its bytes are elsewhere may have
-// changed since; who takes one looks again.
+// queue is a heap of replicas, the one to evict first on top. A replica's last use, and whether its bytes are current elsewhere, may
+// have changed since it was put there; first checks both.
 type queue []*replica
 
 func (q queue) Len() int           { return len(q) }
@@ -122,7 +123,7 @@ func residencyOf(dev *hal.Device) *residency {
 	return dev.Value(residencyKey{}, func() any { return &residency{queues: map[any]*queues{}} }).(*residency)
 }
 
-// take books a new replica, unless that exceeds the budget, and returns the device's allocator, if it has one.
+// take counts a new replica, unless that exceeds the budget, and returns the device's allocator, if it has one.
 func (res *residency) take(r *replica) (a pool.Allocator, ok bool) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -134,7 +135,7 @@ func (res *residency) take(r *replica) (a pool.Allocator, ok bool) {
 	return res.alloc, true
 }
 
-// give takes a replica out of the book.
+// give removes a replica from the count.
 func (res *residency) give(r *replica) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -148,8 +149,8 @@ func (res *residency) give(r *replica) {
 	res.used -= r.owner.size
 }
 
-// enter makes a replica, which has memory of an allocator, or of the device for nil, one that may be evicted once the access ends for which
-// it was made: by then it is known how it was used.
+// enter lets a new replica be evicted from the end of the access on that it was made for; before that it is not known how it is used. from
+// is the allocator of its memory, nil for the device.
 func (res *residency) enter(r *replica, from pool.Allocator) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -199,7 +200,7 @@ func (r *replica) touch() {
 		return // the host's
 	}
 	if last := r.used.Load(); last != 0 && last == r.res.clock.Load() {
-		return // it is so already
+		return // r already is
 	}
 	r.used.Store(r.res.clock.Add(1))
 }
@@ -220,7 +221,7 @@ func (r *replica) unpark() {
 	}
 }
 
-// dirty tells the book whether bytes may be current at r alone.
+// dirty notes whether bytes may be current at r alone.
 func (r *replica) dirty(sole bool) {
 	if r.res == nil {
 		return
@@ -230,7 +231,7 @@ func (r *replica) dirty(sole bool) {
 	}
 	r.sole.Store(sole)
 	if sole {
-		return // found out when it is its turn
+		return // first moves it to the other queue when its turn comes
 	}
 	r.res.mu.Lock()
 	defer r.res.mu.Unlock()
@@ -240,8 +241,8 @@ func (r *replica) dirty(sole bool) {
 	}
 }
 
-// victim takes the replica that is to go next out of its queue: of those whose memory goes back where the new one's comes from, if there
-// are such, else of all. It returns nil if there is none.
+// victim takes the replica to evict next out of its queue, and returns nil if there is none. Replicas whose memory goes back to the
+// allocator that the new one's comes from are evicted before all others.
 func (res *residency) victim(from pool.Allocator) *replica {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -266,7 +267,8 @@ func (r *replica) before(o *replica) bool {
 	return r.stamp < o.stamp
 }
 
-// first returns the replica of the queues that may go first, and puts right what has changed since they were made.
+// first returns the replica to evict first of these queues. It moves replicas that have been used, or have become the only place of some
+// bytes, since they were put there.
 func (res *residency) first(qs *queues) *replica {
 	if qs == nil {
 		return nil
@@ -290,7 +292,7 @@ func (res *residency) first(qs *queues) *replica {
 	return nil
 }
 
-// restore puts replicas back that were chosen and stay.
+// restore puts replicas that were chosen, and stay, back into their queues.
 func (res *residency) restore(list ...*replica) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -302,7 +304,7 @@ func (res *residency) restore(list ...*replica) {
 	}
 }
 
-// depart books that a replica's memory is on its way back.
+// depart notes that a replica is leaving, so that its memory will come back.
 func (r *replica) depart() {
 	r.leaving = true
 	if r.res == nil {
@@ -344,7 +346,7 @@ func (r *replica) stay() {
 	r.decided()
 }
 
-// decided lets those go on who wait to learn whether a replica leaves.
+// decided wakes those that wait until a leaving replica has been freed, or stays.
 func (r *replica) decided() {
 	if r.parting != nil {
 		close(r.parting)
@@ -356,19 +358,19 @@ func (r *replica) decided() {
 type pressure struct {
 	dev   *hal.Device
 	cause error          // the device's or the allocator's, nil if the budget is used up
-	from  pool.Allocator // that was asked, nil if the device itself
+	from  pool.Allocator // the allocator that was asked, nil for the device itself
 }
 
 func (p *pressure) Error() string { return "no room on " + p.dev.Name() }
 
-// attempts is how often room is made for one allocation: others may take it.
+// attempts is how often room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
 // patience is how long an access without a deadline waits for write-backs that make room for it.
 const patience = 30 * time.Second
 
-// relieve makes room for a replica of the storage, which is not locked. It waits for copies that are under way until ctx ends, or for a
-// while if ctx does not.
+// relieve makes room for a replica of the storage, which is not locked. It waits for copies that are under way until ctx ends, or as long
+// as patience says if ctx cannot end.
 func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	size, res := s.size, residencyOf(p.dev)
 	c := cause{op: op, action: protocol.Evict, client: s.id, why: "budget"}
@@ -398,7 +400,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 			if victim := res.victim(p.from); victim != nil {
 				n, written, leased, ok := victim.owner.makeRoom(victim, c)
 				if !ok {
-					if !leased { // it comes back with the end of the lease
+					if !leased { // else the end of the lease puts it back
 						refused = append(refused, victim)
 					}
 					continue
@@ -453,7 +455,7 @@ func (p *pressure) reclaim(ctx context.Context, op string, s *storage) error {
 	return err
 }
 
-// patiently returns ctx, with an end if it has none.
+// patiently returns ctx, with a deadline if it cannot end.
 func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil {
 		return context.WithTimeout(ctx, patience)
@@ -461,7 +463,7 @@ func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
-// room reports whether there is room for so many bytes, whether there will be without another eviction, and which eviction to wait for.
+// room reports whether there is room for size bytes, whether there will be without another eviction, and which eviction to wait for.
 func (p *pressure) room(res *residency, size, freed uint64) (enough, soon bool, first *replica) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -554,7 +556,7 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 			return p.exhausted(residencyOf(p.dev), op, s.size)
 		}
 		s.unlocked(func() {
-			if evicted { // and that was not enough, so wait for what is on its way
+			if evicted { // that was not enough: work under way may still use the memory
 				err = p.reclaim(ctx, op, s)
 			} else {
 				err = p.relieve(ctx, op, s)
@@ -567,7 +569,7 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 	}
 }
 
-// classify tells the book whether bytes are current at r alone. With many intervals it errs on the side of yes.
+// classify notes whether bytes are current at r alone. With more than one interval it leaves r as it was marked before.
 func (s *storage) classify(r *replica) {
 	if r.res != nil && s.m.Len() == 1 {
 		r.dirty(s.m.State(0, s.size).Valid == protocol.Of(r.place))
@@ -588,8 +590,8 @@ func (res *residency) know(p *pool.Pool) {
 	}
 }
 
-// trim makes the pools that are known give back what they keep, but for the one that was asked already,
-// and returns the number of bytes.
+// trim makes the known pools, except the one that was asked already, give back their free memory, and returns the
+// number of bytes.
 func (res *residency) trim(asked pool.Allocator) (released uint64) {
 	res.mu.Lock()
 	pools := slices.Clone(res.pools)

@@ -82,10 +82,10 @@ type Stats struct {
 	BytesCopied uint64
 	Fills       uint64 // ranges cleared because they were read before they were written
 	BytesFilled uint64
-	// BytesRelocated are those of the host's replica that were moved, once, into memory that a unified
+	// BytesRelocated counts bytes of the host's replica that were moved, once, into memory that a unified
 	// device can use in place.
 	BytesRelocated uint64
-	BytesAvoided   uint64 // bytes that were asked for where they were current
+	BytesAvoided   uint64 // bytes that accesses needed where they were current already
 }
 
 // Stats returns the counters of the whole buffer.
@@ -100,8 +100,8 @@ func (b *Buffer[T]) Stats() Stats {
 
 var totals struct{ copies, bytesCopied, fills, bytesFilled atomic.Uint64 }
 
-// Totals are the counters of all buffers together, since the program began. What a part of a program has
-// moved is the difference of two. BytesRelocated and BytesAvoided are counted per buffer alone, and are 0.
+// Totals are the counters of all buffers together, since the program began. Their difference between two times is what
+// was moved in between. BytesRelocated and BytesAvoided are counted for each buffer only, and are 0 here.
 func Totals() Stats {
 	return Stats{
 		Copies: totals.copies.Load(), BytesCopied: totals.bytesCopied.Load(),

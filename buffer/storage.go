@@ -4,12 +4,12 @@
 //
 // A buffer and its slices share one storage. It counts in bytes, and has for each question one type that answers it:
 //
-//	who is at the bytes, and who waits for whom     accesses            access.go, over trees of ranges in internal/span
+//	which accesses are open, and which wait         accesses            access.go, over trees of ranges in internal/span
 //	which places have the current bytes             protocol.Map        package protocol: it plans copies and is told what was done
 //	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
-//	what a failure took                             losses              lost.go
-//	what all replicas of a device take together     residency           residency.go, one for each device
+//	which bytes were lost by failures               losses              lost.go
+//	how much memory a device's replicas take        residency           residency.go, one for each device
 //
 // An order.Work is what one stream was given up to one point: a copy, or the program's work under a lease. A replica's Order knows for
 // each byte the Work that wrote it last and those that have read it since. A Work keeps the Works that made what it reads, until it
@@ -17,15 +17,16 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// Buffer.TryAcquire (buffer.go) calls storage.acquire (acquire.go), which holds the lock all the while, but for waits. An access like the
-// one before, with nobody else at the buffer and nothing to copy or to wait for, is begun by quick (quick.go). All others go on:
+// Buffer.TryAcquire and Acquire (buffer.go) call acquirePart (acquire.go). An access that repeats an earlier one, while no other uses the
+// buffer and nothing has to be copied or waited for, is begun at once (quick.go). For all others storage.acquire takes these steps, with
+// the storage locked except during waits:
 //
-//  1. admit makes an access of the request. It is open at once if nobody who came before excludes it. Otherwise it fails, for Acquire,
-//     or stands in line and is opened by the end of the last access that was in its way (accesses.end, examine).
+//  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
+//     waits until the last access in its way ends, which opens it (accesses.end, examine).
 //  2. bring makes the bytes good on the device. settle finds the device's replica, or allocates one; if there is no room,
 //     pressure.relieve (residency.go) evicts others. Then come three steps:
 //     decide (decide.go) asks what has failed by now (learn.go), fails if bytes are lost, and plans copies with protocol.Map;
-//     line (line.go) makes streams wait for Works: those of the copies, and at last the access's own;
+//     line (line.go) makes the streams of the copies, and at last the access's own, wait for the Works that they depend on;
 //     copy (copy.go) enqueues each copy, records it as a Work (record.go) and tells protocol.Map.
 //     Where something is in the way that a stream cannot wait for, bring waits for it without the lock, and begins again with settle.
 //  3. commit (below) makes the other places stale for what the access is to write, and ends losses there.
@@ -46,11 +47,11 @@
 //
 // # How a failure is found
 //
-// Nobody is told when work fails. Work.End asks the driver how a Work has ended, and the Works that it was made of; if one of them has
-// failed it has failed as well. learn (learn.go) asks so the Works that wrote a range. For one that failed, spoil takes its place
-// from those where the bytes are current. If that was the last place the range joins the losses until it is written anew, unless
-// it held zeros, which are made again. The access that asked fails; if it was no access of these bytes that asked, the next
-// one does (losses, once).
+// Nothing reports failed work by itself. Work.End asks the driver how a Work, and the Works that it was made of, have ended; if one of
+// them has failed, it has failed as well. learn (learn.go) asks this of the Works that wrote a range. For one that failed, spoil notes
+// that the bytes are not current at its place. If they are current nowhere now, the range joins the losses until it is written anew,
+// unless it held zeros, which are made again. The access that asked fails. If no access of these bytes asked, the next
+// one fails (losses, once).
 //
 // # How a replica leaves
 //
@@ -63,12 +64,12 @@
 //
 //	group.mu        one Release of a Leases
 //	storage.mu      everything of a buffer; a group locks its storages in the order of their numbers
-//	residency.mu    the book of a device; no storage is locked under it
+//	residency.mu    the account of a device; no storage is locked under it
 //	Work.mu         how a Work has ended; a Work locks those that it was made of, which are older
 //	                then those of packages hal and hal/pool
 //
-// An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) give it up, and so does who needs room,
-// because others' storages are locked to make it. What was known before is asked anew afterwards. Observers run under it.
+// An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) give it up. So does unpressed
+// (residency.go), because making room locks other storages. Afterwards everything is asked anew. Observers run with storage.mu held.
 
 package buffer
 
@@ -90,9 +91,9 @@ type storage struct {
 	elem uint64 // bytes per element
 	size uint64 // bytes
 
-	alignment uint64      // of adopted memory in bytes, 0 for what is aligned to anything
-	homeOn    *hal.Device // asked for by HostMemory
-	guarded   bool        // the host's replica, unless homeOn
+	alignment uint64      // of adopted memory in bytes, 0 if it suits every element
+	homeOn    *hal.Device // asked for by WithPinnedHost
+	guarded   bool        // the host's replica is guarded, unless homeOn is set
 	allocator []allocatorOn
 
 	mu       sync.Mutex
@@ -104,10 +105,10 @@ type storage struct {
 	host     hostReplica
 	devs     []*replica // by place, from 1 on
 	lost     losses
-	leaving  int // replicas that go once their bytes have arrived elsewhere
+	leaving  int // replicas to be freed once their bytes have arrived elsewhere
 	stats    Stats
 
-	recent   *replica // that a device used last, and the stream
+	recent   *replica // the replica that a device used last, and on which stream
 	recentOn *hal.Stream
 
 	scratch struct {
@@ -188,7 +189,7 @@ func (s *storage) placeNames(set protocol.Set) string {
 	return strings.Join(names, ", ")
 }
 
-// wrote makes a write part of the state: everything else is stale.
+// wrote notes a write in the state: every other replica of the bytes is stale.
 func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	_ = s.m.Commit(a, p, lo, hi)
 	switch {
@@ -201,7 +202,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	s.lost.forget(lo, hi)
 }
 
-// commit makes what an access is to write part of the state, as one write.
+// commit notes in the state, as one write, what an access is to write.
 func (s *storage) commit(x *access) {
 	if !x.writes {
 		return
@@ -218,7 +219,7 @@ func (s *storage) commit(x *access) {
 	})
 }
 
-// close gives everything back. Work under way goes on.
+// close frees everything. Work under way goes on.
 func (s *storage) close() error {
 	u, err := s.shut()
 	if u != nil {
@@ -227,7 +228,7 @@ func (s *storage) close() error {
 	return err
 }
 
-// shut is close, but for the release of an adopted slice.
+// shut is close without the call of the release function, which close makes when the lock is free.
 func (s *storage) shut() (u *lastUse, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +256,7 @@ func (s *storage) shut() (u *lastUse, err error) {
 	return u, first
 }
 
-// hostPointer is where the host's replica has the byte at lo. An access of the host is open.
+// hostPointer is where the host's replica has the byte at lo. An access of the host must be open.
 func (s *storage) hostPointer(lo uint64) unsafe.Pointer { return unsafe.Add(s.host.ptr, lo) }
 
 // unlocked runs fn without the lock.

@@ -9,9 +9,9 @@ import (
 
 // turn says what the host may do with memory that must be mapped.
 //
-// The host takes its turn for writing as well, even if it only reads, so that another access of the host which writes need not map the
-// memory anew while somebody looks at it. Only while a device reads does the host map for reading, because the device may go
-// on then. A hand-over concerns the memory as a whole, waits for all work on it, and all later work waits for it.
+// The host maps the memory for writing even if it only reads, so that a second host access, which writes, need not map the memory again
+// while the first uses it. Only while a device reads does the host map for reading, because then the device may go on
+// reading. A hand-over concerns the whole memory: it waits for all work on the memory, and all later work waits for it.
 type turn uint8
 
 const (
@@ -26,7 +26,7 @@ func (s *storage) takeTurns(m *hal.Memory) {
 	s.accesses.startTurns(s.sideOf)
 }
 
-// sideOf tells on which side of such memory an access is.
+// sideOf tells on which side an access is, where host and device take turns.
 func (s *storage) sideOf(x *access) side {
 	switch m := s.host.mapper; {
 	case m == nil:
@@ -39,8 +39,8 @@ func (s *storage) sideOf(x *access) side {
 	return neither
 }
 
-// mapForHost makes the host's replica touchable for the host, where host and a device take
-// turns, and where it is guarded. self is the host's access on whose behalf it is done, or nil. It fails with the access that is in the way.
+// mapForHost makes the host's replica accessible to the host, where host and a device take
+// turns, and where it is guarded. self is the host's access that needs it, or nil. busy is an access that has to end first.
 func (s *storage) mapForHost(self *access, write bool) (busy *access, err error) {
 	h := &s.host
 	if err := h.permit(write); err != nil {
@@ -91,8 +91,8 @@ func (s *storage) mapForHost(self *access, write bool) (busy *access, err error)
 	return nil, err
 }
 
-// unmapForDevice gives the host's replica back to the device that takes turns with the host, before work on the stream. It fails with
-// the access that is in the way.
+// unmapForDevice gives the host's replica back to the device that takes turns with the host, before work on the stream. busy is an access
+// that has to end first.
 func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
 	h := &s.host
 	if h.mapper == nil || h.mapper != mem || h.mapped == turnDevice || h.mapped == turnHostReads && !write {
@@ -164,7 +164,8 @@ func (s *storage) sideOfCopy(t protocol.Transfer) side {
 	return neither
 }
 
-// oneTurn returns the transfers of a plan that can be enqueued in one turn, and whether these are all: then the plan is made anew.
+// oneTurn returns the transfers of a plan that can be enqueued in one turn, and whether these are all. If not, the caller plans again
+// afterwards.
 func (s *storage) oneTurn(plan []protocol.Transfer) (now []protocol.Transfer, all bool) {
 	if s.host.mapper == nil {
 		return plan, true
@@ -183,8 +184,8 @@ func (s *storage) oneTurn(plan []protocol.Transfer) (now []protocol.Transfer, al
 	return now, len(now) == len(plan)
 }
 
-// handOver gives the host's replica to whom the copies of a plan need it for, on the stream of the access or nil. It fails with the access
-// that is in the way.
+// handOver gives the host's replica to the side that the copies of a plan need it on. stream is that of the access, or nil. busy is an
+// access that has to end first.
 func (s *storage) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
 	for i, t := range plan {
 		if i > 0 && t.Move == plan[i-1].Move {
@@ -206,8 +207,8 @@ func (s *storage) handOver(self *access, plan []protocol.Transfer, stream *hal.S
 	return nil, nil
 }
 
-// handedOver returns the error of a hand-over that failed; the next access of the host tries it anew. All work that it waited for has ended.
-// To end a mapping for writing that has failed may bring back what was never there, so the bytes are taken to be bad.
+// handedOver returns the error of a hand-over that failed; the next access of the host tries again. All work that the hand-over waited for
+// has ended. Unmapping after a failed mapping for writing may overwrite the device's bytes with others, so the bytes count as bad.
 func (s *storage) handedOver(op string) error {
 	h := &s.host
 	b := h.order.Barrier()
