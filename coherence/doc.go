@@ -1,5 +1,5 @@
-// Package coherence has the words of the protocol that keeps the replicas of a buffer coherent: the modes
-// of an access, the kinds of error, and on this page the rules. It imports nothing but the standard library.
+// Package coherence names what the protocol that keeps the replicas of a buffer coherent is about: the modes
+// of an access and the kinds of error. This page has its rules. The package imports nothing but the standard library.
 // A program needs it to say what an access is going to do:
 //
 //	lease, err := x.TryAcquire(stream, coherence.ReadWrite)
@@ -7,9 +7,9 @@
 // # States
 //
 // A place is where a replica can live: the host, or one of 63 devices. The state of a range of bytes is two
-// sets of places. Allocated are those that have memory for it, and Valid those among them whose bytes are the
+// sets of places. Allocated are the places that have memory for it, and Valid those among them whose bytes are the
 // ones last written; documents and errors also call such a replica current. Seen from a place p, a range is in
-// one of four states. The right column has the words that are usual for caches:
+// one of four states. The right column has the usual words for caches:
 //
 //	here       means                                              elsewhere
 //	sole       p is the only valid place                          Exclusive
@@ -17,12 +17,12 @@
 //	stale      p is not valid, another place is                   Invalid
 //	unwritten  no place is valid: never written, or reset         Uninitialized
 //
-// An unwritten range reads as zeros. There is no state Modified, because memory is no cache of another: a sole
-// replica is the data, whether it was written there or its copies are gone.
+// An unwritten range reads as zeros. There is no state Modified, because no memory is a cache of another: a sole
+// replica is the data, whether it was written there or copies of it became stale or were evicted.
 //
-// Whole buffers of one host and one device have names as well, which buffer.State shows: UNINITIALIZED, HOST_ONLY,
-// DEVICE_ONLY, SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. They and the version that a place holds are made from
-// the two sets when somebody asks. Neither is stored, so neither can disagree with the state.
+// Systems with one host and one device use other names for states, which buffer.State shows too: UNINITIALIZED, HOST_ONLY,
+// DEVICE_ONLY, SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. The name, and the version that a place holds, are computed from
+// the two sets when they are asked for. Neither is stored, so neither can disagree with the state.
 //
 // # Rules
 //
@@ -44,8 +44,8 @@
 //	Reset            always                        none                              ∅                   unchanged
 //
 // The place that a transfer fills joins both sets before the effect shown. An eviction that finds no other
-// place is refused with ErrSoleCopy. Package buffer's accesses, beside this, exclude each other while they are
-// under way: one that would write where another is at work waits, or is refused with ErrConflict.
+// place is refused with ErrSoleCopy. Besides these rules, accesses of package buffer exclude each other while they are
+// under way: if two share an element and one of them writes, the later one waits, or is refused with ErrConflict.
 //
 // State is kept for each range of bytes on its own: a write marks exactly the bytes that it was given, and a copy
 // moves exactly those that are not valid where it goes.

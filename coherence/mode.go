@@ -12,7 +12,7 @@ const (
 	// ReadWrite makes the elements current where the access is. Every other replica of them is stale from then on.
 	ReadWrite
 	// Overwrite announces that every element will be written where the access is, so that nothing is copied there. Every other replica
-	// is stale from then on. What the elements read as, before they are written, is unspecified.
+	// is stale from then on. Until the elements are written, their contents are unspecified.
 	Overwrite
 )
 

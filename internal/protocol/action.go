@@ -13,12 +13,12 @@ type Action uint8
 const (
 	// Read makes the bytes readable at the place.
 	Read = Action(coherence.Read)
-	// ReadWrite makes the bytes readable at the place, where they are then changed.
+	// ReadWrite makes the bytes readable at the place, and announces that they will be changed there.
 	ReadWrite = Action(coherence.ReadWrite)
 	// Overwrite announces that every byte of the range will be written at the place, so that what
 	// the range held is not needed.
 	Overwrite = Action(coherence.Overwrite)
-	// MarkModified reports that the bytes have been changed at the place, which held them valid.
+	// MarkModified reports that the bytes, which were valid at the place, have been changed there.
 	MarkModified Action = iota
 	// Evict takes the replica away from the place.
 	Evict
@@ -46,6 +46,6 @@ func (a Action) String() string {
 // Writes reports whether the action gives the range new contents at a place.
 func (a Action) Writes() bool { return a == ReadWrite || a == Overwrite || a == MarkModified }
 
-// Placed reports whether the action is done at a place; Reset alone is not, and ignores the
+// Placed reports whether the action is done at a place. Only Reset is not, and ignores the
 // place that it is given.
 func (a Action) Placed() bool { return a != Reset }

@@ -1,8 +1,8 @@
 // Package protocol decides which replica of a range of bytes is current, and what has to be copied
 // before a place may read or write it. It is the state machine alone: pure functions over small values,
-// without devices, clocks, goroutines or I/O. Whoever owns the memory performs the transfers that
-// are planned here and reports what became of them. Package coherence has the transition table, in its
-// documentation, and the names that programs use.
+// without devices, clocks, goroutines or I/O. The owner of the memory performs the transfers that
+// are planned here and reports what became of them. The documentation of package coherence has the
+// transition table; the package itself has the names that programs use.
 //
 // A [Place] is where a replica can live: the host, or one of 63 devices. The [State] of a range is
 // two sets of places: those that have memory for it, and those among them whose bytes are the ones
@@ -15,30 +15,30 @@
 // # Plan, submit, commit
 //
 // A plan is made from the state before the action, and its copies are submitted before anything is
-// invalidated: a protocol that first records the new version and then looks for a valid source finds
-// the replica it is about to fill. The owner of the memory works in three steps:
+// invalidated. In the other order the replica that is to be filled would count as valid already, and
+// could be chosen as the source. The owner of the memory works in three steps:
 //
 //  1. [Map.Plan] lists the transfers. The map does not change.
 //  2. Each transfer is submitted and recorded by [Map.Apply]. If one cannot be submitted, the owner
-//     stops: those before it are recorded, everything else is as it was.
+//     stops: the transfers before it are recorded, and nothing else changes.
 //  3. [Map.Commit] records the action.
 //
 // When work that was submitted turns out to have failed, [Map.Invalidate] makes its destination
-// stale. The source of a copy is untouched, so the bytes are still valid where they came from. Only
-// when a write fails, and nothing older was kept, is a range valid nowhere although it was written;
-// Invalidate says so, and the owner has to remember the error and give it to whoever reads the range,
-// because the state alone would answer with zeros. For the same reason an owner commits an eviction,
-// and frees the memory, when the copy that rescues the bytes has succeeded, not when it was submitted.
+// stale. A failed copy leaves the bytes valid where they came from. A failed write may leave a range
+// valid nowhere although it was written. Invalidate says so, and the owner has to remember the error and
+// return it to accesses that read the range, because by its state alone the range would read as zeros.
+// For the same reason the owner commits an eviction, and frees the memory, only when the copy that rescues
+// the bytes has succeeded, not when it was submitted.
 //
 // # Ranges
 //
 // A [Map] keeps a state for each interval of a buffer. Intervals split where an action touches part
-// of them and merge as soon as neighbours are equal. A write marks exactly the bytes it was given;
-// transfers choose their source for each interval, move exactly the bytes that are not valid, and
-// merge when source and destination are the same.
+// of them and merge as soon as neighbours are equal. A write marks exactly the bytes it was given.
+// A plan chooses a source for each interval, moves exactly the bytes that are not valid, and merges
+// adjacent transfers with the same source and destination.
 //
-// One interval is kept in the map itself, up to 128 in a sorted slice, and more in a B+ tree that
-// keeps, above every 32 entries, which places are valid in all of them and which in some. So a
+// A single interval is kept in the map itself, up to 128 in a sorted slice, and more in a B+ tree. Each
+// branch of the tree knows of its children which places are valid in all of the bytes and which in some. So a
 // question about a range takes O(log n) however many intervals it covers, and a change takes
 // O(log n) for each stretch of intervals that changes, and time for the intervals in it.
 package protocol

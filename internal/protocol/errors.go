@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// The kinds of error, beside coherence.ErrConflict (an action needs a place to hold the bytes valid and it does not) and
-// coherence.ErrSoleCopy (the only valid replica would be lost). Every error of this package matches exactly one with
-// errors.Is, and leaves the state or map that it was asked about as it was.
+// The kinds of error, beside coherence.ErrConflict (an action needs bytes that are valid at its place, and they are not) and
+// coherence.ErrSoleCopy (the only valid replica would be lost). Every error of this package matches exactly one of them with
+// errors.Is, and means that the state or map has not changed.
 var (
 	// ErrInvalidPlace says that a place is neither the host nor a device.
 	ErrInvalidPlace = errors.New("invalid place")
@@ -15,7 +15,7 @@ var (
 	ErrInvalidAction = errors.New("invalid action")
 	// ErrInvalidState says that a place is valid in a state without being allocated.
 	ErrInvalidState = errors.New("invalid state")
-	// ErrInvalidRange says that a range is empty, reversed or ends behind the last byte.
+	// ErrInvalidRange says that a range is empty, reversed or ends after the last byte.
 	ErrInvalidRange = errors.New("invalid range")
 )
 
@@ -26,10 +26,10 @@ type RefusalError struct {
 	Action Action
 	Place  Place
 	State  State  // of the first interval that stands in the way
-	Lo, Hi uint64 // that interval in bytes; both zero when a bare State refused
+	Lo, Hi uint64 // that interval in bytes; both zero for a refusal by State.Plan
 }
 
-// Error formats all that is known, in one line.
+// Error is one line with all fields.
 func (e *RefusalError) Error() string {
 	where := ""
 	if e.Hi > e.Lo {
@@ -42,7 +42,7 @@ func (e *RefusalError) Error() string {
 // Is reports whether target is the error's kind.
 func (e *RefusalError) Is(target error) bool { return target == e.Kind }
 
-// RangeError is a range that does not lie in the map. It matches ErrInvalidRange.
+// RangeError reports a range that does not lie in the map. It matches ErrInvalidRange.
 type RangeError struct {
 	Lo, Hi, Size uint64 // bytes
 }

@@ -11,7 +11,7 @@ type interval struct {
 	valid Set
 }
 
-// summary is what is kept of many intervals.
+// summary sums up the valid places of several intervals: those valid in all, and those valid in any.
 type summary struct {
 	all, any Set
 	hole     bool // some interval is valid nowhere
@@ -35,7 +35,7 @@ var everything = filter{when: WhenAlways}
 
 func (f filter) takes(valid Set) bool { return f.when>>situation(valid, f.p)&1 != 0 }
 
-// mayTake reports whether any of the intervals summed up can be selected.
+// mayTake reports whether the filter can select any of the intervals that s sums up.
 func (f filter) mayTake(s summary) bool {
 	b := Of(f.p)
 	var possible When
@@ -56,7 +56,7 @@ func (f filter) mayTake(s summary) bool {
 	return f.when&possible != 0
 }
 
-// effects are those of an action in each situation.
+// effects are the effects of an action, one for each situation.
 type effects [numSituations]Effect
 
 func uniform(e Effect) effects { return effects{e, e, e, e} }
@@ -72,12 +72,12 @@ func (e *effects) constant(p Place) (Set, bool) {
 }
 
 // sliceMax is the number of intervals above which an index becomes a tree; it becomes a slice again
-// at a quarter of that. Up to there changes are cheaper in the slice, and a scan of all of it takes
-// some 100 ns; the tree answers faster about long ranges from 64 intervals on.
+// at a quarter of that. Up to that number changes are cheaper in the slice, and a scan of all of it takes
+// some 100 ns; for long ranges the tree answers faster from 64 intervals on.
 var sliceMax = 128
 
-// idle is how many intervals that need no change an update copies before it is cheaper to look for
-// the next that does.
+// idle is how many successive intervals that need no change an update copies. For more it is cheaper to
+// look for the next interval that needs one.
 const idle = 64
 
 // index holds two or more intervals that cover [0, size), sorted, each different from its
@@ -191,7 +191,7 @@ func (x *index) update(lo, hi, size uint64, p Place, e effects) {
 	}
 }
 
-// batch changes the intervals from lo, which needs it, on to where a long stretch needs no change or
+// batch changes the intervals from lo, the first of which needs a change, up to a long stretch that needs none or
 // to hi. It returns where it stopped.
 func (x *index) batch(lo, hi, size uint64, p Place, e *effects) uint64 {
 	buf := x.scratch[:0]
@@ -237,8 +237,8 @@ func (e *effects) changing() (w When) {
 	return w
 }
 
-// replace puts the scratch intervals, of which the first starts at lo, in the place of [lo, hi), and
-// merges at both ends.
+// replace puts the scratch intervals, the first of which starts at lo, in the place of [lo, hi), and
+// merges them with their neighbours at both ends.
 func (x *index) replace(lo, hi, size uint64) {
 	runs := x.scratch
 	last := runs[len(runs)-1].valid
@@ -259,7 +259,7 @@ func (x *index) replace(lo, hi, size uint64) {
 	}
 }
 
-// splice removes the intervals that start in [a, b) and puts others that do in their place.
+// splice replaces the intervals that start in [a, b) by others that start there.
 func (x *index) splice(a, b uint64, runs []interval) {
 	if x.tree != nil {
 		x.tree.splice(a, b, runs)

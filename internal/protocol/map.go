@@ -8,14 +8,14 @@ import (
 
 // Map is the state of every byte of a buffer: a [State] per interval, whose Valid sets differ from
 // one interval to the next and whose Allocated set is the same everywhere, because a replica has
-// memory for the whole buffer or for nothing.
+// memory for the whole buffer or none.
 //
 // Offsets are in bytes, ranges are half-open: [lo, hi). A map is made by [NewMap] or [Map.Init]; it
 // must not be copied once used, and is not safe for concurrent use. With n intervals a query of any
-// range takes O(log n), and so does a change, plus the intervals that it touches. Queries do not
+// range takes O(log n). A change takes O(log n) and time for each interval that it touches. Queries do not
 // allocate.
 //
-// A range that is empty, reversed or reaches behind the last byte is never valid anywhere; methods
+// A range that is empty, reversed or ends after the last byte is never valid anywhere; methods
 // that return an error refuse it with a *[RangeError] and change nothing.
 type Map struct {
 	size      uint64
@@ -25,8 +25,8 @@ type Map struct {
 	index     *index // the intervals if split; kept for reuse after they merged into one
 }
 
-// NewMap returns a map of size bytes, none of which was ever written and which no place has memory
-// for.
+// NewMap returns a map of size bytes. None of them was ever written, and no place has memory for
+// them.
 func NewMap(size uint64) *Map {
 	m := new(Map)
 	m.Init(size)
@@ -39,7 +39,7 @@ func (m *Map) Init(size uint64) { *m = Map{size: size} }
 // Size is the number of bytes.
 func (m *Map) Size() uint64 { return m.size }
 
-// Len is the number of intervals, which is the least that can tell the bytes' states apart.
+// Len is the number of intervals. Neighbours differ, so no map of the same states has fewer.
 func (m *Map) Len() int {
 	if m.split {
 		return m.index.len()
@@ -50,7 +50,7 @@ func (m *Map) Len() int {
 // Allocated is the set of places that have memory for the replica.
 func (m *Map) Allocated() Set { return m.allocated }
 
-// Allocate records that p has memory, whose contents are not valid. It fails with ErrInvalidPlace.
+// Allocate records that p has memory, whose contents are not valid. It fails with ErrInvalidPlace if p is not usable.
 func (m *Map) Allocate(p Place) error {
 	if !p.Usable() {
 		return invalidPlace(p)
@@ -68,14 +68,14 @@ func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
 	return m.has(lo, hi) && m.index.meet(lo, hi, Of(p)) != 0
 }
 
-// Sole reports whether it is known without a search that p, and no other place, holds every byte of [lo, hi) valid: if the state is the
-// same everywhere. False says nothing.
+// Sole reports whether the map has one interval and p, and no other place, holds every byte of [lo, hi) valid. It never searches: with
+// more intervals it returns false even where the answer is yes.
 func (m *Map) Sole(lo, hi uint64, p Place) bool {
 	return !m.split && m.one == Of(p) && lo < hi && hi <= m.size
 }
 
 // State returns the state of the range as a whole: a place is valid if it is valid in every byte.
-// An unsplit Uninitialized range and one whose parts are valid in different places both have no
+// A range that was never written and one whose parts are valid in different places both have no
 // valid place; [Map.Summary] tells them apart. Nothing is valid in a range that does not lie in the
 // map.
 func (m *Map) State(lo, hi uint64) State {
@@ -140,8 +140,8 @@ func (m *Map) Apply(t Transfer) error {
 // Commit records that an action was submitted after the transfers of its plan. For Evict each
 // transfer must have been passed to [Map.Apply] before; for other actions Commit alone will do.
 //
-// Evict makes p invalid in the range, and not allocated if the range is the whole map; after a part
-// was evicted the memory is still there, until the whole is. Commit refuses what
+// Evict makes p invalid in the range. It makes p not allocated only if the range is the whole map,
+// because the memory stays when a part is evicted. Commit refuses what
 // [Map.Plan] refuses, and an eviction that would lose a sole copy, with the same errors.
 func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 	if err := m.check(a, p, lo, hi); err != nil {
@@ -170,8 +170,8 @@ func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 }
 
 // Invalidate makes p stale in [lo, hi), clipped to the size of the map, because work that wrote
-// there failed. It returns the number of bytes that no place holds valid any more and that some
-// place did before: they would read as zeros, so the caller has to report the failure instead.
+// there failed. It returns the number of bytes that were valid at p alone and now are valid nowhere.
+// They would read as zeros, so the caller has to report the failure instead.
 func (m *Map) Invalidate(p Place, lo, hi uint64) (lost uint64) {
 	hi = min(hi, m.size)
 	if lo >= hi || !p.Usable() {
@@ -186,7 +186,7 @@ func (m *Map) Invalidate(p Place, lo, hi uint64) (lost uint64) {
 }
 
 // Check verifies what every method maintains: the intervals are sorted and disjoint, cover the map,
-// differ from their neighbours, are valid only where memory is allocated, and the sums kept of them
+// differ from their neighbours and are valid only where memory is allocated, and their summaries
 // are right.
 func (m *Map) Check() error {
 	if !m.split {
@@ -228,7 +228,7 @@ func (m *Map) conflict(kind error, a Action, p Place, lo, hi uint64, valid Set) 
 
 // commit is what committing an action does, as the table says.
 type commit struct {
-	barred    When // the situations that stand in the way
+	barred    When // the situations in which Commit refuses the action
 	valid     effects
 	allocated Effect // Keep, or what the action does in any situation
 }

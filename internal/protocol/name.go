@@ -13,8 +13,8 @@ const (
 	HostOnly
 	// DeviceOnly: at least one device is valid and the host has no memory.
 	DeviceOnly
-	// Synchronized: the host is valid, and so is every device that has memory, of which there is
-	// at least one.
+	// Synchronized: the host is valid, at least one device has memory, and every device that has
+	// memory is valid.
 	Synchronized
 	// HostDirty: the host is valid and at least one device has memory that is stale.
 	HostDirty

@@ -10,12 +10,12 @@ type Transfer struct {
 func (t Transfer) Len() uint64 { return t.Hi - t.Lo }
 
 // Plan appends to dst the transfers that an action at p on [lo, hi) needs, in ascending order. Each
-// byte moves at most once, and only if the action could not do without. The source is chosen per
-// interval; neighbours with the same ends become one transfer. The map does not change: pass each
+// byte moves at most once, and only if the action needs it. The source is chosen per
+// interval; adjacent transfers with the same source and destination become one. The map does not change: pass each
 // transfer to [Map.Apply] as it is submitted, then the action to [Map.Commit].
 //
 // Errors are those of [State.Plan], with the first interval that stands in the way, and *RangeError;
-// dst is then returned as it was.
+// dst is then returned unchanged.
 func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) ([]Transfer, error) {
 	if err := m.check(a, p, lo, hi); err != nil {
 		return dst, err

@@ -25,14 +25,14 @@ func (m Move) String() string {
 	return m.From.String() + " → " + m.To.String()
 }
 
-// Cost compares possible transfers: the one with the lowest cost is planned, and of equal ones the
+// Cost compares possible transfers: the one with the lowest cost is planned. Among equal ones it is the
 // one whose other end is the lowest place. Any int is allowed. A nil Cost makes all costs equal, so
 // that the host is preferred and then the lowest device.
 type Cost func(from, to Place) int
 
 // Plan says what an action at p needs and leaves behind. If need is true the transfer m is to be
-// submitted before the state becomes next. There is at most one transfer, and none that the action
-// could do without. Plan does not allocate unless it fails.
+// submitted before the state becomes next. There is at most one transfer, and only if the action needs
+// it. Plan does not allocate unless it fails.
 //
 // When the only valid replica is evicted it is copied to an allocated place or to the host,
 // whether allocated or not; without any such place the error is a *RefusalError that matches
@@ -86,7 +86,7 @@ func (t *protocol) plan(s State, a Action, p Place, cost Cost) (next State, m Mo
 	return next, m, need, nil
 }
 
-// move chooses the transfer, or says why there is none to be had.
+// move chooses the transfer. It returns why the action is refused, or nil.
 func (c *cell) move(s State, p Place, cost Cost) (m Move, need bool, refusal error) {
 	switch {
 	case c.refuse != nil:

@@ -7,7 +7,7 @@ import (
 )
 
 // When is a set of situations in which a [Rule] applies. Seen from the place p of an action, a
-// range of bytes is in exactly one of four.
+// range of bytes is in exactly one of four situations.
 type When uint8
 
 const (
@@ -70,7 +70,7 @@ const (
 	Clear               // nothing is left
 )
 
-// On returns what the effect makes of the set, for an action at p.
+// On returns the set after the effect of an action at p.
 func (e Effect) On(s Set, p Place) Set {
 	switch e {
 	case Join:
@@ -132,7 +132,7 @@ var rules = []Rule{
 // Table returns the transition table. Every action in every situation has exactly one rule.
 func Table() []Rule { return append([]Rule(nil), rules...) }
 
-// cell is a rule as the interpreter looks it up.
+// cell is the part of a rule that planning and committing need.
 type cell struct {
 	refuse    error
 	supply    Supply

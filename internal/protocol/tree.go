@@ -6,7 +6,7 @@ const (
 	// width is the number of entries of a full node.
 	width = 32
 	// mergeMax is the number of entries up to which two neighbours become one node. It is less
-	// than width, so that a node which was just made whole is not split at once.
+	// than width, so that a node which was just merged is not split again at once.
 	mergeMax = width * 3 / 4
 	// spareMax is the number of unused nodes of either sort that a tree keeps.
 	spareMax = 32
@@ -28,7 +28,7 @@ type node struct {
 	kids  *kids // nil in a leaf
 	sum   summary
 	start [width]uint64
-	all   [width]Set // of a leaf's interval the valid places, of a child the intersection
+	all   [width]Set // in a leaf an interval's valid places, in a branch the places valid in all of a child
 }
 
 type kids struct {
@@ -92,7 +92,7 @@ func (t *tree) release(n *node) {
 }
 
 // find returns the entry of the node that contains the byte at pos, or the first if all start
-// behind it.
+// after it.
 func (n *node) find(pos uint64) int {
 	i, j := 0, n.n
 	for j-i > 1 {
@@ -105,7 +105,7 @@ func (n *node) find(pos uint64) int {
 	return i
 }
 
-// from returns the first entry that starts at pos or behind it.
+// from returns the first entry that starts at or after pos.
 func (n *node) from(pos uint64) int {
 	i := n.find(pos)
 	if n.n > 0 && n.start[i] < pos {
@@ -238,8 +238,8 @@ func (n *node) move(i, j, count int) {
 	}
 }
 
-// splice removes the intervals that start in [a, b) and puts others that do in their place. At
-// least one interval starts at 0 afterwards.
+// splice replaces the intervals that start in [a, b) by others that start there. Afterwards one
+// interval starts at 0.
 func (t *tree) splice(a, b uint64, runs []interval) {
 	t.rewrite(t.root, a, b, runs)
 	t.finish()

@@ -3,17 +3,17 @@ package order
 import "sync"
 
 // chain is Works that were each made of earlier ones. A Work keeps those that it was made of until somebody asks it after its end, and
-// nobody asks a Work whose bytes were written again. So with each that joins two of the others are asked: however long a program goes on
-// without waiting, not much more is kept than what is under way. A chain has no references to its Works.
+// nobody asks a Work whose bytes were written again. Therefore each Work that joins a chain asks two others of it: however long a
+// program goes on without waiting, little more is kept than what is under way. A chain has no references to its Works.
 type chain struct {
 	mu   sync.Mutex
 	list []*Work // the next that is asked first
 }
 
-// chained is how many Works are made of one another before they are a chain.
+// chained is the depth of a Work beyond which it joins a chain.
 const chained = 4
 
-// join makes a work one of the chain of another.
+// join adds w to the chain of a, which is made if there is none.
 func (w *Work) join(a *Work) {
 	if w.chain = a.chain; w.chain == nil {
 		w.chain = new(chain)
@@ -36,7 +36,7 @@ func (w *Work) join(a *Work) {
 	c.mu.Unlock()
 }
 
-// goesOn reports whether somebody holds the work, and it has not ended.
+// goesOn reports whether somebody has a reference to the work, and it has not ended.
 func (w *Work) goesOn() bool {
 	for {
 		n := w.refs.Load()

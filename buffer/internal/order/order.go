@@ -5,24 +5,24 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Order is what later accesses of one replica wait for. A write is ordered behind everything on its bytes, so that it replaces it;
-// what has ended well is forgotten, a little with each Add. An Order therefore holds what is under way, about as much again that
-// has ended, and the failures that nobody was told of yet.
+// Order is the work that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so takes
+// the place of that work. Work that has ended well is forgotten, a little with each Add. An Order therefore holds what is under way,
+// about as much again that has ended, and the failures that nobody was told of yet.
 //
 // Its methods do not wait, and its user locks it.
 type Order struct {
 	writes span.Tree[*use] // no two share a byte: the latest write of each
 	reads  span.Tree[*use]
 
-	// barrier is work on the memory as a whole that changes no byte: the hand-over between a device and the host, or what a pool's
-	// former owner of the memory may still do. Every access waits for it.
+	// barrier is work on the memory as a whole that changes no byte: the hand-over between a device and the host, or work that may still
+	// use memory of a pool from before the replica had it. Every access waits for it.
 	barrier *Work
 
 	uses  []*use
-	hand  int // of uses, the next that is asked whether it has ended
+	hand  int // index of the next of uses that is asked whether it has ended
 	last  [4]*use
-	next  int    // of last
-	round uint64 // of searches
+	next  int    // index in last
+	round uint64 // number of searches
 	seq   uint64
 
 	spare []*use
@@ -37,16 +37,16 @@ type use struct {
 	write bool
 	kind  Kind
 	node  span.Node[*use]
-	more  []*span.Node[*use] // pieces beside node; Value is nil in those that have gone
-	nodes int                // in the tree
-	at    int                // in uses
+	more  []*span.Node[*use] // further pieces; Value is nil in those that are no longer in the tree
+	nodes int                // number of pieces in the tree
+	at    int                // index in uses
 	seq   uint64             // in the order in which work was added or renewed
 	round uint64
 	good  bool // the work is known to have ended well
 }
 
-// crowd is how many uses are kept before any is asked whether it has ended, and asked is how many are with each that is added
-// then. As two leave for one that comes, those that have ended are never many more than those that have not.
+// crowd is how many uses are kept without asking whether they have ended. Beyond that, each Add asks asked of them. Because up to two
+// are forgotten for each one added, those that have ended are never many more than those that have not.
 const (
 	crowd = 8
 	asked = 2
@@ -68,7 +68,7 @@ func (o *Order) tree(write bool) *span.Tree[*use] {
 	return &o.reads
 }
 
-// Waits appends what an access of the range has to wait for: to read, the writes of its bytes, to write, the reads as well.
+// Waits appends what an access of the range has to wait for: the writes of its bytes and, if it writes, the reads as well.
 // No Work is appended twice in one round; a round begins with Begin. The references stay the Order's.
 func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 	dst = o.collect(&o.writes, lo, hi, dst)
@@ -102,8 +102,8 @@ func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work 
 	return dst
 }
 
-// MakeOf tells a Work, which nobody else has yet, that it reads the ranges: it is made of the Works that wrote bytes of them and have not
-// ended well as far as is known.
+// MakeOf tells a Work, which nobody else has yet, that it reads the ranges: it is made of the Works that wrote bytes of them and are not
+// known to have ended well.
 func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
@@ -128,9 +128,9 @@ const (
 	Own // the program's work
 )
 
-// Failed asks the Works that wrote bytes of the range how they have ended, and calls fn for each piece, in the range or not, that one
-// wrote which failed. It forgets the pieces for which fn returns true, and what has ended well, unless there is little of that and keep
-// is set.
+// Failed asks the Works that wrote bytes of the range how they have ended. It calls fn for each piece, in the range or not, that a failed
+// one wrote, and forgets the pieces for which fn returns true. It forgets Works that have ended well, except that with keep it keeps the
+// program's own as long as there are few.
 func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested bool)) {
 	if o.writes.Len() == 0 {
 		return
@@ -144,7 +144,7 @@ func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kin
 	}
 	o.found = o.writes.Meeting(lo, hi, o.found[:0])
 	for _, n := range o.found {
-		if n.Value != nil { // else it went with another piece
+		if n.Value != nil { // nil if it was forgotten together with another piece
 			o.look(n.Value, keep, fn)
 		}
 	}
@@ -162,8 +162,9 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 	}
 }
 
-// Quiet reports whether an access of the range on a stream depends on nothing but earlier work of the program's on the same stream, of which
-// none is known to have failed. It is for the access that follows many like it; if the answer is no, that says nothing.
+// Quiet reports whether the replica has no other work than the program's earlier work on the same stream, none of which is known to have
+// failed. Then an access on the stream can begin at once. It is a quick test for the most common case: false does not mean that an access
+// has to wait.
 func (o *Order) Quiet(stream *hal.Stream) bool {
 	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
@@ -176,7 +177,7 @@ func (o *Order) Quiet(stream *hal.Stream) bool {
 	return true
 }
 
-// fine reports whether work has not failed, as far as is known. It asks as long as the work goes on.
+// fine reports whether the work is not known to have failed. It asks until the work has ended.
 func (u *use) fine() bool {
 	if u.good || !u.write {
 		return true
@@ -225,7 +226,7 @@ func (o *Order) Pending(lo, hi uint64, reads bool, dst []*Work) []*Work {
 	return dst
 }
 
-// Unsure returns some Work that wrote bytes of the range and has not ended, or nil, and whether one is known to have failed.
+// Unsure returns some Work that wrote bytes of the range and has not ended, or nil. bad says that one is known to have failed.
 func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	if o.writes.Len() == 0 {
 		return nil, false
@@ -269,7 +270,7 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 	}
 }
 
-// overtake forgets earlier reads by the same stream of exactly the bytes that u reads: a stream's earlier work ends before its later.
+// overtake forgets earlier reads by the same stream of exactly the bytes that u reads, because a stream does its work in order.
 func (o *Order) overtake(u *use) {
 	for i, e := range o.last {
 		if e != nil && e.reads(u.work.Stream, u.node.Lo, u.node.Hi) {
@@ -302,9 +303,9 @@ func (o *Order) sweep() {
 	}
 }
 
-// Renew makes the program's work of the stream on exactly these bytes stand for what the stream has been given since as well, and
-// reports whether there is such work and nobody else counts on it. It saves an event. While the earlier work goes on, the end of
-// the later one stands for both; what is known to have failed is left as it is. reads says that the bytes were read.
+// Renew makes the program's earlier work of the stream on exactly these bytes stand for all that the stream has been given since, too,
+// which saves an event. The end of the later work then stands for both. Renew reports whether it could: there must be such work, nobody
+// else may refer to it, and it must not be known to have failed. reads says that the bytes were read.
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || u.failed() || !u.work.again(1, reads) {
@@ -330,7 +331,7 @@ func (o *Order) renewed(u *use) {
 	}
 }
 
-// Renewal is Renew for work on several replicas, which was one Work before and becomes one again.
+// Renewal is Renew for work on several replicas, whose earlier work was one Work, too.
 type Renewal struct {
 	work   *Work
 	uses   [8]*use
@@ -338,7 +339,7 @@ type Renewal struct {
 	n      int32
 }
 
-// Add adds a replica, and reports whether it can be renewed with those before.
+// Add adds a replica, and reports whether its work can be renewed together with that of the replicas added before.
 func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work || u.failed() {
@@ -350,7 +351,7 @@ func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) b
 	return true
 }
 
-// Do renews them all, and reports whether it has.
+// Do renews the work on all the replicas, and reports whether it could.
 func (r *Renewal) Do() bool {
 	if r.n == 0 || !r.work.again(r.n, true) {
 		return false
@@ -361,7 +362,7 @@ func (r *Renewal) Do() bool {
 	return true
 }
 
-// same returns the use that Renew is about, or nil.
+// same returns the use that Renew can renew, or nil.
 func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	fits := func(u *use) bool {
 		return u != nil && u.kind == Own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
@@ -396,7 +397,7 @@ func (o *Order) SetBarrier(w *Work) {
 	o.barrier = w
 }
 
-// Barrier returns the work that SetBarrier set, or nil. What has ended well is forgotten.
+// Barrier returns the work that SetBarrier set, or nil. Work that has ended well is forgotten.
 func (o *Order) Barrier() *Work {
 	if o.barrier != nil {
 		if done, err := o.barrier.End(); done && err == nil {
@@ -416,7 +417,7 @@ func (o *Order) Works(fn func(w *Work, writes bool)) {
 	}
 }
 
-// Newest returns the Work that was noted last among those that fn takes, or nil.
+// Newest returns the Work that was noted last among those for which fn returns true, or nil.
 func (o *Order) Newest(fn func(*Work) bool) (newest *Work) {
 	seq := uint64(0)
 	if o.barrier != nil && fn(o.barrier) {
@@ -438,13 +439,13 @@ func (o *Order) Clear() {
 	}
 }
 
-// Overwritten forgets the Works on the range, which have all ended: what the host has written there since hangs on none of them.
+// Overwritten forgets the Works on the range, which have all ended: what the host has written there since depends on none of them.
 func (o *Order) Overwritten(lo, hi uint64) {
 	o.supersede(&o.writes, lo, hi)
 	o.supersede(&o.reads, lo, hi)
 }
 
-// supersede forgets what was on the bytes, which a write is ordered behind.
+// supersede forgets the uses of the bytes. A write that is ordered behind them takes their place.
 func (o *Order) supersede(t *span.Tree[*use], lo, hi uint64) {
 	if t.Len() == 0 {
 		return

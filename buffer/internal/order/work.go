@@ -1,11 +1,11 @@
-// Package order keeps what later work on a replica has to wait for, and how earlier work has ended.
+// Package order keeps track of what later work on a replica has to wait for, and of how earlier work has ended.
 //
 // [Work] is something that a stream was given and whose end is not known yet: a copy, or what a program does between Acquire and
-// Release. A Work knows the earlier Works that made the bytes which it read, and fails if one of them does. So nobody has to be
-// told of a failure: whoever looks at bytes asks the Work that wrote them last.
+// Release. A Work knows the earlier Works that made the bytes which it read, and fails if one of them does. So a failure need
+// not be announced: each access asks the Work that wrote its bytes last.
 //
-// [Order] has, for one replica, the Works by the bytes that they write and read, and answers the questions of an access: what
-// it has to wait for, and whether the bytes are good as far as is known.
+// [Order] has, for one replica, the Works by the bytes that they write and read. It tells an access what to wait for, and
+// whether work on its bytes is known to have failed.
 package order
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Work is what a stream was given up to one point. It is counted: whoever holds it has a reference, and the last Release gives
-// the vendor's event back. It is safe for concurrent use.
+// Work is what a stream was given up to one point. Its references are counted, and the last Release gives the driver's event
+// back. It is safe for concurrent use.
 type Work struct {
 	Stream *hal.Stream
 
@@ -26,13 +26,13 @@ type Work struct {
 
 	mu    sync.Mutex
 	event *hal.Event // nil if none could be recorded; then the stream as a whole stands for the work
-	after []*Work    // made the bytes that the work reads, and have not ended
+	after []*Work    // the Works that made the bytes which this one reads, without those known to have ended
 	err   error      // found so far; final once ended
-	depth int        // how many Works there are, one made of the other, to this one
-	chain *chain     // that it is in, or nil
+	depth int        // length of the longest line of Works, each made of the one before, that ends with this one
+	chain *chain     // the chain that it is in, or nil
 }
 
-// spare are Works of which nobody has a reference.
+// spare are Works that nobody has a reference to.
 var spare = sync.Pool{New: func() any { return new(Work) }}
 
 // NewWork returns the work that the stream has been given so far, with one reference. That cannot fail: a stream that
@@ -93,8 +93,8 @@ func (w *Work) forgetCauses() {
 	}
 }
 
-// again moves the work to what its stream has been given by now, if the caller has all of its references, of which there are as
-// many as given. What it is made of stays, unless it reads nothing.
+// again makes the work stand for all that its stream has been given by now, if the caller has all of its references: holders says
+// how many. The work stays made of the same Works, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
 	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
@@ -109,7 +109,7 @@ func (w *Work) again(holders int32, reads bool) bool {
 	return true
 }
 
-// alone reports whether nobody else has the work or may come by it as one of a chain, which has an event and is made of nothing that may yet fail.
+// alone reports whether the caller has the only reference to the work, no chain can add one, and how it ends depends on its mark only.
 func (w *Work) alone() bool {
 	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && len(w.after) == 0 && w.err == nil
 }
@@ -185,7 +185,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, soon after something has ended that the work waits for, on another goroutine: then fn asks again.
+// OnEnd calls fn once, on another goroutine, soon after the work or one that it was made of has ended. fn has to ask whether all have.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
 	event := w.event
@@ -225,7 +225,7 @@ func (w *Work) Before(stream *hal.Stream) error {
 	return stream.WaitStream(w.Stream)
 }
 
-// Deferred reports whether Before lets the stream wait, so that the caller need not.
+// Deferred reports whether Before makes the stream wait without blocking the caller.
 func (w *Work) Deferred(stream *hal.Stream) bool {
 	if w.ended.Load() || w.Stream == stream {
 		return true

@@ -20,7 +20,7 @@ type Tree[V any] struct {
 // Node is one range of a tree. After [Tree.Insert] only the tree changes the range.
 type Node[V any] struct {
 	Lo, Hi uint64 // bytes
-	Seq    uint64 // chosen by who inserts the node
+	Seq    uint64 // chosen by the caller of Insert
 	Value  V
 
 	parent, left, right *Node[V]
@@ -120,7 +120,7 @@ func (t *Tree[V]) hang(old, n, parent *Node[V]) {
 	}
 }
 
-// sum computes what a node knows of those below it.
+// sum computes end, first and latest of a node from those of its children.
 func (n *Node[V]) sum() {
 	n.end, n.first, n.latest = n.Hi, n.Seq, n.Seq
 	if c := n.left; c != nil {
@@ -155,7 +155,7 @@ func (t *Tree[V]) Delete(n *Node[V]) {
 	n.parent, n.left, n.right = nil, nil, nil
 }
 
-// Cut makes a node's range [lo, hi), which is a part of what it was, and not empty.
+// Cut reduces a node's range to [lo, hi), which is a part of it and not empty.
 func (t *Tree[V]) Cut(n *Node[V], lo, hi uint64) {
 	if n.parent == nil && n.left == nil && n.right == nil {
 		n.Lo, n.Hi = lo, hi
@@ -232,7 +232,7 @@ func (t *Tree[V]) Any(lo, hi uint64) *Node[V] {
 		case n.Lo < hi && lo < n.Hi:
 			return n
 		case n.left != nil && n.left.end > lo:
-			// If nothing on the left meets the range, what reaches past lo there begins at hi or later, and so does all on the right.
+			// If no node on the left meets the range, those that end behind lo begin at hi or later, and so do n and all on its right.
 			n = n.left
 		case n.Lo >= hi:
 			return nil
