@@ -6,14 +6,14 @@ import "github.com/go-halyard/halyard/hal"
 // copied; once it has been freed every copy of it is stale, and each method says so with an error of
 // kind hal.ErrClosed. The zero Block is stale.
 //
-// A hal.Region taken from a block is not protected in this way: like the vendor's own pointers it must
-// not be used after Free.
+// A hal.Region taken from a block is not protected in this way: like the vendor's own pointers, it must
+// not be used after the block is freed.
 type Block struct {
 	rec  *record
 	from Allocator
 
-	// ticket is the record's state while the block is live, shifted left, and whether only the
-	// block's stream may use it at once.
+	// ticket is the record's state while the block is live, shifted left, with orderedBit if only the
+	// block's stream may use the block at once.
 	ticket uint64
 }
 
@@ -32,7 +32,7 @@ func (b Block) state() uint64 { return b.ticket >> 1 }
 // Valid reports whether the block has not been freed.
 func (b Block) Valid() bool { return b.rec != nil && b.rec.state.Load() == b.state() }
 
-// Region is the memory of the block, as long as was asked for.
+// Region is the memory of the block, with the length that was asked for.
 func (b Block) Region() (hal.Region, error) {
 	if b.rec == nil {
 		return hal.Region{}, hal.Errorf("region of a block", hal.ErrClosed, "not a block")
@@ -73,7 +73,7 @@ func (b Block) Kind() hal.Kind {
 	return b.rec.mem.Kind()
 }
 
-// Pool is the pool whose memory the block is, whatever the pool is wrapped in; nil if it is of no pool.
+// Pool is the pool that the block's memory belongs to, however the pool was wrapped; nil if there is none.
 func (b Block) Pool() *Pool {
 	if b.rec == nil {
 		return nil
@@ -83,7 +83,7 @@ func (b Block) Pool() *Pool {
 
 // Ordered reports whether the memory may still be in use by earlier work of the stream that it was
 // allocated on, so that other streams and the host must wait for an event recorded there after
-// Alloc. If not, anybody may use it at once.
+// Alloc. If not, all may use it at once.
 func (b Block) Ordered() bool { return b.ticket&orderedBit != 0 }
 
 // Free gives the block back to the allocator that gave it out; see [Allocator].
@@ -94,9 +94,9 @@ func (b Block) Free(stream *hal.Stream) error {
 	return b.from.Free(b, stream)
 }
 
-// From is the block with a as the allocator to which Free gives it back. An allocator that wraps
-// another returns its blocks so. What it returns for a nil allocator is == for all copies of a block,
-// live or stale, and for no two blocks that were ever given out.
+// From returns the block with a as the allocator that Free gives it back to. An allocator that wraps
+// another returns the other's blocks with itself as a. The blocks that From(nil) returns for two copies of one
+// block are equal (==), whether live or stale; for two different blocks they never are.
 func (b Block) From(a Allocator) Block {
 	b.from = a
 	return b
@@ -121,8 +121,8 @@ func (b Block) KeepUntil(e *hal.Event) error {
 	return nil
 }
 
-// RecordUse tells that the work which the stream has been given so far uses the block. It is how a block
-// is used on a stream other than the one that it is freed on.
+// RecordUse tells that the work which the stream has been given so far uses the block. Call it after using a block
+// on another stream than the one that it will be freed on.
 func (b Block) RecordUse(stream *hal.Stream) error {
 	const op = "use of a block"
 	if b.rec == nil {

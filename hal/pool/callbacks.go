@@ -12,10 +12,10 @@ type callbacks struct {
 	free  func(hal.Region, *hal.Stream) error
 }
 
-// Callbacks makes an allocator of a program's own functions, which are safe for concurrent use. alloc returns
-// a region of at least size bytes, whose offset is aligned as the device aligns; free is given the same region
-// once, after the block of it has been freed. What is said with Block.KeepUntil is waited for on the stream that
-// frees, or on the host if there is none.
+// Callbacks makes an allocator of a program's own functions, which must be safe for concurrent use. alloc must return
+// a region of at least size bytes, whose offset is aligned as the device aligns. free is called once with the same region,
+// after its block has been freed. Before that, uses recorded with Block.KeepUntil or RecordUse are waited for: on the stream
+// that frees the block, or on the host if there is none.
 func Callbacks(alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error),
 	free func(r hal.Region, stream *hal.Stream) error) Allocator {
 	return &callbacks{alloc, free}
@@ -34,7 +34,7 @@ func (a *callbacks) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block
 		if region.Mem != nil {
 			_ = a.free(region, stream)
 		}
-		return Block{}, hal.Errorf(op, hal.ErrDriver, "the callback returned %d bytes for %d", region.Len, size)
+		return Block{}, hal.Errorf(op, hal.ErrDriver, "the callback returned %d bytes when asked for %d", region.Len, size)
 	}
 	r := &record{mem: region.Mem, off: region.Off, cap: region.Len, kind: kind, owner: a}
 	return newBlock(r, a, r.give(size, 0), stream != nil), nil

@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// chunk is one memory of the device: carved into nodes, or a single block of its own.
+// chunk is one memory of the device, which is either carved into nodes or a single block.
 type chunk struct {
 	mem     *hal.Memory
 	bytes   uint64
@@ -18,15 +18,15 @@ type chunk struct {
 	place   int // in the heap's list
 }
 
-// node is a range of a chunk, between its neighbours: a record's, or free, or lost.
+// node is a range of a chunk. It belongs to a record, or is free, or lost.
 type node struct {
 	chunk      *chunk
 	off, bytes uint64
 	prev, next *node // by address
 	rec        *record
-	lost       bool // work that nobody can ask about may use it for ever
+	lost       bool // work may use it that cannot be asked whether it has ended
 
-	// A free node waits for its fence; the node is on the list of its class.
+	// A free node is on the list of its class. It can be used once its fence is passed.
 	fence    []*hal.Event
 	up, down *node
 }
@@ -65,7 +65,7 @@ func (s *nodes) remove(n *node, unit uint64) {
 	s.count--
 }
 
-// find returns a node of at least the given class, from the lowest class that has one that suits, or nil.
+// find returns a node of the lowest class, at least the given one, that has a suitable node, or nil.
 func (s *nodes) find(class int, suits func(*node) bool) *node {
 	for w := class / 64; w < len(s.words); w++ {
 		word := s.words[w]
@@ -153,7 +153,7 @@ func (h *heap) absorb(n, next *node) {
 }
 
 // carve makes a record of the first bytes of a free node, which is not on a list any more, and
-// lists the rest. The fence of the record's part is returned.
+// lists the rest. It returns the fence that the record has to wait for.
 func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
 	if n.bytes > bytes {
 		rest := &node{chunk: n.chunk, off: n.off + bytes, bytes: n.bytes - bytes, prev: n, next: n.next}
@@ -194,7 +194,7 @@ func (h *heap) addWhole(mem *hal.Memory, bytes uint64) *record {
 	return c.whole
 }
 
-// drop gives a chunk's memory back. None of its blocks are live; hal waits for work under way.
+// drop gives a chunk's memory back. None of its blocks is live; hal waits for work under way.
 func (h *heap) drop(c *chunk) error {
 	for n := c.first; n != nil; n = n.next {
 		if n.free() {
@@ -218,7 +218,7 @@ func (h *heap) drop(c *chunk) error {
 	return c.mem.Close()
 }
 
-// dispensable reports whether nothing needs a carved chunk.
+// dispensable reports whether c is a carved chunk that nothing needs.
 func (c *chunk) dispensable() bool { return c.whole == nil && c.out == 0 && c.waiting == 0 }
 
 func (h *heap) record(c *chunk, off, bytes uint64) *record {

@@ -8,19 +8,19 @@ type direct struct {
 	async bool
 }
 
-// Direct returns an allocator without a pool: each block is a memory of the device, which goes back when
+// Direct returns an allocator without a pool: each block is a memory of its own, which goes back to the device once
 // the work that uses it has finished.
 func Direct(dev *hal.Device) Allocator { return &direct{dev: dev} }
 
-// StreamOrdered returns an allocator that leaves pooling to the vendor: each block is allocated in its stream's
-// order, as cuMemAllocAsync does. It has memory of KindDevice only and needs a stream. A device without
-// CapStreamAlloc is of kind ErrUnsupported.
+// StreamOrdered returns an allocator that leaves pooling to the driver: each block is allocated in its stream's
+// order, as by cuMemAllocAsync. It has memory of KindDevice only and needs a stream. For a device without
+// CapStreamAlloc the error is of kind ErrUnsupported.
 func StreamOrdered(dev *hal.Device) (Allocator, error) {
 	if dev == nil {
 		return nil, hal.Errorf("vendor allocator", hal.ErrInvalidArgument, "nil device")
 	}
 	if !dev.Caps().Has(hal.CapStreamAlloc) {
-		return nil, failure(dev, "vendor allocator", hal.ErrUnsupported, "the device allocates in no stream's order")
+		return nil, failure(dev, "vendor allocator", hal.ErrUnsupported, "stream-ordered allocation is not supported")
 	}
 	return &direct{dev: dev, async: true}, nil
 }
@@ -35,7 +35,7 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 	case !a.async:
 		mem, err = a.dev.Alloc(kind, size, 0)
 	case kind != hal.KindDevice:
-		return Block{}, failure(a.dev, op, hal.ErrUnsupported, "%v memory in a stream's order", kind)
+		return Block{}, failure(a.dev, op, hal.ErrUnsupported, "stream-ordered allocation of %v memory is not supported", kind)
 	case stream == nil:
 		return Block{}, failure(a.dev, op, hal.ErrInvalidArgument, "nil stream")
 	default:

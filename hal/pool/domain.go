@@ -13,15 +13,15 @@ const kinds = int(hal.KindShared)
 
 // domain is what a pool knows of one stream: the blocks freed there, and how far its work has come.
 //
-// Time is counted in epochs. A block that is freed gets the number of the current one; an event that is
-// recorded ends it. So the event that ended epoch e stands for all use of the blocks with
-// numbers up to e, and freeing a block does not need an event of its own.
+// Time is counted in epochs. A block that is freed gets the number of the current epoch; recording a mark
+// ends the epoch. So the mark that ended epoch e is behind all use of the blocks with
+// numbers up to e, and freeing a block does not need a mark of its own.
 type domain struct {
 	stream  *hal.Stream // nil for blocks that nothing uses any more
 	foreign bool        // the stream belongs to another device
 	shelves [kinds]atomic.Pointer[shelf]
 
-	epoch  atomic.Uint64 // the current one, from 1 on
+	epoch  atomic.Uint64 // the current epoch, from 1 on
 	passed atomic.Uint64 // all work up to this epoch has finished
 
 	mu       sync.Mutex
@@ -108,7 +108,7 @@ func (d *domain) release() {
 	d.events = nil
 }
 
-// poll finds out how far the work has come; d.mu is held.
+// poll asks how far the work has come; d.mu is held.
 func (d *domain) poll() {
 	n := 0
 	for _, x := range d.events {
@@ -165,15 +165,15 @@ func (d *domain) shelf(kind hal.Kind) *shelf {
 	return at.Load()
 }
 
-// table finds the domain of a stream. To look needs no lock; to change it needs the pool's, and costs the same however many
-// there are, but that a table of another size is made from time to time.
+// table finds the domain of a stream. Looking needs no lock. A change needs the pool's, and takes constant time on
+// average: from time to time a table of another size is made.
 type table struct {
-	slots   []atomic.Pointer[domain] // a power of two; behind a stream's own place there is no empty slot before its domain
+	slots   []atomic.Pointer[domain] // a power of two; no slot between a stream's hash and its domain is empty
 	used    int                      // slots that are not nil
 	streams atomic.Int64
 }
 
-// removed takes the place of a domain that is gone, until there is a new table.
+// removed takes the place of a domain that was removed, until there is a new table.
 var removed = new(domain)
 
 const smallestTable = 4
@@ -201,7 +201,7 @@ func (t *table) find(stream *hal.Stream) *domain {
 	}
 }
 
-// insert adds a domain that is not there, and returns the table to go on with.
+// insert adds a domain that is not there, and returns the table to use from now on.
 func (t *table) insert(d *domain) *table {
 	if 2*(t.used+1) > len(t.slots) {
 		t = t.remade()
@@ -217,7 +217,7 @@ func (t *table) insert(d *domain) *table {
 	return t
 }
 
-// remove takes a domain out, and returns the table to go on with.
+// remove takes a domain out, and returns the table to use from now on.
 func (t *table) remove(d *domain) *table {
 	mask := uint64(len(t.slots) - 1)
 	i := hash(unsafe.Pointer(d.stream), 4)
@@ -236,7 +236,7 @@ func (t *table) remove(d *domain) *table {
 	}
 }
 
-// remade is a table of the same domains that has room for as many.
+// remade returns a new table of the same domains, whose size suits their number.
 func (t *table) remade() *table {
 	other := newTable(int(t.streams.Load()) + 1)
 	for d := range t.all {
@@ -251,7 +251,7 @@ func (t *table) all(yield func(*domain) bool) {
 	t.next(&hand, len(t.slots))(yield)
 }
 
-// next visits the domains of so many slots, from where the hand is, and moves the hand on.
+// next visits the domains in a number of slots, beginning at the hand, and moves the hand on.
 func (t *table) next(hand *int, slots int) func(yield func(*domain) bool) {
 	return func(yield func(*domain) bool) {
 		for range min(slots, len(t.slots)) {

@@ -20,17 +20,17 @@ func (p *Pool) failure(op string, kind error, format string, args ...any) error 
 	return failure(p.dev, op, kind, format, args...)
 }
 
-// ExhaustedError is what errors.As finds in an error of kind hal.ErrOutOfMemory of a [Pool]: who held what
-// when the memory ran out, and what the device or the limit said.
+// ExhaustedError is what errors.As finds in an error of kind hal.ErrOutOfMemory of a [Pool]. It says what held the memory
+// when it ran out, and why the last attempt failed.
 type ExhaustedError struct {
 	Report Report
-	err    error // the last refusal
+	err    error // of the last attempt: the device's, or that of the limit or headroom
 }
 
-// Error gives the refusal, and the report in one line.
+// Error is one line with the error of the last attempt and a summary of the report.
 func (e *ExhaustedError) Error() string { return fmt.Sprintf("%v; %s", e.err, e.Report.Summary()) }
 
-// Unwrap returns the last refusal.
+// Unwrap returns the error of the last attempt to get memory.
 func (e *ExhaustedError) Unwrap() error { return e.err }
 
 func isShort(err error) bool { return errors.Is(err, hal.ErrOutOfMemory) }

@@ -6,13 +6,13 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// heap is a pool's memory of one kind, in chunks. What a lane does not have comes from here.
+// heap is a pool's memory of one kind, in chunks. Blocks that a lane does not have come from here.
 type heap struct {
 	pool *Pool
 	kind hal.Kind
 
 	mu           sync.Mutex
-	tally        // of the blocks that were given out here, and of lanes that are gone
+	tally        // of the blocks that were given out here, and of lanes that no longer exist
 	chunks       []*chunk
 	idle, fenced nodes
 	parked       []parked
@@ -24,14 +24,15 @@ type heap struct {
 
 	misses, steals, waits uint64
 
-	hand int // of the pool's table: whom nearby visits next
+	hand int // index in the pool's table where nearby goes on
 }
 
-// few is how many streams an allocation looks at for what they have finished with, before it asks the device for more: the
-// next ones each time, so that it costs the same however many there are. The table is at least a sixteenth full.
+// few is how many streams an allocation looks at, for blocks that they have finished with, before it asks the device for
+// memory. Each time it goes on where the last one stopped, so that the cost does not grow with the number of streams. The
+// table is at least a sixteenth full.
 const few = 16
 
-// nearby visits the idle domain and those of a few streams, which are all if there are no more; h.mu is held.
+// nearby visits the idle domain and those of up to few streams; h.mu is held.
 func (h *heap) nearby(yield func(*domain) bool) {
 	if !yield(h.pool.idle) {
 		return
@@ -50,8 +51,8 @@ type parked struct {
 	fence []*hal.Event
 }
 
-// sharing is what is known about a kind of memory. Memory that has no address cannot be shared, since a
-// kernel takes no offset; nor can memory that the host maps, since it maps the whole.
+// sharing says whether blocks can share a memory of a kind. They cannot share memory that has no address, because a
+// kernel takes no offset, nor memory that the host maps, because it maps the whole.
 type sharing uint8
 
 const (
@@ -77,7 +78,7 @@ type request struct {
 	size   uint64 // bytes
 	class  int
 	bytes  uint64 // what a block of the class occupies
-	whole  bool   // a memory of its own
+	whole  bool   // the block is to be a memory of its own
 }
 
 func (h *heap) request(d *domain, size uint64) request {
@@ -90,13 +91,13 @@ func (h *heap) request(d *domain, size uint64) request {
 	return q
 }
 
-// grant is what becomes of a request.
+// grant is the memory that a request gets.
 type grant struct {
 	rec     *record
 	ordered bool
 }
 
-// look finds memory that the pool has and that no other stream's work uses; h.mu is held.
+// look finds memory in the pool that no other stream's work uses; h.mu is held.
 func (h *heap) look(q request) (grant, bool) {
 	own := q.domain
 	if r := h.pop(own, q, ^uint64(0)); r != nil {
@@ -124,7 +125,7 @@ func (h *heap) look(q request) (grant, bool) {
 	return grant{}, false
 }
 
-// cut takes a block from a chunk: of memory that nothing uses, or that only the stream itself does.
+// cut takes a block from a chunk. Nothing may still use its memory except the stream itself.
 func (h *heap) cut(q request) (grant, bool) {
 	if q.whole {
 		return grant{}, false
@@ -198,7 +199,7 @@ func (h *heap) steal(d *domain, q request) *record {
 	return nil
 }
 
-// settle takes back what has been passed since.
+// settle takes back parked blocks, and removes fences of nodes, whose marks have been passed since.
 func (h *heap) settle() {
 	kept := h.parked[:0]
 	for _, k := range h.parked {
@@ -232,11 +233,11 @@ func (h *heap) rest(r *record) {
 	l.mu.Unlock()
 }
 
-// lose gives up a record that work of the stream may use, of which nobody can ask whether it has finished. Its
-// memory goes back to the device, which knows its own work, when no other block needs it.
+// lose gives up a record that work of the stream may still use, if the pool cannot ask whether that work has finished. Its
+// memory goes back to the device, which waits for the work, when no other block needs the memory.
 func (h *heap) lose(r *record, stream *hal.Stream) {
 	c := r.chunk
-	_ = stream.RecordUse(c.mem) // as far as it is closed, for what is under way
+	_ = stream.RecordUse(c.mem) // on a closed stream this still covers work under way
 	if c.whole != nil {
 		_ = h.drop(c)
 		return
@@ -250,10 +251,10 @@ func (h *heap) lose(r *record, stream *hal.Stream) {
 	}
 }
 
-// gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. Of the
-// others it gives back memory until release bytes are reached, and returns how many it gave.
+// gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. It gives back the
+// others, and chunks that nothing needs, until at least release bytes are given back, and returns how many were.
 //
-// To give nothing back it looks at a few streams only: that is for an allocation that could ask the device instead.
+// If release is 0 it looks at a few streams only, because the allocation that asks for it can ask the device instead.
 func (h *heap) gather(release uint64) (released uint64) {
 	h.settle()
 	visit := h.pool.everybody
@@ -305,8 +306,8 @@ func (h *heap) gather(release uint64) (released uint64) {
 	return released
 }
 
-// grow takes more memory from the device; h.mu is held. short is how many bytes the pool's own
-// limit lacks, 0 if it is the device that refuses.
+// grow takes more memory from the device; h.mu is held. If it fails, short is how many bytes the request is above the
+// pool's own limit, 0 if the device refused.
 func (h *heap) grow(q request) (g grant, short uint64, err error) {
 	p := h.pool
 	if q.whole || h.sharing != sharingOK {
@@ -350,7 +351,7 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 	}
 }
 
-// memory allocates one block of its own, in the stream's order where the vendor can.
+// memory allocates the memory of one block, in the stream's order where the device can.
 func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordered bool, err error) {
 	p := h.pool
 	if stream != nil && h.kind == hal.KindDevice && p.streamAlloc {
@@ -358,7 +359,7 @@ func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordere
 		if err == nil {
 			return mem, true, nil
 		}
-		// The device itself may have memory that waits to be given back.
+		// Alloc may succeed all the same: hal can first give back memory that was closed.
 	}
 	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.Alignment)
 	return mem, false, err
@@ -411,7 +412,7 @@ func (h *heap) fence(d *domain) {
 	if s == nil {
 		return
 	}
-	_ = d.record() // what has no event then stays where it is
+	_ = d.record() // blocks that no event covers then stay where they are
 	finished, _ := d.settled()
 	s.each(func(l *lane) bool {
 		l.sift(func(r *record) bool {
@@ -433,7 +434,7 @@ func (h *heap) fence(d *domain) {
 	})
 }
 
-// pressWhole is press for a memory of its own.
+// pressWhole is press for a block that is a memory of its own.
 func (h *heap) pressWhole(q request) (grant, bool) {
 	stream := q.domain.stream
 	if h.pool.opts.NoWait {
@@ -476,8 +477,8 @@ func (h *heap) pressWhole(q request) (grant, bool) {
 	return grant{}, false
 }
 
-// restore puts a record back where it was popped. If the domain is being retired, what takes its blocks
-// has not been here yet.
+// restore puts a record back where it was popped. That is safe even if the domain is being retired, because dissolve, which
+// takes the domain's blocks, needs h.mu.
 func (h *heap) restore(d *domain, r *record) {
 	l := d.shelves[h.kind-1].Load().lock()
 	l.push(r, r.class)

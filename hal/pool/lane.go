@@ -10,19 +10,19 @@ import (
 // lane holds free blocks, each in the bin of its class, the last freed on top.
 type lane struct {
 	mu   sync.Mutex
-	dead bool // its domain was retired: find the domain again
+	dead bool // its domain was retired, so the caller has to find the domain again
 	tally
 	freed uint64 // bytes since the last batch
 	bins  [classes]*record
 	_     [64]byte // what follows belongs to another lane
 }
 
-// tally counts what was given out and taken back in one place, under its lock. A block may come back
-// somewhere else, so that only the sums over all places mean anything.
+// tally counts the blocks given out and taken back by one lane or heap, under its lock. A block may come back
+// to another lane, so that only the sum over all tallies means anything.
 type tally struct {
 	allocs       uint64
 	blocks       int64 // live
-	asked, holds int64 // bytes that live blocks were asked for, and occupy
+	asked, holds int64 // bytes that were asked for in live blocks, and bytes that these occupy
 }
 
 func (t *tally) out(asked, holds uint64) {
@@ -52,7 +52,7 @@ func (l *lane) push(r *record, class int) {
 }
 
 // pop returns a record of at least size bytes that was freed no later than an epoch, or nil. It looks
-// at the first few; mu is held.
+// at the first few records only; mu is held.
 func (l *lane) pop(class int, size, epoch uint64) *record {
 	const few = 32
 	at := &l.bins[class]
@@ -71,7 +71,7 @@ func (l *lane) pop(class int, size, epoch uint64) *record {
 	return nil
 }
 
-// sift removes the records that take accepts; mu is held.
+// sift removes the records for which take returns true; mu is held.
 func (l *lane) sift(take func(r *record) bool) {
 	for c := range l.bins {
 		at := &l.bins[c]
@@ -91,7 +91,7 @@ func (l *lane) sift(take func(r *record) bool) {
 // use the stream at once.
 type shelf struct {
 	lanes  atomic.Pointer[[]*lane]
-	misses atomic.Uint32 // lanes that were found taken
+	misses atomic.Uint32 // how often a goroutine found its lane locked
 	spread sync.Mutex
 	dead   bool // no more lanes; guarded by spread
 }
@@ -107,7 +107,7 @@ func newShelf() *shelf {
 	return s
 }
 
-// lock returns a lane that is locked: the goroutine's own, or any other that is not taken.
+// lock locks a lane and returns it: the goroutine's own, or any other that is free.
 func (s *shelf) lock() *lane {
 	lanes := *s.lanes.Load()
 	// Different goroutines have different stacks: their addresses tell them apart.
@@ -135,7 +135,7 @@ func (s *shelf) lockTaken(lanes []*lane, i uint64) *lane {
 	return lanes[i]
 }
 
-// widen doubles the lanes if there are still as many.
+// widen doubles the number of lanes if it is still from.
 func (s *shelf) widen(from int) {
 	s.spread.Lock()
 	defer s.spread.Unlock()

@@ -14,9 +14,9 @@ type Options struct {
 	// together; 0 means no limit.
 	Limit uint64
 
-	// MaxCached is the most bytes that the pool keeps without a use for them; 0 means no limit. It
-	// is looked at when a mebibyte, or an eighth of MaxCached if that is less, has been freed on a
-	// stream; of more than 16 streams, when that has happened once for every 16 of them.
+	// MaxCached is the most bytes of free memory that the pool keeps; 0 means no limit. The pool checks
+	// it each time a mebibyte, or an eighth of MaxCached if that is less, has been freed on a
+	// stream. With n streams, n > 16, it checks about every n/16th time only.
 	MaxCached uint64
 
 	// Headroom is how many bytes of the device's memory the pool leaves free for others. It needs
@@ -26,16 +26,16 @@ type Options struct {
 	// Alignment is a power of two that blocks are aligned to; 0 means as the device aligns.
 	Alignment uint64
 
-	// Chunk is the size in bytes of the memories that small blocks share, once the pool holds
-	// as much; 0 means 32 MiB.
+	// Chunk is the size in bytes of the memories that small blocks share; 0 means 32 MiB. The first
+	// ones are smaller, until the pool holds as much.
 	Chunk uint64
 
 	// Large is the size in bytes from which on a block is a memory of its own, of exactly the
 	// size asked for; 0 means an eighth of Chunk.
 	Large uint64
 
-	// NoWait says that the pool never makes a stream wait for another stream's work, not even
-	// when it is that or failing.
+	// NoWait says that the pool never makes one stream wait for another; when no other memory is
+	// left, Alloc fails.
 	NoWait bool
 
 	// NoStreamAlloc says that large blocks come from hal.Device.Alloc even on devices that
@@ -52,7 +52,7 @@ const (
 	defaultChunk = 32 << 20 // bytes
 	firstChunk   = 2 << 20  // bytes
 	batchBytes   = 1 << 20
-	fallbackUnit = 256 // bytes, the alignment where the device does not tell
+	fallbackUnit = 256 // bytes, the alignment if the device reports none
 	everything   = ^uint64(0)
 )
 
@@ -73,24 +73,24 @@ type Pool struct {
 
 	reserved, peak atomic.Uint64 // bytes taken from the device
 	grown          atomic.Uint64 // memories taken
-	held           atomic.Int32  // calls of Hold under way
-	batches        atomic.Int64  // since what is unused was last added up
+	held           atomic.Int32  // calls of PauseTrim under way
+	batches        atomic.Int64  // since MaxCached was last checked
 	failures       atomic.Uint64
 
-	mu     sync.Mutex // guards changes of the table, before the heaps' locks
+	mu     sync.Mutex // guards changes of the table; locked before the heaps' locks
 	closed bool       // also read under any heap's lock
-	hand   int        // of the table: where closed streams are looked for next
+	hand   int        // index in the table where closed streams are looked for next
 	tags   tags
 }
 
 var _ Allocator = (*Pool)(nil)
 
-// New returns a pool of a device's memory, which takes none before it is asked. The device does not close
-// before the pool.
+// New returns a pool of a device's memory. It takes no memory before the first Alloc or Reserve. Close the pool before the
+// device.
 //
 // The error is of kind ErrInvalidArgument if an option makes no sense, ErrMisaligned if the device
-// does not align so, ErrUnsupported if Headroom is asked for and the device does not tell what is
-// free.
+// cannot align memory to Alignment, ErrUnsupported if Headroom is set and the device does not report its free
+// memory.
 func New(dev *hal.Device, o Options) (*Pool, error) {
 	const op = "new pool"
 	if dev == nil {
@@ -111,13 +111,13 @@ func New(dev *hal.Device, o Options) (*Pool, error) {
 	case o.Alignment&(o.Alignment-1) != 0:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "alignment %d is not a power of two", o.Alignment)
 	case info.MaxAlign != 0 && o.Alignment > info.MaxAlign:
-		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d; the device offers up to %d", o.Alignment, info.MaxAlign)
+		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d is above the %d bytes that the device offers", o.Alignment, info.MaxAlign)
 	case o.Chunk < max(unit, o.Alignment):
-		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes hold no aligned block", o.Chunk)
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.Chunk)
 	case o.Large > o.Chunk:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.Large, o.Chunk)
 	case o.Headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
-		return nil, failure(dev, op, hal.ErrUnsupported, "headroom, since the device does not tell what is free")
+		return nil, failure(dev, op, hal.ErrUnsupported, "Headroom needs the free memory, which is not reported by the driver")
 	}
 	p := &Pool{dev: dev, opts: o, unit: max(unit, o.Alignment), batch: batchBytes,
 		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.NoStreamAlloc,
@@ -139,11 +139,11 @@ func New(dev *hal.Device, o Options) (*Pool, error) {
 // Device is the device whose memory the pool manages.
 func (p *Pool) Device() *hal.Device { return p.dev }
 
-// Alloc implements [Allocator]. It takes, in this order: what was freed on the stream; what nothing uses
-// any more; what another stream has finished with; more from the device; what the pool gives back
-// to the device first; and memory that another stream still uses, for which it makes the stream wait.
+// Alloc implements [Allocator]. It takes, in this order: memory that was freed on the stream; memory that nothing uses
+// any more; memory that another stream has finished with; new memory from the device; new memory after giving free
+// memory back to the device; and memory that another stream still uses, for whose work it makes the stream wait.
 //
-// An error of kind ErrOutOfMemory wraps [ExhaustedError]. A stream of another device is of kind
+// An error of kind ErrOutOfMemory wraps an [ExhaustedError]. A stream of another device is an error of kind
 // ErrWrongDevice.
 func (p *Pool) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	return p.alloc(stream, kind, size, 0)
@@ -189,8 +189,8 @@ func (p *Pool) scan(s *shelf, d *domain, class int, size uint64, tag uint32) (b 
 	return b, ok
 }
 
-// maxSize is the largest size in bytes that a class is computed for. Nothing has as much memory, and no
-// alignment makes it more units than there are classes for.
+// maxSize is the largest size in bytes that a class is computed for. No device has as much memory, and it is within
+// the last class with every alignment.
 const maxSize = 1 << 41
 
 func (p *Pool) find(stream *hal.Stream) *domain {
@@ -200,8 +200,8 @@ func (p *Pool) find(stream *hal.Stream) *domain {
 	return p.table.Load().find(stream)
 }
 
-// Free implements [Allocator]. The memory is given out on the same stream at once, and elsewhere when
-// the stream has come so far.
+// Free implements [Allocator]. The memory can be given out on the same stream at once, and elsewhere once the stream
+// has done the work that it was given before Free.
 func (p *Pool) Free(b Block, stream *hal.Stream) error {
 	r := b.rec
 	if r == nil || r.pool != p {
@@ -258,7 +258,7 @@ func (p *Pool) Free(b Block, stream *hal.Stream) error {
 	}
 }
 
-// pause waits until whoever retires a domain has told everybody, and reports whether the pool is closed.
+// pause waits until the pool has finished retiring a domain, and reports whether the pool is closed.
 func (p *Pool) pause() (closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -276,7 +276,7 @@ func (p *Pool) refuse(op string, b Block) error {
 func (p *Pool) batched(d *domain) {
 	streams := p.table.Load().streams.Load()
 	if streams > 1 {
-		_ = d.record() // for the others; without it they learn later
+		_ = d.record() // lets other streams use the blocks; without an event they can later
 	}
 	if p.opts.MaxCached == 0 || p.batches.Add(1) <= streams/few {
 		return
@@ -287,7 +287,7 @@ func (p *Pool) batched(d *domain) {
 	}
 }
 
-// park keeps a block that has been freed, but is in use elsewhere, apart.
+// park keeps a block apart that has been freed while recorded uses of it are under way.
 func (p *Pool) park(r *record, d *domain) {
 	fence := r.uses.take()
 	certain := true
@@ -315,7 +315,7 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 	const op = "pool alloc"
 	switch {
 	case kind < 1 || int(kind) > kinds:
-		return Block{}, p.failure(op, hal.ErrInvalidArgument, "%v is no kind of memory", kind)
+		return Block{}, p.failure(op, hal.ErrInvalidArgument, "invalid memory kind %v", kind)
 	case size == 0:
 		return Block{}, p.failure(op, hal.ErrInvalidArgument, "size 0")
 	}
@@ -327,7 +327,7 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 		}
 	}
 	if d.foreign {
-		return Block{}, p.failure(op, hal.ErrWrongDevice, "a stream of %s", stream.Device().Name())
+		return Block{}, p.failure(op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
 	}
 	for {
 		b, err := p.obtain(op, d, kind, size, tag)
@@ -341,7 +341,7 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 	}
 }
 
-// obtain does everything for a block that needs no help from outside.
+// obtain allocates a block. It does all that can be done without OnFailure.
 func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint32) (Block, error) {
 	h := p.heaps[kind-1]
 	if size-1 >= maxSize {
@@ -384,7 +384,7 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint
 			h.out(size, g.rec.cap)
 			return newBlock(g.rec, p, g.rec.give(size, tag), g.ordered), nil
 		}
-		// First what is needed, then whatever there is.
+		// First give back as much as is lacking, then all that can be given back.
 		want := max(lacking, 1)
 		if round == 1 || lacking == 0 {
 			want = everything
@@ -395,8 +395,8 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint
 	}
 }
 
-// relieve gives memory back to the device to make room for memory of a kind, under the pool's limit
-// or on the device.
+// relieve gives memory back to make room for memory of a kind: under the pool's limit if limited is set, else on the
+// device.
 func (p *Pool) relieve(kind hal.Kind, limited bool, want uint64) {
 	p.mu.Lock()
 	p.sweep()
@@ -420,9 +420,8 @@ func (p *Pool) trimKind(k hal.Kind, want uint64) uint64 {
 	return h.gather(want)
 }
 
-// Trim gives memory that nothing uses back to the device, until the pool keeps at most that many bytes
-// without a use for them, and returns how many bytes it gave. Freed memory that work under way still uses
-// stays.
+// Trim gives memory that nothing uses back to the device, until the pool keeps at most keep bytes of free memory, and
+// returns how many bytes it gave back. Freed memory that work under way still uses stays.
 func (p *Pool) Trim(keep uint64) (released uint64) {
 	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
 		if unused := p.unused(); unused > keep {
@@ -432,9 +431,9 @@ func (p *Pool) Trim(keep uint64) (released uint64) {
 	return released
 }
 
-// PauseTrim runs fn and gives no memory back to the device meanwhile, not even when memory runs out: freeing
-// may stop a device that captures or measures. The exception is what a closed stream took along (see
-// Retire). Calls may overlap; after the last one MaxCached is seen to again. It returns what fn returns.
+// PauseTrim runs fn and gives no memory back to the device meanwhile, not even when memory runs out, because freeing
+// may disturb a capture or a measurement. The exception is memory of a stream that was closed too early (see
+// [Pool.ForgetStream]). Calls may overlap; after the last one MaxCached holds again. It returns what fn returns.
 func (p *Pool) PauseTrim(fn func() error) error {
 	p.held.Add(1)
 	defer func() {
@@ -445,15 +444,15 @@ func (p *Pool) PauseTrim(fn func() error) error {
 	return fn()
 }
 
-// Reserve takes that many bytes from the device ahead of their use, as one chunk that small blocks will
-// share. Memory that blocks cannot share is of kind ErrUnsupported.
+// Reserve takes memory from the device ahead of its use, as one chunk that small blocks will
+// share. For memory that blocks cannot share the error is of kind ErrUnsupported.
 func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	const op = "reserve"
 	if kind < 1 || int(kind) > kinds {
-		return p.failure(op, hal.ErrInvalidArgument, "%v is no kind of memory", kind)
+		return p.failure(op, hal.ErrInvalidArgument, "invalid memory kind %v", kind)
 	}
 	if bytes == 0 || bytes > maxSize {
-		return p.failure(op, hal.ErrInvalidArgument, "%d bytes", bytes)
+		return p.failure(op, hal.ErrInvalidArgument, "cannot reserve %d bytes", bytes)
 	}
 	h := p.heaps[kind-1]
 	h.mu.Lock()
@@ -483,13 +482,13 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	return nil
 }
 
-// take claims bytes of the device's memory, or says how many the limit lacks.
+// take claims bytes of the device's memory. If the limit refuses them, lacking is how many bytes they are above it.
 func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
 	for {
 		have := p.reserved.Load()
 		if limit := p.opts.Limit; limit > 0 && n > limit-min(limit, have) {
 			return n - (limit - min(limit, have)), p.failure("pool alloc", hal.ErrOutOfMemory,
-				"%d bytes more than the %d that the pool has taken are beyond its limit of %d", n, have, limit)
+				"%d bytes more than the %d bytes that the pool has taken exceed its limit of %d", n, have, limit)
 		}
 		if p.opts.Headroom > 0 && kind != hal.KindHost {
 			free, _, err := p.dev.MemInfo()
@@ -498,7 +497,7 @@ func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
 			}
 			if n > free-min(free, p.opts.Headroom) {
 				return 0, p.failure("pool alloc", hal.ErrOutOfMemory,
-					"%d bytes of %d that are free would not leave the headroom of %d", n, free, p.opts.Headroom)
+					"taking %d bytes of the %d that are free would not leave the headroom of %d", n, free, p.opts.Headroom)
 			}
 		}
 		if p.reserved.CompareAndSwap(have, have+n) {
@@ -507,7 +506,7 @@ func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
 	}
 }
 
-// took notes that claimed memory is there.
+// took notes that claimed memory has been allocated.
 func (p *Pool) took() {
 	p.grown.Add(1)
 	for {
@@ -548,8 +547,8 @@ func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 	return d, nil
 }
 
-// sweepSlots is how many slots of the table are looked at for streams that are closed and drained when one is added. In a
-// table of mostly such streams that finds more than are added, and elsewhere the table is as large as the others make it.
+// sweepSlots is how many slots of the table are searched for closed and drained streams each time a stream is added. If
+// most streams of the table are closed, more of them are found than are added, so that the table does not grow with them.
 const sweepSlots = 16
 
 // sweep forgets all streams that have been closed; p.mu is held.
@@ -561,11 +560,11 @@ func (p *Pool) sweep() {
 	}
 }
 
-// ForgetStream makes the pool forget a stream: call it before closing one. What was freed there is given out
-// elsewhere once the stream has come so far. A pool finds out by itself that a stream was closed, and forgets it when its
-// last work has finished. If memory runs out before that, what was freed on such a stream is given out only after the whole
-// of its memory has gone back to the device. A stream that is closed already
-// is forgotten all the same, with an error of kind ErrClosed; one that the pool does not know is no error.
+// ForgetStream makes the pool forget a stream. Call it before closing one: blocks that were freed on the stream are then given
+// out elsewhere once its work has finished. A pool finds out by itself that a stream was closed, and forgets it when its
+// last work has finished. But if memory runs out before that, blocks that were freed on such a stream cannot be given out again before the
+// whole of their chunk has gone back to the device. A stream that is closed already
+// is forgotten too, with an error of kind ErrClosed. A stream that the pool does not know is no error.
 func (p *Pool) ForgetStream(stream *hal.Stream) error {
 	if stream == nil {
 		return p.failure("retire", hal.ErrInvalidArgument, "nil stream")
@@ -590,7 +589,7 @@ func (p *Pool) dissolve(d *domain) error {
 			s.kill()
 		}
 	}
-	// Nothing is freed there any more, so that this event stands for everything that was.
+	// Nothing is freed there any more, so this event covers all blocks that were.
 	err := d.record()
 	for _, h := range p.heaps {
 		h.dissolve(d)
@@ -599,8 +598,8 @@ func (p *Pool) dissolve(d *domain) error {
 	return err
 }
 
-// Close gives all memory back to the device; hal waits for work under way, Close does not. While blocks
-// are live it changes nothing and fails with ErrBusy, naming them by their tags. A second
+// Close gives all memory back to the device. hal keeps memory until work under way has finished; Close does not wait. While
+// blocks are live Close changes nothing and fails with an error of kind ErrBusy, which names them by their tags. A second
 // Close does nothing.
 func (p *Pool) Close() error {
 	p.mu.Lock()
@@ -616,7 +615,7 @@ func (p *Pool) Close() error {
 	p.closed = true
 	var first error
 	for _, h := range p.heaps {
-		// Work that the program itself enqueued may have been told to nobody but the pool.
+		// Only the pool may know of work that the program itself enqueued.
 		for d := range p.everybody {
 			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil {
 				for _, c := range h.chunks {
@@ -650,7 +649,7 @@ func (p *Pool) Close() error {
 	return first
 }
 
-// stop keeps everybody from giving out and taking back blocks until the function that it returns is
+// stop keeps all goroutines from allocating and freeing blocks until the function that it returns is
 // called; p.mu is held.
 func (p *Pool) stop() (resume func()) {
 	for _, h := range p.heaps {

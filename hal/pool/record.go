@@ -8,11 +8,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// record is what all blocks of one range have in common. The range never changes, so that a stale block
-// reads nothing that somebody else writes.
+// record is what all blocks of one range have in common. The range never changes, so a stale block can
+// read it at any time.
 type record struct {
-	// state is how many blocks have ended. The next block has it for its own until it ends too, so
-	// that giving one out changes nothing that others look at.
+	// state is how many blocks of the range have been freed. A block is live while its ticket has this number, so that
+	// giving one out does not change it.
 	state atomic.Uint64
 	size  atomic.Uint64 // bytes asked for
 	tag   atomic.Uint32
@@ -22,7 +22,7 @@ type record struct {
 	pool     *Pool     // nil outside of pools
 	owner    Allocator // outside of pools
 	chunk    *chunk
-	node     *node // nil if the chunk is the block's alone
+	node     *node // nil if the block is the whole chunk
 	kind     hal.Kind
 	class    int
 
@@ -31,14 +31,14 @@ type record struct {
 	next  *record // in a bin
 	epoch uint64  // of the domain, when the block was freed
 
-	// live says that there is a block. In a pool it changes under the lock of a lane or of the heap,
+	// live says that the range has a block which is not freed. In a pool it changes under the lock of a lane or of the heap,
 	// and may be read while all of them are held.
 	live bool
 }
 
 // give makes a block of the record, whose lock is held.
 func (r *record) give(size uint64, tag uint32) (state uint64) {
-	// These mostly stay the same, and a load is cheaper than a store that others may see.
+	// These mostly stay the same, and a load is cheaper than a store, which other processors have to see.
 	if r.size.Load() != size {
 		r.size.Store(size)
 	}
@@ -49,7 +49,7 @@ func (r *record) give(size uint64, tag uint32) (state uint64) {
 	return r.state.Load()
 }
 
-// end makes the block of a state stale, with the lock held. It reports false if the block is that already.
+// end makes the block of a state stale, with the lock held. It returns false if the block is stale already.
 func (r *record) end(state uint64) bool {
 	if !r.state.CompareAndSwap(state, state+1) {
 		return false
@@ -58,7 +58,7 @@ func (r *record) end(state uint64) bool {
 	return true
 }
 
-// uses are the events that a block is in use for, beside what the stream says that frees it.
+// uses are marks of work that uses a block, besides the work of the stream that frees it.
 type uses struct {
 	some   atomic.Bool
 	mu     sync.Mutex
@@ -78,7 +78,7 @@ func (u *uses) add(b Block, e *hal.Event) bool {
 	if b.Valid() {
 		return true
 	}
-	u.events = u.events[:len(u.events)-1] // freed just now, by somebody who has yet to take the events
+	u.events = u.events[:len(u.events)-1] // the block was freed just now, by a call that has yet to take the events
 	u.some.Store(len(u.events) > 0)
 	return false
 }

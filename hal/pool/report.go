@@ -16,10 +16,10 @@ type TagUsage struct {
 	Kind   hal.Kind
 	Blocks int
 	Bytes  uint64 // asked for
-	Occupy uint64 // bytes, with what size classes add
+	Occupy uint64 // bytes, with sizes rounded up to classes
 }
 
-// Report says who holds a pool's memory at one moment.
+// Report says under which tags a pool's memory was in use at one moment.
 type Report struct {
 	Device string
 	Limit  uint64     // bytes, 0 for none
@@ -27,7 +27,7 @@ type Report struct {
 	Stats             // at that moment
 }
 
-// Report says who holds the pool's memory now. Nobody else allocates or frees meanwhile.
+// Report says under which tags the pool's memory is in use now. Other calls that allocate or free wait meanwhile.
 func (p *Pool) Report() Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +38,7 @@ func (p *Pool) Report() Report {
 	return r
 }
 
-// report says who holds what, in no order; everybody is stopped.
+// report is Report without sorting, under stop.
 func (p *Pool) report() Report {
 	r := Report{Device: p.dev.Name(), Limit: p.opts.Limit, Stats: p.stoppedStats()}
 	r.Blocks, r.Asked, r.Live = 0, 0, 0 // counted from the records below, with blocks that are being freed
@@ -48,7 +48,7 @@ func (p *Pool) report() Report {
 	return r
 }
 
-// report adds what a heap holds; everybody is stopped.
+// report adds the live blocks of a heap, under stop.
 func (h *heap) report(p *Pool, r *Report) {
 	held := map[uint32]*TagUsage{}
 	count := func(rec *record) {
@@ -85,7 +85,7 @@ func (r *Report) sort() {
 	})
 }
 
-// Summary is the report in one line, with the five largest holdings.
+// Summary is the report in one line, with the five largest usages.
 func (r Report) Summary() string {
 	limit := ""
 	if r.Limit > 0 {
@@ -110,7 +110,7 @@ func (r Report) holders() string {
 	return strings.Join(parts, ", ")
 }
 
-// words is the holding in a few words.
+// words is the usage in a few words.
 func (h TagUsage) words() string {
 	tag := h.Tag
 	if tag == "" {
@@ -119,7 +119,7 @@ func (h TagUsage) words() string {
 	return fmt.Sprintf("%s %s in %d %s blocks", tag, FormatSize(h.Occupy), h.Blocks, h.Kind)
 }
 
-// String is the report in lines, with every holding.
+// String is the report in lines, with every usage.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pool of %s\n%12d bytes taken from the device\n%12d bytes in %d live blocks\n%12d bytes free in the pool\n",

@@ -16,9 +16,9 @@ var units = map[string]uint64{
 }
 
 // ParseSize reads a number of bytes: "4096", "512 B", "1.5GiB", "200 MB". KiB, MiB and so on are powers of
-// 1024, kB, MB and so on powers of 1000, in any case; fractions of a byte are dropped. Text that
-// is no size is of kind hal.ErrInvalidArgument, a size that 64 bits do not hold of kind
-// hal.ErrOutOfRange.
+// 1024, kB, MB and so on powers of 1000, in upper or lower case; fractions of a byte are dropped. The error is of kind
+// hal.ErrInvalidArgument for text that is not a size, and hal.ErrOutOfRange for a size that does not fit in 64
+// bits.
 func ParseSize(text string) (uint64, error) {
 	const op = "parse size"
 	s := strings.TrimSpace(text)
@@ -27,9 +27,9 @@ func ParseSize(text string) (uint64, error) {
 	unit, known := units[name]
 	switch {
 	case !known:
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q: %q is no unit; use B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q: %q is not a unit; use B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", text, name)
 	case strings.Trim(number, "0123456789.") != "":
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q is no size", text)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q is not a size", text)
 	}
 	const longest = 64 // digits; no size needs as many
 	if len(number) > longest {
@@ -37,7 +37,7 @@ func ParseSize(text string) (uint64, error) {
 	}
 	r, ok := new(big.Rat).SetString(number)
 	if !ok {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q is no size", text)
+		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%q is not a size", text)
 	}
 	r.Mul(r, new(big.Rat).SetInt(new(big.Int).SetUint64(unit)))
 	whole := new(big.Int).Quo(r.Num(), r.Denom())
@@ -47,7 +47,7 @@ func ParseSize(text string) (uint64, error) {
 	return whole.Uint64(), nil
 }
 
-// FormatSize writes a number of bytes in the largest unit of which there is at least one, with up to two
+// FormatSize writes a number of bytes in the largest unit that is not larger than it, with up to two
 // digits after the point: "1.50 GiB", "17 B".
 func FormatSize(n uint64) string {
 	if n < 1<<10 {
@@ -64,16 +64,16 @@ func FormatSize(n uint64) string {
 	return fmt.Sprintf("%.2f %siB", float64(n)/float64(unit), name)
 }
 
-// PercentFree is that percentage of the memory that is free on the device, in bytes, rounded down to a
-// multiple of 256: a limit for a pool. More than 100 percent is of kind ErrInvalidArgument, a device
-// that does not tell what is free of kind ErrUnsupported.
+// PercentFree returns a percentage of the memory that is free on the device, in bytes, rounded down to a
+// multiple of 256. It can be the limit of a pool. The error is of kind ErrInvalidArgument for a percentage below 0 or
+// above 100, and ErrUnsupported if the device does not report its free memory.
 func PercentFree(dev *hal.Device, percent int) (uint64, error) {
 	const op, multiple = "percentage of free memory", 256
 	if dev == nil {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
 	}
 	if percent < 0 || percent > 100 {
-		return 0, failure(dev, op, hal.ErrInvalidArgument, "%d percent", percent)
+		return 0, failure(dev, op, hal.ErrInvalidArgument, "%d percent is not between 0 and 100", percent)
 	}
 	free, _, err := dev.MemInfo()
 	if err != nil {

@@ -1,25 +1,25 @@
 package pool
 
-// Stats are figures of a pool. [Pool.Stats] sums them over its parts while others go on.
+// Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on.
 type Stats struct {
 	Blocks   int    // live
 	Asked    uint64 // bytes that live blocks were asked for
 	Live     uint64 // bytes that live blocks occupy
 	Reserved uint64 // bytes taken from the device
 	Peak     uint64 // the most bytes taken from the device at once
-	Lost     uint64 // bytes of Reserved that wait for the rest of their chunk; see Pool.ForgetStream
+	Lost     uint64 // bytes of Reserved that are not used again before their chunk is given back; see Pool.ForgetStream
 
 	Allocs   uint64 // blocks given out
-	Misses   uint64 // of these, those that the device was asked for
-	Steals   uint64 // of these, those that another stream had finished with
-	Waits    uint64 // of these, those for which a stream was made to wait for another
+	Misses   uint64 // those of Allocs for which the device was asked
+	Steals   uint64 // those of Allocs whose memory another stream had finished with
+	Waits    uint64 // those of Allocs for which a stream was made to wait for another
 	Failures uint64 // allocations that ended with ErrOutOfMemory
 
 	DeviceAllocs uint64 // memories taken from the device
 	Streams      int    // streams that the pool knows
 }
 
-// Unused is how many of the bytes taken from the device no live block occupies.
+// Unused is the number of bytes that were taken from the device and are in no live block.
 func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 
 // Stats returns the pool's figures. For figures of a part of a program, peaks included, see
@@ -46,7 +46,7 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// stoppedStats are the figures while everybody is stopped.
+// stoppedStats is Stats under stop.
 func (p *Pool) stoppedStats() (s Stats) {
 	var sum tally
 	for _, h := range p.heaps {
@@ -74,15 +74,15 @@ func (h *heap) stats(s *Stats, sum *tally) {
 	s.Lost += h.lost
 }
 
-// finishStats sets what the whole pool counts, and what follows from the sum over its parts.
+// finishStats sets the figures that the whole pool counts, and those that follow from the sum of all tallies.
 func (p *Pool) finishStats(s *Stats, sum tally) {
 	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()
 	s.Streams = int(p.table.Load().streams.Load())
 	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
 	s.Blocks, s.Allocs = int(sum.blocks), sum.allocs
-	// Blocks that move between the parts meanwhile may make a sum negative.
+	// Blocks that are allocated and freed meanwhile may make a sum negative.
 	s.Asked, s.Live = uint64(max(sum.asked, 0)), uint64(max(sum.holds, 0))
 }
 
-// unused is how many of the bytes taken from the device no live block occupies.
+// unused is the number of bytes that were taken from the device and are in no live block.
 func (p *Pool) unused() uint64 { return p.Stats().Unused() }

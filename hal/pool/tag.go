@@ -41,8 +41,8 @@ type tagged struct {
 	tag  uint32
 }
 
-// WithTag returns an allocator of the pool's memory whose blocks are accounted for under a tag: "weights".
-// Reports and the error of Close name it. A program has few tags, and a pool never forgets one.
+// WithTag returns an allocator of the pool's memory whose blocks carry a tag, such as "weights".
+// Reports and the error of Close name it. Use few tags: a pool never forgets one.
 func (p *Pool) WithTag(tag string) Allocator { return tagged{p, p.tags.number(tag)} }
 
 func (t tagged) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
