@@ -11,15 +11,15 @@ import (
 type bins struct {
 	next  pool.Allocator
 	sizes []uint64 // ascending
-	only  bool     // nothing larger
+	only  bool     // larger sizes are refused
 }
 
-// Bins returns an allocator that gives each block the least of the sizes that holds it, so that blocks of few
-// sizes serve many; larger ones pass as they are. A block's Size is that of its bin. No size, or one
-// of 0 bytes, is of kind ErrInvalidArgument.
+// Bins returns an allocator that rounds each size up to the next of the given sizes, so that freed blocks can be used
+// again for other sizes. Larger sizes pass unchanged. A block's Size is the rounded one. The error is of kind
+// ErrInvalidArgument if there is no size, or one of 0 bytes.
 func Bins(a pool.Allocator, sizes ...uint64) (pool.Allocator, error) { return newBins(a, sizes, false) }
 
-// FixedSize returns an allocator whose blocks all have one size. A request for more is of kind
+// FixedSize returns an allocator whose blocks all have one size. A request for more fails with an error of kind
 // ErrOutOfRange.
 func FixedSize(a pool.Allocator, size uint64) (pool.Allocator, error) {
 	return newBins(a, []uint64{size}, true)
@@ -29,7 +29,7 @@ func newBins(a pool.Allocator, sizes []uint64, only bool) (pool.Allocator, error
 	sizes = slices.Clone(sizes)
 	slices.Sort(sizes)
 	if len(sizes) == 0 || sizes[0] == 0 {
-		return nil, hal.Errorf("bins", hal.ErrInvalidArgument, "sizes %v", sizes)
+		return nil, hal.Errorf("bins", hal.ErrInvalidArgument, "sizes %v; at least one is needed, and none may be 0", sizes)
 	}
 	return &bins{a, sizes, only}, nil
 }
@@ -38,7 +38,7 @@ func (a *bins) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block
 	if i, _ := slices.BinarySearch(a.sizes, size); size > 0 && i < len(a.sizes) {
 		size = a.sizes[i]
 	} else if size > 0 && a.only {
-		return pool.Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes; every block has %d", size, a.sizes[0])
+		return pool.Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes do not fit in a block, which has %d", size, a.sizes[0])
 	}
 	return a.next.Alloc(stream, kind, size)
 }

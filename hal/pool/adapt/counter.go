@@ -78,14 +78,14 @@ func (c *Counter) Push() Counts {
 	return c.scopes[len(c.scopes)-2]
 }
 
-// Pop ends the innermost scope, adds its figures to the scope around it and returns them. The scope that
-// was there from the start does not end: that is an error of kind ErrInvalidArgument.
+// Pop ends the innermost scope, adds its figures to the scope around it and returns them. The first scope
+// cannot be ended: that is an error of kind ErrInvalidArgument.
 func (c *Counter) Pop() (Counts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := len(c.scopes) - 1
 	if last == 0 {
-		return Counts{}, hal.Errorf("pop", hal.ErrInvalidArgument, "no scope was pushed")
+		return Counts{}, hal.Errorf("pop", hal.ErrInvalidArgument, "Pop without Push")
 	}
 	ended := c.scopes[last]
 	c.scopes = c.scopes[:last]

@@ -14,8 +14,8 @@ type retrying struct {
 }
 
 // OnFailure returns an allocator that calls fn when an allocation fails with ErrOutOfMemory, and tries
-// again as long as fn returns true. fn may free blocks, is called on the goroutine that allocates, and
-// by several at once.
+// again as long as fn returns true. fn may free blocks. It is called on the goroutine that allocates, and
+// may be called by several at once.
 func OnFailure(a pool.Allocator, fn func(kind hal.Kind, size uint64, err error) bool) pool.Allocator {
 	return &retrying{a, fn}
 }

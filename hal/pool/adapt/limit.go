@@ -15,9 +15,9 @@ type limiter struct {
 	used  atomic.Uint64
 }
 
-// Limit returns an allocator that fails with ErrOutOfMemory what would make its live blocks more than
-// limit bytes: the share of one part of a program. Unlike pool.Options.Limit it counts what is asked for, not what
-// is taken from the device. How much is in use a [Counter] around it tells.
+// Limit returns an allocator for one part of a program. An allocation that would make its live blocks more than
+// limit bytes fails with ErrOutOfMemory. Unlike pool.Options.Limit it counts the bytes asked for, not those
+// taken from the device. A [Counter] around it tells how much is in use.
 func Limit(a pool.Allocator, limit uint64) pool.Allocator { return &limiter{next: a, limit: limit} }
 
 func (l *limiter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
@@ -35,7 +35,7 @@ func (l *limiter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 		l.used.Add(-size)
 		return pool.Block{}, err
 	}
-	// One that rounds up may have given more.
+	// An allocator that rounds sizes up may have given more.
 	l.used.Add(b.Size() - size)
 	return b.From(l), nil
 }
@@ -49,10 +49,10 @@ func (l *limiter) Free(b pool.Block, stream *hal.Stream) error {
 	return nil
 }
 
-// exceeded is the error of an allocation of size bytes, while used are.
+// exceeded is the error of an allocation of size bytes, while used bytes are in use.
 func (l *limiter) exceeded(stream *hal.Stream, size, used uint64) error {
 	err := &hal.Error{Op: "alloc", Device: -1, Kind: hal.ErrOutOfMemory,
-		Detail: fmt.Sprintf("%d bytes more than the %d in use are beyond the limit of %d", size, used, l.limit)}
+		Detail: fmt.Sprintf("%d bytes more than the %d in use exceed the limit of %d", size, used, l.limit)}
 	if stream != nil {
 		info := stream.Device().Info()
 		err.Backend, err.Device = info.Backend, info.Ordinal

@@ -44,9 +44,9 @@ type logger struct {
 // memory; the bytes asked for; and a number that stands for the stream, 0 for none.
 // [ReadLog] reads it back.
 //
-// The log passes through a buffer. flush, which is called at the end and may be called at any time, writes what is
-// in it and returns the first error that w has ever given. What cannot be written is lost, without harm to
-// the allocation.
+// The log is buffered. flush writes what is in the buffer, and returns the first error that w ever returned. Call it at
+// the end; it may be called at any time. Lines that cannot be written are lost, and the allocation succeeds all the
+// same.
 func Log(a pool.Allocator, w io.Writer) (logging pool.Allocator, flush func() error) {
 	l := &logger{next: a, w: bufio.NewWriter(w), freeing: map[uint64]*freeing{}}
 	_, l.err = l.w.WriteString(logHeader + "\n")
@@ -74,7 +74,7 @@ func (l *logger) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Blo
 		l.write(actionFailure, 0, kind, size, stream)
 		return pool.Block{}, err
 	}
-	if f := l.freeing[at]; f != nil { // who frees it has yet to come back
+	if f := l.freeing[at]; f != nil { // the address was freed, and the call of Free has not returned yet
 		l.freed(f)
 	}
 	l.write(actionAllocate, at, kind, b.Size(), stream)
@@ -105,8 +105,8 @@ func (l *logger) Free(b pool.Block, stream *hal.Stream) error {
 	return err
 }
 
-// freeing is a block that is being freed. As soon as it is, somebody else may be given the address, and
-// whoever comes first writes the line.
+// freeing is a block that is being freed. Its address may be given out again before Free returns; then Alloc writes the
+// line of the free, else Free does.
 type freeing struct {
 	address uint64
 	kind    hal.Kind
@@ -158,7 +158,7 @@ func parseLine(f []string) (l line, err error) {
 	if _, err = time.Parse(logTime, f[0]); err != nil {
 		return l, err
 	}
-	if n, ok := strings.CutPrefix(f[3], "kind("); ok { // one that there is not was asked for
+	if n, ok := strings.CutPrefix(f[3], "kind("); ok { // an invalid kind was asked for
 		k, _ := strconv.ParseUint(strings.TrimSuffix(n, ")"), 10, 8)
 		l.kind = hal.Kind(k)
 	}
@@ -173,7 +173,7 @@ func parseLine(f []string) (l line, err error) {
 		}
 	}
 	if l.action == "" || l.kind.String() != f[3] {
-		return l, hal.Errorf("read log", hal.ErrInvalidArgument, "action %q, kind %q", f[1], f[3])
+		return l, hal.Errorf("read log", hal.ErrInvalidArgument, "unknown action %q or kind %q", f[1], f[3])
 	}
 	if l.pointer, err = strconv.ParseUint(f[2], 0, 64); err != nil {
 		return l, err

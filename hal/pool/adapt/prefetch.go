@@ -8,8 +8,8 @@ import (
 type prefetching struct{ next pool.Allocator }
 
 // Prefetch returns an allocator that moves each new block of KindShared to the device on its stream, so that
-// the first use does not fault page by page. Where memory does not move (no CapPrefetch, or no
-// stream) it does nothing.
+// the first use does not fault page by page. Without CapPrefetch, or without a stream, nothing is
+// moved.
 func Prefetch(a pool.Allocator) pool.Allocator { return &prefetching{a} }
 
 func (a *prefetching) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {

@@ -9,8 +9,8 @@ import (
 )
 
 // WriteProfile writes the live blocks as a profile that "go tool pprof" reads: their number and bytes, by
-// the calls that allocated them. Blocks without a recorded stack are attributed to their kind of memory
-// alone. It takes a copy first, and writes without holding anybody up.
+// the calls that allocated them. Blocks without a recorded stack are listed by their kind of memory
+// only. It takes a copy first, so that writing does not hold up allocations.
 //
 // The format is the gzipped protocol buffer of github.com/google/pprof/blob/main/proto/profile.proto.
 func (t *Tracker) WriteProfile(w io.Writer) error {
@@ -66,7 +66,7 @@ func (m *message) bytes(field int, b []byte) {
 	m.data = append(m.data, b...)
 }
 
-// proto is a profile under construction, with what its parts refer to by number.
+// proto is a profile under construction, with the numbers by which its parts refer to each other.
 type proto struct {
 	message
 	texts     map[string]uint64

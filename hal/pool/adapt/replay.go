@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// Replay is a log that can be run again, on any allocator, to compare how they fare.
+// Replay is a log that can be run again on any allocator, to compare allocators.
 type Replay struct {
 	steps   []step
 	blocks  int
@@ -28,9 +28,9 @@ type step struct {
 	stream int
 }
 
-// ReadLog reads what an allocator of [Log] has written; allocations that failed are left out. Text that is no log, and a log
-// in which a block is freed that was not allocated, or allocated while it was live, are of kind
-// hal.ErrInvalidArgument, with the line's number.
+// ReadLog reads what an allocator of [Log] has written; allocations that failed are left out. The error is of kind
+// hal.ErrInvalidArgument, with the number of the line, for text that is not a log, and for a log in which a block is freed
+// that is not live, or allocated while it is live.
 func ReadLog(r io.Reader) (*Replay, error) {
 	const op = "read log"
 	in := csv.NewReader(r)
@@ -79,7 +79,7 @@ func (r *reading) add(l line) error {
 	}
 	block, there := r.live[l.pointer]
 	if there != (l.action == actionFree) {
-		return hal.Errorf("replay", hal.ErrInvalidArgument, "%s of %#x, which is live: %t", l.action, l.pointer, there)
+		return hal.Errorf("replay", hal.ErrInvalidArgument, "%s of block %#x; live before this line: %t", l.action, l.pointer, there)
 	}
 	if there {
 		delete(r.live, l.pointer)
@@ -92,17 +92,17 @@ func (r *reading) add(l line) error {
 	return nil
 }
 
-// Streams is how many streams the log names.
+// Streams is the number of streams in the log.
 func (r *Replay) Streams() int { return r.streams }
 
-// Run does what the log says on an allocator, on the calling goroutine, with a stream for each that the log
-// names. It returns what a [Counter] would have counted, and how long the whole log took. Blocks that the log leaves
-// live are freed after that. Too few streams are of kind hal.ErrInvalidArgument; an error other than
-// ErrOutOfMemory ends the run.
+// Run does what the log says on an allocator, on the calling goroutine. streams are what it uses for the streams of the
+// log. It returns what a [Counter] would have counted, and how long the whole log took. Blocks that the log leaves
+// live are freed after that. If there are fewer streams than in the log the error is of kind hal.ErrInvalidArgument. An error
+// of the allocator other than ErrOutOfMemory ends the run.
 func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Counts, time.Duration, error) {
 	var done Counts
 	if len(streams) < r.streams {
-		return done, 0, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams; the log names %d", len(streams), r.streams)
+		return done, 0, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams are too few; the log has %d", len(streams), r.streams)
 	}
 	blocks := make([]pool.Block, r.blocks)
 	last := make([]*hal.Stream, r.blocks)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// profileName is promised by TrackOptions.
+// profileName is documented in TrackOptions.
 const profileName = "halyard.memory"
 
 var profile = sync.OnceValue(func() *pprof.Profile {
@@ -31,7 +31,7 @@ type TrackOptions struct {
 
 	// Profile adds live blocks to the profile "halyard.memory" of runtime/pprof, which counts the live blocks of
 	// every Tracker that has this option, by the calls that allocated them. Programs that serve net/http/pprof serve
-	// it too. A profile of that package counts things, not bytes; Tracker.WriteProfile has both. It implies Stacks.
+	// it too. A profile of that package counts blocks, not bytes; Tracker.WriteProfile writes both. Profile implies Stacks.
 	Profile bool
 }
 
@@ -42,7 +42,7 @@ type Tracker struct {
 
 	mu   sync.Mutex
 	seq  uint64
-	live map[pool.Block]*Tracked // by the block from no allocator
+	live map[pool.Block]*Tracked // by what From(nil) of the block returns
 }
 
 // Tracked is a live block.
@@ -111,7 +111,7 @@ func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 	if t.opts.Stacks {
 		const deepest = 48
 		var pcs [deepest]uintptr
-		// Without runtime.Callers and this method.
+		// The stack leaves out runtime.Callers and this method.
 		x.stack = slices.Clone(pcs[:runtime.Callers(2, pcs[:])])
 	}
 	t.mu.Lock()
