@@ -87,7 +87,8 @@ func (s *storage) lineUp(waits []wait) (left []*order.Work, err error) {
 	return left, err
 }
 
-// await waits for work on the host, with the lock given up, and gives the references back. dev is who needs it, nil for the host. It returns an error only if ctx ends.
+// await waits for work on the host, with the lock given up, and gives the references back. dev is the device that needs the work to end,
+// nil for the host. It returns an error only if ctx ends.
 func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi uint64, list []*order.Work) (err error) {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	begin := now()

@@ -23,7 +23,7 @@
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
 //     waits until the last access in its way ends, which opens it (accesses.end, examine).
-//  2. bring makes the bytes good on the device. settle finds the device's replica, or allocates one; if there is no room,
+//  2. bring makes the bytes current on the device. settle finds the device's replica, or allocates one; if there is no room,
 //     pressure.relieve (residency.go) evicts others. Then come three steps:
 //     decide (decide.go) asks what has failed by now (learn.go), fails if bytes are lost, and plans copies with protocol.Map;
 //     line (line.go) makes the streams of the copies, and at last the access's own, wait for the Works that they depend on;

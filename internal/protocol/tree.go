@@ -336,8 +336,8 @@ func parts(count int) int {
 	return (count + mergeMax - 1) / mergeMax
 }
 
-// group puts the nodes on the stack from base up under branches, of which n is the first, and
-// leaves those on the stack instead.
+// group puts the nodes on the stack from base up under branches, the first of which is n, and
+// leaves the branches on the stack instead.
 func (t *tree) group(n *node, base int) {
 	count := len(t.stack) - base
 	k := parts(count)
@@ -388,7 +388,7 @@ func (t *tree) rewriteLeaf(n *node, a, b uint64, runs []interval) {
 	})
 }
 
-// fill puts count intervals into leaves, of which n is the first, and pushes them.
+// fill puts count intervals into leaves, the first of which is n, and pushes them.
 func (t *tree) fill(n *node, count int, get func(i int) interval) {
 	k := parts(count)
 	for part := range k {
