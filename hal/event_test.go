@@ -533,7 +533,8 @@ func TestRecordAgainMovesTheEvent(t *testing.T) {
 // Only what the program itself recorded is reported when it is not closed.
 func TestSharedEventsAreNotReported(t *testing.T) {
 	leaks := make(chan hal.Leak, 16)
-	defer hal.SetLeakHandler(hal.SetLeakHandler(func(l hal.Leak) { leaks <- l }))
+	previous := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
+	defer func() { hal.SetLeakHandler(previous) }()
 	d := openHost(t, 1, 1)
 	s := newStream(t, d)
 	func() {
