@@ -8,11 +8,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Limits of the memory that is kept for later copies from one device to another.
 const (
-	crossingBytes  = acrossPieces * acrossMost
-	crossingBlocks = 16
-	blockLeast     = 64 << 10 // bytes
+	crossingBytes  = acrossPieces * acrossMost // the most bytes that one crossing keeps for later copies
+	crossingBlocks = 16                        // the most blocks that it keeps
+	blockLeast     = 64 << 10                  // bytes of the smallest block
 )
 
 // crossing is the host memory through which copies from one device to another pass. It does not count as
@@ -33,7 +32,7 @@ type block struct {
 	keep     bool                   // worth keeping for later copies
 	ordered  struct{ in, out bool } // in: the destination reads bytes in stream order; out: the source writes them so
 
-	// The last copy that used the block: its streams and the event of its end. All nil once the copy is done.
+	// The last copy that used the block: its streams and the event of its end. All nil once it is known to be done.
 	to, from *streamState
 	read     *eventState
 }
@@ -112,9 +111,9 @@ func (s *deviceState) allCrossings() []*crossing {
 	return slices.Clone(s.crossings)
 }
 
-// take returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy's source
-// waits for its destination anyway: then the block may still be in use by the last copy between the same two streams,
-// whose end is b.read.
+// take returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its
+// source wait for its destination in any case. Then, if another block would be too much to keep, take may return one that
+// the previous copy between the same two streams still uses; the block's field read is the event of that copy's end.
 func (c *crossing) take(dst, src *Stream, n uint64, waits bool) *block {
 	n = blockSize(n)
 	if b := c.takeKept(dst.s, src.s, n, waits); b != nil {
@@ -157,7 +156,8 @@ func (c *crossing) remove(i int) *block {
 	return b
 }
 
-// put keeps a block for later copies. Over the limits the smallest blocks are closed, which may be this one.
+// put keeps a block for later copies, or closes it if it is not worth keeping or a device is closed. If the crossing then
+// exceeds a limit, put closes its smallest blocks, b perhaps among them.
 func (c *crossing) put(b *block) {
 	var gone []*block
 	c.mu.Lock()
@@ -174,7 +174,7 @@ func (c *crossing) put(b *block) {
 	closeBlocks(gone)
 }
 
-// smallest returns the index of the smallest block, the newest one of several; c.mu is held.
+// smallest returns the index of the smallest block, or of the newest if several are equally small; c.mu is held.
 func (c *crossing) smallest() int {
 	least := 0
 	for i, b := range c.blocks {
@@ -246,8 +246,8 @@ func (b *block) allocate(dst, src *Stream, n uint64) {
 	b.ordered.in = b.dst.info.Caps.Has(CapOrderedPageable)
 	b.ordered.out = b.src.info.Caps.Has(CapOrderedPageable)
 	b.keep = true
-	// Streams that wait for each other's events belong to one driver, whose page-locked memory is page-locked for
-	// all its devices.
+	// If one device's streams can wait for the other's events, both belong to one driver: memory that it page-locks for
+	// one of its devices is page-locked for all.
 	one := b.dst.links(b.src, driver.PeerWait)
 	switch {
 	case in && out && !one && b.register(dst, src, n):
@@ -272,7 +272,7 @@ func gainsByLock(s *deviceState) bool {
 	return !s.info.Caps.Has(CapOrderedPageable) || !s.info.SharesHostMemory && s.info.PCI.Known
 }
 
-// register page-locks memory of the Go heap for both devices.
+// register page-locks memory of the Go heap for both devices, and reports whether it could.
 func (b *block) register(dst, src *Stream, n uint64) bool {
 	if !b.dst.info.Caps.Has(CapRegister) || !b.src.info.Caps.Has(CapRegister) {
 		return false
@@ -289,7 +289,7 @@ func (b *block) register(dst, src *Stream, n uint64) bool {
 	return true
 }
 
-// lock allocates page-locked memory on one stream's device, which the other stream uses too.
+// lock allocates page-locked memory of the device of s, for both streams, and reports whether it could.
 func (b *block) lock(s *Stream, n uint64) bool {
 	m, err := s.Device().Alloc(KindHost, n, 0)
 	if err != nil {

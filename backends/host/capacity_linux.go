@@ -18,9 +18,9 @@ func adviseHuge(b []byte) {
 // memoryNow returns the free and the total bytes of memory; ok tells that free is known.
 func memoryNow() (free, total uint64, ok bool) { return memoryOf(os.DirFS("/")) }
 
-// memoryOf reads what the system says below the root directory: the machine's memory
-// (proc_meminfo(5)), and the tighter one of the limits of the control groups that
-// the process is in (cgroup v1 memory.txt, cgroup-v2.rst "Memory").
+// memoryOf reads the machine's memory (proc_meminfo(5)) and the limits of the control groups that the process is in
+// (cgroup v1 memory.txt, cgroup-v2.rst "Memory") from the files below root. total and free are the lowest of what
+// these allow.
 func memoryOf(root fs.FS) (free, total uint64, ok bool) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -78,7 +78,7 @@ func (g group) read(root fs.FS, dir string) (left, limit uint64, limited bool) {
 	return limit - min(limit, usage), limit, true
 }
 
-// number reads a file that holds one number; "max" is none.
+// number reads a file that holds one number, and reports false if it holds anything else, such as "max".
 func number(root fs.FS, name string) (uint64, bool) {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -88,7 +88,7 @@ func number(root fs.FS, name string) (uint64, bool) {
 	return n, err == nil
 }
 
-// field finds the number after a name at the start of a line.
+// field finds the number after a name at the start of a line, and multiplies it by unit.
 func field(text []byte, name string, unit uint64) (uint64, bool) {
 	for line := range bytes.Lines(text) {
 		if rest, found := bytes.CutPrefix(line, []byte(name)); found {

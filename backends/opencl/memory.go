@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// memory is one allocation: an address in the tiers that have them, a cl_mem in the buffer tier.
+// memory is one allocation: a cl_mem in the buffer tier, an address in the SVM and USM tiers.
 type memory struct {
 	dev  *device
 	size uint64
@@ -22,8 +22,8 @@ type memory struct {
 	foreign    bool // imported: the program owns it
 	direct     bool // addr is also the host's address
 
-	addr uintptr // the address that copies and kernels use
-	mem  uintptr // the vendor's object: a cl_mem in the buffer tier, in the others an address at or before addr
+	addr uintptr // the address that copies and kernels use; in the buffer tier the host memory behind the cl_mem, or 0
+	mem  uintptr // what the vendor frees: a cl_mem in the buffer tier, in the others the allocation, which starts at or before addr
 
 	host atomic.Pointer[byte] // the host's address where direct is false; nil if there is none
 }
@@ -39,7 +39,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
 	// CPU runtimes allocate lazily, so without a limit the system would kill the program.
-	// The bytes are counted before m is made, since an atomic operation waits for the stores before it.
+	// Counting before m is made is faster: an atomic operation waits for the stores before it.
 	counts := d.counts(kind)
 	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
 		m := &memory{dev: d, kind: kind, size: size}
@@ -108,7 +108,7 @@ func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
 	return err
 }
 
-// wanted returns the size and alignment to request so that size bytes can be aligned.
+// wanted returns the size and alignment to request, so that size bytes fit behind the first address with the alignment align.
 func wanted(size, align uint64) (uint64, uint64) {
 	if align > vendorAlign {
 		return size + align - 1, vendorAlign
@@ -165,7 +165,7 @@ func (m *memory) allocUSM(op string, align uint64) error {
 // visible reports whether the host can access the memory: all but KindDevice memory of a discrete device.
 func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.SharesHostMemory }
 
-// allocBuffer makes a cl_mem. For memory of KindHost it maps memory of the system and makes the cl_mem with
+// allocBuffer makes a cl_mem. For memory of KindHost it gets host memory from mapHost and makes the cl_mem of it, with
 // CL_MEM_USE_HOST_PTR: then a mapping is always at the same address, and a device that shares the
 // host's memory works on it in place (OpenCL 1.2, section 5.2.1).
 func (m *memory) allocBuffer(op string) error {
@@ -214,12 +214,12 @@ func (m *memory) HostPointer() unsafe.Pointer {
 	return unsafe.Pointer(m.host.Load())
 }
 
-// NeedsMap reports whether the host must map the memory first.
+// NeedsMap reports whether the host must map the memory before it accesses it.
 func (m *memory) NeedsMap() bool {
 	return m.visible() && (m.dev.tier == tierBuffer || m.dev.tier == tierSVMCoarse)
 }
 
-// Free frees the memory.
+// Free frees the memory. Memory that was registered or imported stays the program's.
 func (m *memory) Free() error {
 	const op = "free"
 	d := m.dev

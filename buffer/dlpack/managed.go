@@ -18,8 +18,8 @@ type Managed struct {
 	loan *loan // the loan if Export made the struct; this reference keeps its address from being reused
 }
 
-// CapsuleName is what a Python capsule of the struct is called. Who takes the struct out of it renames it to "used_" and this
-// name.
+// CapsuleName is the name of a Python capsule that holds the struct. A consumer that takes the struct out of the capsule
+// puts "used_" before the capsule's name.
 func (m Managed) CapsuleName() string {
 	if m.Legacy {
 		return "dltensor"
@@ -34,8 +34,8 @@ func (m Managed) Tensor() (Tensor, error) {
 	return t, err
 }
 
-// Delete calls the struct's deleter, which ends the loan: for a struct that no consumer took, and for consumers that
-// do not use Import. If the struct came from Export and has been imported or deleted before, by anyone, the error is of
+// Delete calls the struct's deleter, which ends the loan. It is meant for a struct that no consumer took, and for consumers
+// that do not use Import. If the struct came from Export and has been imported or deleted before, by anyone, the error is of
 // kind ErrClosed. Any other struct no longer exists after its deleter has been called, and must not be used again.
 func (m Managed) Delete() error {
 	const op = "delete tensor"
@@ -76,7 +76,7 @@ func (m Managed) check(op string) error {
 	return nil
 }
 
-// deleter returns the struct's deleter, which has the same place in every version.
+// deleter returns the struct's deleter. In structs that are not Legacy it has the same offset in every version.
 func (m Managed) deleter() uintptr {
 	if m.Legacy {
 		return (*cLegacy)(at(m.Address)).deleter
@@ -84,7 +84,8 @@ func (m Managed) deleter() uintptr {
 	return (*cVersioned)(at(m.Address)).deleter
 }
 
-// read checks the struct and returns its description and its deleter.
+// read checks the struct and returns its description and its deleter. The deleter of a struct of another major version
+// is returned beside the error.
 func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 	if err := m.check(op); err != nil {
 		return 0, Tensor{}, err
@@ -112,7 +113,7 @@ func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 	return m.deleter(), t, err
 }
 
-// numbers returns a copy of n numbers at an address, nil for address 0.
+// numbers returns a copy of the n numbers at an address, or nil if the address or n is 0.
 func numbers(addr uintptr, n int32) []int64 {
 	if addr == 0 || n == 0 {
 		return nil

@@ -20,8 +20,8 @@ const (
 // Options are the options of Run.
 type Options struct {
 	Chunk   int // elements of a chunk, at most; more than 0
-	Results int // elements of the results of a chunk, at most; 0 for Chunk
-	Depth   int // chunks under way at once, 1 to 64; 0 for 4
+	Results int // elements of the results of a chunk, at most; 0 means as many as Chunk
+	Depth   int // chunks under way at once, 1 to 64; 0 means 4
 }
 
 // Source writes the next chunk to the start of fill and returns its number of elements. The error io.EOF says that no
@@ -45,7 +45,8 @@ type Work struct {
 	Results buffer.Lease // lease of Options.Results elements, for writing
 }
 
-// emptyMost is how often in a row a source, or the stream that it reads, may return nothing.
+// emptyMost is how often in a row a source, or the io.Reader that it reads, may return nothing and no error before the
+// pipeline ends.
 const emptyMost = 100
 
 // errGone is the error if a function ends its goroutine, with runtime.Goexit, instead of returning.
@@ -95,7 +96,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	go p.stage(p.filled, p.sent, p.send)
 	go p.stage(p.sent, p.fetched, p.fetch)
 	defer func() {
-		stop(errGone) // has an effect only if the sink has ended this goroutine: then the other stages must end too
+		stop(errGone) // matters only if the sink did not return: then the other stages must end too
 		for range p.fetched {
 		}
 	}()

@@ -17,10 +17,12 @@ type Counts struct {
 	// Times counts the activities of each kind, and Bytes their bytes. A kind that did not occur has no entry.
 	Times, Bytes map[buffer.ActivityKind]uint64
 
-	BytesByCause, BytesByLink map[string]uint64 // bytes copied
+	// BytesByCause counts the bytes copied by the call that needed them, such as "Acquire", and BytesByLink by the places,
+	// such as "host → cuda:0".
+	BytesByCause, BytesByLink map[string]uint64
 
 	Waited       time.Duration // by all goroutines together
-	Resident     int64         // change of the bytes of all replicas, including the host's, since the scope began
+	Resident     int64         // bytes by which all replicas together, the host's included, have grown since the scope began
 	PeakResident int64         // the largest value of Resident; at least 0
 }
 
@@ -44,9 +46,7 @@ var open struct {
 	scopes []*Scope
 }
 
-// Push opens a scope inside all open scopes. Every open scope counts all events, of all goroutines.
-// BytesByCause has the bytes copied, by the call that needed them, such as "Acquire";
-// BytesByLink has them by the places, such as "host → cuda:0".
+// Push opens a scope inside all open scopes. Every open scope counts all activities, of all goroutines.
 func Push(name string) *Scope {
 	s := &Scope{begun: time.Now(), counts: newCounts(name)}
 	open.Lock()

@@ -8,14 +8,14 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// kinds is the number of kinds of memory; a kind less one is an index.
+// kinds is the number of kinds of memory. The first kind is 1, so arrays of this length are indexed by kind-1.
 const kinds = int(hal.KindShared)
 
 // domain is what a pool knows of one stream: the blocks freed there, and how far its work has come.
 //
-// Time is counted in epochs. A block that is freed gets the number of the current epoch; recording a mark
-// ends the epoch. So the mark that ended epoch e is behind all use of the blocks with
-// numbers up to e, and freeing a block does not need a mark of its own.
+// Time is counted in epochs. A block that is freed gets the number of the current epoch; recording an event
+// ends the epoch. So the event that ended epoch e comes after all use of the blocks with
+// numbers up to e, and freeing a block does not need an event of its own.
 type domain struct {
 	stream  *hal.Stream // nil for blocks that nothing uses any more
 	foreign bool        // the stream belongs to another device
@@ -37,8 +37,8 @@ type ended struct {
 	event *hal.Event
 }
 
-// mostEvents is how many events a domain keeps. With more, every other one is dropped: what they
-// stand for is then known to have finished a little later.
+// mostEvents is how many events a domain keeps. Before one more, every other one is dropped: the epochs that they
+// ended then pass only with the next event that was kept.
 const mostEvents = 8
 
 func newDomain(stream *hal.Stream, foreign bool) *domain {
@@ -50,8 +50,8 @@ func newDomain(stream *hal.Stream, foreign bool) *domain {
 	return d
 }
 
-// record ends the current epoch. It returns an error of kind ErrClosed if the stream is closed; if its work has finished, the
-// epoch is passed all the same.
+// record ends the current epoch with an event. If the stream is closed it returns an error of kind ErrClosed; if the
+// stream's work has also finished, it marks the epoch as passed.
 func (d *domain) record() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,8 +59,8 @@ func (d *domain) record() error {
 		return nil
 	}
 	d.poll()
-	// Blocks freed from here on belong to the next epoch, and the event comes after the use of all
-	// others. The other way round a block could be freed between the two.
+	// Blocks freed from here on belong to the next epoch, and the event comes after the use of all others. If the
+	// event were recorded first, a block freed just after it would still belong to this epoch.
 	e := d.epoch.Add(1) - 1
 	m, err := d.stream.RecordShared()
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *domain) closed() bool {
 	return err != nil && isClosed(err)
 }
 
-// finish closes all events, for good.
+// finish closes all events; no more are recorded.
 func (d *domain) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +135,7 @@ func (d *domain) settled() (passed, recorded uint64) {
 	return d.passed.Load(), d.recorded
 }
 
-// cover returns the first event that stands for an epoch, with a reference for the caller. It is
+// cover returns the first event that comes after all work of an epoch, with a reference for the caller. It is
 // nil if there is none, because the epoch is passed or has not ended.
 func (d *domain) cover(epoch uint64) *hal.Event {
 	d.mu.Lock()
@@ -148,7 +148,8 @@ func (d *domain) cover(epoch uint64) *hal.Event {
 	return nil
 }
 
-// shelf returns the blocks of one kind that were freed here, or nil if the domain is retired.
+// shelf returns the shelf for blocks of one kind that are freed here. It makes a missing one, but not if the domain is
+// retired: then it returns nil.
 func (d *domain) shelf(kind hal.Kind) *shelf {
 	at := &d.shelves[kind-1]
 	if s := at.Load(); s != nil {
@@ -165,10 +166,10 @@ func (d *domain) shelf(kind hal.Kind) *shelf {
 	return at.Load()
 }
 
-// table finds the domain of a stream. Looking needs no lock. A change needs the pool's, and takes constant time on
-// average: from time to time a table of another size is made.
+// table is a hash table that finds the domain of a stream. Looking needs no lock. Whoever changes it holds the pool's lock.
+// A change takes constant time on average: now and then it makes a table of another size.
 type table struct {
-	slots   []atomic.Pointer[domain] // a power of two; no slot between a stream's hash and its domain is empty
+	slots   []atomic.Pointer[domain] // their number is a power of two; no slot between a stream's hash and its domain is empty
 	used    int                      // slots that are not nil
 	streams atomic.Int64
 }
@@ -190,7 +191,7 @@ func newTable(streams int) *table {
 	return &table{slots: make([]atomic.Pointer[domain], size)}
 }
 
-// find returns the domain of a stream that is not nil, or nil.
+// find returns the domain of a stream, or nil if there is none. The stream must not be nil.
 func (t *table) find(stream *hal.Stream) *domain {
 	mask := uint64(len(t.slots) - 1)
 	for i := hash(unsafe.Pointer(stream), 4); ; i++ {
@@ -251,7 +252,7 @@ func (t *table) all(yield func(*domain) bool) {
 	t.next(&hand, len(t.slots))(yield)
 }
 
-// next visits the domains in a number of slots, beginning at the hand, and moves the hand on.
+// next visits the domains in a number of slots, from slot *hand on, and moves *hand behind the last slot visited.
 func (t *table) next(hand *int, slots int) func(yield func(*domain) bool) {
 	return func(yield func(*domain) bool) {
 		for range min(slots, len(t.slots)) {

@@ -1,21 +1,22 @@
 package pool
 
-// Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on.
+// Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on, so they may differ by what these calls do.
+// A block is live from its allocation until it is freed.
 type Stats struct {
-	Blocks   int    // live
-	Asked    uint64 // bytes that live blocks were asked for
-	Live     uint64 // bytes that live blocks occupy
-	Reserved uint64 // bytes taken from the device
-	Peak     uint64 // the most bytes taken from the device at once
+	Blocks   int    // live blocks
+	Asked    uint64 // bytes that were requested for the live blocks
+	Live     uint64 // bytes that the live blocks occupy
+	Reserved uint64 // bytes that the pool has from the device
+	Peak     uint64 // the highest that Reserved has been
 	Lost     uint64 // bytes of Reserved that are not used again before their chunk is given back; see Pool.ForgetStream
 
 	Allocs   uint64 // blocks given out
-	Misses   uint64 // those of Allocs for which the device was asked
+	Misses   uint64 // attempts to allocate, failed ones included, for which no free memory could be used at once
 	Steals   uint64 // those of Allocs whose memory another stream had finished with
 	Waits    uint64 // those of Allocs for which a stream was made to wait for another
 	Failures uint64 // allocations that ended with ErrOutOfMemory
 
-	DeviceAllocs uint64 // memories taken from the device
+	DeviceAllocs uint64 // allocations that the pool has made on the device
 	Streams      int    // streams that the pool knows
 }
 
@@ -46,7 +47,7 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// stoppedStats is Stats under stop.
+// stoppedStats is Stats for a caller that has stopped the pool by stop.
 func (p *Pool) stoppedStats() (s Stats) {
 	var sum tally
 	for _, h := range p.heaps {

@@ -5,10 +5,10 @@
 // saturate the memory. From 1 MiB on the Go runtime for amd64 writes around the
 // caches (the large branch of runtime/memmove_amd64.s): on some machines that is half
 // as fast as the same bytes in smaller pieces, on others twice as fast once the data
-// is larger than the last cache. Reading one stream of addresses may also not keep a core's
-// memory requests busy: so on amd64 there is another copy, which reads eight pages side by side and
-// writes around the caches. A large range is therefore cut into pieces, which a few goroutines
-// take in turn, and the way to copy, the length of a piece and the number of goroutines are measured.
+// is larger than the last cache. A copy that reads one address after the other may also wait for memory more
+// than it has to: so on amd64 there is a second way to copy, which reads eight pages side by side, so that more
+// reads are under way at once, and writes around the caches. A large range is therefore cut into pieces, which a few
+// goroutines take in turn. The way to copy, the length of a piece and the number of goroutines are chosen by measuring.
 // The first copies of each size class are the trials. So measuring needs no extra copies
 // and no memory, and uses the sizes that the program really copies.
 // [Calibration] returns the result.

@@ -13,7 +13,7 @@ import (
 type Gauge struct {
 	Current int64
 	Peak    int64 // the highest that Current has been
-	Total   int64 // of everything that was added
+	Total   int64 // the sum of everything that was added
 }
 
 func (f *Gauge) add(n int64) {
@@ -30,7 +30,7 @@ func (f *Gauge) include(inner Gauge) {
 
 // Counts are the figures of a scope.
 type Counts struct {
-	Bytes    Gauge // asked for
+	Bytes    Gauge // requested bytes
 	Blocks   Gauge
 	Failures uint64 // allocations that failed with ErrOutOfMemory
 }

@@ -1,5 +1,5 @@
-// Package faulty puts a layer around a backend that makes one chosen call fail, for tests of what
-// stands above it. It works with real drivers, which cannot be told to fail.
+// Package faulty wraps a backend in a layer that makes one chosen call fail, to test what stands above the
+// layer. It works with real drivers, which cannot be told to fail.
 package faulty
 
 import (
@@ -31,7 +31,8 @@ func New(real driver.Backend) *Backend {
 	return b
 }
 
-// Fail makes the n-th call from now on fail once, with an error of the kind; 1 is the next call. 0 takes the plan back.
+// Fail makes the n-th call from now on fail once, with an error of the kind; 1 is the next call. 0 cancels
+// what an earlier Fail has ordered.
 func (b *Backend) Fail(n int64, kind error) {
 	b.kind.Store(&kind)
 	b.left.Store(n)
