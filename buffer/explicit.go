@@ -29,7 +29,7 @@ func (s *storage) abandon(x *access) {
 	s.end(x)
 }
 
-// SyncTo makes the elements current on a device, or on the host for nil, and waits until they are.
+// SyncTo makes the elements current on a device, or on the host if dev is nil, and waits until they are.
 func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	const op = "SyncTo"
 	if err := b.check(op); err != nil {
@@ -56,13 +56,14 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	defer s.mu.Unlock()
 	defer s.end(x)
 	for first := true; ; {
-		// Where host and device take turns, the device gets the memory for writing: the program may write there without a lease.
+		// If host and device take turns with the memory, it is the device's to write now, since the program may write
+		// there without a lease.
 		busy, err := s.unmapForDevice(x.stream, x.mem, true)
 		switch {
 		case err != nil:
 			return err
 		case busy != nil:
-			x.inside = false // the program inside busy may need the host's turn
+			x.inside = false // x must not keep the device's turn while it waits: the program, inside busy, may need the host's
 			err := s.standBehind(ctx, x, busy)
 			x.inside = true
 			if err != nil {
@@ -87,9 +88,9 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// Memory is the elements' range of a device's replica, for programs that keep track by themselves with
-// SyncTo and MarkModified. It says nothing about what is current. If the device has no replica the error is of
-// kind ErrNotReady.
+// Memory returns the part of a device's replica that holds the elements, for programs that keep replicas current
+// themselves, with SyncTo and MarkModified. The elements need not be current there. If the device has no replica the
+// error is of kind ErrNotReady.
 func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	const op = "Memory"
 	if err := b.check(op); err != nil {
@@ -116,7 +117,7 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	return hal.Region{}, hal.Errorf(op, hal.ErrNotReady, "%s has no replica", dev.Name())
 }
 
-// MarkModified says that work enqueued on the stream has written to the elements on the stream's
+// MarkModified says that work which is already enqueued on the stream writes to the elements on the stream's
 // device, outside any lease. Every other replica of them is stale from now on. The device's replica must have
 // been current: otherwise the error is a [ConflictError] and nothing changes.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
@@ -178,7 +179,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	return nil
 }
 
-// notCurrent is the error of MarkModified that the protocol has refused.
+// notCurrent returns the error of a MarkModified that the protocol has refused with err.
 func (s *storage) notCurrent(x *access, err error) error {
 	refusal, ok := err.(*protocol.RefusalError)
 	if !ok {
@@ -212,8 +213,8 @@ func (b *Buffer[T]) Reset() error {
 	return nil
 }
 
-// Freeze makes every write to the whole buffer fail with ErrFrozen until Unfreeze has been called as
-// often. It fails with a [ConflictError] while a write is under way.
+// Freeze makes every write to the buffer, and to any slice of it, fail with ErrFrozen until Unfreeze has been called as
+// often as Freeze. It fails with a [ConflictError] while a write is under way.
 func (b *Buffer[T]) Freeze() error {
 	const op = "Freeze"
 	if err := b.check(op); err != nil {
@@ -233,7 +234,7 @@ func (b *Buffer[T]) Freeze() error {
 	return nil
 }
 
-// Unfreeze takes one Freeze back. Without one it is an error of kind ErrInvalidArgument.
+// Unfreeze undoes one Freeze. If the buffer is not frozen, the error is of kind ErrInvalidArgument.
 func (b *Buffer[T]) Unfreeze() error {
 	const op = "Unfreeze"
 	if err := b.check(op); err != nil {

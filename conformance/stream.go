@@ -13,7 +13,7 @@ import (
 var streamOrderChecks = []Check{
 	{Name: "FIFO", Rule: "A stream runs its work in the order in which it was enqueued.", run: fifo},
 	{Name: "FillCopyFillChain", Rule: "Fills and copies of one stream see each other's results in order.", run: fillCopyFillChain},
-	{Name: "SyncDrains", Rule: "After Sync all work enqueued before it is done.", run: syncDrains},
+	{Name: "SyncDrains", Rule: "When Sync returns, all work that was enqueued before the call has finished.", run: syncDrains},
 	{Name: "SyncHonoursContext", Rule: "Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: syncHonoursContext},
 	{Name: "QueryBusyThenIdle", Rule: "Done reports false while work is held by a gate and true when it has finished.", Needs: hal.CapGate, run: queryBusyThenIdle},
 	{Name: "GateHoldsWork", Rule: "Work behind a shut gate does not start; work before it does.", Needs: hal.CapGate, run: gateHoldsWork},
@@ -21,9 +21,9 @@ var streamOrderChecks = []Check{
 	{Name: "TwoStreamsIndependent", Rule: "A stream behind a shut gate does not delay another stream.", Needs: hal.CapGate, run: twoStreamsIndependent},
 	{Name: "NoImplicitDefaultStreamSync", Rule: "A stream behind a shut gate does not delay new streams, events or blocking copies.", Needs: hal.CapGate, run: noImplicitSync},
 	{Name: "AllocDoesNotWait", Rule: "A stream behind a shut gate does not delay an allocation.", Needs: hal.CapGate, run: allocDoesNotWait},
-	{Name: "Burst", Rule: "Ten thousand operations are enqueued without waiting and done in order.", run: burst},
+	{Name: "Burst", Rule: "Thousands of operations that are enqueued without a wait in between run in order.", run: burst},
 	{Name: "OneBlockedSyncBlocksNobodyElse", Rule: "A goroutine that waits in Sync does not block calls on its stream or on another one.", Needs: hal.CapGate, run: oneBlockedSync},
-	{Name: "SyncCoversEarlierWorkOnly", Rule: "Sync does not wait for work that is enqueued after the call.", Needs: hal.CapGate, run: syncCoversEarlierWork},
+	{Name: "SyncCoversEarlierWorkOnly", Rule: "Event.Sync does not wait for work that is enqueued after the event was recorded.", Needs: hal.CapGate, run: syncCoversEarlierWork},
 	{Name: "PrioritiesClamped", Rule: "Streams of any priority can be made and work.", run: prioritiesClamped},
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// symbols are the names that the driver exports. cuda.h renames many calls to their current
-// version; the names here are the versions whose arguments this package passes, which every
-// later driver exports too.
+// symbols are the names under which the driver exports its calls. Many calls have several versions, and cuda.h replaces
+// cuMemAlloc, for example, by cuMemAlloc_v2. The versions here are those whose arguments this package passes; every
+// later driver exports them too.
 var symbols = cudahip.Symbols{
 	cudahip.CallInit:            {Name: "cuInit"},
 	cudahip.CallVersion:         {Name: "cuDriverGetVersion"},

@@ -17,14 +17,15 @@ import (
 	"github.com/go-halyard/halyard/internal/bench"
 )
 
-// sample is one line that the process of a point prints: a figure, or something to know about it.
+// sample is one line that the process of a point prints: a figure or a note. Each point has a process of its own.
 type sample struct {
 	Series string  `json:"series,omitempty"`
 	NS     float64 `json:"ns,omitempty"`
 	Note   string  `json:"note,omitempty"`
 }
 
-// A point is measured several times, if that is quick, and the fastest counts: what else the machine does only adds.
+// A point is measured at most mostRep times, until enough time has passed. The fastest counts, since whatever else the
+// machine does only makes a measurement slower.
 const (
 	enough  = 100 * time.Millisecond
 	mostRep = 25
@@ -37,7 +38,7 @@ type point struct {
 	dev    *hal.Device
 	stream *hal.Stream
 	put    func(sample)
-	undo   []func() error // in the opposite order
+	undo   []func() error // called last first
 }
 
 // measure is what the process of a point does: args are the name of the curve and N.
@@ -56,7 +57,7 @@ func measure(ctx context.Context, args []string, out io.Writer) error {
 		}
 		start := time.Now()
 		for rep := 0; rep == 0 || rep < mostRep && time.Since(start) < enough; rep++ {
-			// What cannot be printed, nobody reads.
+			// A sample that cannot be printed has no reader, so the error does not matter.
 			if err := c.once(ctx, n, func(s sample) { _ = enc.Encode(s) }); err != nil {
 				return fmt.Errorf("%s at %d: %w", c.name, n, err)
 			}
@@ -66,7 +67,7 @@ func measure(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("there is no curve %q", args[0])
 }
 
-// once measures a point on a device of its own, closes what it made, and says if that is refused.
+// once measures a point on a device of its own and closes what it made. Errors of closing are returned too.
 func (c curve) once(ctx context.Context, n int, put func(sample)) (err error) {
 	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
 	if err != nil {
@@ -96,7 +97,7 @@ func (p *point) newStream() (*hal.Stream, error) {
 	return s, err
 }
 
-// time runs fn, which does so many operations, and reports what one took.
+// time runs fn, which does the given number of operations, and puts the time of one.
 func (p *point) time(series string, operations int, fn func() error) error {
 	start := time.Now()
 	if err := fn(); err != nil {
@@ -107,11 +108,11 @@ func (p *point) time(series string, operations int, fn func() error) error {
 }
 
 func (p *point) took(series string, d time.Duration, operations int) {
-	// A clock that has not moved has moved by less than one tick.
+	// If the clock has not moved, the time was shorter than its tick, but not 0.
 	p.put(sample{Series: series, NS: float64(max(d, 1)) / float64(operations)})
 }
 
-// each runs fn for 0, 1, ..., n-1.
+// each returns a function that calls fn with 0, 1, ..., n-1.
 func each(n int, fn func(i int) error) func() error {
 	return func() error {
 		for i := range n {
@@ -142,7 +143,8 @@ func (o options) curve(ctx context.Context, self string, c curve) (measured, err
 	return got, nil
 }
 
-// add runs the process of a point and takes its samples. It reports whether the time was over before the end.
+// add runs the process of a point and takes its samples. It reports whether the process was
+// stopped because it ran longer than limit.
 func (m *measured) add(ctx context.Context, n int, limit time.Duration, name string, args ...string) (over bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -187,7 +189,7 @@ func (m *measured) add(ctx context.Context, n int, limit time.Duration, name str
 	return over, nil
 }
 
-// sizes are 1 and 3 times the powers of ten, from the one up to the other.
+// sizes returns the numbers between from and to, both included, that are 1 or 3 times a power of ten.
 func sizes(from, to int) []int {
 	var list []int
 	for decade := 1; decade <= to; decade *= 10 {

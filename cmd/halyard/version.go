@@ -24,7 +24,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version returns the module's version, or the revision from which it was built.
+// version returns the module's version, or for a development build "devel" and the revision if it is known.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -38,7 +38,7 @@ func Machine() string {
 	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
-// Duration formats a time in nanoseconds for display: as µs and ms below 10 with one decimal, otherwise with none.
+// Duration formats a time in nanoseconds for display, in ns, µs or ms. Numbers below 10 have one decimal, others none.
 func Duration(ns float64) string {
 	switch d := time.Duration(ns); {
 	case ns < 10:

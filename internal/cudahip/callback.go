@@ -14,9 +14,9 @@ type hostCalls struct {
 	open map[*hostCall]struct{}
 }
 
-// passed counts the host functions that have returned and the gates that were opened, on all devices. It carries Go's
-// memory order: streams, also of different devices, wait for each other in the vendor's library, which Go's memory model
-// does not cover. A goroutine that reads the counter sees what each counted function wrote, and what was written before
+// passed counts the host functions that have returned and the gates that were opened, on all devices. Streams wait for
+// each other in the vendor's library, even across devices, and Go's memory model does not see that; this counter is what
+// orders memory instead. A goroutine that reads the counter sees what each counted function wrote, and what was written before
 // each counted gate was opened.
 var passed atomic.Uint64
 
@@ -34,7 +34,7 @@ type hostCall struct {
 // observe orders the caller after all that passed counts.
 func (c *hostCalls) observe() { passed.Load() }
 
-// enqueue has the stream call fn on the vendor's thread. If the call is cancelled, lost is
+// enqueue has the stream call fn on a thread of the vendor's library. If the call is cancelled, lost is
 // called instead, on its own goroutine.
 func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	h := &hostCall{stream: s, fn: fn, lost: lost}

@@ -2,7 +2,7 @@ package cudahip
 
 import "unsafe"
 
-// handlesByValue says that a call can take a handle of another process.
+// handlesByValue says that IPCOpen can be called, which takes an IPCHandle by value.
 const handlesByValue = true
 
 // open sets the arguments of IPCOpen. The AAPCS64 passes a structure of 64 bytes as the

@@ -22,7 +22,7 @@ func (f *frame) invoke() uintptr {
 	return dl.ProcAt(f.fn).Call8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]) // hipMemcpy2DAsync takes 8
 }
 
-// handlesByValue says that no call takes a handle of another process here.
+// handlesByValue says that IPCOpen cannot be called here, since it takes an IPCHandle by value.
 const handlesByValue = false
 
 func (f *frame) open(*IPCHandle, uintptr) {}

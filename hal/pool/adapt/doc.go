@@ -6,12 +6,12 @@
 //
 // The log of one run is read by [ReadLog], and run again by [Replay.Run] on any allocator.
 //
-// An allocator that is wrapped can still be used directly, and by several wrappers; a wrapper does not know of blocks that do not
-// pass through it. Everything is safe for concurrent use if the wrapped allocator is.
+// An allocator that is wrapped can still be used directly, and can be wrapped more than once; a wrapper does not know of
+// blocks that do not pass through it. Everything is safe for concurrent use if the wrapped allocator is.
 //
 // # Adaptors of your own
 //
-// A type that wraps an allocator has the two methods of [pool.Allocator]. If its Free has something to do, its Alloc returns blocks
-// with itself set by [pool.Block.From], so that Block.Free calls its Free. The block that From(nil) returns can be the key of a map
-// of live blocks.
+// A type that wraps an allocator has the two methods of [pool.Allocator]. If its Free is to do more than the wrapped
+// allocator's, its Alloc calls [pool.Block.From] with the wrapper and returns the result: then Block.Free calls the
+// wrapper's Free. To find a live block in a map, use b.From(nil) as the key: it is the same for every copy of the block b.
 package adapt
