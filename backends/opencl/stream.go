@@ -527,6 +527,11 @@ func (s *stream) OnDone(fn func()) error {
 		return nil
 	}
 	defer s.dev.t.releaseEvent(cl)
+	// Oclgrind keeps a callback for an event that has already completed, and never calls it.
+	if exec, st := s.dev.t.eventStatus(cl); st == success && exec <= execComplete {
+		go fn()
+		return nil
+	}
 	id, err := eventDone().Add(func(dl.CallbackArgs) { go fn() })
 	if err != nil {
 		return err

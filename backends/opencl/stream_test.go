@@ -347,6 +347,19 @@ func TestCallRunsAfterTheWork(t *testing.T) {
 	})
 }
 
+// The work may have completed before the callback is asked for.
+func TestCallRunsAfterWorkThatIsDone(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s, e := newStream(t, p), newEvent(t, p, true)
+		ok(t, s.Record(e))
+		ok(t, e.Sync())
+		done := make(chan struct{})
+		ok(t, s.OnDone(func() { close(done) }))
+		<-done
+		closeAll(t, e, s)
+	})
+}
+
 func TestManyGoroutinesOnManyStreams(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		shared := newStream(t, p)
