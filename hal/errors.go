@@ -28,6 +28,8 @@ var (
 	ErrWrongDevice     = driver.ErrWrongDevice     // belongs to a device that cannot be reached
 	ErrDeviceLost      = driver.ErrDeviceLost      // the device stopped working for this process
 	ErrDriver          = driver.ErrDriver          // the vendor's driver reported something unforeseen
+	ErrBuild           = driver.ErrBuild           // code does not compile or link; errors.As finds a BuildError
+	ErrNotFound        = driver.ErrNotFound        // there is no kernel of that name
 )
 
 // Errorf returns an error of the given kind that belongs to no device, for packages above this one that check arguments

@@ -121,6 +121,9 @@ func (e *eventState) finish(err error) []*bridge {
 	if e.known() {
 		return nil
 	}
+	if err != nil {
+		err = e.stream.blame(err)
+	}
 	e.err = e.dev.check(err)
 	e.ended.Store(e.round)
 	if e.over != nil {

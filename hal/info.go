@@ -45,6 +45,8 @@ const (
 	CapImportStream     = driver.CapImportStream
 	CapPointerInfo      = driver.CapPointerInfo
 	CapCopy2D           = driver.CapCopy2D
+	CapKernels          = driver.CapKernels
+	CapCompile          = driver.CapCompile
 
 	CapOrderedPageable = driver.CapOrderedPageable
 )

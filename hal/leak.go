@@ -123,6 +123,14 @@ func (st *streamState) leaked() {
 	}
 }
 
+func (s *moduleState) leaked() {
+	s.dev.reportLeak(s.describe())
+	s.dev.strike(&s.child)
+	if first, finish := s.handle.close(); first && finish {
+		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
+	}
+}
+
 func (e *eventState) leaked() {
 	e.dev.reportLeak(e.describe())
 	e.dev.strike(&e.child)

@@ -34,6 +34,8 @@ type streamState struct {
 	drained latch       // open when gone
 
 	untold atomic.Pointer[error] // found by the library itself, for the program's next Done or Sync
+
+	launched recentLaunches
 }
 
 // newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. After that other goroutines
@@ -312,6 +314,9 @@ func (st *streamState) query() (bool, error) {
 
 // tell returns the error of a driver's call for the program, or else the one that the library has found before.
 func (st *streamState) tell(err error) error {
+	if err != nil {
+		err = st.blame(err)
+	}
 	if st.untold.Load() == nil {
 		return err
 	}
@@ -642,7 +647,7 @@ func (st *streamState) idle() bool {
 	if err == nil {
 		return done
 	}
-	first := err // a variable of its own, so that a stream without an error costs no allocation
+	first := st.blame(err) // a variable of its own, so that a stream without an error costs no allocation
 	st.untold.CompareAndSwap(nil, &first)
 	done, err = st.drv.Query()
 	return done || err != nil

@@ -42,6 +42,7 @@ var (
 	_ driver.Peering    = (*device)(nil)
 	_ driver.Registerer = (*device)(nil)
 	_ driver.Importer   = (*device)(nil)
+	_ driver.Loader     = (*device)(nil)
 )
 
 // Info implements driver.Device.

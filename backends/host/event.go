@@ -14,9 +14,12 @@ type event struct {
 	timing bool
 
 	stream atomic.Pointer[stream] // nil if never recorded, or known to be done; written under mu
+	failed atomic.Bool            // err is not nil; written under mu
 
 	mu       sync.Mutex
 	done     uint64        // how many operations of stream it stands for
+	told     uint64        // how many of them had their errors reported by the stream before
+	err      error         // of the operations, once the event is done
 	recorded uint64        // how many times it was recorded
 	stamped  bool          // stamp belongs to the last record
 	stamp    time.Duration // since epoch
@@ -33,14 +36,19 @@ var epoch = time.Now()
 // record makes e stand for the first done operations of s and returns how many times
 // it has been recorded.
 func (e *event) record(s *stream, done uint64) uint64 {
-	if s.done.Load() >= done {
+	faulty := s.faulty.Load()
+	if s.done.Load() >= done && !faulty {
 		s = nil
-		if !e.timing && e.stream.Load() == nil {
+		if !e.timing && e.stream.Load() == nil && !e.failed.Load() {
 			return 0 // it is so already, and nobody asks how often it was recorded
 		}
 	}
 	e.mu.Lock()
-	e.done = done
+	e.done, e.told, e.err = done, 0, nil
+	e.failed.Store(false)
+	if faulty {
+		e.told = s.reported.Load()
+	}
 	e.stream.Store(s)
 	e.recorded++
 	e.stamped = false
@@ -69,24 +77,41 @@ func (e *event) pending() (*stream, uint64) {
 	defer e.mu.Unlock()
 	s := e.stream.Load()
 	if s != nil && s.done.Load() >= e.done {
+		if s.faulty.Load() {
+			e.err = s.failure(e.told, e.done)
+			e.failed.Store(e.err != nil)
+		}
 		e.stream.Store(nil)
 		s = nil
 	}
 	return s, e.done
 }
 
+// result returns the error of the operations; e is done.
+func (e *event) result() error {
+	if !e.failed.Load() {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
 // Query implements driver.Event.
 func (e *event) Query() (bool, error) {
-	s, _ := e.pending()
-	return s == nil, nil
+	if s, _ := e.pending(); s != nil {
+		return false, nil
+	}
+	return true, e.result()
 }
 
 // Sync implements driver.Event.
 func (e *event) Sync() error {
 	if s, done := e.pending(); s != nil {
 		s.await(done)
+		e.pending()
 	}
-	return nil
+	return e.result()
 }
 
 // Elapsed implements driver.Timer. Events without Timing or never recorded are

@@ -16,7 +16,8 @@ const (
 
 const caps = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 	driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapShared |
-	driver.CapAddress | driver.CapConcurrentShared | driver.CapOrderedPageable | driver.CapImport | driver.CapCopy2D
+	driver.CapAddress | driver.CapConcurrentShared | driver.CapOrderedPageable | driver.CapImport | driver.CapCopy2D |
+	driver.CapKernels
 
 // info describes one device.
 func (b *Backend) info(ordinal int) driver.Info {
@@ -34,6 +35,7 @@ func (b *Backend) info(ordinal int) driver.Info {
 		SharesHostMemory: ordinal == 0,
 		Simulated:        ordinal != 0,
 		Caps:             caps,
+		Compute:          compute(),
 	}
 	if ordinal > 0 {
 		info.Model = fmt.Sprintf("simulated discrete device %d", ordinal)

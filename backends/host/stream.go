@@ -31,8 +31,10 @@ type stream struct {
 	waiters []waiter
 	wakeAt  uint64    // the smallest count of done operations that is waited for
 	awake   sync.Cond // signalled when done reaches wakeAt
-	fault   error     // error of an operation, not reported yet
-	faulty  atomic.Bool
+	faults  faults
+
+	faulty   atomic.Bool   // an operation has failed, now or earlier
+	reported atomic.Uint64 // operations whose errors Query and Sync have reported
 }
 
 // waiter is a stream that goes on when another one has finished done operations.
@@ -47,6 +49,7 @@ var (
 	_ driver.Notifier        = (*stream)(nil)
 	_ driver.StreamAllocator = (*stream)(nil)
 	_ driver.Copier2D        = (*stream)(nil)
+	_ driver.Launcher        = (*stream)(nil)
 )
 
 func newStream(d *device) *stream {
@@ -97,11 +100,13 @@ func (s *stream) run() {
 			o.obj.(*rows).copy()
 		case opFree:
 			err = o.obj.(*memory).Free()
+		case opLaunch:
+			err = o.obj.(*launch).run()
 		}
 		s.mu.Lock()
 		s.queue.drop()
-		if err != nil && s.fault == nil {
-			s.fault = err
+		if err != nil {
+			s.faults.add(s.done.Load()+1, err)
 			s.faulty.Store(true)
 		}
 		if done := s.done.Add(1); done >= s.wakeAt {
@@ -279,19 +284,6 @@ func (s *stream) Query() (bool, error) {
 func (s *stream) Sync() error {
 	s.await(s.issued.Load())
 	return s.takeFault()
-}
-
-// takeFault returns the error of an earlier operation, once.
-func (s *stream) takeFault() error {
-	if !s.faulty.Load() {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.fault
-	s.fault = nil
-	s.faulty.Store(false)
-	return err
 }
 
 // OnDone implements driver.Notifier.

@@ -23,13 +23,15 @@ var (
 	ErrWrongDevice     = errors.New("wrong device")
 	ErrDeviceLost      = errors.New("device lost")
 	ErrDriver          = errors.New("driver error")
+	ErrBuild           = errors.New("code does not build")
+	ErrNotFound        = errors.New("not found")
 )
 
 // Kinds lists every kind of error once, in the order of their definition.
 func Kinds() []error {
 	return []error{ErrUnavailable, ErrNotBuilt, ErrUnsupported, ErrOutOfMemory,
 		ErrInvalidArgument, ErrOutOfRange, ErrOverlap, ErrMisaligned, ErrClosed, ErrBusy,
-		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver}
+		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver, ErrBuild, ErrNotFound}
 }
 
 // Vendor is a status of the vendor's interface, unchanged.

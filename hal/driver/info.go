@@ -58,13 +58,15 @@ const (
 	CapImportStream                      // StreamImporter
 	CapPointerInfo                       // PointerQuerier
 	CapCopy2D                            // Copier2D
+	CapKernels                           // Loader and Launcher
+	CapCompile                           // Compiler
 )
 
 var capNames = [...]string{
 	"async-copy", "timing", "gate", "host-callback", "register", "peer-copy",
 	"stream-alloc", "prefetch", "must-map", "ipc", "shared", "mem-info", "priority",
 	"address", "concurrent-shared", "ordered-pageable", "import", "import-stream", "pointer-info",
-	"copy-2d",
+	"copy-2d", "kernels", "compile",
 }
 
 // Has reports whether every bit of want is set.
@@ -141,6 +143,9 @@ type Info struct {
 	Simulated bool
 
 	Caps Caps
+
+	// Compute describes what the device can run, if it has CapKernels.
+	Compute Compute
 
 	// LowPriority and HighPriority are the bounds of StreamOptions.Priority.
 	LowPriority, HighPriority int

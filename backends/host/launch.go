@@ -1,0 +1,245 @@
+package host
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+const (
+	maxThreads  = 1 << 16  // threads of a block: iterations of a loop
+	suggested   = 4096     // threads of a block; a block costs one call
+	maxShared   = 16 << 20 // bytes
+	sharedAlign = 64       // bytes
+)
+
+// compute describes what the device runs: Go functions, one call for each block.
+func compute() driver.Compute {
+	return driver.Compute{
+		Units:      runtime.GOMAXPROCS(0),
+		MaxThreads: maxThreads,
+		MaxBlock:   [3]uint32{maxThreads, maxThreads, maxThreads},
+		MaxGrid:    [3]uint32{math.MaxInt32, math.MaxUint16, math.MaxUint16},
+		Warp:       1,
+		Shared:     maxShared,
+		Float64:    true,
+	}
+}
+
+// Formats implements driver.Loader.
+func (d *device) Formats() []driver.Format { return []driver.Format{driver.FormatGo} }
+
+// Load implements driver.Loader.
+func (d *device) Load(image *driver.Image) (driver.Module, error) {
+	m := &module{dev: d, kernels: make(map[string]*kernel, len(image.Functions))}
+	for name, f := range image.Functions {
+		for i := range f.Params {
+			switch p := &f.Params[i]; {
+			case p.Kind == driver.ParamUnknown, p.Kind == driver.ParamShared:
+				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a %v; it must be a value or a pointer", name, i, p.Kind)
+			case p.Kind == driver.ParamValue && p.Size == 0:
+				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a value of unknown size", name, i)
+			}
+		}
+		m.kernels[name] = &kernel{run: f.Run, info: driver.KernelInfo{
+			Name: name, Params: f.Params, Known: true, MaxThreads: maxThreads, Suggested: suggested, MaxShared: maxShared,
+		}}
+	}
+	return m, nil
+}
+
+// module is a set of Go functions.
+type module struct {
+	dev     *device
+	kernels map[string]*kernel
+}
+
+// Kernel implements driver.Module.
+func (m *module) Kernel(name string) (driver.Kernel, error) {
+	if k := m.kernels[name]; k != nil {
+		return k, nil
+	}
+	return nil, m.dev.failure("kernel", driver.ErrNotFound, "no function %q", name)
+}
+
+// Names implements driver.Module.
+func (m *module) Names() []string {
+	names := make([]string, 0, len(m.kernels))
+	for name := range m.kernels {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Close implements driver.Module.
+func (m *module) Close() error { return nil }
+
+// kernel is one Go function.
+type kernel struct {
+	info driver.KernelInfo
+	run  func(*driver.Block)
+}
+
+// Info implements driver.Kernel.
+func (k *kernel) Info() *driver.KernelInfo { return &k.info }
+
+// launch is one launch of a function. Its blocks are taken by a few goroutines, one piece of the grid at a time.
+type launch struct {
+	dev    *device
+	kernel *kernel
+	grid   [3]uint32
+	block  [3]uint32
+	shared uint64 // bytes of each block
+	args   []driver.Arg
+	bytes  [][]byte
+	large  []byte // values that do not fit into an argument
+
+	total  uint64        // blocks
+	piece  uint64        // blocks that a goroutine takes at once
+	next   atomic.Uint64 // first block that nobody has taken
+	work   func()        // kept so that starting it does not allocate
+	active sync.WaitGroup
+	failed atomic.Pointer[driver.Error]
+
+	seats []seat // one for each goroutine
+	taken atomic.Int32
+}
+
+// seat is what a goroutine that runs blocks needs.
+type seat struct {
+	block driver.Block
+	room  []byte // for shared memory
+}
+
+var launches = sync.Pool{New: func() any {
+	l := &launch{}
+	l.work = func() {
+		defer l.active.Done() // even if the function ends its goroutine
+		l.share(&l.seats[l.taken.Add(1)-1])
+	}
+	return l
+}}
+
+// Launch implements driver.Launcher.
+func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
+	own, ok := k.(*kernel)
+	if !ok {
+		return s.dev.foreign("launch", k)
+	}
+	l := launches.Get().(*launch)
+	l.dev, l.kernel, l.grid, l.block, l.shared = s.dev, own, how.Grid, how.Block, how.Shared
+	large := 0
+	for i := range how.Args {
+		if a := &how.Args[i]; a.Ptr != nil {
+			large += (int(a.Size) + 15) &^ 15
+		}
+	}
+	if cap(l.large) < large {
+		l.large = make([]byte, large)
+	}
+	used := 0
+	for i := range how.Args {
+		a := how.Args[i]
+		var b []byte
+		switch {
+		case a.Kind == driver.ParamPointer:
+			m, ok := a.Region.Mem.(*memory)
+			if !ok {
+				l.give()
+				return s.dev.foreign("launch", a.Region.Mem)
+			}
+			b = unsafe.Slice((*byte)(unsafe.Add(m.base, a.Region.Off)), a.Region.Len)
+		case a.Ptr != nil:
+			copied := l.large[used : used+int(a.Size)]
+			copy(copied, unsafe.Slice((*byte)(a.Ptr), a.Size))
+			used += (int(a.Size) + 15) &^ 15
+			a.Ptr = unsafe.Pointer(unsafe.SliceData(copied))
+		}
+		l.args, l.bytes = append(l.args, a), append(l.bytes, b)
+	}
+	s.mu.Lock()
+	s.enqueue(op{kind: opLaunch, obj: l})
+	s.mu.Unlock()
+	return nil
+}
+
+// give makes the launch available again.
+func (l *launch) give() {
+	clear(l.args)
+	clear(l.bytes)
+	l.kernel, l.args, l.bytes = nil, l.args[:0], l.bytes[:0]
+	l.failed.Store(nil)
+	launches.Put(l)
+}
+
+// run runs the whole launch and returns the first error. No function runs on the caller's goroutine, which it could end.
+func (l *launch) run() error {
+	l.total = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
+	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))
+	l.piece = max(l.total/uint64(workers*8), 1)
+	l.next.Store(0)
+	l.taken.Store(0)
+	for len(l.seats) < workers {
+		l.seats = append(l.seats, seat{})
+	}
+	l.active.Add(workers)
+	for range workers {
+		go l.work()
+	}
+	l.active.Wait()
+	err := l.failed.Load()
+	l.give()
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// share runs blocks until all are taken or one has failed.
+func (l *launch) share(own *seat) {
+	b := &own.block
+	*b = driver.Block{Grid: l.grid, Size: l.block, Args: l.args, Bytes: l.bytes}
+	defer func() { *b = driver.Block{} }()
+	if l.shared > 0 {
+		if uint64(len(own.room)) < l.shared+sharedAlign {
+			own.room = make([]byte, l.shared+sharedAlign)
+		}
+		skip := -uintptr(unsafe.Pointer(unsafe.SliceData(own.room))) & (sharedAlign - 1)
+		b.Shared = own.room[skip : uint64(skip)+l.shared : uint64(skip)+l.shared]
+	}
+	for l.failed.Load() == nil {
+		from := l.next.Add(l.piece) - l.piece
+		if from >= l.total {
+			return
+		}
+		l.blocks(b, from, min(from+l.piece, l.total))
+	}
+}
+
+// blocks runs the blocks with numbers from from up to to. A panic of the function is the launch's error.
+func (l *launch) blocks(b *driver.Block, from, to uint64) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		why := "ended its goroutine"
+		if p := recover(); p != nil {
+			why = fmt.Sprintf("panicked: %v", p)
+		}
+		l.failed.CompareAndSwap(nil, l.dev.failure("launch", driver.ErrDriver, "kernel %s, block %d,%d,%d: the function %s",
+			l.kernel.info.Name, b.Index[0], b.Index[1], b.Index[2], why).(*driver.Error))
+	}()
+	row := uint64(l.grid[0])
+	plane := row * uint64(l.grid[1])
+	for n := from; n < to; n++ {
+		b.Index = [3]uint32{uint32(n % row), uint32(n % plane / row), uint32(n / plane)}
+		l.kernel.run(b)
+	}
+	returned = true
+}

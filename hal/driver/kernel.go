@@ -1,0 +1,239 @@
+package driver
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Format is a format of code.
+type Format uint8
+
+const (
+	FormatPTX          Format = 1 + iota // text for NVIDIA's driver, which translates it for the device
+	FormatCubin                          // an ELF image for one NVIDIA architecture
+	FormatFatbin                         // several images for NVIDIA's driver to choose from
+	FormatCodeObject                     // an ELF image for one AMD architecture, or a bundle of such
+	FormatOpenCLC                        // source text in OpenCL C
+	FormatOpenCLBinary                   // what the OpenCL driver of one device made of it
+	FormatSPIRV                          // a module of SPIR-V for OpenCL
+	FormatGo                             // functions of the program itself
+)
+
+var formatNames = [...]string{"", "PTX", "cubin", "fatbin", "AMD code object", "OpenCL C", "OpenCL binary", "SPIR-V", "Go"}
+
+// String returns the usual name of the format: "PTX".
+func (f Format) String() string {
+	if f == 0 || int(f) >= len(formatNames) {
+		return fmt.Sprintf("format(%d)", uint8(f))
+	}
+	return formatNames[f]
+}
+
+// Image is code that a device can load.
+type Image struct {
+	Format Format
+
+	// Data is the code. Text need not end with a zero byte.
+	Data []byte
+
+	// Options are for the driver's compiler, separated by spaces: with FormatOpenCLC the options of clBuildProgram.
+	Options string
+
+	// Params says what the kernels take, by name, where the code itself does not say or the driver cannot read it. It may be nil.
+	Params map[string][]Param
+
+	// Functions are the kernels, by name, with FormatGo.
+	Functions map[string]Function
+}
+
+// Param describes one parameter of a kernel.
+type Param struct {
+	Name  string // "" if not known
+	Kind  ParamKind
+	Size  uint32 // bytes of a value; 8 for a pointer; 0 if not known
+	Const bool   // the kernel does not write to where the pointer points
+}
+
+// ParamKind says what a kernel takes as a parameter.
+type ParamKind uint8
+
+const (
+	ParamUnknown ParamKind = iota // a value or a pointer
+	ParamValue                    // a number or structure
+	ParamPointer                  // an address of device memory
+	ParamShared                   // memory that the threads of a block share, of a size that the launch chooses (OpenCL's __local)
+)
+
+// String returns "value", "pointer", "shared memory" or "parameter".
+func (k ParamKind) String() string {
+	switch k {
+	case ParamValue:
+		return "value"
+	case ParamPointer:
+		return "pointer"
+	case ParamShared:
+		return "shared memory"
+	}
+	return "parameter"
+}
+
+// KernelInfo describes a kernel on its device. Sizes are in bytes. A zero means that the driver does not say.
+type KernelInfo struct {
+	Name string
+
+	// Params are the parameters in order, if Known is true.
+	Params []Param
+	Known  bool
+
+	MaxThreads    uint32    // most threads in a block of this kernel
+	Suggested     uint32    // threads in a block, to run fast
+	RequiredBlock [3]uint32 // threads of a block in each dimension, if the code demands one shape
+
+	StaticShared uint64 // memory of a block that the code itself declares
+	MaxShared    uint64 // most bytes that a launch can add
+	Local        uint64 // memory of its own that each thread uses, for what does not fit into registers
+}
+
+// Compute describes what a device with CapKernels can run. A zero means that the driver does not say, or sets no limit.
+type Compute struct {
+	Arch  string // what code is compiled for: "sm_90", "gfx942"; "" if code is compiled for the device alone
+	Units int    // processors: streaming multiprocessors or compute units
+
+	MaxThreads uint32    // most threads in a block
+	MaxBlock   [3]uint32 // most threads of a block in each dimension
+	MaxGrid    [3]uint32 // most blocks of a launch in each dimension
+	MaxGlobal  uint64    // most threads of a launch in one dimension
+	Warp       uint32    // threads that run in step, where code may depend on it
+	Shared     uint64    // bytes of memory that the threads of a block share
+
+	// SharedByParam says that a kernel takes such memory as a parameter (ParamShared), as in OpenCL, and not beside them.
+	SharedByParam bool
+
+	Float64, Float16 bool // there is arithmetic on these
+}
+
+// Loader is implemented by a Device (CapKernels).
+type Loader interface {
+	// Formats lists what Load takes, the best first.
+	Formats() []Format
+
+	// Load loads an image. It does not keep Data. The error is of kind ErrBuild, and wraps a [*BuildError], if code does not
+	// compile or link; of kind ErrUnsupported if the image is of another format or architecture, or too new for the driver; and of
+	// kind ErrInvalidArgument if it is damaged.
+	Load(image *Image) (Module, error)
+}
+
+// Module is code that is loaded on a device.
+type Module interface {
+	// Kernel returns the kernel with that name, ready to be launched without further loading. The error is of kind ErrNotFound if
+	// there is none. It is asked once for each name.
+	Kernel(name string) (Kernel, error)
+
+	// Names lists the kernels, or is nil if the driver cannot.
+	Names() []string
+
+	// Close unloads the code, whose launches are done.
+	Close() error
+}
+
+// Kernel is a function that a stream of the module's device can launch.
+type Kernel interface {
+	// Info describes the kernel. The result does not change.
+	Info() *KernelInfo
+}
+
+// Launcher is implemented by a Stream (CapKernels).
+type Launcher interface {
+	// Launch enqueues a kernel of the stream's device. Grid and block are not zero in any dimension and within the limits of
+	// Compute and KernelInfo, and the arguments are those that the kernel takes, if that is known. Other mistakes, and a kernel that needs
+	// more registers or shared memory than there are, are errors of kind ErrInvalidArgument. A call that fails has no effect.
+	Launch(k Kernel, l *Launch) error
+}
+
+// Launch says how a kernel is launched. The callee must not keep it, nor what it refers to.
+type Launch struct {
+	Grid   [3]uint32 // blocks
+	Block  [3]uint32 // threads of each block
+	Shared uint64    // bytes that each block shares, besides what the code declares; 0 where KernelInfo has a ParamShared
+	Args   []Arg     // one for each parameter
+}
+
+// Arg is one argument of a launch.
+type Arg struct {
+	Kind   ParamKind      // never ParamUnknown
+	Size   uint32         // bytes of a value, or of shared memory
+	Bits   [2]uint64      // a value of at most 16 bytes, in memory order
+	Ptr    unsafe.Pointer // to a larger value, else nil
+	Region Region         // of a pointer; a region of length 0 stands for its first byte
+}
+
+// Value returns the address of the bytes of a value.
+func (a *Arg) Value() unsafe.Pointer {
+	if a.Ptr != nil {
+		return a.Ptr
+	}
+	return unsafe.Pointer(&a.Bits)
+}
+
+// Compiler is implemented by a Device that compiles source text for itself, and by a Backend that compiles for an architecture whose
+// device need not be present (CapCompile).
+type Compiler interface {
+	// CompilerID names everything besides source and options that decides what Compile returns: the compiler, its version and,
+	// where it matters, the device and its driver. The target is an architecture ("sm_90"), or "" for the device itself. The error is of
+	// kind ErrUnavailable if the compiler cannot be loaded and says what was tried.
+	CompilerID(target string) (string, error)
+
+	// Compile compiles source text and returns an image for Load, with what the kernels take if only the compiler can tell. The error is
+	// of kind ErrBuild, and wraps a [*BuildError], if the text does not compile; ErrUnsupported if the compiler does not know the target.
+	Compile(target string, src *Source) (*Image, error)
+}
+
+// Source is text in the device's own language: OpenCL C, CUDA C++ or HIP C++.
+type Source struct {
+	Name    string            // for messages, like a file's name
+	Text    string            //
+	Headers map[string]string // texts that the source can include, by name
+	Options []string          // for the compiler, unchanged
+}
+
+// BuildError is what a compiler had to say about code that it refused.
+type BuildError struct {
+	Source  string   // Source.Name
+	Options []string // given to the compiler
+	Log     string   // of the compiler, with lines and columns
+}
+
+// Error returns the log.
+func (e *BuildError) Error() string { return e.Log }
+
+// Function is a kernel that is a Go function. The host runs it.
+type Function struct {
+	// Params are what it takes, in order.
+	Params []Param
+
+	// Run is called once for each block of a launch, for several blocks at once.
+	Run func(*Block)
+}
+
+// Block is one block of a launch of a Go function. It is valid during the call.
+type Block struct {
+	Index [3]uint32 // the block's place in the grid
+	Grid  [3]uint32 // blocks of the launch
+	Size  [3]uint32 // threads of a block
+
+	// Shared is memory of this block alone, of the size that the launch asks for. It is not cleared.
+	Shared []byte
+
+	// Args are the launch's arguments.
+	Args []Arg
+
+	// Bytes are the bytes of each argument that is a pointer.
+	Bytes [][]byte
+}
+
+// Handles are the vendor's names of a device: CUdevice and CUcontext, hipDevice_t (and no context), or cl_platform_id, cl_device_id
+// and cl_context. What the vendor does not have is 0.
+type Handles struct{ Platform, Device, Context uintptr }
+
+// Native is implemented by a Device whose vendor has handles.
+type Native interface{ Handles() Handles }

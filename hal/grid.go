@@ -1,0 +1,169 @@
+package hal
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Grid is the shape of a launch: blocks of threads, in one to three dimensions. [Over] and [Blocks] make one. It is a plain value.
+type Grid struct {
+	n         [3]int
+	block     [3]int
+	dims      uint8
+	over      bool // n counts threads, not blocks
+	shaped    bool // Of was called
+	unchecked bool
+	bad       bool // more than three dimensions, or none
+}
+
+// Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a
+// block has the size that the kernel suggests. The last block of a dimension may reach beyond n, so a kernel compares its index with
+// n. If a dimension is 0, the launch does nothing.
+func Over(n ...int) Grid { return makeGrid(n, true) }
+
+// Blocks returns a grid of n blocks in each dimension. Unless [Grid.Of] says otherwise, a block has the size that the kernel suggests. If a
+// dimension is 0, the launch does nothing.
+func Blocks(n ...int) Grid { return makeGrid(n, false) }
+
+func makeGrid(n []int, over bool) Grid {
+	g := Grid{n: [3]int{1, 1, 1}, over: over}
+	if len(n) == 0 || len(n) > 3 {
+		g.bad = true
+		return g
+	}
+	copy(g.n[:], n)
+	g.dims = uint8(len(n))
+	return g
+}
+
+// Of returns the same grid with blocks of that many threads in each dimension.
+func (g Grid) Of(threads ...int) Grid {
+	g.block = [3]int{1, 1, 1}
+	g.shaped = true
+	if len(threads) == 0 || len(threads) > 3 {
+		g.bad = true
+		return g
+	}
+	copy(g.block[:], threads)
+	return g
+}
+
+// Unchecked returns the same grid for a kernel whose parameters are not known ([KernelInfo]): the launch passes its arguments to the driver
+// as they are. Wrong ones may end the process.
+func (g Grid) Unchecked() Grid {
+	g.unchecked = true
+	return g
+}
+
+// suggest returns the block for a kernel that suggests a number of threads: as many as fit the shape of the grid, with the first
+// dimension the longest, or squarer on a device whose threads run in step.
+func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {
+	block = [3]uint32{1, 1, 1}
+	if k.RequiredBlock != [3]uint32{} {
+		return k.RequiredBlock
+	}
+	left := max(k.Suggested, 1)
+	for _, most := range [...]uint32{k.MaxThreads, c.MaxThreads} {
+		if most != 0 {
+			left = min(left, most)
+		}
+	}
+	last := int(g.dims) - 1
+	for d := range block[:g.dims] {
+		want := left
+		if g.over {
+			want = min(want, uint32(min(nextPower(g.n[d]), math.MaxUint32)))
+		}
+		if c.Warp > 1 && d < last { // a tile: neighbours in each dimension share a block
+			want = min(want, max(c.Warp/2, 8))
+		}
+		if c.MaxBlock[d] != 0 {
+			want = min(want, c.MaxBlock[d])
+		}
+		want = max(want, 1)
+		block[d] = want
+		left /= want
+	}
+	return block
+}
+
+// nextPower returns the smallest power of two that is at least n, for n up to 2^30, else 2^30.
+func nextPower(n int) int {
+	switch {
+	case n <= 1:
+		return 1
+	case n > 1<<30:
+		return 1 << 30
+	}
+	return 1 << bits.Len(uint(n-1))
+}
+
+// resolve returns the blocks of the grid and the threads of a block, checked against the limits of the kernel and its device. empty
+// says that there is nothing to launch.
+func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty bool, err error) {
+	info, dev := &k.info, k.of.dev
+	c := &dev.info.Compute
+	if g.bad || g.dims == 0 {
+		return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a grid has one to three dimensions; make it with Over or Blocks", info.Name)
+	}
+	if !g.shaped {
+		block = g.suggest(info, c)
+	} else {
+		for d, n := range g.block {
+			if n < 1 || n > math.MaxInt32 {
+				return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d", info.Name, n, d)
+			}
+			block[d] = uint32(n)
+		}
+	}
+	threads := uint64(1)
+	for d, n := range block {
+		threads *= uint64(n) // at most 2^31 each: the product is checked before it can overflow
+		if c.MaxBlock[d] != 0 && n > c.MaxBlock[d] {
+			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; the device's limit is %d", info.Name, n, d, c.MaxBlock[d])
+		}
+		most := least(info.MaxThreads, c.MaxThreads)
+		if threads > most {
+			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the limit for this kernel is %d", info.Name, block[0], block[1], block[2], most)
+		}
+	}
+	if r := info.RequiredBlock; r != [3]uint32{} && r != block {
+		return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the code demands %dx%dx%d",
+			info.Name, block[0], block[1], block[2], r[0], r[1], r[2])
+	}
+	for d, n := range g.n {
+		if n < 0 {
+			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d", info.Name, d, n)
+		}
+		count := uint64(n)
+		if g.over {
+			count = (count + uint64(block[d]) - 1) / uint64(block[d])
+		}
+		limit := uint64(math.MaxUint32)
+		if c.MaxGrid[d] != 0 {
+			limit = uint64(c.MaxGrid[d])
+		}
+		if c.MaxGlobal != 0 {
+			limit = min(limit, c.MaxGlobal/uint64(block[d]))
+		}
+		if count > limit {
+			return grid, block, false, dev.failure(op, ErrOutOfRange, "kernel %s: %d blocks of %d threads in dimension %d; the limit is %d blocks", info.Name, count, block[d], d, limit)
+		}
+		empty = empty || count == 0
+		grid[d] = uint32(count)
+	}
+	return grid, block, empty, nil
+}
+
+// least returns the lower of two limits, of which 0 sets none.
+func least(a, b uint32) uint64 {
+	switch {
+	case a == 0 && b == 0:
+		return math.MaxInt32
+	case a == 0:
+		return uint64(b)
+	case b == 0:
+		return uint64(a)
+	}
+	return uint64(min(a, b))
+}

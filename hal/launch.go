@@ -1,0 +1,448 @@
+package hal
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Arg is one argument of a launch: [Value], [Struct], [At] or [Shared]. It is a plain value; making one allocates nothing.
+type Arg struct {
+	kind   driver.ParamKind
+	bad    string // why it cannot be used, or ""
+	size   uint32
+	bits   [2]uint64
+	ptr    unsafe.Pointer
+	region Region
+}
+
+// Number is a type of fixed width that kernels take by value.
+type Number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Value passes a number.
+func Value[T Number](v T) Arg {
+	a := Arg{kind: driver.ParamValue, size: uint32(unsafe.Sizeof(v))}
+	*(*T)(unsafe.Pointer(&a.bits)) = v
+	return a
+}
+
+// Struct passes a structure, or an array of numbers, of fixed layout: numbers of fixed width, and structures and arrays of them, laid out
+// as Go lays them out. C lays out the same members in the same way. The value is read before Launch returns.
+func Struct[T any](v *T) Arg {
+	a := Arg{kind: driver.ParamValue}
+	if v == nil {
+		a.bad = "a nil pointer to a structure"
+		return a
+	}
+	size := unsafe.Sizeof(*v)
+	if a.bad = layoutOf(reflect.TypeFor[T]()); a.bad != "" {
+		return a
+	}
+	a.size = uint32(size)
+	if size <= unsafe.Sizeof(a.bits) {
+		*(*T)(unsafe.Pointer(&a.bits)) = *v
+	} else {
+		a.ptr = unsafe.Pointer(v)
+	}
+	return a
+}
+
+// At passes the address of the region's first byte. A Go function on the host gets the whole region. A region of length 0 passes its
+// address all the same. On a device without CapAddress the offset must be 0 or a multiple of an alignment of the device's.
+func At(r Region) Arg { return Arg{kind: driver.ParamPointer, size: 8, region: r} }
+
+// Shared gives each block n bytes of memory that its threads share. In OpenCL C it stands for a parameter that is a pointer to local memory.
+// CUDA, HIP and Go kernels take no parameter for it: there it stands anywhere among the arguments, at most once.
+func Shared(n int) Arg {
+	a := Arg{kind: driver.ParamShared}
+	switch {
+	case n < 0:
+		a.bad = "a negative size of shared memory"
+	case n > 1<<31-1:
+		a.bad = "more than 2 GiB of shared memory"
+	}
+	a.size = uint32(n)
+	return a
+}
+
+// layouts are the answers of layoutOf.
+var layouts sync.Map // of reflect.Type to string
+
+// maxValue is the most bytes of one argument.
+const maxValue = 4096
+
+// layoutOf returns why kernels cannot take values of the type, or "".
+func layoutOf(t reflect.Type) string {
+	if known, ok := layouts.Load(t); ok {
+		return known.(string)
+	}
+	why := ""
+	switch bad := unfixed(t); {
+	case bad != nil:
+		why = fmt.Sprintf("a %v, which contains a %v; only numbers of fixed width are passed by value", t, bad)
+	case t.Size() == 0 || t.Size() > maxValue:
+		why = fmt.Sprintf("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
+	}
+	layouts.Store(t, why)
+	return why
+}
+
+// unfixed returns a type within t that is not a number of fixed width, or nil.
+func unfixed(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64:
+		return nil
+	case reflect.Array:
+		return unfixed(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if bad := unfixed(t.Field(i).Type); bad != nil {
+				return bad
+			}
+		}
+		return nil
+	}
+	return t
+}
+
+// launch is a driver's launch that is used again for later launches.
+type launch struct {
+	driver.Launch
+	args [16]driver.Arg // room for Args
+}
+
+var launches = sync.Pool{New: func() any { return new(launch) }}
+
+// give makes the launch available again.
+func (l *launch) give() {
+	clear(l.Args)
+	l.Args = nil
+	launches.Put(l)
+}
+
+// Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs CapKernels. Values are copied
+// before it returns. The memory and the module that the kernel uses are given back only after it has finished, even if they are closed before.
+//
+// Number, kinds and sizes of the arguments and the shape of the grid are checked against what the kernel takes and the device can do: a launch that
+// is refused has no effect. The error is of kind ErrInvalidArgument for a wrong argument, a block that is too large, or too much shared
+// memory; ErrOutOfRange for too many blocks; ErrWrongDevice for a kernel or memory of another device; ErrClosed for a closed module or memory. If the
+// kernel's parameters are not known, the launch is refused unless the grid is [Grid.Unchecked].
+//
+// A kernel that fails while it runs is found like other work that fails: by Sync and Done of the stream and of later events.
+func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
+	const op = "launch"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.launch(op, k, &g, args)
+	st.end()
+	return err
+}
+
+func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
+	if k == nil || k.s == nil {
+		return st.dev.failure(op, ErrInvalidArgument, "nil or zero kernel")
+	}
+	m := k.s.of
+	if !m.enter() {
+		return st.dev.failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
+	}
+	defer m.leaveCall()
+	drv, ok := st.drv.(driver.Launcher)
+	switch {
+	case m.dev != st.dev:
+		return st.dev.failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.s.info.Name, m.dev.info.Name())
+	case !ok:
+		return st.dev.failure(op, ErrUnsupported, "kernels are not supported")
+	}
+	l := launches.Get().(*launch)
+	defer l.give()
+	l.Args = l.args[:0]
+	grid, block, empty, err := k.s.resolve(op, g)
+	if err != nil {
+		return err
+	}
+	l.Grid, l.Block = grid, block
+	used := 0
+	for ; used < len(args) && err == nil; used++ {
+		if err = st.argument(op, k.s, args, used); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = k.s.fill(op, l, args, g.unchecked)
+	}
+	if err == nil && !empty {
+		for i := range args[:used] {
+			if m := args[i].region.Mem; m != nil {
+				m.s.note(st)
+			}
+		}
+		m.used.note(st)
+		err = st.dev.check(drv.Launch(k.s.drv, &l.Launch))
+		if err == nil {
+			st.launched.add(&k.s.info.Name)
+		}
+	}
+	for i := range args[:used] {
+		if m := args[i].region.Mem; m != nil {
+			m.s.leave()
+		}
+	}
+	if err == nil && !empty && launchSync.Load() {
+		err = st.syncLaunch(op, k.s)
+	}
+	return err
+}
+
+// argument checks one argument by itself. If it succeeds and the argument is a pointer, its memory is in use.
+func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) error {
+	a := &args[i]
+	switch {
+	case a.kind == driver.ParamUnknown:
+		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is the zero Arg", k.info.Name, i)
+	case a.bad != "":
+		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s", k.info.Name, i, a.bad)
+	case a.kind != driver.ParamPointer:
+		return nil
+	}
+	m := a.region.Mem
+	if err := st.use(op, m); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case m.s.dev != st.dev && !st.dev.links(m.s.dev, driver.PeerCopy):
+		err = st.foreign(op, m)
+	case !a.region.inside():
+		err = a.region.outside(op)
+	case m.s.mapped.Load():
+		err = st.dev.failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
+	}
+	if err != nil {
+		m.s.leave()
+	}
+	return err
+}
+
+// fill compares the arguments with what the kernel takes and gives them to the driver's launch.
+func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) error {
+	info, dev := &k.info, k.of.dev
+	if !info.Known && !unchecked {
+		return dev.failure(op, ErrInvalidArgument, "kernel %s: it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked", info.Name)
+	}
+	l.Shared = 0
+	added, n := false, 0
+	for i := range args {
+		a := &args[i]
+		takesShared := info.Known && n < len(info.Params) && info.Params[n].Kind == driver.ParamShared
+		if a.kind == driver.ParamShared && !takesShared && !(unchecked && k.sharedByParam()) {
+			if k.sharedByParam() {
+				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, but %s", info.Name, i, k.wants(n))
+			}
+			if added {
+				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, of which a launch has one piece", info.Name, i)
+			}
+			added, l.Shared = true, uint64(a.size)
+			continue
+		}
+		if info.Known {
+			if n >= len(info.Params) {
+				return dev.failure(op, ErrInvalidArgument, "kernel %s: more arguments than the %d that it takes", info.Name, len(info.Params))
+			}
+			if !fits(a, &info.Params[n]) {
+				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s, but %s", info.Name, i, a.describe(), k.wants(n))
+			}
+		}
+		d := driver.Arg{Kind: a.kind, Size: a.size, Bits: a.bits, Ptr: a.ptr}
+		if a.kind == driver.ParamPointer {
+			d.Region = a.region.raw()
+		}
+		l.Args = append(l.Args, d)
+		n++
+	}
+	if info.Known && n < len(info.Params) {
+		return dev.failure(op, ErrInvalidArgument, "kernel %s: %d arguments, it takes %d; %s", info.Name, n, len(info.Params), k.wants(n))
+	}
+	shared := l.Shared
+	for i := range l.Args {
+		if l.Args[i].Kind == driver.ParamShared {
+			shared += uint64(l.Args[i].Size)
+		}
+	}
+	most := info.MaxShared
+	if c := &dev.info.Compute; most == 0 && c.Shared > info.StaticShared {
+		most = c.Shared - info.StaticShared
+	}
+	if shared > most && most != 0 {
+		return dev.failure(op, ErrInvalidArgument, "kernel %s: %d bytes of shared memory; the limit for this kernel is %d", info.Name, shared, most)
+	}
+	return nil
+}
+
+// sharedByParam reports whether shared memory is a parameter of kernels, as in OpenCL.
+func (k *kernelState) sharedByParam() bool { return k.of.dev.info.Compute.SharedByParam }
+
+// fits reports whether the argument may be given for the parameter.
+func fits(a *Arg, p *Param) bool {
+	return (p.Kind == driver.ParamUnknown || p.Kind == a.kind) && (p.Size == 0 || p.Size == a.size || a.kind == driver.ParamShared)
+}
+
+// wants says what the kernel takes as parameter n.
+func (k *kernelState) wants(n int) string {
+	if n >= len(k.info.Params) {
+		return fmt.Sprintf("the kernel takes %d arguments", len(k.info.Params))
+	}
+	p := &k.info.Params[n]
+	text := fmt.Sprintf("parameter %d", n)
+	if p.Name != "" {
+		text += " (" + p.Name + ")"
+	}
+	switch {
+	case p.Kind == driver.ParamPointer:
+		return text + " is a pointer"
+	case p.Kind == driver.ParamShared:
+		return text + " is shared memory"
+	case p.Size != 0:
+		return text + fmt.Sprintf(" is a %v of %d bytes", p.Kind, p.Size)
+	}
+	return text + " is a " + p.Kind.String()
+}
+
+// describe says what the argument is.
+func (a *Arg) describe() string {
+	switch a.kind {
+	case driver.ParamPointer:
+		return "a pointer"
+	case driver.ParamShared:
+		return "shared memory"
+	}
+	return fmt.Sprintf("a value of %d bytes", a.size)
+}
+
+// launchSync says that each launch is waited for: HALYARD_LAUNCH_SYNC=1.
+var launchSync atomic.Bool
+
+// EnvLaunchSync is the environment variable that makes each launch wait until its kernel has finished, if it is "1": the error of a kernel
+// that fails is then returned by its own launch. A launch behind a shut gate waits until the gate is opened.
+const EnvLaunchSync = "HALYARD_LAUNCH_SYNC"
+
+func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
+
+// syncLaunch waits for a kernel and returns its error.
+func (st *streamState) syncLaunch(op string, k *kernelState) error {
+	err := st.tell(waited(st.drv))
+	if err == nil {
+		return nil
+	}
+	return st.dev.check(&Error{Op: op, Backend: st.dev.info.Backend, Device: st.dev.info.Ordinal, Kind: kindOf(err),
+		Detail: "kernel " + k.info.Name + " failed", Err: err})
+}
+
+func kindOf(err error) error {
+	if e, ok := err.(*Error); ok {
+		return e.Kind
+	}
+	return ErrDriver
+}
+
+// recentLaunches are the names of the last kernels that a stream launched.
+type recentLaunches struct {
+	n     atomic.Uint64
+	names [4]atomic.Pointer[string]
+}
+
+func (r *recentLaunches) add(name *string) {
+	n := r.n.Add(1) - 1
+	r.names[n%uint64(len(r.names))].Store(name)
+}
+
+// String lists the launches, the last first, each with its number on the stream.
+func (r *recentLaunches) String() string {
+	var list []string
+	n := r.n.Load()
+	for i := range min(n, uint64(len(r.names))) {
+		if name := r.names[(n-1-i)%uint64(len(r.names))].Load(); name != nil {
+			list = append(list, fmt.Sprintf("%s (launch %d)", *name, n-i))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// blame adds the last launches of the stream to an error of work that failed.
+func (st *streamState) blame(err error) error {
+	e, ok := err.(*Error)
+	if !ok || st.launched.n.Load() == 0 || strings.Contains(e.Detail, "kernel ") {
+		return err
+	}
+	named := *e
+	if named.Detail != "" {
+		named.Detail += "; "
+	}
+	named.Detail += "the stream's last kernels: " + st.launched.String()
+	return &named
+}
+
+// Do calls fn in stream order: after the work enqueued so far, on a goroutine of its own, and before the work that is enqueued after Do
+// returns. fn may block and may use the library, but not wait for later work of this stream. It runs even if work before it failed. Its error, or
+// its panic, is the stream's, which the next Done or Sync returns; later work runs nevertheless. It needs CapGate. Work that other goroutines enqueue
+// during the call may run beside fn.
+func (s *Stream) Do(fn func() error) error {
+	const op = "do"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	defer st.end()
+	if fn == nil {
+		return st.dev.failure(op, ErrInvalidArgument, "nil function")
+	}
+	if !st.gates() {
+		return st.dev.failure(op, ErrUnsupported, "functions in stream order need gates, which are not supported")
+	}
+	e, err := st.event(false)
+	if err != nil {
+		return err
+	}
+	g, err := st.gate()
+	if err != nil {
+		e.release()
+		return err
+	}
+	st.stay()
+	e.onDone(func(error) { // on a goroutine that others share
+		go func() {
+			defer func() { // even if fn ends its goroutine
+				_ = g.Open()
+				st.end()
+			}()
+			st.call(op, fn)
+		}()
+	})
+	e.release()
+	return nil
+}
+
+// call calls fn and keeps its error, or its panic, for the program.
+func (st *streamState) call(op string, fn func() error) {
+	err := st.dev.failure(op, ErrDriver, "the function ended its goroutine")
+	defer func() {
+		if p := recover(); p != nil {
+			err = st.dev.failure(op, ErrDriver, "the function panicked: %v", p)
+		}
+		if err != nil {
+			st.untold.CompareAndSwap(nil, &err)
+		}
+	}()
+	err = fn()
+}

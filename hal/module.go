@@ -1,0 +1,383 @@
+package hal
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Types of kernels that hal shares with its drivers.
+type (
+	Image      = driver.Image      // code that a device can load
+	Format     = driver.Format     // format of code
+	Param      = driver.Param      // one parameter of a kernel
+	KernelInfo = driver.KernelInfo // description of a kernel
+	Compute    = driver.Compute    // what a device can run
+	Source     = driver.Source     // text to compile
+	BuildError = driver.BuildError // what a compiler had to say
+	Function   = driver.Function   // a kernel that is a Go function
+	Block      = driver.Block      // one block of a launch of a Go function
+	Handles    = driver.Handles    // the vendor's names of a device
+)
+
+// The formats of code; see package driver for each.
+const (
+	FormatPTX          = driver.FormatPTX
+	FormatCubin        = driver.FormatCubin
+	FormatFatbin       = driver.FormatFatbin
+	FormatCodeObject   = driver.FormatCodeObject
+	FormatOpenCLC      = driver.FormatOpenCLC
+	FormatOpenCLBinary = driver.FormatOpenCLBinary
+	FormatSPIRV        = driver.FormatSPIRV
+	FormatGo           = driver.FormatGo
+)
+
+// The kinds of parameter.
+const (
+	ParamUnknown = driver.ParamUnknown
+	ParamValue   = driver.ParamValue
+	ParamPointer = driver.ParamPointer
+	ParamShared  = driver.ParamShared
+)
+
+// Module is code that is loaded on a device.
+type Module struct {
+	s       *moduleState
+	dev     *Device
+	cleanup runtime.Cleanup
+}
+
+type moduleState struct {
+	handle
+	child
+	dev    *deviceState
+	drv    driver.Module
+	used   usedBy
+	waits  bool // unloading may wait for other work of the device
+	params map[string][]Param
+
+	mu      sync.Mutex
+	kernels map[string]*kernelState
+}
+
+// Kernel is a function of a [Module], which streams of its device can launch. It needs no Close; it is of no use once the module is
+// closed. Several goroutines may launch it at once.
+type Kernel struct {
+	s      *kernelState
+	module *Module
+}
+
+type kernelState struct {
+	of   *moduleState
+	drv  driver.Kernel
+	info KernelInfo
+}
+
+// Load loads code on the device. It needs CapKernels. An image may be loaded several times; each module is closed on its own.
+//
+// The error is of kind ErrBuild if the code does not compile or link, and then errors.As finds a [*BuildError]; of kind ErrUnsupported if
+// the image is of a format or architecture that the device does not take, and ErrInvalidArgument if it is empty or damaged.
+func (d *Device) Load(img Image) (*Module, error) {
+	const op = "load"
+	s := d.state()
+	if err := d.begin(op); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	l, ok := s.drv.(driver.Loader)
+	if !ok || !s.info.Caps.Has(CapKernels) {
+		return nil, s.failure(op, ErrUnsupported, "kernels are not supported")
+	}
+	formats := l.Formats()
+	switch {
+	case !slices.Contains(formats, img.Format):
+		return nil, s.failure(op, ErrUnsupported, "the device does not load %v, but %s", img.Format, listFormats(formats))
+	case img.Format == FormatGo && len(img.Functions) == 0:
+		return nil, s.failure(op, ErrInvalidArgument, "no function")
+	case img.Format != FormatGo && len(img.Data) == 0:
+		return nil, s.failure(op, ErrInvalidArgument, "empty image")
+	}
+	for name, f := range img.Functions {
+		if f.Run == nil {
+			return nil, s.failure(op, ErrInvalidArgument, "function %q is nil", name)
+		}
+	}
+	drv, err := l.Load(&img)
+	if err != nil {
+		return nil, s.check(err)
+	}
+	m := &moduleState{dev: s, drv: drv, params: img.Params, kernels: map[string]*kernelState{}}
+	if b, ok := drv.(driver.FreeBlocker); ok && b.FreeMayBlock() {
+		m.waits = true
+		s.closeWaits.Store(true)
+	}
+	if !d.enlist(&m.child, m) {
+		_ = drv.Close()
+		return nil, s.closedError(op)
+	}
+	p := &Module{s: m, dev: d}
+	p.cleanup = runtime.AddCleanup(p, (*moduleState).leaked, m)
+	return p, nil
+}
+
+func listFormats(formats []Format) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Formats lists the formats of code that the device loads, the best first. It is nil on a device without CapKernels.
+func (d *Device) Formats() []Format {
+	s := d.state()
+	if s == nil || !s.info.Caps.Has(CapKernels) {
+		return nil
+	}
+	if l, ok := s.drv.(driver.Loader); ok {
+		return l.Formats()
+	}
+	return nil
+}
+
+// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs CapCompile. It keeps
+// nothing: package kernel has a cache. The error is of kind ErrBuild if the text does not compile, and then errors.As finds a
+// [*BuildError]; of kind ErrUnavailable if the vendor's compiler is not installed.
+func (d *Device) Compile(src Source) (Image, error) {
+	const op = "compile"
+	s := d.state()
+	if err := d.begin(op); err != nil {
+		return Image{}, err
+	}
+	defer s.end()
+	c, err := s.compiler(op)
+	if err != nil {
+		return Image{}, err
+	}
+	if strings.TrimSpace(src.Text) == "" {
+		return Image{}, s.failure(op, ErrInvalidArgument, "empty source")
+	}
+	img, err := c.Compile("", &src)
+	if err != nil {
+		return Image{}, s.check(err)
+	}
+	return *img, nil
+}
+
+// CompilerID names everything besides the source that decides what [Device.Compile] returns, as a key for caches: the compiler, its
+// version and, where it matters, the device and its driver.
+func (d *Device) CompilerID() (string, error) {
+	const op = "identify the compiler"
+	if err := d.begin(op); err != nil {
+		return "", err
+	}
+	defer d.s.end()
+	c, err := d.s.compiler(op)
+	if err != nil {
+		return "", err
+	}
+	id, err := c.CompilerID("")
+	return id, d.s.check(err)
+}
+
+func (s *deviceState) compiler(op string) (driver.Compiler, error) {
+	c, ok := s.drv.(driver.Compiler)
+	if !ok || !s.info.Caps.Has(CapCompile) {
+		return nil, s.failure(op, ErrUnsupported, "the device has no compiler")
+	}
+	return c, nil
+}
+
+// Handles returns the vendor's names of the device, for the program's own calls. They are zero on the host, and once the
+// device is closed.
+func (d *Device) Handles() Handles {
+	if d.state() == nil || d.begin("handles") != nil {
+		return Handles{}
+	}
+	defer d.s.end()
+	if n, ok := d.s.drv.(driver.Native); ok {
+		return n.Handles()
+	}
+	return Handles{}
+}
+
+// noModule is the error of a call on a nil or zero Module.
+func noModule(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero module") }
+
+// state returns the module behind m, nil for a nil or zero Module.
+func (m *Module) state() *moduleState {
+	if m == nil {
+		return nil
+	}
+	return m.s
+}
+
+func (s *moduleState) describe() string { return "module" }
+
+// Device returns the handle through which the module was loaded.
+func (m *Module) Device() *Device {
+	if m == nil {
+		return nil
+	}
+	return m.dev
+}
+
+// Names lists the module's kernels, sorted. It is nil if the driver cannot list them, and once the module is closed.
+func (m *Module) Names() []string {
+	s := m.state()
+	if s == nil || !s.enter() {
+		return nil
+	}
+	defer s.leaveCall()
+	names := slices.Clone(s.drv.Names())
+	slices.Sort(names)
+	return names
+}
+
+// Kernel returns the kernel with that name, ready to be launched: what the driver loads late is loaded here. The error is of kind
+// ErrNotFound if the module has no such kernel, and names those that it has.
+func (m *Module) Kernel(name string) (*Kernel, error) {
+	const op = "kernel"
+	s := m.state()
+	if s == nil {
+		return nil, noModule(op)
+	}
+	if !s.enter() {
+		return nil, s.dev.failure(op, ErrClosed, "the module is closed")
+	}
+	defer s.leaveCall()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kernels[name]
+	if k == nil {
+		drv, err := s.drv.Kernel(name)
+		if err != nil {
+			if isKind(err, ErrNotFound) {
+				detail := "no kernel " + name
+				if names := s.drv.Names(); names != nil {
+					slices.Sort(names)
+					detail += "; there are: " + strings.Join(names, ", ")
+				}
+				return nil, &Error{Op: op, Backend: s.dev.info.Backend, Device: s.dev.info.Ordinal, Kind: ErrNotFound, Detail: detail}
+			}
+			return nil, s.dev.check(err)
+		}
+		k = &kernelState{of: s, drv: drv, info: *drv.Info()}
+		k.info.Name = name
+		if declared, ok := s.params[name]; ok {
+			if err := k.declare(op, declared); err != nil {
+				return nil, err
+			}
+		}
+		s.kernels[name] = k
+	}
+	return &Kernel{s: k, module: m}, nil
+}
+
+// declare adds what the program says about the parameters to what the code says.
+func (k *kernelState) declare(op string, declared []Param) error {
+	info := &k.info
+	if !info.Known {
+		info.Params, info.Known = slices.Clone(declared), true
+		return nil
+	}
+	if len(declared) != len(info.Params) {
+		return k.of.dev.failure(op, ErrInvalidArgument, "kernel %s: %d parameters are declared, the code has %d", info.Name, len(declared), len(info.Params))
+	}
+	params := slices.Clone(info.Params)
+	for i := range params {
+		p, d := &params[i], &declared[i]
+		if p.Kind != ParamUnknown && d.Kind != ParamUnknown && p.Kind != d.Kind || p.Size != 0 && d.Size != 0 && p.Size != d.Size {
+			return k.of.dev.failure(op, ErrInvalidArgument, "kernel %s: parameter %d is declared as a %v of %d bytes, in the code it is a %v of %d",
+				info.Name, i, d.Kind, d.Size, p.Kind, p.Size)
+		}
+		if p.Kind == ParamUnknown {
+			p.Kind = d.Kind
+		}
+		if p.Size == 0 {
+			p.Size = d.Size
+		}
+		if p.Name == "" {
+			p.Name = d.Name
+		}
+		p.Const = p.Const || d.Const
+	}
+	info.Params = params
+	return nil
+}
+
+// Info describes the kernel.
+func (k *Kernel) Info() KernelInfo {
+	if k == nil || k.s == nil {
+		return KernelInfo{}
+	}
+	info := k.s.info
+	info.Params = slices.Clone(info.Params)
+	return info
+}
+
+// Name returns the kernel's name, "" for a nil or zero Kernel.
+func (k *Kernel) Name() string {
+	if k == nil || k.s == nil {
+		return ""
+	}
+	return k.s.info.Name
+}
+
+// Module returns the module that the kernel belongs to.
+func (k *Kernel) Module() *Module {
+	if k == nil {
+		return nil
+	}
+	return k.module
+}
+
+// Close closes the module. It does not wait: the code is unloaded once its last launch has finished.
+func (m *Module) Close() error {
+	s := m.state()
+	if s == nil {
+		return noModule("close")
+	}
+	first, finish := s.handle.close()
+	if !first {
+		return nil
+	}
+	m.cleanup.Stop()
+	s.dev.strike(&s.child)
+	if finish {
+		return s.finish()
+	}
+	return nil
+}
+
+// leaveCall ends a call that used the module.
+func (s *moduleState) leaveCall() {
+	if s.leave() {
+		_ = s.finish()
+	}
+}
+
+// finish unloads the code now if no launch is under way, or hands it to the reaper.
+func (s *moduleState) finish() error {
+	pending := s.used.over()
+	if pending == nil && s.beginUnload() {
+		return s.unload()
+	}
+	s.dev.reaper.put(reaped{slow: s.waits, ready: func() bool { return (pending == nil || pending()) && s.beginUnload() }, finish: func() { _ = s.unload() }})
+	return nil
+}
+
+// beginUnload reports whether no gate forbids to unload the code now; if so, the caller must call unload.
+func (s *moduleState) beginUnload() bool { return !s.waits || frees.begin(s.dev.frees) }
+
+func (s *moduleState) unload() error {
+	err := s.drv.Close()
+	if s.waits {
+		frees.end()
+	}
+	s.dev.gave()
+	return s.dev.check(err)
+}
