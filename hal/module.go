@@ -16,6 +16,7 @@ type (
 	Param      = driver.Param      // one parameter of a kernel
 	KernelInfo = driver.KernelInfo // description of a kernel
 	Compute    = driver.Compute    // what a device can run
+	Language   = driver.Language   // language that a device's compiler takes
 	Source     = driver.Source     // text to compile
 	BuildError = driver.BuildError // what a compiler had to say
 	Function   = driver.Function   // a kernel that is a Go function
@@ -33,6 +34,13 @@ const (
 	FormatOpenCLBinary = driver.FormatOpenCLBinary
 	FormatSPIRV        = driver.FormatSPIRV
 	FormatGo           = driver.FormatGo
+)
+
+// The languages of source text; see package driver for each.
+const (
+	LanguageOpenCLC = driver.LanguageOpenCLC
+	LanguageCUDA    = driver.LanguageCUDA
+	LanguageHIP     = driver.LanguageHIP
 )
 
 // The kinds of parameter.

@@ -94,10 +94,34 @@ type KernelInfo struct {
 	Local        uint64 // memory of its own that each thread uses, for what does not fit into registers
 }
 
+// Language is a language that a device's compiler takes.
+type Language uint8
+
+const (
+	LanguageOpenCLC Language = 1 + iota // OpenCL C
+	LanguageCUDA                        // CUDA C++, as NVRTC takes it
+	LanguageHIP                         // HIP C++, as hipRTC takes it
+)
+
+// String returns "OpenCL C", "CUDA C++", "HIP C++" or "no language".
+func (l Language) String() string {
+	switch l {
+	case LanguageOpenCLC:
+		return "OpenCL C"
+	case LanguageCUDA:
+		return "CUDA C++"
+	case LanguageHIP:
+		return "HIP C++"
+	}
+	return "no language"
+}
+
 // Compute describes what a device with CapKernels can run. A zero means that the driver does not say, or sets no limit.
 type Compute struct {
-	Arch  string // what code is compiled for: "sm_90", "gfx942"; "" if code is compiled for the device alone
-	Units int    // processors: streaming multiprocessors or compute units
+	Arch     string   // what code is compiled for: "sm_90", "gfx942"; "" if code is compiled for the device alone
+	Language Language // what its compiler takes, if it has CapCompile
+
+	Units int // processors: streaming multiprocessors or compute units
 
 	MaxThreads uint32    // most threads in a block
 	MaxBlock   [3]uint32 // most threads of a block in each dimension
