@@ -21,6 +21,7 @@ type Want struct {
 	part  part
 	under *access // of the same storage, which this is a part of, or nil
 	in    int     // the member of the group that it belongs to
+	err   error   // why there is nothing to acquire
 }
 
 // Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
@@ -30,6 +31,9 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	}
 	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, protocol.Action(mode)}}
 }
+
+// NoWant stands for elements that cannot be acquired, for the given reason: [AcquireAll] returns it. Types above a buffer use it.
+func NoWant(reason error) Want { return Want{err: reason} }
 
 // Leases are the leases of one [AcquireAll]. They end together. A Leases is a small value that may be copied; after Release every copy is
 // stale, and says so.
@@ -48,6 +52,8 @@ type group struct {
 	list   []member
 	parts  []part
 	mu     sync.Mutex // against a Release while somebody else uses the leases
+
+	reserved bool // begun by ReserveAll, and not yet committed
 }
 
 // member is what a group has in one storage.
@@ -67,7 +73,16 @@ var groups = sync.Pool{New: func() any { return new(group) }}
 // The work counts as reading every element that is not acquired with coherence.Overwrite: if one of these never arrived, what the work
 // wrote is lost. Leases.Release ends all leases with one event of the driver.
 func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
-	const op = "AcquireAll"
+	return acquireLeases(ctx, "AcquireAll", stream, wants, false)
+}
+
+// ReserveAll is [AcquireAll] for work that may be refused: what is to be written becomes stale elsewhere only with [Leases.Commit], after the
+// stream has taken the work. Leases that are released without it change nothing, and no later access waits for them.
+func ReserveAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
+	return acquireLeases(ctx, "ReserveAll", stream, wants, true)
+}
+
+func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []Want, reserve bool) (Leases, error) {
 	if stream == nil {
 		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
@@ -75,6 +90,9 @@ func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases,
 		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "no buffers")
 	}
 	for i := range wants {
+		if wants[i].err != nil {
+			return Leases{}, wants[i].err
+		}
 		if wants[i].s == nil {
 			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is not the Want of a buffer", i)
 		}
@@ -85,17 +103,17 @@ func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases,
 	if err := stream.Err(); err != nil {
 		return Leases{}, err
 	}
-	g, err := acquireAll(ctx, op, stream, wants...)
+	g, err := acquireAll(ctx, op, stream, reserve, wants...)
 	if err != nil {
 		return Leases{}, err
 	}
 	return Leases{g, g.gen.Load()}, nil
 }
 
-// acquireAll is AcquireAll with arguments that were checked, on the host for a nil stream.
-func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Want) (*group, error) {
+// acquireAll is AcquireAll, or ReserveAll, with arguments that were checked, on the host for a nil stream.
+func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool, wants ...Want) (*group, error) {
 	g := groups.Get().(*group)
-	g.op, g.stream = op, stream
+	g.op, g.stream, g.reserved = op, stream, reserve
 	g.wants = append(g.wants[:0], wants...)
 	g.arrange()
 	if ctx.Err() == nil && g.quick() {
@@ -131,7 +149,9 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, wants ...Wan
 		if err != nil {
 			m.s.end(m.x)
 		} else {
-			m.s.commit(m.x)
+			if !reserve {
+				m.s.commit(m.x)
+			}
 			if stream != nil {
 				m.s.remember(m.x)
 			}
@@ -154,8 +174,12 @@ func (g *group) quick() bool {
 	g.lock()
 	defer g.unlock()
 	for i := range g.list {
-		if m := &g.list[i]; m.q.parts != nil || !m.s.plain(m.q.stream, &m.q.part) {
+		m := &g.list[i]
+		if m.q.parts != nil || !m.s.plain(m.q.stream, &m.q.part) {
 			return false
+		}
+		if g.reserved && m.q.writes() && !m.s.m.Sole(m.q.lo, m.q.hi, m.s.recent.place) {
+			return false // again would make it stale elsewhere
 		}
 	}
 	for i := range g.list {
@@ -279,7 +303,7 @@ func (g *group) unlock() {
 // release ends all accesses. On a device the stream's work becomes one Work.
 func (g *group) release() (err error) {
 	g.lock()
-	if g.stream != nil {
+	if g.stream != nil && !g.reserved {
 		for i := range g.list {
 			if e := g.list[i].x.keep(); err == nil {
 				err = e
@@ -291,7 +315,9 @@ func (g *group) release() (err error) {
 	}
 	for i := range g.list {
 		m := &g.list[i]
-		m.s.used(m.x)
+		if !g.reserved {
+			m.s.used(m.x)
+		}
 		m.s.end(m.x)
 	}
 	g.unlock()
@@ -331,6 +357,48 @@ func (g *group) lease(i int) Lease {
 	w := &g.wants[i]
 	x := g.list[w.in].x
 	return Lease{own: w.own, s: w.s, slot: x.slot, gen: x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
+}
+
+// Commit makes what the leases of a [ReserveAll] are to write stale elsewhere, now that the stream has taken the work. It is an error of kind
+// ErrClosed after Release. For other leases, and a second time, it does nothing.
+func (l Leases) Commit() error {
+	err := hal.Errorf("commit", hal.ErrClosed, "the leases were released before")
+	l.live(func() {
+		err = nil
+		if l.g.reserved {
+			l.g.commit()
+		}
+	})
+	return err
+}
+
+func (g *group) commit() {
+	g.lock()
+	defer g.unlock()
+	g.reserved = false
+	for i := range g.list {
+		g.list[i].s.commit(g.list[i].x)
+	}
+}
+
+// Regions appends the range of the device's memory that each want stands for, as [Lease.Region] returns it, to list. It appends nothing after Release.
+func (l Leases) Regions(list []hal.Region) []hal.Region {
+	if l.g == nil {
+		return list
+	}
+	l.g.mu.Lock()
+	defer l.g.mu.Unlock()
+	if l.g.gen.Load() != l.gen {
+		return list
+	}
+	for i := range l.g.wants {
+		w := &l.g.wants[i]
+		m := &l.g.list[w.in]
+		m.s.mu.Lock()
+		list = append(list, m.s.region(m.x.replica, m.x.mem, w.part.lo, w.part.hi))
+		m.s.mu.Unlock()
+	}
+	return list
 }
 
 // At is the lease on the i-th of the wants. It ends with the others, by [Leases.Release] alone. It is stale, with a zero Region, if

@@ -126,7 +126,7 @@ func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 
 // copyOnHost copies on the host.
 func copyOnHost(ctx context.Context, op string, to, from Want) error {
-	g, err := acquireAll(ctx, op, nil, to, from)
+	g, err := acquireAll(ctx, op, nil, false, to, from)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 	if err != nil {
 		return err
 	}
-	g, err := acquireAll(ctx, op, stream, to, from)
+	g, err := acquireAll(ctx, op, stream, false, to, from)
 	if err != nil {
 		return err
 	}

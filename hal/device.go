@@ -123,7 +123,8 @@ func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or z
 
 // Common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
 // from closing. It is for libraries whose objects outlive the part of a program that opened the device.
-// It is closed together with the last handle; Close refuses it.
+// It is closed together with the last handle; Close refuses it. A [Module] that is loaded through it keeps nothing from closing: it is closed
+// with the device.
 func (d *Device) Common() *Device {
 	if s := d.state(); s != nil {
 		return s.common
@@ -361,6 +362,7 @@ func (s *deviceState) close(h *holder) error {
 	s.handle.close()
 	s.mu.Unlock()
 	opened.forget(s)
+	s.closeModules()
 	s.closeCrossings()
 	for i := range s.copyStreams {
 		if t := s.copyStreams[i].Load(); t != nil {
@@ -381,7 +383,17 @@ func (h *holder) empty() bool { return h.children.next == &h.children }
 
 // inUse reports whether an open object keeps the handle from closing; last says that it is the last handle. s.mu is held.
 func (s *deviceState) inUse(h *holder, last bool) bool {
-	return !h.empty() || last && !s.common.h.empty()
+	return !h.empty() || last && !s.common.h.onlyModules()
+}
+
+// onlyModules reports whether all open objects made through the handle are modules; the device's mu is held.
+func (h *holder) onlyModules() bool {
+	for c := h.children.next; c != &h.children; c = c.next {
+		if _, ok := c.owner.(*moduleState); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // settle closes an abandoned handle that is no longer in use; s.mu is held.

@@ -313,3 +313,17 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 	})
 	assert.Less(t, per, 0.5) // the garbage collector may empty a pool
 }
+
+// A module of Common does not keep the device open, and is closed with it.
+func TestModulesOfCommonCloseWithTheDevice(t *testing.T) {
+	dev, err := hal.Open(context.Background(), "host:0")
+	require.NoError(t, err)
+	m, err := dev.Common().Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Run: func(*hal.Block) {}}}})
+	require.NoError(t, err)
+	_, err = m.Kernel("f")
+	require.NoError(t, err)
+	require.NoError(t, dev.Close())
+	_, err = m.Kernel("f")
+	require.ErrorIs(t, err, hal.ErrClosed)
+	require.NoError(t, m.Close())
+}

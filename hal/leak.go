@@ -124,9 +124,13 @@ func (st *streamState) leaked() {
 }
 
 func (s *moduleState) leaked() {
+	first, finish := s.handle.close()
+	if !first {
+		return // closed with the device
+	}
 	s.dev.reportLeak(s.describe())
 	s.dev.strike(&s.child)
-	if first, finish := s.handle.close(); first && finish {
+	if finish {
 		s.dev.reaper.add(func() bool { return true }, func() { _ = s.finish() })
 	}
 }

@@ -349,11 +349,31 @@ func (m *Module) Close() error {
 	if s == nil {
 		return noModule("close")
 	}
+	m.cleanup.Stop()
+	return s.close()
+}
+
+// closeModules closes the modules of Common, whose last handle has been closed.
+func (s *deviceState) closeModules() {
+	var list []*moduleState
+	s.mu.Lock()
+	head := &s.common.h.children
+	for c := head.next; c != head; c = c.next {
+		if m, ok := c.owner.(*moduleState); ok {
+			list = append(list, m)
+		}
+	}
+	s.mu.Unlock()
+	for _, m := range list {
+		_ = m.close()
+	}
+}
+
+func (s *moduleState) close() error {
 	first, finish := s.handle.close()
 	if !first {
 		return nil
 	}
-	m.cleanup.Stop()
 	s.dev.strike(&s.child)
 	if finish {
 		return s.finish()
