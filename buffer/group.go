@@ -22,6 +22,7 @@ type Want struct {
 	under *access // of the same storage, which this is a part of, or nil
 	in    int     // the member of the group that it belongs to
 	err   error   // why there is nothing to acquire
+	first func(*hal.Stream) error
 }
 
 // Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
@@ -34,6 +35,12 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 
 // NoWant stands for elements that cannot be acquired, for the given reason: [AcquireAll] returns it. Types above a buffer use it.
 func NoWant(reason error) Want { return Want{err: reason} }
+
+// After returns the same want, for which [AcquireAll] calls fn before it acquires anything, with its stream; an error of fn is its error.
+func (w Want) After(fn func(*hal.Stream) error) Want {
+	w.first = fn
+	return w
+}
 
 // Leases are the leases of one [AcquireAll]. They end together. A Leases is a small value that may be copied; after Release every copy is
 // stale, and says so.
@@ -102,6 +109,13 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 	}
 	if err := stream.Err(); err != nil {
 		return Leases{}, err
+	}
+	for i := range wants {
+		if fn := wants[i].first; fn != nil {
+			if err := fn(stream); err != nil {
+				return Leases{}, err
+			}
+		}
 	}
 	g, err := acquireAll(ctx, op, stream, reserve, wants...)
 	if err != nil {
@@ -362,14 +376,17 @@ func (g *group) lease(i int) Lease {
 // Commit makes what the leases of a [ReserveAll] are to write stale elsewhere, now that the stream has taken the work. It is an error of kind
 // ErrClosed after Release. For other leases, and a second time, it does nothing.
 func (l Leases) Commit() error {
-	err := hal.Errorf("commit", hal.ErrClosed, "the leases were released before")
-	l.live(func() {
-		err = nil
-		if l.g.reserved {
-			l.g.commit()
+	if l.g != nil {
+		l.g.mu.Lock()
+		defer l.g.mu.Unlock()
+		if l.g.gen.Load() == l.gen {
+			if l.g.reserved {
+				l.g.commit()
+			}
+			return nil
 		}
-	})
-	return err
+	}
+	return hal.Errorf("commit", hal.ErrClosed, "the leases were released before")
 }
 
 func (g *group) commit() {

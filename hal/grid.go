@@ -13,6 +13,7 @@ type Grid struct {
 	over      bool // n counts threads, not blocks
 	shaped    bool // Of was called
 	unchecked bool
+	none      bool // None was called
 	bad       bool // more than three dimensions, or none
 }
 
@@ -52,6 +53,15 @@ func (g Grid) Of(threads ...int) Grid {
 // as they are. Wrong ones may end the process.
 func (g Grid) Unchecked() Grid {
 	g.unchecked = true
+	return g
+}
+
+// Empty reports whether a dimension is 0, so that a launch does nothing.
+func (g Grid) Empty() bool { return g.none || g.n[0] == 0 || g.n[1] == 0 || g.n[2] == 0 }
+
+// None returns the same grid for a launch that makes all checks, and then does nothing.
+func (g Grid) None() Grid {
+	g.none = true
 	return g
 }
 
@@ -131,6 +141,7 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 		return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the code demands %dx%dx%d",
 			info.Name, block[0], block[1], block[2], r[0], r[1], r[2])
 	}
+	empty = g.none
 	for d, n := range g.n {
 		if n < 0 {
 			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d", info.Name, d, n)

@@ -73,6 +73,9 @@ func Shared(n int) Arg {
 	return a
 }
 
+// IsShared reports whether the argument was made by [Shared].
+func (a Arg) IsShared() bool { return a.kind == driver.ParamShared }
+
 // layouts are the answers of layoutOf.
 var layouts sync.Map // of reflect.Type to string
 
@@ -238,7 +241,7 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 // fill compares the arguments with what the kernel takes and gives them to the driver's launch.
 func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) error {
 	info, dev := &k.info, k.of.dev
-	if !info.Known && !unchecked {
+	if !info.Known && !unchecked && !info.Checks {
 		return dev.failure(op, ErrInvalidArgument, "kernel %s: it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked", info.Name)
 	}
 	l.Shared = 0

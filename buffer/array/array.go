@@ -252,6 +252,20 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 	return b, a.root.onDevice(stream)
 }
 
+// Want names the elements of a contiguous array for [buffer.AcquireAll], and for kernels. With an array that is not contiguous AcquireAll
+// fails with kind ErrUnsupported.
+func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
+	b, err := a.whole("Want")
+	if err != nil {
+		return buffer.NoWant(err)
+	}
+	w := b.Want(mode)
+	if f := a.root.value; f != nil && !f.done.Load() {
+		return w.After(a.root.onDevice)
+	}
+	return w
+}
+
 // AcquireStrided is Acquire for any array. The lease's region reaches from the first to the last of the elements in the
 // buffer, and the element with indices i, j, ... is in it at [Array.Origin] plus i, j, ... times
 // [Array.Strides], in elements. Elements in the gaps are not made current and must not be used: they may be stale, and

@@ -85,6 +85,9 @@ type KernelInfo struct {
 	Params []Param
 	Known  bool
 
+	// Checks says that the kernel looks at its arguments itself, so that wrong ones do no harm.
+	Checks bool
+
 	MaxThreads    uint32    // most threads in a block of this kernel
 	Suggested     uint32    // threads in a block, to run fast
 	RequiredBlock [3]uint32 // threads of a block in each dimension, if the code demands one shape
@@ -232,7 +235,7 @@ func (e *BuildError) Error() string { return e.Log }
 
 // Function is a kernel that is a Go function. The host runs it.
 type Function struct {
-	// Params are what it takes, in order.
+	// Params are what it takes, in order; nil if it looks at its arguments itself.
 	Params []Param
 
 	// Run is called once for each block of a launch, for several blocks at once.

@@ -73,7 +73,13 @@ func Beyond(s *Site, pkg string) {
 	}
 }
 
-func within(function, pkg string) bool {
+// launcher is a package of this module that takes leases for its callers.
+const launcher = "github.com/go-halyard/halyard/kernel"
+
+// within reports whether a function is of the package, of a package below it, or of the launcher.
+func within(function, pkg string) bool { return below(function, pkg) || below(function, launcher) }
+
+func below(function, pkg string) bool {
 	rest, ok := strings.CutPrefix(function, pkg)
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/')
 }

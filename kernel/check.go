@@ -1,0 +1,165 @@
+package kernel
+
+import (
+	"context"
+	"hash/maphash"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch is waited
+// for, and fails if its kernel failed, wrote to an argument passed with In, or left elements unwritten of one passed with Out. It costs a copy of
+// these arguments to the host. Bytes of an In that the same launch may also write, through another argument, are not checked.
+const EnvCheck = "HALYARD_CHECK"
+
+var checking atomic.Bool
+
+func init() {
+	for word := range strings.SplitSeq(os.Getenv(EnvCheck), ",") {
+		if strings.TrimSpace(word) == "kernels" {
+			checking.Store(true)
+		}
+	}
+}
+
+// patternSize is the length in bytes of what an Out is filled with before a checked launch. No kernel writes it by chance.
+const patternSize = 16
+
+// launchChecked is the end of Launch, with checks before and after the kernel.
+func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases) error {
+	const op = "launch"
+	var pattern [patternSize]byte
+	for i := range pattern {
+		pattern[i] = byte(rand.Uint32())
+	}
+	seed := maphash.MakeSeed()
+	hashes := make([]uint64, len(s.regions))
+	which := make([]int, 0, len(s.regions)) // the argument of each region
+	for i := range args {
+		if args[i].buffer {
+			which = append(which, i)
+		}
+	}
+	mode := func(r int) coherence.Mode { return args[which[r]].mode }
+	written := func(r int) bool {
+		for o := range s.regions {
+			if mode(o) != coherence.Read && s.regions[o].Mem == s.regions[r].Mem &&
+				s.regions[o].Off < s.regions[r].Off+s.regions[r].Len && s.regions[r].Off < s.regions[o].Off+s.regions[o].Len {
+				return true
+			}
+		}
+		return false
+	}
+	read := func(r int) ([]byte, error) {
+		b := make([]byte, s.regions[r].Len)
+		if err := stream.CopyOut(b, s.regions[r]); err != nil {
+			return nil, err
+		}
+		return b, stream.Sync(ctx)
+	}
+	prepare := func() error {
+		for r := range s.regions {
+			switch {
+			case mode(r) == coherence.Overwrite:
+				b := make([]byte, s.regions[r].Len)
+				for i := range b {
+					b[i] = pattern[i%patternSize]
+				}
+				if err := stream.CopyIn(s.regions[r], b); err != nil {
+					return err
+				}
+			case mode(r) == coherence.Read && !written(r):
+				b, err := read(r)
+				if err != nil {
+					return err
+				}
+				hashes[r] = maphash.Bytes(seed, b)
+			}
+		}
+		return nil
+	}
+	inspect := func() error {
+		for r := range s.regions {
+			if mode(r) == coherence.ReadWrite || mode(r) == coherence.Read && written(r) {
+				continue
+			}
+			b, err := read(r)
+			if err != nil {
+				return err
+			}
+			if mode(r) == coherence.Read && maphash.Bytes(seed, b) != hashes[r] {
+				return d.refuse(op, "it wrote to argument %d, which is passed with In", which[r])
+			}
+			if mode(r) == coherence.Overwrite {
+				if left, first := unwritten(b, pattern[:]); left > 0 {
+					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left, which[r], first)
+				}
+			}
+		}
+		return nil
+	}
+	// What stood in an Out is gone once the pattern is there, so that the launch must be checked first. An empty grid does that.
+	err := stream.Launch(d.kernel, grid.None(), s.args...)
+	if err == nil {
+		err = prepare()
+	}
+	if err == nil {
+		err = stream.Launch(d.kernel, grid, s.args...)
+	}
+	if err != nil {
+		_ = leases.Release()
+		return err
+	}
+	if err = stream.Sync(ctx); err != nil {
+		err = d.failed(op, err)
+	} else {
+		err = inspect()
+	}
+	if e := leases.Commit(); err == nil {
+		err = e
+	}
+	if e := leases.Release(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// failed blames the kernel for an error of its stream.
+func (d *onDevice) failed(op string, err error) error {
+	info := d.dev.Info()
+	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed", Err: err}
+	if inner, ok := err.(*hal.Error); ok {
+		e.Kind = inner.Kind
+	}
+	return e
+}
+
+// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. A run that is
+// shorter may be chance.
+func unwritten(b, pattern []byte) (left, first int) {
+	run := 0
+	end := func(i int) {
+		if run >= 4 {
+			if left == 0 {
+				first = i - run
+			}
+			left += run
+		}
+		run = 0
+	}
+	for i := range b {
+		if b[i] == pattern[i%len(pattern)] {
+			run++
+		} else {
+			end(i)
+		}
+	}
+	end(len(b))
+	return left, first
+}

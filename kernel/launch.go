@@ -1,0 +1,253 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Over returns a grid of at least n threads in each dimension: see [hal.Over].
+func Over(n ...int) hal.Grid { return hal.Over(n...) }
+
+// Blocks returns a grid of n blocks in each dimension: see [hal.Blocks].
+func Blocks(n ...int) hal.Grid { return hal.Blocks(n...) }
+
+// Operand is what can be passed to a kernel by its address: a [*buffer.Buffer] or a contiguous *array.Array.
+type Operand interface {
+	Want(mode coherence.Mode) buffer.Want
+}
+
+// Arg is one argument of a kernel. It is a plain value and may be used for many launches.
+type Arg struct {
+	arg     hal.Arg
+	operand Operand
+	buffer  bool
+	mode    coherence.Mode
+}
+
+// Value passes a number.
+func Value[T hal.Number](v T) Arg { return Arg{arg: hal.Value(v)} }
+
+// Struct passes a structure of fixed layout, or an array of numbers: see [hal.Struct]. It is read at each launch.
+func Struct[T any](v *T) Arg { return Arg{arg: hal.Struct(v)} }
+
+// Shared gives each block n bytes of memory that its threads share: see [hal.Shared].
+func Shared(n int) Arg { return Arg{arg: hal.Shared(n)} }
+
+// In passes elements that the kernel only reads.
+func In(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Read} }
+
+// InOut passes elements that the kernel may read and write.
+func InOut(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.ReadWrite} }
+
+// Out passes elements all of which the kernel writes, and reads none before. Nothing is copied to the device. Elements that the kernel does
+// not write have unspecified contents afterwards.
+func Out(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Overwrite} }
+
+// Kernel is a kernel of a [Program], on whatever device it is launched. Several goroutines may launch it at once.
+type Kernel struct {
+	p    *Program
+	name string
+	on   atomic.Pointer[[]*onDevice] // replaced, never changed
+}
+
+// onDevice is a kernel on one device.
+type onDevice struct {
+	dev    *hal.Device // of Common
+	kernel *hal.Kernel
+	info   hal.KernelInfo
+	round  uint64 // of the program, when it was loaded
+	passes bool   // shared memory is a parameter
+}
+
+// Kernel returns the kernel with that name. Whether the program has it shows when it is launched: the error is then of kind hal.ErrNotFound.
+func (p *Program) Kernel(name string) *Kernel { return &Kernel{p: p, name: name} }
+
+// Name returns the kernel's name.
+func (k *Kernel) Name() string {
+	if k == nil {
+		return ""
+	}
+	return k.name
+}
+
+// Of returns the kernel on a device, for [hal.Stream.Launch]. It loads the program if that has not been done.
+func (k *Kernel) Of(ctx context.Context, dev *hal.Device) (*hal.Kernel, error) {
+	d, err := k.device(ctx, dev)
+	if err != nil {
+		return nil, err
+	}
+	return d.kernel, nil
+}
+
+func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error) {
+	if k == nil || k.p == nil {
+		return nil, hal.Errorf("launch", hal.ErrInvalidArgument, "nil or zero kernel")
+	}
+	round := k.p.round.Load()
+	list := k.on.Load()
+	if list != nil {
+		for _, d := range *list {
+			if d.round == round && d.dev.Same(dev) {
+				return d, nil
+			}
+		}
+	}
+	m, err := k.p.module(ctx, dev)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.Kernel(k.name)
+	if err != nil {
+		return nil, err
+	}
+	d := &onDevice{dev: dev.Common(), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
+	for {
+		old := k.on.Load()
+		fresh := []*onDevice{d}
+		if old != nil {
+			for _, o := range *old {
+				if o.round == round && !o.dev.Same(dev) && !closed(o.kernel.Module()) {
+					fresh = append(fresh, o)
+				}
+			}
+		}
+		if k.on.CompareAndSwap(old, &fresh) {
+			return d, nil
+		}
+	}
+}
+
+// scratch is what a launch needs for its duration.
+type scratch struct {
+	wants   []buffer.Want
+	regions []hal.Region
+	args    []hal.Arg
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) give() {
+	clear(s.wants)
+	clear(s.regions)
+	clear(s.args)
+	s.wants, s.regions, s.args = s.wants[:0], s.regions[:0], s.args[:0]
+	scratches.Put(s)
+}
+
+// Launch runs the kernel on the stream, once for each thread of the grid, and does not wait for it. First it takes leases on all buffers among the
+// arguments, for which it waits until ctx ends, and enqueues the copies that make them current on the stream's device. The program is
+// compiled if this is its first launch there.
+//
+// Number, kinds and sizes of the arguments are checked as [hal.Stream.Launch] does, and a parameter that is declared const cannot be given InOut or
+// Out. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
+func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
+	const op = "launch"
+	if stream == nil {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+	}
+	if err := stream.Err(); err != nil {
+		return err
+	}
+	d, err := k.device(ctx, stream.Device())
+	if err != nil {
+		return err
+	}
+	s := scratches.Get().(*scratch)
+	defer s.give()
+	n := 0
+	for i := range args {
+		a := &args[i]
+		if a.buffer {
+			if a.operand == nil {
+				return d.refuse(op, "argument %d is a nil buffer", i)
+			}
+			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
+				return d.refuse(op, "argument %d is passed for writing, but parameter %s is const", i, d.param(n))
+			}
+			s.wants = append(s.wants, a.operand.Want(a.mode))
+		}
+		if d.passes || !a.arg.IsShared() {
+			n++
+		}
+	}
+	var leases buffer.Leases
+	if len(s.wants) > 0 {
+		if leases, err = buffer.ReserveAll(ctx, stream, s.wants...); err != nil {
+			return err
+		}
+		s.regions = leases.Regions(s.regions)
+	}
+	n = 0
+	for i := range args {
+		if !args[i].buffer {
+			s.args = append(s.args, args[i].arg)
+			continue
+		}
+		s.args = append(s.args, hal.At(s.regions[n]))
+		n++
+	}
+	if checking.Load() && len(s.wants) > 0 && !grid.Empty() {
+		return d.launchChecked(ctx, stream, grid, args, s, leases)
+	}
+	err = stream.Launch(d.kernel, grid, s.args...)
+	if len(s.wants) == 0 {
+		return err
+	}
+	if err == nil && !grid.Empty() {
+		err = leases.Commit()
+	}
+	if released := leases.Release(); err == nil {
+		err = released
+	}
+	return err
+}
+
+// refuse returns the error of a launch that cannot be.
+func (d *onDevice) refuse(op, format string, args ...any) error {
+	info := d.dev.Info()
+	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrInvalidArgument,
+		Detail: fmt.Sprintf("kernel %s: ", d.info.Name) + fmt.Sprintf(format, args...)}
+}
+
+// param names a parameter.
+func (d *onDevice) param(n int) string {
+	if name := d.info.Params[n].Name; name != "" {
+		return fmt.Sprintf("%d (%s)", n, name)
+	}
+	return fmt.Sprint(n)
+}
+
+// Call is a kernel with its grid and arguments, for loops that launch it again and again.
+type Call struct {
+	kernel *Kernel
+	grid   hal.Grid
+	args   []Arg
+}
+
+// Bind returns a call of the kernel. The arguments' values are kept; buffers are leased at each launch.
+func (k *Kernel) Bind(grid hal.Grid, args ...Arg) *Call {
+	return &Call{kernel: k, grid: grid, args: append([]Arg(nil), args...)}
+}
+
+// Set replaces an argument. The call must not be launched meanwhile. Setting an argument that the call does not have is an error of kind hal.ErrOutOfRange.
+func (c *Call) Set(i int, a Arg) error {
+	if c == nil || i < 0 || i >= len(c.args) {
+		return hal.Errorf("set an argument", hal.ErrOutOfRange, "argument %d", i)
+	}
+	c.args[i] = a
+	return nil
+}
+
+// Launch launches the kernel as [Kernel.Launch] does.
+func (c *Call) Launch(ctx context.Context, stream *hal.Stream) error {
+	if c == nil {
+		return hal.Errorf("launch", hal.ErrInvalidArgument, "nil call")
+	}
+	return c.kernel.Launch(ctx, stream, c.grid, c.args...)
+}

@@ -1,0 +1,50 @@
+#define HALYARD_OPENCL 1
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define HALYARD_FLOAT64 1
+typedef double f64;
+#elif defined(__OPENCL_C_VERSION__) && defined(__opencl_c_fp64)
+#define HALYARD_FLOAT64 1
+typedef double f64;
+#endif
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef float f32;
+typedef float2 f32x2;
+typedef float4 f32x4;
+#define KERNEL __kernel
+#define FUNCTION
+#define GLOBAL __global
+#define LOCAL __local
+#define CONSTANT __constant
+#define SHARED_PARAM(T, name) , __local T *name
+#define SHARED_VAR(T, name)
+#define RESTRICT restrict
+#define THREAD(d) ((u32)get_local_id(d))
+#define THREADS(d) ((u32)get_local_size(d))
+#define BLOCK(d) ((u32)get_group_id(d))
+#define BLOCKS(d) ((u32)get_num_groups(d))
+#define INDEX(d) ((u64)get_global_id(d))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define ATOMIC_ADD(p, v) atomic_add(p, v)
+#define ATOMIC_SUB(p, v) atomic_sub(p, v)
+#define ATOMIC_MIN(p, v) atomic_min(p, v)
+#define ATOMIC_MAX(p, v) atomic_max(p, v)
+#define ATOMIC_AND(p, v) atomic_and(p, v)
+#define ATOMIC_OR(p, v) atomic_or(p, v)
+#define ATOMIC_XOR(p, v) atomic_xor(p, v)
+#define ATOMIC_XCHG(p, v) atomic_xchg(p, v)
+#define ATOMIC_CAS(p, old, new) atomic_cmpxchg(p, old, new)
+#define FMA(a, b, c) fma(a, b, c)
+#define BITS_F32(u) as_float((u32)(u))
+#define F32_BITS(f) as_uint((f32)(f))
+#define F32X2(a, b) ((float2)(a, b))
+#define F32X4(a, b, c, d) ((float4)(a, b, c, d))
+#define ALIGNED(n) __attribute__((aligned(n)))

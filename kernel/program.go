@@ -1,0 +1,272 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Source is a program of one or more kernels, with a body for each kind of device. At least one field with code is set; a device takes
+// the first of Go, Images, its own language and Portable that it can use.
+type Source struct {
+	Name     string // for messages, like a file's name; "" means "kernel"
+	Portable string // in the portable dialect: see Prelude
+	OpenCL   string // OpenCL C
+	CUDA     string // CUDA C++
+	HIP      string // HIP C++
+
+	// Images are compiled already. A device takes the first that it can load.
+	Images []hal.Image
+
+	// Go are the kernels as Go functions, for the host.
+	Go Functions
+
+	// Headers are texts that the source can include, by name. Nothing is included from the file system.
+	Headers map[string]string
+
+	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with additions in
+	// portable source, so that every device rounds alike.
+	Options map[hal.Language][]string
+}
+
+// Functions are kernels as Go functions, by name.
+type Functions map[string]hal.Function
+
+// Program is a [Source] together with what was compiled of it. A package-level variable can hold it; making one compiles nothing.
+type Program struct {
+	src Source
+
+	mu    sync.Mutex
+	loads map[*hal.Device]*load // by handle of Common
+	round atomic.Uint64         // counts the calls of Close
+}
+
+// load is a program on one device.
+type load struct {
+	done   chan struct{} // closed when module and err are set
+	module *hal.Module
+	err    error
+	ready  bool // done, and not closed by Close; guarded by Program.mu
+}
+
+// New returns the program of a source, whose maps and slices must not change afterwards.
+func New(src Source) *Program {
+	if src.Name == "" {
+		src.Name = "kernel"
+	}
+	return &Program{src: src, loads: map[*hal.Device]*load{}}
+}
+
+// Load compiles the program for a device and loads it there, unless that has been done. A program that is never loaded explicitly is loaded by the
+// first launch. It stays loaded until [Program.Close] or until the device is closed. If ctx ends first, the compiler goes on, and a
+// later call finds what it made.
+//
+// The error is of kind hal.ErrBuild if the source does not compile, and then errors.As finds a [*hal.BuildError]; of kind hal.ErrUnsupported if
+// there is no body for the device, and hal.ErrUnavailable if the vendor's compiler is not installed.
+func (p *Program) Load(ctx context.Context, dev *hal.Device) error {
+	_, err := p.module(ctx, dev)
+	return err
+}
+
+// Close unloads the program from all devices, once its launches have finished. The program can be used again, and is then loaded anew.
+func (p *Program) Close() error {
+	if p == nil {
+		return noProgram("close")
+	}
+	p.mu.Lock()
+	var ready []*hal.Module
+	for _, l := range p.loads {
+		if l.ready && l.module != nil {
+			ready = append(ready, l.module)
+		}
+	}
+	clear(p.loads) // a load that is under way notices
+	p.round.Add(1)
+	p.mu.Unlock()
+	var errs []error
+	for _, m := range ready {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func noProgram(op string) error {
+	return hal.Errorf(op, hal.ErrInvalidArgument, "nil program; make it with New")
+}
+
+// module returns the program loaded on a device.
+func (p *Program) module(ctx context.Context, dev *hal.Device) (*hal.Module, error) {
+	const op = "load"
+	if p == nil || p.loads == nil {
+		return nil, noProgram(op)
+	}
+	common := dev.Common()
+	if common == nil {
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero device")
+	}
+	if ctx.Err() != nil {
+		return nil, hal.Interrupted(op, ctx)
+	}
+	p.mu.Lock()
+	l := p.loads[common]
+	if l == nil {
+		l = &load{done: make(chan struct{})}
+		p.forget()
+		p.loads[common] = l
+		go p.load(common, l)
+	}
+	p.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.module, l.err
+	case <-ctx.Done():
+		return nil, hal.Interrupted(op, ctx)
+	}
+}
+
+// forget removes devices that have been closed; p.mu is held.
+func (p *Program) forget() {
+	for dev, l := range p.loads {
+		if l.ready && l.module != nil && closed(l.module) {
+			delete(p.loads, dev)
+		}
+	}
+}
+
+// closed reports whether a module was closed with its device.
+func closed(m *hal.Module) bool {
+	_, err := m.Kernel("")
+	return errors.Is(err, hal.ErrClosed)
+}
+
+// load loads the program on a device. An error is not kept: the next call tries again.
+func (p *Program) load(dev *hal.Device, l *load) {
+	defer close(l.done)
+	l.module, l.err = p.build(dev)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.loads[dev] != l: // closed meanwhile
+		if l.module != nil {
+			_ = l.module.Close()
+		}
+		if l.err == nil {
+			l.err = hal.Errorf("load", hal.ErrClosed, "the program was closed meanwhile")
+		}
+	case l.err != nil:
+		delete(p.loads, dev)
+	default:
+		l.ready = true
+	}
+}
+
+// build finds the body for a device, compiles it if it is text, and loads it.
+func (p *Program) build(dev *hal.Device) (*hal.Module, error) {
+	src, info, formats := &p.src, dev.Info(), dev.Formats()
+	takes := func(f hal.Format) bool { return slices.Contains(formats, f) }
+	if len(src.Go) > 0 && takes(hal.FormatGo) {
+		return dev.Load(hal.Image{Format: hal.FormatGo, Functions: src.Go})
+	}
+	var refused error
+	for _, img := range src.Images {
+		if !takes(img.Format) {
+			continue
+		}
+		m, err := dev.Load(img)
+		if err == nil || !errors.Is(err, hal.ErrUnsupported) {
+			return m, err
+		}
+		refused = err
+	}
+	language := info.Compute.Language
+	if !dev.Caps().Has(hal.CapCompile) && takes(hal.FormatOpenCLC) {
+		language = hal.LanguageOpenCLC
+	}
+	text, options := src.text(language)
+	switch {
+	case text == "" && refused != nil:
+		return nil, refused
+	case text == "":
+		return nil, p.failure("load", dev, hal.ErrUnsupported, "%s has no body for the device: %s", src.Name, src.lacks(formats, language))
+	case dev.Caps().Has(hal.CapCompile):
+		return p.compile(dev, hal.Source{Name: src.Name, Text: text, Headers: src.Headers, Options: options})
+	case takes(hal.FormatOpenCLC):
+		return dev.Load(hal.Image{Format: hal.FormatOpenCLC, Data: []byte(text), Options: strings.Join(options, " ")})
+	}
+	return nil, p.failure("load", dev, hal.ErrUnavailable, "%s is text in %v, and the device's compiler is not installed", src.Name, language)
+}
+
+// text returns the source in a language, and the options to compile it with; "" if there is none.
+func (s *Source) text(language hal.Language) (text string, options []string) {
+	options = s.Options[language]
+	switch language {
+	case hal.LanguageOpenCLC:
+		text = s.OpenCL
+	case hal.LanguageCUDA:
+		text = s.CUDA
+	case hal.LanguageHIP:
+		text = s.HIP
+	default:
+		return "", nil
+	}
+	if text == "" && s.Portable != "" {
+		text = Prelude(language) + "#line 1\n" + s.Portable
+		options = append(slices.Clone(exact[language]), options...)
+	}
+	return text, options
+}
+
+// exact are the options with which a compiler rounds after each operation. OpenCL C has a pragma for it.
+var exact = map[hal.Language][]string{
+	hal.LanguageCUDA: {"--fmad=false"},
+	hal.LanguageHIP:  {"-ffp-contract=off"},
+}
+
+// lacks says what a device would take, and what there is.
+func (s *Source) lacks(formats []hal.Format, language hal.Language) string {
+	var takes, has []string
+	for _, f := range formats {
+		takes = append(takes, f.String())
+	}
+	if language != 0 {
+		takes = append(takes, language.String())
+	}
+	for _, b := range []struct {
+		there bool
+		name  string
+	}{{s.Portable != "", "portable text"}, {s.OpenCL != "", "OpenCL C"}, {s.CUDA != "", "CUDA C++"}, {s.HIP != "", "HIP C++"}, {len(s.Go) > 0, "Go functions"}} {
+		if b.there {
+			has = append(has, b.name)
+		}
+	}
+	for _, i := range s.Images {
+		has = append(has, i.Format.String())
+	}
+	if len(takes) == 0 {
+		return "it runs no kernels"
+	}
+	if len(has) == 0 {
+		has = []string{"nothing"}
+	}
+	return fmt.Sprintf("it takes %s; there is %s", strings.Join(takes, ", "), strings.Join(has, ", "))
+}
+
+func (p *Program) failure(op string, dev *hal.Device, kind error, format string, args ...any) error {
+	info := dev.Info()
+	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// compile compiles text for a device and loads the result.
+func (p *Program) compile(dev *hal.Device, src hal.Source) (*hal.Module, error) {
+	img, err := dev.Compile(src)
+	if err != nil {
+		return nil, err
+	}
+	return dev.Load(img)
+}
