@@ -47,6 +47,7 @@ var checks = inOrder([]group{
 	{"Import", importChecks},
 	{"Sharing", sharingChecks},
 	{"Coherence", coherenceChecks},
+	{"Kernels", kernelChecks},
 })
 
 type group struct {

@@ -45,6 +45,12 @@ var required = map[string]string{
 		"EvictionKeepsSoleCopy SliceAndParentAgree RangeWriteMovesOnlyTheRange LeaseExcludesWriter HostViewAfterDeviceWrite " +
 		"DeviceReadAfterHostUpdate ThreePlacesAgree UnifiedPlaceCopiesNothing CrossStreamReadAfterWrite WriteAfterReadWaits " +
 		"OversubscribedWorkingSetFinishes FailureUnderWayIsNoticed",
+	"Kernels": "LoadsAndFindsByName UnknownKernelIsRefused BadImageIsRefused TruncatedImageIsRefused ParametersAreReported TooFewArgumentsAreRefused " +
+		"TooManyArgumentsAreRefused WrongSizeIsRefused ScalarsOfEveryWidthArrive StructArrivesWithPadding ArgumentsAreCopiedAtLaunch EveryThreadRunsOnce " +
+		"EmptyGridDoesNothing GridBeyondLimitIsRefused BlockBeyondKernelLimitIsRefused SharedMemoryIsThere SharedBeyondLimitIsRefused BarrierHolds AtomicsCount " +
+		"LaunchIsInStreamOrder LaunchDoesNotWait LaunchWaitsForEvents OneKernelFromManyGoroutines ModuleClosedUnderWorkFinishes ClosedModuleIsRefused " +
+		"MemoryOfAnotherDeviceIsRefused ClosedMemoryIsRefused OffsetsArrive BuildErrorCarriesTheLog RefusedLaunchChangesNothing LaunchBringsWhatItReads " +
+		"LaunchMakesOthersStale OutCopiesNothingIn SameBufferTwice OverlappingSlices RefusedLaunchKeepsContents FailedKernelLosesWhatItWrote OpposedLaunchesDoNotDeadlock",
 }
 
 func TestEveryRequiredCheckIsThere(t *testing.T) {

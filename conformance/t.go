@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // trial is passed to a check as testing.T is to a test, so that assertions of testify work on it, and holds
@@ -39,6 +40,7 @@ type trial struct {
 	dev      *hal.Device
 	peer     *hal.Device
 	others   []*hal.Device
+	kernels  *kernel.Program // made when first asked for
 }
 
 func newT(p *plan, c Check, ctx context.Context) *trial {

@@ -46,7 +46,7 @@ type Backend struct {
 	FreeMayBlock func(*Memory) bool
 	Free         func(*Memory) error
 
-	// Drop is asked before the hooks of copies and fills. If it answers true, the work is left out and the call succeeds.
+	// Drop is asked before the hooks of copies, fills and launches. If it answers true, the work is left out and the call succeeds.
 	Drop func(s *Stream, op string) bool
 
 	Copy        func(s *Stream, dst, src driver.Region, peer bool) error // peer: one of them is another device's
@@ -69,6 +69,10 @@ type Backend struct {
 	SyncEvent  func(*Event) error
 	Elapsed    func(e, since *Event) (time.Duration, error)
 	CloseEvent func(*Event) error
+
+	Kernel      func(m *Module, name string) (driver.Kernel, error)
+	CloseModule func(*Module) error
+	Launch      func(*Stream, driver.Kernel, *driver.Launch) error
 }
 
 // Devices lists what the backend below lists.
