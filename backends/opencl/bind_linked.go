@@ -33,6 +33,8 @@ func clDevice(h uintptr) cl.DeviceId     { return cl.DeviceId(dl.Pointer(h)) }
 func clPlatform(h uintptr) cl.PlatformID { return cl.PlatformID(dl.Pointer(h)) }
 func clQueue(h uintptr) cl.CommandQueue  { return cl.CommandQueue(dl.Pointer(h)) }
 func clMem(h uintptr) cl.Mem             { return cl.Mem(dl.Pointer(h)) }
+func clProgram(h uintptr) cl.Program     { return cl.Program(dl.Pointer(h)) }
+func clKernel(h uintptr) cl.Kernel       { return cl.Kernel(dl.Pointer(h)) }
 
 // linkedContext has the layout of what cl.Context points to: the handle, a function and an interface.
 type linkedContext struct {
@@ -159,6 +161,8 @@ func link(t *table) {
 		return ns, st
 	}
 
+	linkPrograms(t)
+
 	t.marker = func(queue uintptr) (uintptr, status) {
 		w := dl.GetWords()
 		return linkedEvent(w, cl.EnqueueMarkerWithWaitList(clQueue(queue), 0, nil, out(w)))
@@ -195,5 +199,75 @@ func link(t *table) {
 	t.unmapBuffer = func(queue, mem, addr uintptr) (uintptr, status) {
 		w := dl.GetWords()
 		return linkedEvent(w, cl.EnqueueUnmapMemObject(clQueue(queue), clMem(mem), dl.Pointer(addr), 0, nil, out(w)))
+	}
+}
+
+// linkPrograms leaves out the calls that take lists of texts: cgo forbids Go pointers in Go memory.
+func linkPrograms(t *table) {
+	t.createSubBuffer = func(mem uintptr, off, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		w[1], w[2] = off, n
+		m := cl.CreateSubBuffer(clMem(mem), 0, bufferCreateRegion, unsafe.Pointer(&w[1]), code(w))
+		return created(w, uintptr(unsafe.Pointer(m)))
+	}
+	t.buildProgram = func(program, device uintptr, options string) status {
+		text := dl.CString(options)
+		ids := [1]uintptr{device}
+		return status(cl.BuildProgram(clProgram(program), 1, (*cl.DeviceId)(unsafe.Pointer(&ids)), &text[0], nil, nil))
+	}
+	t.releaseProgram = func(program uintptr) status { return status(cl.ReleaseProgram(clProgram(program))) }
+	t.programInfo = func(program uintptr, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetProgramInfo(clProgram(program), cl.ProgramInfo(param), uint64(len(value)), address(value), &n))
+		return n, st
+	}
+	t.programBuildInfo = func(program, device uintptr, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetProgramBuildInfo(clProgram(program), clDevice(device), cl.ProgramBuildInfo(param), uint64(len(value)), address(value), &n))
+		return n, st
+	}
+	t.createKernel = func(program uintptr, name string) (uintptr, status) {
+		w := dl.GetWords()
+		text := dl.CString(name)
+		k := cl.CreateKernel(clProgram(program), &text[0], code(w))
+		return created(w, uintptr(unsafe.Pointer(k)))
+	}
+	t.releaseKernel = func(kernel uintptr) status { return status(cl.ReleaseKernel(clKernel(kernel))) }
+	t.kernelInfo = func(kernel uintptr, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetKernelInfo(clKernel(kernel), cl.KernelInfo(param), uint64(len(value)), address(value), &n))
+		return n, st
+	}
+	t.kernelArgInfo = func(kernel uintptr, index, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetKernelArgInfo(clKernel(kernel), index, cl.KernelArgInfo(param), uint64(len(value)), address(value), &n))
+		return n, st
+	}
+	t.kernelWorkGroupInfo = func(kernel, device uintptr, param uint32, value []byte) (uint64, status) {
+		var n uint64
+		st := status(cl.GetKernelWorkGroupInfo(clKernel(kernel), clDevice(device), cl.KernelWorkGroupInfo(param), uint64(len(value)), address(value), &n))
+		return n, st
+	}
+	loaded := t.setKernelArg
+	t.setKernelArg = func(kernel uintptr, index uint32, n uint64, value unsafe.Pointer) status {
+		w := dl.GetWords()
+		defer w.Put()
+		switch {
+		case value == nil:
+			return status(cl.SetKernelArg(clKernel(kernel), index, n, nil))
+		case n > uint64(unsafe.Sizeof(*w)):
+			return loaded(kernel, index, n, value)
+		}
+		// cgo looks through the whole object that holds the value and finds Go pointers, so C gets a copy.
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(w)), n), unsafe.Slice((*byte)(value), n))
+		return status(cl.SetKernelArg(clKernel(kernel), index, n, unsafe.Pointer(w)))
+	}
+	t.ndRange = func(queue, kernel uintptr, dims uint32, global, local [3]uint64) (uintptr, status) {
+		sizes, w := dl.GetWords(), dl.GetWords()
+		copy(sizes[0:], global[:])
+		copy(sizes[3:], local[:])
+		st := cl.EnqueueNDRangeKernel(clQueue(queue), clKernel(kernel), dims, nil, &sizes[0], &sizes[3], 0, nil, out(w))
+		sizes.Put()
+		return linkedEvent(w, st)
 	}
 }

@@ -40,6 +40,7 @@ type procs struct {
 	RetainMem       dl.Proc `sym:"clRetainMemObject"`
 	ReleaseMem      dl.Proc `sym:"clReleaseMemObject"`
 	MemInfo         dl.Proc `sym:"clGetMemObjectInfo"`
+	CreateSubBuffer dl.Proc `sym:"clCreateSubBuffer"`
 	CreateUserEvent dl.Proc `sym:"clCreateUserEvent"`
 	SetUserEvent    dl.Proc `sym:"clSetUserEventStatus"`
 	RetainEvent     dl.Proc `sym:"clRetainEvent"`
@@ -56,6 +57,25 @@ type procs struct {
 	FillBuffer      dl.Proc `sym:"clEnqueueFillBuffer"`
 	MapBuffer       dl.Proc `sym:"clEnqueueMapBuffer"`
 	UnmapMemObject  dl.Proc `sym:"clEnqueueUnmapMemObject"`
+
+	CreateProgram    dl.Proc `sym:"clCreateProgramWithSource"`
+	CreateBinary     dl.Proc `sym:"clCreateProgramWithBinary"`
+	CreateIL         dl.Proc `sym:"clCreateProgramWithIL,optional"` // 2.1
+	BuildProgram     dl.Proc `sym:"clBuildProgram"`
+	CompileProgram   dl.Proc `sym:"clCompileProgram"`
+	LinkProgram      dl.Proc `sym:"clLinkProgram"`
+	ReleaseProgram   dl.Proc `sym:"clReleaseProgram"`
+	ProgramInfo      dl.Proc `sym:"clGetProgramInfo"`
+	ProgramBuildInfo dl.Proc `sym:"clGetProgramBuildInfo"`
+	CreateKernel     dl.Proc `sym:"clCreateKernel"`
+	ReleaseKernel    dl.Proc `sym:"clReleaseKernel"`
+	KernelInfo       dl.Proc `sym:"clGetKernelInfo"`
+	KernelArgInfo    dl.Proc `sym:"clGetKernelArgInfo"`
+	WorkGroupInfo    dl.Proc `sym:"clGetKernelWorkGroupInfo"`
+	SetKernelArg     dl.Proc `sym:"clSetKernelArg"`
+	NDRange          dl.Proc `sym:"clEnqueueNDRangeKernel"`
+
+	SetKernelArgSVM dl.Proc `sym:"clSetKernelArgSVMPointer,optional"` // 2.0
 
 	SVMAlloc   dl.Proc `sym:"clSVMAlloc,optional"`
 	SVMFree    dl.Proc `sym:"clSVMFree,optional"`
@@ -238,11 +258,139 @@ func loadedTable(library string, p *procs) *table {
 		return enqueued(w, p.UnmapMemObject.Call6(queue, mem, addr, 0, 0, w.At(0)))
 	}
 
+	loadPrograms(t, p)
 	if p.SVMAlloc.Valid() && p.SVMFree.Valid() && p.SVMMemcpy.Valid() && p.SVMMemFill.Valid() &&
 		p.SVMMap.Valid() && p.SVMUnmap.Valid() {
 		loadSVM(t, p)
 	}
 	return t
+}
+
+// address returns the address of the first byte, 0 of an empty slice. The result must be used in the argument list of a call.
+func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
+
+func loadPrograms(t *table, p *procs) {
+	t.createSubBuffer = func(mem uintptr, off, n uint64) (uintptr, status) {
+		w := dl.GetWords()
+		w[1], w[2] = off, n
+		return created(w, p.CreateSubBuffer.Call5(mem, 0, bufferCreateRegion, w.At(1), w.At(0)))
+	}
+	t.createProgram = func(context uintptr, source string) (uintptr, status) {
+		w := dl.GetWords()
+		w[1] = uint64(len(source)) // 0 stands for a text that ends with a zero byte
+		texts := &[1]unsafe.Pointer{address(dl.CString(source))}
+		return created(w, p.CreateProgram.Call5(context, 1, uintptr(unsafe.Pointer(texts)), w.At(1), w.At(0)))
+	}
+	t.createBinaryProgram = func(context, device uintptr, code []byte) (uintptr, status) {
+		w := dl.GetWords()
+		w[1], w[2] = uint64(len(code)), uint64(device)
+		codes := &[1]unsafe.Pointer{address(code)}
+		program := p.CreateBinary.Call7(context, 1, w.At(2), w.At(1), uintptr(unsafe.Pointer(codes)), w.At(3), w.At(0))
+		loaded := status(w[3])
+		program, st := created(w, program)
+		if st == success && loaded != success {
+			p.ReleaseProgram.Call1(program)
+			return 0, loaded
+		}
+		return program, st
+	}
+	createIL := func(create dl.Proc) func(uintptr, []byte) (uintptr, status) {
+		return func(context uintptr, code []byte) (uintptr, status) {
+			w := dl.GetWords()
+			return created(w, create.Call4(context, uintptr(address(code)), uintptr(len(code)), w.At(0)))
+		}
+	}
+	if p.CreateIL.Valid() {
+		t.createILProgram = createIL(p.CreateIL)
+	}
+	t.ilPrograms = func(platform uintptr) func(uintptr, []byte) (uintptr, status) {
+		name := dl.CString("clCreateProgramWithILKHR")
+		create := dl.ProcAt(p.Extension.Call2(platform, uintptr(unsafe.Pointer(&name[0]))))
+		if !create.Valid() {
+			return nil
+		}
+		return createIL(create)
+	}
+	t.buildProgram = func(program, device uintptr, options string) status {
+		w := dl.GetWords()
+		w[0] = uint64(device)
+		text := dl.CString(options)
+		st := status(p.BuildProgram.Call6(program, 1, w.At(0), uintptr(unsafe.Pointer(&text[0])), 0, 0))
+		w.Put()
+		return st
+	}
+	t.compileProgram = func(program, device uintptr, options string, headers []uintptr, names []string) status {
+		w := dl.GetWords()
+		w[0] = uint64(device)
+		text := dl.CString(options)
+		var list []unsafe.Pointer
+		for _, name := range names {
+			list = append(list, unsafe.Pointer(unsafe.SliceData(dl.CString(name))))
+		}
+		st := status(p.CompileProgram.Call9(program, 1, w.At(0), uintptr(unsafe.Pointer(&text[0])), uintptr(len(headers)),
+			uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(unsafe.Pointer(unsafe.SliceData(list))), 0, 0))
+		w.Put()
+		return st
+	}
+	t.linkProgram = func(context, device, compiled uintptr) (uintptr, status) {
+		w := dl.GetWords()
+		w[1], w[2] = uint64(device), uint64(compiled)
+		// Unlike other calls, it may return a program and a failure, to ask for the log of.
+		program := p.LinkProgram.Call9(context, 1, w.At(1), 0, 1, w.At(2), 0, 0, w.At(0))
+		st := status(w[0])
+		w.Put()
+		return program, st
+	}
+	t.releaseProgram = func(program uintptr) status { return status(p.ReleaseProgram.Call1(program)) }
+	t.programInfo = func(program uintptr, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.ProgramInfo.Call5(program, uintptr(param), uintptr(len(value)), uintptr(address(value)), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.programBuildInfo = func(program, device uintptr, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.ProgramBuildInfo.Call6(program, device, uintptr(param), uintptr(len(value)), uintptr(address(value)), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.programBinary = func(program uintptr, code []byte) status {
+		codes := &[1]unsafe.Pointer{address(code)}
+		return status(p.ProgramInfo.Call5(program, programBinaries, unsafe.Sizeof(codes), uintptr(unsafe.Pointer(codes)), 0))
+	}
+	t.createKernel = func(program uintptr, name string) (uintptr, status) {
+		w := dl.GetWords()
+		text := dl.CString(name)
+		return created(w, p.CreateKernel.Call3(program, uintptr(unsafe.Pointer(&text[0])), w.At(0)))
+	}
+	t.releaseKernel = func(kernel uintptr) status { return status(p.ReleaseKernel.Call1(kernel)) }
+	t.kernelInfo = func(kernel uintptr, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.KernelInfo.Call5(kernel, uintptr(param), uintptr(len(value)), uintptr(address(value)), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.kernelArgInfo = func(kernel uintptr, index, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.KernelArgInfo.Call6(kernel, uintptr(index), uintptr(param), uintptr(len(value)), uintptr(address(value)), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.kernelWorkGroupInfo = func(kernel, device uintptr, param uint32, value []byte) (uint64, status) {
+		var n uintptr
+		st := status(p.WorkGroupInfo.Call6(kernel, device, uintptr(param), uintptr(len(value)), uintptr(address(value)), uintptr(unsafe.Pointer(&n))))
+		return uint64(n), st
+	}
+	t.setKernelArg = func(kernel uintptr, index uint32, n uint64, value unsafe.Pointer) status {
+		return status(p.SetKernelArg.Call4(kernel, uintptr(index), uintptr(n), uintptr(value)))
+	}
+	t.ndRange = func(queue, kernel uintptr, dims uint32, global, local [3]uint64) (uintptr, status) {
+		w := dl.GetWords()
+		copy(w[1:], global[:])
+		copy(w[4:], local[:])
+		return enqueued(w, p.NDRange.Call9(queue, kernel, uintptr(dims), 0, w.At(1), w.At(4), 0, 0, w.At(0)))
+	}
+	if p.SetKernelArgSVM.Valid() {
+		t.setKernelArgSVM = func(kernel uintptr, index uint32, addr uintptr) status {
+			return status(p.SetKernelArgSVM.Call3(kernel, uintptr(index), addr))
+		}
+	}
 }
 
 func loadSVM(t *table, p *procs) {
@@ -314,6 +462,11 @@ func loadUSM(extension func(name string) dl.Proc) *usmTable {
 		w := dl.GetWords()
 		w[1] = bits
 		return enqueued(w, fill.Call8(queue, dst, w.At(1), uintptr(width), uintptr(n), 0, 0, w.At(0)))
+	}
+	if set := extension("clSetKernelArgMemPointerINTEL"); set.Valid() {
+		u.setKernelArg = func(kernel uintptr, index uint32, addr uintptr) status {
+			return status(set.Call3(kernel, uintptr(index), addr))
+		}
 	}
 	if info := extension("clGetMemAllocInfoINTEL"); info.Valid() {
 		u.allocInfo = func(context, ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status {

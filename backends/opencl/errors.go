@@ -17,7 +17,10 @@ const (
 	deviceNotFound  status = -1
 	noPlatform      status = -1001
 	failedWaitEvent status = -14
+	outOfResources  status = -5
 	invalidValue    status = -30
+	invalidBinary   status = -42
+	invalidOptions  status = -43
 )
 
 // known is one status that OpenCL or an extension defines.
@@ -40,13 +43,13 @@ var statuses = []known{
 	{-8, "CL_MEM_COPY_OVERLAP", driver.ErrOverlap},
 	{-9, "CL_IMAGE_FORMAT_MISMATCH", driver.ErrInvalidArgument},
 	{-10, "CL_IMAGE_FORMAT_NOT_SUPPORTED", driver.ErrUnsupported},
-	{-11, "CL_BUILD_PROGRAM_FAILURE", driver.ErrInvalidArgument},
+	{-11, "CL_BUILD_PROGRAM_FAILURE", driver.ErrBuild},
 	{-12, "CL_MAP_FAILURE", driver.ErrOutOfMemory},
 	{-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET", driver.ErrMisaligned},
 	{-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", driver.ErrDriver},
-	{-15, "CL_COMPILE_PROGRAM_FAILURE", driver.ErrInvalidArgument},
+	{-15, "CL_COMPILE_PROGRAM_FAILURE", driver.ErrBuild},
 	{-16, "CL_LINKER_NOT_AVAILABLE", driver.ErrUnsupported},
-	{-17, "CL_LINK_PROGRAM_FAILURE", driver.ErrInvalidArgument},
+	{-17, "CL_LINK_PROGRAM_FAILURE", driver.ErrBuild},
 	{-18, "CL_DEVICE_PARTITION_FAILED", driver.ErrUnsupported},
 	{-19, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE", driver.ErrUnsupported},
 	{-30, "CL_INVALID_VALUE", driver.ErrInvalidArgument},
@@ -65,7 +68,7 @@ var statuses = []known{
 	{-43, "CL_INVALID_BUILD_OPTIONS", driver.ErrInvalidArgument},
 	{-44, "CL_INVALID_PROGRAM", driver.ErrInvalidArgument},
 	{-45, "CL_INVALID_PROGRAM_EXECUTABLE", driver.ErrInvalidArgument},
-	{-46, "CL_INVALID_KERNEL_NAME", driver.ErrInvalidArgument},
+	{-46, "CL_INVALID_KERNEL_NAME", driver.ErrNotFound},
 	{-47, "CL_INVALID_KERNEL_DEFINITION", driver.ErrInvalidArgument},
 	{-48, "CL_INVALID_KERNEL", driver.ErrInvalidArgument},
 	{-49, "CL_INVALID_ARG_INDEX", driver.ErrInvalidArgument},

@@ -5,6 +5,7 @@ package opencl
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,23 @@ func (f facts) words(param uint32, n int) []uint32 {
 	return words
 }
 
+// sizes reads n integers of the size of a word.
+func (f facts) sizes(param uint32, n int) []uint64 {
+	b := f.bytes(param)
+	if len(b) < int(wordSize)*n {
+		return nil
+	}
+	sizes := make([]uint64, n)
+	for i := range sizes {
+		if wordSize == 4 {
+			sizes[i] = uint64(binary.NativeEndian.Uint32(b[4*i:]))
+		} else {
+			sizes[i] = binary.NativeEndian.Uint64(b[8*i:])
+		}
+	}
+	return sizes
+}
+
 // hardware is what one device reported of itself.
 type hardware struct {
 	t        *table
@@ -84,6 +102,12 @@ type hardware struct {
 	usmSystem  uint64
 	svm        uint64
 	svmMigrate bool
+
+	version  string                                               // CL_DEVICE_VERSION
+	compiler bool                                                 // it compiles OpenCL C
+	linker   bool                                                 // it compiles with headers and links
+	createIL func(context uintptr, code []byte) (uintptr, status) // nil if it takes no SPIR-V
+	compute  driver.Compute
 }
 
 // describe queries a device. If the device cannot be used, it returns nil and the reason.
@@ -105,7 +129,8 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 	}
 	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer.
 	h.timer = f.number(deviceTimerResolution) != 0
-	version := f.text(deviceVersion)
+	h.version = f.text(deviceVersion)
+	version := h.version
 	if _, err := fmt.Sscanf(version, "OpenCL %d.%d", &h.major, &h.minor); err != nil || !h.atLeast(1, 2) {
 		return nil, fmt.Sprintf("%s reports version %q; OpenCL 1.2 or later is required", h.name, version)
 	}
@@ -135,6 +160,8 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 		}
 	}
 
+	h.describeCompute(f, extensions)
+
 	h.tiers = 1 << tierBuffer
 	if t.svmAlloc != nil && h.atLeast(2, 0) {
 		h.svm = f.number(deviceSVMCaps)
@@ -155,6 +182,44 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 		}
 	}
 	return h, ""
+}
+
+// describeCompute queries what the device can run.
+func (h *hardware) describeCompute(f facts, extensions map[string]bool) {
+	h.compiler, h.linker = f.number(deviceCompiler) != 0, f.number(deviceLinker) != 0
+	if strings.Contains(f.text(deviceIL), "SPIR-V") {
+		if h.atLeast(2, 1) {
+			h.createIL = h.t.createILProgram
+		}
+		if h.createIL == nil && extensions["cl_khr_il_program"] && h.t.ilPrograms != nil {
+			h.createIL = h.t.ilPrograms(h.platform.id)
+		}
+	}
+	c := &h.compute
+	*c = driver.Compute{
+		Units: int(f.number(deviceMaxUnits)), MaxThreads: uint32(min(f.number(deviceMaxGroup), math.MaxUint32)),
+		Shared: f.number(deviceLocalMemSize), SharedByParam: true,
+		Float64: f.number(deviceDoubleConfig) != 0, Float16: extensions["cl_khr_fp16"],
+	}
+	if h.compiler {
+		c.Language = driver.LanguageOpenCLC
+	}
+	if most := f.sizes(deviceMaxItems, 3); most != nil {
+		for i := range c.MaxBlock {
+			c.MaxBlock[i] = uint32(min(most[i], math.MaxUint32))
+		}
+	}
+	if bits := f.number(deviceAddressBits); bits == 32 {
+		c.MaxGlobal = math.MaxUint32
+	}
+	switch {
+	case h.cpu:
+		c.Warp = 1
+	case extensions["cl_nv_device_attribute_query"]:
+		c.Warp = uint32(f.number(deviceWarpNV))
+	case extensions["cl_amd_device_attribute_query"]:
+		c.Warp = uint32(f.number(deviceWavefrontAMD))
+	}
 }
 
 func (h *hardware) atLeast(major, minor int) bool {
@@ -186,6 +251,9 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
 		SharesHostMemory: h.unified, Simulated: h.emulated,
 		Caps: h.caps(chosen),
+	}
+	if info.Caps.Has(driver.CapKernels) {
+		info.Compute = h.compute
 	}
 	return info
 }
@@ -245,6 +313,15 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
 	set(driver.CapMustMap, chosen == tierBuffer || chosen == tierSVMCoarse)
+	kernels := h.t.ndRange != nil
+	switch chosen {
+	case tierUSM:
+		kernels = kernels && h.usm.setKernelArg != nil
+	case tierSVM, tierSVMCoarse:
+		kernels = kernels && h.t.setKernelArgSVM != nil
+	}
+	set(driver.CapKernels, kernels)
+	set(driver.CapCompile, kernels && h.compiler)
 	switch chosen {
 	case tierUSM:
 		shared := h.usmShared&usmAccess != 0

@@ -26,6 +26,8 @@ type memory struct {
 	mem  uintptr // what the vendor frees: a cl_mem in the buffer tier, in the others the allocation, which starts at or before addr
 
 	host atomic.Pointer[byte] // the host's address where direct is false; nil if there is none
+
+	parts parts // of the cl_mem
 }
 
 // vendorAlign is the largest alignment that clSVMAlloc and the USM calls take: the size of the
@@ -226,6 +228,7 @@ func (m *memory) Free() error {
 	var err error
 	switch {
 	case d.tier == tierBuffer:
+		m.freeParts()
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
 		if m.owns && err == nil {
 			if e := unmapHost(m.hostMemory()); e != nil {

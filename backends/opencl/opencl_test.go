@@ -63,6 +63,25 @@ func counted(t *table, b *balance) *table {
 		_, _ = made(b, "event")(ev, st)
 		return addr, ev, st
 	}
+	c.createSubBuffer = func(m uintptr, o, n uint64) (uintptr, status) { return made(b, "memory")(t.createSubBuffer(m, o, n)) }
+	c.createProgram = func(x uintptr, s string) (uintptr, status) { return made(b, "program")(t.createProgram(x, s)) }
+	c.createBinaryProgram = func(x, d uintptr, s []byte) (uintptr, status) {
+		return made(b, "program")(t.createBinaryProgram(x, d, s))
+	}
+	if t.createILProgram != nil {
+		c.createILProgram = func(x uintptr, s []byte) (uintptr, status) { return made(b, "program")(t.createILProgram(x, s)) }
+	}
+	c.ilPrograms = nil
+	c.linkProgram = func(x, d, p uintptr) (uintptr, status) {
+		linked, st := t.linkProgram(x, d, p)
+		if linked != 0 { // with a failure too
+			b.add("program", 1)
+		}
+		return linked, st
+	}
+	c.releaseProgram = func(p uintptr) status { b.add("program", -1); return t.releaseProgram(p) }
+	c.createKernel = func(p uintptr, n string) (uintptr, status) { return made(b, "kernel")(t.createKernel(p, n)) }
+	c.releaseKernel = func(k uintptr) status { b.add("kernel", -1); return t.releaseKernel(k) }
 	if t.svmAlloc != nil {
 		c.svmAlloc = func(x uintptr, f, n, a uint64) uintptr {
 			p := t.svmAlloc(x, f, n, a)
@@ -106,7 +125,8 @@ func made(b *balance, kind string) func(uintptr, status) (uintptr, status) {
 // other shapes are left to the caller.
 func countEvents(v reflect.Value, b *balance) {
 	eventType, statusType := reflect.TypeFor[uintptr](), reflect.TypeFor[status]()
-	creators := []string{"createContext", "createQueue", "createBuffer", "createUserEvent", "hostAlloc", "deviceAlloc", "sharedAlloc"}
+	creators := []string{"createContext", "createQueue", "createBuffer", "createUserEvent", "hostAlloc", "deviceAlloc", "sharedAlloc",
+		"createSubBuffer", "createProgram", "createBinaryProgram", "createILProgram", "linkProgram", "createKernel"}
 	for i := range v.NumField() {
 		t := v.Type().Field(i)
 		if t.Type.Kind() != reflect.Func || t.Type.NumOut() != 2 || t.Type.Out(0) != eventType ||
@@ -308,6 +328,15 @@ func wantKind(t testing.TB, err, kind error) {
 	e, isError := err.(*driver.Error)
 	if !isError || e.Kind != kind {
 		t.Fatalf("error %v, want one of kind %q", err, kind)
+	}
+}
+
+func wantWords(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in:\n%s", w, text)
+		}
 	}
 }
 

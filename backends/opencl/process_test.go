@@ -176,15 +176,6 @@ func installed(t *testing.T) []string {
 	return drivers
 }
 
-func wantWords(t *testing.T, text string, words ...string) {
-	t.Helper()
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			t.Errorf("no %q in:\n%s", w, text)
-		}
-	}
-}
-
 func TestEachDriverAlone(t *testing.T) {
 	for _, driver := range installed(t) {
 		out := child(t, "list", []string{driver})

@@ -35,6 +35,27 @@ type table struct {
 	releaseBuffer func(mem uintptr) status
 	memInfo       func(mem uintptr, param uint32, value unsafe.Pointer, n uint64) status
 
+	// A part of a buffer, from off on.
+	createSubBuffer func(mem uintptr, off, n uint64) (uintptr, status)
+
+	createProgram       func(context uintptr, source string) (uintptr, status)
+	createBinaryProgram func(context, device uintptr, code []byte) (uintptr, status)
+	buildProgram        func(program, device uintptr, options string) status
+	compileProgram      func(program, device uintptr, options string, headers []uintptr, names []string) status
+	linkProgram         func(context, device, compiled uintptr) (uintptr, status)
+	releaseProgram      func(program uintptr) status
+	programInfo         func(program uintptr, param uint32, value []byte) (n uint64, st status)
+	programBuildInfo    func(program, device uintptr, param uint32, value []byte) (n uint64, st status)
+	programBinary       func(program uintptr, code []byte) status // of the only device
+	createKernel        func(program uintptr, name string) (uintptr, status)
+	releaseKernel       func(kernel uintptr) status
+	kernelInfo          func(kernel uintptr, param uint32, value []byte) (n uint64, st status)
+	kernelArgInfo       func(kernel uintptr, index, param uint32, value []byte) (n uint64, st status)
+	kernelWorkGroupInfo func(kernel, device uintptr, param uint32, value []byte) (n uint64, st status)
+	setKernelArg        func(kernel uintptr, index uint32, n uint64, value unsafe.Pointer) status
+	ndRange             func(queue, kernel uintptr, dims uint32, global, local [3]uint64) (event uintptr, st status)
+	ilPrograms          func(platform uintptr) func(context uintptr, code []byte) (uintptr, status) // of cl_khr_il_program; returns nil if the platform lacks it
+
 	createUserEvent  func(context uintptr) (uintptr, status)
 	setUserEvent     func(event uintptr, exec int32) status
 	retainEvent      func(event uintptr) status
@@ -61,8 +82,11 @@ type table struct {
 	svmMap    func(queue uintptr, flags uint64, addr uintptr, n uint64) (event uintptr, st status)
 	svmUnmap  func(queue, addr uintptr) (event uintptr, st status)
 
+	setKernelArgSVM func(kernel uintptr, index uint32, addr uintptr) status
+
 	// OpenCL 2.1.
-	svmMigrate func(queue, addr uintptr, n, flags uint64) (event uintptr, st status)
+	svmMigrate      func(queue, addr uintptr, n, flags uint64) (event uintptr, st status)
+	createILProgram func(context uintptr, code []byte) (uintptr, status)
 }
 
 // inTurns returns a table that makes one call at a time. It leaves out unified shared memory, which the only platform
@@ -98,8 +122,9 @@ type usmTable struct {
 	memcpy      func(queue, dst, src uintptr, n uint64) (event uintptr, st status)
 	fill        func(queue, dst uintptr, bits, width, n uint64) (event uintptr, st status)
 
-	// allocInfo is nil if the platform lacks it.
-	allocInfo func(context, ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status
+	// These are nil if the platform lacks them.
+	allocInfo    func(context, ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status
+	setKernelArg func(kernel uintptr, index uint32, addr uintptr) status
 }
 
 // Names and numbers from CL/cl.h and CL/cl_ext.h.
@@ -113,20 +138,31 @@ const (
 
 	deviceType            = 0x1000
 	deviceVendorID        = 0x1001
+	deviceMaxUnits        = 0x1002
+	deviceMaxGroup        = 0x1004
+	deviceMaxItems        = 0x1005
+	deviceAddressBits     = 0x100D
 	deviceMaxAlloc        = 0x1010
 	deviceBaseAddrAlign   = 0x1019 // in bits
 	deviceGlobalMemSize   = 0x101F
+	deviceLocalMemSize    = 0x1023
 	deviceTimerResolution = 0x1025
 	deviceAvailable       = 0x1027
+	deviceCompiler        = 0x1028
 	deviceName            = 0x102B
 	deviceVendor          = 0x102C
 	driverVersion         = 0x102D
 	deviceVersion         = 0x102F
 	deviceExtensions      = 0x1030
+	deviceDoubleConfig    = 0x1032
 	deviceHostUnified     = 0x1035
+	deviceLinker          = 0x103E
 	deviceSVMCaps         = 0x1053
+	deviceIL              = 0x105B // a text; also cl_khr_il_program
 	deviceUUID            = 0x106A // cl_khr_device_uuid
+	deviceWarpNV          = 0x4003 // cl_nv_device_attribute_query
 	deviceFreeMemoryAMD   = 0x4039 // cl_amd_device_attribute_query, in KiB
+	deviceWavefrontAMD    = 0x4043 // cl_amd_device_attribute_query
 	devicePCIBusInfo      = 0x410F // cl_khr_pci_bus_info
 	deviceUSMHost         = 0x4190
 	deviceUSMDevice       = 0x4191
@@ -165,6 +201,31 @@ const (
 	memHostWriteOnly = 1 << 7
 	memHostReadOnly  = 1 << 8
 	memHostNoAccess  = 1 << 9
+
+	bufferCreateRegion = 0x1220
+
+	programBinarySizes = 0x1165
+	programBinaries    = 0x1166
+	programKernelNames = 0x1168
+	programBuildLog    = 0x1183
+
+	kernelNumArgs = 0x1191
+
+	argAddress      = 0x1196
+	argTypeName     = 0x1198
+	argTypeQualify  = 0x1199
+	argName         = 0x119A
+	addressGlobal   = 0x119B
+	addressLocal    = 0x119C
+	addressConstant = 0x119D
+	addressPrivate  = 0x119E
+	typeConst       = 1 << 0
+
+	groupSize         = 0x11B0
+	groupRequired     = 0x11B1
+	groupLocalMem     = 0x11B2
+	groupMultiple     = 0x11B3
+	groupPrivateBytes = 0x11B4
 
 	memReadWrite      = 1 << 0
 	memUseHostPtr     = 1 << 3

@@ -1,0 +1,224 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// CompilerID implements driver.Compiler.
+func (d *device) CompilerID(target string) (string, error) {
+	const op = "identify the compiler"
+	if err := d.canCompile(op, target); err != nil {
+		return "", err
+	}
+	return d.identity(), nil
+}
+
+// identity names what decides whether a binary can be loaded: the platform, the device and the versions of both.
+func (d *device) identity() string {
+	h := d.hw
+	about := facts{func(param uint32, value []byte) (uint64, status) {
+		return d.t.getPlatformInfo(h.platform.id, param, value)
+	}}
+	return strings.Join([]string{h.platformText, about.text(platformVersion), h.name, h.driver, h.version}, "; ")
+}
+
+func (d *device) canCompile(op, target string) error {
+	switch {
+	case !d.hw.compiler:
+		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the device has no compiler")
+	case target != "":
+		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "an OpenCL device compiles for itself only, not for %q", target)
+	}
+	return nil
+}
+
+// Compile implements driver.Compiler.
+func (d *device) Compile(target string, src *driver.Source) (*driver.Image, error) {
+	const op = "compile"
+	if err := d.canCompile(op, target); err != nil {
+		return nil, err
+	}
+	b := builder{dev: d, op: op, name: src.Name, options: src.Options}
+	program, err := b.source(src.Text, src.Headers)
+	if err != nil {
+		return nil, err
+	}
+	defer d.t.releaseProgram(program)
+	image := &driver.Image{Format: driver.FormatOpenCLBinary, Params: map[string][]driver.Param{}}
+	for _, name := range d.kernelNames(program) {
+		cl, st := d.t.createKernel(program, name)
+		if st != success {
+			return nil, d.check(op, "clCreateKernel", st)
+		}
+		params, err := d.params(op, name, cl)
+		_ = d.t.releaseKernel(cl)
+		if err == nil { // otherwise the module refuses the kernel, and has others
+			image.Params[name] = params
+		}
+	}
+	code, err := d.code(op, program)
+	if err != nil {
+		return nil, err
+	}
+	if image.Data = d.seal(code); len(code) == 0 {
+		if len(src.Headers) > 0 {
+			return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the driver gives no binary, and source with headers cannot be loaded as it is")
+		}
+		image.Format, image.Data, image.Options = driver.FormatOpenCLC, []byte(src.Text), strings.Join(src.Options, " ")
+	}
+	return image, nil
+}
+
+// code returns the program's binary, empty if the driver gives none.
+func (d *device) code(op string, program uintptr) ([]byte, error) {
+	const api = "clGetProgramInfo"
+	var size [8]byte
+	if _, st := d.t.programInfo(program, programBinarySizes, size[:wordSize]); st != success {
+		return nil, d.check(op, api, st)
+	}
+	n := binary.NativeEndian.Uint64(size[:])
+	if n == 0 {
+		return nil, nil
+	}
+	code := make([]byte, n)
+	return code, d.check(op, api, d.t.programBinary(program, code))
+}
+
+// A binary that Compile returns begins with a header, which Load checks before the driver sees what follows: PoCL ends the process when it
+// is given a part of one of its binaries. The header is sealMagic, the SHA-256 of the identity, the number of bytes that follow the
+// header, and their SHA-256.
+const (
+	sealMagic = "halyard opencl 1"
+	sealSize  = len(sealMagic) + sha256.Size + 8 + sha256.Size
+)
+
+// seal returns the code with its header.
+func (d *device) seal(code []byte) []byte {
+	whose, sum := sha256.Sum256([]byte(d.identity())), sha256.Sum256(code)
+	sealed := slices.Grow([]byte(sealMagic), sealSize-len(sealMagic)+len(code))
+	sealed = append(sealed, whose[:]...)
+	sealed = binary.LittleEndian.AppendUint64(sealed, uint64(len(code)))
+	sealed = append(sealed, sum[:]...)
+	return append(sealed, code...)
+}
+
+// unseal returns the code behind the header. Code without a header is returned as it is.
+func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err error) {
+	if n := min(len(data), len(sealMagic)); string(data[:n]) != sealMagic[:n] {
+		return data, false, nil
+	}
+	if len(data) < sealSize {
+		return nil, true, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the binary is damaged: it ends inside its header, after %d bytes", len(data))
+	}
+	whose, rest := data[len(sealMagic):][:sha256.Size], data[len(sealMagic)+sha256.Size:]
+	n, sum := binary.LittleEndian.Uint64(rest), rest[8:][:sha256.Size]
+	code = data[sealSize:]
+	if uint64(len(code)) != n {
+		return nil, true, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the binary is damaged: it has %d bytes of code, and should have %d", len(code), n)
+	}
+	if got := sha256.Sum256(code); !bytes.Equal(got[:], sum) {
+		return nil, true, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the binary is damaged: its checksum is wrong")
+	}
+	if own := sha256.Sum256([]byte(d.identity())); !bytes.Equal(own[:], whose) {
+		return nil, true, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the binary was compiled for another device, or by another version of the driver, than %s", d.identity())
+	}
+	return code, true, nil
+}
+
+// binary loads what Compile or the driver made.
+func (b *builder) binary(data []byte) (uintptr, error) {
+	d := b.dev
+	if err := b.checkOptions(); err != nil {
+		return 0, err
+	}
+	code, sealed, err := d.unseal(b.op, data)
+	if err != nil {
+		return 0, err
+	}
+	program, st := d.t.createBinaryProgram(d.ctx.cl, d.hw.id, code)
+	if st != success {
+		err := failure(b.op, d.info.Ordinal, "clCreateProgramWithBinary", st)
+		err.Detail = "the driver does not take the binary"
+		if sealed { // it is whole, so the driver has changed
+			err.Kind = driver.ErrUnsupported
+		}
+		return 0, err
+	}
+	return b.made(program, strings.Join(b.options, " "))
+}
+
+// spirv builds a module of SPIR-V.
+func (b *builder) spirv(data []byte) (uintptr, error) {
+	d := b.dev
+	if err := b.checkOptions(); err != nil {
+		return 0, err
+	}
+	const header, magic = 20, 0x07230203
+	if len(data) < header || len(data)%4 != 0 || binary.LittleEndian.Uint32(data) != magic && binary.BigEndian.Uint32(data) != magic {
+		return 0, refusal(b.op, d.info.Ordinal, driver.ErrInvalidArgument, "%d bytes that are not a module of SPIR-V", len(data))
+	}
+	program, st := d.hw.createIL(d.ctx.cl, data)
+	if st != success {
+		return 0, d.check(b.op, "clCreateProgramWithIL", st)
+	}
+	return b.made(program, b.line())
+}
+
+// source builds OpenCL C, with texts that it can include.
+func (b *builder) source(text string, headers map[string]string) (uintptr, error) {
+	d := b.dev
+	if err := b.checkOptions(); err != nil {
+		return 0, err
+	}
+	program, st := d.t.createProgram(d.ctx.cl, text)
+	if st != success {
+		return 0, d.check(b.op, "clCreateProgramWithSource", st)
+	}
+	if len(headers) == 0 {
+		return b.made(program, b.line())
+	}
+	defer d.t.releaseProgram(program)
+	if !d.hw.linker {
+		return 0, refusal(b.op, d.info.Ordinal, driver.ErrUnsupported, "the device's compiler takes no headers")
+	}
+	var included []uintptr
+	var names []string
+	defer func() {
+		for _, h := range included {
+			_ = d.t.releaseProgram(h)
+		}
+	}()
+	for name, text := range headers {
+		if name == "" || strings.ContainsRune(name, 0) {
+			return 0, refusal(b.op, d.info.Ordinal, driver.ErrInvalidArgument, "%q cannot be the name of a header", name)
+		}
+		h, st := d.t.createProgram(d.ctx.cl, text)
+		if st != success {
+			return 0, d.check(b.op, "clCreateProgramWithSource", st)
+		}
+		included, names = append(included, h), append(names, name)
+	}
+	siglib.Enter()
+	defer siglib.Leave()
+	if st := d.t.compileProgram(program, d.hw.id, b.line(), included, names); st != success {
+		return 0, b.failed("clCompileProgram", st, program)
+	}
+	linked, st := d.t.linkProgram(d.ctx.cl, d.hw.id, program)
+	if st != success {
+		err := b.failed("clLinkProgram", st, linked)
+		if linked != 0 {
+			_ = d.t.releaseProgram(linked)
+		}
+		return 0, err
+	}
+	return linked, nil
+}

@@ -1,0 +1,164 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// object is a cl_kernel. It holds the arguments of one launch until that is enqueued, so one launch at a time can use it.
+type object struct {
+	cl    uintptr
+	parts []*subBuffer // that the launch uses
+}
+
+// maxIdle is how many objects of one kernel are kept. More are made when more goroutines launch the kernel at the same moment.
+const maxIdle = 32
+
+// take returns an object that no other launch uses.
+func (k *kernel) take() (*object, status) {
+	k.mu.Lock()
+	if n := len(k.idle); n > 0 {
+		o := k.idle[n-1]
+		k.idle = k.idle[:n-1]
+		k.mu.Unlock()
+		return o, success
+	}
+	k.mu.Unlock()
+	cl, st := k.of.dev.t.createKernel(k.of.program, k.info.Name)
+	if st != success {
+		return nil, st
+	}
+	return &object{cl: cl}, success
+}
+
+// give makes the object available for other launches.
+func (k *kernel) give(o *object) {
+	for _, b := range o.parts {
+		b.release()
+	}
+	clear(o.parts)
+	o.parts = o.parts[:0]
+	k.mu.Lock()
+	keep := len(k.idle) < maxIdle
+	if keep {
+		k.idle = append(k.idle, o)
+	}
+	k.mu.Unlock()
+	if !keep {
+		_ = k.of.dev.t.releaseKernel(o.cl)
+	}
+}
+
+// Launch implements driver.Launcher. The arguments are captured by the enqueue (OpenCL 1.2, section 5.7.2), so the object that held them can be
+// used again at once.
+func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
+	const op = "launch"
+	d := s.dev
+	own, ok := k.(*kernel)
+	switch {
+	case !ok || own.of.dev.ctx != d.ctx:
+		return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the kernel belongs to another device")
+	case len(l.Args) != own.count:
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", own.info.Name, len(l.Args), own.count)
+	case l.Shared != 0:
+		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "kernel %s: shared memory is an argument in OpenCL", own.info.Name)
+	}
+	s.pace()
+	o, st := own.take()
+	if st != success {
+		return own.failed(op, "clCreateKernel", st, l)
+	}
+	for i := range l.Args {
+		if err := own.set(op, o, uint32(i), &l.Args[i], l); err != nil {
+			own.give(o)
+			return err
+		}
+	}
+	var global, local [3]uint64
+	dims := uint32(1)
+	for i := range global {
+		local[i] = uint64(l.Block[i])
+		global[i] = uint64(l.Grid[i]) * local[i]
+		if global[i] > 1 {
+			dims = uint32(i) + 1
+		}
+	}
+	s.mu.Lock()
+	ev, st := d.t.ndRange(s.queue, o.cl, dims, global, local)
+	if st != success {
+		s.mu.Unlock()
+		own.give(o)
+		return own.failed(op, "clEnqueueNDRangeKernel", st, l)
+	}
+	err := s.enqueued(op, "clEnqueueNDRangeKernel", ev, st)
+	own.give(o)
+	return err
+}
+
+// set sets one argument.
+func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *driver.Launch) error {
+	d := k.of.dev
+	t := d.t
+	st, api := success, "clSetKernelArg"
+	switch a.Kind {
+	case driver.ParamShared:
+		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL has no empty shared memory
+	case driver.ParamPointer:
+		m, ok := a.Region.Mem.(*memory)
+		if !ok || m.dev.ctx != d.ctx {
+			return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
+		}
+		addr := m.addr + uintptr(a.Region.Off)
+		switch {
+		case d.tier == tierUSM:
+			api = "clSetKernelArgMemPointerINTEL"
+			st = d.hw.usm.setKernelArg(o.cl, index, addr)
+		case d.tier != tierBuffer:
+			api = "clSetKernelArgSVMPointer"
+			st = t.setKernelArgSVM(o.cl, index, addr)
+		case a.Region.Off == 0:
+			st = t.setKernelArg(o.cl, index, wordSize, unsafe.Pointer(&m.mem))
+		case a.Region.Off >= m.size: // a pointer behind the last byte, to nothing
+			st = t.setKernelArg(o.cl, index, wordSize, nil)
+		default:
+			b, err := m.from(op, a.Region.Off)
+			if err != nil {
+				err := err.(*driver.Error)
+				err.Detail = fmt.Sprintf("kernel %s, argument %d: %s", k.info.Name, index, err.Detail)
+				return err
+			}
+			o.parts = append(o.parts, b)
+			st = t.setKernelArg(o.cl, index, wordSize, unsafe.Pointer(&b.mem))
+		}
+	default:
+		st = t.setKernelArg(o.cl, index, uint64(a.Size), a.Value())
+	}
+	if st == success {
+		return nil
+	}
+	err := k.failed(op, api, st, l)
+	err.Detail += fmt.Sprintf("; argument %d is a %v of %d bytes", index, a.Kind, a.Size)
+	return err
+}
+
+// failed returns the error for the status of a call that belongs to a launch.
+func (k *kernel) failed(op, api string, st status, l *driver.Launch) *driver.Error {
+	err := failure(op, k.of.dev.info.Ordinal, api, st)
+	if st == outOfResources { // registers or shared memory; a shortage of memory has statuses of its own
+		err.Kind = driver.ErrInvalidArgument
+	}
+	shared := k.info.StaticShared
+	for i := range l.Args {
+		if l.Args[i].Kind == driver.ParamShared {
+			shared += uint64(l.Args[i].Size)
+		}
+	}
+	err.Detail = fmt.Sprintf("kernel %s in %dx%dx%d blocks of %dx%dx%d threads, of at most %d, with %d bytes of shared memory, of at most %d",
+		k.info.Name, l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], k.info.MaxThreads,
+		shared, k.of.dev.hw.compute.Shared)
+	return err
+}

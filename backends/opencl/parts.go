@@ -1,0 +1,88 @@
+//go:build opencl
+
+package opencl
+
+import (
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// maxParts is how many parts of one memory are kept for later launches.
+const maxParts = 16
+
+// parts are the sub-buffers of one cl_mem. In the buffer tier a kernel can be given an address inside of the memory only as a sub-buffer, which
+// begins there and reaches to the memory's end.
+type parts struct {
+	mu   sync.Mutex
+	kept []*subBuffer // at most maxParts
+	next int          // the one to look at first when one has to make room
+}
+
+// subBuffer is a cl_mem that begins inside another.
+type subBuffer struct {
+	of    *memory
+	off   uint64
+	mem   uintptr
+	users int  // launches that are about to be enqueued
+	kept  bool // it is in the list
+}
+
+// from returns the part of the memory that begins at off. The caller releases it once it has enqueued the launch that uses it.
+func (m *memory) from(op string, off uint64) (*subBuffer, error) {
+	d := m.dev
+	if off%d.hw.align != 0 {
+		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned,
+			"offset %d of a pointer is not a multiple of %d; in the buffer tier the device takes no other", off, d.hw.align)
+	}
+	p := &m.parts
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.kept {
+		if b.off == off {
+			b.users++
+			return b, nil
+		}
+	}
+	mem, st := d.t.createSubBuffer(m.mem, off, m.size-off)
+	if st != success {
+		return nil, d.check(op, "clCreateSubBuffer", st)
+	}
+	b := &subBuffer{of: m, off: off, mem: mem, users: 1, kept: true}
+	if len(p.kept) < maxParts {
+		p.kept = append(p.kept, b)
+		return b, nil
+	}
+	for range p.kept {
+		at := p.next
+		p.next = (p.next + 1) % maxParts
+		if old := p.kept[at]; old.users == 0 {
+			// Commands that use it hold it until they are done (OpenCL 1.2, section 5.4.1).
+			_ = d.t.releaseBuffer(old.mem)
+			p.kept[at] = b
+			return b, nil
+		}
+	}
+	b.kept = false
+	return b, nil
+}
+
+// release ends a launch's use of the part.
+func (b *subBuffer) release() {
+	p := &b.of.parts
+	p.mu.Lock()
+	b.users--
+	gone := b.users == 0 && !b.kept
+	p.mu.Unlock()
+	if gone {
+		_ = b.of.dev.t.releaseBuffer(b.mem)
+	}
+}
+
+// freeParts releases the parts of memory that no work uses any more.
+func (m *memory) freeParts() {
+	for _, b := range m.parts.kept {
+		_ = m.dev.t.releaseBuffer(b.mem)
+	}
+	m.parts.kept = nil
+}
