@@ -303,3 +303,135 @@ func TestCallsDoNotAllocate(t *testing.T) {
 		closeAll(t, e, m, n, s, o)
 	})
 }
+
+// The raw way sets six arguments of one kernel object and enqueues it, with an event as every command here has one.
+func BenchmarkLaunch(b *testing.B) {
+	inEachTier(b, func(name string, p place) {
+		b.Run(name, func(b *testing.B) {
+			m, err := p.Load(&driver.Image{Format: driver.FormatOpenCLC, Data: []byte(
+				"kernel void six(global float *x, global float *y, float a, float b, ulong n, uint m) { if (n == 1) x[0] = y[0] * a + b + m; }")})
+			ok(b, err)
+			s, mem := newStream(b, p), alloc(b, p, driver.KindDevice, 64)
+			k := find(b, m, "six")
+			o, st := k.take()
+			ok(b, p.check("test", "clCreateKernel", st))
+			at := pointer(whole(mem))
+			l := over(1, 1, at, at, value(float32(1)), value(float32(2)), value(uint64(0)), value(uint32(4)))
+			queue, st := p.t.createQueue(p.ctx.cl, p.hw.id, queueProfilingEnable)
+			ok(b, p.check("test", "clCreateCommandQueue", st))
+			t := p.t
+			one := [3]uint64{1, 1, 1}
+			set := func(i uint32) {
+				switch p.tier {
+				case tierUSM:
+					p.hw.usm.setKernelArg(o.cl, i, mem.addr)
+				case tierBuffer:
+					t.setKernelArg(o.cl, i, 8, unsafe.Pointer(&mem.mem))
+				default:
+					t.setKernelArgSVM(o.cl, i, mem.addr)
+				}
+			}
+			const batch = 64
+			var raw, ours []time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				start := time.Now()
+				for range batch {
+					set(0)
+					set(1)
+					for i := uint32(2); i < 6; i++ {
+						t.setKernelArg(o.cl, i, uint64(l.Args[i].Size), unsafe.Pointer(&l.Args[i].Bits))
+					}
+					ev, _ := t.ndRange(queue, o.cl, 1, one, one)
+					t.releaseEvent(ev)
+				}
+				raw = append(raw, time.Since(start)/batch)
+				ev, _ := t.marker(queue)
+				t.waitForEvent(ev)
+				t.releaseEvent(ev)
+				start = time.Now()
+				for range batch {
+					_ = s.Launch(k, l)
+				}
+				ours = append(ours, time.Since(start)/batch)
+				_ = s.Sync()
+			}
+			slices.Sort(raw)
+			slices.Sort(ours)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(raw[len(raw)/2]), "raw-ns")
+			b.ReportMetric(float64(ours[len(ours)/2]), "driver-ns")
+			b.ReportMetric(float64(ours[len(ours)/2]-raw[len(raw)/2]), "added-ns")
+			k.give(o)
+			t.releaseQueue(queue)
+			closeAll(b, m, s, mem)
+		})
+	})
+}
+
+func TestLaunchDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool drop blocks at random")
+	}
+	inEachTier(t, func(name string, p place) {
+		if p.hw.blocking {
+			t.Skip("calls that wait for their turn allocate")
+		}
+		m, s, mem := load(t, p, testSource), newStream(t, p), alloc(t, p, driver.KindDevice, 3*p.hw.align)
+		at := pointer(whole(mem))
+		for what, call := range map[string]func() error{
+			"launch with 4 arguments": func() func() error {
+				k := find(t, m, "saxpy")
+				l := over(1, 1, value(float32(1)), at, at, value(uint64(1)))
+				return func() error { return s.Launch(k, l) }
+			}(),
+			"launch with an offset": func() func() error {
+				k := find(t, m, "add")
+				l := over(1, 1, pointer(part(mem, p.hw.align, 8)), value(uint32(1)))
+				return func() error { return s.Launch(k, l) }
+			}(),
+			"launch with shared memory": func() func() error {
+				k := find(t, m, "sums")
+				l := over(1, 1, at, at, room(64))
+				return func() error { return s.Launch(k, l) }
+			}(),
+			"launch with structures": func() func() error {
+				k := find(t, m, "fields")
+				l := over(1, 1, at, value(mixed{}), value(int32(1)))
+				return func() error { return s.Launch(k, l) }
+			}(),
+		} {
+			ok(t, call())
+			if allocs := testing.AllocsPerRun(100, func() { _ = call() }); allocs >= 1 {
+				t.Errorf("%s: %s allocates %v times", name, what, allocs)
+			}
+			ok(t, s.Sync())
+		}
+		closeAll(t, m, s, mem)
+	})
+}
+
+// How long a plain loop over memory takes, by the number of threads in a block.
+func BenchmarkBlockSizes(b *testing.B) {
+	inEachTier(b, func(name string, p place) {
+		if p.tier != tierBuffer || p.hw.blocking {
+			return
+		}
+		m, err := p.Load(&driver.Image{Format: driver.FormatOpenCLC, Data: []byte(testSource)})
+		ok(b, err)
+		const n = 1 << 22
+		s, x, y := newStream(b, p), alloc(b, p, driver.KindDevice, 4*n), alloc(b, p, driver.KindDevice, 4*n)
+		k := find(b, m, "saxpy")
+		for threads := uint32(16); threads <= k.info.MaxThreads; threads *= 2 {
+			b.Run(fmt.Sprintf("%s/%d", name, threads), func(b *testing.B) {
+				b.SetBytes(12 * n)
+				l := over(n/threads, threads, value(float32(1)), pointer(whole(x)), pointer(whole(y)), value(uint64(n)))
+				for b.Loop() {
+					ok(b, s.Launch(k, l))
+					ok(b, s.Sync())
+				}
+			})
+		}
+		closeAll(b, m, s, x, y)
+	})
+}

@@ -61,7 +61,7 @@ func (d *device) Compile(target string, src *driver.Source) (*driver.Image, erro
 		}
 		params, err := d.params(op, name, cl)
 		_ = d.t.releaseKernel(cl)
-		if err == nil { // otherwise the module refuses the kernel, and has others
+		if err == nil && !slices.ContainsFunc(params, unknown) { // on an error the module refuses the kernel, and may have others
 			image.Params[name] = params
 		}
 	}
@@ -153,7 +153,7 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 		}
 		return 0, err
 	}
-	return b.made(program, strings.Join(b.options, " "))
+	return b.made(program, b.line()) // PoCL asks for the option again
 }
 
 // spirv builds a module of SPIR-V.

@@ -21,6 +21,7 @@ const (
 	invalidValue    status = -30
 	invalidBinary   status = -42
 	invalidOptions  status = -43
+	invalidArgSize  status = -51
 )
 
 // known is one status that OpenCL or an extension defines.

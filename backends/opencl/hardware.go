@@ -95,6 +95,7 @@ type hardware struct {
 	timer                              bool // its time stamps mean something
 	blocking                           bool // a flush returns only when the work is done
 	unifiedSVM                         bool // cl_khr_unified_svm
+	cutsStructs                        bool // it takes structures without the padding at their end
 
 	tiers      tiers
 	usm        *usmTable
@@ -127,7 +128,9 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 		// only after they have executed the queue's work, and the work of every queue that it waits for.
 		h.blocking, h.t = true, t.inTurns()
 	}
-	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer.
+	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer. It leaves the
+	// padding at the end of a structure out of the size of an argument.
+	h.cutsStructs = strings.EqualFold(h.platformText, "rusticl")
 	h.timer = f.number(deviceTimerResolution) != 0
 	h.version = f.text(deviceVersion)
 	version := h.version

@@ -136,6 +136,11 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		}
 	default:
 		st = t.setKernelArg(o.cl, index, uint64(a.Size), a.Value())
+		if st == invalidArgSize && d.hw.cutsStructs && k.structure(index) {
+			for n := uint64(a.Size) - 1; st == invalidArgSize && n > 0 && n+vendorAlign > uint64(a.Size); n-- {
+				st = t.setKernelArg(o.cl, index, n, a.Value())
+			}
+		}
 	}
 	if st == success {
 		return nil
@@ -143,6 +148,11 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	err := k.failed(op, api, st, l)
 	err.Detail += fmt.Sprintf("; argument %d is a %v of %d bytes", index, a.Kind, a.Size)
 	return err
+}
+
+// structure reports whether a parameter is, or may be, a structure.
+func (k *kernel) structure(index uint32) bool {
+	return !k.info.Known || k.info.Params[index].Kind == driver.ParamValue && k.info.Params[index].Size == 0
 }
 
 // failed returns the error for the status of a call that belongs to a launch.

@@ -133,7 +133,11 @@ func (k *kernel) describe(op string, cl uintptr) error {
 	if err != nil {
 		return err
 	}
-	info.Params, info.Known, k.count = params, true, len(params)
+	k.count = len(params)
+	// PoCL crashes if it is given a number for a pointer, so it is not enough to know how many there are.
+	if info.Known = !slices.ContainsFunc(params, unknown); info.Known {
+		info.Params = params
+	}
 
 	about := facts{func(param uint32, value []byte) (uint64, status) {
 		return d.t.kernelWorkGroupInfo(cl, d.hw.id, param, value)
@@ -200,6 +204,8 @@ func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
 	}
 	return params, nil
 }
+
+func unknown(p driver.Param) bool { return p.Kind == driver.ParamUnknown }
 
 // opaque reports whether arguments of a type are objects of OpenCL: images, samplers, pipes, queues.
 func opaque(kind string) bool {
