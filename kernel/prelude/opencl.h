@@ -3,22 +3,22 @@
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define HALYARD_FLOAT64 1
-typedef double f64;
+#define f64 double
 #elif defined(__OPENCL_C_VERSION__) && defined(__opencl_c_fp64)
 #define HALYARD_FLOAT64 1
-typedef double f64;
+#define f64 double
 #endif
-typedef char i8;
-typedef short i16;
-typedef int i32;
-typedef long i64;
-typedef uchar u8;
-typedef ushort u16;
-typedef uint u32;
-typedef ulong u64;
-typedef float f32;
-typedef float2 f32x2;
-typedef float4 f32x4;
+#define i8 char
+#define i16 short
+#define i32 int
+#define i64 long
+#define u8 uchar
+#define u16 ushort
+#define u32 uint
+#define u64 ulong
+#define f32 float
+#define f32x2 float2
+#define f32x4 float4
 #define KERNEL __kernel
 #define FUNCTION
 #define GLOBAL __global
