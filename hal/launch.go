@@ -248,8 +248,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 	added, n := false, 0
 	for i := range args {
 		a := &args[i]
-		takesShared := info.Known && n < len(info.Params) && info.Params[n].Kind == driver.ParamShared
-		if a.kind == driver.ParamShared && !takesShared && !(unchecked && k.sharedByParam()) {
+		if a.kind == driver.ParamShared && !k.takesShared(n) {
 			if k.sharedByParam() {
 				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, but %s", info.Name, i, k.wants(n))
 			}
@@ -291,6 +290,19 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		return dev.failure(op, ErrInvalidArgument, "kernel %s: %d bytes of shared memory; the limit for this kernel is %d", info.Name, shared, most)
 	}
 	return nil
+}
+
+// takesShared reports whether shared memory may be given for parameter n.
+func (k *kernelState) takesShared(n int) bool {
+	switch info := &k.info; {
+	case !info.Known:
+		return k.sharedByParam()
+	case n >= len(info.Params):
+		return false
+	default:
+		kind := info.Params[n].Kind
+		return kind == driver.ParamShared || kind == driver.ParamUnknown && k.sharedByParam()
+	}
 }
 
 // sharedByParam reports whether shared memory is a parameter of kernels, as in OpenCL.
