@@ -6,6 +6,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -57,7 +58,7 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	if err := validMode(q.op, q.mode); err != nil {
 		return nil, err
 	}
-	if err := q.stream.Err(); err != nil {
+	if err := layer.Err(q.stream); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -34,7 +35,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	if mem == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil memory")
 	}
-	dev, size := mem.Device().Common(), mem.Size()
+	dev, size := layer.Common(mem.Device()), mem.Size()
 	stream, err := dev.CopyStream(false)
 	if err == nil {
 		err = stream.RecordUse(mem)
@@ -58,7 +59,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: protocol.Overwrite}
-	if mem.Kind() != hal.KindHost && (!dev.SharesHostMemory() || host == nil && !mem.NeedsMap()) {
+	if mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil && !mem.NeedsMap()) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
 		s.devs = append(s.devs, r)
@@ -159,7 +160,7 @@ func (u *lastUse) close(m *hal.Memory) error {
 		return m.Close()
 	}
 	u.left.Add(1)
-	return m.CloseThen(func() {
+	return layer.CloseThen(m, func() {
 		if u.left.Add(-1) == 0 {
 			go u.release() // it may close the device, which waits for this function
 		}
@@ -174,10 +175,10 @@ func (u *lastUse) over() {
 		}
 	}
 	for _, t := range u.streams {
-		if idle, err := t.Idle(); !idle && err == nil {
+		if idle, err := layer.Idle(t); !idle && err == nil {
 			go func() {
 				for _, t := range u.streams {
-					_ = t.Drain(context.Background())
+					_ = layer.Drain(t, context.Background())
 				}
 				done()
 			}()

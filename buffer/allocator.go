@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // allocatorOn is the choice of an allocator for one device.
@@ -119,7 +120,7 @@ func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
 func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 	// On the stream that used it last the block can be used again at once.
 	var last *hal.Stream
-	if w := work.Newest(func(w *order.Work) bool { return dev.Same(w.Stream.Device()) && w.Stream.Err() == nil }); w != nil {
+	if w := work.Newest(func(w *order.Work) bool { return dev.Same(w.Stream.Device()) && layer.Err(w.Stream) == nil }); w != nil {
 		last = w.Stream
 	}
 	var closed []*hal.Stream // that record no event, but may have work
@@ -141,7 +142,7 @@ func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
 	}
 	go func() {
 		for _, s := range closed {
-			_ = s.Drain(context.Background())
+			_ = layer.Drain(s, context.Background())
 		}
 		_ = b.Free(nil)
 	}()

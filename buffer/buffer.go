@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -41,7 +42,7 @@ func newHandle[T Element](s *storage) *Buffer[T] {
 func (s *storage) leaked() {
 	go func() {
 		if !s.isClosed() {
-			hal.ReportLeak(hal.Leak{Object: fmt.Sprintf("buffer of %d bytes", s.size), Device: "host"})
+			layer.ReportLeak(hal.Leak{Object: fmt.Sprintf("buffer of %d bytes", s.size), Device: "host"})
 			_ = s.close()
 		}
 	}()

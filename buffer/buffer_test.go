@@ -447,7 +447,7 @@ func TestEvictKeepsSoleCopies(t *testing.T) {
 
 func TestUnifiedDeviceCopiesNothing(t *testing.T) {
 	d := openMany(t, "one", 0, 0)[0]
-	require.True(t, d.SharesHostMemory())
+	require.True(t, d.Info().SharesHostMemory)
 	s := newStream(t, d)
 	for _, opts := range [][]buffer.Option{nil, {buffer.WithPinnedHost(d)}} {
 		b, err := buffer.From(make([]float64, 1000), opts...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -81,7 +82,7 @@ func blocks(stream, other *hal.Stream) bool {
 		return true
 	}
 	defer e.Close()
-	return !stream.CanDefer(e)
+	return !layer.CanDefer(stream, e)
 }
 
 // copy is the third step of an access: it enqueues the copies of a plan, and applies each to the state. Each has an event of its own,

@@ -80,7 +80,7 @@ package buffer
 //
 // # Unified devices
 //
-// A device that works on host memory in place ([hal.Device.SharesHostMemory]) shares the host's replica, and
+// A device that works on host memory in place (SharesHostMemory in [hal.Info]) shares the host's replica, and
 // nothing is copied between them. Where the host may only touch such memory while it is mapped
 // ([hal.Memory.NeedsMap]), host and device take turns with the whole of a buffer: an access by one that
 // writes waits for every access by the other, whatever their ranges. Host accesses to ranges that do not overlap

@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // ErrFrozen is the kind of error that a write to a frozen buffer gives.
@@ -16,7 +17,7 @@ var ErrFrozen = errors.New("the buffer is frozen")
 // interrupted is the error of a wait that ended because ctx did. holder says what it waited for, nil if nobody knows.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	if holder == nil {
-		return hal.Interrupted(op, ctx)
+		return layer.Interrupted(op, ctx)
 	}
 	return gaveUp(op, ctx, holder.parties(), holder)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -129,7 +130,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if stream == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream; the host writes through Update")
 	}
-	if err := stream.Err(); err != nil {
+	if err := layer.Err(stream); err != nil {
 		return err
 	}
 	s.mu.Lock()

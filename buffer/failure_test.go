@@ -316,7 +316,7 @@ func TestFailedMoveToUnifiedMemory(t *testing.T) {
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	require.True(t, d.SharesHostMemory())
+	require.True(t, d.Info().SharesHostMemory)
 	s := newStream(t, d)
 	for _, fails := range []int{1, 2} {
 		x := newBuffer(t, []uint32{1, 2, 3, 4})

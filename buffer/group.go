@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -107,7 +108,7 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 			return Leases{}, err
 		}
 	}
-	if err := stream.Err(); err != nil {
+	if err := layer.Err(stream); err != nil {
 		return Leases{}, err
 	}
 	for i := range wants {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -85,7 +86,7 @@ func (s *storage) hostPresent(c cause) error {
 
 // hostFrom takes the host's memory from a device, page-locked.
 func (s *storage) hostFrom(dev *hal.Device, c cause) error {
-	got, err := s.hostMemory(dev.Common())
+	got, err := s.hostMemory(layer.Common(dev))
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (s *storage) point(m *hal.Memory, base uint64) {
 // as returns the host's replica as memory of dev, if that is a unified device that shares the replica, else nil.
 func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
 	for _, m := range h.shares {
-		if m.Device().Same(dev) && dev.SharesHostMemory() {
+		if m.Device().Same(dev) && layer.SharesHostMemory(dev) {
 			return m
 		}
 	}
@@ -331,7 +332,7 @@ const worthLocking = 64 << 10
 // lock keeps the host's memory from being freed during copies on the stream, and page-locks it where that makes a difference
 // and is worth its price. It reports whether copies touch the replica in stream order.
 func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
-	dev := stream.Device().Common()
+	dev := layer.Common(stream.Device())
 	if h.home != nil && stream.RecordUse(h.home) != nil {
 		return false
 	}

@@ -40,7 +40,7 @@ func TestModel(t *testing.T) {
 					modeltest.Run(t, draw, f, 40, 60)
 				})
 				for i, p := range pools {
-					if !testing.Short() || !f.Devices[i].SharesHostMemory() { // a few programs may not need memory of a device that uses the host's
+					if !testing.Short() || !f.Devices[i].Info().SharesHostMemory { // a few programs may not need memory of a device that uses the host's
 						require.NotZero(t, p.Stats().Reserved, "%v was not used", p)
 					}
 					require.NoError(t, p.Close())

@@ -3,6 +3,7 @@ package buffer
 import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -12,7 +13,7 @@ import (
 
 // acquireQuickly begins an access of a device, or returns nil.
 func (s *storage) acquireQuickly(op string, own *owner, stream *hal.Stream, p part) *access {
-	if stream == nil || stream.Err() != nil || !p.valid() {
+	if stream == nil || layer.Err(stream) != nil || !p.valid() {
 		return nil
 	}
 	var x *access

@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -51,9 +52,9 @@ func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region 
 
 // at returns the replica that the stream works on, and its memory, made if need be.
 func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
-	dev := stream.Device().Common() // a replica belongs to the device, whatever its handle
+	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := s.of(dev)
-	if r == nil && dev.SharesHostMemory() {
+	if r == nil && layer.SharesHostMemory(dev) {
 		if m := s.share(dev, c); m != nil {
 			if err := s.host.usedOn(stream, m); err != nil {
 				return nil, nil, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -120,7 +121,7 @@ func (q *queue) Pop() any {
 type residencyKey struct{}
 
 func residencyOf(dev *hal.Device) *residency {
-	return dev.Value(residencyKey{}, func() any { return &residency{queues: map[any]*queues{}} }).(*residency)
+	return layer.Value(dev, residencyKey{}, func() any { return &residency{queues: map[any]*queues{}} }).(*residency)
 }
 
 // take counts a new replica, unless that exceeds the budget, and returns the device's allocator, if it has one.

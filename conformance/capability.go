@@ -141,7 +141,7 @@ func addressMeansAddress(t *trial) {
 }
 
 func unifiedShares(t *trial) {
-	if !t.dev.SharesHostMemory() {
+	if !t.dev.Info().SharesHostMemory {
 		t.Skipf("the device is not unified")
 	}
 	s := t.stream(t.dev)

@@ -401,7 +401,7 @@ func baselineRestored(t *trial) {
 		t.eventually(func() bool { u := d.Usage(); return u.Held == 0 && u.Pending == 0 }, "everything is given back")
 	}
 	work()
-	if !d.Caps().Has(hal.CapMemInfo) || d.SharesHostMemory() {
+	if !d.Caps().Has(hal.CapMemInfo) || d.Info().SharesHostMemory {
 		return // what is free of the host's memory changes all the time
 	}
 	// Others may use the device as well: what matters is what every one of several rounds takes.

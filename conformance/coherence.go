@@ -151,7 +151,7 @@ func (t *trial) costs(b *bytesBuffer, what string, copied, filled int, fn func()
 
 // apart is how many bytes a transfer between the host and the device costs: none if they share a place.
 func (t *trial) apart(n int) int {
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		return 0
 	}
 	return n
@@ -320,7 +320,7 @@ func minimalTransfers(t *trial) {
 }
 
 func unifiedCopiesNothing(t *trial) {
-	if !t.dev.SharesHostMemory() {
+	if !t.dev.Info().SharesHostMemory {
 		t.Skipf("the device is not unified")
 	}
 	const n = 100_000
@@ -354,7 +354,7 @@ func illegalRejected(t *trial) {
 	t.refusesAccess(b, "evict the only replica there is", func() error { return b.Evict(t.ctx, nil) }, coherence.ErrSoleCopy)
 	t.deviceReads(b, s)
 	t.hostUpdates(b, 0, data[:1])
-	if !t.dev.SharesHostMemory() {
+	if !t.dev.Info().SharesHostMemory {
 		t.refusesAccess(b, "mark a stale replica modified", func() error { return b.MarkModified(s) }, coherence.ErrConflict)
 		t.refusesAccess(b, "mark a part of a stale replica modified", func() error { return t.part(b, 3, 5).MarkModified(s) }, coherence.ErrConflict)
 		t.deviceReads(t.part(b, 0, n/2), s)
@@ -559,7 +559,7 @@ func staleLease(t *trial) {
 }
 
 func staleMark(t *trial) {
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		t.Skipf("the replica of a unified device is the host's and never stale")
 	}
 	const n = 256
@@ -620,7 +620,7 @@ func leaseExcludesWriter(t *trial) {
 	}
 	nothing := func([]byte) error { return nil }
 	// Where host and device take turns with memory, they do so with the whole of it.
-	turns := t.dev.SharesHostMemory() && t.dev.Caps().Has(hal.CapMustMap)
+	turns := t.dev.Info().SharesHostMemory && t.dev.Caps().Has(hal.CapMustMap)
 	updateBeside := func(other *bytesBuffer) {
 		if turns {
 			t.refusesAccess(b, "an update beside a lease, out of turn", func() error { return other.Update(ended(), nothing) }, hal.ErrNotReady, context.DeadlineExceeded)
@@ -738,7 +738,7 @@ func evictionKeeps(t *trial) {
 	data := t.random(n)
 	b := t.zeros(n)
 	t.deviceWrites(b, s, data)
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		t.refusesAccess(b, "evict the only replica there is", func() error { return b.Evict(t.ctx, t.dev) }, coherence.ErrSoleCopy)
 		t.same(t.hostReads(b), data, "at the host")
 		return
@@ -865,7 +865,7 @@ func prefetchAndSyncTo(t *trial) {
 	t.costs(b, "sync to the device", t.apart(n), 0, func() { t.must(b.SyncTo(t.ctx, t.dev), "sync to the device") })
 	t.costs(b, "read what was brought to the device", 0, 0, func() { t.same(t.deviceReads(b, s), data, "at the device") })
 	st := b.State()
-	t.want(st.Name == "SYNCHRONIZED" || t.dev.SharesHostMemory(), "host and device are current and the state is %v", st.Name)
+	t.want(st.Name == "SYNCHRONIZED" || t.dev.Info().SharesHostMemory, "host and device are current and the state is %v", st.Name)
 	t.want(b.Version(nil) == st.Version && b.Version(t.dev) == st.Version, "versions %d and %d of %d", b.Version(nil), b.Version(t.dev), st.Version)
 }
 
@@ -1039,7 +1039,7 @@ func writeAfterRead(t *trial) {
 	t.sync(a, c)
 	t.same(out, old, "what the reader saw")
 	t.same(t.hostReads(b), next, "what was written")
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		// The host's replica is the device's: a host access waits as well.
 		g := t.shut(a)
 		l := t.lease(b, a, coherence.Read)
@@ -1074,7 +1074,7 @@ func readersDoNotWait(t *trial) {
 }
 
 func otherReplica(t *trial) {
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		t.Skipf("the device is unified: there is no other replica")
 	}
 	const n = 4096
@@ -1225,7 +1225,7 @@ func failedCopy(t *trial) {
 
 func failureUnderWay(t *trial) {
 	broken := t.breakdown()
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		t.Skipf("nothing is copied to a unified device")
 	}
 	const n = 4096
@@ -1350,7 +1350,7 @@ func oversubscribed(t *trial) {
 		t.same(t.hostReads(b), want[i], "buffer %d at the host", i)
 	}
 	// What is under a lease stays, and an access that finds no room says so.
-	if t.dev.SharesHostMemory() {
+	if t.dev.Info().SharesHostMemory {
 		return
 	}
 	first, second := t.lease(bufs[0], s, coherence.Read), t.lease(bufs[1], s, coherence.Read)

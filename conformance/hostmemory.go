@@ -127,7 +127,7 @@ func kindQuery(t *trial) {
 		m := t.memory(t.dev, k, 4096)
 		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory calls itself %v, of %s", k, m.Kind(), m.Device().Name())
 		// A unified device may have memory of its own that only it can reach, as integrated GPUs of CUDA and HIP do.
-		visible := k != hal.KindDevice || t.dev.SharesHostMemory() && m.HostPointer() != nil
+		visible := k != hal.KindDevice || t.dev.Info().SharesHostMemory && m.HostPointer() != nil
 		b, err := m.Bytes()
 		switch {
 		case m.NeedsMap():

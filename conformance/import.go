@@ -214,7 +214,7 @@ func adoptRejects(t *trial) {
 		t.refuses(hal.ErrUnsupported, "import shared memory", taken(no(func(f *hal.ExternalMemory) { f.Kind = hal.KindShared })), owner)
 	}
 	if t.dev.Caps().Has(hal.CapPointerInfo) {
-		if !t.dev.SharesHostMemory() {
+		if !t.dev.Info().SharesHostMemory {
 			t.refuses(hal.ErrInvalidArgument, "import device memory as page-locked memory", taken(no(func(f *hal.ExternalMemory) { f.Kind = hal.KindHost })), owner)
 		}
 		t.refuses(hal.ErrOutOfRange, "import more than there is", taken(no(func(f *hal.ExternalMemory) { f.Size = 1 << 40 })), owner)
@@ -315,7 +315,7 @@ func queryTells(t *trial) {
 			p, err := t.dev.PointerInfo(m.Handle() + off)
 			t.must(err, "query %v memory", k)
 			// To a unified device the host's memory is its own.
-			t.want(p.Kind == k || t.dev.SharesHostMemory() && p.Kind == hal.KindHost, "%v memory is %v memory", k, p.Kind)
+			t.want(p.Kind == k || t.dev.Info().SharesHostMemory && p.Kind == hal.KindHost, "%v memory is %v memory", k, p.Kind)
 			if p.Kind == hal.KindDevice {
 				t.want(p.Device == t.dev.Info().Ordinal, "%v memory is of device %d, not %d", k, p.Device, t.dev.Info().Ordinal)
 			}

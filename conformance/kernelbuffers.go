@@ -47,7 +47,7 @@ func launchBrings(t *trial) {
 	const n = 1000
 	x, y := t.buffered(n, 1), t.buffered(n, 0)
 	moves := uint64(0)
-	if !t.dev.SharesHostMemory() {
+	if !t.dev.Info().SharesHostMemory {
 		moves = 4 * n
 	}
 	for i := range 4 {
@@ -67,7 +67,7 @@ func launchMakesStale(t *trial) {
 	const n = 1000
 	x, y := t.buffered(n, 1), t.buffered(n, 2)
 	t.must(t.launchAdd(p, s, kernel.In(x), kernel.InOut(y), n, 5), "launch")
-	if !t.dev.SharesHostMemory() {
+	if !t.dev.Info().SharesHostMemory {
 		t.want(y.Version(nil) == -1, "the host's replica is current after a kernel wrote")
 		t.want(y.Version(t.dev) >= 0, "the device's replica is stale after a kernel wrote it")
 		t.want(x.Version(nil) >= 0 && x.Version(t.dev) >= 0, "reading made a replica stale")

@@ -38,7 +38,7 @@ func (t *trial) table() *table {
 	x := &table{t: t, actors: []actor{{name: "host"}}}
 	for _, d := range t.company()[1:] {
 		a := actor{dev: d, stream: t.stream(d), name: d.Name()}
-		if !d.SharesHostMemory() {
+		if !d.Info().SharesHostMemory {
 			a.place = protocol.Place(len(x.actors))
 		}
 		if x.actors = append(x.actors, a); len(x.actors) == 3 {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // closer notes its name when it is closed.
@@ -48,7 +49,7 @@ func TestCloseAll(t *testing.T) {
 	require.NoError(t, x.SyncTo(t.Context(), d))
 	require.ErrorIs(t, d.Close(), hal.ErrBusy)
 	require.NoError(t, hal.CloseAll(d, s, m, x))
-	require.ErrorIs(t, s.Err(), hal.ErrClosed)
+	require.ErrorIs(t, layer.Err(s), hal.ErrClosed)
 	require.ErrorIs(t, x.CopyOut(t.Context(), []int32{0}), hal.ErrClosed)
 	_, err = d.Alloc(hal.KindDevice, 16, 0)
 	require.ErrorIs(t, err, hal.ErrClosed)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -71,7 +72,7 @@ func TestSecondCloseDoesNotWaitForTheFirst(t *testing.T) {
 	require.NoError(t, s.Fill(m.All(), hal.Zero))
 	closing := make(chan struct{})
 	second := make(chan error, 1)
-	require.NoError(t, m.CloseThen(func() {
+	require.NoError(t, layer.CloseThen(m, func() {
 		<-closing
 		second <- d.Close()
 	}))

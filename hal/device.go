@@ -34,7 +34,7 @@ type deviceState struct {
 	drv    driver.Device
 	info   Info
 	key    deviceKey
-	common *Device // the handle of Common, which no program closes
+	common *Device // the device's own handle, which no program closes
 	lost   atomic.Pointer[Error]
 
 	mu         sync.Mutex
@@ -121,11 +121,11 @@ func (d *Device) state() *deviceState {
 // noDevice is the error of a call on a nil or zero Device.
 func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero device") }
 
-// Common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
+// common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
 // from closing. It is for libraries whose objects outlive the part of a program that opened the device.
 // It is closed together with the last handle; Close refuses it. A [Module] that is loaded through it keeps nothing from closing: it is closed
 // with the device.
-func (d *Device) Common() *Device {
+func (d *Device) common() *Device {
 	if s := d.state(); s != nil {
 		return s.common
 	}
@@ -156,8 +156,8 @@ func (d *Device) Caps() Caps {
 	return 0
 }
 
-// SharesHostMemory reports whether the device uses host memory in place, without copies.
-func (d *Device) SharesHostMemory() bool {
+// sharesHostMemory reports whether the device uses host memory in place, without copies.
+func (d *Device) sharesHostMemory() bool {
 	s := d.state()
 	return s != nil && s.info.SharesHostMemory
 }
@@ -310,22 +310,23 @@ func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
 // Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events or gates made
 // through this handle are open. Objects made through other handles do not matter.
 //
-// Closing the last handle closes the device. It also fails with ErrBusy while an object of [Device.Common] is open. On
-// CUDA and HIP it also fails with ErrBusy while a [Gate] holds a stream of any device of that driver. It waits for calls
-// under way, for work on objects that are already closed, through any handle, and for the work of shared references to events
-// ([Event.Retain]), which keep its result. Closing any other handle does not wait.
+// Closing the last handle closes the device. It also fails with ErrBusy while an object is open that was made through the device's
+// own handle, as [Stream.Device] of a stream of [Device.CopyStream] returns it. On CUDA and HIP it also fails with ErrBusy while a
+// [Gate] holds a stream of any device of that driver. It waits for calls under way, for work on objects that are already closed,
+// through any handle, and for the work of shared references to events ([Event.Retain]), which keep its result. Closing any other
+// handle does not wait.
 //
 // A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device,
-// because that may be waiting for the very goroutine: for a function given to [Memory.CloseThen], for example. A Close that
+// because that may be waiting for the very goroutine: for one that runs a function given to [Event.OnDone], for example. A Close that
 // failed with ErrBusy closed nothing, so the next one tries again.
 //
-// The handle of [Device.Common] cannot be closed: the error is of kind ErrInvalidArgument.
+// The device's own handle cannot be closed: the error is of kind ErrInvalidArgument.
 func (d *Device) Close() error {
 	if d.state() == nil {
 		return noDevice("close")
 	}
 	if d == d.s.common {
-		return d.s.failure("close", ErrInvalidArgument, "the handle of Device.Common cannot be closed; it closes with the last other handle")
+		return d.s.failure("close", ErrInvalidArgument, "the device's own handle cannot be closed; it closes with the last other handle")
 	}
 	err := d.s.close(d.h)
 	if d.h.closed.Load() {
@@ -630,10 +631,10 @@ func (d *Device) Same(other *Device) bool {
 	return s != nil && s == other.state()
 }
 
-// Value returns the value stored under key with the device, through any handle; if there is none, it stores and returns
+// value returns the value stored under key with the device, through any handle; if there is none, it stores and returns
 // the result of init. Libraries keep their state for a device there, so that it lives as long as the device.
 // key is of the library's own type, as for context.Context. With a nil or zero Device nothing is stored.
-func (d *Device) Value(key any, init func() any) any {
+func (d *Device) value(key any, init func() any) any {
 	if d.state() == nil {
 		return init()
 	}
@@ -653,7 +654,7 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	}
 	defer d.s.end()
 	if ctx.Err() != nil {
-		return Interrupted(op, ctx)
+		return interrupted(op, ctx)
 	}
 	d.s.closeIdleCrossings()
 	d.s.trim()
@@ -661,7 +662,7 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	d.s.watch.sweep()
 	d.s.reaper.sweep()
 	if d.s.reaper.settle(ctx) != nil {
-		return Interrupted(op, ctx)
+		return interrupted(op, ctx)
 	}
 	return nil
 }

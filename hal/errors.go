@@ -43,7 +43,7 @@ func (d *deviceState) failure(op string, kind error, format string, args ...any)
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// Interrupted returns the error of an operation that gave up because ctx ended: of kind [ErrNotReady], wrapping the context's cause.
-func Interrupted(op string, ctx context.Context) error {
+// interrupted returns the error of an operation that gave up because ctx ended: of kind [ErrNotReady], wrapping the context's cause.
+func interrupted(op string, ctx context.Context) error {
 	return &Error{Op: op, Device: -1, Kind: ErrNotReady, Err: context.Cause(ctx)}
 }

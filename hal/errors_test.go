@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 func TestErrorsOfNoDevice(t *testing.T) {
@@ -18,7 +19,7 @@ func TestErrorsOfNoDevice(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("why")
 	cancel(why)
-	err = hal.Interrupted("tune", ctx)
+	err = layer.Interrupted("tune", ctx)
 	assert.ErrorIs(t, err, hal.ErrNotReady)
 	assert.ErrorIs(t, err, why)
 }

@@ -134,8 +134,8 @@ func (s *Stream) WaitEvent(e *Event) error {
 	return err
 }
 
-// CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
-func (s *Stream) CanDefer(e *Event) bool {
+// canDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
+func (s *Stream) canDefer(e *Event) bool {
 	st := s.state()
 	if st == nil {
 		return false
@@ -148,8 +148,8 @@ func (s *Stream) CanDefer(e *Event) bool {
 	return es.stream == st || es.known() || st.gates() || st.dev.links(es.dev, driver.PeerWait)
 }
 
-// RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
-func (e *Event) RecordedOn(s *Stream) bool {
+// recordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
+func (e *Event) recordedOn(s *Stream) bool {
 	es, err := e.begin("query")
 	if err != nil {
 		return false

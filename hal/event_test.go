@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -174,7 +175,7 @@ func TestSharedEventOutlivesItsDevice(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, done)
 		require.NoError(t, good.Sync(ctx))
-		require.True(t, w.CanDefer(good))
+		require.True(t, layer.CanDefer(w, good))
 		require.NoError(t, w.WaitEvent(good))
 		later := make(chan error)
 		require.NoError(t, good.OnDone(func(err error) { later <- err }))
@@ -250,7 +251,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 		"shared":  func() error { return m.Sync(givesUp(1)) },
 		"event":   func() error { return e.Sync(givesUp(1)) },
 		"stream":  func() error { return s.Sync(givesUp(2)) },
-		"drain":   func() error { return closed.Drain(givesUp(1)) },
+		"drain":   func() error { return layer.Drain(closed, givesUp(1)) },
 		"reclaim": func() error { return d.Reclaim(givesUp(1)) },
 	} {
 		for range n {
@@ -394,8 +395,8 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 			m, err := s.Record()
 			require.NoError(t, err)
 			defer m.Close()
-			require.False(t, w.CanDefer(m))
-			require.True(t, s.CanDefer(m))
+			require.False(t, layer.CanDefer(w, m))
+			require.True(t, layer.CanDefer(s, m))
 			over := make(chan error, 1)
 			var before atomic.Bool
 			go func() {
@@ -411,7 +412,7 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 			require.NoError(t, <-over)
 			require.False(t, before.Load(), "it returned before the work had ended")
 			require.NoError(t, m.Sync(ctx))
-			require.True(t, w.CanDefer(m))
+			require.True(t, layer.CanDefer(w, m))
 		})
 	}
 	got := make([]byte, 64)

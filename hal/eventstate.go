@@ -146,7 +146,7 @@ func (e *eventState) wait(ctx context.Context, op string) (over bool, err error)
 		return true, e.err
 	}
 	if ctx.Err() != nil {
-		return false, Interrupted(op, ctx)
+		return false, interrupted(op, ctx)
 	}
 	if done, err := e.done(); done {
 		return true, err
@@ -178,7 +178,7 @@ func (e *eventState) wait(ctx context.Context, op string) (over bool, err error)
 	if unused {
 		e.release() // the list's reference
 	}
-	return false, Interrupted(op, ctx)
+	return false, interrupted(op, ctx)
 }
 
 // onDone has fn called with the result of the event's work.

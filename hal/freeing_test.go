@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
@@ -196,12 +197,12 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	require.NoError(t, err)
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, m.KeepUntil(nil), hal.ErrInvalidArgument)
+	require.ErrorIs(t, layer.KeepUntil(m, nil), hal.ErrInvalidArgument)
 
 	before, err := s.RecordShared()
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(ctx))
-	require.NoError(t, m.KeepUntil(before))
+	require.NoError(t, layer.KeepUntil(m, before))
 	before.Close()
 	require.Zero(t, d.Usage().Pending, "for work that has finished")
 
@@ -210,13 +211,13 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	for range 3 {
 		mark, err := s.RecordShared()
 		require.NoError(t, err)
-		require.NoError(t, m.KeepUntil(mark))
+		require.NoError(t, layer.KeepUntil(m, mark))
 		mark.Close()
 	}
 	require.NoError(t, m.Close())
 	late, err := s.RecordShared()
 	require.NoError(t, err)
-	require.ErrorIs(t, m.KeepUntil(late), hal.ErrClosed)
+	require.ErrorIs(t, layer.KeepUntil(m, late), hal.ErrClosed)
 	late.Close()
 	require.EqualValues(t, 64, d.Usage().Held)
 	next, err := d.Alloc(hal.KindDevice, 32, 0)
@@ -238,7 +239,7 @@ func TestCloseThen(t *testing.T) {
 	s, err := d.NewStream(hal.StreamOptions{})
 	require.NoError(t, err)
 	calls := make(chan string, 10)
-	closing := func(m *hal.Memory, what string) { require.NoError(t, m.CloseThen(func() { calls <- what })) }
+	closing := func(m *hal.Memory, what string) { require.NoError(t, layer.CloseThen(m, func() { calls <- what })) }
 	idle, err := d.Register(make([]byte, 64))
 	require.NoError(t, err)
 	closing(idle, "idle")
@@ -253,7 +254,7 @@ func TestCloseThen(t *testing.T) {
 	g, err := s.Gate()
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(busy.All(), hal.Zero))
-	require.NoError(t, busy.CloseThen(func() { gone = append(gone, "given"); calls <- "busy" }))
+	require.NoError(t, layer.CloseThen(busy, func() { gone = append(gone, "given"); calls <- "busy" }))
 	require.Empty(t, calls)
 	require.NoError(t, g.Signal())
 	require.Equal(t, "busy", <-calls)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -280,7 +281,7 @@ func TestSharedEvents(t *testing.T) {
 	require.NoError(t, err)
 	m, err := s.RecordShared()
 	require.NoError(t, err)
-	require.True(t, m.RecordedOn(s))
+	require.True(t, layer.RecordedOn(m, s))
 	done, err := m.Done()
 	require.NoError(t, err)
 	require.False(t, done)

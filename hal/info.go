@@ -8,7 +8,6 @@ type (
 	Kind    = driver.Kind    // device, host or shared memory
 	Caps    = driver.Caps    // set of capabilities
 	UUID    = driver.UUID    // identity of the hardware
-	PCI     = driver.PCI     // address on the bus
 	Pattern = driver.Pattern // the bytes that a fill repeats
 
 	PointerInfo = driver.PointerInfo // description of the memory at an address

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // floats are the bytes as numbers.
@@ -314,11 +315,11 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 	assert.Less(t, per, 0.5) // the garbage collector may empty a pool
 }
 
-// A module of Common does not keep the device open, and is closed with it.
+// A module of the device's own handle does not keep the device open, and is closed with it.
 func TestModulesOfCommonCloseWithTheDevice(t *testing.T) {
 	dev, err := hal.Open(context.Background(), "host:0")
 	require.NoError(t, err)
-	m, err := dev.Common().Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Run: func(*hal.Block) {}}}})
+	m, err := layer.Common(dev).Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Run: func(*hal.Block) {}}}})
 	require.NoError(t, err)
 	_, err = m.Kernel("f")
 	require.NoError(t, err)

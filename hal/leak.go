@@ -32,11 +32,11 @@ func SetLeakHandler(fn func(Leak)) (previous func(Leak)) {
 }
 
 func (s *deviceState) reportLeak(object string) {
-	ReportLeak(Leak{Object: object, Device: s.info.Name()})
+	reportLeak(Leak{Object: object, Device: s.info.Name()})
 }
 
-// ReportLeak reports the leak of another package's object to the leak handler. It does not give the object back.
-func ReportLeak(l Leak) {
+// reportLeak reports the leak of another package's object to the leak handler. It does not give the object back.
+func reportLeak(l Leak) {
 	if fn := leakHandler.Load(); fn != nil {
 		(*fn)(l)
 		return

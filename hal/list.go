@@ -62,7 +62,7 @@ func List(ctx context.Context) []Report {
 // Devices fails.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, Interrupted("devices", ctx)
+		return nil, interrupted("devices", ctx)
 	}
 	selection := os.Getenv(EnvDevices)
 	if strings.TrimSpace(selection) == "" {
@@ -99,14 +99,14 @@ func Devices(ctx context.Context) ([]Info, error) {
 }
 
 // Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
-// its first device. Each call returns a new handle. All handles on one device share its memory, its [Device.Value] and
+// its first device. Each call returns a new handle. All handles on one device share its memory, its value and
 // its [Usage]. A device that was lost is opened anew. The error is of kind
 // ErrInvalidArgument if the backend is unknown, ErrNotBuilt if it is not linked,
 // ErrUnavailable if its driver is missing, ErrOutOfRange if the device number is too large.
 // EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {
-		return nil, Interrupted("open "+strconv.Quote(name), ctx)
+		return nil, interrupted("open "+strconv.Quote(name), ctx)
 	}
 	b, ordinal, err := resolve(name)
 	if err != nil {
@@ -122,7 +122,7 @@ func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, erro
 		return nil, Errorf("open", ErrInvalidArgument, "nil backend")
 	}
 	if ctx.Err() != nil {
-		return nil, Interrupted("open "+b.Name(), ctx)
+		return nil, interrupted("open "+b.Name(), ctx)
 	}
 	if ordinal < 0 {
 		return nil, Errorf("open", ErrOutOfRange, "%s:%d: negative device number", b.Name(), ordinal)
@@ -260,7 +260,7 @@ func open(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 		select {
 		case <-x.done:
 		case <-ctx.Done():
-			return nil, Interrupted("open "+b.Name(), ctx)
+			return nil, interrupted("open "+b.Name(), ctx)
 		}
 		if x.state != nil {
 			if d := x.state.join(); d != nil {
@@ -333,7 +333,7 @@ func within[R any](ctx context.Context, op string, fn func() (R, error), abandon
 			}()
 		}
 		var none R
-		err := Interrupted(op, ctx)
+		err := interrupted(op, ctx)
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err.(*Error).Detail = "no answer before the deadline"
 		}

@@ -223,9 +223,9 @@ func (m *Memory) Close() error {
 	return m.close(finish)
 }
 
-// CloseThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
+// closeThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
 // under way, else on a new goroutine, for which Device.Close waits. If the memory was already closed, given is not called.
-func (m *Memory) CloseThen(given func()) error {
+func (m *Memory) closeThen(given func()) error {
 	if m.state() == nil {
 		return noMemory("close")
 	}
@@ -256,9 +256,9 @@ func (m *Memory) close(finish bool) error {
 	return nil
 }
 
-// KeepUntil tells the library that the event's work, on any device, uses the memory: after Close the memory is not freed
+// keepUntil tells the library that the event's work, on any device, uses the memory: after Close the memory is not freed
 // before that work has finished. The caller keeps its reference to the event.
-func (m *Memory) KeepUntil(e *Event) error {
+func (m *Memory) keepUntil(e *Event) error {
 	const op = "keep"
 	if m.state() == nil {
 		return noMemory(op)

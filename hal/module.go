@@ -353,7 +353,7 @@ func (m *Module) Close() error {
 	return s.close()
 }
 
-// closeModules closes the modules of Common, whose last handle has been closed.
+// closeModules closes the modules that were loaded through the device's own handle.
 func (s *deviceState) closeModules() {
 	var list []*moduleState
 	s.mu.Lock()

@@ -48,7 +48,7 @@ func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) erro
 		return s.foreign(op, src.Mem)
 	}
 	for _, t := range [...]*Stream{dstStream, srcStream} {
-		if err := t.Err(); err != nil {
+		if err := t.err(); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -59,11 +60,11 @@ func TestHandlesShareTheDevice(t *testing.T) {
 	require.Equal(t, int32(1), b.opens.Load())
 	require.NotSame(t, first, second)
 	require.True(t, first.Same(second))
-	require.True(t, first.Same(first.Common()))
-	require.Same(t, first.Common(), second.Common())
+	require.True(t, first.Same(layer.Common(first)))
+	require.Same(t, layer.Common(first), layer.Common(second))
 	type key struct{}
-	require.Equal(t, 1, first.Value(key{}, func() any { return 1 }))
-	require.Equal(t, 1, second.Value(key{}, func() any { return 2 }))
+	require.Equal(t, 1, layer.Value(first, key{}, func() any { return 1 }))
+	require.Equal(t, 1, layer.Value(second, key{}, func() any { return 2 }))
 
 	m, err := first.Alloc(hal.KindDevice, 8, 0)
 	require.NoError(t, err)
@@ -99,14 +100,14 @@ func TestHandlesShareTheDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int32(2), b.opens.Load())
 	require.False(t, again.Same(first))
-	require.Equal(t, 3, again.Value(key{}, func() any { return 3 }))
+	require.Equal(t, 3, layer.Value(again, key{}, func() any { return 3 }))
 	require.NoError(t, again.Close())
 }
 
 // What belongs to the device itself keeps the last handle open, whichever that is.
 func TestCommonKeepsTheLastHandleOpen(t *testing.T) {
 	first, second := openTwice(t, newOpens())
-	common := first.Common()
+	common := layer.Common(first)
 	require.ErrorIs(t, common.Close(), hal.ErrInvalidArgument)
 	m, err := common.Alloc(hal.KindDevice, 8, 0)
 	require.NoError(t, err)
@@ -141,7 +142,7 @@ func TestLeakedHandlesCloseTheDevice(t *testing.T) {
 	func() {
 		first, _ := openTwice(t, b)
 		var err error
-		m, err = first.Common().Alloc(hal.KindDevice, 8, 0)
+		m, err = layer.Common(first).Alloc(hal.KindDevice, 8, 0)
 		require.NoError(t, err)
 	}()
 	require.Eventually(t, func() bool { runtime.GC(); return leaks.Load() == 2 }, 10*time.Second, time.Millisecond)
@@ -183,7 +184,7 @@ func TestReportLeak(t *testing.T) {
 	previous := hal.SetLeakHandler(func(l hal.Leak) { got = append(got, l) })
 	defer func() { hal.SetLeakHandler(previous) }()
 	l := hal.Leak{Object: "buffer of 4 bytes", Device: "host:0"}
-	hal.ReportLeak(l)
+	layer.ReportLeak(l)
 	require.Equal(t, []hal.Leak{l}, got)
 }
 

@@ -352,7 +352,7 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 		return st.dev.check(st.tell(err))
 	}
 	if ctx.Err() != nil {
-		return Interrupted(op, ctx)
+		return interrupted(op, ctx)
 	}
 	if done, err := st.query(); done || err != nil {
 		return err
@@ -373,8 +373,8 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 	return err
 }
 
-// Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
-func (s *Stream) Err() error {
+// err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
+func (s *Stream) err() error {
 	const op = "use a stream"
 	if s.state() == nil {
 		return noStream(op)
@@ -396,7 +396,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 		return noStream(op)
 	}
 	if s.s == t.s {
-		return s.Err()
+		return s.err()
 	}
 	if e, err := t.event(op); err == nil {
 		defer e.release()
@@ -427,8 +427,8 @@ func (s *Stream) WaitStream(t *Stream) error {
 	return nil
 }
 
-// Idle is Done, but on a closed stream it reports whether the work that was under way has finished.
-func (s *Stream) Idle() (bool, error) {
+// idle is Done, but on a closed stream it reports whether the work that was under way has finished.
+func (s *Stream) idle() (bool, error) {
 	done, err := s.Done()
 	if err != nil && isKind(err, ErrClosed) {
 		return s.s.gone.Load(), nil
@@ -436,20 +436,20 @@ func (s *Stream) Idle() (bool, error) {
 	return done, err
 }
 
-// Drain is Sync, but on a closed stream it waits for the work that was under way.
-func (s *Stream) Drain(ctx context.Context) error {
+// drain is Sync, but on a closed stream it waits for the work that was under way.
+func (s *Stream) drain(ctx context.Context) error {
 	err := s.Sync(ctx)
 	if err == nil || !isKind(err, ErrClosed) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return Interrupted("drain", ctx)
+		return interrupted("drain", ctx)
 	}
 	select {
 	case <-s.s.drained.opened():
 		return nil
 	case <-ctx.Done():
-		return Interrupted("drain", ctx)
+		return interrupted("drain", ctx)
 	}
 }
 

@@ -38,7 +38,7 @@ func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) err
 	defer d.s.end()
 	t := &d.s.transfers
 	if ctx.Err() != nil {
-		return Interrupted(op, ctx)
+		return interrupted(op, ctx)
 	}
 	s, err := t.take(ctx, op)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *transfers) take(ctx context.Context, op string) (*Stream, error) {
 	case s := <-t.idle:
 		return s, nil
 	case <-ctx.Done():
-		return nil, Interrupted(op, ctx)
+		return nil, interrupted(op, ctx)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // onceTold is a backend whose streams report the failure of a fill once, by Query or by Sync, as OpenCL's and the template's do.
@@ -59,7 +60,7 @@ func TestClosingMemoryLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 		"Done":               func(s *hal.Stream) error { _, err := s.Done(); return err },
 		"Sync":               func(s *hal.Stream) error { return s.Sync(context.Background()) },
 		"Sync, with an end":  func(s *hal.Stream) error { return s.Sync(t.Context()) },
-		"Drain, with an end": func(s *hal.Stream) error { return s.Drain(t.Context()) },
+		"Drain, with an end": func(s *hal.Stream) error { return layer.Drain(s, t.Context()) },
 	} {
 		s := openStream(t, d)
 		m, err := d.Alloc(hal.KindDevice, 8, 0)

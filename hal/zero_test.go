@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/zerotest"
 )
 
@@ -32,7 +33,12 @@ func TestNilAndZeroArguments(t *testing.T) {
 	zerotest.Arguments(t, func() *hal.Device { return d })
 	zerotest.Arguments(t, func() *hal.Stream { return s })
 	zerotest.Arguments(t, func() *hal.Event { return e })
-	zerotest.Arguments(t, func() *hal.Memory { return m })
+	for _, none := range []*hal.Event{nil, {}} {
+		require.ErrorIs(t, layer.KeepUntil(m, none), hal.ErrInvalidArgument)
+		require.Nil(t, none.Retain())
+		require.False(t, layer.CanDefer(s, none) || s.RecordAgain(none) || layer.RecordedOn(none, s))
+	}
+	require.ErrorIs(t, layer.KeepUntil(new(hal.Memory), e), hal.ErrInvalidArgument)
 
 	require.False(t, d.CanAccessPeer(nil) || d.CanAccessPeer(new(hal.Device)) || d.Same(new(hal.Device)))
 	none := new(hal.Device)

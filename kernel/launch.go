@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Over returns a grid of at least n threads in each dimension: see [hal.Over].
@@ -58,7 +59,7 @@ type Kernel struct {
 
 // onDevice is a kernel on one device.
 type onDevice struct {
-	dev    *hal.Device // of Common
+	dev    *hal.Device // the device's own handle
 	kernel *hal.Kernel
 	info   hal.KernelInfo
 	round  uint64 // of the program, when it was loaded
@@ -106,7 +107,7 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	if err != nil {
 		return nil, err
 	}
-	d := &onDevice{dev: dev.Common(), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
+	d := &onDevice{dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
 	for {
 		old := k.on.Load()
 		fresh := []*onDevice{d}
@@ -151,7 +152,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if stream == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
-	if err := stream.Err(); err != nil {
+	if err := layer.Err(stream); err != nil {
 		return err
 	}
 	d, err := k.device(ctx, stream.Device())

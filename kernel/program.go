@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Source is a program of one or more kernels, with a body for each kind of device. At least one field with code is set; a device takes
@@ -43,7 +44,7 @@ type Program struct {
 	src Source
 
 	mu    sync.Mutex
-	loads map[*hal.Device]*load // by handle of Common
+	loads map[*hal.Device]*load // by the device's own handle
 	round atomic.Uint64         // counts the calls of Close
 }
 
@@ -106,12 +107,12 @@ func (p *Program) module(ctx context.Context, dev *hal.Device) (*hal.Module, err
 	if p == nil || p.loads == nil {
 		return nil, noProgram(op)
 	}
-	common := dev.Common()
+	common := layer.Common(dev)
 	if common == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero device")
 	}
 	if ctx.Err() != nil {
-		return nil, hal.Interrupted(op, ctx)
+		return nil, layer.Interrupted(op, ctx)
 	}
 	p.mu.Lock()
 	l := p.loads[common]
@@ -126,7 +127,7 @@ func (p *Program) module(ctx context.Context, dev *hal.Device) (*hal.Module, err
 	case <-l.done:
 		return l.module, l.err
 	case <-ctx.Done():
-		return nil, hal.Interrupted(op, ctx)
+		return nil, layer.Interrupted(op, ctx)
 	}
 }
 

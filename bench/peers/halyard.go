@@ -39,7 +39,7 @@ func halyard(ctx context.Context, args []string, out io.Writer) error {
 	defer stream.Close()
 	m := meter{enc: json.NewEncoder(out)}
 	l := line{Peer: "Halyard, discrete memory", Version: "this tree", Device: dev.Info().Model}
-	if dev.SharesHostMemory() {
+	if dev.Info().SharesHostMemory {
 		l.Peer, l.Shared = "Halyard, unified memory", true
 	}
 	if err := m.enc.Encode(l); err != nil {
@@ -177,7 +177,7 @@ func (c *cases) alloc(size uint64) func() error {
 
 // sweep reads and writes buffers of eight times the device's budget, each in turn.
 func (c *cases) sweep() (err error) {
-	if c.dev.SharesHostMemory() {
+	if c.dev.Info().SharesHostMemory {
 		return nil // it shares the host's memory, which has no budget
 	}
 	const budget, blocks = 32 << 20, 32

@@ -6,6 +6,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // maxRuns is how many ranges of a buffer one access holds at once. Each range that is written becomes a separate interval
@@ -43,7 +44,7 @@ func (a *Array[T]) Overwrite(ctx context.Context, fn func(Accessor[T]) error) er
 		return a.inPlace(ctx, op, coherence.Overwrite, fn)
 	}
 	if ctx.Err() != nil {
-		return hal.Interrupted(op, ctx)
+		return layer.Interrupted(op, ctx)
 	}
 	to := a.at.packed()
 	data := make([]T, a.Len())

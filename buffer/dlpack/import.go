@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // ImportOptions say how a tensor is imported. The zero ImportOptions imports memory that the host can access, in place.
@@ -70,7 +71,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		return nil, nil, err
 	}
 	if ctx.Err() != nil && o.Copy {
-		return nil, nil, hal.Interrupted(op, ctx)
+		return nil, nil, layer.Interrupted(op, ctx)
 	}
 	own := newOwner(deleter, m.Address)
 	var zero T
@@ -96,7 +97,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	}
 	var b *buffer.Buffer[T]
 	if onHost {
-		if o.Device != nil && o.Device.SharesHostMemory() {
+		if o.Device != nil && layer.SharesHostMemory(o.Device) {
 			// The device may not know the memory. The attempt gets a separate owner: after a failure that owner is told on
 			// another goroutine, possibly only after the tensor has another owner.
 			attempt := newOwner(deleter, m.Address)

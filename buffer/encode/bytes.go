@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Bytes presents a buffer, or a slice of a buffer, as the bytes of its elements in this machine's byte order, through
@@ -174,7 +175,7 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil reader")
 	}
 	if x.ctx.Err() != nil {
-		return 0, hal.Interrupted(op, x.ctx)
+		return 0, layer.Interrupted(op, x.ctx)
 	}
 	size := x.Size()
 	data, err := io.ReadAll(io.LimitReader(r, size+1))

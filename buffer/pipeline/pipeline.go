@@ -8,6 +8,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // The depth of a pipeline. With the default depth one chunk can be read, one processed, one copied back and one written
@@ -79,7 +80,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	case o.Depth < 1 || o.Depth > maxDepth:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Depth is %d; it must be from 1 to %d", o.Depth, maxDepth)
 	case ctx.Err() != nil:
-		return hal.Interrupted(op, ctx)
+		return layer.Interrupted(op, ctx)
 	}
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -110,7 +111,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	case p.written == p.total:
 		return nil
 	case ctx.Err() != nil && cause == context.Cause(ctx):
-		return hal.Interrupted(op, ctx)
+		return layer.Interrupted(op, ctx)
 	}
 	return cause
 }
@@ -142,7 +143,7 @@ type run[T, U buffer.Element] struct {
 
 func (p *run[T, U]) open(dev *hal.Device) error {
 	var options []buffer.Option
-	if !dev.SharesHostMemory() {
+	if !layer.SharesHostMemory(dev) {
 		options = append(options, buffer.WithPinnedHost(dev))
 	}
 	for range p.o.Depth {

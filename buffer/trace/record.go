@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Span is one event with its beginning and end, and where it is shown. Its Stream and devices are nil.
@@ -231,7 +232,7 @@ const fewStreams = 16
 // streams as the previous call left.
 func (c *collector) forget() {
 	for key, q := range c.streams {
-		if s := key.Value(); len(q.spans) > 0 || s != nil && s.Err() == nil {
+		if s := key.Value(); len(q.spans) > 0 || s != nil && layer.Err(s) == nil {
 			continue
 		}
 		delete(c.streams, key)

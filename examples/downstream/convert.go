@@ -88,12 +88,12 @@ func devicesFor(ctx context.Context, img image, o options) (kept []*hal.Device, 
 	}
 	discrete := false
 	for _, d := range all {
-		discrete = discrete || !d.SharesHostMemory()
+		discrete = discrete || !d.Info().SharesHostMemory
 	}
 	var last error
 	for _, d := range all {
 		err := fits(d, img, o)
-		if err == nil && !(discrete && d.Info().Backend == "host" && d.SharesHostMemory()) {
+		if err == nil && !(discrete && d.Info().Backend == "host" && d.Info().SharesHostMemory) {
 			buffer.SetBudget(d, o.budget)
 			kept = append(kept, d)
 			continue

@@ -1,6 +1,8 @@
 package pool
 
-import "github.com/go-halyard/halyard/hal"
+import (
+	"github.com/go-halyard/halyard/hal"
+)
 
 // Block is a range of device memory that an [Allocator] gave out. It is a small value that may be
 // copied; once it has been freed every copy of it is stale, and each method says so with an error of

@@ -1,6 +1,9 @@
 package pool
 
-import "github.com/go-halyard/halyard/hal"
+import (
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+)
 
 // direct gives each block a memory of its own and keeps nothing.
 type direct struct {
@@ -82,7 +85,7 @@ func own(a Allocator, b Block) error {
 // keepFor makes hal keep a memory until the events' work has finished, and closes them.
 func keepFor(mem *hal.Memory, fence []*hal.Event) {
 	for _, m := range fence {
-		_ = mem.KeepUntil(m)
+		_ = layer.KeepUntil(mem, m)
 	}
 	releaseAll(fence)
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // kinds is the number of kinds of memory. The first kind is 1, so arrays of this length are indexed by kind-1.
@@ -64,7 +65,7 @@ func (d *domain) record() error {
 	e := d.epoch.Add(1) - 1
 	m, err := d.stream.RecordShared()
 	if err != nil {
-		if done, _ := d.stream.Idle(); done && isClosed(err) {
+		if done, _ := layer.Idle(d.stream); done && isClosed(err) {
 			d.release()
 			d.passed.Store(e)
 		}
@@ -88,7 +89,7 @@ func (d *domain) record() error {
 
 // closed reports whether the stream is closed.
 func (d *domain) closed() bool {
-	err := d.stream.Err()
+	err := layer.Err(d.stream)
 	return err != nil && isClosed(err)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 func newTestPool(t *testing.T, o Options, streams int) (*Pool, []*hal.Stream) {
@@ -110,7 +111,7 @@ func TestMergingUnitesFences(t *testing.T) {
 		for _, s := range streams[:2] {
 			on := 0
 			for _, m := range fence {
-				if m.RecordedOn(s) {
+				if layer.RecordedOn(m, s) {
 					on++
 				}
 			}

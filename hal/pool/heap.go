@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // heap is a pool's memory of one kind, in chunks. Blocks that a lane does not have come from here.
@@ -141,7 +142,7 @@ func (h *heap) cut(q request) (grant, bool) {
 	}
 	n := h.fenced.find(q.class, func(n *node) bool {
 		for _, m := range n.fence {
-			if !m.RecordedOn(stream) {
+			if !layer.RecordedOn(m, stream) {
 				return false
 			}
 		}
@@ -524,7 +525,7 @@ func waitAll(stream *hal.Stream, fence []*hal.Event) bool {
 
 // waitFor makes the stream wait for m, and reports whether it could without blocking.
 func waitFor(stream *hal.Stream, m *hal.Event) bool {
-	return stream.CanDefer(m) && stream.WaitEvent(m) == nil
+	return layer.CanDefer(stream, m) && stream.WaitEvent(m) == nil
 }
 
 func releaseAll(events []*hal.Event) {

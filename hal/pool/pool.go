@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Options are the options of [New]. The zero value is a pool without a limit.
@@ -404,7 +405,7 @@ func (p *Pool) relieve(kind hal.Kind, limited bool, want uint64) {
 	onHost := func(k hal.Kind) bool { return k == hal.KindHost }
 	var released uint64
 	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
-		if released < want && (limited || p.dev.SharesHostMemory() || onHost(k) == onHost(kind)) {
+		if released < want && (limited || layer.SharesHostMemory(p.dev) || onHost(k) == onHost(kind)) {
 			released += p.trimKind(k, want-released)
 		}
 	}
@@ -538,7 +539,7 @@ func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 		return d, nil
 	}
 	for d := range p.table.Load().next(&p.hand, sweepSlots) {
-		if done, _ := d.stream.Idle(); done && d.closed() {
+		if done, _ := layer.Idle(d.stream); done && d.closed() {
 			_ = p.dissolve(d)
 		}
 	}

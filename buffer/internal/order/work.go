@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Work is what a stream was given up to one point. Its references are counted, and the last Release gives the driver's event
@@ -128,7 +129,7 @@ func (w *Work) End() (done bool, err error) {
 	if w.event != nil {
 		done, err = w.event.Done()
 	} else {
-		done, err = w.Stream.Idle()
+		done, err = layer.Idle(w.Stream)
 	}
 	if !done && err == nil {
 		return false, nil
@@ -176,7 +177,7 @@ func (w *Work) Wait(ctx context.Context) error {
 		if event != nil {
 			_ = event.Sync(ctx) // the caller's reference keeps it
 		} else {
-			_ = w.Stream.Drain(ctx)
+			_ = layer.Drain(w.Stream, ctx)
 		}
 		if earlier != nil {
 			_ = earlier.Wait(ctx)
@@ -231,7 +232,7 @@ func (w *Work) Deferred(stream *hal.Stream) bool {
 		return true
 	}
 	if event := w.recorded(); event != nil {
-		return stream.CanDefer(event)
+		return layer.CanDefer(stream, event)
 	}
 	return true
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // T is what a run needs of a test: *testing.T and *rapid.T have it.
@@ -44,7 +45,7 @@ func Run(t T, draw Draw, f Fleet, elements, actions int) {
 	m := &model{devs: f.Devices, streams: f.Streams, b: b, want: make([]uint16, n), place: map[*hal.Device]int{}, draw: draw}
 	m.valid = append(m.valid, make([]bool, n))
 	for _, d := range f.Devices {
-		m.place[d.Common()] = len(m.valid)
+		m.place[layer.Common(d)] = len(m.valid)
 		m.valid = append(m.valid, make([]bool, n))
 	}
 	var done []string
@@ -110,7 +111,7 @@ func (m *model) slice(t T, lo, hi int) *buffer.Buffer[uint16] {
 func (m *model) row(d *hal.Device) int {
 	for _, p := range m.b.State().Places {
 		if d != nil && d.Same(p.Device) {
-			return m.place[d.Common()]
+			return m.place[layer.Common(d)]
 		}
 	}
 	return 0
@@ -340,7 +341,7 @@ func (m *model) check(t T) {
 	for _, p := range m.b.State().Places {
 		at := 0
 		if p.Device != nil {
-			at = m.place[p.Device.Common()]
+			at = m.place[layer.Common(p.Device)]
 		}
 		require.Equal(t, !slices.Contains(m.valid[at], false), p.Valid, "place %d", at)
 	}

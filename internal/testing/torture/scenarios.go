@@ -226,7 +226,7 @@ func accesses(r *run, devs []*hal.Device) {
 		case 3:
 			r.explain(part.Prefetch(s))
 		case 4:
-			if !s.Device().SharesHostMemory() { // whose replica is the host's
+			if !s.Device().Info().SharesHostMemory { // whose replica is the host's
 				r.explain(b.Evict(r.ctx, s.Device()))
 			}
 		case 5:
@@ -475,7 +475,7 @@ func closing(r *run) {
 					case 2:
 						r.explain(b.Prefetch(s))
 					case 3:
-						if !s.Device().SharesHostMemory() { // whose replica is the host's
+						if !s.Device().Info().SharesHostMemory { // whose replica is the host's
 							r.explain(b.Evict(r.ctx, s.Device()))
 						}
 					case 4:

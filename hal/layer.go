@@ -1,0 +1,29 @@
+package hal
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/internal/layer/slot"
+)
+
+// These are the functions of this package that package internal/layer calls; they are documented there.
+func init() {
+	slot.Hal = struct {
+		RecordedOn       func(*Event, *Stream) bool
+		CanDefer         func(*Stream, *Event) bool
+		Idle             func(*Stream) (bool, error)
+		Drain            func(*Stream, context.Context) error
+		Err              func(*Stream) error
+		Common           func(*Device) *Device
+		Value            func(d *Device, key any, init func() any) any
+		SharesHostMemory func(*Device) bool
+		KeepUntil        func(*Memory, *Event) error
+		CloseThen        func(m *Memory, given func()) error
+		ReportLeak       func(Leak)
+		Interrupted      func(op string, ctx context.Context) error
+	}{
+		(*Event).recordedOn, (*Stream).canDefer, (*Stream).idle, (*Stream).drain, (*Stream).err,
+		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
+		reportLeak, interrupted,
+	}
+}

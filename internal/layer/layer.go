@@ -1,0 +1,69 @@
+// Package layer has functions of package hal for the packages of this module that stand on it, such as buffer and hal/pool. No program
+// needs them, so hal does not export them.
+package layer
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer/slot"
+)
+
+// under has a function value for each: a call of one costs less than a call of an interface's method, which goes through a wrapper.
+var under = slot.Hal.(struct {
+	RecordedOn       func(*hal.Event, *hal.Stream) bool
+	CanDefer         func(*hal.Stream, *hal.Event) bool
+	Idle             func(*hal.Stream) (bool, error)
+	Drain            func(*hal.Stream, context.Context) error
+	Err              func(*hal.Stream) error
+	Common           func(*hal.Device) *hal.Device
+	Value            func(d *hal.Device, key any, init func() any) any
+	SharesHostMemory func(*hal.Device) bool
+	KeepUntil        func(*hal.Memory, *hal.Event) error
+	CloseThen        func(m *hal.Memory, given func()) error
+	ReportLeak       func(hal.Leak)
+	Interrupted      func(op string, ctx context.Context) error
+})
+
+// RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
+func RecordedOn(e *hal.Event, s *hal.Stream) bool { return under.RecordedOn(e, s) }
+
+// CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
+func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }
+
+// Idle is Stream.Done, but on a closed stream it reports whether the work that was under way has finished.
+func Idle(s *hal.Stream) (bool, error) { return under.Idle(s) }
+
+// Drain is Stream.Sync, but on a closed stream it waits for the work that was under way.
+func Drain(s *hal.Stream, ctx context.Context) error { return under.Drain(s, ctx) }
+
+// Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
+func Err(s *hal.Stream) error { return under.Err(s) }
+
+// Common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
+// from closing. It is for objects that outlive the part of a program that opened the device.
+// It is closed together with the last handle; Close refuses it. A module that is loaded through it keeps nothing from closing: it is
+// closed with the device.
+func Common(d *hal.Device) *hal.Device { return under.Common(d) }
+
+// Value returns the value stored under key with the device, through any handle; if there is none, it stores and returns
+// the result of init. It lives as long as the device. key is of the caller's own type, as for context.Context. With a nil or
+// zero Device nothing is stored.
+func Value(d *hal.Device, key any, init func() any) any { return under.Value(d, key, init) }
+
+// SharesHostMemory is d.Info().SharesHostMemory, without the copy of all that Info holds.
+func SharesHostMemory(d *hal.Device) bool { return under.SharesHostMemory(d) }
+
+// KeepUntil tells hal that the event's work, on any device, uses the memory: after Close the memory is not freed
+// before that work has finished. The caller keeps its reference to the event.
+func KeepUntil(m *hal.Memory, e *hal.Event) error { return under.KeepUntil(m, e) }
+
+// CloseThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
+// under way, else on a new goroutine, for which Device.Close waits. If the memory was already closed, given is not called.
+func CloseThen(m *hal.Memory, given func()) error { return under.CloseThen(m, given) }
+
+// ReportLeak reports the leak of another package's object to the leak handler. It does not give the object back.
+func ReportLeak(l hal.Leak) { under.ReportLeak(l) }
+
+// Interrupted returns the error of an operation that gave up because ctx ended: of kind ErrNotReady, wrapping the context's cause.
+func Interrupted(op string, ctx context.Context) error { return under.Interrupted(op, ctx) }

@@ -1,0 +1,6 @@
+// Package slot is how package hal gives package layer access to functions that hal does not export. Package layer imports hal, so hal
+// cannot import layer, and stores the value here.
+package slot
+
+// Hal is a struct that has the functions as fields. The initialisation of package hal sets it, and nothing changes it later.
+var Hal any
