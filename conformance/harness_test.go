@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // required are the checks that every backend is held to; more may be added, none may go.
@@ -113,8 +114,8 @@ func TestHarnessWithoutOpenIsRefused(t *testing.T) {
 }
 
 func TestExclusions(t *testing.T) {
-	brokenFill := newShim(bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
-		return s.real.Fill(dst, driver.Pattern{Bits: p.Bits, Width: 1})
+	brokenFill := newShim(hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+		return s.Stream.Fill(dst, driver.Pattern{Bits: p.Bits, Width: 1})
 	}})
 	h := brokenFill.harness()
 	h.Match = "^Fill/Pattern"
@@ -246,7 +247,7 @@ func TestPanicIsAFailure(t *testing.T) {
 
 func TestFailureTellsWhereAndHowToRepeatIt(t *testing.T) {
 	run := func(seed uint64) conformance.Result {
-		h := newShim(bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error { return s.real.Copy(at(dst, 0), src) }}).harness()
+		h := newShim(hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error { return s.Stream.Copy(at(dst, 0), src) }}).harness()
 		h.Match, h.Seed = "^Allocation/OddOffsetsCopy$", seed
 		results, _, err := execute(t, h)
 		require.NoError(t, err)

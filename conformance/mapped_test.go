@@ -6,80 +6,72 @@ import (
 
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // A mapped shim has memory that host and device take turns with, as OpenCL's buffers are: the host sees
 // what the device had when it mapped the memory, and the device what the host had when it was unmapped.
 
-// NeedsMap implements driver.Mapped.
-func (m *shimMemory) NeedsMap() bool { return m.d.b.bug.mapped != nil && m.d.b.bug.mapped(m.kind) }
+func (b *shim) takeTurns() {
+	b.NeedsMap = func(m *hooked.Memory) bool { return b.traits.mapped(m.Kind) }
+	b.HostPointer = func(m *hooked.Memory) unsafe.Pointer {
+		if m.NeedsMap() {
+			return view(m)
+		}
+		return m.PlainHostPointer()
+	}
+	b.Map = func(s *hooked.Stream, m *hooked.Memory, write bool) error {
+		shown(m).writable = write
+		return s.Stream.CopyOut(view(m), m.All())
+	}
+	b.Unmap = func(s *hooked.Stream, m *hooked.Memory) error {
+		if !shown(m).writable {
+			return nil
+		}
+		return s.Stream.CopyIn(m.All(), view(m))
+	}
+}
 
 // view is where the host finds mapped memory.
-func (m *shimMemory) view() unsafe.Pointer {
-	if m.registered != nil {
-		return m.registered
+func view(m *hooked.Memory) unsafe.Pointer {
+	x := shown(m)
+	if x.registered != nil {
+		return x.registered
 	}
-	if m.shadow == nil {
-		m.shadow = make([]byte, m.size)
-		for i := range m.shadow {
-			m.shadow[i] = 0xC3 // what nobody takes for the contents
+	if x.shadow == nil {
+		x.shadow = make([]byte, m.Bytes)
+		for i := range x.shadow {
+			x.shadow[i] = 0xC3 // what nobody takes for the contents
 		}
 	}
-	return unsafe.Pointer(&m.shadow[0])
-}
-
-func (m *shimMemory) region() driver.Region {
-	return driver.Region{Mem: m.real, Off: m.off, Len: m.size}
-}
-
-// Map implements driver.Mapper.
-func (s *shimStream) Map(mem driver.Memory, write bool) error {
-	m := mem.(*shimMemory)
-	if err := s.d.fail("Map"); err != nil {
-		return err
-	}
-	m.writable = write
-	return s.real.CopyOut(m.view(), m.region())
-}
-
-// Unmap implements driver.Mapper.
-func (s *shimStream) Unmap(mem driver.Memory) error {
-	m := mem.(*shimMemory)
-	if err := s.d.fail("Unmap"); err != nil {
-		return err
-	}
-	if !m.writable {
-		return nil
-	}
-	return s.real.CopyIn(m.region(), m.view())
+	return unsafe.Pointer(&x.shadow[0])
 }
 
 // registerApart registers host memory that the device has its own block for.
-func registerApart(d *shimDevice, p unsafe.Pointer, size uint64) (*shimMemory, error) {
+func registerApart(d *hooked.Device, p unsafe.Pointer, size uint64) (*hooked.Memory, error) {
 	// The backend knows what overlaps.
-	real, err := d.real.(driver.Registerer).Register(p, size)
+	real, err := d.Device.(driver.Registerer).Register(p, size)
 	if err != nil {
 		return nil, err
 	}
-	block, err := d.real.Alloc(driver.KindHost, size, 0)
+	block, err := d.Device.Alloc(driver.KindHost, size, 0)
 	if err != nil {
 		_ = real.Free()
 		return nil, err
 	}
-	s, err := d.real.NewStream(driver.StreamOptions{})
+	s, err := d.Device.NewStream(driver.StreamOptions{})
 	if err == nil {
 		err = s.CopyIn(driver.Region{Mem: block, Len: size}, p)
 	}
 	if err == nil {
 		err = s.Sync()
 	}
-	return &shimMemory{real: block, d: d, kind: driver.KindHost, size: size, registered: p, registration: real}, err
+	return &hooked.Memory{Memory: block, Device: d, Kind: driver.KindHost, Bytes: size, Data: &shimMemory{registered: p, registration: real}}, err
 }
 
 func mappedBug(mapped func(driver.Kind) bool, change func(i *driver.Info)) bug {
-	return bug{
-		mapped:   mapped,
-		register: registerApart,
+	return bugs{hooks{Register: registerApart}, traits{
+		mapped: mapped,
 		info: func(_ *shim, i driver.Info) driver.Info {
 			if i.Ordinal > 0 {
 				i.Caps |= driver.CapMustMap
@@ -88,7 +80,7 @@ func mappedBug(mapped func(driver.Kind) bool, change func(i *driver.Info)) bug {
 			}
 			return i
 		},
-	}
+	}}
 }
 
 // The discrete device's host memory takes turns.

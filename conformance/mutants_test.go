@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // mutant is a host backend that is broken in one way.
@@ -61,18 +62,18 @@ func some(n uint64, op func() error) error {
 }
 
 // latest makes a stream wait for whatever the event stands for when it is asked again.
-func latest(s *shimStream, e *shimEvent) error {
-	if done, _ := e.real.Query(); done {
+func latest(s *hooked.Stream, e *hooked.Event) error {
+	if done, _ := e.Event.Query(); done {
 		return nil
 	}
-	g, err := s.real.(driver.Gater).Gate()
+	g, err := s.PlainGate()
 	if err != nil {
 		return err
 	}
 	go func() {
 		for {
-			_ = e.real.Sync()
-			if done, _ := e.real.Query(); done {
+			_ = e.Event.Sync()
+			if done, _ := e.Event.Query(); done {
 				break
 			}
 		}
@@ -96,16 +97,21 @@ func (g gates) Open() error {
 }
 
 func withInfo(change func(b *shim, i *driver.Info)) bug {
-	return bug{info: func(b *shim, i driver.Info) driver.Info { change(b, &i); return i }}
+	return traits{info: func(b *shim, i driver.Info) driver.Info { change(b, &i); return i }}
 }
 
 func faulty(change func(e *driver.Error) error) bug {
-	return bug{fault: func(_ *shim, e *driver.Error) error { return change(e) }}
+	return traits{fault: func(_ *shim, e *driver.Error) error { return change(e) }}
+}
+
+// timed changes what is measured between events.
+func timed(change func(time.Duration, error) (time.Duration, error)) bug {
+	return hooks{Elapsed: func(e, since *hooked.Event) (time.Duration, error) { return change(e.PlainElapsed(since)) }}
 }
 
 var mutants = []mutant{
 	// Enumeration.
-	{"lists devices in changing order", bug{list: func(b *shim, infos []driver.Info) []driver.Info {
+	{"lists devices in changing order", traits{list: func(b *shim, infos []driver.Info) []driver.Info {
 		if b.lists.Load()%2 == 0 && len(infos) > 2 {
 			infos[1], infos[2] = infos[2], infos[1]
 		}
@@ -113,7 +119,7 @@ var mutants = []mutant{
 	}}},
 	{"gives all devices one UUID", withInfo(func(_ *shim, i *driver.Info) { i.UUID = driver.UUID{1} })},
 	{"numbers devices from one", withInfo(func(_ *shim, i *driver.Info) { i.Ordinal++ })},
-	{"opens devices to list them", bug{list: func(b *shim, infos []driver.Info) []driver.Info { b.open.Add(1); return infos }}},
+	{"opens devices to list them", traits{list: func(b *shim, infos []driver.Info) []driver.Info { b.open.Add(1); return infos }}},
 	{"has no name", withInfo(func(_ *shim, i *driver.Info) { i.Model = "" })},
 	{"is simulated and does not say so", withInfo(func(_ *shim, i *driver.Info) { i.Model = "RTX" })},
 	{"changes its description when opened", withInfo(func(b *shim, i *driver.Info) {
@@ -123,24 +129,26 @@ var mutants = []mutant{
 		}
 	})},
 	{"promises a larger allocation than it has memory", withInfo(func(_ *shim, i *driver.Info) { i.MaxAlloc = 2 * i.TotalMemory })},
-	{"has more free memory than memory", bug{memInfo: func(_, total uint64) (uint64, uint64) { return total + 1, total }}},
-	{"cannot be opened twice in a row", bug{
+	{"has more free memory than memory", hooks{MemInfo: func(d *hooked.Device) (free, total uint64, err error) {
+		_, total, err = d.Device.MemInfo()
+		return total + 1, total, err
+	}}},
+	{"cannot be opened twice in a row", traits{
 		openFails: func(b *shim) error {
 			if b.wasClosed.Load() {
 				return &driver.Error{Op: "open", Backend: "shim", Kind: driver.ErrDriver}
 			}
 			return nil
 		},
-		closeDevice: func(d *shimDevice) error { d.b.wasClosed.Store(true); return nil },
+		closes: func(b *shim) { b.wasClosed.Store(true) },
 	}},
-	{"never gives a context back", bug{closeDevice: func(d *shimDevice) error { d.b.open.Add(1); return nil }}},
-	{"keeps its context for the next open", bug{
-		closeDevice: func(d *shimDevice) error {
-			if d.b.open.Load() == 0 {
-				d.b.wasClosed.Store(true)
-				d.b.open.Add(1)
+	{"never gives a context back", traits{closes: func(b *shim) { b.open.Add(1) }}},
+	{"keeps its context for the next open", traits{
+		closes: func(b *shim) {
+			if b.open.Load() == 0 {
+				b.wasClosed.Store(true)
+				b.open.Add(1)
 			}
-			return nil
 		},
 		openFails: func(b *shim) error {
 			if b.wasClosed.Swap(false) {
@@ -149,219 +157,216 @@ var mutants = []mutant{
 			return nil
 		},
 	}},
-	{"closes all handles with one", bug{
-		closeDevice: func(d *shimDevice) error {
-			if d.b.open.Load() > 0 {
-				d.b.wasClosed.Store(true)
+	{"closes all handles with one", bugs{
+		traits{closes: func(b *shim) {
+			if b.open.Load() > 0 {
+				b.wasClosed.Store(true)
 			}
-			return nil
-		},
-		copyOut: func(s *shimStream, dst unsafe.Pointer, src driver.Region) error {
-			if s.d.b.wasClosed.Load() {
+		}},
+		hooks{CopyOut: func(s *hooked.Stream, dst unsafe.Pointer, src driver.Region) error {
+			if own(s.Device).b.wasClosed.Load() {
 				return &driver.Error{Op: "copy out", Backend: "shim", Kind: driver.ErrDriver}
 			}
-			return s.real.CopyOut(dst, src)
-		},
+			return s.Stream.CopyOut(dst, src)
+		}},
 	}},
 
 	// Allocation.
-	{"hands out overlapping blocks", bug{alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
-		if last := d.last; kind == driver.KindDevice && last != nil && align == 0 && size+256 <= last.size {
-			return &shimMemory{real: last.real, d: d, kind: kind, size: size, off: 256, borrowed: true}, nil
+	{"hands out overlapping blocks", hooks{Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		if last := own(d).last; kind == driver.KindDevice && last != nil && align == 0 && size+256 <= last.Bytes {
+			return &hooked.Memory{Memory: last.Memory, Device: d, Kind: kind, Bytes: size, Off: 256, Lent: true}, nil
 		}
-		m, err := d.alloc(kind, size, align)
+		m, err := d.PlainAlloc(kind, size, align)
 		if kind == driver.KindDevice && err == nil {
-			d.last = m
+			own(d).last = m
 		}
 		return m, err
 	}}},
-	{"misaligns by one", bug{alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
-		m, err := d.alloc(kind, size+1, align)
+	{"misaligns by one", hooks{Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(kind, size+1, align)
 		if err == nil {
-			m.size, m.off = size, 1
+			m.Bytes, m.Off = size, 1
 		}
 		return m, err
 	}}},
-	{"ignores explicit alignment", bug{alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
-		m, err := d.alloc(kind, size+256, max(align, 512))
+	{"ignores explicit alignment", hooks{Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(kind, size+256, max(align, 512))
 		if err == nil {
-			m.size, m.off = size, 256
+			m.Bytes, m.Off = size, 256
 		}
 		return m, err
 	}}},
-	{"ignores the alignment of host memory without an address", bug{
-		info: func(_ *shim, i driver.Info) driver.Info { i.Caps &^= driver.CapAddress; return i },
-		alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
+	{"ignores the alignment of host memory without an address", bugs{
+		withInfo(func(_ *shim, i *driver.Info) { i.Caps &^= driver.CapAddress }),
+		hooks{Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
 			if kind != driver.KindHost {
-				return d.alloc(kind, size, align)
+				return d.PlainAlloc(kind, size, align)
 			}
-			m, err := d.alloc(kind, size+256, max(align, 512))
+			m, err := d.PlainAlloc(kind, size+256, max(align, 512))
 			if err == nil {
-				m.size, m.off = size, 256
+				m.Bytes, m.Off = size, 256
 			}
 			return m, err
+		}},
+	}},
+	{"ignores the kind: device memory is host memory", hooks{
+		Alloc: func(d *hooked.Device, _ driver.Kind, size, align uint64) (*hooked.Memory, error) {
+			return d.PlainAlloc(driver.KindHost, size, align)
 		},
 	}},
-	{"ignores the kind: device memory is host memory", bug{
-		alloc: func(d *shimDevice, _ driver.Kind, size, align uint64) (*shimMemory, error) {
-			return d.alloc(driver.KindHost, size, align)
-		},
-	}},
-	{"shows the host a copy of host memory", bug{hostPointer: func(m *shimMemory) unsafe.Pointer {
-		if m.kind == driver.KindDevice {
+	{"shows the host a copy of host memory", hooks{HostPointer: func(m *hooked.Memory) unsafe.Pointer {
+		if m.Kind == driver.KindDevice {
 			return nil
 		}
-		if m.shadow == nil {
-			m.shadow = make([]byte, m.size)
+		if shown(m).shadow == nil {
+			shown(m).shadow = make([]byte, m.Bytes)
 		}
-		return unsafe.Pointer(&m.shadow[0])
+		return unsafe.Pointer(&shown(m).shadow[0])
 	}}},
-	{"never gives memory back", bug{free: func(m *shimMemory) error {
-		if m.registered != nil {
-			return m.real.Free()
+	{"never gives memory back", hooks{Free: func(m *hooked.Memory) error {
+		if shown(m).registered != nil {
+			return m.Memory.Free()
 		}
 		return nil
 	}}},
-	{"gives nothing any more once it was out of memory", bug{alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
-		if d.b.sawShortage.Load() {
+	{"gives nothing any more once it was out of memory", hooks{Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		if own(d).b.sawShortage.Load() {
 			return nil, &driver.Error{Op: "alloc", Backend: "shim", Device: 1, Kind: driver.ErrOutOfMemory}
 		}
-		m, err := d.alloc(kind, size, align)
+		m, err := d.PlainAlloc(kind, size, align)
 		if errors.Is(err, driver.ErrOutOfMemory) {
-			d.b.sawShortage.Store(true)
+			own(d).b.sawShortage.Store(true)
 		}
 		return m, err
 	}}},
-	{"calls a shortage an internal error", bug{alloc: func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
-		m, err := d.alloc(kind, size, align)
+	{"calls a shortage an internal error", hooks{Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(kind, size, align)
 		if errors.Is(err, driver.ErrOutOfMemory) {
 			err = &driver.Error{Op: "alloc", Backend: "shim", Device: 1, Kind: driver.ErrDriver}
 		}
 		return m, err
 	}}},
-	{"allocates half of what is asked for on streams", bug{allocAsync: func(s *shimStream, size, align uint64) (*shimMemory, error) {
-		real, err := s.real.(driver.StreamAllocator).AllocAsync(size+1, align)
-		if err != nil {
-			return nil, err
+	{"allocates half of what is asked for on streams", hooks{AllocAsync: func(s *hooked.Stream, size, align uint64) (*hooked.Memory, error) {
+		m, err := s.PlainAllocAsync(size+1, align)
+		if err == nil {
+			m.Bytes, m.Off = size, 1
 		}
-		return &shimMemory{real: real, d: s.d, kind: driver.KindDevice, size: size, off: 1}, nil
+		return m, err
 	}}},
 
 	// Copies.
-	{"copy drops the last byte", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error {
-		return some(dst.Len-1, func() error { return s.real.Copy(cut(dst, 1), cut(src, 1)) })
+	{"copy drops the last byte", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
+		return some(dst.Len-1, func() error { return s.Stream.Copy(cut(dst, 1), cut(src, 1)) })
 	}}},
-	{"copy in drops the last byte", bug{copyIn: func(s *shimStream, dst driver.Region, src unsafe.Pointer) error {
-		return some(dst.Len-1, func() error { return s.real.CopyIn(cut(dst, 1), src) })
+	{"copy in drops the last byte", hooks{CopyIn: func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
+		return some(dst.Len-1, func() error { return s.Stream.CopyIn(cut(dst, 1), src) })
 	}}},
-	{"copy out drops the last byte", bug{copyOut: func(s *shimStream, dst unsafe.Pointer, src driver.Region) error {
-		return some(src.Len-1, func() error { return s.real.CopyOut(dst, cut(src, 1)) })
+	{"copy out drops the last byte", hooks{CopyOut: func(s *hooked.Stream, dst unsafe.Pointer, src driver.Region) error {
+		return some(src.Len-1, func() error { return s.Stream.CopyOut(dst, cut(src, 1)) })
 	}}},
-	{"copy drops the last byte of odd lengths from 64 KiB on", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error {
+	{"copy drops the last byte of odd lengths from 64 KiB on", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
 		if dst.Len > 64<<10 {
-			return s.real.Copy(cut(dst, dst.Len%2), cut(src, src.Len%2))
+			return s.Stream.Copy(cut(dst, dst.Len%2), cut(src, src.Len%2))
 		}
-		return s.real.Copy(dst, src)
+		return s.Stream.Copy(dst, src)
 	}}},
-	{"copy rounds its length up to words", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error {
+	{"copy rounds its length up to words", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
 		n := -dst.Len & 3
 		d, r := grown(dst, n), grown(src, n)
 		d.Len = min(d.Len, r.Len)
 		r.Len = d.Len
-		return s.real.Copy(d, r)
+		return s.Stream.Copy(d, r)
 	}}},
-	{"copy ignores the source's offset", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error {
-		return s.real.Copy(dst, at(src, 0))
+	{"copy ignores the source's offset", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
+		return s.Stream.Copy(dst, at(src, 0))
 	}}},
-	{"copy ignores the destination's offset", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error {
-		return s.real.Copy(at(dst, 0), src)
+	{"copy ignores the destination's offset", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
+		return s.Stream.Copy(at(dst, 0), src)
 	}}},
-	{"copy in rounds its offset down to words", bug{copyIn: func(s *shimStream, dst driver.Region, src unsafe.Pointer) error {
-		return s.real.CopyIn(at(dst, dst.Off&^3), src)
+	{"copy in rounds its offset down to words", hooks{CopyIn: func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
+		return s.Stream.CopyIn(at(dst, dst.Off&^3), src)
 	}}},
-	{"copy goes the other way", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error { return s.real.Copy(src, dst) }}},
-	{"copy out goes the other way", bug{copyOut: func(s *shimStream, dst unsafe.Pointer, src driver.Region) error {
-		return s.real.CopyIn(src, dst)
+	{"copy goes the other way", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error { return s.Stream.Copy(src, dst) }}},
+	{"copy out goes the other way", hooks{CopyOut: func(s *hooked.Stream, dst unsafe.Pointer, src driver.Region) error {
+		return s.Stream.CopyIn(src, dst)
 	}}},
-	{"copies to peers go nowhere", bug{copy: func(s *shimStream, dst, src driver.Region, foreign bool) error {
+	{"copies to peers go nowhere", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, foreign bool) error {
 		if foreign {
 			return nil
 		}
-		return s.real.Copy(dst, src)
+		return s.Stream.Copy(dst, src)
 	}}},
-	{"copies at once, not in stream order", bug{copy: func(s *shimStream, dst, src driver.Region, _ bool) error {
-		return errors.Join(s.d.aside().Copy(dst, src), s.d.aside().Sync())
+	{"copies at once, not in stream order", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, _ bool) error {
+		return errors.Join(aside(s).Copy(dst, src), aside(s).Sync())
 	}}},
-	{"copies out at once, not in stream order", bug{copyOut: func(s *shimStream, dst unsafe.Pointer, src driver.Region) error {
-		return errors.Join(s.d.aside().CopyOut(dst, src), s.d.aside().Sync())
+	{"copies out at once, not in stream order", hooks{CopyOut: func(s *hooked.Stream, dst unsafe.Pointer, src driver.Region) error {
+		return errors.Join(aside(s).CopyOut(dst, src), aside(s).Sync())
 	}}},
-	{"small copies overtake", bug{copyIn: func(s *shimStream, dst driver.Region, src unsafe.Pointer) error {
+	{"small copies overtake", hooks{CopyIn: func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
 		if dst.Len <= 16 {
-			return errors.Join(s.d.aside().CopyIn(dst, src), s.d.aside().Sync())
+			return errors.Join(aside(s).CopyIn(dst, src), aside(s).Sync())
 		}
-		return s.real.CopyIn(dst, src)
+		return s.Stream.CopyIn(dst, src)
 	}}},
-	{"copy in waits for the stream", bug{copyIn: func(s *shimStream, dst driver.Region, src unsafe.Pointer) error {
-		return errors.Join(s.real.CopyIn(dst, src), s.real.Sync())
+	{"copy in waits for the stream", hooks{CopyIn: func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
+		return errors.Join(s.Stream.CopyIn(dst, src), s.Stream.Sync())
 	}}},
-	{"says that it reaches peers it cannot copy to", bug{copy: func(s *shimStream, dst, src driver.Region, foreign bool) error {
+	{"says that it reaches peers it cannot copy to", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, foreign bool) error {
 		if foreign {
 			return &driver.Error{Op: "copy", Backend: "shim", Device: 1, Kind: driver.ErrWrongDevice}
 		}
-		return s.real.Copy(dst, src)
+		return s.Stream.Copy(dst, src)
 	}}},
-	{"takes no peer's event", bug{wait: func(s *shimStream, e *shimEvent) error {
-		if e.d != s.d {
+	{"takes no peer's event", hooks{Wait: func(s *hooked.Stream, e *hooked.Event) error {
+		if e.Device != s.Device {
 			return nil
 		}
-		return s.real.Wait(e.real)
+		return s.Stream.Wait(e.Event)
 	}}},
 
 	// Fills.
-	{"fill ignores the offset", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error { return s.real.Fill(at(dst, 0), p) }}},
-	{"fill repeats one byte of the pattern", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
-		return s.real.Fill(dst, driver.Pattern{Bits: p.Bits, Width: 1})
+	{"fill ignores the offset", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error { return s.Stream.Fill(at(dst, 0), p) }}},
+	{"fill repeats one byte of the pattern", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+		return s.Stream.Fill(dst, driver.Pattern{Bits: p.Bits, Width: 1})
 	}}},
-	{"fill is one pattern short", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
-		return some(dst.Len-uint64(p.Width), func() error { return s.real.Fill(cut(dst, uint64(p.Width)), p) })
+	{"fill is one pattern short", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+		return some(dst.Len-uint64(p.Width), func() error { return s.Stream.Fill(cut(dst, uint64(p.Width)), p) })
 	}}},
-	{"fill is one pattern long", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
+	{"fill is one pattern long", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
 		r := grown(dst, uint64(p.Width))
-		return s.real.Fill(cut(r, r.Len%uint64(p.Width)), p)
+		return s.Stream.Fill(cut(r, r.Len%uint64(p.Width)), p)
 	}}},
-	{"fill takes all bits of narrow patterns", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
+	{"fill takes all bits of narrow patterns", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
 		if p.Width < 8 && dst.Len%8 == 0 && p.Bits>>(8*p.Width) != 0 {
 			p.Width = 8
 		}
-		return s.real.Fill(dst, p)
+		return s.Stream.Fill(dst, p)
 	}}},
-	{"fills at once, not in stream order", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
-		return errors.Join(s.d.aside().Fill(dst, p), s.d.aside().Sync())
+	{"fills at once, not in stream order", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+		return errors.Join(aside(s).Fill(dst, p), aside(s).Sync())
 	}}},
 
 	// Streams and events.
-	{"wait does nothing", bug{wait: func(*shimStream, *shimEvent) error { return nil }}},
-	{"wait holds up the caller", bug{wait: func(_ *shimStream, e *shimEvent) error { return e.real.Sync() }}},
-	{"a second record changes earlier waits", bug{wait: latest}},
-	{"record captures too early", bug{liesAboutDone: true, record: func(s *shimStream, e *shimEvent) error {
-		return s.d.aside().Record(e.real)
-	}}},
-	{"only the first record counts", bug{liesAboutDone: true, record: func(s *shimStream, e *shimEvent) error {
-		if e.recorded.Swap(true) {
+	{"wait does nothing", hooks{Wait: func(*hooked.Stream, *hooked.Event) error { return nil }}},
+	{"wait holds up the caller", hooks{Wait: func(_ *hooked.Stream, e *hooked.Event) error { return e.Event.Sync() }}},
+	{"a second record changes earlier waits", hooks{Wait: latest}},
+	{"record captures too early", bugs{traits{liesAboutDone: true}, hooks{Record: func(s *hooked.Stream, e *hooked.Event) error {
+		return aside(s).Record(e.Event)
+	}}}},
+	{"only the first record counts", bugs{traits{liesAboutDone: true}, hooks{Record: func(s *hooked.Stream, e *hooked.Event) error {
+		if e.Data.(*shimEvent).recorded.Swap(true) {
 			return nil
 		}
-		return s.real.Record(e.real)
-	}}},
-	{"streams are always idle", bug{liesAboutDone: true, query: func(*shimStream) (bool, error) { return true, nil }}},
-	{"events are always done", bug{liesAboutDone: true, eventQuery: func(*shimEvent) (bool, error) { return true, nil }}},
-	{"sync returns at once", bug{liesAboutDone: true, sync: func(*shimStream) error { return nil }}},
-	{"event sync returns at once", bug{liesAboutDone: true, eventSync: func(*shimEvent) error { return nil }}},
-	{"gates are open from the start", bug{gate: func(*shimStream) (driver.Gate, error) { return openGate{}, nil }}},
-	{"a gate shuts every stream of the device", bug{gate: func(s *shimStream) (driver.Gate, error) {
-		s.d.b.mu.Lock()
-		defer s.d.b.mu.Unlock()
+		return s.Stream.Record(e.Event)
+	}}}},
+	{"streams are always idle", bugs{traits{liesAboutDone: true}, hooks{Query: func(*hooked.Stream) (bool, error) { return true, nil }}}},
+	{"events are always done", bugs{traits{liesAboutDone: true}, hooks{QueryEvent: func(*hooked.Event) (bool, error) { return true, nil }}}},
+	{"sync returns at once", bugs{traits{liesAboutDone: true}, hooks{Sync: func(*hooked.Stream) error { return nil }}}},
+	{"event sync returns at once", bugs{traits{liesAboutDone: true}, hooks{SyncEvent: func(*hooked.Event) error { return nil }}}},
+	{"gates are open from the start", hooks{Gate: func(*hooked.Stream) (driver.Gate, error) { return openGate{}, nil }}},
+	{"a gate shuts every stream of the device", hooks{Gate: func(s *hooked.Stream) (driver.Gate, error) {
 		var all gates
-		for _, o := range s.d.b.streams {
+		for _, o := range own(s.Device).b.all() {
 			g, err := o.(driver.Gater).Gate()
 			if err != nil {
 				return nil, err
@@ -370,38 +375,35 @@ var mutants = []mutant{
 		}
 		return all, nil
 	}}},
-	{"frees wait for every stream", bug{free: freeWhenIdle}},
-	{"streams wait for each other", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
-		s.d.b.mu.Lock()
-		streams := append([]driver.Stream(nil), s.d.b.streams...)
-		s.d.b.mu.Unlock()
-		for _, o := range streams {
-			e, err := s.d.real.NewEvent(driver.EventOptions{})
+	{"frees wait for every stream", hooks{Free: freeWhenIdle}},
+	{"streams wait for each other", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+		for _, o := range own(s.Device).b.all() {
+			e, err := s.Device.Device.NewEvent(driver.EventOptions{})
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(o.Record(e), s.real.Wait(e)); err != nil {
+			if err := errors.Join(o.Record(e), s.Stream.Wait(e)); err != nil {
 				return err
 			}
 		}
-		return s.real.Fill(dst, p)
+		return s.Stream.Fill(dst, p)
 	}}},
-	{"time runs backwards", bug{elapsed: func(d time.Duration, err error) (time.Duration, error) { return -d, err }}},
-	{"time is in the wrong unit", bug{elapsed: func(d time.Duration, err error) (time.Duration, error) { return 1000 * d, err }}},
-	{"time stands still", bug{elapsed: func(_ time.Duration, err error) (time.Duration, error) { return 0, err }}},
-	{"an event that is not done has a time", bug{elapsed: func(d time.Duration, _ error) (time.Duration, error) { return d, nil }}},
-	{"callbacks run at once", bug{call: func(_ *shimStream, fn func()) error { go fn(); return nil }}},
-	{"callbacks are lost", bug{call: func(*shimStream, func()) error { return nil }}},
-	{"callbacks come twice", bug{call: func(s *shimStream, fn func()) error {
-		return s.real.(driver.Notifier).OnDone(func() { go fn(); fn() })
+	{"time runs backwards", timed(func(d time.Duration, err error) (time.Duration, error) { return -d, err })},
+	{"time is in the wrong unit", timed(func(d time.Duration, err error) (time.Duration, error) { return 1000 * d, err })},
+	{"time stands still", timed(func(_ time.Duration, err error) (time.Duration, error) { return 0, err })},
+	{"an event that is not done has a time", timed(func(d time.Duration, _ error) (time.Duration, error) { return d, nil })},
+	{"callbacks run at once", hooks{OnDone: func(_ *hooked.Stream, fn func()) error { go fn(); return nil }}},
+	{"callbacks are lost", hooks{OnDone: func(*hooked.Stream, func()) error { return nil }}},
+	{"callbacks come twice", hooks{OnDone: func(s *hooked.Stream, fn func()) error {
+		return s.PlainOnDone(func() { go fn(); fn() })
 	}}},
-	{"work waits for callbacks", bug{call: func(s *shimStream, fn func()) error {
+	{"work waits for callbacks", hooks{OnDone: func(s *hooked.Stream, fn func()) error {
 		done := make(chan struct{})
-		err := s.real.(driver.Notifier).OnDone(func() { defer close(done); fn() })
+		err := s.PlainOnDone(func() { defer close(done); fn() })
 		if err != nil {
 			return err
 		}
-		g, err := s.real.(driver.Gater).Gate()
+		g, err := s.PlainGate()
 		if err == nil {
 			go func() { <-done; _ = g.Open() }()
 		}
@@ -409,31 +411,27 @@ var mutants = []mutant{
 	}}},
 
 	// Registered memory.
-	{"registers a copy", bug{register: func(d *shimDevice, p unsafe.Pointer, size uint64) (*shimMemory, error) {
-		m, err := d.alloc(driver.KindHost, size, 0)
+	{"registers a copy", hooks{Register: func(d *hooked.Device, p unsafe.Pointer, size uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(driver.KindHost, size, 0)
 		if err == nil {
-			copy(unsafe.Slice((*byte)(m.real.HostPointer()), size), unsafe.Slice((*byte)(p), size))
+			copy(unsafe.Slice((*byte)(m.Memory.HostPointer()), size), unsafe.Slice((*byte)(p), size))
 		}
 		return m, err
 	}}},
-	{"registers memory twice", bug{
-		register: func(d *shimDevice, p unsafe.Pointer, size uint64) (*shimMemory, error) {
-			real, err := d.real.(driver.Registerer).Register(p, size)
+	{"registers memory twice", hooks{
+		Register: func(d *hooked.Device, p unsafe.Pointer, size uint64) (*hooked.Memory, error) {
+			m, err := d.PlainRegister(p, size)
 			if errors.Is(err, driver.ErrBusy) {
-				m, err := d.alloc(driver.KindHost, size, 0)
-				return m, err
+				return d.PlainAlloc(driver.KindHost, size, 0)
 			}
-			if err != nil {
-				return nil, err
-			}
-			return &shimMemory{real: real, d: d, kind: driver.KindHost, size: size}, nil
+			return m, err
 		},
 	}},
-	{"clears memory when it is unregistered", bug{free: func(m *shimMemory) error {
-		if m.registered != nil {
-			clear(unsafe.Slice((*byte)(m.registered), m.size))
+	{"clears memory when it is unregistered", hooks{Free: func(m *hooked.Memory) error {
+		if shown(m).registered != nil {
+			clear(unsafe.Slice((*byte)(shown(m).registered), m.Bytes))
 		}
-		return m.real.Free()
+		return m.Memory.Free()
 	}}},
 
 	// Capabilities.
@@ -446,35 +444,35 @@ var mutants = []mutant{
 	{"errors lose their kind", faulty(func(e *driver.Error) error { e.Kind = nil; return e })},
 	{"errors are bare", faulty(func(e *driver.Error) error { return errors.New(e.Vendor.Name) })},
 	{"errors are lost", faulty(func(*driver.Error) error { return nil })},
-	{"work that fails is said to have succeeded", bug{silent: true}},
+	{"work that fails is said to have succeeded", traits{silent: true}},
 	{"a lost device is an internal error", faulty(func(e *driver.Error) error { e.Kind = driver.ErrDriver; return e })},
-	{"errors come back at every later call", bug{fault: func(b *shim, e *driver.Error) error { b.sticky = e; return e }}},
-	{"maps a code to no kind", bug{codes: []driver.Error{vendorError(1, "SHIM_FAULT", nil)}}},
-	{"gives a code no name", bug{codes: []driver.Error{vendorError(1, "", driver.ErrBusy)}}},
-	{"gives one code two names", bug{codes: []driver.Error{
+	{"errors come back at every later call", traits{fault: func(b *shim, e *driver.Error) error { b.sticky = e; return e }}},
+	{"maps a code to no kind", traits{codes: []driver.Error{vendorError(1, "SHIM_FAULT", nil)}}},
+	{"gives a code no name", traits{codes: []driver.Error{vendorError(1, "", driver.ErrBusy)}}},
+	{"gives one code two names", traits{codes: []driver.Error{
 		vendorError(1, "SHIM_FAULT", driver.ErrBusy), vendorError(1, "SHIM_OTHER", driver.ErrBusy),
 	}}},
-	{"maps a shortage to an internal error", bug{codes: []driver.Error{
+	{"maps a shortage to an internal error", traits{codes: []driver.Error{
 		vendorError(1, "SHIM_OUT_OF_MEMORY", driver.ErrDriver), vendorError(2, "SHIM_BUSY", driver.ErrBusy),
 	}}},
 
 	// What only shows above.
-	{"copies from peers are a moment late", bug{copy: func(s *shimStream, dst, src driver.Region, foreign bool) error {
+	{"copies from peers are a moment late", hooks{Copy: func(s *hooked.Stream, dst, src driver.Region, foreign bool) error {
 		if !foreign {
-			return s.real.Copy(dst, src)
+			return s.Stream.Copy(dst, src)
 		}
-		e, err := s.d.real.NewEvent(driver.EventOptions{})
+		e, err := s.Device.Device.NewEvent(driver.EventOptions{})
 		if err != nil {
 			return err
 		}
-		side := s.d.aside()
-		return errors.Join(s.real.Record(e), side.Wait(e), side.Copy(dst, src))
+		side := aside(s)
+		return errors.Join(s.Stream.Record(e), side.Wait(e), side.Copy(dst, src))
 	}}},
-	{"a call panics", bug{fill: func(s *shimStream, dst driver.Region, p driver.Pattern) error {
+	{"a call panics", hooks{Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
 		if dst.Len == 1000 {
 			panic("fill of 1000 bytes")
 		}
-		return s.real.Fill(dst, p)
+		return s.Stream.Fill(dst, p)
 	}}},
 }
 
@@ -498,7 +496,7 @@ func TestMutants(t *testing.T) {
 	t.Cleanup(func() { hal.SetLeakHandler(previous) })
 	// What fails without a bug as well kills nothing.
 	sick := map[string]bool{}
-	_, err := conformance.Execute(t.Context(), newShim(bug{}).harness(), func(r conformance.Result) {
+	_, err := conformance.Execute(t.Context(), newShim(nil).harness(), func(r conformance.Result) {
 		sick[r.Check.Name] = r.Outcome.Bad()
 	})
 	require.NoError(t, err)

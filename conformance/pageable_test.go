@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // pinned remembers which host memory is page-locked.
@@ -41,44 +42,44 @@ func (p *pinned) has(at unsafe.Pointer, n uint64) bool {
 // they are done.
 func TestPageableCopiesBlock(t *testing.T) {
 	p := &pinned{blocks: map[uintptr]uint64{}}
-	g := withInfo(func(_ *shim, i *driver.Info) { i.Caps &^= driver.CapOrderedPageable })
-	g.alloc = func(d *shimDevice, kind driver.Kind, size, align uint64) (*shimMemory, error) {
-		m, err := d.alloc(kind, size, align)
+	var g hooks
+	g.Alloc = func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+		m, err := d.PlainAlloc(kind, size, align)
 		if err == nil && kind == driver.KindHost {
-			p.add(m.pointer(), size)
+			p.add(m.PlainHostPointer(), size)
 		}
 		return m, err
 	}
-	g.register = func(d *shimDevice, at unsafe.Pointer, size uint64) (*shimMemory, error) {
-		real, err := d.real.(driver.Registerer).Register(at, size)
-		if err != nil {
-			return nil, err
+	g.Register = func(d *hooked.Device, at unsafe.Pointer, size uint64) (*hooked.Memory, error) {
+		m, err := d.PlainRegister(at, size)
+		if err == nil {
+			p.add(at, size)
 		}
-		p.add(at, size)
-		return &shimMemory{real: real, d: d, kind: driver.KindHost, size: size, registered: at}, nil
+		return m, err
 	}
-	g.free = func(m *shimMemory) error {
-		if m.kind == driver.KindHost {
-			p.remove(m.pointer())
+	g.Free = func(m *hooked.Memory) error {
+		if m.Kind == driver.KindHost {
+			p.remove(m.PlainHostPointer())
 		}
-		return m.free()
+		return free(m)
 	}
-	g.copyIn = func(s *shimStream, dst driver.Region, src unsafe.Pointer) error {
-		err := s.real.CopyIn(dst, src)
+	g.CopyIn = func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
+		err := s.Stream.CopyIn(dst, src)
 		if err == nil && !p.has(src, dst.Len) {
-			err = s.real.Sync()
+			err = s.Stream.Sync()
 		}
 		return err
 	}
-	g.copyOut = func(s *shimStream, dst unsafe.Pointer, src driver.Region) error {
-		err := s.real.CopyOut(dst, src)
+	g.CopyOut = func(s *hooked.Stream, dst unsafe.Pointer, src driver.Region) error {
+		err := s.Stream.CopyOut(dst, src)
 		if err == nil && !p.has(dst, src.Len) {
-			err = s.real.Sync()
+			err = s.Stream.Sync()
 		}
 		return err
 	}
 	const why = "replicas of less than 64 KiB are not page-locked, so that copies of them wait for the stream in the driver"
-	runBut(t, newShim(g).harness(), nil, map[string]string{
+	unordered := withInfo(func(_ *shim, i *driver.Info) { i.Caps &^= driver.CapOrderedPageable })
+	runBut(t, newShim(bugs{unordered, g}).harness(), nil, map[string]string{
 		"Coherence/ViewHonoursContext": why,
 		"Coherence/CloseWhileInFlight": why,
 	})
