@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/hal/pool/adapt"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 // pooled gives the device a pool, which is closed before the device and must then hold nothing.
@@ -223,9 +224,7 @@ func TestPooledMemoryWaitsForEveryStreamThatUsedIt(t *testing.T) {
 }
 
 func TestPoolGivesMemoryBackBeforeReplicasAreEvicted(t *testing.T) {
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "small", Discrete: 1, MemoryLimit: 1 << 20}), 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, host.New(host.Options{Name: "small", Discrete: 1, MemoryLimit: 1 << 20}), 1)
 	p := pooled(t, d, pool.Options{Chunk: 64 << 10, Large: 32 << 10})
 	s := newStream(t, d)
 	kept := written(t, s, 75<<10, 1) // 300 KiB

@@ -18,6 +18,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,24 +30,15 @@ const (
 	tick     = time.Millisecond
 )
 
+var newStream = fixture.Stream
+
 func openMany(tb testing.TB, name string, discrete int, ordinals ...int) (devs []*hal.Device) {
 	tb.Helper()
 	b := host.New(host.Options{Name: name, Discrete: discrete})
 	for _, o := range ordinals {
-		d, err := hal.OpenWith(ctx, b, o)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-		devs = append(devs, d)
+		devs = append(devs, fixture.Device(tb, b, o))
 	}
 	return devs
-}
-
-func newStream(tb testing.TB, d *hal.Device) *hal.Stream {
-	tb.Helper()
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
-	return s
 }
 
 func newBuffer[T buffer.Element](tb testing.TB, data []T) *buffer.Buffer[T] {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -39,9 +40,7 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 				b.Call = countMade(&made)
 				var devs []*hal.Device
 				for i := range places {
-					d, err := hal.OpenWith(ctx, b, 1+i)
-					require.NoError(t, err)
-					t.Cleanup(func() { require.NoError(t, d.Close()) })
+					d := fixture.Device(t, b, 1+i)
 					devs = append(devs, d)
 				}
 				if row.anew { // which makes events of its own for memory that is closed

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -42,9 +43,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	h := &hooked.Backend{Backend: host.New(host.Options{Name: "counting", Discrete: 2})}
 	var made atomic.Int64
 	h.Call = countMade(&made)
-	d, err := hal.OpenWith(ctx, h, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, h, 1)
 	s := newStream(t, d)
 	b := newBuffer(t, make([]uint32, 8))
 	low := cut(t, b, 0, 4)

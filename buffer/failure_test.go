@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 // onDevice reads the elements on the stream's device.
@@ -313,9 +314,7 @@ func TestFailedZerosAreMadeAgain(t *testing.T) {
 
 func TestFailedMoveToUnifiedMemory(t *testing.T) {
 	b := newFaulty(host.Options{Name: "faulty"})
-	d, err := hal.OpenWith(ctx, b, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, b, 0)
 	require.True(t, d.Info().SharesHostMemory)
 	s := newStream(t, d)
 	for _, fails := range []int{1, 2} {

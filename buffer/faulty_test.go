@@ -5,11 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -127,9 +126,7 @@ func openFaulty(tb testing.TB, n int) (b *faulty, devs []*hal.Device) {
 	tb.Helper()
 	b = newFaulty(host.Options{Name: "faulty", Discrete: n})
 	for i := range n {
-		d, err := hal.OpenWith(ctx, b, i+1)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, d.Close()) })
+		d := fixture.Device(tb, b, i+1)
 		devs = append(devs, d)
 	}
 	return b, devs

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -204,9 +205,7 @@ func TestOneEventForAll(t *testing.T) {
 	h := &hooked.Backend{Backend: host.New(host.Options{Name: "counting", Discrete: 1})}
 	var records atomic.Int64
 	h.Record = func(s *hooked.Stream, e *hooked.Event) error { records.Add(1); return s.Stream.Record(e.Event) }
-	d, err := hal.OpenWith(ctx, h, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, h, 1)
 	s := newStream(t, d)
 	var wants []buffer.Want
 	for i := range 20 {

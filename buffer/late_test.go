@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -27,9 +28,7 @@ func TestFailureThatShowsLate(t *testing.T) {
 				}
 				return done, err
 			}
-			d, err := hal.OpenWith(ctx, b, 1)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, d.Close()) })
+			d := fixture.Device(t, b, 1)
 			s := newStream(t, d)
 			g := hold(t, s)
 			b.fail("Fill", 1)

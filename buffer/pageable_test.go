@@ -13,12 +13,13 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // openSecluded opens a device that has memory of its own which the host cannot touch, and lacks what is named.
 func openSecluded(t *testing.T, name string, lacks driver.Caps) *hal.Device {
-	d, err := hal.OpenWith(ctx, &hooked.Backend{
+	d := fixture.Device(t, &hooked.Backend{
 		Backend: host.New(host.Options{Name: name, Discrete: 1}),
 		Info: func(i driver.Info) driver.Info {
 			i.Caps &= (driver.CapAddress | driver.CapAsyncCopy | driver.CapGate | driver.CapOrderedPageable) &^ lacks
@@ -32,8 +33,6 @@ func openSecluded(t *testing.T, name string, lacks driver.Caps) *hal.Device {
 			return m.PlainHostPointer()
 		},
 	}, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }
 

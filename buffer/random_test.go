@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 // Several goroutines use a part each of one buffer, on two discrete devices, one that shares the host's memory, and one that takes turns
@@ -19,9 +20,7 @@ func TestRandomUseFromManyGoroutines(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for round := range uint64(12) {
 		devs := openMany(t, "one", 2, 1, 2, 0)
-		d, err := hal.OpenWith(ctx, newTurns(), 1)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		d := fixture.Device(t, newTurns(), 1)
 		devs = append(devs, d)
 		var streams []*hal.Stream
 		for _, d := range devs {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 // lru simulates a device with room for a number of equal blocks, and counts the blocks that it moves.
@@ -133,9 +134,7 @@ func TestLeasesBeyondTheBudgetAreAClearError(t *testing.T) {
 }
 
 func TestDeviceOutOfMemoryMakesRoom(t *testing.T) {
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "small", Discrete: 1, MemoryLimit: 1 << 20}), 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, host.New(host.Options{Name: "small", Discrete: 1, MemoryLimit: 1 << 20}), 1)
 	s := newStream(t, d)
 	var bs []*buffer.Buffer[uint8]
 	for i := range 8 {

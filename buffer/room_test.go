@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -36,9 +37,7 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 	}
 	var streams []*hal.Stream
 	for n := range 2 {
-		d, err := hal.OpenWith(ctx, b, n+1)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		d := fixture.Device(t, b, n+1)
 		streams = append(streams, newStream(t, d))
 	}
 	a := streams[0].Device()

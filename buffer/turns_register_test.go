@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -37,9 +38,7 @@ func TestFirstTurnUnderHostAccess(t *testing.T) {
 	described := backend.Info
 	backend.Info = func(i driver.Info) driver.Info { i = described(i); i.Caps |= driver.CapRegister; return i }
 	backend.Register = registerApart
-	a, err := hal.OpenWith(ctx, backend, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	a := fixture.Device(t, backend, 1)
 	sa := newStream(t, a)
 	b := newBuffer(t, []uint32{1, 1, 1, 1, 1, 1, 1, 1})
 	low, err := b.Slice(0, 4)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -65,12 +66,10 @@ func newTurns() *hooked.Backend {
 }
 
 func inTurns(t *testing.T) (sa, sd *hal.Stream, b, low, high *buffer.Buffer[uint32]) {
-	a, err := hal.OpenWith(ctx, newTurns(), 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	a := fixture.Device(t, newTurns(), 1)
 	d := openMany(t, "two", 1, 1)[0]
 	sa, sd = newStream(t, a), newStream(t, d)
-	b, err = buffer.New[uint32](8)
+	b, err := buffer.New[uint32](8)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	fill(t, sa, b, 1)
@@ -180,9 +179,7 @@ func TestGroupKeepsItsTurn(t *testing.T) {
 func TestFailedHandOver(t *testing.T) {
 	f := newFaulty(host.Options{Name: "failing turns", Discrete: 1})
 	takeTurns(&f.Backend)
-	d, err := hal.OpenWith(ctx, f, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, f, 1)
 	s := newStream(t, d)
 	b, err := buffer.New[uint32](4)
 	require.NoError(t, err)
@@ -210,9 +207,7 @@ func TestFailedHandOver(t *testing.T) {
 func TestFailedHandBack(t *testing.T) {
 	f := newFaulty(host.Options{Name: "failing turns", Discrete: 1})
 	takeTurns(&f.Backend)
-	d, err := hal.OpenWith(ctx, f, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, f, 1)
 	s := newStream(t, d)
 	b, err := buffer.New[uint32](4)
 	require.NoError(t, err)

@@ -10,30 +10,14 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
+
+var newStream, newMemory = fixture.Stream, fixture.Memory
 
 func openHost(tb testing.TB, discrete, ordinal int) *hal.Device {
 	tb.Helper()
-	d, err := hal.OpenWith(context.Background(), host.New(host.Options{Discrete: discrete}), ordinal)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
-}
-
-func newStream(tb testing.TB, d *hal.Device) *hal.Stream {
-	tb.Helper()
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
-	return s
-}
-
-func newMemory(tb testing.TB, d *hal.Device, n uint64) *hal.Memory {
-	tb.Helper()
-	m, err := d.Alloc(hal.KindDevice, n, 0)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, m.Close()) })
-	return m
+	return fixture.Device(tb, host.New(host.Options{Discrete: discrete}), ordinal)
 }
 
 func BenchmarkCopyIn4Bytes(b *testing.B) {

@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,10 +26,7 @@ var ctx = context.Background()
 
 func openNamed(tb testing.TB, name string, discrete, ordinal int) *hal.Device {
 	tb.Helper()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: name, Discrete: discrete}), ordinal)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
+	return fixture.Device(tb, host.New(host.Options{Name: name, Discrete: discrete}), ordinal)
 }
 
 func TestOpenReportsWhatIsWrongWithTheName(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,13 +33,8 @@ const (
 // openDevice opens a device whose memory the host does not see, and a stream.
 func openDevice(tb testing.TB) (*hal.Device, *hal.Stream) {
 	tb.Helper()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
-	return d, s
+	d := fixture.Device(tb, host.New(host.Options{Discrete: 1}), 1)
+	return d, fixture.Stream(tb, d)
 }
 
 // counted returns an array of the numbers 0, 1, 2, ... in the order of memory.

@@ -21,6 +21,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/dlpacktest"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,21 +30,12 @@ var ctx = context.Background()
 
 const patience = 10 * time.Second
 
+var newStream = fixture.Stream
+
 // openHost opens devices of a host backend of the test's own: 0 is unified, others have memory of their own.
 func openHost(tb testing.TB, ordinal int) *hal.Device {
 	tb.Helper()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "host", Discrete: 2}), ordinal)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
-}
-
-func newStream(tb testing.TB, d *hal.Device) *hal.Stream {
-	tb.Helper()
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
-	return s
+	return fixture.Device(tb, host.New(host.Options{Name: "host", Discrete: 2}), ordinal)
 }
 
 func flag(b bool) uintptr {

@@ -22,6 +22,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,13 +31,7 @@ var ctx = context.Background()
 
 func newStream(tb testing.TB) *hal.Stream {
 	tb.Helper()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
-	return s
+	return fixture.Stream(tb, fixture.Device(tb, host.New(host.Options{Discrete: 1}), 1))
 }
 
 func newBuffer[T buffer.Element](tb testing.TB, data ...T) *buffer.Buffer[T] {

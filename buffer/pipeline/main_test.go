@@ -6,12 +6,12 @@ import (
 	"io"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer/pipeline"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,10 +20,7 @@ var ctx = context.Background()
 
 func openHost(tb testing.TB, ordinal int) *hal.Device {
 	tb.Helper()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), ordinal)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
+	return fixture.Device(tb, host.New(host.Options{Discrete: 1}), ordinal)
 }
 
 func eachDevice(t *testing.T, test func(t *testing.T, d *hal.Device)) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,29 +21,22 @@ const (
 	mib = uint64(1) << 20
 )
 
+// What the tests begin with.
+var (
+	newStream = fixture.Stream
+	newPool   = fixture.Pool
+	alloc     = fixture.Block
+	free      = fixture.Free
+	region    = fixture.Region
+	fill      = fixture.Fill
+	finish    = fixture.Finish
+	overlap   = fixture.Overlap
+)
+
 // openHost opens device 0, which is unified, or a discrete one with that many bytes of memory.
 func openHost(tb testing.TB, ordinal int, limit uint64) *hal.Device {
 	tb.Helper()
-	d, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 2, MemoryLimit: limit}), ordinal)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
-}
-
-func newStream(tb testing.TB, d *hal.Device) *hal.Stream {
-	tb.Helper()
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
-	return s
-}
-
-func newPool(tb testing.TB, d *hal.Device, o pool.Options) *pool.Pool {
-	tb.Helper()
-	p, err := pool.New(d, o)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, p.Close()) })
-	return p
+	return fixture.Device(tb, host.New(host.Options{Discrete: 2, MemoryLimit: limit}), ordinal)
 }
 
 // eachDevice runs a test on the unified and on a discrete device.
@@ -62,38 +55,4 @@ func shut(tb testing.TB, s *hal.Stream) (open func()) {
 		tb.Helper()
 		require.NoError(tb, g.Signal())
 	}
-}
-
-func alloc(tb testing.TB, a pool.Allocator, s *hal.Stream, size uint64) pool.Block {
-	tb.Helper()
-	b, err := a.Alloc(s, hal.KindDevice, size)
-	require.NoError(tb, err)
-	return b
-}
-
-func free(tb testing.TB, b pool.Block, s *hal.Stream) {
-	tb.Helper()
-	require.NoError(tb, b.Free(s))
-}
-
-func region(tb testing.TB, b pool.Block) hal.Region {
-	tb.Helper()
-	r, err := b.Region()
-	require.NoError(tb, err)
-	return r
-}
-
-func fill(tb testing.TB, s *hal.Stream, b pool.Block, v byte) {
-	tb.Helper()
-	require.NoError(tb, s.Fill(region(tb, b), hal.Pattern8(v)))
-}
-
-func finish(tb testing.TB, s *hal.Stream) {
-	tb.Helper()
-	require.NoError(tb, s.Sync(ctx))
-}
-
-// overlap reports whether two regions share bytes.
-func overlap(a, b hal.Region) bool {
-	return a.Mem == b.Mem && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }

@@ -3,23 +3,20 @@ package pool_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // masked opens a device that has lost, or won, a capability, and whose memory the host may have to map.
 func masked(t *testing.T, change hal.Caps, needsMap bool) *hal.Device {
 	t.Helper()
-	d, err := hal.OpenWith(ctx, &hooked.Backend{
+	d := fixture.Device(t, &hooked.Backend{
 		Backend:  host.New(host.Options{Discrete: 1}),
 		Info:     func(i driver.Info) driver.Info { i.Caps ^= change; return i },
 		NeedsMap: func(*hooked.Memory) bool { return needsMap },
 	}, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/testing/faulty"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -85,9 +86,7 @@ func TestDirectFreeToClosedStream(t *testing.T) {
 // A pool that is closed while a block is on its way back is busy, and keeps the block's memory.
 func TestCloseDuringFree(t *testing.T) {
 	hb := &hooked.Backend{Backend: host.New(host.Options{Discrete: 2})}
-	d, err := hal.OpenWith(ctx, hb, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, hb, 1)
 	p, err := pool.New(d, pool.Options{NoStreamAlloc: true})
 	require.NoError(t, err)
 	s, other := newStream(t, d), newStream(t, d)
@@ -114,9 +113,7 @@ func TestCloseDuringFree(t *testing.T) {
 // Memory waits for the uses of a freed block though the device has no more streams to give.
 func TestFreeWithoutAnotherStream(t *testing.T) {
 	f := faulty.New(host.New(host.Options{Discrete: 1}))
-	d, err := hal.OpenWith(ctx, f, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, f, 1)
 	s := newStream(t, openHost(t, 2, 256*mib))
 	b := alloc(t, pool.Direct(d), nil, 4*kib)
 	open := shut(t, s)

@@ -10,16 +10,11 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 func newStream(t *testing.T) *hal.Stream {
-	d, err := hal.OpenWith(context.Background(), host.New(host.Options{Name: "order", Discrete: 1}), 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	s, err := d.NewStream(hal.StreamOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
+	return fixture.Stream(t, fixture.Device(t, host.New(host.Options{Name: "order", Discrete: 1}), 1))
 }
 
 // A Work of a chain may be asked by whoever adds to the chain, on another buffer.

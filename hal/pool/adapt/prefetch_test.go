@@ -3,11 +3,10 @@ package adapt_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -25,8 +24,6 @@ func prefetching(t *testing.T) (*hal.Device, *[]uint64) {
 			return nil
 		},
 	}
-	d, err := hal.OpenWith(ctx, b, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fixture.Device(t, b, 1)
 	return d, asked
 }

@@ -63,7 +63,7 @@ var Rules = []Rule{
 }
 
 // testSupport is what packages may import that exist for tests alone. No backend reaches them, by Closures.
-var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/driver", "buffer", "coherence", "conformance",
+var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/driver", "hal/pool", "buffer", "coherence", "conformance",
 	"github.com/stretchr/testify/...", "pgregory.net/rapid"}
 
 // Closures limits what a package may reach through any number of imports inside the module.
