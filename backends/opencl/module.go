@@ -87,7 +87,7 @@ func (m *module) Names() []string { return m.names }
 func (m *module) Kernel(name string) (driver.Kernel, error) {
 	const op = "kernel"
 	d := m.dev
-	if name == "" || strings.ContainsRune(name, 0) {
+	if name == "" || strings.ContainsRune(name, 0) || m.names != nil && !slices.Contains(m.names, name) {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrNotFound, "no kernel %q", name)
 	}
 	cl, st := d.t.createKernel(m.program, name)
