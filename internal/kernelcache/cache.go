@@ -1,0 +1,278 @@
+package kernelcache
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Variable is the environment variable with the folder of the cache that [Default] returns.
+const Variable = "HALYARD_KERNEL_CACHE"
+
+// DefaultLimit is the size, in bytes, of a cache for which no other is chosen.
+const DefaultLimit = 256 << 20
+
+// refreshAfter is how old the time of an entry's last use may become before a use renews it. It bounds how often reading writes.
+const refreshAfter = time.Hour
+
+// Cache is a folder with compiled kernels. Several goroutines, and several processes, may use it at once.
+type Cache struct {
+	dir   string // absolute; "" if nothing is stored
+	limit int64
+	none  *driver.Error // why dir is "", or nil if nobody wants a cache
+
+	failed   atomic.Pointer[driver.Error] // how the last store failed, or nil
+	puts     atomic.Uint64                // entries that this Cache has stored
+	known    atomic.Int64                 // bytes of all entries: those of the last scan, and those stored since
+	scanning sync.Mutex
+	scans    atomic.Uint64
+
+	mu     sync.Mutex
+	making map[Key]*making
+
+	sync func(*os.File) error // brings a file to the disk; tests replace it
+}
+
+// Open returns the cache in a folder. With dir "" it stores nothing. The entries together have at most limit bytes, each rounded up to 4 KiB; 0 or
+// less stands for [DefaultLimit]. Other processes that store at the same time may exceed it by what each stores in 64 entries. Nothing is
+// created or looked at before the first use; [Cache.Err] tells whether the folder can be used.
+func Open(dir string, limit int64) *Cache {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	c := &Cache{limit: limit, making: map[Key]*making{}, sync: (*os.File).Sync}
+	if dir == "" {
+		return c
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		c.none = failure("open the kernel cache", driver.ErrUnavailable, err, "%s", dir)
+		return c
+	}
+	c.dir = abs
+	return c
+}
+
+var preset struct {
+	sync.Mutex
+	value string
+	cache *Cache
+}
+
+// Default returns the cache in the folder that the environment variable HALYARD_KERNEL_CACHE names; if it is not set, in halyard/kernels of the
+// user's folder for caches. If it is empty or "off", the cache stores nothing. While the variable keeps its value, all calls return
+// the same Cache.
+func Default() *Cache {
+	value, set := os.LookupEnv(Variable)
+	var none *driver.Error
+	switch {
+	case value == "off":
+		value = ""
+	case !set:
+		if base, err := os.UserCacheDir(); err != nil {
+			none = failure("open the kernel cache", driver.ErrUnavailable, err, "the user has no folder for caches; %s can name one", Variable)
+		} else {
+			value = filepath.Join(base, "halyard", "kernels")
+		}
+	}
+	preset.Lock()
+	defer preset.Unlock()
+	if preset.cache == nil || preset.value != value {
+		preset.value, preset.cache = value, Open(value, DefaultLimit)
+		if value == "" {
+			preset.cache.none = none
+		}
+	}
+	return preset.cache
+}
+
+// Dir returns the cache's folder, "" if it stores nothing.
+func (c *Cache) Dir() string { return c.dir }
+
+// Err returns why the cache stores nothing: the folder as it is now cannot be used, or the last attempt to store an entry failed. It is
+// nil if neither is so, and for a cache that is switched off. The error is of kind ErrUnavailable.
+func (c *Cache) Err() error {
+	if c.none != nil {
+		return c.none
+	}
+	if c.dir == "" {
+		return nil
+	}
+	root, err := openFolder(c.dir)
+	if err == nil {
+		_ = root.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return c.unusable("open the kernel cache", err)
+	}
+	if e := c.failed.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (c *Cache) unusable(op string, cause error) *driver.Error {
+	return failure(op, driver.ErrUnavailable, cause, "folder %s", c.dir)
+}
+
+// Get returns the image of an entry. It is the caller's own. An entry that is damaged is removed, and one that is damaged or cannot be read is
+// absent.
+func (c *Cache) Get(key Key) (*driver.Image, bool) {
+	if c.dir == "" {
+		return nil, false
+	}
+	root, err := openFolder(c.dir)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = root.Close() }()
+	folder, file := key.name()
+	name := folder + "/" + file
+	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() { // opening a pipe would wait
+		return nil, false
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, false
+	}
+	img, err := read(f, info.Size(), key)
+	if err != nil {
+		if now, e := root.Lstat(name); err == errDamaged && e == nil && os.SameFile(now, info) { // not what has replaced it
+			_ = remove(root, name)
+		}
+		return nil, false
+	}
+	if now := time.Now(); now.Sub(info.ModTime()).Abs() > refreshAfter { // or the clock has been wrong
+		_ = root.Chtimes(name, now, now) // it is deleted sooner, if that fails
+	}
+	return img, true
+}
+
+var errDamaged = errors.New("damaged")
+
+// read returns the image in a file of size bytes. The error is errDamaged if the file is not an entry of the key.
+func read(f *os.File, size int64, key Key) (*driver.Image, error) {
+	if size < headerSize || size > maxEntry {
+		return nil, errDamaged
+	}
+	var header [headerSize]byte
+	if err := readFull(f, header[:]); err != nil {
+		return nil, err
+	}
+	if !plausible(header[:], size) {
+		return nil, errDamaged // before there is memory for it
+	}
+	b := make([]byte, size)
+	copy(b, header[:])
+	if err := readFull(f, b[headerSize:]); err != nil {
+		return nil, err
+	}
+	img := decode(key, b)
+	if img == nil {
+		return nil, errDamaged
+	}
+	return img, nil
+}
+
+// readFull fills b. The error is errDamaged if the file ends before.
+func readFull(f *os.File, b []byte) error {
+	_, err := io.ReadFull(f, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errDamaged
+	}
+	return err
+}
+
+// Put stores an image, which replaces one that is there. It does nothing if the cache stores nothing. Other processes see the whole entry or
+// none. The error is of kind ErrUnavailable if the folder cannot be used or written to, and the program can go on without; ErrUnsupported if
+// the image has functions of the program; ErrOutOfRange if it is larger than the cache.
+func (c *Cache) Put(key Key, img *driver.Image) error {
+	const op = "store a kernel"
+	if img == nil {
+		return failure(op, driver.ErrInvalidArgument, nil, "nil image")
+	}
+	if img.Format == driver.FormatGo || img.Functions != nil {
+		return failure(op, driver.ErrUnsupported, nil, "functions of the program cannot be stored")
+	}
+	if c.dir == "" {
+		return nil
+	}
+	size := sizeOf(img)
+	if most := min(c.limit, maxEntry); blocks(size) > most {
+		return failure(op, driver.ErrOutOfRange, nil, "the entry has %d bytes; the cache takes at most %d", size, most)
+	}
+	if err := c.put(key, encode(key, img)); err != nil {
+		e := c.unusable(op, err)
+		c.failed.Store(e)
+		return e
+	}
+	c.failed.Store(nil)
+	return nil
+}
+
+func (c *Cache) put(key Key, entry []byte) error {
+	root, err := makeFolder(c.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	folder, file := key.name()
+	if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	name := folder + "/" + file
+	temp := fmt.Sprintf("%s.%016x%s", name, rand.Uint64(), tempSuffix)
+	if err := c.write(root, temp, entry); err != nil {
+		return err
+	}
+	if err := retry(func() error { return root.Rename(temp, name) }); err != nil {
+		_ = remove(root, temp)
+		return err
+	}
+	c.stored(root, int64(len(entry)))
+	return nil
+}
+
+// write makes a file. If it fails, there is none.
+func (c *Cache) write(root *os.Root, name string, b []byte) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = c.sync(f) // or a crash of the machine could leave the name without the bytes
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		_ = remove(root, name)
+		return err
+	}
+	return nil
+}
+
+// Delete removes an entry, if it is there: one that the driver has refused.
+func (c *Cache) Delete(key Key) {
+	if c.dir == "" {
+		return
+	}
+	root, err := openFolder(c.dir)
+	if err != nil {
+		return
+	}
+	folder, file := key.name()
+	_ = remove(root, folder+"/"+file)
+	_ = root.Close()
+}

@@ -1,0 +1,111 @@
+package kernelcache
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	scanEvery = 64        // entries stored by a process between two scans, at most
+	block     = 4096      // bytes; the disk gives whole blocks, and that bounds the number of small entries as well
+	tempAge   = time.Hour // a file that is still being written is not older
+)
+
+// blocks rounds a size up to whole blocks.
+func blocks(size int64) int64 { return (size + block - 1) &^ (block - 1) }
+
+// stored counts an entry that was stored, and deletes old ones if it is time. A scan looks at every entry, of which there are at most
+// limit/block and those that processes have stored since; it takes place at a process's first entry, at each 64th, and when the entries
+// known of become larger than the limit, which takes at least an eighth of the limit after the last scan that deleted something.
+func (c *Cache) stored(root *os.Root, size int64) {
+	known := c.known.Add(blocks(size))
+	if c.puts.Add(1)%scanEvery != 1 && known <= c.limit {
+		return
+	}
+	if !c.scanning.TryLock() {
+		return // the scan under way does it, or the next
+	}
+	defer c.scanning.Unlock()
+	before := c.known.Load()
+	c.known.Add(c.evict(root) - before) // what is stored meanwhile stays counted
+	c.scans.Add(1)
+}
+
+// used is an entry as a scan sees it.
+type used struct {
+	name string
+	size int64
+	last time.Time
+}
+
+// evict deletes the entries that have not been used for longest, if all together are larger than the limit, until an eighth of
+// the limit is free. It returns the size of those that are left. Errors do not matter: what cannot be deleted is left to the next scan.
+func (c *Cache) evict(root *os.Root) int64 {
+	var entries []used
+	var total int64
+	now := time.Now()
+	for _, folder := range list(root, ".") {
+		if !folder.IsDir() || !isFolder(folder.Name()) {
+			continue
+		}
+		for _, file := range list(root, folder.Name()) {
+			entry := isEntry(file.Name())
+			if !entry && !isTemp(file.Name()) {
+				continue // not the cache's
+			}
+			info, err := file.Info()
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			name := folder.Name() + "/" + file.Name()
+			switch age := now.Sub(info.ModTime()); {
+			case entry:
+				last := info.ModTime()
+				if age < -refreshAfter { // the clock was wrong; it must not keep the entry for ever
+					last = time.Time{}
+				}
+				entries = append(entries, used{name: name, size: blocks(info.Size()), last: last})
+			case age.Abs() > tempAge: // its process died
+				if remove(root, name) == nil {
+					continue
+				}
+			}
+			total += blocks(info.Size())
+		}
+	}
+	if total <= c.limit {
+		return total
+	}
+	slices.SortFunc(entries, func(a, b used) int { return cmp.Or(a.last.Compare(b.last), strings.Compare(a.name, b.name)) })
+	keep := c.limit - c.limit/8
+	for i, e := range entries {
+		if total <= keep || i == len(entries)-1 { // the last may be larger than keep
+			break
+		}
+		if err := remove(root, e.name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			total -= e.size
+		}
+	}
+	return min(total, keep) // if nothing can be deleted, the next scan is not at the next entry
+}
+
+// list returns what is in a folder, with what could be read before an error.
+func list(root *os.Root, folder string) []fs.DirEntry {
+	f, err := root.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	entries, _ := f.ReadDir(-1)
+	return entries
+}
+
+// remove deletes a file.
+func remove(root *os.Root, name string) error {
+	return retry(func() error { return root.Remove(name) })
+}

@@ -1,0 +1,84 @@
+package kernelcache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// making is an entry that a goroutine is looking up or making.
+type making struct {
+	done chan struct{} // closed at the end
+	img  *driver.Image
+	err  error
+	own  bool // the end says nothing about what another caller's attempt would give: there was a panic, or a context ended
+}
+
+// Do returns the image of an entry, from the cache or else from compile, whose result it stores; that it cannot be stored is no error, and
+// [Cache.Err] tells it. Calls for the same key at the same time look it up and compile it once, on the goroutine of one of them, and return
+// the same image, which nobody may change. An error of compile goes to all who wait then, and is not kept. If compile panics, or its
+// error is that of a context, those who wait try themselves.
+//
+// The error is of kind ErrNotReady, wrapping the context's cause, if ctx ended before the call began or while it waited for another. compile is
+// not interrupted.
+func (c *Cache) Do(ctx context.Context, key Key, compile func() (*driver.Image, error)) (*driver.Image, error) {
+	const op = "compile"
+	for {
+		if ctx.Err() != nil {
+			return nil, interrupted(op, ctx)
+		}
+		c.mu.Lock()
+		m := c.making[key]
+		if m == nil {
+			m = &making{done: make(chan struct{})}
+			c.making[key] = m
+			c.mu.Unlock()
+			return c.fill(m, key, compile)
+		}
+		c.mu.Unlock()
+		select {
+		case <-m.done:
+			if !m.own {
+				return m.img, m.err
+			}
+		case <-ctx.Done():
+			return nil, interrupted(op, ctx)
+		}
+	}
+}
+
+// fill looks an entry up or makes it, and tells those who wait.
+func (c *Cache) fill(m *making, key Key, compile func() (*driver.Image, error)) (*driver.Image, error) {
+	m.own = true // unless compile returns
+	defer func() {
+		c.mu.Lock()
+		delete(c.making, key)
+		c.mu.Unlock()
+		close(m.done)
+	}()
+	img, ok := c.Get(key)
+	if !ok {
+		var err error
+		img, err = compile()
+		if err == nil && img == nil {
+			err = failure("compile", driver.ErrDriver, nil, "the compiler returned no image")
+		}
+		if err != nil {
+			m.err, m.own = err, ofContext(err)
+			return nil, err
+		}
+		_ = c.Put(key, img)
+	}
+	m.img, m.own = img, false
+	return img, nil
+}
+
+func interrupted(op string, ctx context.Context) error {
+	return &driver.Error{Op: op, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
+}
+
+// ofContext reports whether an error says that a context ended.
+func ofContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrNotReady)
+}
