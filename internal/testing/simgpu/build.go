@@ -194,7 +194,7 @@ func compile(cc, tmp, out string, without []string) error {
 	link := func(name string, objects []string) error {
 		args := []string{"-shared", "-pthread", "-Wl,-soname," + name, "-Wl,--version-script=exports",
 			"-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-Bsymbolic", "-o", filepath.Join(out, name)}
-		return run(src, cc, append(append(args, objects...), shared...)...)
+		return run(src, cc, append(append(append(args, objects...), shared...), "-lm")...)
 	}
 	if err := link(cudaName, cuda); err != nil {
 		return err

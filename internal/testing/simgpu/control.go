@@ -175,14 +175,14 @@ func (c *Control) Bytes() uint64 { return uint64(c.fn.Bytes.Call0()) }
 // Violations lists, each once, what the program did since the last Reset or Clear
 // that a driver forbids and may forgive: no current context or the wrong one,
 // foreign, freed and destroyed things, ranges out of bounds, uses of the same bytes
-// that nothing orders, memory freed under way, driver calls in host callbacks.
+// that nothing orders, memory freed and code unloaded under way, driver calls in host callbacks.
 func (c *Control) Violations() []string { return c.lines(c.fn.Violations) }
 
 // Clear forgets the violations.
 func (c *Control) Clear() { c.fn.Clear.Call0() }
 
 // Leaks lists the handles that are alive: memory, registered ranges, streams,
-// events, contexts.
+// events, modules, contexts.
 func (c *Control) Leaks() []string { return c.lines(c.fn.Leaks) }
 
 // HostAccess tells the validator that the host now reads, or writes, n bytes at

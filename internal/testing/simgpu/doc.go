@@ -19,11 +19,13 @@
 //     background thread, the one thing besides that depends on time.
 //   - A validator reports what a real driver forgives: see Control.Violations.
 //   - Calls can be made to fail: see Control.FailCall and the others.
+//   - Images of code are read for what they declare, and refused if they are damaged. Kernels are C functions of the engine with the name and the
+//     parameters that an image declares: see Kernels. Memory that a launch uses takes part in everything above.
 //
 // What differs from a real driver, on purpose: freeing memory that work may still
 // use does not wait for that work (it is reported, and the bytes are lost); a
 // stream or event of another device than the current one is reported where the
-// vendor looks away; no kernels run.
+// vendor looks away; the code in an image is not run.
 //
 // Everything that shows a simulated device says that it is simulated. The
 // simulation needs Linux and, to be built, a C compiler.

@@ -548,7 +548,7 @@ func TestLeaksAreListed(t *testing.T) {
 		require.Len(t, v.Leaks(), 9)
 		require.NoError(t, hasLine(v.Leaks(), "primary context of device 0, retained 1 times"))
 		v.end()
-		v.violates("context of device 0 ends with 5 memories, 1 streams and 1 events alive")
+		v.violates("context of device 0 ends with 5 memories, 1 streams, 1 events and 0 modules alive")
 		require.Empty(t, v.Leaks())
 	})
 }

@@ -498,6 +498,18 @@ int fill_bytes(const struct side *dst, u64 doff, u64 pattern, u32 width, u64 n) 
     return OK;
 }
 
+/* Reads memory of the program, which may not be there. */
+bool guest_read(void *to, const void *from, u64 n) {
+    for (u64 at = 0; at < n;) {
+        u64 k = n - at < PAGE ? n - at : PAGE;
+        if (!all_written(E.scratch, (const u8 *)from + at, k, 0))
+            return false;
+        memcpy((u8 *)to + at, E.scratch_view, k);
+        at += k;
+    }
+    return true;
+}
+
 /* Reads and writes one aligned value at once, as a program's atomics do. */
 int peek(const struct side *s, u32 width, u64 *value) {
     const void *p = s->ptr;

@@ -237,6 +237,9 @@ size_t halyard_sim_leaks(char *buf, size_t len) {
     struct event *e;
     for (u32 at = 0; (e = handle_next(&at, H_EVENT));)
         line(&t, "simulated %s: event %u, device %d", face.name, e->id, e->ctx->dev);
+    struct module *m;
+    for (u32 at = 0; (m = handle_next(&at, H_MODULE));)
+        line(&t, "simulated %s: module %u, device %d", face.name, m->id, m->ctx->dev);
     for (u64 d = 0; face.contexts && d < E.now.devices; d++)
         if (E.dev[d].ctx)
             line(&t, "simulated %s: primary context of device %llu, retained %u times", face.name, (unsigned long long)d,

@@ -18,6 +18,10 @@ const struct face face = {
     .low = 0,
     .high = -5,
     .staged_sync = true,
+    .read_image = ptx_read,
+    .shared = 48 << 10,
+    .shared_most = 227 << 10,
+    .block_z = 64,
 };
 
 typedef u64 ptr;
@@ -25,6 +29,8 @@ typedef struct ctx_ *CUcontext;
 typedef struct stream_ *CUstream;
 typedef struct event_ *CUevent;
 typedef struct pool_ *CUmemoryPool;
+typedef struct module_ *CUmodule;
+typedef struct function_ *CUfunction;
 typedef struct {
     char bytes[16];
 } CUuuid;
@@ -187,7 +193,25 @@ static int attribute(int which, int dev, int *value) {
     int pools = !without(HALYARD_SIM_WITHOUT_POOLS), values = !without(HALYARD_SIM_WITHOUT_WAIT_VALUE);
     switch (which) {
     case 1: /* threads per block */
-        *value = 1024;
+    case 2: /* of a block in each dimension */
+    case 3:
+        *value = MAX_THREADS;
+        return OK;
+    case 4:
+        *value = (int)face.block_z;
+        return OK;
+    case 5: /* blocks of a grid in each dimension */
+        *value = MAX_GRID_X;
+        return OK;
+    case 6:
+    case 7:
+        *value = MAX_GRID_YZ;
+        return OK;
+    case 8: /* shared memory of a block */
+        *value = (int)face.shared;
+        return OK;
+    case 97: /* the same, if a kernel asks for more */
+        *value = (int)face.shared_most;
         return OK;
     case 10: /* warp size */
         *value = 32;
@@ -948,6 +972,109 @@ int cuStreamAddCallback(CUstream stream, void (*fn)(void *, int, void *), void *
     END(flags ? E_VALUE : stream_call(s, NULL, fn, arg, num(stream)));
 }
 
+/* ---- modules and kernels ---- */
+
+enum { ERROR_LOG = 5, ERROR_LOG_SIZE = 6 };
+
+static int load(CUmodule *out, const void *image, unsigned n, const int *options, void **values) {
+    int code;
+    struct ctx *c = ctx_current(&code);
+    char *log = NULL, text[256] = "";
+    size_t len = 0;
+    if (!c)
+        return code;
+    for (unsigned i = 0; i < n; i++) {
+        if (options[i] == ERROR_LOG)
+            log = values[i];
+        else if (options[i] == ERROR_LOG_SIZE)
+            len = (size_t)(unsigned)num(values[i]);
+    }
+    u64 handle = 0;
+    code = out ? module_load(c, image, text, sizeof text, &handle) : E_VALUE;
+    if (code == OK)
+        *out = opaque(handle);
+    if (log && len)
+        snprintf(log, len, "%s", text);
+    return code;
+}
+
+int cuModuleLoadData(CUmodule *out, const void *image) {
+    BEGIN(0);
+    END(load(out, image, 0, NULL, NULL));
+}
+
+int cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, int *options, void **values) {
+    BEGIN(0);
+    END(n && (!options || !values) ? E_VALUE : load(out, image, n, options, values));
+}
+
+int cuModuleUnload(CUmodule module) {
+    BEGIN(CALL_CLEANUP);
+    CURRENT_QUIET(c);
+    END(module_unload(c, num(module)));
+}
+
+int cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name) {
+    BEGIN(0);
+    CURRENT(c);
+    u64 handle = 0;
+    int code = out ? module_function(c, num(module), name, &handle) : E_VALUE;
+    if (code == OK)
+        *out = opaque(handle);
+    END(code);
+}
+
+#define FUNCTION(c, f, handle)                                                                     \
+    CURRENT(c);                                                                                    \
+    struct function *f = function_get(c, num(handle), &state_);                                    \
+    if (!f)                                                                                        \
+    END(state_)
+
+int cuFuncGetAttribute(int *value, int which, CUfunction function) {
+    BEGIN(0);
+    FUNCTION(c, f, function);
+    END(function_attribute(f, which, value));
+}
+
+int cuFuncSetAttribute(CUfunction function, int which, int value) {
+    BEGIN(0);
+    FUNCTION(c, f, function);
+    END(function_set(f, which, value));
+}
+
+int cuFuncLoad(CUfunction function) {
+    BEGIN(0);
+    FUNCTION(c, f, function);
+    END(f ? OK : E_HANDLE);
+}
+
+int cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size) {
+    BEGIN(0);
+    FUNCTION(c, f, function);
+    if (!offset || index >= f->nparams)
+        END(E_VALUE);
+    *offset = f->param[index].off;
+    if (size)
+        *size = f->param[index].size;
+    END(OK);
+}
+
+int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function, size_t (*shared)(int), size_t dynamic, int limit) {
+    BEGIN(0);
+    FUNCTION(c, f, function);
+    END(shared ? E_SUPPORTED : function_occupancy(f, dynamic, limit, grid, block));
+}
+
+int cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, CUstream stream, void **params, void **extra) {
+    BEGIN(0);
+    STREAM(c, s, stream);
+    struct function *f = function_get(c, num(function), &state_);
+    if (!f)
+        END(state_);
+    END(engine_launch(s, f, (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params, extra));
+}
+
 /* ---- events ---- */
 
 int cuEventCreate(CUevent *out, unsigned flags) {
@@ -1038,11 +1165,13 @@ static const struct {
     {200, "CUDA_ERROR_INVALID_IMAGE", "invalid image"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {208, "CUDA_ERROR_ALREADY_MAPPED", "already mapped"},
+    {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no binary for the device"},
     {214, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error"},
     {215, "CUDA_ERROR_UNSUPPORTED_LIMIT", "unsupported limit"},
     {217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access unsupported"},
     {218, "CUDA_ERROR_INVALID_PTX", "invalid PTX"},
     {220, "CUDA_ERROR_NVLINK_UNCORRECTABLE", "uncorrectable NVLink error"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "unsupported PTX version"},
     {300, "CUDA_ERROR_INVALID_SOURCE", "invalid source"},
     {301, "CUDA_ERROR_FILE_NOT_FOUND", "file not found"},
     {304, "CUDA_ERROR_OPERATING_SYSTEM", "operating system error"},

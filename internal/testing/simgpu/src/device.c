@@ -82,7 +82,7 @@ struct ctx *ctx_current(int *code) {
 
 void ctx_destroy(struct ctx *c, bool report) {
     struct device *d = &E.dev[c->dev];
-    u32 streams = 0, events = 0, blocks = 0;
+    u32 streams = 0, events = 0, blocks = 0, modules = 0;
     d->ctx = NULL; /* before the lock is let go: nobody finds it any more */
     handle_drop(c->handle);
     for (u32 i = 0; i < E.nlanes; i++) /* those of destroyed streams too */
@@ -107,6 +107,7 @@ void ctx_destroy(struct ctx *c, bool report) {
         free(e);
         events++;
     }
+    modules = modules_drop(c);
     while (c->streams) {
         struct stream *s = c->streams;
         c->streams = s->next;
@@ -119,9 +120,9 @@ void ctx_destroy(struct ctx *c, bool report) {
     c->null = c->thread = NULL;
     c->next = E.dead;
     E.dead = c;
-    if (report && (streams || events || blocks))
-        violation("%s: context of device %d ends with %u memories, %u streams and %u events alive", self.call, c->dev,
-                  blocks, streams, events);
+    if (report && (streams || events || blocks || modules))
+        violation("%s: context of device %d ends with %u memories, %u streams, %u events and %u modules alive", self.call, c->dev,
+                  blocks, streams, events, modules);
 }
 
 /* ---- peers ---- */

@@ -193,6 +193,7 @@ bool engine_teardown(void) {
             E.dev[i].flags = 0;
             E.dev[i].link_free = 0;
         }
+        modules_drop(NULL);
         while (E.nloose)
             block_release(E.loose[E.nloose - 1]);
         arena_release(&E.host_mem, NULL);
@@ -212,7 +213,7 @@ bool engine_teardown(void) {
         E.host_snap = NULL;
         E.host.n = 0;
         E.seq = E.moved = 0;
-        E.next_block = E.next_stream = E.next_event = 0;
+        E.next_block = E.next_stream = E.next_event = E.next_module = 0;
     }
     E.waiters--;
     E.resetting = false;

@@ -19,6 +19,7 @@
 #include "sim.h"
 
 typedef uint8_t u8;
+typedef int8_t s8;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
@@ -29,16 +30,22 @@ enum code {
     E_MEMORY = 2,
     E_INIT = 3,
     E_DEINIT = 4,
+    E_CONFIGURATION = 9,
     E_NO_DEVICE = 100,
     E_DEVICE = 101,
+    E_IMAGE = 200,
     E_CONTEXT = 201,
+    E_NO_BINARY = 209,
     E_PEER_UNSUPPORTED = 217,
+    E_PTX = 218,
+    E_PTX_VERSION = 222,
     E_OS = 304,
     E_HANDLE = 400,
     E_STATE = 401,
     E_NOT_FOUND = 500,
     E_NOT_READY = 600,
     E_ILLEGAL = 700,
+    E_RESOURCES = 701,
     E_PEER_ENABLED = 704,
     E_PEER_DISABLED = 705,
     E_CTX_GONE = 709,
@@ -57,6 +64,8 @@ enum {
     SIGNAL_MEMORY = 0x5160, /* flags of memory made for stream waits */
 };
 
+struct module;
+
 /* What distinguishes the two faces. */
 struct face {
     const char *name;    /* "CUDA", "HIP" */
@@ -66,6 +75,10 @@ struct face {
     int stream_code;     /* for a stream handle that is unknown */
     int low, high;       /* stream priorities */
     bool staged_sync;    /* a synchronous copy from pageable memory returns once it is staged */
+    /* Reads the kernels of an image into a module. What the compiler says goes to the log. */
+    int (*read_image)(struct module *m, const void *image, char *log, size_t len);
+    u32 shared, shared_most; /* bytes of a block: without asking for more, and at most */
+    u32 block_z;             /* most threads of a block in the third dimension */
 };
 extern const struct face face;
 
@@ -164,6 +177,7 @@ struct block *block_in(u64 addr, u64 len); /* any live one that meets the range 
 bool in_arena(u64 addr);
 int move_bytes(const struct side *dst, u64 doff, const struct side *src, u64 soff, u64 n);
 int fill_bytes(const struct side *dst, u64 doff, u64 pattern, u32 width, u64 n);
+bool guest_read(void *to, const void *from, u64 n);
 int peek(const struct side *s, u32 width, u64 *value);
 int poke(const struct side *s, u32 width, u64 value);
 
@@ -223,7 +237,7 @@ enum { EVENT_NO_TIMING = 2 };
 
 /* ---- operations ---- */
 
-enum op_kind { OP_COPY, OP_FILL, OP_RECORD, OP_WAIT, OP_WAIT_VALUE, OP_WRITE_VALUE, OP_CALL, OP_ALLOC, OP_FREE, OP_PREFETCH };
+enum op_kind { OP_COPY, OP_FILL, OP_RECORD, OP_WAIT, OP_WAIT_VALUE, OP_WRITE_VALUE, OP_CALL, OP_ALLOC, OP_FREE, OP_PREFETCH, OP_LAUNCH };
 
 struct dep {
     struct lane *lane;
@@ -257,6 +271,7 @@ struct op {
     u64 handle;
     int status;  /* what a stream callback is told */
     int *result; /* for a caller that waits for the operation */
+    struct launch *launch;
 };
 
 /* A queue of operations in order. Lanes outlive streams: positions only grow. */
@@ -352,7 +367,7 @@ struct engine {
     struct block **loose; /* REGISTERED and IMPORTED, by address */
     u32 nloose, cloose;
     struct ctx *dead;
-    u32 next_block, next_stream, next_event;
+    u32 next_block, next_stream, next_event, next_module;
     int scratch;
     u8 *scratch_view;
 
@@ -400,7 +415,7 @@ int call_end(int code);
     } while (0)
 
 /* Handles: numbers that point into memory nobody can touch, never used twice. */
-enum handle_kind { H_CTX = 1, H_STREAM, H_EVENT };
+enum handle_kind { H_CTX = 1, H_STREAM, H_EVENT, H_MODULE, H_FUNCTION };
 u64 handle_new(enum handle_kind kind, void *object);
 void handle_drop(u64 handle);
 void *handle_get(u64 handle, enum handle_kind kind);
@@ -477,6 +492,124 @@ int ipc_close(struct ctx *c, u64 addr);
 
 bool through_staging(const struct op *op);
 
+/* ---- kernels ---- */
+
+enum { MAX_PARAMS = 64, MAX_THREADS = 1024, MAX_GRID_X = 0x7FFFFFFF, MAX_GRID_YZ = 65535 };
+
+/* A kernel of a loaded module. */
+struct function {
+    u64 handle;
+    struct module *module;
+    char *name;
+    const struct body *body; /* what it does: C code of the engine, or else */
+    void *entry;             /* code that the interpreter runs */
+    u32 nparams, bytes;      /* bytes of all parameters */
+    struct {
+        u32 off, size;
+    } param[MAX_PARAMS];
+    u32 threads;       /* most in a block */
+    u32 shared, local; /* bytes of a block, of a thread */
+    u32 dynamic;       /* most bytes of a block that a launch may add */
+};
+
+struct module {
+    u64 handle;
+    u32 id, refs; /* one reference of the program, one of each launch */
+    u32 launches; /* that have not run */
+    struct ctx *ctx;
+    bool unloaded;
+    u32 n, cap;
+    struct function **v;
+    void *program;     /* of the interpreter */
+    struct clock used; /* the last launch of each lane */
+};
+
+/* Bytes of a block that a launch uses. */
+struct use {
+    struct block *b;
+    u64 lo, hi; /* from the start of the block; equal if it is not known which bytes */
+    bool write;
+    u8 *copy; /* of memory that the engine must not touch directly */
+};
+
+struct launch {
+    struct function *fn;
+    u32 grid[3], block[3];
+    u64 blocks, next; /* blocks in all, and the first that has not run */
+    u64 threads;      /* of a block */
+    u64 shared;       /* bytes of each block */
+    u32 rounds, round;
+    bool bad; /* it touches what it must not: it runs into an illegal address */
+    u32 nuses;
+    struct use use[MAX_PARAMS];
+    s8 of[MAX_PARAMS]; /* the use of each parameter, -1 if it is none */
+    u8 params[];
+};
+
+/* What a body is given to run one block of threads. */
+struct work {
+    u32 grid[3], block[3], at[3];
+    u64 first, threads; /* number of the block's first thread in the grid; threads of a block */
+    u8 *shared;
+    u64 nshared;
+    void *ptr[MAX_PARAMS]; /* where the pointers among the parameters point */
+    const u8 *val[MAX_PARAMS];
+};
+
+/* A kernel that is C code of the engine: kernels.c. */
+struct body {
+    const char *name;
+    /* One letter for each parameter: p a pointer; b h u l unsigned of 1 2 4 8 bytes; f d floating-point; s a structure of 40 bytes. */
+    const char *takes;
+    const char *uses;   /* for each pointer: r it reads, w it writes, m both */
+    int count, element; /* the parameter with the number of elements, -1 if there is none; bytes of an element */
+    u64 (*extent)(const struct launch *l, int pointer); /* bytes from the n-th pointer on, if count does not say it */
+    int rounds;                                        /* the parameter with how often the grid is run, -1 if once */
+    int (*run)(const struct work *w);                  /* runs one block; a code other than OK is the fault of the kernel */
+};
+const struct body *body_find(const char *name);
+u32 body_size(char letter);
+
+/*
+ * The seam for an interpreter of PTX. A kernel whose name is in no table is given to it; it is NULL where there is none, and an
+ * image with such a kernel is then refused. Its functions are called without the engine's lock, run at most one at a time.
+ */
+struct reach {
+    void *arg;
+    /* Where the engine has the bytes at a device address, or NULL for an address that the kernel must not use so. */
+    void *(*bytes)(void *arg, u64 addr, u32 size, bool write);
+};
+struct interpreter {
+    void *(*parse)(const char *text, char *log, size_t len); /* NULL if the text is wrong; the log says why */
+    void (*drop)(void *program);
+    void *(*entry)(void *program, const char *name);
+    /* Not OK: a code for the context; the log says why. */
+    int (*run)(void *entry, const void *params, const u32 grid[3], const u32 block[3], u64 shared, const struct reach *reach,
+               char *log, size_t len);
+};
+extern const struct interpreter *interpreter;
+
+int ptx_read(struct module *m, const void *image, char *log, size_t len);
+int codeobject_read(struct module *m, const void *image, char *log, size_t len);
+struct function *module_add(struct module *m, const char *name);
+int function_param(struct function *f, u64 off, u64 size);
+
+int module_load(struct ctx *c, const void *image, char *log, size_t len, u64 *out);
+int module_unload(struct ctx *c, u64 handle);
+void module_unref(struct module *m);
+int module_function(struct ctx *c, u64 handle, const char *name, u64 *out);
+u32 modules_drop(const struct ctx *c); /* all if c is NULL; returns how many there were */
+struct function *function_get(const struct ctx *c, u64 handle, int *code);
+int function_attribute(const struct function *f, int which, int *value);
+int function_set(struct function *f, int which, int value);
+int function_occupancy(const struct function *f, u64 shared, int limit, int *grid, int *block);
+
+int engine_launch(struct stream *s, struct function *f, const u32 grid[3], const u32 block[3], u32 shared, void **params,
+                  void **extra);
+int launch_step(struct op *op, u64 threads, bool *done); /* may release */
+void launch_attach(struct launch *l, struct lane *lane, u64 pos);
+void launch_drop(struct launch *l);
+
 void device_name(int dev, char *name, int len);
 void device_uuid(int dev, char uuid[16]);
 void device_pci(int dev, char *id, int len);
@@ -485,6 +618,7 @@ void device_pci(int dev, char *id, int len);
 
 void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void watch(struct op *op); /* an operation starts: its accesses */
+void watch_use(const struct op *op, struct block *b, u64 lo, u64 hi, bool write);
 int watch_host(struct block *b, u64 lo, u64 hi, bool write, const char *what);
 const char *kind_name(enum kind k);
 

@@ -15,11 +15,17 @@ const struct face face = {
     .low = 1,
     .high = -1,
     .staged_sync = false,
+    .read_image = codeobject_read,
+    .shared = 64 << 10,
+    .shared_most = 64 << 10,
+    .block_z = 1024,
 };
 
 typedef struct stream_ *hipStream_t;
 typedef struct event_ *hipEvent_t;
 typedef struct pool_ *hipMemPool_t;
+typedef struct module_ *hipModule_t;
+typedef struct function_ *hipFunction_t;
 typedef struct {
     char bytes[16];
 } hipUUID;
@@ -187,6 +193,33 @@ int hipDeviceGetByPCIBusId(int *dev, const char *id) {
     END(E_DEVICE);
 }
 
+/*
+ * The structure of a device's properties has another layout in each of the two versions
+ * of the call. Of both only the name and the architecture are filled in.
+ */
+static int properties(char *out, size_t size, size_t arch, int dev) {
+    if (!out)
+        return E_VALUE;
+    if (device_check(dev) != OK)
+        return E_DEVICE;
+    if (without(HALYARD_SIM_WITHOUT_ANSWERS))
+        return E_SUPPORTED;
+    memset(out, 0, size);
+    device_name(dev, out, 256);
+    strcpy(out + arch, "gfx906:sramecc+:xnack-");
+    return OK;
+}
+
+int hipGetDeviceProperties(char *out, int dev) {
+    START(0);
+    END(properties(out, 792, 396, dev));
+}
+
+int hipGetDevicePropertiesR0600(char *out, int dev) {
+    START(0);
+    END(properties(out, 1472, 1160, dev));
+}
+
 /* Numbers of hipDeviceAttribute_t, which 5.2 and 6 share. */
 static int attribute(int which, int dev, int *value) {
     switch (which) {
@@ -219,8 +252,21 @@ static int attribute(int which, int dev, int *value) {
     case 24: /* managed memory */
         *value = !without(HALYARD_SIM_WITHOUT_MANAGED);
         return OK;
+    case 26: /* threads of a block in each dimension */
+    case 27:
+    case 28:
     case 56: /* threads per block */
-        *value = 1024;
+        *value = MAX_THREADS;
+        return OK;
+    case 29: /* blocks of a grid in each dimension */
+        *value = MAX_GRID_X;
+        return OK;
+    case 30:
+    case 31:
+        *value = MAX_GRID_YZ;
+        return OK;
+    case 74: /* shared memory of a block */
+        *value = (int)face.shared;
         return OK;
     case 59: /* bus width */
         *value = 256;
@@ -692,6 +738,70 @@ int hipStreamAddCallback(hipStream_t stream, void (*fn)(void *, int, void *), vo
     END(flags ? E_VALUE : stream_call(s, NULL, fn, arg, num(stream)));
 }
 
+/* ---- modules and kernels ---- */
+
+static int load(hipModule_t *out, const void *image) {
+    int code;
+    u64 handle = 0;
+    struct ctx *c = ctx_current(&code);
+    if (!c)
+        return code;
+    code = out ? module_load(c, image, (char[256]){""}, 256, &handle) : E_VALUE;
+    if (code == OK)
+        *out = opaque(handle);
+    return code;
+}
+
+int hipModuleLoadData(hipModule_t *out, const void *image) {
+    START(0);
+    END(load(out, image));
+}
+
+int hipModuleLoadDataEx(hipModule_t *out, const void *image, unsigned n, int *options, void **values) {
+    START(0);
+    (void)n, (void)options, (void)values; /* as the runtime does */
+    END(load(out, image));
+}
+
+int hipModuleUnload(hipModule_t module) {
+    CURRENT_QUIET(c);
+    END(module_unload(c, num(module)));
+}
+
+int hipModuleGetFunction(hipFunction_t *out, hipModule_t module, const char *name) {
+    CURRENT(c);
+    u64 handle = 0;
+    int code = out ? module_function(c, num(module), name, &handle) : E_VALUE;
+    if (code == OK)
+        *out = opaque(handle);
+    END(code);
+}
+
+#define FUNCTION(c, f, handle)                                                                     \
+    CURRENT(c);                                                                                    \
+    struct function *f = function_get(c, num(handle), &state_);                                    \
+    if (!f)                                                                                        \
+    END(state_)
+
+int hipFuncGetAttribute(int *value, int which, hipFunction_t function) {
+    FUNCTION(c, f, function);
+    END(function_attribute(f, which, value));
+}
+
+int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, hipFunction_t function, size_t dynamic, int limit) {
+    FUNCTION(c, f, function);
+    END(function_occupancy(f, dynamic, limit, grid, block));
+}
+
+int hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, hipStream_t stream, void **params, void **extra) {
+    STREAM(c, s, stream);
+    struct function *f = function_get(c, num(function), &state_);
+    if (!f)
+        END(state_);
+    END(engine_launch(s, f, (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params, extra));
+}
+
 /* ---- events ---- */
 
 static int create_event(hipEvent_t *out, unsigned flags) {
@@ -776,6 +886,7 @@ static const struct {
     {2, "hipErrorOutOfMemory"},
     {3, "hipErrorNotInitialized"},
     {4, "hipErrorDeinitialized"},
+    {9, "hipErrorInvalidConfiguration"},
     {17, "hipErrorInvalidDevicePointer"},
     {21, "hipErrorInvalidMemcpyDirection"},
     {35, "hipErrorInsufficientDriver"},
@@ -785,6 +896,7 @@ static const struct {
     {200, "hipErrorInvalidImage"},
     {201, "hipErrorInvalidContext"},
     {208, "hipErrorAlreadyMapped"},
+    {209, "hipErrorNoBinaryForGpu"},
     {214, "hipErrorECCNotCorrectable"},
     {217, "hipErrorPeerAccessUnsupported"},
     {301, "hipErrorFileNotFound"},

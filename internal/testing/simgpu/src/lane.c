@@ -167,6 +167,8 @@ void op_dep(struct op *op, struct lane *lane, u64 pos) {
 static void op_recycle(struct op *op) {
     snap_unref(op->host);
     mark_unref(op->mark);
+    if (op->launch)
+        launch_drop(op->launch);
     struct block *bs[] = {op->dst.b, op->src.b};
     for (int i = 0; i < 2; i++) {
         if (!bs[i])
@@ -393,6 +395,18 @@ static void execute(struct lane *l) {
         l->running = true;
         pthread_cond_signal(&E.calls);
         return;
+    case OP_LAUNCH: {
+        u64 total = op->width, piece = PLAIN_CHUNK;
+        if (E.seed)
+            piece = E.chunk > total / 32 ? E.chunk : total / 32;
+        bool done = true;
+        rc = launch_step(op, piece, &done);
+        if (rc != OK)
+            op->ctx->sticky = rc;
+        else if (!done)
+            return;
+        break;
+    }
     case OP_WAIT:
     case OP_WAIT_VALUE:
     case OP_ALLOC:
@@ -411,7 +425,7 @@ struct search {
 };
 
 static u64 size_of(const struct op *op) {
-    return op->kind == OP_COPY || op->kind == OP_FILL ? op->width * op->rows : 0;
+    return op->kind == OP_COPY || op->kind == OP_FILL || op->kind == OP_LAUNCH ? op->width * op->rows : 0;
 }
 
 static void pick(struct search *s, u64 *rng, u64 max, const struct lane *except) {
@@ -538,6 +552,8 @@ void op_push(struct op *op) {
     }
     if (op->mark)
         op->mark->refs++;
+    if (op->launch)
+        launch_attach(op->launch, l, op->pos);
     if (l->tail) {
         l->tail->next = op;
     } else {

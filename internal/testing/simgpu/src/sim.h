@@ -149,7 +149,7 @@ size_t halyard_sim_violations(char *buf, size_t len);
 void halyard_sim_clear(void);
 
 /* One line for each handle that is alive: memory, registered ranges, streams,
-   events, contexts. Returns the number of lines. */
+   events, modules, contexts. Returns the number of lines. */
 size_t halyard_sim_leaks(char *buf, size_t len);
 
 /*

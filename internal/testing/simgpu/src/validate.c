@@ -130,6 +130,14 @@ static void watch_side(const struct op *op, struct block *b, u64 off, u64 pitch,
     }
 }
 
+/* One range of a block that an operation uses as it runs. */
+void watch_use(const struct op *op, struct block *b, u64 lo, u64 hi, bool write) {
+    if (b->freed || lo == hi)
+        return;
+    struct access a = {.lo = lo, .hi = hi, .pos = op->pos, .slot = op->lane->slot, .stream = op->stream, .write = write, .call = op->call};
+    check(b, &a, &op->lane->clock);
+}
+
 void watch(struct op *op) {
     switch (op->kind) {
     case OP_COPY:
@@ -140,6 +148,12 @@ void watch(struct op *op) {
     case OP_ALLOC:
     case OP_FREE:
         watch_side(op, op->dst.b, op->doff, op->dpitch, true);
+        break;
+    case OP_LAUNCH:
+        for (u32 i = 0; i < op->launch->nuses && !op->launch->bad; i++) {
+            const struct use *u = &op->launch->use[i];
+            watch_use(op, u->b, u->lo, u->hi, u->write);
+        }
         break;
     default:
         break;
@@ -157,6 +171,14 @@ static bool meets(const struct op *op, u64 off, u64 pitch, u64 lo, u64 hi, u64 *
 }
 
 static bool touches(const struct op *op, const struct block *b, u64 lo, u64 hi, bool write, u64 *from, u64 *to) {
+    for (u32 i = 0; op->launch && i < op->launch->nuses; i++) {
+        const struct use *u = &op->launch->use[i];
+        if (u->b != b || !(write || u->write) || u->hi <= lo || hi <= u->lo)
+            continue;
+        *from = u->lo;
+        *to = u->hi;
+        return true;
+    }
     return (op->dst.b == b && meets(op, op->doff, op->dpitch, lo, hi, from, to)) ||
            (op->src.b == b && write && meets(op, op->soff, op->spitch, lo, hi, from, to));
 }

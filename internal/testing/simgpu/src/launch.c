@@ -1,0 +1,287 @@
+/*
+ * Launches. Parameters are read when the program launches, as a driver reads them, and the
+ * kernel runs block by block when its lane comes to it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine.h"
+
+static bool on_device(const struct block *b) {
+    return b->kind == DEVICE || b->kind == IMPORTED;
+}
+
+/* Finds the memory that a pointer among the parameters leads to. */
+static void follow(const struct stream *s, struct launch *l, u32 param, u64 addr, u64 extent, bool write) {
+    const char *name = l->fn->name;
+    u64 off;
+    bool alias;
+    if (!extent && !addr)
+        return;
+    struct block *b = block_find(addr, &off, &alias);
+    if (!b || b->freed || b->freeing) {
+        if (b)
+            violation("%s: parameter %u of kernel %s is %s memory %u, which is freed", self.call, param, name, kind_name(b->kind), b->id);
+        else
+            violation("%s: parameter %u of kernel %s is %s", self.call, param, name,
+                      in_arena(addr) ? "in memory that is not allocated" : "a pointer that the driver does not know");
+        l->bad = true;
+        return;
+    }
+    if (b->alias && !alias) {
+        violation("%s: parameter %u of kernel %s is the host's address of registered memory %u, not the device's", self.call, param,
+                  name, b->id);
+        l->bad = true;
+    } else if (extent > b->size - off) {
+        violation("%s: kernel %s goes out of bounds of %s memory %u of %llu bytes: [%llu,%llu)", self.call, name, kind_name(b->kind),
+                  b->id, (unsigned long long)b->size, (unsigned long long)off, (unsigned long long)(off + extent));
+        l->bad = true;
+    } else if (on_device(b) && b->dev != s->ctx->dev && !(s->ctx->peers >> b->dev & 1)) {
+        violation("%s: parameter %u of kernel %s is memory of device %d, which stream %u of device %d may not use", self.call, param,
+                  name, b->dev, s->id, s->ctx->dev);
+        l->bad = true;
+    }
+    l->of[param] = (s8)l->nuses;
+    l->use[l->nuses++] = (struct use){.b = b, .lo = off, .hi = l->bad ? off : off + extent, .write = write};
+}
+
+static u64 extent_of(const struct launch *l, int pointer) {
+    const struct body *body = l->fn->body;
+    if (body->extent)
+        return body->extent(l, pointer);
+    u32 n;
+    memcpy(&n, l->params + l->fn->param[body->count].off, sizeof n);
+    u64 all = l->blocks * l->threads;
+    return (all < n ? all : n) * (u64)body->element;
+}
+
+static void follow_all(const struct stream *s, struct launch *l) {
+    const struct function *f = l->fn;
+    int pointer = 0;
+    for (u32 i = 0; i < f->nparams; i++) {
+        u64 addr;
+        l->of[i] = -1;
+        if (f->param[i].size != sizeof addr)
+            continue;
+        memcpy(&addr, l->params + f->param[i].off, sizeof addr);
+        if (f->body && f->body->takes[i] == 'p') {
+            follow(s, l, i, addr, extent_of(l, pointer), f->body->uses[pointer] != 'r');
+            pointer++;
+        } else if (!f->body) { /* perhaps a pointer: the memory is kept for the kernel */
+            u64 off;
+            bool alias;
+            struct block *b = block_find(addr, &off, &alias);
+            if (b && !b->freed && !b->freeing)
+                l->use[l->nuses++] = (struct use){.b = b, .lo = off, .hi = off};
+        }
+    }
+}
+
+static int shape(const struct function *f, const u32 grid[3], const u32 block[3], u32 shared) {
+    u64 threads = (u64)block[0] * block[1];
+    int zero = face.contexts ? E_VALUE : E_CONFIGURATION;
+    for (int i = 0; i < 3; i++)
+        if (!grid[i] || !block[i])
+            return zero;
+    if (block[0] > MAX_THREADS || block[1] > MAX_THREADS || block[2] > face.block_z || threads * block[2] > MAX_THREADS)
+        return E_VALUE;
+    threads *= block[2];
+    if (grid[0] > MAX_GRID_X || grid[1] > MAX_GRID_YZ || grid[2] > MAX_GRID_YZ)
+        return E_VALUE;
+    for (int i = 0; i < 3 && !face.contexts; i++)
+        if ((u64)grid[i] * block[i] > UINT32_MAX)
+            return E_CONFIGURATION;
+    if (threads > f->threads)
+        return face.contexts ? E_RESOURCES : E_LAUNCH;
+    return shared > f->dynamic ? E_VALUE : OK;
+}
+
+int engine_launch(struct stream *s, struct function *f, const u32 grid[3], const u32 block[3], u32 shared, void **params,
+                  void **extra) {
+    int rc = shape(f, grid, block, shared);
+    if (rc != OK)
+        return rc;
+    if (f->module->ctx != s->ctx)
+        return E_HANDLE;
+    if (extra)
+        return params ? E_VALUE : E_SUPPORTED;
+    if (!params && f->nparams)
+        return E_VALUE;
+    struct launch *l = calloc(1, sizeof *l + f->bytes);
+    l->fn = f;
+    memcpy(l->grid, grid, sizeof l->grid);
+    memcpy(l->block, block, sizeof l->block);
+    l->blocks = (u64)grid[0] * grid[1] * grid[2];
+    l->threads = (u64)block[0] * block[1] * block[2];
+    l->shared = (u64)f->shared + shared;
+    l->rounds = 1;
+    for (u32 i = 0; i < f->nparams; i++) {
+        void *at;
+        if (guest_read(&at, params + i, sizeof at) && guest_read(l->params + f->param[i].off, at, f->param[i].size))
+            continue;
+        /* A driver would end the process. */
+        violation("%s: parameter %u of kernel %s cannot be read", self.call, i, f->name);
+        free(l);
+        return E_VALUE;
+    }
+    follow_all(s, l);
+    if (f->body && f->body->rounds >= 0)
+        memcpy(&l->rounds, l->params + f->param[f->body->rounds].off, sizeof l->rounds);
+    struct op *op = op_new(OP_LAUNCH, s, self.call);
+    op->launch = l;
+    op->width = l->blocks * l->threads; /* how long it takes */
+    op->rows = l->rounds;
+    op_push(op);
+    return ctx_state(s->ctx);
+}
+
+void launch_attach(struct launch *l, struct lane *lane, u64 pos) {
+    struct module *m = l->fn->module;
+    m->refs++;
+    m->launches++;
+    clock_set(&m->used, lane->slot, pos);
+    for (u32 i = 0; i < l->nuses; i++) {
+        l->use[i].b->refs++;
+        l->use[i].b->pending++;
+    }
+}
+
+void launch_drop(struct launch *l) {
+    for (u32 i = 0; i < l->nuses; i++) {
+        struct block *b = l->use[i].b;
+        free(l->use[i].copy);
+        b->pending--;
+        if (b->freed && !b->pending)
+            block_discard(b);
+        block_unref(b);
+    }
+    l->fn->module->launches--;
+    module_unref(l->fn->module);
+    free(l);
+}
+
+/* ---- running ---- */
+
+static struct side end_of(const struct use *u) {
+    return (struct side){.b = u->b, .ptr = (u8 *)(uintptr_t)u->b->addr + u->lo, .trusted = false};
+}
+
+/* Memory of the program is worked on in a copy, since reading it may fail. */
+static int borrow(struct launch *l) {
+    for (u32 i = 0; i < l->nuses; i++) {
+        struct use *u = &l->use[i];
+        if (u->b->rw || u->hi == u->lo || u->copy)
+            continue;
+        u->copy = malloc(u->hi - u->lo);
+        struct side from = end_of(u), to = {.ptr = u->copy, .trusted = false};
+        if (move_bytes(&to, 0, &from, 0, u->hi - u->lo) != OK)
+            return E_ILLEGAL;
+    }
+    return OK;
+}
+
+static int give_back(struct launch *l) {
+    for (u32 i = 0; i < l->nuses; i++) {
+        struct use *u = &l->use[i];
+        if (!u->copy || !u->write)
+            continue;
+        struct side to = end_of(u), from = {.ptr = u->copy, .trusted = false};
+        if (move_bytes(&to, 0, &from, 0, u->hi - u->lo) != OK)
+            return E_ILLEGAL;
+    }
+    return OK;
+}
+
+static int run_blocks(struct launch *l, u64 upto) {
+    const struct function *f = l->fn;
+    struct work w = {.threads = l->threads, .nshared = l->shared};
+    memcpy(w.grid, l->grid, sizeof w.grid);
+    memcpy(w.block, l->block, sizeof w.block);
+    for (u32 i = 0; i < f->nparams; i++) {
+        w.val[i] = l->params + f->param[i].off;
+        if (l->of[i] >= 0) {
+            const struct use *u = &l->use[l->of[i]];
+            w.ptr[i] = u->copy ? u->copy : u->b->rw ? u->b->rw + u->lo : NULL;
+        }
+    }
+    w.shared = l->shared ? malloc(l->shared) : NULL;
+    int rc = OK;
+    for (u64 n = l->next; n < upto && rc == OK; n++) {
+        w.at[0] = (u32)(n % l->grid[0]);
+        w.at[1] = (u32)(n / l->grid[0] % l->grid[1]);
+        w.at[2] = (u32)(n / l->grid[0] / l->grid[1]);
+        w.first = n * l->threads;
+        if (w.shared)
+            memset(w.shared, 0xA5, l->shared);
+        rc = f->body->run(&w);
+    }
+    free(w.shared);
+    return rc;
+}
+
+/* Memory that an interpreted kernel uses: known only as it runs. */
+struct watching {
+    struct op *op;
+    char log[256];
+};
+
+static void *bytes_at(void *arg, u64 addr, u32 size, bool write) {
+    struct watching *w = arg;
+    u64 off;
+    bool alias;
+    void *at = NULL;
+    pthread_mutex_lock(&E.mu);
+    struct block *b = block_find(addr, &off, &alias);
+    bool reaches = b && (!on_device(b) || b->dev == w->op->ctx->dev || w->op->ctx->peers >> b->dev & 1);
+    if (b && !b->freed && b->rw && size <= b->size - off && reaches) {
+        at = b->rw + off;
+        if (validating())
+            watch_use(w->op, b, off, off + size, write);
+    }
+    pthread_mutex_unlock(&E.mu);
+    return at;
+}
+
+/* Runs about so many threads of the kernel, and says whether that was all. Not OK: the error of the context. */
+int launch_step(struct op *op, u64 threads, bool *done) {
+    struct launch *l = op->launch;
+    const struct function *f = l->fn;
+    *done = true;
+    for (u32 i = 0; i < l->nuses; i++)
+        l->bad |= l->use[i].b->freed && l->use[i].b->kind == REGISTERED;
+    if (l->bad || f->module->unloaded)
+        return E_ILLEGAL;
+    if (E.free && (!f->body || strcmp(f->body->name, "fault") != 0))
+        return OK;
+    u64 upto = l->next + 1 + (threads > l->threads ? threads / l->threads : 0);
+    if (upto > l->blocks || !f->body)
+        upto = l->blocks;
+    struct watching w = {.op = op};
+    E.executing = true;
+    pthread_mutex_unlock(&E.mu);
+    int rc = f->body ? borrow(l) : OK;
+    if (rc == OK && f->body) {
+        rc = run_blocks(l, upto);
+    } else if (rc == OK) {
+        struct reach reach = {&w, bytes_at};
+        rc = interpreter->run(f->entry, l->params, l->grid, l->block, l->shared, &reach, w.log, sizeof w.log);
+    }
+    l->next = upto;
+    bool ends = rc == OK && upto == l->blocks && l->round + 1 >= l->rounds;
+    if (ends)
+        rc = give_back(l);
+    pthread_mutex_lock(&E.mu);
+    E.executing = false;
+    if (E.waiters)
+        pthread_cond_broadcast(&E.progress);
+    if (w.log[0])
+        violation("kernel %s: %s", f->name, w.log);
+    if (rc != OK)
+        return rc;
+    if (upto == l->blocks && !ends) {
+        l->round++;
+        l->next = 0;
+    }
+    *done = ends;
+    return OK;
+}
