@@ -35,6 +35,11 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 		Version:    version,
 		HostGates:  true,
 
+		Limits:   limits,
+		Arch:     arch,
+		Formats:  []driver.Format{driver.FormatCubin, driver.FormatFatbin, driver.FormatPTX},
+		Language: driver.LanguageCUDA,
+
 		LegacyStream: 1, // CU_STREAM_LEGACY
 
 		// The range since the Volta generation; earlier devices have fewer priorities.

@@ -85,13 +85,23 @@ static code halyard_event_record(uintptr_t ctx, uintptr_t e, uintptr_t s) {
 	BOUND(ctx, cuEventRecord((CUevent)e, (CUstream)s));
 }
 
+static code halyard_launch(uintptr_t ctx, uintptr_t kernel, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz,
+		uint32_t shared, uintptr_t params, uintptr_t s) {
+	BOUND(ctx, cuLaunchKernel((CUfunction)kernel, gx, gy, gz, bx, by, bz, shared, (CUstream)s, (void **)params, NULL));
+}
+
 static code halyard_event_query(uintptr_t ctx, uintptr_t e) { BOUND(ctx, cuEventQuery((CUevent)e)); }
 
 static code halyard_event_sync(uintptr_t ctx, uintptr_t e) { BOUND(ctx, cuEventSynchronize((CUevent)e)); }
 */
 import "C"
 
-import "github.com/go-halyard/halyard/internal/cudahip"
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip"
+)
 
 // The calls of this file make the context current and use it in one crossing from Go to C, so that
 // the goroutine need not be kept on its thread. The context is set each time: other code may have run on the
@@ -185,4 +195,11 @@ func (linked) EventQuery(ctx cudahip.Context, event uintptr) cudahip.Code {
 // EventSync implements cudahip.API.
 func (linked) EventSync(ctx cudahip.Context, event uintptr) cudahip.Code {
 	return cudahip.Code(C.halyard_event_sync(C.uintptr_t(ctx), C.uintptr_t(event)))
+}
+
+// Launch implements cudahip.API.
+func (linked) Launch(ctx cudahip.Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, s uintptr) cudahip.Code {
+	g, b := &l.Grid, &l.Block
+	return cudahip.Code(C.halyard_launch(C.uintptr_t(ctx), C.uintptr_t(kernel), C.uint32_t(g[0]), C.uint32_t(g[1]), C.uint32_t(g[2]),
+		C.uint32_t(b[0]), C.uint32_t(b[1]), C.uint32_t(b[2]), C.uint32_t(l.Shared), C.uintptr_t(uintptr(params)), C.uintptr_t(s)))
 }

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/go-halyard/halyard/internal/cudahip"
@@ -21,6 +22,40 @@ var attributes = [cudahip.NumAttributes][]int32{
 	// The plain comparison of 32-bit words has no number of its own. A device has it if it has one of these
 	// two: waiting for 64-bit words, and waiting with NOR.
 	cudahip.AttrWaitValue: {122, 123},
+}
+
+// limits are the numbers of CUdevice_attribute in cuda.h.
+var limits = [cudahip.NumLimits]int32{
+	cudahip.LimitThreads:    1,
+	cudahip.LimitBlockX:     2,
+	cudahip.LimitBlockY:     3,
+	cudahip.LimitBlockZ:     4,
+	cudahip.LimitGridX:      5,
+	cudahip.LimitGridY:      6,
+	cudahip.LimitGridZ:      7,
+	cudahip.LimitShared:     8,
+	cudahip.LimitSharedMost: 97,
+	cudahip.LimitWarp:       10,
+	cudahip.LimitUnits:      16,
+}
+
+// The attributes that are the two parts of the compute capability.
+const (
+	capabilityMajor = 75
+	capabilityMinor = 76
+)
+
+// arch names the compute capability: "sm_90". Arithmetic on float16 came with 5.3, on float64 before any that drivers still support.
+func arch(api cudahip.API, dev int32) (name string, float64, float16 bool) {
+	major, code := api.DeviceAttribute(dev, capabilityMajor)
+	if code != cudahip.Success {
+		return "", true, false
+	}
+	minor, code := api.DeviceAttribute(dev, capabilityMinor)
+	if code != cudahip.Success {
+		return "", true, major > 5
+	}
+	return fmt.Sprintf("sm_%d%d", major, minor), true, major > 5 || major == 5 && minor >= 3
 }
 
 // libraries are the names of the driver's library. The one with a version is what the driver

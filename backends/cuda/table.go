@@ -68,6 +68,16 @@ var symbols = cudahip.Symbols{
 	cudahip.CallIPCOpen:         {Name: "cuIpcOpenMemHandle_v2", Optional: true},
 	cudahip.CallIPCClose:        {Name: "cuIpcCloseMemHandle", Optional: true},
 
+	cudahip.CallModuleLoad:      {Name: "cuModuleLoadDataEx", Optional: true},
+	cudahip.CallModuleUnload:    {Name: "cuModuleUnload", Optional: true},
+	cudahip.CallModuleKernel:    {Name: "cuModuleGetFunction", Optional: true},
+	cudahip.CallKernelAttribute: {Name: "cuFuncGetAttribute", Optional: true},
+	cudahip.CallKernelSet:       {Name: "cuFuncSetAttribute", Optional: true},
+	cudahip.CallKernelParam:     {Name: "cuFuncGetParamInfo", Optional: true}, // CUDA 12.4
+	cudahip.CallKernelLoad:      {Name: "cuFuncLoad", Optional: true},         // CUDA 12.4
+	cudahip.CallOccupancy:       {Name: "cuOccupancyMaxPotentialBlockSize", Optional: true},
+	cudahip.CallLaunch:          {Name: "cuLaunchKernel", Optional: true},
+
 	// The words of gates are ordinary page-locked memory, so no separate call allocates them.
 	cudahip.CallSignalAlloc: {},
 }

@@ -34,6 +34,12 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 		Attributes: attributes,
 		Version:    version,
 
+		Limits:    limits,
+		MaxGlobal: maxGlobal,
+		Arch:      arch,
+		Formats:   []driver.Format{driver.FormatCodeObject},
+		Language:  driver.LanguageHIP,
+
 		LowPriority: 1, HighPriority: -1,
 	}
 }

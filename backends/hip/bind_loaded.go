@@ -4,6 +4,7 @@ package hip
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
@@ -155,4 +156,9 @@ func (a api) SignalFree(ctx cudahip.Context, host uintptr) cudahip.Code {
 // WaitValue implements cudahip.API.
 func (a api) WaitValue(ctx cudahip.Context, stream, addr uintptr, value uint32) cudahip.Code {
 	return a.Call(cudahip.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
+}
+
+// ModuleLoad implements cudahip.API. The runtime says nothing about an image.
+func (a api) ModuleLoad(ctx cudahip.Context, image unsafe.Pointer, _ []byte) (uintptr, cudahip.Code) {
+	return a.Make(cudahip.CallModuleLoad, ctx, uintptr(image), 0, 0)
 }

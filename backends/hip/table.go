@@ -66,6 +66,16 @@ var symbols = cudahip.Symbols{
 	cudahip.CallIPCOpen:         {Name: "hipIpcOpenMemHandle", Optional: true},
 	cudahip.CallIPCClose:        {Name: "hipIpcCloseMemHandle", Optional: true},
 
+	// The first is the name since ROCm 6, whose structure is another one.
+	cudahip.CallDeviceProperties: {Name: "hipGetDevicePropertiesR0600", Older: "hipGetDeviceProperties", Optional: true},
+
+	cudahip.CallModuleLoad:      {Name: "hipModuleLoadData", Optional: true},
+	cudahip.CallModuleUnload:    {Name: "hipModuleUnload", Optional: true},
+	cudahip.CallModuleKernel:    {Name: "hipModuleGetFunction", Optional: true},
+	cudahip.CallKernelAttribute: {Name: "hipFuncGetAttribute", Optional: true},
+	cudahip.CallOccupancy:       {Name: "hipModuleOccupancyMaxPotentialBlockSize", Optional: true},
+	cudahip.CallLaunch:          {Name: "hipModuleLaunchKernel", Optional: true},
+
 	// The runtime keeps a device's context for as long as the process runs; nothing retains it.
 	cudahip.CallRetain:  {},
 	cudahip.CallRelease: {},

@@ -1,5 +1,11 @@
 package cudahip
 
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
 // Code is the status of a vendor's call. The low 32 bits are what the call returned,
 // zero for success; [Code.Unbound] says that the call was not made, because the
 // context could not be made current.
@@ -172,6 +178,25 @@ type API interface {
 	IPCExport(ctx Context, addr uintptr) (IPCHandle, Code)
 	IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code)
 	IPCClose(ctx Context, addr uintptr) Code
+
+	// DeviceProperties fills out with the vendor's structure, which must not be larger.
+	DeviceProperties(dev int32, out []byte) Code
+
+	// ModuleLoad loads an image. The text of what the translator says goes to log, which may be empty.
+	ModuleLoad(ctx Context, image unsafe.Pointer, log []byte) (uintptr, Code)
+	ModuleUnload(ctx Context, module uintptr) Code
+	ModuleKernel(ctx Context, module uintptr, name string) (uintptr, Code)
+	// KernelAttribute asks for an attribute by the vendor's number, and KernelSet sets one.
+	KernelAttribute(ctx Context, kernel uintptr, number int32) (int32, Code)
+	KernelSet(ctx Context, kernel uintptr, number, value int32) Code
+	// KernelParam returns the size of a parameter, or CodeInvalidValue if the kernel has fewer.
+	KernelParam(ctx Context, kernel uintptr, index int) (uintptr, Code)
+	// KernelLoad loads a kernel that the driver would load at its first launch.
+	KernelLoad(ctx Context, kernel uintptr) Code
+	// Occupancy returns the threads in a block with which the most of them run at once.
+	Occupancy(ctx Context, kernel uintptr) (int32, Code)
+	// Launch launches a kernel in the shape of l. params are the addresses of its arguments.
+	Launch(ctx Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, stream uintptr) Code
 }
 
 // IPCHandle is the vendor's handle of an allocation for other processes.

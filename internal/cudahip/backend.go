@@ -44,6 +44,20 @@ type Vendor struct {
 	// vendor has no other.
 	LegacyStream uintptr
 
+	// Limits are the vendor's numbers of each limit, 0 for one that it does not report.
+	Limits [NumLimits]int32
+
+	// Formats are those of code that the devices load, the best first, and Language is what is compiled for them.
+	Formats  []driver.Format
+	Language driver.Language
+
+	// MaxGlobal is the most threads of a launch in one dimension, 0 if only blocks are counted.
+	MaxGlobal uint64
+
+	// Arch returns what code for a device is compiled for, "" if the library does not say, and whether there is arithmetic on
+	// float64 and float16.
+	Arch func(api API, dev int32) (name string, float64, float16 bool)
+
 	// Version formats the library's version for display.
 	Version func(int) string
 }
@@ -293,6 +307,9 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	}
 	info.SharesHostMemory = has[AttrIntegrated] && has[AttrMapHost]
 	info.Caps = l.caps(&has)
+	if info.Caps.Has(driver.CapKernels) {
+		info.Compute = l.compute(dev)
+	}
 	if info.Caps.Has(driver.CapPriority) {
 		info.LowPriority, info.HighPriority = l.vendor.LowPriority, l.vendor.HighPriority
 	}
@@ -332,6 +349,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	add(driver.CapPriority, has[AttrPriorities])
 	add(driver.CapPointerInfo, api.Has(CallPointer))
 	add(driver.CapCopy2D, api.Has(CallCopy2D))
+	add(driver.CapKernels, l.runs())
 	return caps
 }
 

@@ -61,6 +61,16 @@ const (
 	CallIPCExport
 	CallIPCOpen
 	CallIPCClose
+	CallDeviceProperties
+	CallModuleLoad
+	CallModuleUnload
+	CallModuleKernel
+	CallKernelAttribute
+	CallKernelSet
+	CallKernelParam
+	CallKernelLoad
+	CallOccupancy
+	CallLaunch
 	NumCalls
 )
 

@@ -16,7 +16,7 @@ const (
 )
 
 // Device implements driver.Device, driver.Peering, driver.Registerer, driver.IPCSharer, driver.Importer,
-// driver.StreamImporter and driver.PointerQuerier. It holds a reference to the device's shared context.
+// driver.StreamImporter, driver.PointerQuerier, driver.Loader and driver.Native. It holds a reference to the device's shared context.
 type Device struct {
 	lib  *library
 	api  API
@@ -150,4 +150,8 @@ var (
 	_ driver.Prefetcher      = (*Stream)(nil)
 	_ driver.Copier2D        = (*Stream)(nil)
 	_ driver.Timer           = (*Event)(nil)
+	_ driver.Loader          = (*Device)(nil)
+	_ driver.Native          = (*Device)(nil)
+	_ driver.Launcher        = (*Stream)(nil)
+	_ driver.FreeBlocker     = (*Module)(nil)
 )

@@ -19,7 +19,7 @@ func (f *frame) invoke() uintptr {
 		}
 	}
 	a := &f.args
-	return dl.ProcAt(f.fn).Call8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]) // hipMemcpy2DAsync takes 8
+	return dl.ProcAt(f.fn).Call11(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]) // a launch takes 11
 }
 
 // handlesByValue says that IPCOpen cannot be called here, since it takes an IPCHandle by value.

@@ -8,8 +8,8 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// Stream implements driver.Stream, driver.Gater, driver.Notifier, driver.StreamAllocator and
-// driver.Prefetcher.
+// Stream implements driver.Stream, driver.Gater, driver.Notifier, driver.StreamAllocator,
+// driver.Prefetcher and driver.Launcher.
 type Stream struct {
 	dev    *Device
 	api    API

@@ -3,8 +3,10 @@ package cudahip
 import (
 	"bytes"
 	"math"
+	"runtime"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
@@ -452,4 +454,114 @@ func (t *Table) IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code) {
 // IPCClose implements [API].
 func (t *Table) IPCClose(ctx Context, addr uintptr) Code {
 	return t.Call(CallIPCClose, ctx, addr, 0, 0, 0, 0, 0)
+}
+
+// DeviceProperties implements [API].
+func (t *Table) DeviceProperties(dev int32, out []byte) Code {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	pins.Pin(&out[0])
+	f := unboundFrame(t.procs[CallDeviceProperties])
+	f.args[0], f.args[1] = uintptr(unsafe.Pointer(&out[0])), uintptr(dev)
+	defer f.put()
+	return f.call()
+}
+
+// jit are the options of ModuleLoad.
+type jit struct {
+	options [2]uint32
+	values  [2]uintptr
+}
+
+// The options that say where the translator writes what is wrong.
+const (
+	jitErrorLog     = 5
+	jitErrorLogSize = 6
+)
+
+// ModuleLoad implements [API].
+func (t *Table) ModuleLoad(ctx Context, image unsafe.Pointer, log []byte) (uintptr, Code) {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	f := t.frame(CallModuleLoad, ctx)
+	f.out[0] = 0
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4] = f.outAddr(0), uintptr(image), 0, 0, 0
+	if len(log) > 0 {
+		o := &jit{options: [2]uint32{jitErrorLog, jitErrorLogSize}}
+		pins.Pin(o)
+		pins.Pin(&log[0])
+		o.values = [2]uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
+		f.args[2], f.args[3], f.args[4] = uintptr(len(o.options)), uintptr(unsafe.Pointer(&o.options)), uintptr(unsafe.Pointer(&o.values))
+	}
+	code := f.call()
+	module := uintptr(f.out[0])
+	f.put()
+	return module, code
+}
+
+// ModuleUnload implements [API].
+func (t *Table) ModuleUnload(ctx Context, module uintptr) Code {
+	return t.Call(CallModuleUnload, ctx, module, 0, 0, 0, 0, 0)
+}
+
+// ModuleKernel implements [API].
+func (t *Table) ModuleKernel(ctx Context, module uintptr, name string) (uintptr, Code) {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	b := dl.CString(name)
+	pins.Pin(&b[0])
+	return t.Make(CallModuleKernel, ctx, module, uintptr(unsafe.Pointer(&b[0])), 0)
+}
+
+// KernelAttribute implements [API].
+func (t *Table) KernelAttribute(ctx Context, kernel uintptr, number int32) (int32, Code) {
+	v, code := t.Make(CallKernelAttribute, ctx, uintptr(number), kernel, 0)
+	return int32(v), code
+}
+
+// KernelSet implements [API].
+func (t *Table) KernelSet(ctx Context, kernel uintptr, number, value int32) Code {
+	return t.Call(CallKernelSet, ctx, kernel, uintptr(number), uintptr(value), 0, 0, 0)
+}
+
+// KernelParam implements [API].
+func (t *Table) KernelParam(ctx Context, kernel uintptr, index int) (uintptr, Code) {
+	f := t.frame(CallKernelParam, ctx)
+	f.out[0], f.out[1] = 0, 0
+	f.args[0], f.args[1], f.args[2], f.args[3] = kernel, uintptr(index), f.outAddr(0), f.outAddr(1)
+	code := f.call()
+	size := uintptr(f.out[1])
+	f.put()
+	return size, code
+}
+
+// KernelLoad implements [API].
+func (t *Table) KernelLoad(ctx Context, kernel uintptr) Code {
+	return t.Call(CallKernelLoad, ctx, kernel, 0, 0, 0, 0, 0)
+}
+
+// Occupancy implements [API]. After the kernel CUDA takes a function, which is left out, the shared memory that a launch adds, and a limit;
+// HIP has no function. All are 0.
+func (t *Table) Occupancy(ctx Context, kernel uintptr) (int32, Code) {
+	f := t.frame(CallOccupancy, ctx)
+	f.out[0], f.out[1] = 0, 0
+	f.args[0], f.args[1], f.args[2] = f.outAddr(0), f.outAddr(1), kernel
+	f.args[3], f.args[4], f.args[5] = 0, 0, 0
+	code := f.call()
+	threads := int32(f.out[1])
+	f.put()
+	return threads, code
+}
+
+// Launch implements [API].
+func (t *Table) Launch(ctx Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, stream uintptr) Code {
+	f := t.frame(CallLaunch, ctx)
+	a := &f.args
+	a[0] = kernel
+	a[1], a[2], a[3] = uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2])
+	a[4], a[5], a[6] = uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2])
+	a[7], a[8], a[9], a[10] = uintptr(l.Shared), stream, uintptr(params), 0
+	code := f.call()
+	f.put()
+	return code
 }

@@ -34,7 +34,7 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		const all = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 			driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapPrefetch | driver.CapIPC |
 			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrentShared |
-			driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo | driver.CapCopy2D
+			driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo | driver.CapCopy2D | driver.CapKernels
 		if info.Caps != all {
 			t.Errorf("capabilities %q, want %q", info.Caps, all)
 		}

@@ -1,0 +1,101 @@
+package cudahip
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// arguments are those of a launch in the form that the vendors take: the address of each. Values stay where they are.
+type arguments struct {
+	list  []unsafe.Pointer
+	words []uint64 // the arguments that are addresses of device memory
+
+	roomList  [fewArguments]unsafe.Pointer
+	roomWords [fewArguments]uint64
+}
+
+// fewArguments is how many arguments fit without an allocation. A record that has had more keeps its room for them.
+const fewArguments = 16
+
+var argumentLists = sync.Pool{New: func() any {
+	a := new(arguments)
+	a.list, a.words = a.roomList[:0], a.roomWords[:0]
+	return a
+}}
+
+// takeArguments returns a record with room for n arguments.
+func takeArguments(n int) *arguments {
+	a := argumentLists.Get().(*arguments)
+	if cap(a.words) < n { // before the first is added: the list refers to the words
+		a.list, a.words = make([]unsafe.Pointer, 0, n), make([]uint64, 0, n)
+	}
+	return a
+}
+
+func (a *arguments) give() {
+	clear(a.list)
+	a.list, a.words = a.list[:0], a.words[:0]
+	argumentLists.Put(a)
+}
+
+func (a *arguments) address(addr uintptr) {
+	a.words = append(a.words, uint64(addr))
+	a.list = append(a.list, unsafe.Pointer(&a.words[len(a.words)-1]))
+}
+
+// Launch implements driver.Launcher. The vendors copy the arguments during the call.
+func (s *Stream) Launch(kernel driver.Kernel, l *driver.Launch) error {
+	const op = "launch"
+	k, ok := kernel.(*Kernel)
+	if !ok || k.module.dev.lib != s.dev.lib || k.module.dev.ctx != s.ctx {
+		return s.dev.refuse(op, driver.ErrWrongDevice, "the kernel is loaded on another device")
+	}
+	a := takeArguments(len(l.Args))
+	for i := range l.Args {
+		arg := &l.Args[i]
+		if arg.Kind != driver.ParamPointer {
+			a.list = append(a.list, arg.Value())
+			continue
+		}
+		m, ok := s.memory(arg.Region)
+		if !ok {
+			a.give()
+			return s.strange(op)
+		}
+		a.address(m.at(arg.Region))
+	}
+	call, code := CallLaunch, Success
+	if l.Shared > k.dynamic.Load() && s.api.Has(CallKernelSet) {
+		call, code = CallKernelSet, s.api.KernelSet(s.ctx, k.handle, kernelDynamic, int32(k.info.MaxShared))
+		if code == Success {
+			k.dynamic.Store(k.info.MaxShared)
+			call = CallLaunch
+		}
+	}
+	if code == Success {
+		code = s.api.Launch(s.ctx, k.handle, l, unsafe.Pointer(unsafe.SliceData(a.list)), s.handle)
+	}
+	a.give()
+	runtime.KeepAlive(l)
+	if code != Success {
+		return s.unlaunchable(op, call, k, l, code)
+	}
+	return nil
+}
+
+// unlaunchable returns the error of a launch that the driver refused.
+func (s *Stream) unlaunchable(op string, call Call, k *Kernel, l *driver.Launch, code Code) error {
+	e := s.dev.fail(op, call, code)
+	if e.Kind == driver.ErrInvalidArgument {
+		e.Detail = fmt.Sprintf("kernel %s in %dx%dx%d blocks of %dx%dx%d threads with %d bytes of shared memory", k.info.Name,
+			l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.Shared)
+		if code.Value() == codeOutOfResources {
+			e.Detail += fmt.Sprintf("; a thread of it takes %d registers, a block %d bytes of shared memory besides", k.registers, k.info.StaticShared)
+		}
+	}
+	return e
+}

@@ -1,0 +1,324 @@
+package cudahip
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip/image"
+)
+
+// Codes of loading and launching, which have the same numbers on both sides.
+const (
+	codeInvalidImage   = 200
+	codeNoBinary       = 209
+	codeInvalidText    = 218 // CUDA: PTX; HIP: a kernel file
+	codeNoTranslator   = 221
+	codeTextTooNew     = 222
+	codeInvalidSource  = 300
+	codeNoSymbol       = 302
+	codeNotFound       = 500
+	codeOutOfResources = 701
+)
+
+// Attributes of a kernel, which have the same numbers on both sides.
+const (
+	kernelThreads      = 0 // most threads in a block
+	kernelShared       = 1 // bytes of shared memory that the code declares
+	kernelLocal        = 3 // bytes of each thread
+	kernelRegisters    = 4
+	kernelDynamic      = 8      // most bytes of shared memory that a launch may add; can be set
+	kernelParamsBound  = 1 << 9 // more parameters than any kernel has
+	usualThreads       = 256    // threads in a block, if nothing better is known
+	translatorLogBytes = 16 << 10
+)
+
+// Module implements driver.Module and driver.FreeBlocker.
+type Module struct {
+	dev    *Device
+	handle uintptr
+	infos  map[string]*driver.KernelInfo // what the image says; nil if it cannot be read
+}
+
+// Kernel implements driver.Kernel.
+type Kernel struct {
+	module    *Module
+	handle    uintptr
+	info      driver.KernelInfo
+	registers int32
+
+	// dynamic is how much shared memory a launch may add now. A launch that wants more raises it first.
+	dynamic atomic.Uint64
+}
+
+// Formats implements driver.Loader.
+func (d *Device) Formats() []driver.Format { return slices.Clone(d.lib.vendor.Formats) }
+
+// Load implements driver.Loader.
+func (d *Device) Load(img *driver.Image) (driver.Module, error) {
+	const op = "load"
+	switch {
+	case !d.info.Caps.Has(driver.CapKernels):
+		return nil, d.refuse(op, driver.ErrUnsupported, "kernels are not supported")
+	case strings.TrimSpace(img.Options) != "":
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "options %q: images in the format %v have none", img.Options, img.Format)
+	}
+	// The driver is not told how long the image is, and reads what a damaged one says: it must not see one.
+	infos, err := image.Read(img.Format, img.Data)
+	if err != nil {
+		return nil, d.damaged(op, err)
+	}
+	data, log := img.Data, []byte(nil)
+	if img.Format == driver.FormatPTX {
+		if data[len(data)-1] != 0 {
+			data = append(slices.Clone(data), 0)
+		}
+		log = make([]byte, translatorLogBytes)
+	}
+	handle, code := d.api.ModuleLoad(d.ctx, unsafe.Pointer(unsafe.SliceData(data)), log)
+	runtime.KeepAlive(data)
+	if code != Success {
+		return nil, d.unloadable(op, img.Format, log, code)
+	}
+	return &Module{dev: d, handle: handle, infos: infos}, nil
+}
+
+// damaged returns the error of an image that could not be read.
+func (d *Device) damaged(op string, err error) error {
+	e := d.refuse(op, driver.ErrInvalidArgument, "the image is damaged")
+	var is *driver.Error
+	if errors.As(err, &is) {
+		e.Kind, e.Detail, e.Err = is.Kind, is.Detail, is.Err
+	} else {
+		e.Err = err
+	}
+	return e
+}
+
+// unloadable returns the error of an image that the driver refused.
+func (d *Device) unloadable(op string, format driver.Format, log []byte, code Code) error {
+	e := d.fail(op, CallModuleLoad, code)
+	said := text(log)
+	switch code.Value() {
+	case codeInvalidText, codeInvalidSource, codeNoSymbol, codeInvalidImage:
+		if format == driver.FormatPTX && said != "" {
+			e.Kind, e.Err = driver.ErrBuild, &driver.BuildError{Log: said}
+			return e
+		}
+		if code.Value() == codeInvalidText && format == driver.FormatPTX {
+			e.Kind, e.Err = driver.ErrBuild, &driver.BuildError{Log: "the driver does not say what is wrong with the PTX"}
+			return e
+		}
+		e.Kind = driver.ErrInvalidArgument
+		e.Detail = fmt.Sprintf("the driver cannot read the %v, which is damaged or of another format", format)
+	case codeNoBinary:
+		e.Kind = driver.ErrUnsupported
+		e.Detail = fmt.Sprintf("the %v has no code for this device", format)
+		if arch := d.info.Compute.Arch; arch != "" {
+			e.Detail += ", which is " + arch
+		}
+	case codeTextTooNew:
+		e.Kind = driver.ErrUnsupported
+		e.Detail = "the PTX is too new for the driver, " + d.info.Driver
+	case codeNoTranslator:
+		e.Kind = driver.ErrUnavailable
+		e.Detail = "the driver's library that translates PTX is not installed"
+	}
+	if said != "" {
+		e.Detail += ": " + said
+	}
+	return e
+}
+
+// text returns the text in a buffer, up to its zero byte.
+func text(b []byte) string {
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return strings.TrimSpace(s)
+}
+
+// Names implements driver.Module.
+func (m *Module) Names() []string {
+	if m.infos == nil {
+		return nil
+	}
+	names := make([]string, 0, len(m.infos))
+	for name := range m.infos {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Kernel implements driver.Module. A driver may load a kernel only when it is asked for, which may wait for the device: it is asked here,
+// and not by the first launch (CUDA Programming Guide, "Lazy Loading").
+func (m *Module) Kernel(name string) (driver.Kernel, error) {
+	const op = "kernel"
+	d := m.dev
+	if strings.ContainsRune(name, 0) {
+		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
+	}
+	handle, code := d.api.ModuleKernel(d.ctx, m.handle, name)
+	if code != Success {
+		e := d.fail(op, CallModuleKernel, code)
+		if code.Value() == codeNotFound {
+			e.Kind, e.Detail = driver.ErrNotFound, "no kernel "+name
+		}
+		return nil, e
+	}
+	if d.api.Has(CallKernelLoad) {
+		if code := d.api.KernelLoad(d.ctx, handle); code != Success {
+			return nil, d.fail(op, CallKernelLoad, code)
+		}
+	}
+	k := &Kernel{module: m, handle: handle, info: driver.KernelInfo{Name: name}}
+	if err := k.describe(op); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// FreeMayBlock implements driver.FreeBlocker: the vendors do not promise that unloading code does not wait for the device.
+func (m *Module) FreeMayBlock() bool { return true }
+
+// Close implements driver.Module.
+func (m *Module) Close() error { return m.dev.give(CallModuleUnload, API.ModuleUnload, m.handle) }
+
+// Info implements driver.Kernel.
+func (k *Kernel) Info() *driver.KernelInfo { return &k.info }
+
+// describe asks the driver about the kernel.
+func (k *Kernel) describe(op string) error {
+	d := k.module.dev
+	limits := &d.info.Compute
+	if read := k.module.infos[k.info.Name]; read != nil {
+		k.info.Params, k.info.Known, k.info.RequiredBlock = read.Params, read.Known, read.RequiredBlock
+		k.info.MaxThreads, k.info.StaticShared, k.info.Local = read.MaxThreads, read.StaticShared, read.Local
+	}
+	dynamic := int32(0)
+	for _, a := range []struct {
+		number int32
+		set    func(int32)
+	}{
+		{kernelThreads, func(v int32) { k.info.MaxThreads = uint32(v) }},
+		{kernelShared, func(v int32) { k.info.StaticShared = uint64(v) }},
+		{kernelLocal, func(v int32) { k.info.Local = uint64(v) }},
+		{kernelRegisters, func(v int32) { k.registers = v }},
+		{kernelDynamic, func(v int32) { dynamic = v }},
+	} {
+		v, ok, err := k.attribute(op, a.number)
+		if err != nil {
+			return err
+		}
+		if ok && v >= 0 {
+			a.set(v)
+		}
+	}
+	if limits.Shared > k.info.StaticShared {
+		k.info.MaxShared = limits.Shared - k.info.StaticShared
+	}
+	k.dynamic.Store(uint64(dynamic))
+	if err := k.askParams(op); err != nil {
+		return err
+	}
+	return k.suggest(op)
+}
+
+// attribute asks for an attribute of the kernel. ok is false if the library does not know it.
+func (k *Kernel) attribute(op string, number int32) (v int32, ok bool, err error) {
+	d := k.module.dev
+	if !d.api.Has(CallKernelAttribute) {
+		return 0, false, nil
+	}
+	v, code := d.api.KernelAttribute(d.ctx, k.handle, number)
+	if code == Success {
+		return v, true, nil
+	}
+	e := d.fail(op, CallKernelAttribute, code)
+	if e.Kind == driver.ErrUnsupported || e.Kind == driver.ErrInvalidArgument {
+		return 0, false, nil
+	}
+	return 0, false, e
+}
+
+// askParams asks the driver for the sizes of the parameters. Which of them are pointers is known only if the image says so. If
+// the two disagree, the parameters are not known.
+func (k *Kernel) askParams(op string) error {
+	d, info := k.module.dev, &k.info
+	if !d.api.Has(CallKernelParam) {
+		return nil
+	}
+	var sizes []uint32
+	for {
+		size, code := d.api.KernelParam(d.ctx, k.handle, len(sizes))
+		if code == CodeInvalidValue {
+			break // there is no such parameter
+		}
+		if code != Success {
+			if e := d.fail(op, CallKernelParam, code); e.Kind != driver.ErrUnsupported {
+				return e
+			}
+			return nil
+		}
+		if sizes = append(sizes, uint32(size)); len(sizes) == kernelParamsBound {
+			return nil
+		}
+	}
+	if !info.Known {
+		info.Params, info.Known = make([]driver.Param, len(sizes)), true
+		for i, size := range sizes {
+			info.Params[i].Size = size
+			if size != uint32(unsafe.Sizeof(uintptr(0))) {
+				info.Params[i].Kind = driver.ParamValue
+			}
+		}
+		return nil
+	}
+	agree := len(sizes) == len(info.Params)
+	params := slices.Clone(info.Params)
+	for i := range params {
+		if agree && params[i].Size == 0 {
+			params[i].Size = sizes[i]
+		}
+		agree = agree && params[i].Size == sizes[i]
+	}
+	if info.Params = params; !agree {
+		info.Params, info.Known = nil, false
+	}
+	return nil
+}
+
+// suggest sets the number of threads with which the kernel runs fast.
+func (k *Kernel) suggest(op string) error {
+	d, info := k.module.dev, &k.info
+	info.Suggested = usualThreads
+	if d.api.Has(CallOccupancy) {
+		threads, code := d.api.Occupancy(d.ctx, k.handle)
+		switch {
+		case code == Success && threads > 0:
+			info.Suggested = uint32(threads)
+		case code != Success:
+			if e := d.fail(op, CallOccupancy, code); e.Kind != driver.ErrUnsupported && e.Kind != driver.ErrInvalidArgument {
+				return e
+			}
+		}
+	}
+	for _, most := range []uint32{info.MaxThreads, d.info.Compute.MaxThreads} {
+		if most != 0 {
+			info.Suggested = min(info.Suggested, most)
+		}
+	}
+	return nil
+}
+
+// Handles implements driver.Native.
+func (d *Device) Handles() driver.Handles {
+	h := driver.Handles{Device: uintptr(d.dev)}
+	if d.api.Has(CallRetain) { // else the context is the number of the device
+		h.Context = uintptr(d.ctx)
+	}
+	return h
+}
