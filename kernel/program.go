@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/kernelcache"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -263,11 +265,41 @@ func (p *Program) failure(op string, dev *hal.Device, kind error, format string,
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// compile compiles text for a device and loads the result.
+// compile compiles text for a device, or finds what was compiled before, and loads the result.
 func (p *Program) compile(dev *hal.Device, src hal.Source) (*hal.Module, error) {
-	img, err := dev.Compile(src)
+	id, err := dev.CompilerID()
 	if err != nil {
 		return nil, err
 	}
-	return dev.Load(img)
+	cache, key := kernelcache.Default(), cacheKey(id, &src)
+	fresh := false
+	compile := func() (*hal.Image, error) {
+		fresh = true
+		img, err := dev.Compile(src)
+		return &img, err
+	}
+	img, err := cache.Do(context.Background(), key, compile)
+	if err != nil {
+		return nil, err
+	}
+	m, err := dev.Load(*img)
+	if err == nil || fresh || errors.Is(err, hal.ErrClosed) || errors.Is(err, hal.ErrDeviceLost) {
+		return m, err
+	}
+	// Another driver of the same version may have made it.
+	cache.Delete(key)
+	if img, err = cache.Do(context.Background(), key, compile); err != nil {
+		return nil, err
+	}
+	return dev.Load(*img)
+}
+
+// cacheKey is a hash of everything that decides what the compiler makes of the source.
+func cacheKey(compiler string, src *hal.Source) kernelcache.Key {
+	parts := []string{compiler, src.Name, src.Text, fmt.Sprint(len(src.Options))}
+	parts = append(parts, src.Options...)
+	for _, name := range slices.Sorted(maps.Keys(src.Headers)) {
+		parts = append(parts, name, src.Headers[name])
+	}
+	return kernelcache.NewKey(parts...)
 }
