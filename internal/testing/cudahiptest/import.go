@@ -3,7 +3,6 @@ package cudahiptest
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 
 	"github.com/go-halyard/halyard/hal"
@@ -27,54 +26,6 @@ func (h *Harness) openHal(t testing.TB, ordinal int) *hal.Device {
 func driverKind(err, want error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && e.Kind == want
-}
-
-// reclaimed waits for what is closed to be given back, and checks how many releases were called.
-func reclaimed(t testing.TB, d *hal.Device, releases *atomic.Int32, want int) {
-	t.Helper()
-	ok(t, d.Reclaim(t.Context()))
-	if got, pending := int(releases.Load()), d.Usage().Pending; got != want || pending != 0 {
-		t.Fatalf("%d releases, want %d; %d allocations pending", got, want, pending)
-	}
-}
-
-// importEveryKind works on memory that something else in the process allocated, on another device as
-// well, and has the release free it: the driver notices a use that is still under way.
-func importEveryKind(h *Harness, t *testing.T) {
-	const size = 70_000
-	h.seeds(t, 6, func(t *testing.T, seed uint64) {
-		other, d := h.open(t, 0), h.openHal(t, 0)
-		s, err := d.NewStream(hal.StreamOptions{})
-		ok(t, err)
-		own := newStream(t, other)
-		var releases atomic.Int32
-		n := 0
-		for _, k := range kindsOf(other) {
-			mem, err := other.Alloc(k, size, 0)
-			ok(t, err)
-			write(t, own, whole(mem), random(seed, size))
-			m, err := d.Import(hal.ExternalMemory{Kind: k, Handle: mem.Handle(), Size: size, Release: func() {
-				if err := mem.Free(); err != nil {
-					t.Error(err)
-				}
-				releases.Add(1)
-			}})
-			ok(t, err)
-			if m.HostPointer() != mem.HostPointer() {
-				t.Errorf("the host finds %v memory at %p, not %p", k, m.HostPointer(), mem.HostPointer())
-			}
-			got, fresh := make([]byte, size), random(seed+1, size)
-			ok(t, s.CopyOut(got, m.All()))
-			ok(t, s.CopyIn(m.Region(0, size/2), fresh[:size/2]))
-			ok(t, s.Fill(m.Region(size/2, 16), hal.Pattern64(7)))
-			ok(t, m.Close())
-			ok(t, s.Sync(t.Context()))
-			same(t, "what the owner wrote", got, random(seed, size))
-			n++
-			reclaimed(t, d, &releases, n)
-		}
-		ok(t, s.Close())
-	})
 }
 
 func adoptRefuses(h *Harness, t *testing.T) {
@@ -149,40 +100,6 @@ func importOldDriver(h *Harness, t *testing.T) {
 	ok(t, st.Close())
 	_, err = d.Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: pintest.Slice(t, make([]byte, 64)), Size: 64})
 	kind(t, err, driver.ErrInvalidArgument)
-}
-
-// importStreams has many goroutines use streams from both sides.
-func importStreams(h *Harness, t *testing.T) {
-	h.seeds(t, 4, func(t *testing.T, seed uint64) {
-		other, d := h.open(t, 0), h.openHal(t, 0)
-		s := newStream(t, other)
-		mem := alloc(t, other, driver.KindDevice, 4096)
-		var released atomic.Int32
-		for i := range 10 {
-			st, err := d.ImportStream(s.Handle(), func() { released.Add(1) })
-			ok(t, err)
-			m, err := d.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: mem.Handle(), Size: 4096})
-			ok(t, err)
-			ok(t, s.Fill(whole(mem), driver.Pattern{Bits: uint64(i), Width: 1}))
-			ok(t, st.Fill(m.Region(100, 100), hal.Pattern8(0xAA)))
-			ok(t, s.Fill(region(mem, 150, 10), driver.Pattern{Bits: 0xBB, Width: 1}))
-			ok(t, st.Close())
-			ok(t, m.Close())
-			want := make([]byte, 4096)
-			for j := range want {
-				switch {
-				case j >= 150 && j < 160:
-					want[j] = 0xBB
-				case j >= 100 && j < 200:
-					want[j] = 0xAA
-				default:
-					want[j] = byte(i)
-				}
-			}
-			same(t, "work of both sides", read(t, s, whole(mem)), want)
-			reclaimed(t, d, &released, i+1)
-		}
-	})
 }
 
 // importDefaultStream works on the stream that programs use which know of none.

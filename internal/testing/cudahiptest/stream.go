@@ -7,30 +7,6 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-func streamWaits(h *Harness, t *testing.T) {
-	h.seeds(t, 20, func(t *testing.T, seed uint64) {
-		d := h.open(t, 0)
-		a, b := newStream(t, d), newStream(t, d)
-		m := alloc(t, d, driver.KindDevice, 1<<16)
-		in, out := alloc(t, d, driver.KindHost, 1<<16), alloc(t, d, driver.KindHost, 1<<16)
-		copy(hostBytes(in), random(seed, 1<<16))
-		ev := newEvent(t, d, false)
-
-		ok(t, b.Wait(ev)) // never recorded: nothing to wait for
-		ok(t, a.Copy(whole(m), whole(in)))
-		ok(t, a.Record(ev))
-		ok(t, b.Wait(ev))
-		ok(t, a.Record(ev)) // a wait that is enqueued keeps its meaning
-		ok(t, b.Copy(whole(out), whole(m)))
-		ok(t, b.Sync())
-		same(t, "through an event", hostBytes(out), hostBytes(in))
-		ok(t, ev.Sync())
-		if done, err := ev.Query(); !done || err != nil {
-			t.Fatalf("event %t, %v after its sync", done, err)
-		}
-	})
-}
-
 func streamAllocates(h *Harness, t *testing.T) {
 	h.seeds(t, 4, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
@@ -59,22 +35,6 @@ func streamAllocates(h *Harness, t *testing.T) {
 		same(t, "stream-ordered memory", hostBytes(locked), want)
 		kind(t, sa.FreeAsync(locked), driver.ErrInvalidArgument)
 	})
-}
-
-func streamPrefetches(h *Harness, t *testing.T) {
-	h.reset(t, 2)
-	d := h.open(t, 0)
-	h.need(t, d, driver.CapPrefetch)
-	s := newStream(t, d)
-	m := alloc(t, d, driver.KindShared, 1<<16)
-	want := random(1, 1<<16)
-	copy(hostBytes(m), want)
-	p := s.(driver.Prefetcher)
-	ok(t, p.Prefetch(region(m, 4096, 8192), false))
-	ok(t, p.Prefetch(whole(m), true))
-	ok(t, s.Sync())
-	same(t, "prefetched memory", hostBytes(m), want)
-	kind(t, p.Prefetch(whole(alloc(t, d, driver.KindHost, 100)), true), driver.ErrUnsupported)
 }
 
 func streamCallsBack(h *Harness, t *testing.T) {
@@ -142,62 +102,6 @@ func streamClosesAlone(h *Harness, t *testing.T) {
 	ok(t, other.Sync())
 	<-called
 	same(t, "after another stream was closed", got, want)
-}
-
-func gatesInAnyOrder(h *Harness, t *testing.T) {
-	h.reset(t, 3)
-	d := h.open(t, 0)
-	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {2, 0, 1}} {
-		s := newStream(t, d)
-		m := alloc(t, d, driver.KindHost, 3)
-		var gates [3]driver.Gate
-		clear(hostBytes(m))
-		for i := range gates {
-			g, err := s.(driver.Gater).Gate()
-			ok(t, err)
-			gates[i] = g
-			ok(t, s.Fill(region(m, uint64(i), 1), driver.Pattern{Bits: 1, Width: 1}))
-		}
-		var open [3]bool
-		for _, i := range order {
-			ok(t, gates[i].Open())
-			open[i] = true
-			passed := 0
-			for passed < 3 && open[passed] {
-				passed++
-			}
-			if passed == 3 {
-				break
-			}
-			done, err := s.Query()
-			ok(t, err)
-			if done {
-				t.Fatalf("order %v: the stream is done with gate %d shut", order, passed)
-			}
-		}
-		ok(t, s.Sync())
-		same(t, "behind the gates", hostBytes(m), []byte{1, 1, 1})
-	}
-}
-
-func gateHoldsNobodyElse(h *Harness, t *testing.T) {
-	h.reset(t, 4)
-	d := h.open(t, 0)
-	shut, free := newStream(t, d), newStream(t, d)
-	g, err := shut.(driver.Gater).Gate()
-	ok(t, err)
-	m := alloc(t, d, driver.KindDevice, 1000)
-	want := random(1, 1000)
-	write(t, free, whole(m), want)
-	same(t, "beside a shut stream", read(t, free, whole(m)), want)
-	called := make(chan struct{})
-	ok(t, free.(driver.Notifier).OnDone(func() { close(called) }))
-	<-called
-	if done, err := shut.Query(); done || err != nil {
-		t.Errorf("the shut stream: %t, %v", done, err)
-	}
-	ok(t, g.Open())
-	ok(t, shut.Sync())
 }
 
 func gatesWithoutWaitValue(h *Harness, t *testing.T) {

@@ -71,26 +71,6 @@ func oneGoroutine(d driver.Device, seed uint64, rounds, size int) error {
 	return s.Close()
 }
 
-func twoDevicesInTurn(h *Harness, t *testing.T) {
-	h.reset(t, 22)
-	a, b := h.open(t, 0), h.open(t, 1)
-	sa, sb := newStream(t, a), newStream(t, b)
-	ma, mb := alloc(t, a, driver.KindDevice, 100), alloc(t, b, driver.KindDevice, 100)
-	for i := range uint64(50) {
-		wa, wb := random(i, 100), random(i+1000, 100)
-		ok(t, sa.CopyIn(whole(ma), at(wa)))
-		ok(t, sb.CopyIn(whole(mb), at(wb)))
-		x, err := a.Alloc(driver.KindDevice, 64, 0)
-		ok(t, err)
-		y, err := b.Alloc(driver.KindDevice, 64, 0)
-		ok(t, err)
-		same(t, "first device", read(t, sa, whole(ma)), wa)
-		same(t, "second device", read(t, sb, whole(mb)), wb)
-		ok(t, y.Free())
-		ok(t, x.Free())
-	}
-}
-
 func blockedSync(h *Harness, t *testing.T) {
 	h.reset(t, 23)
 	d := h.open(t, 0)
