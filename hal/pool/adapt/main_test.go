@@ -1,7 +1,6 @@
 package adapt_test
 
 import (
-	"context"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,8 +11,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var ctx = context.Background()
 
 const (
 	kib = uint64(1) << 10
