@@ -30,6 +30,7 @@ var Kernels = []Kernel{
 	{Name: "widths", Takes: "pbhulfd"},
 	{Name: "record", Takes: "ps"},
 	{Name: "tally", Takes: "pu"},
+	{Name: "place", Takes: "pu"},
 	{Name: "block_sum", Takes: "ppu"},
 	{Name: "slow", Takes: "puu"},
 	{Name: "fault", Takes: "u"},

@@ -96,19 +96,29 @@ static u64 record_extent(const struct launch *l, int pointer) {
     return 40;
 }
 
-/* Thread (x, y, z) of the whole grid adds one to element x + y*width + z*width*height. */
-static int tally(const struct work *w) {
+/* What is done by thread (x, y, z) of the whole grid: element x + y*width + z*width*height is its own. */
+static int by_place(const struct work *w, bool count) {
     u32 *p = w->ptr[0], n = word(w, 1);
     u64 width = (u64)w->grid[0] * w->block[0], height = (u64)w->grid[1] * w->block[1];
     for (u32 z = 0; z < w->block[2]; z++)
         for (u32 y = 0; y < w->block[1]; y++)
             for (u32 x = 0; x < w->block[0]; x++) {
-                u64 i = ((u64)(w->at[2] * w->block[2] + z) * height + w->at[1] * w->block[1] + y) * width +
-                        w->at[0] * w->block[0] + x;
+                u32 gx = w->at[0] * w->block[0] + x, gy = w->at[1] * w->block[1] + y, gz = w->at[2] * w->block[2] + z;
+                u64 i = (gz * height + gy) * width + gx;
                 if (i < n)
-                    p[i]++;
+                    p[i] = count ? p[i] + 1 : gx | gy << 8 | gz << 16 | x << 24 | y << 27 | z << 30;
             }
     return OK;
+}
+
+/* Adds one: which threads there were. */
+static int tally(const struct work *w) {
+    return by_place(w, true);
+}
+
+/* Stores who the thread is: x, y, z of the grid in 8 bits each, of the block in 3, 3 and 2. */
+static int place(const struct work *w) {
+    return by_place(w, false);
 }
 
 /* out[block] = the sum of the block's part of in, by way of 4 bytes of shared memory for each thread. */
@@ -154,6 +164,7 @@ static const struct body bodies[] = {
     {"widths", "pbhulfd", "w", -1, 0, widths_extent, -1, widths},
     {"record", "ps", "w", -1, 0, record_extent, -1, record},
     {"tally", "pu", "m", 1, 4, NULL, -1, tally},
+    {"place", "pu", "w", 1, 4, NULL, -1, place},
     {"block_sum", "ppu", "wr", -1, 0, block_sum_extent, -1, block_sum},
     {"slow", "puu", "m", 1, 4, NULL, 2, add_one}, /* as often as its last parameter says */
     {"fault", "u", "", -1, 0, NULL, -1, fault},
