@@ -67,3 +67,10 @@ func TestOlderNames(t *testing.T) {
 
 // BenchmarkPageable compares copies of pageable memory with copies of page-locked memory.
 func BenchmarkPageable(b *testing.B) { cudahiptest.Pageable(b, harness(b)) }
+
+// A library that lacks calls which only describe kernels.
+func TestFewerCallsForKernels(t *testing.T) {
+	h := harness(t)
+	h.Library, _ = cudahiptest.Libraries(t, "cuda", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuFuncGetParamInfo", "cuFuncLoad", "cuOccupancyMaxPotentialBlockSize")
+	cudahiptest.FewerCalls(t, h)
+}

@@ -69,3 +69,10 @@ func TestIncompleteRuntime(t *testing.T) {
 
 // BenchmarkPageable compares copies of pageable memory with copies of page-locked memory.
 func BenchmarkPageable(b *testing.B) { cudahiptest.Pageable(b, harness(b)) }
+
+// A library that lacks calls which only describe kernels.
+func TestFewerCallsForKernels(t *testing.T) {
+	h := harness(t)
+	_, h.Library = cudahiptest.Libraries(t, "hip", "hipFuncGetAttribute", "hipModuleOccupancyMaxPotentialBlockSize", "hipGetDevicePropertiesR0600")
+	cudahiptest.FewerCalls(t, h)
+}

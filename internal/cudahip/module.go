@@ -68,13 +68,13 @@ func (d *Device) Load(img *driver.Image) (driver.Module, error) {
 	case strings.TrimSpace(img.Options) != "":
 		return nil, d.refuse(op, driver.ErrInvalidArgument, "options %q: images in the format %v have none", img.Options, img.Format)
 	}
-	// The driver is not told how long the image is, and reads what a damaged one says: it must not see one.
 	infos, err := image.Read(img.Format, img.Data)
-	if err != nil {
-		return nil, d.damaged(op, err)
-	}
 	data, log := img.Data, []byte(nil)
-	if img.Format == driver.FormatPTX {
+	switch {
+	case img.Format != driver.FormatPTX && err != nil:
+		// The driver is not told how long the image is, and goes by what is in it: it must not see one that is damaged.
+		return nil, d.damaged(op, err)
+	case img.Format == driver.FormatPTX: // the driver says better what is wrong
 		if data[len(data)-1] != 0 {
 			data = append(slices.Clone(data), 0)
 		}

@@ -154,6 +154,10 @@ func (p *program) run() {
 		}
 	}
 	p.staged(d, s)
+	if m, err := d.Alloc(driver.KindDevice, 4000, 0); p.got(err) {
+		p.kernels(d, s, m)
+		p.got(m.Free())
+	}
 	p.others(d, s)
 }
 

@@ -60,6 +60,16 @@ var tests = []struct {
 	{"Adopt/OldDriver", onlySim, importOldDriver},
 	{"Adopt/DefaultStream", anywhere, importDefaultStream},
 	{"Adopt/Query", anywhere, queryPointers},
+	{"Kernels/Run", onlySim, kernelsRun},
+	{"Kernels/Arguments", onlySim, kernelArguments},
+	{"Kernels/RunInOrder", onlySim, kernelsInOrder},
+	{"Kernels/FromManyGoroutines", onlySim, kernelsFromManyGoroutines},
+	{"Kernels/AreDescribed", onlySim, kernelsAreDescribed},
+	{"Kernels/ImagesRefused", onlySim, kernelImagesRefused},
+	{"Kernels/LaunchesRefused", onlySim, launchesRefused},
+	{"Kernels/ThroughHal", onlySim, kernelsThroughHal},
+	{"Kernels/Faults", onlySim, kernelFaults},
+	{"Kernels/LaunchDoesNotAllocate", onlySim, launchDoesNotAllocate},
 	{"Calls/DoNotAllocate", anywhere, callsDoNotAllocate},
 }
 
