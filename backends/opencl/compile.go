@@ -134,6 +134,12 @@ func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err e
 	return code, true, nil
 }
 
+// diesOfBinaries says that the driver ends the process when it is given bytes that are no binary of its own: PoCL 3.1 and Mesa's Rusticl
+// 22.3 do, each in an assertion.
+func (h *hardware) diesOfBinaries() bool {
+	return strings.EqualFold(h.platformText, "rusticl") || h.platformText == "Portable Computing Language"
+}
+
 // binary loads what Compile or the driver made.
 func (b *builder) binary(data []byte) (uintptr, error) {
 	d := b.dev
@@ -143,6 +149,10 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 	code, sealed, err := d.unseal(b.op, data)
 	if err != nil {
 		return 0, err
+	}
+	if !sealed && d.hw.diesOfBinaries() {
+		return 0, refusal(b.op, d.info.Ordinal, driver.ErrUnsupported,
+			"the binary was not made by Compile: %s ends the process when a binary is damaged, so only one with a checksum is loaded", d.hw.platformText)
 	}
 	program, st := d.t.createBinaryProgram(d.ctx.cl, d.hw.id, code)
 	if st != success {

@@ -551,6 +551,11 @@ func TestCompiledBinaries(t *testing.T) {
 
 		// The driver's own binary, without a header, is the driver's affair.
 		plain, err := p.Load(&driver.Image{Format: driver.FormatOpenCLBinary, Data: image.Data[sealSize:]})
+		if p.hw.diesOfBinaries() {
+			wantKind(t, err, driver.ErrUnsupported)
+			closeAll(t, m, s, mem)
+			return
+		}
 		ok(t, err)
 		ok(t, s.Launch(find(t, plain, "add"), over(1, 1, pointer(whole(mem)), value(uint32(8)))))
 		equal(t, "memory", results[uint32](t, s, whole(mem)), []uint32{50})
