@@ -57,6 +57,20 @@
 // stream's Handle, the backend knows all the work in the queue and takes its last event
 // for Record and Sync; afterwards it enqueues a marker, to cover what the program enqueued itself.
 //
+// # Kernels
+//
+// A device loads OpenCL C, binaries, and SPIR-V where the driver takes it. Blocks are work-groups and threads are work-items; shared
+// memory is a parameter with the qualifier local. What a kernel takes is the driver's own information, for which programs are built with
+// -cl-kernel-arg-info. Intel's driver forgets it in binaries: there it comes from Image.Params, which Compile fills in. No
+// driver tells the size of a structure, and PoCL takes one of any size: declare it in Image.Params to have it checked.
+//
+// A binary that Compile returns has a header, by which Load finds that it is damaged (ErrInvalidArgument), or was made by another
+// version of the driver or for another device (ErrUnsupported), before the driver sees it. Binaries without that header go to
+// the driver as they are: PoCL ends the process when one is cut short, Rusticl when it is no binary.
+//
+// In the buffer tier a pointer into a memory must be at a multiple of Info.Alignment (ErrMisaligned). Kernels that take images, samplers or
+// queues are refused by Module.Kernel. PoCL compiles a kernel again for each new size of block, when it first runs in it.
+//
 // # Enumeration
 //
 // Each platform is asked in a goroutine of its own. One that does not answer before the

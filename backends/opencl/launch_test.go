@@ -306,6 +306,35 @@ func TestManyPartsAtOnce(t *testing.T) {
 	})
 }
 
+// When all parts that are kept are about to be used, one more is made for its launch alone.
+func TestMorePartsThanAreKept(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier != tierBuffer {
+			t.Skip("only the buffer tier has parts")
+		}
+		m, s := load(t, p, testSource), newStream(t, p)
+		align := p.hw.align
+		mem := alloc(t, p, driver.KindDevice, (maxParts+2)*align)
+		ok(t, s.Fill(whole(mem), driver.Pattern{Width: 4}))
+		var held []*subBuffer
+		for i := range uint64(maxParts) {
+			b, err := mem.from("test", i*align)
+			ok(t, err)
+			held = append(held, b)
+		}
+		off := (maxParts + 1) * align
+		ok(t, s.Launch(find(t, m, "add"), over(1, 1, pointer(part(mem, off, 4)), value(uint32(6)))))
+		equal(t, "memory", results[uint32](t, s, part(mem, off, 4)), []uint32{6})
+		if !slices.Equal(mem.parts.kept, held) {
+			t.Error("a part that is in use made room")
+		}
+		for _, b := range held {
+			b.release()
+		}
+		closeAll(t, mem, m, s)
+	})
+}
+
 func TestLaunchesRunInOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		m, s, mem := load(t, p, testSource), newStream(t, p), alloc(t, p, driver.KindDevice, 4)
@@ -397,11 +426,12 @@ func TestRefusedLaunchesChangeNothing(t *testing.T) {
 		m, s, mem := load(t, p, testSource), newStream(t, p), alloc(t, p, driver.KindDevice, 1<<16)
 		other := p.again(t)
 		foreign := alloc(t, other, driver.KindDevice, 64) // of the same context: not refused
-		ok(t, s.Fill(whole(mem), driver.Pattern{Width: 4}))
-		ok(t, s.Sync())
 		add, sums := find(t, m, "add"), find(t, m, "sums")
 		at := pointer(whole(mem))
 		one := value(uint32(1))
+		ok(t, s.Launch(add, over(1, 1, at, one))) // a later launch must not use its arguments
+		ok(t, s.Fill(whole(mem), driver.Pattern{Width: 4}))
+		ok(t, s.Sync())
 		for _, c := range []struct {
 			what    string
 			k       driver.Kernel
@@ -528,6 +558,9 @@ func TestCompiledBinaries(t *testing.T) {
 		add := find(t, m, "add")
 		if info := add.Info(); add.count != 2 || info.Known != (len(info.Params) == 2) {
 			t.Errorf("add: %+v", info)
+		}
+		if p.hw.platformText == "Portable Computing Language" && !add.info.Known {
+			t.Error("the kernel's parameters are not known")
 		}
 		ok(t, s.Launch(add, over(1, 1, pointer(whole(mem)), value(uint32(37)))))
 		equal(t, "memory", results[uint32](t, s, whole(mem)), []uint32{42})
