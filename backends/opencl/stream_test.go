@@ -502,7 +502,7 @@ func TestWorkIsFlushed(t *testing.T) {
 			ok(t, s.Fill(whole(m), driver.Pattern{Width: 1}))
 			flushed = 0
 			ok(t, step.call())
-			if flushed == 0 {
+			if flushed == 0 && step.what != "Call" { // which need not, if the work is done by then; if it is not, done never comes
 				t.Errorf("%s did not flush the queue", step.what)
 			}
 		}
