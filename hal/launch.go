@@ -191,7 +191,7 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 				m.s.note(st)
 			}
 		}
-		m.used.note(st)
+		m.note(st)
 		err = st.dev.check(drv.Launch(k.s.drv, &l.Launch))
 		if err == nil {
 			st.launched.add(&k.s.info.Name)

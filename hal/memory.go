@@ -2,7 +2,6 @@ package hal
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -32,11 +31,7 @@ type memoryState struct {
 	exposed atomic.Pointer[exposure] // set while the program may have its bytes
 	kept    atomic.Int32             // unfinished events given to KeepUntil
 
-	// last is the stream that used the memory last. All streams that used it are in first or in users.
-	last  atomic.Pointer[streamState]
-	mu    sync.Mutex
-	first *streamState // the only one so far, or nil
-	users *users       // nil while there is at most one
+	usedBy
 }
 
 // origin is where memory came from.
@@ -287,59 +282,19 @@ func (s *memoryState) leave() {
 	}
 }
 
-// note records that stream t has work on the memory.
-func (s *memoryState) note(t *streamState) {
-	if s.last.Load() == t {
-		return
-	}
-	s.mu.Lock()
-	switch {
-	case s.users != nil:
-		s.users.add(t)
-	case s.first == nil || s.first.gone.Load():
-		s.first = t
-	case s.first != t:
-		s.users = &users{list: []*streamState{s.first, t}}
-		s.first = nil
-	}
-	s.last.Store(t)
-	s.mu.Unlock()
-}
-
 // finish frees the memory now if no work uses it, or hands it to the reaper. closing says that the caller is
 // Close.
 func (s *memoryState) finish(closing bool) error {
-	// The memory is closed and no call is under way, so no lock is needed.
-	var streams []*streamState
-	switch {
-	case s.users != nil:
-		streams = s.users.list
-	case s.first != nil:
-		streams = append(streams, s.first)
-	}
-	s.first, s.users = nil, nil
-	s.last.Store(nil)
-	var waits []func() bool
-	for _, t := range streams {
-		if w := t.pendingWork(); w != nil {
-			waits = append(waits, w)
-		}
-	}
-	if s.kept.Load() > 0 {
-		waits = append(waits, func() bool { return s.kept.Load() == 0 })
-	}
-	if len(waits) == 0 && s.beginFree() {
+	pending := s.over() // the memory is closed and no call is under way
+	if pending == nil && s.kept.Load() == 0 && s.beginFree() {
 		return s.free(closing)
 	}
-	return s.freeAfter(waits)
-}
-
-func (s *memoryState) freeAfter(waits []func() bool) error {
 	s.reap(func() bool {
-		for len(waits) > 0 && waits[0]() {
-			waits = waits[1:]
+		if pending != nil && !pending() {
+			return false
 		}
-		return len(waits) == 0 && s.beginFree()
+		pending = nil
+		return s.kept.Load() == 0 && s.beginFree()
 	}, func() { _ = s.free(false) })
 	return nil
 }

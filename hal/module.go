@@ -61,13 +61,13 @@ type Module struct {
 type moduleState struct {
 	handle
 	child
-	dev    *deviceState
-	drv    driver.Module
-	used   usedBy
+	dev *deviceState
+	drv driver.Module
+	usedBy
 	waits  bool // unloading may wait for other work of the device
 	params map[string][]Param
 
-	mu      sync.Mutex
+	finding sync.Mutex // held while a kernel is looked for
 	kernels map[string]*kernelState
 }
 
@@ -257,8 +257,8 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 		return nil, s.dev.failure(op, ErrClosed, "the module is closed")
 	}
 	defer s.leaveCall()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.finding.Lock()
+	defer s.finding.Unlock()
 	k := s.kernels[name]
 	if k == nil {
 		drv, err := s.drv.Kernel(name)
@@ -390,7 +390,7 @@ func (s *moduleState) leaveCall() {
 
 // finish unloads the code now if no launch is under way, or hands it to the reaper.
 func (s *moduleState) finish() error {
-	pending := s.used.over()
+	pending := s.over()
 	if pending == nil && s.beginUnload() {
 		return s.unload()
 	}
