@@ -356,8 +356,11 @@ func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
 
 // syncLaunch waits for a kernel and returns its error.
 func (st *streamState) syncLaunch(op string, k *kernelState) error {
-	err := st.tell(waited(st.drv))
-	if err == nil {
+	err := st.drv.Sync()
+	if err != nil {
+		_ = st.drv.Sync() // the call itself may have failed, and the kernel still run
+	}
+	if err = st.tell(err); err == nil {
 		return nil
 	}
 	return st.dev.check(&Error{Op: op, Backend: st.dev.info.Backend, Device: st.dev.info.Ordinal, Kind: kindOf(err),
