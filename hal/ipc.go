@@ -79,16 +79,12 @@ func (t *IPCHandle) validate(op string) error {
 
 // MarshalBinary implements encoding.BinaryMarshaler. The error is of kind ErrInvalidArgument if a field is
 // invalid.
-func (t IPCHandle) MarshalBinary() ([]byte, error) { return t.AppendBinary(nil) }
-
-// AppendBinary implements encoding.BinaryAppender, under the rules of MarshalBinary.
-func (t IPCHandle) AppendBinary(b []byte) ([]byte, error) {
+func (t IPCHandle) MarshalBinary() ([]byte, error) {
 	if err := t.validate("write a handle"); err != nil {
-		return b, err
+		return nil, err
 	}
-	start := len(b)
 	le := binary.LittleEndian
-	b = append(b, ipcMagic...)
+	b := append([]byte(nil), ipcMagic...)
 	b = append(b, ipcVersion, byte(t.Kind))
 	b = le.AppendUint16(b, uint16(len(t.Handle)))
 	b = append(b, t.Backend...)
@@ -100,7 +96,7 @@ func (t IPCHandle) AppendBinary(b []byte) ([]byte, error) {
 	b = le.AppendUint64(b, t.Offset)
 	b = le.AppendUint64(b, t.Size)
 	b = append(b, t.Handle...)
-	return le.AppendUint32(b, crc32.ChecksumIEEE(b[start:])), nil
+	return le.AppendUint32(b, crc32.ChecksumIEEE(b)), nil
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. If b is not exactly one valid handle, the error is of

@@ -10,26 +10,21 @@ import (
 )
 
 var (
-	_ encoding.BinaryAppender    = (*Array[int8])(nil)
 	_ encoding.BinaryMarshaler   = (*Array[int8])(nil)
 	_ encoding.BinaryUnmarshaler = (*Array[int8])(nil)
 )
 
 // MarshalBinary returns the contents of the .npy file that [Array.WriteNPY] writes. It implements
 // [encoding.BinaryMarshaler], so encoding/gob can encode arrays. It waits without a limit; WriteNPY takes a context.
-func (a *Array[T]) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
-
-// AppendBinary appends what MarshalBinary returns. It implements [encoding.BinaryAppender].
-func (a *Array[T]) AppendBinary(dst []byte) ([]byte, error) {
+func (a *Array[T]) MarshalBinary() (file []byte, err error) {
 	if err := a.check("MarshalBinary"); err != nil {
-		return dst, err
+		return nil, err
 	}
-	out := dst
-	err := a.inOrder(context.Background(), func(fortran bool, data []T) (err error) {
-		out, err = npy.Append(dst, fortran, a.at.shape, data)
+	err = a.inOrder(context.Background(), func(fortran bool, data []T) (err error) {
+		file, err = npy.Append(nil, fortran, a.at.shape, data)
 		return err
 	})
-	return out, err
+	return file, err
 }
 
 // UnmarshalBinary sets the elements from the contents of an .npy file of the same shape, in either

@@ -9,26 +9,21 @@ import (
 )
 
 var (
-	_ encoding.BinaryAppender    = Bytes[int8]{}
 	_ encoding.BinaryMarshaler   = Bytes[int8]{}
 	_ encoding.BinaryUnmarshaler = Bytes[int8]{}
 )
 
 // MarshalBinary returns the elements as the contents of an .npy file with one axis, which says their
 // type, number and byte order. It implements [encoding.BinaryMarshaler].
-func (x Bytes[T]) MarshalBinary() ([]byte, error) { return x.AppendBinary(nil) }
-
-// AppendBinary appends what MarshalBinary returns. It implements [encoding.BinaryAppender].
-func (x Bytes[T]) AppendBinary(dst []byte) ([]byte, error) {
+func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
 	if err := x.check("MarshalBinary"); err != nil {
-		return dst, err
+		return nil, err
 	}
-	out := dst
-	err := x.b.View(x.ctx, func(s []T) (err error) {
-		out, err = npy.Append(dst, false, []int{len(s)}, s)
+	err = x.b.View(x.ctx, func(s []T) (err error) {
+		data, err = npy.Append(nil, false, []int{len(s)}, s)
 		return err
 	})
-	return out, err
+	return data, err
 }
 
 // UnmarshalBinary sets the elements from the result of MarshalBinary, which may come from a machine with the other byte

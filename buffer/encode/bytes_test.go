@@ -296,11 +296,9 @@ func TestBinaryRoundTrip(t *testing.T) {
 	toDevice(t, b, s)
 	x := encode.Of(ctx, b)
 	before := b.Stats().BytesCopied
-	data, err := x.AppendBinary([]byte("ahead"))
+	data, err := x.MarshalBinary()
 	require.NoError(t, err)
 	require.Equal(t, uint64(24), b.Stats().BytesCopied-before)
-	data, found := bytes.CutPrefix(data, []byte("ahead"))
-	require.True(t, found)
 	c, err := encode.Unmarshal[float64](data)
 	require.NoError(t, err)
 	defer c.Close()
