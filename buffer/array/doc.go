@@ -12,7 +12,7 @@
 //
 //	call                                 copies                  moves to the host, if it is not there
 //	Slice, Select, Transpose, Squeeze    no                      nothing
-//	Reshape, Ravel                       no, or ErrUnsupported   nothing
+//	Reshape                              no, or ErrUnsupported   nothing
 //	FromBuffer, FromStrides              no                      nothing
 //	Buffer, Acquire                      no, or ErrUnsupported   nothing
 //	New, Like, Full                      no                      nothing; written where first used

@@ -107,7 +107,7 @@ func ExampleArray_Reshape() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = t.Ravel()
+	_, err = t.Reshape(t.Len())
 	fmt.Println(err)
 	// Output:
 	// [3 2] [0 1 2 3 4 5]

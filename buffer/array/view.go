@@ -81,11 +81,3 @@ func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 	}
 	return a.derive(l, nil)
 }
-
-// Ravel returns a view of the elements along one axis, taken in row-major order: Reshape(Len()).
-func (a *Array[T]) Ravel() (*Array[T], error) {
-	if err := a.check("Ravel"); err != nil {
-		return nil, err
-	}
-	return a.Reshape(a.Len())
-}
