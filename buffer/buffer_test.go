@@ -469,7 +469,7 @@ func TestManyGoroutinesShareOneBuffer(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			s, err := devs[w%3].NewStream(hal.StreamOptions{})
+			s, err := devs[w%3].NewStream()
 			assert.NoError(t, err)
 			defer s.Close()
 			for i := range each {

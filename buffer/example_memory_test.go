@@ -22,7 +22,7 @@ func check(err error) {
 func discrete() (*hal.Device, *hal.Stream) {
 	dev, err := hal.OpenWith(context.Background(), host.New(host.Options{Discrete: 1}), 1)
 	check(err)
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	check(err)
 	return dev, stream
 }

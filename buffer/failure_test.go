@@ -232,7 +232,7 @@ func TestCopyFromLeavesDevicesAlone(t *testing.T) {
 	other, err := hal.OpenWith(ctx, host.New(host.Options{Name: "other", Discrete: 1}), 1)
 	require.NoError(t, err)
 	s := newStream(t, devs[0])
-	o, err := other.NewStream(hal.StreamOptions{})
+	o, err := other.NewStream()
 	require.NoError(t, err)
 	src, err := buffer.New[uint32](4)
 	require.NoError(t, err)

@@ -285,7 +285,7 @@ func TestStreamsThatCameAndWent(t *testing.T) {
 		b := newBuffer(t, make([]uint32, 4))
 		steps := meter(b)
 		for range n {
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(t, err)
 			use(t, b, s, coherence.Read)
 			require.NoError(t, s.Sync(ctx))

@@ -22,7 +22,7 @@ func TestHandlesShareReplicas(t *testing.T) {
 		var err error
 		devs[i], err = hal.OpenWith(ctx, backend, 1)
 		require.NoError(t, err)
-		streams[i], err = devs[i].NewStream(hal.StreamOptions{})
+		streams[i], err = devs[i].NewStream()
 		require.NoError(t, err)
 	}
 	b, err := buffer.New[uint32](4, buffer.WithPinnedHost(devs[0]))

@@ -21,7 +21,7 @@ func TestPlacesAreUsedAgain(t *testing.T) {
 		backend := host.New(host.Options{Name: fmt.Sprintf("host%d", i), Discrete: 1})
 		d, err := hal.OpenWith(ctx, backend, int(i)%2) // the unified one, too
 		require.NoError(t, err)
-		own, err := d.NewStream(hal.StreamOptions{})
+		own, err := d.NewStream()
 		require.NoError(t, err)
 		fill(t, own, cut(t, b, 0, 2), i)
 		require.NoError(t, taken(b.TryAcquire(own, coherence.Read)))

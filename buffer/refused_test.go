@@ -19,7 +19,7 @@ func TestLeaseOnClosedStream(t *testing.T) {
 	require.NoError(t, err)
 	fill(t, s, b, 1)
 	require.NoError(t, s.Sync(ctx))
-	own, err := d.NewStream(hal.StreamOptions{})
+	own, err := d.NewStream()
 	require.NoError(t, err)
 	l, err := b.TryAcquire(own, coherence.ReadWrite)
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func TestUploadKeepsWhatWasWritten(t *testing.T) {
 			require.NoError(t, sim.Reset(seed))
 			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(t, err)
 			const n = 5 << 18 // 5 MiB: more than a stream takes at once
 			b, err := buffer.New[uint32](n)
@@ -70,7 +70,7 @@ func TestStagedUploadWithFailures(t *testing.T) {
 		sim.FailEachCall(t, 8, func(n uint64, during func(func())) {
 			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(t, err)
 			const elems = 300 << 10 / 4
 			b, err := buffer.New[uint32](elems)

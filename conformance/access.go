@@ -54,14 +54,14 @@ func (t *trial) filled(d *hal.Device, b []byte) *hal.Memory {
 
 // stream makes a stream that is closed at the end of the check.
 func (t *trial) stream(d *hal.Device) *hal.Stream {
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	t.must(err, "new stream")
 	t.Cleanup(func() { t.must(s.Close(), "close stream") })
 	return s
 }
 
 // recorded records an event on s that is closed at the end of the check.
-func (t *trial) recorded(s *hal.Stream, o ...hal.EventOptions) *hal.Event {
+func (t *trial) recorded(s *hal.Stream, o ...hal.EventOption) *hal.Event {
 	e, err := s.Record(o...)
 	t.must(err, "record")
 	t.Cleanup(func() { t.must(e.Close(), "close event") })
@@ -69,7 +69,7 @@ func (t *trial) recorded(s *hal.Stream, o ...hal.EventOptions) *hal.Event {
 }
 
 // timing makes Record record an event for Elapsed.
-var timing = hal.EventOptions{Timing: true}
+var timing = hal.WithTiming()
 
 // shut holds s shut until the gate is opened, at the latest at the end of the check.
 func (t *trial) shut(s *hal.Stream) *hal.Gate {

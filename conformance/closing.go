@@ -172,7 +172,7 @@ func vendorCodePreserved(t *trial) {
 	m := t.filled(t.dev, t.random(64))
 	for what, call := range map[string]func() error{
 		"alloc":      func() error { return made(t.dev.Alloc(hal.KindDevice, 64, 0)) },
-		"new stream": func() error { return made(t.dev.NewStream(hal.StreamOptions{})) },
+		"new stream": func() error { return made(t.dev.NewStream()) },
 		"record":     func() error { return recordMany(s, 300) },
 		"copy":       func() error { return s.Copy(region(m, 0, 8), region(m, 8, 8)) },
 		"copy in":    func() error { return s.CopyIn(region(m, 0, 8), make([]byte, 8)) },
@@ -237,7 +237,7 @@ func deviceLostIsSticky(t *trial) {
 		"query":      func() error { _, err := s.Done(); return err },
 		"record":     func() error { return made(s.Record()) },
 		"alloc":      func() error { return made(d.Alloc(hal.KindDevice, 64, 0)) },
-		"new stream": func() error { return made(d.NewStream(hal.StreamOptions{})) },
+		"new stream": func() error { return made(d.NewStream()) },
 	} {
 		t.wantKind(call(), hal.ErrDeviceLost, "%s on a lost device", what)
 	}
@@ -331,7 +331,7 @@ func everyMethodAfterClose(t *trial) {
 	closed(map[string]func() error{
 		"device: alloc":       func() error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
 		"device: register":    func() error { _, err := d.Register(b); return err },
-		"device: new stream":  func() error { _, err := d.NewStream(hal.StreamOptions{}); return err },
+		"device: new stream":  func() error { _, err := d.NewStream(); return err },
 		"device: memory info": func() error { _, _, err := d.MemInfo(); return err },
 		"device: copy stream": func() error { _, err := d.CopyStream(true); return err },
 		"device: write":       func() error { return d.Write(t.ctx, m.All(), b) },
@@ -363,7 +363,7 @@ func parentBusy(t *trial) {
 		if err != nil && !strings.Contains(err.Error(), name) {
 			t.Errorf("%q does not name the open %s", err, name)
 		}
-		still, err := d.NewStream(hal.StreamOptions{})
+		still, err := d.NewStream()
 		t.must(err, "new stream on a device that did not close")
 		t.must(still.Close(), "close stream")
 		t.must(close(), "close the %s", name)
@@ -381,7 +381,7 @@ func baselineRestored(t *trial) {
 	d := t.dev
 	work := func() {
 		n := t.Size(4<<20, 1<<20)
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		t.must(err, "new stream")
 		for i := range 64 {
 			k := hal.KindDevice
@@ -434,7 +434,7 @@ func unclosedReported(t *trial) {
 	abandon := func() {
 		m, err := d.Alloc(hal.KindDevice, size, 0)
 		t.must(err, "allocate")
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		t.must(err, "new stream")
 		t.must(s.Fill(m.All(), hal.Zero), "fill")
 		_, err = s.Record()

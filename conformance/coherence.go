@@ -1372,7 +1372,7 @@ func manyGoroutines(t *trial) {
 		dev := devs[w%len(devs)]
 		var s *hal.Stream
 		if dev != nil {
-			s, err = dev.NewStream(hal.StreamOptions{})
+			s, err = dev.NewStream()
 			t.must(err, "new stream")
 			defer s.Close()
 		}

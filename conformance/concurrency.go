@@ -30,7 +30,7 @@ func methodsParallel(t *trial) {
 	}
 	ks := kinds(t.dev)
 	t.together(workers, func(w int) {
-		s, err := t.dev.NewStream(hal.StreamOptions{})
+		s, err := t.dev.NewStream()
 		t.must(err, "new stream")
 		defer s.Close()
 		for i, b := range data[w] {
@@ -88,7 +88,7 @@ func closeRaces(t *trial) {
 	for range t.Size(40, 12) {
 		m, err := t.dev.Alloc(hal.KindDevice, 4096, 0)
 		t.must(err, "allocate")
-		s, err := t.dev.NewStream(hal.StreamOptions{})
+		s, err := t.dev.NewStream()
 		t.must(err, "new stream")
 		e, err := s.Record()
 		t.must(err, "record")
@@ -176,7 +176,7 @@ func goroutineMigration(t *trial) {
 		<-done
 	}
 	t.together(workers, func(w int) {
-		own, err := t.dev.NewStream(hal.StreamOptions{})
+		own, err := t.dev.NewStream()
 		t.must(err, "new stream")
 		defer own.Close()
 		x, err := t.dev.Alloc(hal.KindDevice, 64, 0)

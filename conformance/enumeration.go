@@ -273,7 +273,7 @@ func twoHandlesIndependent(t *trial) {
 	held := uint64(1 << 12)
 	if second.Same(t.dev) {
 		held *= 2
-		s, err := second.NewStream(hal.StreamOptions{})
+		s, err := second.NewStream()
 		t.must(err, "new stream")
 		t.must(s.RecordUse(mine), "use memory of another handle on the device")
 		t.must(s.Close(), "close stream")

@@ -23,19 +23,19 @@ var eventChecks = []Check{
 	{Name: "SyncHonoursContext", Rule: "Event.Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: eventSyncHonoursContext},
 	{Name: "ElapsedNonNegative", Rule: "The time between two events of one stream is not negative.", Needs: hal.CapTiming, run: elapsedNonNegative},
 	{Name: "ElapsedWithinWallTime", Rule: "The time between two events is at most the host's time around them, and consecutive times add up.", Needs: hal.CapTiming | hal.CapGate, run: elapsedWithinWallTime},
-	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events recorded without Timing.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
+	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events recorded without a time stamp.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
 	{Name: "ElapsedPendingNotReady", Rule: "Elapsed of an event that is not done is not ready.", Needs: hal.CapTiming | hal.CapGate, run: elapsedPending},
 }
 
 func eventFollowsWork(t *trial) {
-	for _, o := range []hal.EventOptions{{}, timing} {
-		if o.Timing && !t.dev.Caps().Has(hal.CapTiming) {
+	for _, o := range [][]hal.EventOption{nil, {hal.WithTiming()}} {
+		if len(o) > 0 && !t.dev.Caps().Has(hal.CapTiming) {
 			continue
 		}
 		s := t.stream(t.dev)
 		for range 3 {
 			g := t.shut(s)
-			e := t.recorded(s, o)
+			e := t.recorded(s, o...)
 			t.busy(e, "an event behind a shut gate")
 			t.letGo(g)
 			t.must(e.Sync(t.ctx), "sync")

@@ -202,11 +202,11 @@ func (t *trial) faulty(d *hal.Device, want []byte) (err error) {
 	if !made(b.Close, e) {
 		return err
 	}
-	s, e := d.NewStream(hal.StreamOptions{})
+	s, e := d.NewStream()
 	if !made(s.Close, e) {
 		return err
 	}
-	o, e := d.NewStream(hal.StreamOptions{})
+	o, e := d.NewStream()
 	if !made(o.Close, e) {
 		return err
 	}

@@ -331,7 +331,7 @@ func syncCoversEarlierWork(t *trial) {
 func prioritiesClamped(t *trial) {
 	i := t.dev.Info()
 	for _, p := range []int{0, i.LowPriority, i.HighPriority, i.LowPriority + 1, i.HighPriority - 1, 1 << 30, -1 << 30} {
-		s, err := t.dev.NewStream(hal.StreamOptions{Priority: p})
+		s, err := t.dev.NewStream(hal.WithPriority(p))
 		t.must(err, "stream of priority %d", p)
 		b := t.random(64)
 		m := t.memory(t.dev, hal.KindDevice, 64)

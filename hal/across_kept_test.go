@@ -27,7 +27,7 @@ func newEnd(tb testing.TB, x *host.Backend, ordinal int, n uint64) *end {
 	tb.Helper()
 	d, err := hal.OpenWith(ctx, x, ordinal)
 	require.NoError(tb, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(tb, err)
 	m, err := d.Alloc(hal.KindDevice, n, 0)
 	require.NoError(tb, err)
@@ -363,7 +363,7 @@ func TestAcrossManyAtOnce(t *testing.T) {
 				}
 				for _, e := range []*end{x, y} {
 					var err error
-					e.s, err = e.d.NewStream(hal.StreamOptions{})
+					e.s, err = e.d.NewStream()
 					require.NoError(t, err)
 				}
 				for range 25 {

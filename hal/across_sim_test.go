@@ -52,7 +52,7 @@ func simEndsOf(tb testing.TB, n uint64, kinds []hal.Kind, names ...string) (ends
 	for i, name := range names {
 		d, err := hal.Open(ctx, name)
 		require.NoError(tb, err)
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(tb, err)
 		m, err := d.Alloc(kinds[i], n, 0)
 		require.NoError(tb, err)

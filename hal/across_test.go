@@ -186,7 +186,7 @@ func newAcross(t *testing.T, r *recorder, n uint64) *acrossFixture {
 		var err error
 		f.d[i], err = hal.OpenWith(ctx, r, r.places[i])
 		require.NoError(t, err)
-		f.s[i], err = f.d[i].NewStream(hal.StreamOptions{})
+		f.s[i], err = f.d[i].NewStream()
 		require.NoError(t, err)
 		f.m[i], err = f.d[i].Alloc(hal.KindDevice, n, 0)
 		require.NoError(t, err)

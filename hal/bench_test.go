@@ -77,7 +77,7 @@ func BenchmarkUseByShortStreams(b *testing.B) {
 			d := openHost(b, 1, 1)
 			m := newMemory(b, d, 4096)
 			use := func() {
-				s, err := d.NewStream(hal.StreamOptions{})
+				s, err := d.NewStream()
 				if err == nil {
 					err = s.RecordUse(m)
 				}
@@ -102,7 +102,7 @@ func BenchmarkUseByShortStreams(b *testing.B) {
 func BenchmarkRecord(b *testing.B) {
 	d := openHost(b, 1, 1)
 	s := newStream(b, d)
-	for name, o := range map[string][]hal.EventOptions{"plain": nil, "timing": {{Timing: true}}} {
+	for name, o := range map[string][]hal.EventOption{"plain": nil, "timing": {hal.WithTiming()}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -40,7 +40,7 @@ func TestCloseAll(t *testing.T) {
 	// A device that is closed before what lies on it would refuse.
 	d, err := hal.OpenWith(t.Context(), host.New(host.Options{Name: "all", Discrete: 1}), 1)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	m, err := d.Alloc(hal.KindDevice, 16, 0)
 	require.NoError(t, err)
@@ -63,10 +63,10 @@ func ExampleCloseAll() {
 		if dev, err = hal.OpenWith(ctx, host.New(host.Options{}), 0); err != nil {
 			return err
 		}
-		if in, err = dev.NewStream(hal.StreamOptions{}); err != nil {
+		if in, err = dev.NewStream(); err != nil {
 			return err
 		}
-		out, err = dev.NewStream(hal.StreamOptions{})
+		out, err = dev.NewStream()
 		return err
 	}
 	fmt.Println(work(context.Background()))

@@ -227,7 +227,7 @@ func TestCloseWhileAGateIsSignalled(t *testing.T) {
 	b := &gateHook{Backend: host.New(host.Options{Name: "signalled"})}
 	d, err := hal.OpenWith(ctx, b, 0)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	closed := make(chan error, 1)
 	b.passed = func() {

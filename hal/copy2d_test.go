@@ -66,7 +66,7 @@ func BenchmarkCopy2D(b *testing.B) {
 				d, err := hal.Open(ctx, info.Name())
 				require.NoError(b, err)
 				defer d.Close()
-				s, err := d.NewStream(hal.StreamOptions{})
+				s, err := d.NewStream()
 				require.NoError(b, err)
 				defer s.Close()
 				m, err := d.Alloc(hal.KindDevice, 4*c.width*c.rows, 0)

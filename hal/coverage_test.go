@@ -51,7 +51,7 @@ func ExampleStream_OnDone() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func ExampleEvent_Elapsed() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func ExampleEvent_Elapsed() {
 	defer mem.Close()
 
 	began := time.Now()
-	start, err := stream.Record(hal.EventOptions{Timing: true})
+	start, err := stream.Record(hal.WithTiming())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func ExampleEvent_Elapsed() {
 	if err := stream.Fill(mem.All(), hal.Zero); err != nil {
 		log.Fatal(err)
 	}
-	end, err := stream.Record(hal.EventOptions{Timing: true})
+	end, err := stream.Record(hal.WithTiming())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func ExampleDevice_NewStream() {
 	defer dev.Close()
 	streams := make([]*hal.Stream, 3)
 	for i := range streams {
-		if streams[i], err = dev.NewStream(hal.StreamOptions{}); err != nil {
+		if streams[i], err = dev.NewStream(); err != nil {
 			log.Fatal(err)
 		}
 		defer streams[i].Close()

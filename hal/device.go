@@ -291,13 +291,27 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	return newMemory(d, op, drv, KindHost, uint64(len(b)), registered, &extra{keep: b})
 }
 
-// NewStream returns a new stream. The priority is clamped to the device's range.
-func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
+// StreamOption is an option of [Device.NewStream].
+type StreamOption func(*driver.StreamOptions)
+
+// WithPriority gives the stream a priority: 0 is normal, and work of streams with lower numbers runs first. It is clamped to the range from
+// Info.HighPriority to Info.LowPriority, and has no effect on a device without CapPriority.
+func WithPriority(n int) StreamOption { return func(o *driver.StreamOptions) { o.Priority = n } }
+
+// NewStream returns a new stream.
+func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 	const op = "new stream"
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
 	defer d.s.end()
+	var o driver.StreamOptions
+	for _, set := range opts {
+		if set == nil {
+			return nil, d.s.failure(op, ErrInvalidArgument, "nil option")
+		}
+		set(&o)
+	}
 	info := &d.s.info
 	o.Priority = max(min(o.Priority, max(info.LowPriority, info.HighPriority)), min(info.LowPriority, info.HighPriority))
 	drv, err := d.s.drv.NewStream(o)
@@ -617,7 +631,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 
 // ownStream makes a stream for the library itself, on no handle's list; s.mu is held.
 func (s *deviceState) ownStream() (*Stream, error) {
-	drv, err := s.drv.NewStream(StreamOptions{})
+	drv, err := s.drv.NewStream(driver.StreamOptions{})
 	if err != nil {
 		return nil, s.check(err)
 	}

@@ -19,19 +19,30 @@ type Event struct {
 	lookout *lookout // of the program's reference; nil once it is closed
 }
 
-// Record returns an event that stands for all work enqueued on the stream so far. The option Timing, for [Event.Elapsed],
-// needs CapTiming.
-func (s *Stream) Record(o ...EventOptions) (*Event, error) {
+// EventOption is an option of [Stream.Record].
+type EventOption func(*driver.EventOptions)
+
+// WithTiming asks for a time stamp, for [Event.Elapsed]. It needs CapTiming.
+func WithTiming() EventOption { return timed }
+
+func timed(o *driver.EventOptions) { o.Timing = true }
+
+// Record returns an event that stands for all work enqueued on the stream so far.
+func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	const op = "record"
 	st := s.state()
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
 	defer st.end()
-	timing := false
-	for i := range o {
-		timing = timing || o[i].Timing
+	var o driver.EventOptions
+	for _, set := range opts {
+		if set == nil {
+			return nil, st.dev.failure(op, ErrInvalidArgument, "nil option")
+		}
+		set(&o)
 	}
+	timing := o.Timing
 	if timing && !st.dev.info.Caps.Has(CapTiming) {
 		return nil, st.dev.failure(op, ErrUnsupported, "event timing is not supported")
 	}
@@ -201,7 +212,7 @@ func (e *Event) OnDone(fn func(error)) error {
 }
 
 // Elapsed returns the device time from since to e. The error is of kind ErrInvalidArgument if an event
-// was recorded without Timing, ErrWrongDevice if the devices cannot time each other's
+// was recorded without WithTiming, ErrWrongDevice if the devices cannot time each other's
 // events, and ErrNotReady if the work of one has not finished.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	const op = "elapsed time"
@@ -219,7 +230,7 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	case !to.dev.links(from.dev, driver.PeerWait):
 		return 0, to.dev.failure(op, ErrWrongDevice, "the event belongs to %s", from.dev.info.Name())
 	case !to.timing || !from.timing:
-		return 0, to.dev.failure(op, ErrInvalidArgument, "an event was recorded without Timing")
+		return 0, to.dev.failure(op, ErrInvalidArgument, "an event was recorded without WithTiming")
 	}
 	for _, es := range [...]*eventState{to, from} {
 		if !es.dev.asks.enter() {

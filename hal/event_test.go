@@ -139,7 +139,7 @@ func TestSharedEventOutlivesItsDevice(t *testing.T) {
 	d := openCounting(t, b)
 	other := openHost(t, 1, 1)
 	w := newStream(t, other)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestSharedEventOutlivesItsDevice(t *testing.T) {
 func TestEventKeepsItsError(t *testing.T) {
 	b := newCounting("failing")
 	d := openCounting(t, b)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	byDone, err := s.RecordShared()
 	require.NoError(t, err)
@@ -233,9 +233,9 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	const n = 100_000
 	b := newCounting("held")
 	d := openCounting(t, b)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
-	closed, err := d.NewStream(hal.StreamOptions{})
+	closed, err := d.NewStream()
 	require.NoError(t, err)
 	shut, err := closed.Gate()
 	require.NoError(t, err)
@@ -279,7 +279,7 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 	b := newCounting("many")
 	d := openCounting(t, b)
 	other := openHost(t, 1, 1)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
@@ -318,7 +318,7 @@ func TestSpareEventsAreBounded(t *testing.T) {
 	const many = 5000
 	b := newCounting("spare")
 	d := openCounting(t, b)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	burst := func() {
 		var events []*hal.Event
@@ -352,7 +352,7 @@ func TestSpareEventsAreBounded(t *testing.T) {
 func TestEventsThatCouldNotBeRecordedAreNotAsked(t *testing.T) {
 	b := newCounting("blank")
 	d := openCounting(t, b)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	b.fail.Store(&errRecord)
 	_, err = s.Record()

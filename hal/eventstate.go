@@ -261,7 +261,7 @@ func (s *deviceState) takeEvent(timing bool) (*eventState, error) {
 
 // newEvent is takeEvent with a new driver event.
 func (s *deviceState) newEvent(timing bool) (*eventState, error) {
-	drv, err := s.drv.NewEvent(EventOptions{Timing: timing})
+	drv, err := s.drv.NewEvent(driver.EventOptions{Timing: timing})
 	if err != nil {
 		return nil, s.check(err)
 	}

@@ -16,7 +16,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func ExampleStream_Gate() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestFreeThatWaits(t *testing.T) {
 	waits(b, func() { inside <- struct{}{}; <-leave })
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestFreeThatWaits(t *testing.T) {
 	require.NoError(t, g.Signal())
 	<-inside // the free waits from now on
 
-	busy, err := d.NewStream(hal.StreamOptions{})
+	busy, err := d.NewStream()
 	require.NoError(t, err)
 	for range 4 {
 		require.NoError(t, busy.Fill(other.All(), hal.Zero))
@@ -124,7 +124,7 @@ func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 
 func openStream(t *testing.T, d *hal.Device) *hal.Stream {
 	t.Helper()
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	return s
 }
@@ -193,7 +193,7 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	require.NoError(t, err)
 	other, err := hal.OpenWith(ctx, host.New(host.Options{Name: "there"}), 0)
 	require.NoError(t, err)
-	s, err := other.NewStream(hal.StreamOptions{})
+	s, err := other.NewStream()
 	require.NoError(t, err)
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestCloseThen(t *testing.T) {
 	ctx := context.Background()
 	d, err := hal.OpenWith(ctx, host.New(host.Options{}), 0)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	calls := make(chan string, 10)
 	closing := func(m *hal.Memory, what string) { require.NoError(t, layer.CloseThen(m, func() { calls <- what })) }

@@ -108,7 +108,7 @@ func TestCloseNamesChildren(t *testing.T) {
 	require.NoError(t, err)
 	m, err := d.Alloc(hal.KindHost, 4096, 0)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
@@ -251,7 +251,7 @@ func TestLeaksAreReportedAndGivenBack(t *testing.T) {
 	func() {
 		m, err := d.Alloc(hal.KindDevice, 12345, 0)
 		require.NoError(t, err)
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(m.All(), hal.Zero))
 		_, err = s.Record()

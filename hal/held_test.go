@@ -24,7 +24,7 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 		b := &hooked.Backend{Backend: host.New(host.Options{})}
 		dev, err := hal.OpenWith(ctx, b, 0)
 		require.NoError(t, err)
-		s, err := dev.NewStream(hal.StreamOptions{})
+		s, err := dev.NewStream()
 		require.NoError(t, err)
 		m, err := dev.Alloc(hal.KindDevice, 1<<16, 0)
 		require.NoError(t, err)

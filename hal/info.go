@@ -11,9 +11,6 @@ type (
 	Pattern = driver.Pattern // the bytes that a fill repeats
 
 	PointerInfo = driver.PointerInfo // description of the memory at an address
-
-	StreamOptions = driver.StreamOptions
-	EventOptions  = driver.EventOptions
 )
 
 // The kinds of memory.

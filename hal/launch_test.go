@@ -40,7 +40,7 @@ func saxpy(b *hal.Block) {
 func goKernels(t testing.TB, functions map[string]hal.Function) (*hal.Device, *hal.Stream, *hal.Module) {
 	dev, err := hal.Open(context.Background(), "host:0")
 	require.NoError(t, err)
-	s, err := dev.NewStream(hal.StreamOptions{})
+	s, err := dev.NewStream()
 	require.NoError(t, err)
 	m, err := dev.Load(hal.Image{Format: hal.FormatGo, Functions: functions})
 	require.NoError(t, err)

@@ -300,7 +300,7 @@ func TestRandomLaunches(t *testing.T) {
 		require.NoError(t, err)
 		far, err := hal.Open(ctx, "host:0")
 		require.NoError(t, err)
-		s, err := dev.NewStream(hal.StreamOptions{})
+		s, err := dev.NewStream()
 		require.NoError(t, err)
 		for _, n := range []uint64{1, 64, 1000} {
 			mem, err := dev.Alloc(hal.KindDevice, n, 0)

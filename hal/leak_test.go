@@ -104,7 +104,7 @@ func TestLeakedEventsLeaveTheirHandleAtOnce(t *testing.T) {
 	}
 	collect(1)
 	<-b.entered // what gives closed objects back is held up from here on
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	for range 100 {
 		_, err := s.Record()

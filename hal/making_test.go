@@ -16,7 +16,7 @@ import (
 // A device that is closed while something is made on it does not wait for what nobody was given.
 func TestCloseWhileMaking(t *testing.T) {
 	for name, make1 := range map[string]func(d *hal.Device) error{
-		"stream": func(d *hal.Device) error { _, err := d.NewStream(hal.StreamOptions{}); return err },
+		"stream": func(d *hal.Device) error { _, err := d.NewStream(); return err },
 		"memory": func(d *hal.Device) error { _, err := d.Alloc(hal.KindDevice, 64, 0); return err },
 		"event": func(d *hal.Device) error {
 			s, err := d.CopyStream(true)

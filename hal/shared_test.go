@@ -82,7 +82,7 @@ func TestHandlesShareTheDevice(t *testing.T) {
 	require.NoError(t, second.Close(), "twice")
 	for _, call := range []func() error{
 		func() error { _, err := second.Alloc(hal.KindDevice, 8, 0); return err },
-		func() error { _, err := second.NewStream(hal.StreamOptions{}); return err },
+		func() error { _, err := second.NewStream(); return err },
 		func() error { _, err := second.CopyStream(true); return err },
 		func() error { return second.Reclaim(ctx) },
 	} {

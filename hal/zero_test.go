@@ -24,7 +24,7 @@ func TestNilAndZeroHandles(t *testing.T) {
 func TestNilAndZeroArguments(t *testing.T) {
 	d, err := hal.OpenWith(t.Context(), host.New(host.Options{Name: "zero", Discrete: 1}), 1)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	e, err := s.Record()
 	require.NoError(t, err)

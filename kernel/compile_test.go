@@ -92,7 +92,7 @@ func openCompiling(t *testing.T) (*compiling, *hal.Device, *hal.Stream) {
 	b := &compiling{Backend: host.New(host.Options{Name: "compiling", Discrete: 1}), id: "compiler 1"}
 	d, err := hal.OpenWith(ctx, b, 1)
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, hal.CloseAll(d, s)) })
 	return b, d, s

@@ -34,7 +34,7 @@ KERNEL void saxpy(f32 a, const GLOBAL f32 *x, GLOBAL f32 *y, u64 n) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		log.Fatal(err)
 	}

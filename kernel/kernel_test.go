@@ -69,7 +69,7 @@ func devices(t testing.TB, n int) (devs []*hal.Device, streams []*hal.Stream) {
 	for i := range n + 1 {
 		d, err := hal.OpenWith(ctx, b, i)
 		require.NoError(t, err)
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		devs, streams = append(devs, d), append(streams, s)
 		t.Cleanup(func() { assert.NoError(t, hal.CloseAll(d, s)) })
@@ -159,7 +159,7 @@ func TestRefusedLaunchChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	closed, err := devs[1].NewStream(hal.StreamOptions{})
+	closed, err := devs[1].NewStream()
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
 	for name, c := range map[string]struct {
@@ -287,7 +287,7 @@ func TestProgramOutlivesDevices(t *testing.T) {
 	for range 3 {
 		d, err := hal.OpenWith(ctx, b, 1)
 		require.NoError(t, err)
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		require.NoError(t, k.Launch(ctx, s, kernel.Over(1), kernel.In(x), kernel.Out(y)))
 		assert.Equal(t, []uint32{2}, contents(t, y))

@@ -36,7 +36,7 @@ func TestHardwareModel(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
 		var streams []*hal.Stream
 		for range 2 {
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			streams = append(streams, s)
@@ -72,7 +72,7 @@ func BenchmarkHardwarePool(b *testing.B) {
 	dev, err := hal.OpenWith(stdcontext.Background(), backend, 0)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, dev.Close()) }()
-	s, err := dev.NewStream(hal.StreamOptions{})
+	s, err := dev.NewStream()
 	require.NoError(b, err)
 	defer func() { require.NoError(b, s.Close()) }()
 	p, err := pool.New(dev, pool.Options{})

@@ -144,7 +144,7 @@ func BenchmarkAllocAndFree(b *testing.B) {
 				ok(b, err)
 				blocks, err := pool.New(d, pool.Options{})
 				ok(b, err)
-				s, err := d.NewStream(hal.StreamOptions{})
+				s, err := d.NewStream()
 				ok(b, err)
 				inTurns(b, way{"raw", func() { rawAllocAndFree(p, n) }}, way{"driver", func() {
 					m, _ := p.Alloc(driver.KindDevice, n, 0)
@@ -187,7 +187,7 @@ func BenchmarkAllocAndFreeTogether(b *testing.B) {
 			ok(b, err)
 			var streams [hands]*hal.Stream
 			for i := range streams {
-				streams[i], err = d.NewStream(hal.StreamOptions{})
+				streams[i], err = d.NewStream()
 				ok(b, err)
 			}
 			pooled := func(s *hal.Stream) {

@@ -740,7 +740,7 @@ func TestLaunchThroughHal(t *testing.T) {
 		ok(t, err)
 		bare := image
 		bare.Params = nil
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		ok(t, err)
 		mem, err := d.Alloc(hal.KindDevice, 400, 0)
 		ok(t, err)

@@ -55,7 +55,7 @@ func TestTierOfOneDevice(t *testing.T) {
 		if d.Info().MemoryModel != tier || d.Caps().Has(hal.CapAddress) != (tier != "buffer") || !d.Same(again) {
 			t.Errorf("asked for %s: %+v", tier, d.Info())
 		}
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func halyard(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer dev.Close()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		return err
 	}

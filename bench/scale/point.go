@@ -90,7 +90,7 @@ func (c curve) once(ctx context.Context, n int, put func(sample)) (err error) {
 func (p *point) later(fn func() error) { p.undo = append(p.undo, fn) }
 
 func (p *point) newStream() (*hal.Stream, error) {
-	s, err := p.dev.NewStream(hal.StreamOptions{})
+	s, err := p.dev.NewStream()
 	if err == nil {
 		p.later(s.Close)
 	}

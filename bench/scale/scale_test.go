@@ -52,7 +52,7 @@ func TestCurvesMeasureWhatTheySay(t *testing.T) {
 
 func TestWhatStaysOpenHasNoFigure(t *testing.T) {
 	c := curve{name: "careless", run: func(p *point) error {
-		_, err := p.dev.NewStream(hal.StreamOptions{})
+		_, err := p.dev.NewStream()
 		return err
 	}}
 	assert.ErrorIs(t, c.once(t.Context(), 1, nil), hal.ErrBusy)

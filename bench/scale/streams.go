@@ -29,7 +29,7 @@ func streamsOnMemory(p *point) error {
 	p.later(mem.Close)
 	list := make([]*hal.Stream, p.n)
 	err = p.time("new stream", p.n, each(p.n, func(i int) (err error) {
-		list[i], err = p.dev.NewStream(hal.StreamOptions{})
+		list[i], err = p.dev.NewStream()
 		return err
 	}))
 	if err != nil {
@@ -103,7 +103,7 @@ func streamsOnPool(p *point) error {
 // short makes n streams one after another, and uses each.
 func (p *point) short(use func(s *hal.Stream) error) error {
 	return p.time("stream", p.n, each(p.n, func(int) error {
-		s, err := p.dev.NewStream(hal.StreamOptions{})
+		s, err := p.dev.NewStream()
 		if err != nil {
 			return err
 		}

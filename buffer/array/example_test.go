@@ -21,7 +21,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestOpenCL(t *testing.T) {
 }
 
 func lendAndTake(t *testing.T, d *hal.Device) {
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	whole, err := buffer.From(counted(4096), buffer.WithPinnedHost(d))
 	require.NoError(t, err)

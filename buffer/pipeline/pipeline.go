@@ -150,7 +150,7 @@ func (p *run[T, U]) open(dev *hal.Device) error {
 		s := &slot[T, U]{}
 		p.slots = append(p.slots, s)
 		var err error
-		if s.stream, err = dev.NewStream(hal.StreamOptions{}); err != nil {
+		if s.stream, err = dev.NewStream(); err != nil {
 			return err
 		}
 		if s.in, err = buffer.New[T](p.o.Chunk, options...); err != nil {

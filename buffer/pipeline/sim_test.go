@@ -127,7 +127,7 @@ func loop(d *hal.Device, chunk int, source pipeline.Source[int32], sink pipeline
 		return err
 	}
 	defer out.Close()
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
-	"github.com/go-halyard/halyard/hal"
 )
 
 // BenchmarkView is an access that copies nothing, by who watches. With nobody watching it is the access alone.
@@ -63,7 +62,7 @@ func BenchmarkShortLivedStreams(b *testing.B) {
 			one := func() {
 				x, err := buffer.From(make([]byte, 100))
 				require.NoError(b, err)
-				s, err := d.NewStream(hal.StreamOptions{})
+				s, err := d.NewStream()
 				require.NoError(b, err)
 				require.NoError(b, use(x, s))
 				require.NoError(b, s.Sync(context.Background()))

@@ -309,7 +309,7 @@ func nextTick() time.Time {
 // A stream does its work in order, so work behind a shut gate has not begun.
 func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
 	d := open(t, "order", 1, 1)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	x, err := buffer.From(make([]byte, 100))
 	require.NoError(t, err)
@@ -355,14 +355,14 @@ func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
 		}
 		return numbers
 	}
-	kept, err := d.NewStream(hal.StreamOptions{})
+	kept, err := d.NewStream()
 	require.NoError(t, err)
 	require.NoError(t, use(x, kept))
 	g, err := kept.Gate()
 	require.NoError(t, err)
 	require.NoError(t, use(x, kept))
 	for range 200 {
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		seen := len(uses())
 		require.NoError(t, use(x, s))
@@ -395,7 +395,7 @@ func use(x *buffer.Buffer[byte], s *hal.Stream) error {
 // A copy that is still under way when a program ends is in its file, without an end.
 func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 	d := open(t, "slow", 1, 1)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	x, err := buffer.From(make([]byte, 100))
 	require.NoError(t, err)

@@ -36,10 +36,10 @@ func (s *site) open(ctx context.Context) (err error) {
 	if s.dev, err = hal.Open(ctx, s.info.Name()); err != nil {
 		return err
 	}
-	if s.stream, err = s.dev.NewStream(hal.StreamOptions{}); err != nil {
+	if s.stream, err = s.dev.NewStream(); err != nil {
 		return err
 	}
-	s.other, err = s.dev.NewStream(hal.StreamOptions{})
+	s.other, err = s.dev.NewStream()
 	return err
 }
 
@@ -55,7 +55,7 @@ func rawPeer(dev *hal.Device) (peer.Peer, error) {
 		return peer.HIP(info.Ordinal)
 	case "opencl":
 		// A stream whose handle has been handed out is slower. This stream serves only to find the context and device.
-		s, err := dev.NewStream(hal.StreamOptions{})
+		s, err := dev.NewStream()
 		if err != nil {
 			return nil, err
 		}

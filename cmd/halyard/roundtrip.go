@@ -143,7 +143,7 @@ func takeRound(ctx context.Context, r io.Reader, path string, infos []hal.Info, 
 			return nil, err
 		}
 		defer release(dev.Close)
-		stream, err := dev.NewStream(hal.StreamOptions{})
+		stream, err := dev.NewStream()
 		if err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func (s *stage) stream(d *hal.Device) *hal.Stream {
 	if s.err != nil {
 		return nil
 	}
-	st, err := d.NewStream(hal.StreamOptions{})
+	st, err := d.NewStream()
 	if err != nil {
 		s.err = err
 		return nil

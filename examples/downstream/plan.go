@@ -85,7 +85,7 @@ type lane struct {
 func (p *plan) lanes() (lanes []lane, err error) {
 	for _, d := range p.devices {
 		var l lane
-		if l.stream, err = d.NewStream(hal.StreamOptions{}); err != nil {
+		if l.stream, err = d.NewStream(); err != nil {
 			return lanes, err
 		}
 		lanes = append(lanes, l)

@@ -127,7 +127,7 @@ func TestBufferInAFile(t *testing.T) {
 	ctx := context.Background()
 	d, err := hal.OpenWith(ctx, New(Options{Dir: t.TempDir(), Memory: 1 << 20}), 0)
 	check(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	check(t, err)
 	x, err := buffer.From([]uint32{1, 2, 3})
 	check(t, err)
@@ -176,7 +176,7 @@ func TestDiskFull(t *testing.T) {
 	b.drives[0].file = f
 	m, err := d.Alloc(hal.KindDevice, 4096, 0)
 	check(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	check(t, err)
 	f.fails.Store(uintptr(syscall.ENOSPC))
 	check(t, s.CopyIn(m.All(), make([]byte, 4096)))
@@ -207,7 +207,7 @@ func TestFailedCopyIsNoContents(t *testing.T) {
 	check(t, err)
 	f := &broken{file: b.drives[0].file}
 	b.drives[0].file = f
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	check(t, err)
 	x, err := buffer.New[byte](4096)
 	check(t, err)

@@ -68,7 +68,7 @@ func run(ctx context.Context, out io.Writer, devs []*hal.Device, n, steps int) (
 		}
 	}()
 	for i, d := range devs {
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		if err != nil {
 			return err
 		}

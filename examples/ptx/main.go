@@ -54,7 +54,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	fmt.Fprintf(out, "device: %s\n", dev.Info().Model)
 
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		return err
 	}

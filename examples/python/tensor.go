@@ -54,7 +54,7 @@ var device = sync.OnceValues(func() (*hal.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dev.NewStream(hal.StreamOptions{})
+	return dev.NewStream()
 })
 
 //export tensor_new

@@ -74,7 +74,7 @@ func runOn(ctx context.Context, name string, out io.Writer) (err error) {
 		return err
 	}
 	defer closing(&err, dev.Close)
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		return err
 	}

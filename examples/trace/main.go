@@ -54,7 +54,7 @@ func run(ctx context.Context, out io.Writer, slices bool) (err error) {
 		}()
 	}
 	dev := devs[len(devs)-1]
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		return err
 	}

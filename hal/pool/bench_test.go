@@ -66,7 +66,7 @@ func BenchmarkAllocFree(b *testing.B) {
 				defer func() { require.NoError(b, p.Close()) }()
 				streams := make([]*hal.Stream, row.streams)
 				for i := range streams {
-					streams[i], err = d.NewStream(hal.StreamOptions{})
+					streams[i], err = d.NewStream()
 					require.NoError(b, err)
 					defer streams[i].Close()
 				}
@@ -138,7 +138,7 @@ func BenchmarkStreams(b *testing.B) {
 		}
 		blocks := make([]pool.Block, n)
 		for i := range streams {
-			streams[i], err = d.NewStream(hal.StreamOptions{})
+			streams[i], err = d.NewStream()
 			require.NoError(b, err)
 			blocks[i] = alloc(b, p, streams[i], 4*kib)
 		}
@@ -157,7 +157,7 @@ func BenchmarkStreams(b *testing.B) {
 		for _, retire := range []bool{true, false} {
 			b.Run(fmt.Sprintf("Join/%d/retire=%t", n, retire), func(b *testing.B) {
 				for b.Loop() {
-					s, err := d.NewStream(hal.StreamOptions{})
+					s, err := d.NewStream()
 					require.NoError(b, err)
 					cycle(s)
 					if retire {

@@ -18,7 +18,7 @@ func newTestPool(t *testing.T, o Options, streams int) (*Pool, []*hal.Stream) {
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	var all []*hal.Stream
 	for range streams {
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		all = append(all, s)

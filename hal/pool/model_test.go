@@ -242,7 +242,7 @@ func TestModel(t *testing.T) {
 		}
 		m := &model{t: t, d: d, p: p, o: o, unit: max(d.Info().Alignment, o.Alignment)}
 		for range 3 {
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			m.check(err)
 			m.streams = append(m.streams, s)
 		}

@@ -268,7 +268,7 @@ func TestStreamsThatEnd(t *testing.T) {
 			p, s := newPool(t, d, pool.Options{Chunk: 256 * kib}), newStream(t, d)
 			open := func() {}
 			for i := range 100 {
-				brief, err := d.NewStream(hal.StreamOptions{})
+				brief, err := d.NewStream()
 				require.NoError(t, err)
 				if i == 50 {
 					open = shut(t, brief)
@@ -312,7 +312,7 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 			d := openHost(t, 1, 0)
 			p := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib})
 			keep, s := newStream(t, d), newStream(t, d)
-			brief, err := d.NewStream(hal.StreamOptions{})
+			brief, err := d.NewStream()
 			require.NoError(t, err)
 			m, err := keep.RecordShared()
 			require.NoError(t, err)
@@ -356,7 +356,7 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 func TestChunkOfAClosedStreamGoesAtOnce(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p := newPool(t, d, pool.Options{})
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	x := alloc(t, p, s, 256)
 	shut(t, s)
@@ -375,7 +375,7 @@ func TestWhatAClosedStreamIsDoneWithIsGivenOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := openHost(t, 1, 0)
 			p := newPool(t, d, pool.Options{})
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(t, err)
 			x := alloc(t, p, s, 256)
 			was := region(t, x)
@@ -400,7 +400,7 @@ func TestClosedStreamsDoNotPileUp(t *testing.T) {
 	s := newStream(t, d)
 	live := alloc(t, p, s, 256)
 	for range 2000 {
-		brief, err := d.NewStream(hal.StreamOptions{})
+		brief, err := d.NewStream()
 		require.NoError(t, err)
 		x := alloc(t, p, brief, 256)
 		fill(t, brief, x, 1)
@@ -416,7 +416,7 @@ func TestClosedStreamsDoNotPileUp(t *testing.T) {
 func TestUseOnAClosedStreamIsRefused(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p := newPool(t, d, pool.Options{})
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	x := alloc(t, p, nil, 256)

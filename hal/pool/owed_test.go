@@ -43,7 +43,7 @@ func TestTrimLeavesMemoryToClosedStream(t *testing.T) {
 	for _, size := range []uint64{4 * kib, 8 * mib} {
 		d := openHost(t, 1, 256*mib)
 		p := newPool(t, d, pool.Options{NoStreamAlloc: true})
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		b := alloc(t, p, nil, size)
 		open := shut(t, s)
@@ -60,7 +60,7 @@ func TestCloseLeavesMemoryToClosedStream(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	p, err := pool.New(d, pool.Options{NoStreamAlloc: true})
 	require.NoError(t, err)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	b := alloc(t, p, nil, 4*kib)
 	open := shut(t, s)
@@ -74,7 +74,7 @@ func TestCloseLeavesMemoryToClosedStream(t *testing.T) {
 func TestDirectFreeToClosedStream(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	p := pool.Direct(d)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 	b := alloc(t, p, nil, 4*kib)
 	open := shut(t, s)

@@ -36,7 +36,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	if err != nil {
 		return err
 	}

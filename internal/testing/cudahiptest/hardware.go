@@ -42,7 +42,7 @@ func benchHardware(b *testing.B, backend driver.Backend, raw Raw) {
 	dev, err := hal.OpenWith(ctx, backend, 0)
 	ok(b, err)
 	defer func() { ok(b, dev.Close()) }()
-	s, err := dev.NewStream(hal.StreamOptions{})
+	s, err := dev.NewStream()
 	ok(b, err)
 	defer func() { ok(b, s.Close()) }()
 	for _, size := range Sizes {

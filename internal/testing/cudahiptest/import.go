@@ -113,7 +113,7 @@ func importDefaultStream(h *Harness, t *testing.T) {
 	ok(t, s.CopyIn(m.All(), random(4, 4096)))
 	e, err := s.Record()
 	ok(t, err)
-	other, err := d.NewStream(hal.StreamOptions{})
+	other, err := d.NewStream()
 	ok(t, err)
 	ok(t, other.WaitEvent(e))
 	got := make([]byte, 4096)

@@ -145,7 +145,7 @@ func neverRecorded(h *Harness, t *testing.T) {
 	// Closing a device waits for its events.
 	open, err := hal.OpenWith(context.Background(), h.New(), 1)
 	ok(t, err)
-	os, err := open.NewStream(hal.StreamOptions{})
+	os, err := open.NewStream()
 	ok(t, err)
 	recorded, err := os.Record()
 	ok(t, err)

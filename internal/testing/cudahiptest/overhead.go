@@ -114,7 +114,7 @@ func overhead(b *testing.B, backend driver.Backend, raw Raw) {
 	ok(b, err)
 	b.Cleanup(func() { ok(b, dev.Close()) })
 	newHalStream := func() *hal.Stream {
-		s, err := dev.NewStream(hal.StreamOptions{})
+		s, err := dev.NewStream()
 		ok(b, err)
 		b.Cleanup(func() { ok(b, s.Close()) })
 		return s

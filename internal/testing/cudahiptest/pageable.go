@@ -25,7 +25,7 @@ func Pageable(b *testing.B, h *Harness) {
 	d, err := hal.OpenWith(ctx, h.backend, 0)
 	ok(b, err)
 	defer func() { ok(b, d.Close()) }()
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	ok(b, err)
 	defer func() { ok(b, s.Close()) }()
 	for _, size := range []uint64{64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20} {

@@ -119,7 +119,7 @@ func child(h *Harness, text string) error {
 	if !bytes.Equal(got, random(1, sharedSize)) {
 		return fmt.Errorf("the imported memory has other bytes")
 	}
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	if err != nil {
 		return err
 	}

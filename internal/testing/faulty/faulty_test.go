@@ -35,13 +35,13 @@ func TestOneCallFails(t *testing.T) {
 	b.Fail(2, hal.ErrOutOfMemory)
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
-	_, err = d.NewStream(hal.StreamOptions{})
+	_, err = d.NewStream()
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	var e *driver.Error
 	require.True(t, errors.As(err, &e))
 	assert.Equal(t, Code, int(e.Vendor.Code))
 	assert.EqualValues(t, 1, b.Failed())
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	require.NoError(t, err)
 
 	b.Fail(1, hal.ErrDriver)

@@ -117,7 +117,7 @@ func one(t *testing.T, seed uint64, sims []cudahiptest.Simulated, always []*hal.
 	for _, d := range f.Devices {
 		var pair []*hal.Stream
 		for range 2 {
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(t, err)
 			pair = append(pair, s)
 		}

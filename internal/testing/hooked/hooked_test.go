@@ -58,7 +58,7 @@ func TestLayerAddsNoAbility(t *testing.T) {
 	refused := func(b driver.Backend) map[string]error {
 		d, err := hal.OpenWith(ctx, b, 1)
 		require.NoError(t, err)
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		require.NoError(t, err)
 		m, err := d.Alloc(hal.KindDevice, 64, 0)
 		require.NoError(t, err)

@@ -23,7 +23,7 @@ func FuzzCalls(f *testing.F) {
 		fleet.Devices = append(fleet.Devices, d)
 		var pair []*hal.Stream
 		for range 2 {
-			s, err := d.NewStream(hal.StreamOptions{})
+			s, err := d.NewStream()
 			require.NoError(f, err)
 			pair = append(pair, s)
 		}

@@ -92,7 +92,7 @@ func fill(ctx context.Context, b *buffer.Buffer[uint32], s *hal.Stream, v uint32
 
 // onStream gives fn a stream of its own.
 func onStream(d *hal.Device, fn func(s *hal.Stream) error) error {
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	if err != nil {
 		return err
 	}
@@ -333,7 +333,7 @@ func (w *worker) failingDriver(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, explained(b.Close())) }()
 	layer.Fail(int64(1+w.rng.IntN(40)), fault)
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	if err != nil {
 		return explained(err)
 	}

@@ -111,7 +111,7 @@ func newServer(o options) (s *server, err error) {
 	for i := range o.workers {
 		w := &worker{server: s, rng: rand.New(rand.NewPCG(o.seed, uint64(i))), want: make([]uint32, stripe),
 			values: make([]uint32, setSize), done: make([]uint64, len(s.kinds))}
-		if w.stream, err = s.main.NewStream(hal.StreamOptions{}); err != nil {
+		if w.stream, err = s.main.NewStream(); err != nil {
 			return nil, err
 		}
 		if w.own, err = s.table.Slice(i*stripe, (i+1)*stripe); err != nil {

@@ -76,7 +76,7 @@ func TestFailuresAreSeen(t *testing.T) {
 	assert.Equal(t, uint64(4), s.wrong.Load())
 	assert.Contains(t, s.failures, "slice: 1 of 256 elements are wrong")
 
-	open, err := s.main.NewStream(hal.StreamOptions{})
+	open, err := s.main.NewStream()
 	require.NoError(t, err)
 	mem, err := s.main.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)

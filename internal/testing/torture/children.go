@@ -125,7 +125,7 @@ func copies(careful bool) error {
 	}
 	var streams []*hal.Stream
 	for _, d := range devs {
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		if err != nil {
 			return err
 		}

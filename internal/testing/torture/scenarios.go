@@ -143,7 +143,7 @@ func accesses(r *run, devs []*hal.Device) {
 	r.must(err)
 	var streams []*hal.Stream
 	for _, d := range devs {
-		s, err := d.NewStream(hal.StreamOptions{})
+		s, err := d.NewStream()
 		if r.explain(err) {
 			continue
 		}

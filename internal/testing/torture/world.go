@@ -257,7 +257,7 @@ func (r *run) fleet() (devs []*hal.Device, done func()) {
 }
 
 func (r *run) stream(d *hal.Device) *hal.Stream {
-	s, err := d.NewStream(hal.StreamOptions{})
+	s, err := d.NewStream()
 	r.must(err)
 	return s
 }
