@@ -46,7 +46,7 @@ const (
 	hipName  = "libamdhip64.so.6"
 )
 
-var compileFlags = []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-pthread"}
+var compileFlags = []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-ffp-contract=off", "-fPIC", "-pthread"}
 
 // Build makes the two simulated libraries in a folder below dir whose name tells
 // their content, unless they are there already, and returns their paths, which are

@@ -51,7 +51,7 @@ func buildStress(t *testing.T, cc, sanitizer, binary string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("src", "*.c"))
 	require.NoError(t, err)
-	args := []string{"-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-pthread"}
+	args := []string{"-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-pthread", "-ffp-contract=off"}
 	tmp, err := os.MkdirTemp(filepath.Dir(binary), "build-")
 	require.NoError(t, err)
 	defer os.RemoveAll(tmp)
@@ -69,6 +69,7 @@ func buildStress(t *testing.T, cc, sanitizer, binary string) {
 			args = append(args, f)
 		}
 	}
+	args = append(args, "-lm")
 	out, err := exec.Command(cc, args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, os.Rename(probe, binary))
