@@ -326,7 +326,8 @@ func kernelImagesRefused(h *Harness, t *testing.T) {
 			t.Errorf("the error does not name the device: %v", e)
 		}
 		refused("another format", &driver.Image{Format: driver.FormatCubin, Data: []byte("\x7fELF, but nothing more\x00")}, driver.ErrInvalidArgument)
-		// Text may end with a zero byte.
+		// The text ends with the slice, whatever lies behind it, or with a zero byte.
+		load(t, d, &driver.Image{Format: driver.FormatPTX, Data: append(slices.Clone(good.Data), "}}"...)[:len(good.Data)]})
 		load(t, d, &driver.Image{Format: driver.FormatPTX, Data: append(slices.Clone(good.Data), 0)})
 	} else {
 		at := bytes.Index(good.Data, []byte("AMDGPU"))
