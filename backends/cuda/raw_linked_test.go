@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
@@ -23,6 +24,7 @@ func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	if err != nil {
 		t.Fatal(err)
 	}
+	launch := lib.Proc(symbols[cudahip.CallLaunch].Name)
 	ctx := sync.OnceValue(func() cu.CUContext {
 		ctx, _ := cu.Device(0).RetainPrimaryCtx()
 		_ = cu.Device(0).ReleasePrimaryCtx() // the open device holds it
@@ -39,12 +41,15 @@ func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 		Fill: func(dst uintptr, v uint8, n, s uintptr) {
 			_ = cu.MemsetD8Async(cu.DevicePtr(dst), v, int64(n), stream(s))
 		},
-		Record:   func(e, s uintptr) { _ = event(e).Record(stream(s)) },
-		Wait:     func(s, e uintptr) { _ = stream(s).Wait(event(e), 0) },
-		Query:    func(s uintptr) { _ = stream(s).Query() },
-		Sync:     func(s uintptr) { _ = stream(s).Synchronize() },
-		Alloc:    func(n uintptr) uintptr { p, _ := cu.MemAlloc(int64(n)); return uintptr(p) },
-		Free:     func(addr uintptr) { _ = cu.MemFree(cu.DevicePtr(addr)) },
+		Record: func(e, s uintptr) { _ = event(e).Record(stream(s)) },
+		Wait:   func(s, e uintptr) { _ = stream(s).Wait(event(e), 0) },
+		Query:  func(s uintptr) { _ = stream(s).Query() },
+		Sync:   func(s uintptr) { _ = stream(s).Synchronize() },
+		Alloc:  func(n uintptr) uintptr { p, _ := cu.MemAlloc(int64(n)); return uintptr(p) },
+		Free:   func(addr uintptr) { _ = cu.MemFree(cu.DevicePtr(addr)) },
+		Launch: func(kernel, params, s uintptr) { // the package copies arguments of its own form
+			launch.Call11(kernel, 1, 1, 1, 1, 1, 1, 0, s, params, 0)
+		},
 		Bindings: []cudahiptest.Binding{{Name: "linked", API: linked{loaded}}, {Name: "loaded", API: loaded}},
 	}
 }

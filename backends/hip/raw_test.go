@@ -21,6 +21,7 @@ func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	setDevice, query, sync := proc(cudahip.CallMakeCurrent), proc(cudahip.CallStreamQuery), proc(cudahip.CallStreamSync)
 	copyIn, copyOut, fill, record := proc(cudahip.CallCopyIn), proc(cudahip.CallCopyOut), proc(cudahip.CallFill8), proc(cudahip.CallEventRecord)
 	wait, alloc, free := proc(cudahip.CallStreamWait), proc(cudahip.CallMemAlloc), proc(cudahip.CallMemFree)
+	launch := proc(cudahip.CallLaunch)
 	api, err := bind(lib)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,10 @@ func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 			alloc.Call2(w.At(0), n)
 			return uintptr(w[0])
 		},
-		Free:     func(addr uintptr) { free.Call1(addr) },
+		Free: func(addr uintptr) { free.Call1(addr) },
+		Launch: func(kernel, params, stream uintptr) {
+			launch.Call11(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, 0)
+		},
 		Bindings: []cudahiptest.Binding{{Name: "loaded", API: api}},
 	}
 }

@@ -99,3 +99,6 @@ func (s *Stream) unlaunchable(op string, call Call, k *Kernel, l *driver.Launch,
 	}
 	return e
 }
+
+// KernelHandle returns the vendor's kernel.
+func KernelHandle(k driver.Kernel) uintptr { return k.(*Kernel).handle }

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
+	"github.com/go-halyard/halyard/internal/testing/pintest"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
@@ -62,6 +64,7 @@ type Raw struct {
 	Sync    func(stream uintptr)
 	Alloc   func(n uintptr) uintptr
 	Free    func(addr uintptr)
+	Launch  func(kernel, params, stream uintptr) // one block of one thread
 
 	// Bindings are the ways in which the same library can be bound in this program.
 	Bindings []Binding
@@ -134,12 +137,7 @@ func overhead(b *testing.B, backend driver.Backend, raw Raw) {
 	ok(b, err)
 	bytes = bytes[:n]
 
-	for _, c := range []struct {
-		name        string
-		raw         func()
-		bound       func(cudahip.API, cudahip.Context)
-		driver, hal func()
-	}{
+	calls := []overheadCall{
 		{"copy-in",
 			func() { raw.CopyIn(addr, host, n, stream) },
 			func(a cudahip.API, c cudahip.Context) { a.CopyIn(c, addr, host, n, stream) },
@@ -178,7 +176,11 @@ func overhead(b *testing.B, backend driver.Backend, raw Raw) {
 			func(a cudahip.API, c cudahip.Context) { a.StreamSync(c, stream) },
 			func() { _ = s.Sync() },
 			func() { _ = hs.Sync(ctx) }},
-	} {
+	}
+	if c, ok := launchCall(b, d, s, dev, hs, raw); ok {
+		calls = append(calls, c)
+	}
+	for _, c := range calls {
 		ways := []way{
 			{name: "raw", before: raw.Current, call: c.raw},
 			{name: "raw-bound", call: func() {
@@ -204,6 +206,59 @@ func overhead(b *testing.B, backend driver.Backend, raw Raw) {
 			})
 		})
 	}
+}
+
+// overheadCall is one call in the ways that overhead compares.
+type overheadCall struct {
+	name        string
+	raw         func()
+	bound       func(cudahip.API, cudahip.Context)
+	driver, hal func()
+}
+
+// launchCall is the launch of a kernel with 6 arguments, which does nothing on the simulated driver. isThere is false on hardware that does not
+// load it.
+func launchCall(b *testing.B, d driver.Device, s driver.Stream, dev *hal.Device, hs *hal.Stream, raw Raw) (c overheadCall, isThere bool) {
+	const name = "sum_four"
+	if !d.Info().Caps.Has(driver.CapKernels) {
+		return c, false
+	}
+	m, err := d.(driver.Loader).Load(image(d))
+	if err != nil {
+		return c, false
+	}
+	b.Cleanup(func() { ok(b, m.Close()) })
+	k := kernel(b, m, name)
+	p := alloc(b, d, driver.KindDevice, 4)
+	one := value(uint32(1))
+	l := line(1, 1, pointer(whole(p)), one, one, one, one, one)
+
+	// The same arguments, where they do not move.
+	words := [6]uint64{uint64(p.Handle()), 1, 1, 1, 1, 1}
+	at := pintest.Address(b, &words)
+	list := [6]uintptr{}
+	for i := range list {
+		list[i] = at + uintptr(8*i)
+	}
+	addresses := pintest.Address(b, &list)
+	handle := cudahip.KernelHandle(k)
+
+	hm, err := dev.Load(hal.Image{Format: image(d).Format, Data: image(d).Data, Params: params(simgpu.Kernels...)})
+	ok(b, err)
+	b.Cleanup(func() { ok(b, hm.Close()) })
+	hk, err := hm.Kernel(name)
+	ok(b, err)
+	mem, err := dev.Alloc(hal.KindDevice, 4, 0)
+	ok(b, err)
+	b.Cleanup(func() { ok(b, mem.Close()) })
+	hp, hone := hal.At(mem.Region(0, 4)), hal.Value(uint32(1))
+	grid := hal.Blocks(1).Of(1)
+	return overheadCall{"launch",
+		func() { raw.Launch(handle, addresses, s.Handle()) },
+		func(a cudahip.API, c cudahip.Context) { a.Launch(c, handle, l, unsafe.Pointer(&list), s.Handle()) },
+		func() { _ = s.(driver.Launcher).Launch(k, l) },
+		func() { _ = hs.Launch(hk, grid, hp, hone, hone, hone, hone, hone) },
+	}, true
 }
 
 // way is one of several ways to make a call. The first of them is the plainest, the last the
