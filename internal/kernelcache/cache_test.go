@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -196,17 +197,24 @@ func TestHugeFileIsNotRead(t *testing.T) {
 func TestOtherThingsAtAnEntrysPlaceAreAbsent(t *testing.T) {
 	c, key := Open(t.TempDir(), 0), NewKey("kernel")
 	require.NoError(t, c.Put(key, example()))
-	elsewhere := filepath.Join(t.TempDir(), "entry")
-	require.NoError(t, os.Rename(path(c, key), elsewhere))
-	if err := os.Symlink(elsewhere, path(c, key)); err != nil {
-		t.Skipf("no symbolic links: %v", err)
+	for what, elsewhere := range map[string]string{"beside": path(c, key) + ".saved", "outside": filepath.Join(t.TempDir(), "entry")} {
+		require.NoError(t, os.Rename(path(c, key), elsewhere))
+		target := elsewhere
+		if what == "beside" { // or the link would lead out of the folder, which is refused anyway
+			target = filepath.Base(elsewhere)
+		}
+		if err := os.Symlink(target, path(c, key)); err != nil {
+			t.Skipf("no symbolic links: %v", err)
+		}
+		_, err := os.ReadFile(path(c, key))
+		require.NoError(t, err)
+		_, ok := c.Get(key)
+		require.False(t, ok, what)
+		require.NoError(t, c.Put(key, example()))
+		_, ok = c.Get(key)
+		require.True(t, ok, what)
+		require.FileExists(t, elsewhere)
 	}
-	_, ok := c.Get(key)
-	require.False(t, ok)
-	require.NoError(t, c.Put(key, example()))
-	_, ok = c.Get(key)
-	require.True(t, ok)
-	require.FileExists(t, elsewhere)
 }
 
 func TestFolderThatCannotBeWritten(t *testing.T) {
@@ -442,4 +450,46 @@ func TestEntryAppearsWhole(t *testing.T) {
 	got, ok := c.Get(key)
 	require.True(t, ok)
 	require.Equal(t, example(), got)
+}
+
+// Whatever becomes of a call, it leaves no file open.
+func TestNothingStaysOpen(t *testing.T) {
+	const own = "/proc/self/fd"
+	if _, err := os.Stat(own); err != nil {
+		t.Skip("open files are counted on Linux alone")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close what is forgotten
+	open := func() int {
+		list, err := os.ReadDir(own)
+		require.NoError(t, err)
+		return len(list)
+	}
+	key := NewKey()
+	use := func(dir string) {
+		c := Open(dir, 0)
+		_ = c.Put(key, example())
+		_, _ = c.Get(key)
+		if f, err := os.OpenFile(path(c, key), os.O_WRONLY|os.O_APPEND, 0); err == nil {
+			_, _ = f.WriteString("damage")
+			require.NoError(t, f.Close())
+		}
+		_, _ = c.Get(key)
+		_ = c.Put(key, example())
+		c.Delete(key)
+		_, _ = c.Get(key)
+		_ = c.Err()
+		c.sync = func(*os.File) error { return fs.ErrInvalid }
+		_ = c.Put(key, example())
+	}
+	public := filepath.Join(t.TempDir(), "public")
+	require.NoError(t, os.Mkdir(public, 0o700))
+	require.NoError(t, os.Chmod(public, 0o777))
+	good := t.TempDir()
+	use(good)
+	before := open()
+	for range 20 {
+		use(good)
+		use(public)
+	}
+	require.Equal(t, before, open())
 }
