@@ -149,3 +149,17 @@ func TestLeftoversAreDeleted(t *testing.T) {
 	require.ElementsMatch(t, append(stays, folder+"/"+file), files(t, c.Dir()))
 	require.EqualValues(t, 2*block, c.known.Load())
 }
+
+// While other processes write more than the limit, which cannot be deleted, a process does not scan at each entry.
+func TestWhatCannotBeDeletedDoesNotCostAScanEachTime(t *testing.T) {
+	c := unsynced(t.TempDir(), 16*block)
+	folder, file := NewKey().name()
+	require.NoError(t, os.Mkdir(filepath.Join(c.Dir(), folder), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(c.Dir(), folder, file+".01.tmp"), make([]byte, 20*block), 0o600))
+	const puts = 30
+	for i := range puts {
+		require.NoError(t, c.Put(NewKey(fmt.Sprint(i)), example()))
+	}
+	require.Greater(t, c.scans.Load(), uint64(1))
+	require.LessOrEqual(t, c.scans.Load(), uint64(puts/2))
+}
