@@ -35,7 +35,8 @@ func Value[T Number](v T) Arg {
 }
 
 // Struct passes a structure, or an array of numbers, of fixed layout: numbers of fixed width, and structures and arrays of them, laid out
-// as Go lays them out. C lays out the same members in the same way. The value is read before Launch returns.
+// as Go lays them out. C lays out the same members in the same way, but on 32-bit systems numbers of 8 bytes need padding in front. The value must not
+// change before the launch: a small one is copied now, a large one by Launch.
 func Struct[T any](v *T) Arg {
 	a := Arg{kind: driver.ParamValue}
 	if v == nil {
@@ -105,8 +106,14 @@ func unfixed(t reflect.Type) reflect.Type {
 		reflect.Float32, reflect.Float64:
 		return nil
 	case reflect.Array:
+		if t.Len() == 0 {
+			return t // C has no such member, and Go may add padding for it
+		}
 		return unfixed(t.Elem())
 	case reflect.Struct:
+		if t.NumField() == 0 {
+			return t
+		}
 		for i := range t.NumField() {
 			if bad := unfixed(t.Field(i).Type); bad != nil {
 				return bad
@@ -282,11 +289,11 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 			shared += uint64(l.Args[i].Size)
 		}
 	}
-	most := info.MaxShared
-	if c := &dev.info.Compute; most == 0 && c.Shared > info.StaticShared {
-		most = c.Shared - info.StaticShared
+	most, limited := info.MaxShared, info.MaxShared != 0
+	if c := &dev.info.Compute; !limited && c.Shared != 0 {
+		most, limited = c.Shared-min(c.Shared, info.StaticShared), true
 	}
-	if shared > most && most != 0 {
+	if shared > most && limited {
 		return dev.failure(op, ErrInvalidArgument, "kernel %s: %d bytes of shared memory; the limit for this kernel is %d", info.Name, shared, most)
 	}
 	return nil
@@ -407,7 +414,7 @@ func (st *streamState) blame(err error) error {
 	if named.Detail != "" {
 		named.Detail += "; "
 	}
-	named.Detail += "the stream's last kernels: " + st.launched.String()
+	named.Detail += "the last kernels launched on the stream by now: " + st.launched.String()
 	return &named
 }
 

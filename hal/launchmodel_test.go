@@ -265,10 +265,10 @@ func (m *launchModel) accepts(k *driver.KernelInfo, s shape, args []argument) (o
 		return false, empty
 	}
 	most := k.MaxShared
-	if most == 0 && m.limits.Shared > k.StaticShared {
+	if most == 0 {
 		most = m.limits.Shared - k.StaticShared
 	}
-	return most == 0 || shared <= most, empty
+	return shared <= most, empty
 }
 
 // Random launches of random kernels are accepted if and only if a model says so, and the driver is given exactly what was passed.

@@ -82,6 +82,8 @@ type kernelState struct {
 	of   *moduleState
 	drv  driver.Kernel
 	info KernelInfo
+
+	wrong error // Image.Params contradicts the code
 }
 
 // Load loads code on the device. It needs CapKernels. An image may be loaded several times; each module is closed on its own.
@@ -117,7 +119,11 @@ func (d *Device) Load(img Image) (*Module, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	m := &moduleState{dev: s, drv: drv, params: img.Params, kernels: map[string]*kernelState{}}
+	params := make(map[string][]Param, len(img.Params)) // the program may change its own
+	for name, list := range img.Params {
+		params[name] = slices.Clone(list)
+	}
+	m := &moduleState{dev: s, drv: drv, params: params, kernels: map[string]*kernelState{}}
 	if b, ok := drv.(driver.FreeBlocker); ok && b.FreeMayBlock() {
 		m.waits = true
 		s.closeWaits.Store(true)
@@ -276,11 +282,12 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 		k = &kernelState{of: s, drv: drv, info: *drv.Info()}
 		k.info.Name = name
 		if declared, ok := s.params[name]; ok {
-			if err := k.declare(op, declared); err != nil {
-				return nil, err
-			}
+			k.wrong = k.declare(op, declared)
 		}
 		s.kernels[name] = k
+	}
+	if k.wrong != nil {
+		return nil, k.wrong
 	}
 	return &Kernel{s: k, module: m}, nil
 }
@@ -289,7 +296,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 func (k *kernelState) declare(op string, declared []Param) error {
 	info := &k.info
 	if !info.Known {
-		info.Params, info.Known = slices.Clone(declared), true
+		info.Params, info.Known = declared, true
 		return nil
 	}
 	if len(declared) != len(info.Params) {

@@ -76,15 +76,22 @@ func (e *event) pending() (*stream, uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stream.Load()
-	if s != nil && s.done.Load() >= e.done {
-		if s.faulty.Load() {
-			e.err = s.failure(e.told, e.done)
-			e.failed.Store(e.err != nil)
-		}
-		e.stream.Store(nil)
-		s = nil
+	if s == nil || s.done.Load() < e.done {
+		return s, e.done
 	}
-	return s, e.done
+	if s.faulty.Load() {
+		n, told, done := e.recorded, e.told, e.done
+		e.mu.Unlock() // the stream's lock comes before the event's
+		err := s.failure(told, done)
+		e.mu.Lock()
+		if e.recorded != n {
+			return e.stream.Load(), e.done
+		}
+		e.err = err
+		e.failed.Store(err != nil)
+	}
+	e.stream.Store(nil)
+	return nil, e.done
 }
 
 // result returns the error of the operations; e is done.

@@ -2,11 +2,11 @@ package host
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// faults are the errors of a stream's last operations that failed, oldest first. The stream reports each once, and an event those of
-// its operations that the stream had not reported when the event was recorded.
+// faults are the errors of a stream's last operations that failed, oldest first. Query and Sync report the first since they last did, and an
+// event the first of its operations that they had not reported when the event was recorded.
 type faults struct {
-	list    []fault
-	dropped uint64 // number of the last operation that failed and is no longer in the list
+	list        []fault
+	first, last uint64 // numbers of the first and last operation that failed and is no longer in the list; 0 if there is none
 }
 
 // fault is the error of a stream's n-th operation.
@@ -20,16 +20,19 @@ const faultsMost = 64
 
 func (f *faults) add(n uint64, err error) {
 	if len(f.list) == faultsMost {
-		f.dropped = f.list[0].n
+		f.last = f.list[0].n
+		if f.first == 0 {
+			f.first = f.last
+		}
 		f.list = append(f.list[:0], f.list[1:]...)
 	}
 	f.list = append(f.list, fault{n, err})
 }
 
 // between returns the first error among the operations after the from-th and up to the to-th.
-func (f *faults) between(from, to uint64) error {
-	if f.dropped > from {
-		return &driver.Error{Op: "query", Device: -1, Kind: driver.ErrDriver, Detail: "work failed; too much failed since to say how"}
+func (f *faults) between(d *device, from, to uint64) error {
+	if f.last > from && f.first <= to {
+		return d.failure("launch", driver.ErrDriver, "work may have failed; more has failed since than is remembered")
 	}
 	for i := range f.list {
 		if n := f.list[i].n; n > from && n <= to {
@@ -43,7 +46,7 @@ func (f *faults) between(from, to uint64) error {
 func (s *stream) failure(from, to uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.faults.between(from, to)
+	return s.faults.between(s.dev, from, to)
 }
 
 // takeFault returns the error of an operation that Query or Sync has not reported yet.
@@ -54,7 +57,7 @@ func (s *stream) takeFault() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	done := s.done.Load()
-	err := s.faults.between(s.reported.Load(), done)
+	err := s.faults.between(s.dev, s.reported.Load(), done)
 	s.reported.Store(done)
 	return err
 }

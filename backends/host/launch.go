@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -47,7 +48,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 			}
 		}
 		m.kernels[name] = &kernel{run: f.Run, info: driver.KernelInfo{
-			Name: name, Params: f.Params, Known: f.Params != nil, Checks: f.Params == nil, MaxThreads: maxThreads, Suggested: suggested, MaxShared: maxShared,
+			Name: name, Params: slices.Clone(f.Params), Known: f.Params != nil, Checks: f.Params == nil, MaxThreads: maxThreads, Suggested: suggested, MaxShared: maxShared,
 		}}
 	}
 	return m, nil

@@ -220,7 +220,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 				{"Twice", string(v.image(one, one)), 218},
 				{"TooManyThreads", string(v.image(Kernel{Name: "fill", Takes: "puu", Threads: 2000})), 218},
 				{"OtherParameters", string(v.image(Kernel{Name: "fill", Takes: "pul"})), 218},
-				{"UnknownKernel", string(v.image(Kernel{Name: "unknown"})), 218},
+				{"UnknownInstruction", strings.Replace(string(v.image(Kernel{Name: "unknown"})), "ret;", "frobnicate;", 1), 218},
 			}
 		} else {
 			images = []image{

@@ -521,6 +521,7 @@ struct module {
     u32 n, cap;
     struct function **v;
     void *program;     /* of the interpreter */
+    bool compiled;     /* the text is a compiler's, and says itself what each kernel does */
     struct clock used; /* the last launch of each lane */
 };
 
@@ -571,8 +572,8 @@ const struct body *body_find(const char *name);
 u32 body_size(char letter);
 
 /*
- * The seam for an interpreter of PTX. A kernel whose name is in no table is given to it; it is NULL where there is none, and an
- * image with such a kernel is then refused. Its functions are called without the engine's lock, run at most one at a time.
+ * The interpreter of PTX runs kernels whose names are in no table, and all kernels of text that NVIDIA's compiler made. Its functions
+ * are called without the engine's lock, run at most one at a time.
  */
 struct reach {
     void *arg;

@@ -235,7 +235,7 @@ int ptx_read(struct module *m, const void *image, char *log, size_t len) {
         }
     int rc = text[0] ? read_text(&r, m) : E_IMAGE;
     if (rc == OK && interpreter) {
-        bool needed = false;
+        bool needed = m->compiled = strstr(text, "NVIDIA NVVM Compiler") != NULL;
         for (u32 i = 0; i < m->n; i++)
             needed |= !body_find(m->v[i]->name);
         if (needed && !(m->program = interpreter->parse(text, log, len)))

@@ -4,7 +4,6 @@
 
 #include "engine.h"
 
-const struct interpreter *interpreter = NULL;
 
 /* Adds a kernel that an image declares. */
 struct function *module_add(struct module *m, const char *name) {
@@ -48,7 +47,7 @@ static int resolve(struct module *m, char *log, size_t len) {
     for (u32 i = 0; i < m->n; i++) {
         struct function *f = m->v[i];
         f->dynamic = f->shared < face.shared ? face.shared - f->shared : 0;
-        f->body = body_find(f->name);
+        f->body = m->compiled ? NULL : body_find(f->name);
         if (!f->body) {
             f->entry = m->program ? interpreter->entry(m->program, f->name) : NULL;
             if (f->entry)
