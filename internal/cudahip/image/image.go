@@ -1,7 +1,137 @@
-// Package image reads which kernels an image has and what they take.
+// Package image reads which kernels compiled code has and what they take, without any driver. It reads PTX text, NVIDIA's cubins, AMD's
+// code objects, and bundles of code objects.
+//
+// The input may be damaged or made to do harm: everything is checked against the bounds of the data, and time and memory are at most
+// proportional to its size.
 package image
 
-import "github.com/go-halyard/halyard/hal/driver"
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
 
-// Read returns the kernels of an image by name. A nil map means that they are not known.
-func Read(driver.Format, []byte) (map[string]*driver.KernelInfo, error) { return nil, nil }
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Read returns the kernels of an image by name. The map is nil if the format does not say, or in a way that this package does not know. An
+// image that is damaged, cut short or of another format is an error of kind ErrInvalidArgument: a driver is not told how long an
+// image is, and would read beyond its end. Of several images in one bundle, each kernel is described by what all of them say alike.
+//
+// Whether 8 bytes are a number or a pointer is known in code objects, and in the other formats only where the compiler has said so.
+func Read(format driver.Format, data []byte) (map[string]*driver.KernelInfo, error) {
+	switch format {
+	case driver.FormatPTX:
+		m, err := readPTX(data)
+		if err != nil {
+			return nil, err
+		}
+		return m.kernels, nil
+	case driver.FormatCubin:
+		return readCubin(data)
+	case driver.FormatFatbin:
+		return nil, checkFatbin(data)
+	case driver.FormatCodeObject:
+		o, err := readObjects(data)
+		if err != nil {
+			return nil, err
+		}
+		return o.kernels, nil
+	}
+	return nil, nil
+}
+
+// Arch returns what the image is compiled for, as the compilers name it: "sm_90", "gfx906", and "gfx906, gfx1030" for a bundle. It is ""
+// if that is not known.
+func Arch(format driver.Format, data []byte) string {
+	switch format {
+	case driver.FormatPTX:
+		if m, err := readPTX(data); err == nil {
+			return m.target
+		}
+	case driver.FormatCubin:
+		if e, err := parseELF("cubin", data, machineCUDA); err == nil {
+			return cubinArch(e)
+		}
+	case driver.FormatCodeObject:
+		if o, err := readObjects(data); err == nil {
+			return strings.Join(o.archs, ", ")
+		}
+	}
+	return ""
+}
+
+func damaged(what, format string, args ...any) error {
+	return &driver.Error{Op: "read image", Device: -1, Kind: driver.ErrInvalidArgument,
+		Detail: "the " + what + " is damaged: " + fmt.Sprintf(format, args...)}
+}
+
+// checkFatbin checks the header and that the image is whole. What it contains is usually compressed.
+func checkFatbin(data []byte) error {
+	const what, magic, least = "fatbin", 0xba55ed50, 16
+	r := reader{data: data}
+	if r.u32(0) != magic || len(data) < least {
+		return damaged(what, "it does not begin with the bytes of a fatbin")
+	}
+	if header, size := uint64(r.u16(6)), r.u64(8); header < least || size > uint64(len(data)) || header+size > uint64(len(data)) {
+		return damaged(what, "its header says %d+%d bytes, there are %d", header, size, len(data))
+	}
+	return nil
+}
+
+// reader reads little-endian numbers. Beyond the end it reads zeros.
+type reader struct{ data []byte }
+
+func (r reader) at(off uint64, n int) uint64 {
+	if off > uint64(len(r.data)) || uint64(n) > uint64(len(r.data))-off {
+		return 0
+	}
+	v := uint64(0)
+	for i := n - 1; i >= 0; i-- {
+		v = v<<8 | uint64(r.data[off+uint64(i)])
+	}
+	return v
+}
+
+func (r reader) u16(off uint64) uint16 { return uint16(r.at(off, 2)) }
+func (r reader) u32(off uint64) uint32 { return uint32(r.at(off, 4)) }
+func (r reader) u64(off uint64) uint64 { return r.at(off, 8) }
+
+// slice returns n bytes at off. ok is false if they are not all there.
+func (r reader) slice(off, n uint64) (b []byte, ok bool) {
+	if off > uint64(len(r.data)) || n > uint64(len(r.data))-off {
+		return nil, false
+	}
+	return r.data[off : off+n : off+n], true
+}
+
+// text returns the text at off, up to its zero byte.
+func (r reader) text(off uint64) (s []byte, ok bool) {
+	if off >= uint64(len(r.data)) {
+		return nil, false
+	}
+	n := bytes.IndexByte(r.data[off:], 0)
+	if n < 0 {
+		return nil, false
+	}
+	return r.data[off : off+uint64(n)], true
+}
+
+// merge reduces a to what b says alike.
+func merge(a, b *driver.KernelInfo) {
+	if !b.Known || !slices.Equal(a.Params, b.Params) {
+		a.Params, a.Known = nil, false
+	}
+	if a.RequiredBlock != b.RequiredBlock {
+		a.RequiredBlock = [3]uint32{}
+	}
+	if a.MaxThreads != b.MaxThreads {
+		a.MaxThreads = 0
+	}
+	if a.StaticShared != b.StaticShared {
+		a.StaticShared = 0
+	}
+	if a.Local != b.Local {
+		a.Local = 0
+	}
+}

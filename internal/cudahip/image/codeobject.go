@@ -1,0 +1,246 @@
+package image
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// objects is what a code object, or a bundle of them, says.
+type objects struct {
+	kernels found
+	archs   []string // "gfx906", without what can be switched on and off in it
+}
+
+const (
+	bundleMagic     = "__CLANG_OFFLOAD_BUNDLE__"
+	compressedMagic = "CCOB"
+
+	// maxBundled is far more than the architectures there are.
+	maxBundled = 512
+)
+
+// readObjects reads a code object, or a bundle of them ("Clang Offload Bundler" in Clang's documentation).
+func readObjects(data []byte) (*objects, error) {
+	switch {
+	case bytes.HasPrefix(data, []byte(bundleMagic)):
+		return readBundle(data)
+	case bytes.HasPrefix(data, []byte(compressedMagic)):
+		return &objects{}, checkCompressed(data)
+	}
+	return readObject(data)
+}
+
+// checkCompressed checks that a compressed bundle is whole, if its version says how long it is.
+func checkCompressed(data []byte) error {
+	const what, header = "compressed bundle", 24
+	r, size := reader{data}, uint64(0)
+	switch r.u16(4) {
+	case 1:
+	case 2:
+		size = uint64(r.u32(8))
+	default:
+		size = r.u64(8)
+	}
+	if len(data) < header || size > uint64(len(data)) {
+		return damaged(what, "its header says %d bytes, there are %d", size, len(data))
+	}
+	return nil
+}
+
+func readBundle(data []byte) (*objects, error) {
+	const what = "bundle"
+	r := reader{data}
+	n := r.u64(uint64(len(bundleMagic)))
+	if len(data) < len(bundleMagic)+8 || n > maxBundled {
+		return nil, damaged(what, "it has %d entries", n)
+	}
+	out := &objects{}
+	type place struct{ off, size uint64 }
+	seen := map[place]bool{}
+	at, total := uint64(len(bundleMagic))+8, uint64(0)
+	for i := range n {
+		if _, ok := r.slice(at, 24); !ok {
+			return nil, damaged(what, "it ends within its table")
+		}
+		where := place{r.u64(at), r.u64(at + 8)}
+		id, ok := r.slice(at+24, r.u64(at+16))
+		body, ok2 := r.slice(where.off, where.size)
+		if !ok || !ok2 {
+			return nil, damaged(what, "entry %d of %d does not lie within its %d bytes", i, n, len(data))
+		}
+		at += 24 + uint64(len(id))
+		// Entries for the host are empty. Other than ELF there can be code for every architecture, of which this package knows nothing.
+		if seen[where] || bytes.HasPrefix(id, []byte("host")) || !bytes.HasPrefix(body, elfMagic) {
+			continue
+		}
+		seen[where] = true
+		if total += where.size; total > uint64(len(data)) {
+			return nil, damaged(what, "its entries overlap")
+		}
+		o, err := readObject(body)
+		if err != nil {
+			return nil, err
+		}
+		out.add(o)
+	}
+	return out, nil
+}
+
+// add adds what another code object of the same bundle says.
+func (o *objects) add(other *objects) {
+	for _, arch := range other.archs {
+		if !slices.Contains(o.archs, arch) {
+			o.archs = append(o.archs, arch)
+		}
+	}
+	if other.kernels == nil {
+		return
+	}
+	if o.kernels == nil {
+		o.kernels = found{}
+	}
+	for name, k := range other.kernels {
+		if known := o.kernels[name]; known != nil {
+			merge(known, k)
+		} else {
+			o.kernels[name] = k
+		}
+	}
+}
+
+// The note with what a code object says about its kernels, since version 3 ("Code Object Metadata" in LLVM's user guide for AMDGPU). Version 2
+// has another note, which is not read.
+const (
+	metadataOwner = "AMDGPU"
+	metadataKind  = 32
+)
+
+// readObject reads one code object.
+func readObject(data []byte) (*objects, error) {
+	const what = "code object"
+	e, err := parseELF(what, data, machineAMDGPU)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	err = e.notes(func(owner string, kind uint32, t []byte) bool {
+		if owner != metadataOwner || kind != metadataKind {
+			return false
+		}
+		text = t
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, target := &objects{}, ""
+	if text != nil {
+		p := &pack{rest: text}
+		p.fields(func(key string) {
+			switch key {
+			case "amdhsa.kernels":
+				out.kernels = found{}
+				p.list(func() { out.readKernel(p) })
+			case "amdhsa.target":
+				target = p.text()
+			default:
+				p.skip()
+			}
+		})
+		if p.err != nil {
+			return nil, damaged(what, "its metadata cannot be read: %v", p.err)
+		}
+	}
+	// "amdgcn-amd-amdhsa--gfx90a:sramecc+"
+	name, _, _ := strings.Cut(target[strings.LastIndexByte(target, '-')+1:], ":")
+	if name == "" {
+		name = machines[e.flags&0xff]
+	}
+	if name != "" {
+		out.archs = []string{name}
+	}
+	return out, nil
+}
+
+func (o *objects) readKernel(p *pack) {
+	k := &driver.KernelInfo{}
+	p.fields(func(key string) {
+		switch key {
+		case ".name":
+			k.Name = p.text()
+		case ".args":
+			k.Known, k.Params = true, nil
+			p.list(func() { readArg(p, k) })
+		case ".group_segment_fixed_size":
+			k.StaticShared = p.uint()
+		case ".private_segment_fixed_size":
+			k.Local = p.uint()
+		case ".max_flat_workgroup_size":
+			k.MaxThreads = uint32(min(p.uint(), math.MaxUint32))
+		case ".reqd_workgroup_size":
+			var shape []uint32
+			p.list(func() { shape = append(shape, uint32(min(p.uint(), math.MaxUint32))) })
+			if len(shape) == 3 && !slices.Contains(shape, 0) {
+				k.RequiredBlock = [3]uint32(shape)
+			}
+		case ".kernarg_segment_size":
+			if p.uint() == 0 && !k.Known { // a kernel without parameters may have no list of them
+				k.Known = true
+			}
+		default:
+			p.skip()
+		}
+	})
+	if k.Name != "" && o.kernels[k.Name] == nil {
+		o.kernels[k.Name] = k
+	}
+}
+
+// readArg reads one argument. What the runtime passes by itself is left out.
+func readArg(p *pack, k *driver.KernelInfo) {
+	var a driver.Param
+	kind := ""
+	p.fields(func(key string) {
+		switch key {
+		case ".name":
+			a.Name = p.text()
+		case ".size":
+			a.Size = uint32(min(p.uint(), math.MaxUint32))
+		case ".value_kind":
+			kind = p.text()
+		case ".is_const":
+			if p.bool() {
+				a.Const = true
+			}
+		case ".access", ".actual_access":
+			if p.text() == "read_only" {
+				a.Const = true
+			}
+		default:
+			p.skip()
+		}
+	})
+	switch {
+	case strings.HasPrefix(kind, "hidden_"):
+		return
+	case kind == "by_value":
+		a.Kind = driver.ParamValue
+	case kind == "global_buffer":
+		a.Kind = driver.ParamPointer
+	}
+	k.Params = append(k.Params, a)
+}
+
+// machines are the architectures by EF_AMDGPU_MACH, the lowest byte of the flags.
+var machines = map[uint32]string{
+	0x20: "gfx600", 0x21: "gfx601", 0x22: "gfx700", 0x23: "gfx701", 0x24: "gfx702", 0x25: "gfx703", 0x26: "gfx704",
+	0x28: "gfx801", 0x29: "gfx802", 0x2a: "gfx803", 0x2b: "gfx810", 0x2c: "gfx900", 0x2d: "gfx902", 0x2e: "gfx904", 0x2f: "gfx906",
+	0x30: "gfx908", 0x31: "gfx909", 0x32: "gfx90c", 0x33: "gfx1010", 0x34: "gfx1011", 0x35: "gfx1012", 0x36: "gfx1030", 0x37: "gfx1031",
+	0x38: "gfx1032", 0x39: "gfx1033", 0x3a: "gfx602", 0x3b: "gfx705", 0x3c: "gfx805", 0x3d: "gfx1035", 0x3e: "gfx1034", 0x3f: "gfx90a",
+	0x40: "gfx940", 0x41: "gfx1100", 0x42: "gfx1013", 0x43: "gfx1150", 0x44: "gfx1103", 0x45: "gfx1036", 0x46: "gfx1101", 0x47: "gfx1102",
+	0x48: "gfx1200", 0x4a: "gfx1151", 0x4b: "gfx941", 0x4c: "gfx942", 0x4e: "gfx1201", 0x4f: "gfx950",
+}

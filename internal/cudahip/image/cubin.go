@@ -1,0 +1,221 @@
+package image
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Attributes in the sections .nv.info and .nv.info.KERNEL, as cuobjdump names them (EIATTR_...). Each has a format, a number, and a value.
+const (
+	infoFrameSize = 0x11 // in .nv.info: symbol, bytes
+	infoStackSize = 0x12 // in .nv.info: symbol, bytes
+
+	infoMaxThreads = 0x05 // three numbers
+	infoReqThreads = 0x10 // three numbers
+	infoParam      = 0x17 // index, ordinal, offset, size in the upper 14 bits
+	infoParamBytes = 0x19 // of all parameters
+	infoParamWide  = 0x45 // the same as infoParam for kernels with large parameters
+
+	formatNone  = 1 // no value
+	formatByte  = 2
+	formatHalf  = 3 // two bytes
+	formatSized = 4 // a size, and as many bytes
+)
+
+const (
+	// symbolIsKernel is the bit of a symbol's st_other that only kernels have.
+	symbolIsKernel = 0x10
+
+	// Since sm_90 the section of a kernel's shared memory begins with what the driver keeps for itself in each block.
+	reservedShared  = 1024
+	reservedSinceSM = 90
+
+	// newFlags is the version of the interface since which the flags are laid out anew.
+	newFlags = 8
+)
+
+// cubinSM returns the number of the architecture: 90. accelerated says that it is of the variant with features of this one alone: sm_90a.
+func cubinSM(e *elf) (sm uint32, accelerated bool) {
+	if e.abi >= newFlags {
+		return e.flags >> 8 & 0xff, e.flags&0x8 != 0
+	}
+	return e.flags & 0xff, e.flags&0x800 != 0
+}
+
+func cubinArch(e *elf) string {
+	sm, accelerated := cubinSM(e)
+	if accelerated {
+		return fmt.Sprintf("sm_%da", sm)
+	}
+	return fmt.Sprintf("sm_%d", sm)
+}
+
+// readCubin reads an ELF image for NVIDIA's devices.
+func readCubin(data []byte) (found, error) {
+	const what = "cubin"
+	e, err := parseELF(what, data, machineCUDA)
+	if err != nil {
+		return nil, err
+	}
+	symbols, err := e.symbols()
+	if err != nil || symbols == nil {
+		return nil, err
+	}
+	byName := make(map[string]*section, len(e.sections))
+	for i := range e.sections {
+		byName[e.sections[i].name] = &e.sections[i]
+	}
+	kernels := found{}
+	sm, _ := cubinSM(e)
+	stack, err := stackSizes(e, byName[".nv.info"])
+	if err != nil {
+		return nil, err
+	}
+	read := 0
+	for i, s := range symbols {
+		if s.kind != symbolIsFunction || s.other&symbolIsKernel == 0 || s.section == 0 || s.name == "" || kernels[s.name] != nil {
+			continue
+		}
+		k := &driver.KernelInfo{Name: s.name, Local: stack[uint32(i)]}
+		kernels[s.name] = k
+		if shared := byName[".nv.shared."+s.name]; shared != nil {
+			k.StaticShared = shared.size
+			if sm >= reservedSinceSM {
+				k.StaticShared -= min(k.StaticShared, reservedShared)
+			}
+		}
+		if info := byName[".nv.info."+s.name]; info != nil {
+			if read += len(info.body); read > len(data) {
+				return nil, damaged(what, "sections overlap")
+			}
+			if err := describe(k, info); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return kernels, nil
+}
+
+// attributes calls fn for each attribute of a section. known is false if some of them could not be read.
+func attributes(s *section, fn func(attribute byte, value reader)) (known bool, err error) {
+	if uint64(len(s.body)) != s.size {
+		return false, damaged("cubin", "section %s is cut short", s.name)
+	}
+	r := reader{s.body}
+	for at := uint64(0); at < uint64(len(s.body)); {
+		head, ok := r.slice(at, 4)
+		if !ok {
+			return false, damaged("cubin", "section %s is cut short", s.name)
+		}
+		at += 4
+		switch head[0] {
+		case formatNone:
+			fn(head[1], reader{})
+		case formatByte, formatHalf:
+			fn(head[1], reader{head[2:]})
+		case formatSized:
+			n := uint64(head[2]) | uint64(head[3])<<8
+			value, ok := r.slice(at, n)
+			if !ok {
+				return false, damaged("cubin", "section %s is cut short", s.name)
+			}
+			fn(head[1], reader{value})
+			at += n
+		default:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// stackSizes returns the bytes that a thread needs on its stack, by the index of the kernel's symbol.
+func stackSizes(e *elf, s *section) (map[uint32]uint64, error) {
+	sizes := map[uint32]uint64{}
+	if s == nil {
+		return sizes, nil
+	}
+	_, err := attributes(s, func(a byte, v reader) {
+		if (a == infoFrameSize || a == infoStackSize) && len(v.data) >= 8 {
+			sizes[v.u32(0)] = max(sizes[v.u32(0)], uint64(v.u32(4)))
+		}
+	})
+	return sizes, err
+}
+
+// cubinParam is a parameter with its place among the others.
+type cubinParam struct {
+	ordinal, offset uint32
+	driver.Param
+}
+
+// describe reads what the section says about a kernel.
+func describe(k *driver.KernelInfo, s *section) error {
+	var params []cubinParam
+	total := uint32(0)
+	known, err := attributes(s, func(a byte, v reader) {
+		switch a {
+		case infoParam, infoParamWide:
+			if len(v.data) < 12 {
+				return
+			}
+			p := cubinParam{ordinal: uint32(v.u16(4)), offset: uint32(v.u16(6))}
+			space := uint32(0) // not 0 if the parameter is known to be a pointer
+			if last := v.u32(8); a == infoParam {
+				p.Size, space = last>>18, last>>8&15
+			} else {
+				p.Size, space = last&0xffff, last>>24&15
+			}
+			switch {
+			case space != 0 && p.Size == 8:
+				p.Kind = driver.ParamPointer
+			case p.Size != 8:
+				p.Kind = driver.ParamValue
+			}
+			params = append(params, p)
+		case infoParamBytes:
+			total = uint32(v.u16(0))
+		case infoReqThreads:
+			if shape, ok := threads(v); ok {
+				k.RequiredBlock = shape
+				limit(k, shape)
+			}
+		case infoMaxThreads:
+			if shape, ok := threads(v); ok {
+				limit(k, shape)
+			}
+		}
+	})
+	if err != nil || !known {
+		return err
+	}
+	slices.SortFunc(params, func(a, b cubinParam) int { return int(a.ordinal) - int(b.ordinal) })
+	end := uint32(0)
+	for i, p := range params {
+		if p.ordinal != uint32(i) || p.offset < end || p.Size == 0 {
+			return nil // of a kind that this package does not know
+		}
+		end = p.offset + p.Size
+	}
+	if end != total {
+		return nil
+	}
+	k.Known = true
+	for _, p := range params {
+		k.Params = append(k.Params, p.Param)
+	}
+	return nil
+}
+
+// threads reads three numbers of threads.
+func threads(v reader) (shape [3]uint32, ok bool) {
+	for i := range shape {
+		shape[i] = v.u32(uint64(i) * 4)
+		if shape[i] == 0 || shape[i] > math.MaxInt32 {
+			return shape, false
+		}
+	}
+	return shape, true
+}
