@@ -608,6 +608,59 @@ func TestSwitch(t *testing.T) {
 	})
 }
 
+func TestTableOfBranches(t *testing.T) {
+	code := []byte{0, 5, 1, 2, 5, 6, 1, 4, 7, 8, 9, 2, 10, 11, 1, 6, 2, 0, 100, 12, 2, 3, 1, 0, 7, 13, 1}
+	seeded(t, "control", "machine", func(k *ptxKernel) {
+		const threads = 6
+		got, want := make([]int32, 2*threads), make([]int32, 2*threads)
+		for i := range int32(threads) {
+			var stack [8]int32
+			top, acc, steps := 0, i, int32(0)
+			for at := 0; at < len(code); at++ {
+				steps++
+				switch code[at] {
+				case 0:
+					at++
+					acc += int32(code[at])
+				case 1:
+					acc *= 3
+				case 2:
+					stack[top&7] = acc
+					top++
+				case 3:
+					top--
+					acc = stack[top&7]
+				case 4:
+					acc = -acc
+				case 5:
+					acc ^= steps
+				case 6:
+					if acc&1 != 0 {
+						at += int(code[at+1])
+					}
+				case 7:
+					want[i] = acc
+				case 8:
+					acc = want[i] / 2
+				case 9:
+					acc <<= 2
+				case 10:
+					acc = acc%1000 + stack[(top-1)&7]
+				case 11:
+					acc++
+				case 12:
+					acc = int32(bits.OnesCount32(uint32(acc)))
+				default:
+					at = len(code)
+				}
+			}
+			want[threads+i] = acc
+		}
+		k.must(line(1), line(threads), 0, got, constant{code}, int32(len(code)))
+		require.Equal(t, want, got)
+	})
+}
+
 func TestCalls(t *testing.T) {
 	seeded(t, "control", "calls", func(k *ptxKernel) {
 		x := []int32{3, -4, 5, 12, 7, 0, 9}

@@ -291,7 +291,7 @@ func TestTextsAreCompiledFromTheSources(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			source, err := os.ReadFile(path)
 			require.NoError(t, err)
-			got := compileCUDA(t, string(source), "--gpu-architecture=compute_70", "--device-int128")
+			got := compileCUDA(t, string(source), "--gpu-architecture=compute_70", "--device-int128", "--jump-table-density=10")
 			to := strings.TrimSuffix(path, ".cu") + ".ptx"
 			if *updatePTX {
 				require.NoError(t, os.WriteFile(to, []byte(got), 0o666))

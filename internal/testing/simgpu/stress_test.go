@@ -51,19 +51,9 @@ func buildStress(t *testing.T, cc, sanitizer, binary string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("src", "*.c"))
 	require.NoError(t, err)
-	args := []string{"-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-pthread", "-ffp-contract=off"}
-	tmp, err := os.MkdirTemp(filepath.Dir(binary), "build-")
-	require.NoError(t, err)
-	defer os.RemoveAll(tmp)
-	probe := filepath.Join(tmp, "probe")
-	require.NoError(t, os.WriteFile(probe+".c", []byte("int main(void) { return 0; }\n"), 0o666))
-	if out, err := exec.Command(cc, append(args, "-o", probe, probe+".c")...).CombinedOutput(); err != nil {
-		t.Skipf("the compiler has no %s sanitizer: %s", sanitizer, out)
-	}
-	if out, err := exec.Command(probe).CombinedOutput(); err != nil {
-		t.Skipf("a program under the %s sanitizer does not run here: %v %s", sanitizer, err, out)
-	}
-	args = append(args, "-o", probe, filepath.Join("testdata", "stress.c"))
+	tmp := requireSanitizer(t, cc, sanitizer)
+	program := filepath.Join(tmp, "program")
+	args := append(sanitizerFlags(sanitizer), "-o", program, filepath.Join("testdata", "stress.c"))
 	for _, f := range files {
 		if !strings.HasSuffix(f, "hip.c") {
 			args = append(args, f)
@@ -72,5 +62,29 @@ func buildStress(t *testing.T, cc, sanitizer, binary string) {
 	args = append(args, "-lm")
 	out, err := exec.Command(cc, args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.Rename(probe, binary))
+	require.NoError(t, os.Rename(program, binary))
+}
+
+func sanitizerFlags(sanitizer string) []string {
+	return []string{"-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-pthread", "-ffp-contract=off"}
+}
+
+// requireSanitizer skips the test if programs under the sanitizer cannot be built, or do not run. It returns a folder beside the
+// cache that is removed at the end.
+func requireSanitizer(t *testing.T, cc, sanitizer string) (dir string) {
+	t.Helper()
+	cache := filepath.Join("..", "..", "..", ".cache", "sim", "stress")
+	require.NoError(t, os.MkdirAll(cache, 0o777))
+	dir, err := os.MkdirTemp(cache, "build-")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	probe := filepath.Join(dir, "probe")
+	require.NoError(t, os.WriteFile(probe+".c", []byte("int main(void) { return 0; }\n"), 0o666))
+	if out, err := exec.Command(cc, append(sanitizerFlags(sanitizer), "-o", probe, probe+".c")...).CombinedOutput(); err != nil {
+		t.Skipf("the compiler has no %s sanitizer: %s", sanitizer, out)
+	}
+	if out, err := exec.Command(probe).CombinedOutput(); err != nil {
+		t.Skipf("a program under the %s sanitizer does not run here: %v %s", sanitizer, err, out)
+	}
+	return dir
 }

@@ -37,6 +37,60 @@ extern "C" __global__ void choose(int *out, const int *x, int n) {
     out[i] = r;
 }
 
+/* A machine with a stack, whose switch is large enough for a table of branches. */
+extern "C" __global__ void machine(int *out, const unsigned char *code, int n) {
+    int stack[8], top = 0, acc = threadIdx.x, steps = 0;
+    for (int at = 0; at < n; at++) {
+        steps++;
+        switch (code[at]) {
+        case 0:
+            acc += code[++at];
+            break;
+        case 1:
+            acc *= 3;
+            break;
+        case 2:
+            stack[top++ & 7] = acc;
+            break;
+        case 3:
+            acc = stack[--top & 7];
+            break;
+        case 4:
+            acc = -acc;
+            break;
+        case 5:
+            acc ^= steps;
+            break;
+        case 6:
+            if (acc & 1)
+                at += code[at + 1];
+            break;
+        case 7:
+            out[threadIdx.x] = acc;
+            break;
+        case 8:
+            acc = out[threadIdx.x] / 2;
+            break;
+        case 9:
+            acc <<= 2;
+            break;
+        case 10:
+            acc = acc % 1000 + stack[(top - 1) & 7];
+            break;
+        case 11:
+            __threadfence_block();
+            acc++;
+            break;
+        case 12:
+            acc = __popc(acc);
+            break;
+        default:
+            at = n;
+        }
+    }
+    out[blockDim.x + threadIdx.x] = acc;
+}
+
 struct big {
     int v[6];
 };

@@ -115,14 +115,16 @@ extern "C" __global__ void recursion(int *x) {
     x[1] = deep(x, 0);
 }
 
-extern "C" __global__ void null_pointer(int *x) {
-    x[0] = *(int *)0;
+extern "C" __global__ void null_pointer(int *x, const int *p) {
+    x[0] = *p;
 }
 
 extern "C" __global__ void constant_written(float *x) {
     static __constant__ float c[2] = {1, 2};
-    float *p = (float *)(void *)&c[x[0] > 0];
-    *(volatile float *)p = x[1];
+    const float *from = &c[x[0] > 0];
+    float *p; /* by a way that hides from the compiler where it points */
+    asm("mov.u64 %0, %1;" : "=l"(p) : "l"(from));
+    *p = x[1];
 }
 
 extern "C" __global__ void others_local(int *x) {
