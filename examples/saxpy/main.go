@@ -1,163 +1,60 @@
-// Saxpy runs an OpenCL kernel of its own on coherent buffers, on every OpenCL device there is.
+// Saxpy computes y = a*x + y with one kernel, on every device of the machine, the host included.
 //
-// The library moves data and says where it is; compiling and launching kernels is the
-// program's affair. This program compiles its kernel in the context that the library made, and
-// launches it on the queue behind a stream, with the memory that leases lead to. The buffers
-// have brought what the kernel reads, in order with the stream, and afterwards know that the
-// host's copy of y is old. On a CPU, host and device share the memory and nothing is
-// copied.
-//
-//	go run -tags opencl ./examples/saxpy
-//
-// HALYARD_OPENCL_MEMORY forces a tier of memory, and with it one of three ways to give a kernel an
-// address: as unified shared memory, as shared virtual memory, or as a cl_mem.
+//	go run -tags "cuda opencl hip" ./examples/saxpy
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"log"
+	"slices"
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
-const elements = 1 << 20
-
-// errSkip means that there is nothing here to run the kernel on.
-var errSkip = errors.New("skipped")
+var saxpy = kernel.New(kernel.Source{
+	Portable: `KERNEL void saxpy(f32 a, const GLOBAL f32 *x, GLOBAL f32 *y, u64 n) { u64 i = INDEX(0); if (i < n) y[i] += a * x[i]; }`,
+	Go: kernel.Functions{"saxpy": kernel.Go(func(b *kernel.Block) { // for the host: it runs all threads of a block
+		a, x, y := kernel.Number[float32](b, 0), kernel.Slice[float32](b, 1), kernel.Slice[float32](b, 2)
+		for i, end := kernel.Threads(b, 0, len(y)); i < end; i++ {
+			y[i] += a * x[i]
+		}
+	})},
+}).Kernel("saxpy")
 
 func main() {
-	err := run(context.Background(), os.Stdout)
-	switch {
-	case errors.Is(err, errSkip):
-		fmt.Println(err)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	devices, err := hal.Devices(context.Background())
+	for _, d := range devices {
+		switch e := run(context.Background(), d.Name()); {
+		case e == nil:
+			fmt.Printf("%s: right (%s)\n", d.Name(), d.Model)
+		case errors.Is(e, hal.ErrUnsupported), errors.Is(e, hal.ErrUnavailable): // no kernels there, or no compiler for them
+			fmt.Printf("%s: not used: %v\n", d.Name(), e)
+		default:
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, out io.Writer) error {
-	ran := 0
-	for _, r := range hal.List(ctx) {
-		if r.Backend != "opencl" {
-			continue
-		}
-		if r.Err != nil {
-			return fmt.Errorf("%w: no OpenCL device: %w", errSkip, r.Err)
-		}
-		for _, info := range r.Devices {
-			if info.MemoryModel == "" {
-				fmt.Fprintf(out, "%s: not used: %s\n", info.Model, info.Driver)
-				continue
-			}
-			if err := runOn(ctx, info.Name(), out); err != nil {
-				return fmt.Errorf("%s: %w", info.Model, err)
-			}
-			ran++
-		}
+func run(ctx context.Context, device string) (err error) {
+	dev, e1 := hal.Open(ctx, device)
+	stream, e2 := dev.NewStream() // without a device this fails, and does not panic
+	x, e3 := buffer.From(slices.Repeat([]float32{1, 2, 3, 4}, 1<<18))
+	y, e4 := buffer.From(slices.Repeat([]float32{10, 20, 30, 40}, 1<<18))
+	defer func() { err = errors.Join(err, hal.CloseAll(dev, stream, x, y)) }()
+	n, got := y.Len(), make([]float32, y.Len())
+	if err = errors.Join(e1, e2, e3, e4); err == nil {
+		err = saxpy.Launch(ctx, stream, kernel.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n)))
 	}
-	if ran == 0 {
-		return fmt.Errorf("%w: no OpenCL device", errSkip)
+	if err = errors.Join(err, y.CopyOut(ctx, got)); err == nil && !slices.Equal(got, slices.Repeat([]float32{12, 24, 36, 48}, n/4)) {
+		err = fmt.Errorf("%s: wrong result", device)
 	}
-	return nil
+	return err
 }
-
-func runOn(ctx context.Context, name string, out io.Writer) (err error) {
-	dev, err := hal.Open(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, dev.Close)
-	stream, err := dev.NewStream()
-	if err != nil {
-		return err
-	}
-	defer closing(&err, stream.Close)
-	cl, err := loadOpenCL()
-	if err != nil {
-		return err
-	}
-	k, err := build(cl, stream)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, k.close)
-
-	x, y := make([]float32, elements), make([]float32, elements)
-	for i := range x {
-		x[i], y[i] = float32(i%1000), 1
-	}
-	xb, err := buffer.From(x)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, xb.Close)
-	yb, err := buffer.From(y)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, yb.Close)
-
-	// The device, the host, and the device again, this time on the upper half.
-	if err := launch(k, stream, 2, xb, yb); err != nil {
-		return err
-	}
-	if err := xb.Update(ctx, func(s []float32) error {
-		for i := range s {
-			s[i]++
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	xh, err := xb.Slice(elements/2, elements)
-	if err != nil {
-		return err
-	}
-	yh, err := yb.Slice(elements/2, elements)
-	if err != nil {
-		return err
-	}
-	if err := launch(k, stream, -1, xh, yh); err != nil {
-		return err
-	}
-
-	return yb.View(ctx, func(got []float32) error {
-		for i, v := range got {
-			want := 2*x[i] + y[i]
-			if i >= elements/2 {
-				want -= x[i] + 1
-			}
-			if v != want {
-				return fmt.Errorf("y[%d] = %v, want %v", i, v, want)
-			}
-		}
-		copied := xb.Stats().BytesCopied + yb.Stats().BytesCopied
-		fmt.Fprintf(out, "%s, %s: %d elements right, %d bytes copied\n", dev.Info().Model, dev.Info().MemoryModel, len(got), copied)
-		return nil
-	})
-}
-
-// launch enqueues y = a*x + y. It waits for nothing.
-func launch(k *kernel, stream *hal.Stream, a float32, x, y *buffer.Buffer[float32]) (err error) {
-	xl, err := x.TryAcquire(stream, coherence.Read)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, xl.Release)
-	yl, err := y.TryAcquire(stream, coherence.ReadWrite)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, yl.Release)
-	return k.launch(stream, a, xl, yl, y.Len())
-}
-
-// closing adds the error of a close to that of its function.
-func closing(err *error, close func() error) { *err = errors.Join(*err, close()) }

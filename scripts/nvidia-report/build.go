@@ -26,7 +26,7 @@ var products = []product{
 	{name: "nvidia-report", args: []string{"build", "-trimpath"}, path: "./scripts/nvidia-report"},
 	{name: "halyard", args: []string{"build", "-trimpath", "-tags", "cuda"}, path: "./cmd/halyard"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
-	{name: "ptx.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/ptx"},
+	{name: "saxpy.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/saxpy"},
 	{name: linkedTest, args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
 }
 

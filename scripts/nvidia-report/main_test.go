@@ -48,7 +48,7 @@ esac`,
 	echo 'BenchmarkHardwarePool/4096/alloc/pool-2   100   50 ns/op' ;;
 *) echo '--- PASS: TestHardware (0.00s)'; echo '    --- SKIP: TestHardware/Copy/Peers (0.00s)' ;;
 esac`,
-	"ptx.test":   `echo "--- PASS: TestSaxpyIsRight (0.1s)"; [ "$HALYARD_REQUIRE" = nvidia ]`,
+	"saxpy.test": `echo "--- PASS: TestSaxpyIsRight (0.1s)"; [ "$HALYARD_REQUIRE" = nvidia ]`,
 	"nvidia-smi": `echo "A GPU, 1.2, 3 MiB, 9.0"`,
 	"python3": `case "$2" in
 cupy) echo '{"4096": {"alloc": {"pool": {"ns/op": 500}}, "copy": {"in-pinned": {"ns/op": 2500}}}}' ;;
@@ -124,7 +124,7 @@ func TestReportOfASoundMachine(t *testing.T) {
 
 // Programs that read the report count on these names.
 func TestShapeOfTheReport(t *testing.T) {
-	_, r, _ := report(t, with("ptx.test", `exit 3`))
+	_, r, _ := report(t, with("saxpy.test", `exit 3`))
 	var b bytes.Buffer
 	if err := r.write(&b); err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestWithoutPython(t *testing.T) {
 // A part that hangs takes neither the report nor what was found before with it.
 func TestReportEndsInTime(t *testing.T) {
 	start := time.Now()
-	status, r, _ := report(t, with("ptx.test", `exec sleep 600`), "-limit", "2s")
+	status, r, _ := report(t, with("saxpy.test", `exec sleep 600`), "-limit", "2s")
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
@@ -289,8 +289,8 @@ echo "--- FAIL: TestHardwareB (0s)"; echo "    b.go:2: after it"; exit 1`, "back
 		{"hanging test", "cuda.test", `printf 'panic: test timed out after 1m0s\n\trunning tests:\n\t\tTestHardware/Slow (1m0s)\n\ngoroutine 1:\n\tx.go:1\n' >&2; exit 2`,
 			"backend", "timed out after 1m0s, in TestHardware/Slow (1m0s)"},
 		{"panic", "cuda.test", `printf 'panic: nil pointer\n\ngoroutine 1:\n\tx.go:1\n' >&2; exit 2`, "backend", "exit status 2: panic: nil pointer"},
-		{"no test", "ptx.test", `true`, "kernel", "no test"},
-		{"all skipped", "ptx.test", `echo "--- SKIP: TestSaxpyIsRight (0s)"`, "kernel", "no test"},
+		{"no test", "saxpy.test", `true`, "kernel", "no test"},
+		{"all skipped", "saxpy.test", `echo "--- SKIP: TestSaxpyIsRight (0s)"`, "kernel", "no test"},
 		{"crash", "halyard", `[ "$1" = devices ] && echo '{}' || kill -SEGV $$`, "conformance", "signal"},
 		{"broken Python", "python3", `echo "no module" >&2; exit 1`, "cupy", "no module"},
 		{"failing check", "halyard", `echo '{}'; echo broken >&2; [ "$1" = devices ]`, "conformance", "broken"},

@@ -101,7 +101,7 @@ var steps = []step{
 	{name: "devices", args: []string{"halyard", "devices", "--json"}, read: readJSON, limit: 30 * time.Second},
 	{name: "conformance", args: []string{"halyard", "check", "--json", "--backend", "cuda", "--require", "cuda", "--timeout", "30s"}, read: readJSON, limit: 2 * time.Minute},
 	{name: "backend", args: tests("cuda.test", "^TestHardware", 2*time.Minute), read: readTests, limit: 2 * time.Minute},
-	{name: "kernel", args: tests("ptx.test", ".", 30*time.Second), read: readTests, limit: 30 * time.Second, hardware: true},
+	{name: "kernel", args: tests("saxpy.test", ".", 30*time.Second), read: readTests, limit: 30 * time.Second, hardware: true},
 	{name: "benchmarks", args: benchmarks("cuda.test"), read: readBenchmarks, limit: 90 * time.Second},
 	{name: "cupy", args: []string{"python3", compareFile, "cupy"}, read: readJSON, limit: 60 * time.Second, maybe: true, hardware: true},
 	{name: "torch", args: []string{"python3", compareFile, "torch"}, read: readJSON, limit: 90 * time.Second, maybe: true, hardware: true},
