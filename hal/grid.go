@@ -92,7 +92,9 @@ func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {
 		}
 		want = max(want, 1)
 		block[d] = want
-		left /= want
+		if d < last && want > 1 {
+			left /= want
+		}
 	}
 	return block
 }
@@ -146,19 +148,23 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 		if n < 0 {
 			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d", info.Name, d, n)
 		}
-		count := uint64(n)
-		if g.over {
-			count = (count + uint64(block[d]) - 1) / uint64(block[d])
+		count, size := uint64(n), uint64(block[d])
+		switch {
+		case !g.over || size == 1:
+		case size&(size-1) == 0: // as usual; a shift costs less than a division
+			count = (count + size - 1) >> bits.TrailingZeros64(size)
+		default:
+			count = (count + size - 1) / size
 		}
 		limit := uint64(math.MaxUint32)
 		if c.MaxGrid[d] != 0 {
 			limit = uint64(c.MaxGrid[d])
 		}
-		if c.MaxGlobal != 0 {
-			limit = min(limit, c.MaxGlobal/uint64(block[d]))
-		}
-		if count > limit {
-			return grid, block, false, dev.failure(op, ErrOutOfRange, "kernel %s: %d blocks of %d threads in dimension %d; the limit is %d blocks", info.Name, count, block[d], d, limit)
+		if count > limit || c.MaxGlobal != 0 && count*size > c.MaxGlobal {
+			if c.MaxGlobal != 0 {
+				limit = min(limit, c.MaxGlobal/size)
+			}
+			return grid, block, false, dev.failure(op, ErrOutOfRange, "kernel %s: %d blocks of %d threads in dimension %d; the limit is %d blocks", info.Name, count, size, d, limit)
 		}
 		empty = empty || count == 0
 		grid[d] = uint32(count)

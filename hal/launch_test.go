@@ -193,7 +193,7 @@ func TestFunctionThatFails(t *testing.T) {
 		fail func()
 		says string
 	}{
-		"panic":  {func() { panic("at the disco") }, "kernel fails, block 0,0,0: the function panicked: at the disco"},
+		"panic":  {func() { panic("at the disco") }, "0,0: the function panicked: at the disco"},
 		"Goexit": {func() { assert.FailNow(&fakeT{}, "") }, "the function ended its goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
