@@ -249,7 +249,9 @@ func TestOpposedLaunchesDoNotDeadlock(t *testing.T) {
 // A conflict names the line of the program that launched the kernel.
 func TestConflictNamesTheCaller(t *testing.T) {
 	_, streams := devices(t, 1)
-	k := program(t).Kernel("add")
+	p := program(t)
+	require.NoError(t, p.Load(ctx, streams[1].Device()))
+	k := p.Kernel("add")
 	x, y := made[uint32](t, 1), made[uint32](t, 1)
 	l, err := y.TryAcquire(streams[0], coherence.ReadWrite)
 	require.NoError(t, err)

@@ -624,7 +624,7 @@ func TestBuildErrors(t *testing.T) {
 		wantKind(t, err, driver.ErrInvalidArgument)
 		_, err = p.Load(&driver.Image{Format: driver.FormatPTX, Data: []byte(".version 7.0")})
 		wantKind(t, err, driver.ErrUnsupported)
-		if !p.hw.cutsStructs { // Rusticl ends the process
+		if !p.hw.diesOfBinaries() {
 			_, err = p.Load(&driver.Image{Format: driver.FormatOpenCLBinary, Data: []byte("not a binary at all, and longer than any magic number of a driver's")})
 			wantKind(t, err, driver.ErrInvalidArgument)
 		}
