@@ -303,8 +303,21 @@ func TestTextsAreCompiledFromTheSources(t *testing.T) {
 	}
 }
 
-// Whatever the options of the compiler, the interpreter knows what it makes.
+// The simulated driver has no table of private functions, and says so: NVRTC looks for one, and reads address 0 if the call is missing.
+func TestPrivateTablesAreRefused(t *testing.T) {
+	cuda, _ := libraries(t)
+	v := newVendor(t, "CUDA", cuda)
+	id, table := [16]byte{1}, uintptr(1)
+	get := dl.ProcAt(v.symbol("cuGetExportTable"))
+	require.EqualValues(t, 500, int32(get.Call2(uintptr(unsafe.Pointer(&table)), uintptr(unsafe.Pointer(&id)))))
+	require.Zero(t, table)
+	require.EqualValues(t, 1, int32(get.Call2(0, uintptr(unsafe.Pointer(&id)))))
+}
+
+// Whatever the options of the compiler, the interpreter knows what it makes. The simulated driver is loaded: the compiler finds it.
 func TestEveryTargetIsUnderstood(t *testing.T) {
+	cuda, _ := libraries(t)
+	newVendor(t, "CUDA", cuda)
 	sources, err := filepath.Glob(filepath.Join("testdata", "ptx", "*.cu"))
 	require.NoError(t, err)
 	for _, options := range [][]string{{"compute_60"}, {"compute_80", "--use_fast_math"}, {"compute_90", "--generate-line-info"}, {"compute_121"}, {"compute_90", "--device-debug"}} {
