@@ -227,7 +227,7 @@ func TestInstructions(t *testing.T) {
 		"mov.b32 %r1, 0x7fffffff; add.sat.s32 %r2, %r1, %r1; cvt.u64.u32 %l1, %r2;":                                             0x7fffffff,
 		"mov.b32 %r1, 0x80000000; sub.sat.s32 %r2, %r1, 1; cvt.u64.u32 %l1, %r2;":                                               0x80000000,
 		"mov.b32 %r1, 5; mov.b32 %r2, 40; shl.b32 %r3, %r1, %r2; cvt.u64.u32 %l1, %r3;":                                         0,
-		"mov.b32 %r1, -5; mov.b32 %r2, 40; shr.s32 %r3, %r1, %r2; cvt.u64.u32 %l1, %r3;":                                        0xffffffff,
+		"mov.b32 %r1, 0x80000000; mov.b32 %r2, 40; shr.s32 %r3, %r1, %r2; cvt.u64.u32 %l1, %r3;":                                0xffffffff,
 		"mov.b32 %r1, 0x80000000; div.s32 %r3, %r1, -1; cvt.u64.u32 %l1, %r3;":                                                  0x80000000,
 		"mov.b32 %r1, 0x80000000; rem.s32 %r3, %r1, -1; cvt.u64.u32 %l1, %r3;":                                                  0,
 		"mov.b32 %r1, -7; rem.s32 %r3, %r1, 4; cvt.s64.s32 %l1, %r3;":                                                           1<<64 - 3,
@@ -393,4 +393,86 @@ func TestChangedTextsDoNoHarm(t *testing.T) {
 	require.Greater(t, parsed, 50)
 	require.Greater(t, right, 50)
 	require.Greater(t, ran, right)
+}
+
+// Races of threads that run one after the other, in the natural order.
+func TestRacesOfEachKind(t *testing.T) {
+	for body, want := range map[string]string{
+		"ld.shared.u32 %r2, [sh]; setp.ne.u32 %p1, %r1, 1; @%p1 bra E; st.shared.u32 [sh], 2; E:":                          "race: writes byte 0 of shared memory, which other threads read since",
+		"ld.shared.u32 %r2, [sh]; setp.ne.u32 %p1, %r1, 0; @%p1 bra E; st.shared.u32 [sh], 2; E:":                          "race: reads byte 0 of shared memory, which thread (0,0,0) wrote since",
+		"setp.ne.u32 %p1, %r1, 0; @!%p1 ld.shared.u8 %r2, [sh+3]; @%p1 st.shared.u8 [sh+3], 2;":                            "race: writes byte 3 of shared memory, which thread (0,0,0) read since",
+		"setp.ne.u32 %p1, %r1, 0; @!%p1 ld.shared.u8 %r2, [sh+3]; @%p1 st.shared.u16 [sh], 2; bar.sync 0;":                 "race: writes byte 0 of shared memory, which thread (1,0,0) wrote since",
+		"setp.ne.u32 %p1, %r1, 0; @!%p1 st.shared.u32 [sh], 2; @%p1 atom.shared.add.u32 %r2, [sh], 1;":                     "race: writes byte 0 of shared memory, which thread (0,0,0) wrote since",
+		"setp.ne.u32 %p1, %r1, 2; @!%p1 st.shared.u32 [sh], 2; @%p1 red.shared.add.u32 [sh], 1;":                           "race: writes byte 0 of shared memory, which other threads wrote since",
+		"setp.ne.u32 %p1, %r1, 0; @!%p1 ld.shared.u32 %r2, [sh]; @%p1 red.shared.add.u32 [sh], 1;":                         "race: writes byte 0 of shared memory, which thread (0,0,0) read since",
+		"red.shared.add.u32 [sh], 1; atom.shared.max.u32 %r2, [sh], 7;":                                                    "",
+		"red.shared.add.u32 [sh], 1; bar.sync 0; ld.shared.u32 %r2, [sh];":                                                 "",
+		"ld.shared.u32 %r2, [sh]; bar.sync 0; setp.ne.u32 %p1, %r1, 1; @%p1 bra E; st.shared.u32 [sh], 2; E:":              "",
+		"setp.ne.u32 %p1, %r1, 1; @%p1 bra E; st.shared.u32 [sh], 2; ld.shared.u32 %r2, [sh]; st.shared.u32 [sh], 3; E:":   "",
+		"add.u32 %r2, %r1, %r1; mov.u32 %r3, sh; add.u32 %r3, %r3, %r2; st.shared.u16 [%r3], 1; ld.shared.u16 %r4, [%r3];": "",
+	} {
+		m, reason := parsePTX(t, inKernel(`mov.u32 %r1, %tid.x; setp.eq.u32 %p3, %r1, 0; @!%p3 bra S; st.shared.v4.u32 [sh], {0, 0, 0, 0}; S: bar.sync 1;
+`+body+"\nret;"))
+		require.NotNil(t, m, "%s: %s", body, reason)
+		fault, reason := m.kernel("k").launch(line(1), line(3), 0, []uint64{0})
+		if want == "" {
+			require.Zero(t, fault, "%s: %s", body, reason)
+			continue
+		}
+		require.Equal(t, ptxUndefined, fault, body)
+		require.Contains(t, reason, want, body)
+	}
+}
+
+// A function that is called sees what the caller stored as an argument, and nothing of earlier calls.
+func TestArgumentsNeverWritten(t *testing.T) {
+	const function = head + `.func (.param .b32 out) twice(.param .b32 in) {
+	.reg .b32 %r<3>;
+	ld.param.b32 %r1, [in];
+	add.u32 %r2, %r1, %r1;
+	st.param.b32 [out], %r2;
+	ret;
+}
+.entry k(.param .u64 p) {
+	.reg .b32 %r<3>;
+	.reg .b64 %l;
+	ld.param.u64 %l, [p];
+	{ .param .b32 a; .param .b32 r; st.param.b32 [a], 21; call (r), twice, (a); ld.param.b32 %r1, [r]; }
+	st.global.u32 [%l], %r1;
+`
+	m, reason := parsePTX(t, function+"ret; }")
+	require.NotNil(t, m, reason)
+	out := []uint32{0}
+	m.kernel("k").must(line(1), line(1), 0, out)
+	require.EqualValues(t, 42, out[0])
+	m, reason = parsePTX(t, function+"{ .param .b32 a; .param .b32 r; call (r), twice, (a); } ret; }")
+	require.NotNil(t, m, reason)
+	fault, reason := m.kernel("k").launch(line(1), line(1), 0, out)
+	require.Equal(t, ptxUndefined, fault)
+	require.Contains(t, reason, `"ld.param.b32 %r1, [in];": reads memory that was never written`)
+}
+
+// A result that a function left out is not that of an earlier call.
+func TestResultsNeverWritten(t *testing.T) {
+	m, reason := parsePTX(t, head+`.func (.param .b32 out) some(.param .b32 in) {
+	.reg .b32 %r;
+	.reg .pred %p;
+	ld.param.b32 %r, [in];
+	setp.eq.u32 %p, %r, 0;
+	@%p bra E;
+	st.param.b32 [out], %r;
+E:	ret;
+}
+.entry k(.param .u32 second) {
+	.reg .b32 %r<3>;
+	ld.param.u32 %r2, [second];
+	{ .param .b32 a; .param .b32 r; st.param.b32 [a], 21; call (r), some, (a); ld.param.b32 %r1, [r]; }
+	{ .param .b32 a; .param .b32 r; st.param.b32 [a], %r2; call (r), some, (a); ld.param.b32 %r1, [r]; }
+	ret;
+}`)
+	require.NotNil(t, m, reason)
+	m.kernel("k").must(line(1), line(1), 0, uint32(1))
+	fault, reason := m.kernel("k").launch(line(1), line(1), 0, uint32(0))
+	require.Equal(t, ptxUndefined, fault)
+	require.Contains(t, reason, `line 17, "ld.param.b32 %r1, [r];": reads memory that was never written`)
 }
