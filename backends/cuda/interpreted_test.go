@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -22,8 +21,7 @@ func interpreted(t *testing.T, file string) (*hal.Device, *hal.Stream, *hal.Modu
 	t.Setenv(h.Env, h.Library)
 	text, err := os.ReadFile(filepath.Join("..", "..", "internal", "testing", "simgpu", "testdata", "ptx", file))
 	require.NoError(t, err)
-	ctx := context.Background()
-	dev, err := hal.OpenWith(ctx, h.New(), 0)
+	dev, err := hal.OpenWith(t.Context(), h.New(), 0)
 	require.NoError(t, err)
 	s, err := dev.NewStream()
 	require.NoError(t, err)
@@ -41,7 +39,7 @@ func deviceInts(t *testing.T, dev *hal.Device, v []uint32) *hal.Memory {
 	}
 	m, err := dev.Alloc(hal.KindDevice, uint64(len(b)), 0)
 	require.NoError(t, err)
-	require.NoError(t, dev.Write(context.Background(), m.All(), b))
+	require.NoError(t, dev.Write(t.Context(), m.All(), b))
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	return m
 }
@@ -62,7 +60,7 @@ func TestCompiledTextIsInterpreted(t *testing.T) {
 	require.NoError(t, s.Launch(k, hal.Over(n).Of(64), args...))
 	got := make([]byte, 4)
 	require.NoError(t, s.CopyOut(got, sum.All()))
-	require.NoError(t, s.Sync(context.Background()))
+	require.NoError(t, s.Sync(t.Context()))
 	assert.Equal(t, want, binary.LittleEndian.Uint32(got))
 
 	require.ErrorIs(t, s.Launch(k, hal.Over(n).Of(64), args[:2]...), hal.ErrInvalidArgument)
