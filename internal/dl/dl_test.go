@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -353,5 +354,20 @@ func TestProcessHasTheCLibrary(t *testing.T) {
 	setenv.Call3(uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&value[0])), 1)
 	if got := dl.GoString(getenv.Call1(uintptr(unsafe.Pointer(&name[0])))); got != "set" {
 		t.Errorf("C reads %q", got)
+	}
+}
+
+func TestPathOfALibrary(t *testing.T) {
+	var p dl.Proc
+	if path := p.Path(); path != "" {
+		t.Errorf("no function is in %q", path)
+	}
+	p = dl.Process().Proc("abs")
+	if !p.Valid() {
+		t.Skip("the program's own symbols cannot be looked up on this system")
+	}
+	path := p.Path()
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the C library is %q: %v", path, err)
 	}
 }

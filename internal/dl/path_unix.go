@@ -1,0 +1,17 @@
+//go:build !windows
+
+package dl
+
+// Path returns the path of the library that has the function, "" if the system does not say.
+func (p Proc) Path() string {
+	find := Process().Proc("dladdr")
+	if !p.Valid() || !find.Valid() {
+		return ""
+	}
+	w := GetWords() // of the structure Dl_info, the first word is the path
+	defer w.Put()
+	if int32(find.Call2(uintptr(p), w.At(0))) == 0 {
+		return ""
+	}
+	return GoString(uintptr(w[0]))
+}
