@@ -35,7 +35,7 @@ race: ## run the tests of all backends under the race detector
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out.
-MOVING := hal buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/testing/simgpu internal/bench/peer
+MOVING := hal buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/cudahip/rtc internal/testing/simgpu internal/bench/peer
 MOVING_SKIP := HoweverMany|SlowEachOtherDown|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\

@@ -1,0 +1,101 @@
+package rtc
+
+import (
+	"runtime"
+	"strings"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// EnvHIPRTC is the environment variable that names hipRTC's library.
+const EnvHIPRTC = "HALYARD_HIPRTC_LIBRARY"
+
+// hiprtc is AMD's compiler.
+var hiprtc = &vendor{
+	name: "hipRTC", backend: "hip", env: EnvHIPRTC, prefix: "hiprtc", one: true,
+	libraries: hiprtcLibraries,
+	folders:   hiprtcFolders,
+	beside:    []string{"libhiprtc-builtins.so*", "hiprtc-builtins*.dll"},
+	bind:      (*Compiler).bindAMD,
+	plan:      (*Compiler).planAMD,
+}
+
+// hiprtcLibraries are the usual names. Until ROCm 7 the runtime's library has the calls too, and in Debian 12 it alone.
+func hiprtcLibraries() []string {
+	if runtime.GOOS == "windows" {
+		return []string{"hiprtc0701.dll", "hiprtc0700.dll", "hiprtc0604.dll", "hiprtc0603.dll", "hiprtc0602.dll", "hiprtc0601.dll", "hiprtc0600.dll", "hiprtc0507.dll", "hiprtc.dll"}
+	}
+	return []string{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.6", "libamdhip64.so.5"}
+}
+
+func hiprtcFolders() []string {
+	if runtime.GOOS == "windows" {
+		return append(under("HIP_PATH", "bin"), under("ROCM_PATH", "bin")...)
+	}
+	list := append(under("ROCM_PATH", "lib"), under("HIP_PATH", "lib")...)
+	list = append(list, "/opt/rocm/lib")
+	list = append(list, under("CONDA_PREFIX", "lib")...)
+	return append(list, wheels("_rocm_sdk_core/lib")...)
+}
+
+// amdCalls are those of AMD alone.
+type amdCalls struct {
+	code product
+
+	// Of the library that hipRTC compiles with. They are not valid if it cannot be found.
+	createAction, setISA, destroyAction dl.Proc
+}
+
+func (c *Compiler) bindAMD() (missing []string) {
+	a := &c.amd
+	a.code = product{driver.FormatCodeObject, c.lib.Proc("hiprtcGetCodeSize"), c.lib.Proc("hiprtcGetCode"), "GetCode"}
+	if !a.code.size.Valid() || !a.code.get.Valid() {
+		return []string{"hiprtcGetCode"}
+	}
+	// hipRTC links this library, or opens it by the same name.
+	names := []string{"libamd_comgr.so.2", "libamd_comgr.so.3"}
+	if strings.Contains(c.lib.Name(), ".so.7") {
+		names[0], names[1] = names[1], names[0]
+	}
+	if runtime.GOOS == "windows" {
+		names = []string{"amd_comgr_3.dll", "amd_comgr_2.dll", "amd_comgr.dll"}
+	}
+	comgr, err := dl.Open("", names...)
+	if err != nil {
+		return nil
+	}
+	a.createAction = comgr.Proc("amd_comgr_create_action_info")
+	a.setISA = comgr.Proc("amd_comgr_action_info_set_isa_name")
+	a.destroyAction = comgr.Proc("amd_comgr_destroy_action_info")
+	return nil
+}
+
+// planAMD compiles for the target itself.
+func (c *Compiler) planAMD(target string) (plan, error) {
+	if !strings.HasPrefix(target, "gfx") || strings.ContainsAny(target, " ,;\x00") {
+		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is no target of %s, which are like gfx906 and gfx90a:xnack-", target, c.vendor.name)
+	}
+	if !c.knows(target) {
+		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s", c.vendor.name, c.version, target)
+	}
+	return plan{target: target, option: "--offload-arch=" + target, made: []product{c.amd.code}}, nil
+}
+
+// knows asks whether there is a target of that name: hipRTC 5.2 ends the process if there is none.
+func (c *Compiler) knows(target string) bool {
+	a := &c.amd
+	if !a.createAction.Valid() || !a.setISA.Valid() || !a.destroyAction.Valid() {
+		return true
+	}
+	w := dl.GetWords()
+	defer w.Put()
+	if int32(a.createAction.Call1(w.At(0))) != 0 {
+		return true
+	}
+	action := uintptr(w[0]) // a structure of one word, which is passed by value
+	defer a.destroyAction.Call1(action)
+	var held memory
+	defer held.release()
+	return int32(a.setISA.Call2(action, held.text("amdgcn-amd-amdhsa--"+target))) == 0
+}

@@ -1,0 +1,139 @@
+package rtc
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// EnvNVRTC is the environment variable that names NVRTC's library.
+const EnvNVRTC = "HALYARD_NVRTC_LIBRARY"
+
+// nvrtc is NVIDIA's compiler.
+var nvrtc = &vendor{
+	name: "NVRTC", backend: "cuda", env: EnvNVRTC, prefix: "nvrtc",
+	libraries: nvrtcLibraries,
+	folders:   nvrtcFolders,
+	beside:    []string{"libnvrtc-builtins.so*", "nvrtc-builtins*.dll"},
+	bind:      (*Compiler).bindNVIDIA,
+	plan:      (*Compiler).planNVIDIA,
+}
+
+// nvrtcLibraries are the usual names. From CUDA 11.2 on, all releases of CUDA 11 have the name of 11.2.
+func nvrtcLibraries() []string {
+	if runtime.GOOS == "windows" {
+		return []string{"nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll", "nvrtc64_111_0.dll", "nvrtc64_110_0.dll"}
+	}
+	return []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so.11.1", "libnvrtc.so.11.0", "libnvrtc.so"}
+}
+
+func nvrtcFolders() []string {
+	if runtime.GOOS == "windows" {
+		list := under("CUDA_HOME", "bin", "bin/x64")
+		list = append(list, under("CUDA_PATH", "bin", "bin/x64")...)
+		return append(list, wheels("nvidia/cuda_nvrtc/bin", "nvidia/cu13/bin/x86_64")...)
+	}
+	inside := []string{"lib64", "lib", "targets/*-linux/lib"}
+	list := append(under("CUDA_HOME", inside...), under("CUDA_PATH", inside...)...)
+	list = append(list, "/usr/local/cuda/lib64")
+	list = append(list, under("CONDA_PREFIX", "lib")...)
+	return append(list, wheels("nvidia/cuda_nvrtc/lib", "nvidia/cu13/lib")...)
+}
+
+// nvidiaCalls are those of NVRTC alone.
+type nvidiaCalls struct {
+	ptx, cubin product
+
+	archs []int // the numbers of the architectures, sorted; nil if the library does not say
+}
+
+func (c *Compiler) bindNVIDIA() (missing []string) {
+	n := &c.nvidia
+	n.ptx = product{driver.FormatPTX, c.lib.Proc("nvrtcGetPTXSize"), c.lib.Proc("nvrtcGetPTX"), "GetPTX"}
+	n.cubin = product{driver.FormatCubin, c.lib.Proc("nvrtcGetCUBINSize"), c.lib.Proc("nvrtcGetCUBIN"), "GetCUBIN"} // CUDA 11.1
+	if !n.ptx.size.Valid() || !n.ptx.get.Valid() {
+		missing = append(missing, "nvrtcGetPTX")
+	}
+	count, list := c.lib.Proc("nvrtcGetNumSupportedArchs"), c.lib.Proc("nvrtcGetSupportedArchs") // CUDA 11.2
+	if !count.Valid() || !list.Valid() {
+		return missing
+	}
+	w := dl.GetWords()
+	defer w.Put()
+	if int32(count.Call1(w.At(0))) != 0 || int32(w[0]) <= 0 || int32(w[0]) > 1000 {
+		return missing
+	}
+	archs := make([]int32, int32(w[0]))
+	if int32(list.Call1(uintptr(unsafe.Pointer(&archs[0])))) == 0 {
+		for _, a := range archs {
+			n.archs = append(n.archs, int(a))
+		}
+		slices.Sort(n.archs)
+	}
+	return missing
+}
+
+// nvidiaTarget matches a target: sm_90a and sm_100f are variants.
+var nvidiaTarget = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{0,3})([af]?)$`)
+
+// planNVIDIA compiles for the target itself, or, if that is newer than the compiler, to PTX for the newest it knows.
+func (c *Compiler) planNVIDIA(target string) (plan, error) {
+	n := &c.nvidia
+	parts := nvidiaTarget.FindStringSubmatch(target)
+	if parts == nil {
+		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is no target of %s, which are like sm_90 and compute_90", target, c.vendor.name)
+	}
+	binary, name := parts[1] == "sm", parts[2]+parts[3]
+	number, _ := strconv.Atoi(parts[2]) // at most four digits
+	if n.archs != nil && !slices.Contains(n.archs, number) {
+		newest := n.archs[len(n.archs)-1]
+		if !binary || number < newest {
+			return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s; it knows %s", c.vendor.name, c.version, target, list(n.archs))
+		}
+		binary, name = false, strconv.Itoa(newest)
+	}
+	if binary && n.cubin.size.Valid() && n.cubin.get.Valid() {
+		p := plan{target: "sm_" + name, made: []product{n.cubin, n.ptx}}
+		p.option = "--gpu-architecture=" + p.target
+		return p, nil
+	}
+	p := plan{target: "compute_" + name, made: []product{n.ptx}}
+	p.option = "--gpu-architecture=" + p.target
+	return p, nil
+}
+
+func list(archs []int) string {
+	names := make([]string, len(archs))
+	for i, a := range archs {
+		names[i] = fmt.Sprint(a)
+	}
+	return strings.Join(names, ", ")
+}
+
+// under returns folders within the one that an environment variable names.
+func under(env string, inside ...string) (list []string) {
+	root := getenv(env)
+	if root == "" {
+		return nil
+	}
+	for _, i := range inside {
+		list = append(list, filepath.Join(root, filepath.FromSlash(i)))
+	}
+	return list
+}
+
+// wheels returns folders of Python packages in the environment that the program was started in.
+func wheels(inside ...string) (list []string) {
+	for _, i := range inside {
+		list = append(list, under("VIRTUAL_ENV", "lib/python3*/site-packages/"+i, "Lib/site-packages/"+i)...)
+	}
+	return list
+}

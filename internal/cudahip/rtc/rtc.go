@@ -1,0 +1,423 @@
+// Package rtc compiles CUDA C++ and HIP C++ while the program runs, with the vendors' own compilers: NVRTC and hipRTC. Neither needs a device, nor
+// a driver.
+//
+// The compiler is a library that is looked for at the first use, and never unloaded. It runs in the program's own process: it has its threads,
+// and may take hundreds of megabytes of memory for a while.
+//
+// Both compilers may be used from any number of goroutines. NVRTC compiles several programs at once ("Basic Usage" of NVIDIA's NVRTC
+// documentation: different programs may be used from different threads); hipRTC, which promises nothing, compiles one at a time. While one
+// of them runs it may have replaced the program's signal handlers (see package siglib).
+package rtc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip/image"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// Vendor is a vendor's compiler.
+type Vendor uint8
+
+const (
+	NVRTC  Vendor = 1 + iota // CUDA C++, for "sm_90" and "compute_70"
+	HIPRTC                   // HIP C++, for "gfx906"
+)
+
+// vendor describes a vendor's compiler.
+type vendor struct {
+	name    string // "NVRTC"
+	backend string // for errors
+	env     string // the environment variable that names the library
+	prefix  string // of its calls
+	one     bool   // it compiles one program at a time
+
+	libraries func() []string // names to try, newest first
+	folders   func() []string // where they may lie, if the system does not find them
+
+	// beside are patterns of files in the library's folder that it compiles with.
+	beside []string
+
+	// calls are those that differ: how to fetch what was made.
+	bind func(c *Compiler) []string
+
+	// plan says how to compile for a target. The error is of kind ErrUnsupported.
+	plan func(c *Compiler, target string) (plan, error)
+}
+
+// plan is how a target is compiled for.
+type plan struct {
+	target string // what the compiler is told
+	option string
+	made   []product // what to ask for, the best first
+}
+
+// product is one thing that a compiler makes.
+type product struct {
+	format    driver.Format
+	size, get dl.Proc
+	sizeName  string // of the calls, for errors
+}
+
+var vendors = [...]*vendor{NVRTC: nvrtc, HIPRTC: hiprtc}
+
+// Compiler is a loaded compiler. It is safe for concurrent use.
+type Compiler struct {
+	vendor  *vendor
+	lib     *dl.Library
+	id      string // names the compiler with all that it compiles with
+	version string
+	turn    sync.Mutex // held for a compilation, if the vendor makes one at a time
+
+	calls struct {
+		Version, CreateProgram, CompileProgram, DestroyProgram, GetProgramLogSize, GetProgramLog, GetErrorString dl.Proc
+	}
+	nvidia nvidiaCalls
+	amd    amdCalls
+}
+
+// loading is a compiler that has been, or is being, looked for.
+type loading struct {
+	once     sync.Once
+	compiler *Compiler
+	err      error
+
+	findOnce sync.Once
+	found    bool
+}
+
+var loaded struct {
+	sync.Mutex
+	by map[string]*loading // by what is looked for, which the environment changes
+}
+
+func (v *vendor) loading() (*loading, search) {
+	s := v.search()
+	key := v.name + "\x00" + s.key()
+	loaded.Lock()
+	defer loaded.Unlock()
+	l := loaded.by[key]
+	if l == nil {
+		if loaded.by == nil {
+			loaded.by = map[string]*loading{}
+		}
+		l = new(loading)
+		loaded.by[key] = l
+	}
+	return l, s
+}
+
+// Load returns the vendor's compiler. The first call loads it, and its result, or its error, is kept for as long as the environment stays the
+// same. The error is of kind ErrUnavailable and lists what was tried.
+func Load(of Vendor) (*Compiler, error) {
+	v := vendors[of]
+	l, s := v.loading()
+	l.once.Do(func() { l.compiler, l.err = v.load(s) })
+	return l.compiler, l.err
+}
+
+// Found reports whether the compiler's library is there. It does not load it if it finds the file, so that it costs little.
+func Found(of Vendor) bool {
+	v := vendors[of]
+	l, s := v.loading()
+	l.findOnce.Do(func() {
+		if l.found = s.file(); !l.found {
+			_, err := Load(of) // the system may know places that are not known here
+			l.found = err == nil
+		}
+	})
+	return l.found
+}
+
+// load opens the first library that is a compiler.
+func (v *vendor) load(s search) (*Compiler, error) {
+	siglib.Enter()
+	defer siglib.Leave()
+	failed := &dl.LoadError{Env: v.env}
+	names, absent := s.candidates()
+	for _, name := range names {
+		lib, err := dl.Open("", name)
+		if err != nil {
+			if e, ok := err.(*dl.LoadError); ok {
+				failed.Tried = append(failed.Tried, e.Tried...)
+			}
+			continue
+		}
+		c := &Compiler{vendor: v, lib: lib}
+		if missing := c.bind(); len(missing) > 0 {
+			failed.Tried = append(failed.Tried, dl.Attempt{Name: name, Reason: "lacks " + strings.Join(missing, ", ")})
+			continue
+		}
+		c.identify()
+		return c, nil
+	}
+	failed.Tried = append(failed.Tried, absent...)
+	return nil, &driver.Error{Op: "load " + v.name, Backend: v.backend, Device: -1, Kind: driver.ErrUnavailable, Err: failed}
+}
+
+// bind looks up the calls and returns those that are missing.
+func (c *Compiler) bind() (missing []string) {
+	for _, f := range []struct {
+		proc *dl.Proc
+		name string
+	}{
+		{&c.calls.Version, "Version"}, {&c.calls.CreateProgram, "CreateProgram"}, {&c.calls.CompileProgram, "CompileProgram"},
+		{&c.calls.DestroyProgram, "DestroyProgram"}, {&c.calls.GetProgramLogSize, "GetProgramLogSize"}, {&c.calls.GetProgramLog, "GetProgramLog"},
+		{&c.calls.GetErrorString, "GetErrorString"},
+	} {
+		if *f.proc = c.lib.Proc(c.vendor.prefix + f.name); !f.proc.Valid() {
+			missing = append(missing, c.vendor.prefix+f.name)
+		}
+	}
+	return append(missing, c.vendor.bind(c)...)
+}
+
+// identify names the compiler by its version, and by size and time of its files: the version of hipRTC hardly ever changes.
+func (c *Compiler) identify() {
+	w := dl.GetWords()
+	status := int32(c.calls.Version.Call2(w.At(0), w.At(1)))
+	c.version = fmt.Sprintf("%d.%d", int32(w[0]), int32(w[1]))
+	w.Put()
+	if status != 0 {
+		c.version = "of unknown version"
+	}
+	files := []string{c.calls.CreateProgram.Path()}
+	if path, err := filepath.EvalSymlinks(files[0]); err == nil {
+		files[0] = path
+		for _, pattern := range c.vendor.beside {
+			more, _ := filepath.Glob(filepath.Join(filepath.Dir(path), pattern)) // the pattern is a constant, and valid
+			files = append(files, more...)
+		}
+	}
+	if path := c.amd.createAction.Path(); path != "" {
+		files = append(files, path)
+	}
+	id := c.vendor.name + " " + c.version
+	for _, path := range files {
+		if info, err := os.Stat(path); err == nil {
+			id += fmt.Sprintf("; %s %d %d", filepath.Base(path), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	c.id = id
+}
+
+// ID names everything besides source and options that decides what Compile returns for a target. It changes with every build of the compiler.
+func (c *Compiler) ID(target string) (string, error) {
+	p, err := c.vendor.plan(c, target)
+	if err != nil {
+		return "", err
+	}
+	return c.id + "; " + p.target, nil
+}
+
+func (v *vendor) refuse(kind error, format string, args ...any) *driver.Error {
+	return &driver.Error{Op: "compile", Backend: v.backend, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Codes that the compilers share.
+const (
+	codeOutOfMemory   = 1
+	codeInvalidInput  = 3
+	codeInvalidOption = 5
+	codeCompilation   = 6
+	codeBuiltins      = 7
+)
+
+// fail returns the error of a call.
+func (c *Compiler) fail(call string, code int32) *driver.Error {
+	kind := driver.ErrDriver
+	switch code {
+	case codeOutOfMemory:
+		kind = driver.ErrOutOfMemory
+	case codeInvalidInput, codeInvalidOption:
+		kind = driver.ErrInvalidArgument
+	case codeBuiltins:
+		kind = driver.ErrUnavailable
+	}
+	e := c.vendor.refuse(kind, "")
+	name := dl.GoString(c.calls.GetErrorString.Call1(uintptr(code)))
+	e.Vendor = driver.Vendor{API: c.vendor.prefix + call, Name: name, Code: int64(code)}
+	return e
+}
+
+// Compile compiles source text for a target. For "sm_90" NVRTC makes a cubin, and for "compute_70" PTX. If it is older than the target's
+// architecture, it makes PTX for the newest that it knows, which later drivers translate.
+func (c *Compiler) Compile(target string, src *driver.Source) (*driver.Image, error) {
+	p, err := c.vendor.plan(c, target)
+	if err != nil {
+		return nil, err
+	}
+	options := append([]string{p.option}, src.Options...)
+	if what := zeroByte(src, options); what != "" {
+		return nil, c.vendor.refuse(driver.ErrInvalidArgument, "the %s contains a zero byte", what)
+	}
+	img, err := c.compile(src, options, &p)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := image.Read(img.Format, img.Data)
+	if err != nil {
+		return nil, &driver.Error{Op: "compile", Backend: c.vendor.backend, Device: -1, Kind: driver.ErrDriver,
+			Detail: fmt.Sprintf("what %s has made cannot be read", c.vendor.name), Err: err}
+	}
+	for name, k := range kernels {
+		if k.Known {
+			if img.Params == nil {
+				img.Params = make(map[string][]driver.Param, len(kernels))
+			}
+			img.Params[name] = k.Params
+		}
+	}
+	return img, nil
+}
+
+// zeroByte says which text contains a zero byte, at which the compiler would take it to end.
+func zeroByte(src *driver.Source, options []string) string {
+	switch {
+	case strings.IndexByte(src.Text, 0) >= 0:
+		return "source"
+	case strings.IndexByte(src.Name, 0) >= 0:
+		return "source's name"
+	}
+	for name, text := range src.Headers {
+		if strings.IndexByte(name, 0) >= 0 || strings.IndexByte(text, 0) >= 0 {
+			return fmt.Sprintf("header %q", name)
+		}
+	}
+	for _, o := range options {
+		if strings.IndexByte(o, 0) >= 0 {
+			return fmt.Sprintf("option %q", o)
+		}
+	}
+	return ""
+}
+
+// compile runs the compiler.
+func (c *Compiler) compile(src *driver.Source, options []string, p *plan) (*driver.Image, error) {
+	if c.vendor.one {
+		c.turn.Lock()
+		defer c.turn.Unlock()
+	}
+	siglib.Enter()
+	defer siglib.Leave()
+
+	var held memory
+	defer held.release()
+	names, texts := make([]string, 0, len(src.Headers)), make([]string, 0, len(src.Headers))
+	for name, text := range src.Headers {
+		names, texts = append(names, name), append(texts, text)
+	}
+	name := uintptr(0)
+	if src.Name != "" {
+		name = held.text(src.Name)
+	}
+	out := dl.GetWords()
+	defer out.Put()
+	code := int32(c.calls.CreateProgram.Call6(out.At(0), held.text(src.Text), name, uintptr(len(names)), held.texts(texts), held.texts(names)))
+	if code != 0 {
+		return nil, c.fail("CreateProgram", code)
+	}
+	program := uintptr(out[0])
+	defer func() {
+		out[0] = uint64(program)
+		c.calls.DestroyProgram.Call1(out.At(0))
+	}()
+	if code := int32(c.calls.CompileProgram.Call3(program, uintptr(len(options)), held.texts(options))); code != 0 {
+		return nil, c.refused(program, src, options, p, code)
+	}
+	for _, m := range p.made {
+		data, err := c.fetch(program, m.size, m.get, m.sizeName)
+		if err != nil {
+			return nil, err
+		}
+		if m.format == driver.FormatPTX {
+			data = []byte(strings.TrimRight(string(data), "\x00"))
+		}
+		if len(data) > 0 {
+			return &driver.Image{Format: m.format, Data: data}, nil
+		}
+	}
+	return nil, c.vendor.refuse(driver.ErrInvalidArgument, "with the options %q %s makes nothing that a device loads", src.Options, c.vendor.name)
+}
+
+// fetch returns what a program has: code, or a log.
+func (c *Compiler) fetch(program uintptr, size, get dl.Proc, name string) ([]byte, error) {
+	w := dl.GetWords()
+	defer w.Put()
+	if code := int32(size.Call2(program, w.At(0))); code != 0 {
+		return nil, c.fail(name+"Size", code)
+	}
+	n := w[0]
+	if n == 0 {
+		return nil, nil
+	}
+	if n > 1<<31 {
+		return nil, c.vendor.refuse(driver.ErrDriver, "%s%sSize says %d bytes", c.vendor.prefix, name, n)
+	}
+	data := make([]byte, n)
+	if code := int32(get.Call2(program, uintptr(unsafe.Pointer(&data[0])))); code != 0 {
+		return nil, c.fail(name, code)
+	}
+	return data, nil
+}
+
+// folder matches where AMD's compiler keeps the source text meanwhile.
+var folder = regexp.MustCompile(`[^\s"']*/comgr-[0-9A-Za-z]+/input/CompileSource`)
+
+// refused returns the error of a program that does not compile.
+func (c *Compiler) refused(program uintptr, src *driver.Source, options []string, p *plan, code int32) error {
+	e := c.fail("CompileProgram", code)
+	text, err := c.fetch(program, c.calls.GetProgramLogSize, c.calls.GetProgramLog, "GetProgramLog")
+	if err != nil {
+		return err
+	}
+	log := strings.TrimRight(string(text), "\x00 \n")
+	if src.Name != "" {
+		log = folder.ReplaceAllLiteralString(log, src.Name)
+	}
+	switch {
+	// A variant of an architecture, like sm_75a, may be refused as an option or only when the source is read.
+	case code == codeInvalidOption && strings.Contains(log, "gpu-architecture"), code == codeCompilation && strings.Contains(log, "--nv_arch flag"):
+		e.Kind, e.Detail = driver.ErrUnsupported, fmt.Sprintf("%s %s does not know the target %s: %s", c.vendor.name, c.version, p.target, log)
+		return e
+	case code == codeCompilation:
+		e.Kind, e.Err = driver.ErrBuild, &driver.BuildError{Source: src.Name, Options: options, Log: log}
+		return e
+	}
+	e.Detail = log
+	return e
+}
+
+// memory is memory of the program that C reads during calls. Its addresses are numbers, so it is held where it is.
+type memory struct{ pins runtime.Pinner }
+
+func (m *memory) release() { m.pins.Unpin() }
+
+// text returns the address of a text with a zero byte behind it.
+func (m *memory) text(s string) uintptr {
+	b := dl.CString(s)
+	m.pins.Pin(&b[0])
+	return uintptr(unsafe.Pointer(&b[0]))
+}
+
+// texts returns the address of the addresses of texts, 0 if there are none.
+func (m *memory) texts(list []string) uintptr {
+	if len(list) == 0 {
+		return 0
+	}
+	addresses := make([]uintptr, len(list))
+	m.pins.Pin(&addresses[0])
+	for i, s := range list {
+		addresses[i] = m.text(s)
+	}
+	return uintptr(unsafe.Pointer(&addresses[0]))
+}
