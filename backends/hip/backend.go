@@ -33,6 +33,7 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 		Codes:      codes,
 		Attributes: attributes,
 		Version:    version,
+		Compiler:   compiler,
 
 		Limits:    limits,
 		MaxGlobal: maxGlobal,

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
@@ -60,6 +61,9 @@ type Vendor struct {
 
 	// Version formats the library's version for display.
 	Version func(int) string
+
+	// Compiler compiles for the vendor's devices, 0 if there is none.
+	Compiler rtc.Vendor
 }
 
 // Backend implements driver.Backend. The library is loaded and initialised at the first use. The
@@ -312,6 +316,9 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	}
 	if info.Caps.Has(driver.CapPriority) {
 		info.LowPriority, info.HighPriority = l.vendor.LowPriority, l.vendor.HighPriority
+	}
+	if l.compiles(&info) {
+		info.Caps |= driver.CapCompile
 	}
 	return dev, info, nil
 }

@@ -1,0 +1,72 @@
+package cudahip
+
+import (
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip/rtc"
+)
+
+// compiles reports whether a device has CapCompile: its architecture is known, and its vendor's compiler is installed. The
+// simulated drivers run nothing that a compiler makes.
+func (l *library) compiles(info *driver.Info) bool {
+	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && !l.simulated && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
+}
+
+// CompilerID implements driver.Compiler. It needs no device.
+func (b *Backend) CompilerID(target string) (string, error) {
+	return b.vendor.compilerID(target, -1)
+}
+
+// Compile implements driver.Compiler. It needs no device.
+func (b *Backend) Compile(target string, src *driver.Source) (*driver.Image, error) {
+	return b.vendor.compile(target, src, -1)
+}
+
+// CompilerID implements driver.Compiler.
+func (d *Device) CompilerID(target string) (string, error) {
+	if target == "" {
+		target = d.info.Compute.Arch
+	}
+	return d.lib.vendor.compilerID(target, d.info.Ordinal)
+}
+
+// Compile implements driver.Compiler.
+func (d *Device) Compile(target string, src *driver.Source) (*driver.Image, error) {
+	if target == "" {
+		target = d.info.Compute.Arch
+	}
+	return d.lib.vendor.compile(target, src, d.info.Ordinal)
+}
+
+func (v *Vendor) compilerID(target string, ordinal int) (string, error) {
+	c, err := rtc.Load(v.Compiler)
+	if err != nil {
+		return "", of(err, ordinal)
+	}
+	id, err := c.ID(target)
+	return id, of(err, ordinal)
+}
+
+func (v *Vendor) compile(target string, src *driver.Source, ordinal int) (*driver.Image, error) {
+	c, err := rtc.Load(v.Compiler)
+	if err != nil {
+		return nil, of(err, ordinal)
+	}
+	img, err := c.Compile(target, src)
+	return img, of(err, ordinal)
+}
+
+// of returns a compiler's error as that of a device. The error itself is shared.
+func of(err error, ordinal int) error {
+	e, ok := err.(*driver.Error)
+	if !ok {
+		return err
+	}
+	is := *e
+	is.Device = ordinal
+	return &is
+}
+
+var (
+	_ driver.Compiler = (*Backend)(nil)
+	_ driver.Compiler = (*Device)(nil)
+)

@@ -1,0 +1,61 @@
+package cudahip
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/cudahip/rtc"
+)
+
+func TestDevicesCompileForThemselves(t *testing.T) {
+	for of, arch := range map[rtc.Vendor]string{rtc.NVRTC: "sm_90", rtc.HIPRTC: "gfx906"} {
+		v := &Vendor{Name: "vendor", Compiler: of}
+		d := &Device{lib: &library{vendor: v}}
+		d.info.Ordinal, d.info.Compute.Arch = 3, arch
+		if _, err := rtc.Load(of); err != nil {
+			// The error is that of this device.
+			_, err := d.Compile("", &driver.Source{Text: "x"})
+			var e *driver.Error
+			if !errors.Is(err, driver.ErrUnavailable) || !errors.As(err, &e) || e.Device != 3 {
+				t.Errorf("%s: %v", arch, err)
+			}
+			t.Log("without the compiler: ", err)
+			continue
+		}
+		own, err := d.CompilerID("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named, err := NewBackend(v).CompilerID(arch); err != nil || named != own {
+			t.Errorf("%s: the backend's compiler is %q, %v; the device's %q", arch, named, err, own)
+		}
+		_, err = d.Compile("", &driver.Source{Text: "absent"})
+		var e *driver.Error
+		if !errors.Is(err, driver.ErrBuild) || !errors.As(err, &e) || e.Device != 3 {
+			t.Errorf("%s: %v", arch, err)
+		}
+		if _, err := NewBackend(v).Compile("", &driver.Source{Text: "absent"}); !errors.Is(err, driver.ErrUnsupported) {
+			t.Errorf("%s: a backend compiles for no target: %v", arch, err)
+		}
+	}
+}
+
+func TestCapCompile(t *testing.T) {
+	const missing = "HALYARD_NVRTC_LIBRARY"
+	info := driver.Info{Caps: driver.CapKernels, Compute: driver.Compute{Arch: "sm_90"}}
+	l := &library{vendor: &Vendor{Compiler: rtc.NVRTC}}
+	if found := rtc.Found(rtc.NVRTC); l.compiles(&info) != found {
+		t.Errorf("the compiler is there: %v; the device compiles: %v", found, !found)
+	}
+	t.Setenv(missing, "/nonexistent/libnvrtc.so")
+	if l.compiles(&info) {
+		t.Error("a device compiles without a compiler")
+	}
+	t.Setenv(missing, "")
+	for what, l := range map[string]*library{"a vendor without a compiler": {vendor: &Vendor{}}, "a simulated device": {vendor: &Vendor{Compiler: rtc.NVRTC}, simulated: true}} {
+		if l.compiles(&info) {
+			t.Errorf("%s compiles", what)
+		}
+	}
+}
