@@ -22,7 +22,7 @@ func CompileFor(ctx context.Context, target string, src Source) (Image, error) {
 	const op = "compile"
 	switch {
 	case ctx.Err() != nil:
-		return Image{}, Interrupted(op, ctx)
+		return Image{}, interrupted(op, ctx)
 	case target == "":
 		return Image{}, Errorf(op, ErrInvalidArgument, "no target")
 	case strings.TrimSpace(src.Text) == "":
