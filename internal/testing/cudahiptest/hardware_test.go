@@ -22,5 +22,5 @@ func BenchmarkHardwareOnTheSimulatedDriver(b *testing.B) {
 	one, two, four := func(uintptr) {}, func(a, b uintptr) {}, func(a, b, c, d uintptr) {}
 	benchHardware(b, cuda.New(), Raw{Current: func() {}, CopyIn: four, CopyOut: four,
 		Fill: func(uintptr, uint8, uintptr, uintptr) {}, Record: two, Wait: two, Query: one, Sync: one,
-		Alloc: func(uintptr) uintptr { return 0 }, Free: one})
+		Alloc: func(uintptr) uintptr { return 0 }, Free: one, Launch: func(uintptr, uintptr, uintptr) {}})
 }
