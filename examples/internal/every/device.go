@@ -1,0 +1,71 @@
+// Package every runs an example on every device of the machine.
+package every
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Device calls fn with a stream of each device that hal.Devices lists, one after the other, and prints what it returns. It returns the names of
+// the devices on which fn ran. Devices that run no kernels, or for which the vendor's compiler is missing, are printed and left out;
+// any other error of fn ends the run.
+func Device(ctx context.Context, out io.Writer, fn func(*hal.Stream) (string, error)) (ran []string, err error) {
+	devices, err := hal.Devices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range devices {
+		result, err := onOne(ctx, d.Name(), fn)
+		switch {
+		case Unusable(err):
+			result = "not used: " + err.Error()
+		case err != nil:
+			return ran, fmt.Errorf("%s: %w", d.Name(), err)
+		default:
+			ran = append(ran, d.Name())
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", d.Name(), result); err != nil {
+			return ran, err
+		}
+	}
+	return ran, nil
+}
+
+func onOne(ctx context.Context, name string, fn func(*hal.Stream) (string, error)) (result string, err error) {
+	streams, closeAll, err := Streams(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	return fn(streams[0])
+}
+
+// Unusable reports whether an error says that a device runs no kernels, or none of those at hand.
+func Unusable(err error) bool {
+	return errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable)
+}
+
+// Streams opens devices by name and makes a stream on each. closeAll closes what was opened.
+func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, closeAll func() error, err error) {
+	var made []io.Closer
+	closeAll = func() error { return hal.CloseAll(made...) }
+	for _, name := range names {
+		dev, err := hal.Open(ctx, name)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		made = append(made, dev)
+		stream, err := dev.NewStream(hal.StreamOptions{})
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		made = append(made, stream)
+		streams = append(streams, stream)
+	}
+	return streams, closeAll, nil
+}

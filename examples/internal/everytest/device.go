@@ -1,0 +1,53 @@
+// Package everytest tests an example on every device of the machine.
+package everytest
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-halyard/halyard/examples/internal/every"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// Device runs fn as a test on each device of the machine and on one device of the host that has memory of its own. Each runs twice, the
+// second time in checking mode, which fails if the program says In of what a kernel writes, or Out of what it leaves out. Devices that run
+// no kernels are skipped; where HALYARD_REQUIRE names opencl, an OpenCL device must not be missing.
+func Device(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
+	t.Helper()
+	t.Setenv("HALYARD_HOST_DEVICES", "1")
+	devices, err := hal.Devices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]bool{}
+	for _, d := range devices {
+		t.Run(d.Name(), func(t *testing.T) {
+			streams, closeAll, err := every.Streams(t.Context(), d.Name())
+			if err == nil {
+				defer func() {
+					if err := closeAll(); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			for _, mode := range []string{"", "kernels"} {
+				t.Setenv(kernel.EnvCheck, mode)
+				if err == nil {
+					err = fn(t, streams[0])
+				}
+				switch {
+				case d.Backend != "host" && every.Unusable(err):
+					t.Skip(err)
+				case err != nil:
+					t.Fatalf("%s=%q: %v", kernel.EnvCheck, mode, err)
+				}
+			}
+			ran[d.Backend] = true
+		})
+	}
+	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") && !ran["opencl"] {
+		t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
+	}
+}
