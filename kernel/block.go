@@ -7,7 +7,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Block is one block of a launch of a Go function: its Index in the Grid, the Size of a block in threads, and the memory that its threads share.
+// Block is one block of a launch of a Go function: its Index in the Grid of blocks, and the Size of a block in threads, each a [3]uint32 by
+// dimension. [SharedSlice] is the memory that its threads share; what a text declares with LOCAL is a local variable of the function, and what
+// each thread keeps across a barrier is an array of them.
+//
 // The function is called once for each block, for several at once, and runs the threads of its block itself, usually as a loop:
 //
 //	func saxpy(b *kernel.Block) {
@@ -21,7 +24,8 @@ import (
 // If it panics, the launch has failed: the error names the kernel and the block, and what the kernel was to write is lost.
 type Block = hal.Block
 
-// Go is a kernel that is a Go function. It checks its arguments as it asks for them, by [Slice] and [Number].
+// Go is a kernel that is a Go function. It checks its arguments as it asks for them, by [Slice] and [Number]: one that it does not ask for,
+// or that is missing and not asked for, is not noticed on the host. Devices check all.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
 // Threads returns the threads of the block in dimension d, from the first up to but not including the last, as indexes in the grid. Those that are not below n are left out.

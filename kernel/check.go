@@ -16,6 +16,7 @@ import (
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch is waited
 // for, and fails if its kernel failed, wrote to an argument passed with In, or left elements unwritten of one passed with Out. It costs a copy of
 // these arguments to the host. Bytes of an In that the same launch may also write, through another argument, are not checked.
+// It is read once, when the program starts: to set it later changes nothing.
 const EnvCheck = "HALYARD_CHECK"
 
 var checking atomic.Bool

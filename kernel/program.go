@@ -27,7 +27,8 @@ type Source struct {
 	// Images are compiled already. A device takes the first that it can load.
 	Images []hal.Image
 
-	// Go are the kernels as Go functions, for the host.
+	// Go are the kernels as Go functions. Only the host runs them, and it runs nothing else: a program without them fails there, of kind
+	// hal.ErrUnsupported.
 	Go Functions
 
 	// Headers are texts that the source can include, by name. Nothing is included from the file system.

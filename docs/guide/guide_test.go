@@ -24,6 +24,7 @@ import (
 
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // block is a fenced piece of a page.
@@ -110,12 +111,14 @@ const given = `var (
 func check(err error)                                {}
 func launch(kernel any, p uintptr, stream uintptr)   {}
 func use(...any)                                     {}
-var kernel any
 `
+
+// handle is one more, where package kernel does not have the name.
+const handle = "var kernel any\n"
 
 // imported are the packages that code in the pages may use, by the name that it uses.
 var imported = map[string]string{
-	"array": "buffer/array", "buffer": "buffer", "coherence": "coherence", "conformance": "conformance", "dlpack": "buffer/dlpack", "encode": "buffer/encode",
+	"array": "buffer/array", "buffer": "buffer", "coherence": "coherence", "conformance": "conformance", "dlpack": "buffer/dlpack", "kernel": "kernel", "encode": "buffer/encode",
 	"hal": "hal", "driver": "hal/driver", "host": "backends/host", "npy": "buffer/encode/npy", "pool": "hal/pool", "adapt": "hal/pool/adapt", "trace": "buffer/trace",
 	"bytes": "", "context": "", "errors": "", "fmt": "", "io": "", "log": "", "math": "", "os": "", "strings": "", "testing": "", "time": "",
 	"unsafe": "", "cl": "github.com/go-gl/cl/v1.2/cl", "cu": "gorgonia.org/cu",
@@ -148,6 +151,9 @@ func (b block) program() string {
 		}
 	}
 	p.WriteString(")\n\n" + given + "\n")
+	if !used["kernel"] {
+		p.WriteString(handle)
+	}
 	if regexp.MustCompile(`(?m)^func [A-Z]`).MatchString(b.text) {
 		p.WriteString(b.text) // declarations
 	} else {
@@ -318,8 +324,12 @@ var (
 func TestNamesExist(t *testing.T) {
 	environment := read(t, "environment.md")
 	suite := read(t, "writing-a-backend.md")
+	prelude := kernel.Prelude(hal.LanguageOpenCLC) + kernel.Prelude(hal.LanguageCUDA) + kernel.Prelude(hal.LanguageHIP)
 	for _, page := range pages(t) {
 		for _, v := range variable.FindAllString(read(t, page), -1) {
+			if strings.Contains(prelude, v) {
+				continue // a macro
+			}
 			assert.Contains(t, environment, "| `"+v+"` |", "%s speaks of it", page)
 		}
 	}
@@ -340,7 +350,7 @@ var (
 // owners are the packages of the types whose methods and fields the pages name without their package.
 var owners = map[string]string{
 	"Device": "hal", "Stream": "hal", "Memory": "hal", "Event": "hal", "Info": "hal", "Buffer": "buffer", "Lease": "buffer",
-	"Array": "array", "Pool": "pool", "Block": "pool", "Recording": "trace", "Token": "hal",
+	"Array": "array", "Pool": "pool", "Block": "pool", "Recording": "trace", "Token": "hal", "Program": "kernel", "Source": "kernel",
 }
 
 // What the pages call by name in their sentences and tables is there, in Halyard and in what programs are ported from.
@@ -398,4 +408,17 @@ func TestEveryCapabilityIsExplained(t *testing.T) {
 		return true
 	})
 	assert.Equal(t, len(hal.Caps(^uint32(0)).Names()), count)
+}
+
+var macro = regexp.MustCompile(`(?m)^#define ([A-Z][A-Z0-9_]+)\b`)
+
+// The table of the portable dialect has every macro of the prelude.
+func TestEveryMacroIsExplained(t *testing.T) {
+	page := read(t, "kernels.md")
+	found := macro.FindAllStringSubmatch(kernel.Prelude(hal.LanguageOpenCLC), -1)
+	require.Greater(t, len(found), 20)
+	for _, m := range found {
+		name := strings.TrimPrefix(m[1], "ATOMIC_")
+		assert.Regexp(t, "\\b"+name+"\\b|_"+name+"\\b", page)
+	}
 }
