@@ -46,7 +46,7 @@ func Device(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
 	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") && !ran["opencl"] {
 		t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
 	}
-	// The mode is that of the process, from its first launch on.
+	// The mode is that of the process, from its start on.
 	if os.Getenv(kernel.EnvCheck) == "" {
 		checked := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 		checked.Env = append(os.Environ(), kernel.EnvCheck+"=kernels")
