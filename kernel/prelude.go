@@ -39,6 +39,8 @@ var preludeCUDA string
 // The types are i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, f32x2 and f32x4. Multiplications and additions are not fused. What differs between the
 // languages and has no macro is not portable: vectors of three elements, operators on vectors, atomics on floats and 64 bits, printf, and what
 // depends on how many threads run in step. Structures need members of fixed width, the largest first, and the same layout in Go ([Struct]).
+// A name must be free in every language: half, kernel, global, local, private and constant are words of OpenCL C, and this, new and template of C++. Nor may
+// a kernel or a function have the name of a function of the language, such as dot, distance, min or step.
 func Prelude(language hal.Language) string {
 	switch language {
 	case hal.LanguageOpenCLC:

@@ -21,7 +21,7 @@ func Example_kernels() {
 	ctx := context.Background()
 	dev, err := hal.OpenWith(ctx, host.New(host.Options{Name: "guide", Discrete: 1}), 1)
 	check(err)
-	stream, err := dev.NewStream(hal.StreamOptions{})
+	stream, err := dev.NewStream()
 	check(err)
 	x, err := buffer.From([]float32{1, 2, 3})
 	check(err)

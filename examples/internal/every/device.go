@@ -60,7 +60,7 @@ func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, close
 			return nil, nil, errors.Join(err, closeAll())
 		}
 		made = append(made, dev)
-		stream, err := dev.NewStream(hal.StreamOptions{})
+		stream, err := dev.NewStream()
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
