@@ -1,14 +1,28 @@
 package cudahip
 
 import (
+	"strings"
+
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
-// compiles reports whether a device has CapCompile: its architecture is known, and its vendor's compiler is installed. The
-// simulated drivers run nothing that a compiler makes.
+// compiles reports whether a device has CapCompile: its architecture is known, its vendor's compiler is installed, and it runs what that makes.
+// The simulated CUDA driver interprets PTX; the simulated HIP driver runs no compiled code.
 func (l *library) compiles(info *driver.Info) bool {
-	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && !l.simulated && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
+	if l.simulated && l.vendor.Compiler != rtc.NVRTC {
+		return false
+	}
+	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
+}
+
+// target returns what is compiled for the device itself.
+func (d *Device) target() string {
+	arch := d.info.Compute.Arch
+	if d.lib.simulated {
+		return strings.Replace(arch, "sm_", "compute_", 1)
+	}
+	return arch
 }
 
 // CompilerID implements driver.Compiler. It needs no device.
@@ -24,7 +38,7 @@ func (b *Backend) Compile(target string, src *driver.Source) (*driver.Image, err
 // CompilerID implements driver.Compiler.
 func (d *Device) CompilerID(target string) (string, error) {
 	if target == "" {
-		target = d.info.Compute.Arch
+		target = d.target()
 	}
 	return d.lib.vendor.compilerID(target, d.info.Ordinal)
 }
@@ -32,7 +46,7 @@ func (d *Device) CompilerID(target string) (string, error) {
 // Compile implements driver.Compiler.
 func (d *Device) Compile(target string, src *driver.Source) (*driver.Image, error) {
 	if target == "" {
-		target = d.info.Compute.Arch
+		target = d.target()
 	}
 	return d.lib.vendor.compile(target, src, d.info.Ordinal)
 }

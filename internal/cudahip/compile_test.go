@@ -48,12 +48,18 @@ func TestCapCompile(t *testing.T) {
 	if found := rtc.Found(rtc.NVRTC); l.compiles(&info) != found {
 		t.Errorf("the compiler is there: %v; the device compiles: %v", found, !found)
 	}
+	if simulated := (&library{vendor: l.vendor, simulated: true}); simulated.compiles(&info) != rtc.Found(rtc.NVRTC) {
+		t.Error("a simulated CUDA device differs")
+	}
+	if target := (&Device{lib: &library{vendor: l.vendor, simulated: true}, info: info}).target(); target != "compute_90" {
+		t.Errorf("a simulated device, which interprets PTX, compiles for %s", target)
+	}
 	t.Setenv(missing, "/nonexistent/libnvrtc.so")
 	if l.compiles(&info) {
 		t.Error("a device compiles without a compiler")
 	}
 	t.Setenv(missing, "")
-	for what, l := range map[string]*library{"a vendor without a compiler": {vendor: &Vendor{}}, "a simulated device": {vendor: &Vendor{Compiler: rtc.NVRTC}, simulated: true}} {
+	for what, l := range map[string]*library{"a vendor without a compiler": {vendor: &Vendor{}}, "a simulated HIP device": {vendor: &Vendor{Compiler: rtc.HIPRTC}, simulated: true}} {
 		if l.compiles(&info) {
 			t.Errorf("%s compiles", what)
 		}
