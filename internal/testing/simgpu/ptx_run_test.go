@@ -316,6 +316,35 @@ func TestBitsAndProducts(t *testing.T) {
 	}
 }
 
+func TestSumsOfProducts(t *testing.T) {
+	k := loadPTX(t, "integers").kernel("dots")
+	x, y := edges(600, func(v uint64) uint32 { return uint32(v) })
+	n := len(x)
+	out := make([]uint32, 8*n)
+	k.must(line(uint32(n+127)/128), line(128), 0, out, constant{x}, constant{y}, uint32(n))
+	// part is the i-th number of so many bits.
+	part := func(v uint32, i, width int, signed bool) int64 {
+		v = v >> (i * width) << (32 - width)
+		if signed {
+			return int64(int32(v) >> (32 - width))
+		}
+		return int64(v >> (32 - width))
+	}
+	for i := range n {
+		a, b := x[i], y[i]
+		dot := func(parts int, signedA, signedB bool, b, sum uint32) uint32 {
+			for i := range parts {
+				sum += uint32(part(a, i, 32/parts, signedA) * part(b, i, 8, signedB))
+			}
+			return sum
+		}
+		minus := ^uint32(0)
+		want := []uint32{dot(4, false, false, b, 7), dot(4, true, true, b, minus-6), dot(2, false, false, b, a), dot(2, false, false, b>>16, b),
+			dot(2, true, true, b, 1), dot(2, true, true, b>>16, minus), dot(4, true, false, b, b), dot(2, false, true, b>>16, a)}
+		require.Equal(t, want, out[8*i:8*i+8], "%x and %x", a, b)
+	}
+}
+
 func TestNumbersOf128Bits(t *testing.T) {
 	k := loadPTX(t, "integers").kernel("carries")
 	x, y := edges(600, func(v uint64) uint64 { return v })

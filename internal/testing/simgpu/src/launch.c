@@ -237,8 +237,8 @@ static void *bytes_at(void *arg, u64 addr, u32 size, bool write) {
     pthread_mutex_lock(&E.mu);
     struct block *b = block_find(addr, &off, &alias);
     bool reaches = b && (!on_device(b) || b->dev == w->op->ctx->dev || w->op->ctx->peers >> b->dev & 1);
-    if (b && !b->freed && b->rw && size <= b->size - off && reaches) {
-        at = b->rw + off;
+    if (b && !b->freed && size <= b->size - off && reaches && (alias || !b->alias)) {
+        at = (b->rw ? b->rw : (u8 *)(uintptr_t)b->addr) + off; /* registered memory is the program's own */
         if (validating())
             watch_use(w->op, b, off, off + size, write);
     }

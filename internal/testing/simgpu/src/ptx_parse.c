@@ -1128,6 +1128,25 @@ static void select_by_sign(struct parser *p, struct insn *in) {
     in->a[3] = arg_src(p, &p->arg[3], in->type2, false);
 }
 
+/* Sums of products of small numbers: type is that of the first operand's parts, type2 that of the second's. */
+static void dot_product(struct parser *p, struct insn *in, bool halves) {
+    in->op = halves ? O_DP2A : O_DP4A;
+    in->mods = mod_flags(p, halves ? M_LO | M_HI : 0);
+    if (halves)
+        one_of(p, in->mods, M_LO | M_HI, true, "which bytes of the second operand");
+    in->type = mod_type(p);
+    in->type2 = mod_type(p);
+    mods_done(p);
+    if ((in->type != T_S32 && in->type != T_U32) || (in->type2 != T_S32 && in->type2 != T_U32))
+        refuse(p, "\"%.*s\" has a type that it cannot have", (int)p->oplen, p->op);
+    u8 sum = type_signed(in->type) || type_signed(in->type2) ? T_S32 : T_U32;
+    arg_count(p, 4);
+    in->a[0] = arg_plain_dst(p, 0, sum, false);
+    in->a[1] = arg_src(p, &p->arg[1], in->type, false);
+    in->a[2] = arg_src(p, &p->arg[2], in->type2, false);
+    in->a[3] = arg_src(p, &p->arg[3], sum, false);
+}
+
 static void logic3(struct parser *p, struct insn *in) {
     in->op = O_LOP3;
     in->type = mod_type(p);
@@ -1375,6 +1394,8 @@ static void instruction(struct parser *p) {
             compare(p, &in, IS("set"));
         } else if (IS("slct")) {
             select_by_sign(p, &in);
+        } else if (IS("dp4a") || IS("dp2a")) {
+            dot_product(p, &in, IS("dp2a"));
         } else if (IS("lop3")) {
             logic3(p, &in);
         } else if (IS("prmt")) {

@@ -1234,6 +1234,22 @@ static void run_thread(struct run *r, struct thread *t) {
             SET(A(3, size) + (below ? b - a : a - b));
             break;
         }
+        case O_DP4A:
+        case O_DP2A: {
+            u32 n = in->op == O_DP4A ? 4 : 2, bits = 32 / n;
+            u64 a = A(1, 4), b = A(2, 4);
+            u32 sum = (u32)A(3, 4);
+            if (in->mods & M_HI)
+                b >>= 16;
+            for (u32 i = 0; i < n; i++) {
+                u32 x = (u32)(a >> i * bits) << (32 - bits), y = (u32)(b >> 8 * i) << 24;
+                s64 left = type_signed(type) ? (s32)x >> (32 - bits) : (s64)(x >> (32 - bits));
+                s64 right = type_signed(in->type2) ? (s32)y >> 24 : (s64)(y >> 24);
+                sum += (u32)(left * right);
+            }
+            SET(sum);
+            break;
+        }
         case O_FMA:
             SET(floating(in, A(1, size), A(2, size), A(3, size)));
             break;

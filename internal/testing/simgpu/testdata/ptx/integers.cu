@@ -56,6 +56,26 @@ extern "C" __global__ void bits(unsigned *out, unsigned long long *wide, const u
     w[5] = (unsigned long long)a * b + c;
 }
 
+/* Sums of products of small numbers. Older architectures have no such instructions. */
+extern "C" __global__ void dots(unsigned *out, const unsigned *x, const unsigned *y, unsigned n) {
+#if __CUDA_ARCH__ >= 610
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    unsigned a = x[i], b = y[i], *o = out + 8 * i, d;
+    o[0] = __dp4a(a, b, 7u);
+    o[1] = (unsigned)__dp4a((int)a, (int)b, -7);
+    o[2] = __dp2a_lo(a, b, a);
+    o[3] = __dp2a_hi(a, b, b);
+    o[4] = (unsigned)__dp2a_lo((int)a, (int)b, 1);
+    o[5] = (unsigned)__dp2a_hi((int)a, (int)b, -1);
+    asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(b));
+    o[6] = d;
+    asm("dp2a.hi.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(a));
+    o[7] = d;
+#endif
+}
+
 /* Sums of 128 bits, for which there is a carry. */
 extern "C" __global__ void carries(unsigned long long *out, const unsigned long long *x, unsigned n) {
     unsigned i = threadIdx.x;
