@@ -11,11 +11,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-const n = 24
+const n = 16
 
-// bound is how far off a solution may be. The condition of the grid's matrix is below 4(n+1)²/π² = 254, so a residual of a millionth puts x off by
-// 254 millionths of its length at most: 254e-6 · 24 · 9, and float32 adds less than that again.
-const bound = 0.1
+// bound is how far off a solution may be. The condition of the grid's matrix is below 4(n+1)²/π² = 118, so a residual of a millionth puts x off by
+// 118 millionths of its length at most: 118e-6 · 16 · 9, and float32 adds less than that again.
+const bound = 0.04
 
 // plain is the same method without devices, in float64.
 func plain(b []float32) []float32 {
