@@ -27,15 +27,16 @@ run: ## build bin/halyard without cgo, list the devices, run the suite on the ho
 test: ## run the tests; what is skipped is listed with the reason
 	@$(REPORT) ./...
 
-# Left out is what does one thing at a time, and what runs the suite as the backends do.
-RACE_SKIP := coherence|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|internal/testing/(archtest|doccheck|surface|testreport|tracecheck)
+# Left out is what does one thing at a time, what runs the suite as the backends do, HIP, which is CUDA's code with other names, and the simulated
+# drivers, which are C.
+RACE_SKIP := coherence|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|internal/testing/(archtest|doccheck|simgpu|surface|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it.
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" ./... | grep -vE '/($(RACE_SKIP))$$')
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out.
-MOVING := hal buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/cudahip/rtc internal/testing/simgpu internal/bench/peer
+MOVING := hal buffer buffer/dlpack backends/... internal/dl internal/cudahip internal/cudahip/rtc internal/bench/peer
 MOVING_SKIP := HoweverMany|SlowEachOtherDown|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
