@@ -164,7 +164,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 // Accesses are served in the order in which they come: an earlier access excludes this one even if it is itself still waiting, if the
 // two share an element and one of them writes.
 func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, error) {
-	const op = "Acquire"
+	const op = "TryAcquire"
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}

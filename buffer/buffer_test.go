@@ -191,9 +191,9 @@ func TestObserverSeesEveryEventWithItsCause(t *testing.T) {
 	require.Equal(t, []string{
 		"alloc host [0,32) Overwrite Overwrite0",
 		"use host [0,32) Overwrite Overwrite0",
-		"alloc one:1 [0,32) Acquire ReadWrite0",
-		"copy host to one:1 [0,32) Acquire ReadWrite, of host",
-		"use one:1 [0,32) Acquire ReadWrite0",
+		"alloc one:1 [0,32) TryAcquire ReadWrite0",
+		"copy host to one:1 [0,32) TryAcquire ReadWrite, of host",
+		"use one:1 [0,32) TryAcquire ReadWrite0",
 		"copy one:1 to host [0,32) View Read, of one:1",
 		"use host [0,32) View Read0",
 		"evict one:1 [0,32) Evict Evict0",
@@ -233,14 +233,14 @@ func TestEvictionNamesItsClient(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"copy: host because of Acquire, budget",
-		"evict: one:1 because of Acquire, budget",
-		"free: one:1 because of Acquire, budget",
-		"alloc: one:1 because of Acquire, ",
-		"copy: one:1 because of Acquire, ",
-		"use: one:1 because of Acquire, ",
-		"avoided: one:1 because of Acquire, ",
-		"use: one:1 because of Acquire, ",
+		"copy: host because of TryAcquire, budget",
+		"evict: one:1 because of TryAcquire, budget",
+		"free: one:1 because of TryAcquire, budget",
+		"alloc: one:1 because of TryAcquire, ",
+		"copy: one:1 because of TryAcquire, ",
+		"use: one:1 because of TryAcquire, ",
+		"avoided: one:1 because of TryAcquire, ",
+		"use: one:1 because of TryAcquire, ",
 	}, kept)
 }
 

@@ -58,7 +58,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 		err = m.allocSVM(op, max(align, d.info.Alignment))
 	}
 	if err != nil {
-		d.ctx.held.Add(-m.charge())
+		d.ctx.held.Add(-m.counted())
 		return nil, err
 	}
 	return m, nil
@@ -78,8 +78,8 @@ func (c *sharedContext) charge(size, total uint64) bool {
 	return false
 }
 
-// charge returns how many bytes count against the device's memory.
-func (m *memory) charge() uint64 {
+// counted returns how many bytes count against the device's memory.
+func (m *memory) counted() uint64 {
 	if m.charged {
 		return m.size
 	}
@@ -87,7 +87,7 @@ func (m *memory) charge() uint64 {
 }
 
 func (d *device) shortage(m *memory) *driver.Shortage {
-	s := &driver.Shortage{Request: m.size, Kind: m.kind, Held: d.ctx.held.Load() - m.charge(), Total: d.info.TotalMemory}
+	s := &driver.Shortage{Request: m.size, Kind: m.kind, Held: d.ctx.held.Load() - m.counted(), Total: d.info.TotalMemory}
 	if free, total, err := d.MemInfo(); err == nil {
 		s.Free, s.Total, s.FreeKnown = free, total, true
 	}

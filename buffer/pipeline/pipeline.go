@@ -51,7 +51,7 @@ type Work struct {
 const emptyMost = 100
 
 // errGone is the error if a function ends its goroutine, with runtime.Goexit, instead of returning.
-var errGone = errors.New("pipeline: a function of the program ended its goroutine instead of returning")
+var errGone = hal.Errorf("pipeline", hal.ErrInvalidArgument, "a function of the program ended its goroutine instead of returning")
 
 // Run passes all chunks of source through process on the device to sink, in order, and returns nil when the sink has
 // received the results of the last chunk.

@@ -55,7 +55,7 @@ func child(t *testing.T, how string, env ...string) (stderr string, status int) 
 	return out.String(), exit.ExitCode()
 }
 
-const lease = "use at demo:1 on stream 1: Acquire"
+const lease = "use at demo:1 on stream 1: TryAcquire"
 
 func TestEnvironmentTracesAnyProgram(t *testing.T) {
 	for _, how := range []string{"exit", "close", "kill"} {

@@ -80,8 +80,9 @@ func (p *Pool) finishStats(s *Stats, sum tally) {
 	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()
 	s.Streams = int(p.table.Load().streams.Load())
 	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
-	s.Blocks, s.Allocs = int(sum.blocks), sum.allocs
+	s.Allocs = sum.allocs
 	// Blocks that are allocated and freed meanwhile may make a sum negative.
+	s.Blocks = int(max(sum.blocks, 0))
 	s.Asked, s.Live = uint64(max(sum.asked, 0)), uint64(max(sum.holds, 0))
 }
 
