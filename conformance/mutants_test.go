@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -486,11 +489,50 @@ var throughBuffers = []string{
 	"errors are lost", "work that fails is said to have succeeded",
 }
 
+// mutantParts is the number of processes that share the mutants: most of the time a check waits, and some look at all that the process has.
+const mutantParts = 4
+
 // TestMutants runs the suite on backends that are broken on purpose, and fails for each that passes.
 func TestMutants(t *testing.T) {
 	if raceEnabled {
 		t.Skip("backends that do not wait for their work race on purpose")
 	}
+	const variable = "HALYARD_TEST_MUTANTS"
+	if part := os.Getenv(variable); part != "" {
+		killMutants(t, int(part[0]-'0'))
+		return
+	}
+	said := make([]string, mutantParts)
+	var wg sync.WaitGroup
+	for i := range mutantParts {
+		wg.Go(func() {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMutants$", "-test.v", "-test.timeout", "5m")
+			child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, i))
+			out, err := child.CombinedOutput()
+			said[i] = string(out)
+			if err != nil || !strings.Contains(said[i], "--- PASS: TestMutants") {
+				t.Errorf("part %d: %v\n%s", i, err, out)
+			}
+		})
+	}
+	wg.Wait()
+	killed := 0
+	for _, out := range said {
+		for _, line := range strings.Split(out, "\n") {
+			if strings.Contains(line, killedBy) {
+				killed++
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+	require.Equal(t, len(mutants)+len(throughBuffers), killed, "mutants that were killed")
+}
+
+// killedBy stands in a line for each mutant.
+const killedBy = " killed by "
+
+// killMutants kills every so many-th mutant.
+func killMutants(t *testing.T, part int) {
 	// Checks that fail leave things behind.
 	previous := hal.SetLeakHandler(func(hal.Leak) {})
 	t.Cleanup(func() { hal.SetLeakHandler(previous) })
@@ -525,24 +567,24 @@ func TestMutants(t *testing.T) {
 		}
 		return killer
 	}
-	checks := map[string]bool{}
-	var table strings.Builder
 	named := map[string]mutant{}
-	for _, m := range mutants {
+	for i, m := range mutants {
 		require.NotContains(t, named, m.name)
 		named[m.name] = m
+		if i%mutantParts != part {
+			continue
+		}
 		if k := kill(m, ""); k != nil {
-			checks[k.Check.Name] = true
-			fmt.Fprintf(&table, "%-56s %s\n", m.name, k.Check.Name)
+			t.Logf("%-56s%s%s", m.name, killedBy, k.Check.Name)
 		}
 	}
-	fmt.Fprintln(&table, "\nThrough buffers alone:")
-	for _, name := range throughBuffers {
+	for i, name := range throughBuffers {
 		require.Contains(t, named, name)
+		if i%mutantParts != part {
+			continue
+		}
 		if k := kill(named[name], "^Coherence/"); k != nil {
-			checks[k.Check.Name] = true
-			fmt.Fprintf(&table, "%-56s %s\n", name, k.Check.Name)
+			t.Logf("%-56s%s%s, through buffers alone", name, killedBy, k.Check.Name)
 		}
 	}
-	t.Logf("%d mutants, killed by %d checks:\n%s", len(mutants), len(checks), table.String())
 }
