@@ -273,11 +273,21 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s, but %s", info.Name, i, a.describe(), k.wants(n))
 			}
 		}
-		d := driver.Arg{Kind: a.kind, Size: a.size, Bits: a.bits, Ptr: a.ptr}
+		if n < len(l.args) {
+			l.Args = l.args[:n+1] // whose elements are zero: give cleared them
+		} else {
+			l.Args = append(l.Args, driver.Arg{})
+		}
+		d := &l.Args[n]
+		d.Kind, d.Size = a.kind, a.size
 		if a.kind == driver.ParamPointer {
 			d.Region = a.region.raw()
+		} else {
+			d.Bits = a.bits
+			if a.ptr != nil {
+				d.Ptr = a.ptr
+			}
 		}
-		l.Args = append(l.Args, d)
 		n++
 	}
 	if info.Known && n < len(info.Params) {
