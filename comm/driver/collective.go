@@ -1,0 +1,112 @@
+package driver
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Call is which collective operation it is. The comments say which fields of [Collective] count. "Part i" is the part that belongs to
+// rank i: the Count bytes at offset i*Count, or Counts[i] bytes at Offsets[i] in the calls whose names end in V.
+type Call uint8
+
+const (
+	Barrier       Call = iota // no fields: done when every rank has made the call
+	Bcast                     // Recv, Count, Root: Root's Count bytes at Recv go to Recv of every rank
+	Reduce                    // Send, Recv (at Root), Count elements, Type, Op, Root: element k of Recv is Op over element k of all ranks
+	Allreduce                 // Send, Recv, Count elements, Type, Op: Reduce whose result goes to every rank
+	ReduceScatter             // Send, Recv, RecvParts.Counts in elements, Type, Op: Reduce of all parts together; rank i gets part i
+	Scan                      // Send, Recv, Count elements, Type, Op: as Reduce, over ranks 0 to this one
+	Gather                    // Send, Recv (at Root), Count, Root: the Count bytes of rank i become part i of Recv
+	GatherV                   // Send, Count, Recv and RecvParts (at Root), Root: Count is RecvParts.Counts[i] at rank i
+	Scatter                   // Send (at Root), Recv, Count, Root: part i of Send becomes the Count bytes of rank i
+	ScatterV                  // Send and SendParts (at Root), Recv, Count, Root: Count is SendParts.Counts[i] at rank i
+	Allgather                 // Send, Recv, Count: Gather to every rank
+	AllgatherV                // Send, Count, Recv, RecvParts: GatherV to every rank
+	Alltoall                  // Send, Recv, Count: part j of Send at rank i becomes part i of Recv at rank j
+	AlltoallV                 // Send, SendParts, Recv, RecvParts: the same, with parts of any lengths
+	lastCall
+)
+
+var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "ReduceScatter", "Scan", "Gather", "GatherV", "Scatter",
+	"ScatterV", "Allgather", "AllgatherV", "Alltoall", "AlltoallV"}
+
+// String is the name of the constant.
+func (c Call) String() string {
+	if c < lastCall {
+		return callNames[c]
+	}
+	return fmt.Sprintf("Call(%d)", uint8(c))
+}
+
+// Calls lists every collective operation once.
+func Calls() []Call {
+	all := make([]Call, lastCall)
+	for i := range all {
+		all[i] = Call(i)
+	}
+	return all
+}
+
+// Rooted reports whether one rank, Root, has a part of its own.
+func (c Call) Rooted() bool {
+	switch c {
+	case Bcast, Reduce, Gather, GatherV, Scatter, ScatterV:
+		return true
+	}
+	return false
+}
+
+// Reduces reports whether the operation computes, so that Type and Op count.
+func (c Call) Reduces() bool { return c >= Reduce && c <= Scan }
+
+// Collective is one rank's part in a collective operation. Fields that its Call does not name are ignored, at every rank but Root too where
+// the comment says "at Root".
+//
+// Memory that is read and memory that is written do not overlap, with one exception, the operation in place (MPI_IN_PLACE): the address of what this
+// rank gives to itself equals the address of what it takes from itself. That is Send == Recv for Reduce at Root, Allreduce, Scan, ReduceScatter,
+// Alltoall and AlltoallV (with equal parts on both sides), Send == the address of its own part of Recv for Gather(V) at Root and Allgather(V), and
+// Recv == the address of its own part of Send for Scatter(V) at Root. [Collective.InPlace] decides it.
+type Collective struct {
+	Call Call
+	Type Type
+	Op   Op
+	Root int
+
+	Send, Recv unsafe.Pointer
+	Count      uint64 // bytes, or elements of Type in the calls that say so
+
+	SendParts, RecvParts Parts
+}
+
+// Parts says where the ranks' parts of some memory lie. Parts that are written do not overlap. Both slices have one value for each rank;
+// ReduceScatter, whose parts follow each other, has no Offsets.
+type Parts struct {
+	Counts  []uint64 // lengths
+	Offsets []uint64 // from the start of the memory
+}
+
+// InPlace reports whether the rank gives and takes its own part at one address. It is false where that part has no bytes, except in the
+// calls that are compared by Send and Recv alone.
+func (c *Collective) InPlace(rank int) bool {
+	own := func(p unsafe.Pointer) uintptr { return uintptr(p) + uintptr(rank)*uintptr(c.Count) }
+	ownOf := func(p unsafe.Pointer, parts *Parts) uintptr { return uintptr(p) + uintptr(parts.Offsets[rank]) }
+	switch c.Call {
+	case Reduce:
+		return rank == c.Root && c.Send == c.Recv
+	case Allreduce, Scan, ReduceScatter, Alltoall, AlltoallV:
+		return c.Send == c.Recv
+	case Gather:
+		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == own(c.Recv)
+	case GatherV:
+		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == ownOf(c.Recv, &c.RecvParts)
+	case Allgather:
+		return c.Count > 0 && uintptr(c.Send) == own(c.Recv)
+	case AllgatherV:
+		return c.Count > 0 && uintptr(c.Send) == ownOf(c.Recv, &c.RecvParts)
+	case Scatter:
+		return rank == c.Root && c.Count > 0 && uintptr(c.Recv) == own(c.Send)
+	case ScatterV:
+		return rank == c.Root && c.Count > 0 && uintptr(c.Recv) == ownOf(c.Send, &c.SendParts)
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+// Package driver is the narrow interface that an engine of package comm implements: a library such as MPI, or ranks within one process.
+//
+// Programs do not use this package. Package comm checks every argument first, so an engine may rely on the following, for every call
+// that it receives:
+//
+//   - Memory is given as an address and a number of bytes, and is never on Go's heap. It is memory from [Engine.Alloc], page-locked
+//     memory of package hal, or device memory if Info.Memory names its kind. It stays valid, and stays where it is, until the request
+//     that uses it is done, or for ever if that never happens. An address may be nil only if there are no bytes.
+//   - Memory that a request reads is not written before the request is done, and memory that it writes is neither read nor written.
+//   - Ranks, roots and tags are in range: 0 <= rank < Size, 0 <= tag <= Info.MaxTag. [AnySource] and [AnyTag] are given to Irecv alone.
+//   - Every request is tested until it is done, on the engine that made it, by one goroutine at a time. After that it is never used again.
+//   - A communicator is not used after its Free was called, and nothing after the engine's Close.
+//   - The ranks of a communicator make its collective calls, Dup, Split, SplitShared and Free included, in the same order. This is a
+//     promise of the program's, which package comm cannot check: an engine that finds it broken says so with [ErrMismatch].
+//   - Collective calls on one communicator are made by one goroutine at a time.
+//
+// Methods are safe for concurrent use unless a comment says otherwise. An engine whose library is not takes a lock itself. No method may
+// depend on which OS thread calls it. All sizes and offsets are in bytes, except where "elements" is said.
+//
+// No method waits for another rank, apart from Dup, Split, SplitShared, Free and Close. All other work is a [Request], which the caller
+// tests, so that every wait can end with a context. Nothing has to progress but during calls of Test.
+//
+// Engines report errors as *[Error], whose Kind is one of the sentinel errors of this package. A call that returns an error has started
+// nothing. What goes wrong later is in the [Status] of the request.
+package driver

@@ -1,0 +1,97 @@
+package driver
+
+import "unsafe"
+
+// Engine is one process's part in a job of communicating processes.
+type Engine interface {
+	// Info describes the engine. It does not change.
+	Info() Info
+
+	// World is the communicator of all ranks of the job. It is the same at each call, and Free is not called on it.
+	World() Comm
+
+	// Test asks which of the requests are done, and lets the engine progress. Requests that are 0 are passed over. For each request
+	// that is done, Test sets reqs[i] to 0 and fills in out[i]; it leaves the rest of both slices as they were. It returns the number
+	// of requests that it set to 0. The slices have the same length, and the engine does not keep them. An error of one request is in
+	// its Status; an error that Test itself returns means that the engine cannot tell about any of them, now or later.
+	Test(reqs []Request, out []Status) (done int, err error)
+
+	// Cancel asks that a request of Irecv end without a message. The request still has to be tested: it is done soon, with
+	// Status.Cancelled set, or with a message that had arrived before. Other requests cannot be cancelled: the error is of kind
+	// [ErrUnsupported], and the request goes on.
+	Cancel(r Request) error
+
+	// Alloc returns n > 0 bytes of zeroed memory outside Go's heap that start on a page. Too little memory is an error of kind
+	// [ErrOutOfMemory].
+	Alloc(n uint64) (unsafe.Pointer, error)
+
+	// Free makes memory of Alloc available to later calls of Alloc. The engine keeps it mapped until Close, because a network's
+	// library may have registered it and would not learn that it is gone.
+	Free(p unsafe.Pointer, n uint64)
+
+	// Close ends this process's part in the job. All ranks call it; it may wait for them. Communicators that were not freed, and
+	// requests that are not done, end with it.
+	Close() error
+}
+
+// Comm is a communicator: some ranks of the job, numbered from 0, whose messages never mix with those of other communicators. An
+// engine must make errors of a communicator's calls return, where its library would otherwise end the process.
+type Comm interface {
+	// Rank is this process's number, and Size the number of ranks. They do not change, and can be called after Free.
+	Rank() int
+	Size() int
+
+	// Dup makes a communicator of the same ranks. All ranks call it; it waits for them.
+	Dup() (Comm, error)
+
+	// Split makes one communicator for each color, of the ranks that gave it, in the order of their keys, and of their ranks where
+	// keys are equal. All ranks call it; it waits for them. The result is nil, without an error, for a rank that gave [NoColor]; other
+	// colors are not negative and fit into 31 bits, keys fit into 32.
+	Split(color, key int) (Comm, error)
+
+	// SplitShared is Split with one color for each machine, whose ranks can share memory.
+	SplitShared(key int) (Comm, error)
+
+	// Free releases the communicator. All ranks call it; it may wait for them. Requests that are not done go on.
+	Free() error
+
+	// Isend begins to send n bytes at p. The request is done when the memory may be written again; the message may not have been
+	// received by then, nor have left. Messages from one rank to another on one communicator that match the same receive are
+	// received in the order in which Isend was called for them.
+	Isend(p unsafe.Pointer, n uint64, dest, tag int) (Request, error)
+
+	// Irecv begins to receive one message of at most n bytes to p. source may be [AnySource], and tag [AnyTag]. A message that is
+	// longer ends the request with an error of kind [ErrTruncated]; what is at p is then unspecified.
+	Irecv(p unsafe.Pointer, n uint64, source, tag int) (Request, error)
+
+	// Collective begins an operation in which all ranks of the communicator take part, with the same Call and matching arguments. The
+	// slices in it are not kept: an engine whose library reads them later copies them.
+	Collective(c Collective) (Request, error)
+
+	// Abort ends all processes of the job, as far as the engine can, with an exit code that is not 0. It may not return.
+	Abort(code int)
+}
+
+// Revoker is implemented by a Comm of an engine that can tell other ranks to give up (MPIX_Comm_revoke).
+type Revoker interface {
+	// Revoke makes every request of the communicator, on all ranks, end with an error. It does not wait.
+	Revoke() error
+}
+
+const (
+	AnySource = -1 // the source of a receive that takes a message from any rank
+	AnyTag    = -1 // the tag of a receive that takes a message with any tag
+	NoColor   = -1 // the color of a rank that Split leaves out
+)
+
+// Request is work under way, as the engine numbers it; 0 is no request.
+type Request uint64
+
+// Status is how a request ended.
+type Status struct {
+	Source    int    // of a receive: the rank that sent the message
+	Tag       int    // of a receive: the tag of the message
+	Bytes     uint64 // of a receive: the length of the message, which is as much as was written
+	Cancelled bool   // of a receive: no message was received, because of Cancel
+	Err       error  // nil, or an *Error
+}

@@ -1,0 +1,47 @@
+package driver
+
+import "fmt"
+
+// Info describes an engine.
+type Info struct {
+	Name     string // the engine: "mpi", "commtest"
+	Library  string // the library's own text of name and version, or "" if there is no library
+	Path     string // where the library was found, "" if there is none
+	ABI      string // of the library: "mpich", "openmpi", "standard", or ""
+	Version  string // of the interface that the library offers: "4.1"
+	Launcher string // what started the job, "" if it is not known
+
+	Thread ThreadLevel // what the library grants; the engine itself is safe for concurrent use at every level
+	Memory MemoryKinds // what may be given to Isend, Irecv and Collective
+	MaxTag int         // the largest tag, at least 32767
+}
+
+// ThreadLevel is how threads may use the engine's library.
+type ThreadLevel uint8
+
+const (
+	ThreadSingle     ThreadLevel = iota // the process has one thread
+	ThreadFunneled                      // one thread makes all calls
+	ThreadSerialized                    // one call at a time
+	ThreadMultiple                      // any thread, at any time
+)
+
+// String is the level in lower case: "serialized".
+func (l ThreadLevel) String() string {
+	if names := [...]string{"single", "funneled", "serialized", "multiple"}; int(l) < len(names) {
+		return names[l]
+	}
+	return fmt.Sprintf("ThreadLevel(%d)", uint8(l))
+}
+
+// MemoryKinds is a set of kinds of memory.
+type MemoryKinds uint8
+
+const (
+	MemoryHost MemoryKinds = 1 << iota // memory of the host, which every engine accepts
+	MemoryCUDA                         // addresses of CUDA devices
+	MemoryROCm                         // addresses of HIP devices
+)
+
+// Has reports whether all kinds of k are in the set.
+func (m MemoryKinds) Has(k MemoryKinds) bool { return m&k == k }
