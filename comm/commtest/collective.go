@@ -1,0 +1,372 @@
+package commtest
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// collective is one collective operation: what each rank brought to it.
+type collective struct {
+	number uint64
+	args   []driver.Collective
+	reqs   []*request // nil for ranks that have not made the call
+	here   int
+}
+
+func (c *communicator) Collective(a driver.Collective) (driver.Request, error) {
+	op := a.Call.String()
+	g, j, n := c.group, c.group.job, len(c.group.ranks)
+	if a.Call.Rooted() {
+		if err := c.rankError(op, a.Root); err != nil {
+			return 0, err
+		}
+	}
+	if a.Call.Reduces() && !a.Op.Takes(a.Type) {
+		return 0, driver.Errorf(op, driver.ErrInvalidArgument, "%v of %v", a.Op, a.Type)
+	}
+	in, out, err := c.extent(&a)
+	if err == nil {
+		err = c.check(op, a.Send, in)
+	}
+	if err == nil {
+		err = c.check(op, a.Recv, out)
+	}
+	if err != nil {
+		return 0, err
+	}
+	a.SendParts, a.RecvParts = keep(a.SendParts), keep(a.RecvParts)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := c.engine.usable(op); err != nil {
+		return 0, err
+	}
+	r := &request{engine: c.engine, group: g, rank: c.rank, op: op, peer: driver.NoPeer, tag: driver.NoTag}
+	id := c.engine.begin(r)
+	number := g.made[c.rank]
+	g.made[c.rank]++
+	k := g.calls[number]
+	if k == nil {
+		k = &collective{number: number, args: make([]driver.Collective, n), reqs: make([]*request, n)}
+		g.calls[number] = k
+	}
+	k.args[c.rank], k.reqs[c.rank] = a, r
+	if k.here++; k.here == n {
+		delete(g.calls, number)
+		j.later(func() { g.perform(k) })
+		return id, nil
+	}
+	if j.cfg.bug == BarrierLetsThrough && a.Call == driver.Barrier || j.cfg.bug == CompletesReductionsEarly && a.Call == driver.Allreduce {
+		r.finish(driver.Status{})
+	}
+	g.incomplete(k)
+	return id, nil
+}
+
+func keep(p driver.Parts) driver.Parts {
+	return driver.Parts{Counts: slices.Clone(p.Counts), Offsets: slices.Clone(p.Offsets)}
+}
+
+// incomplete ends a collective operation that waits for a rank which is not in the job any more.
+func (g *group) incomplete(k *collective) {
+	for i, r := range k.reqs {
+		if r == nil && g.gone(i) {
+			for _, other := range k.reqs {
+				if other != nil {
+					other.fail(g.job.alone(other.op, g, i))
+				}
+			}
+			return
+		}
+	}
+}
+
+// extent is how many bytes from Send and from Recv a rank's part in an operation concerns.
+func (c *communicator) extent(a *driver.Collective) (in, out uint64, err error) {
+	n, root := uint64(len(c.group.ranks)), c.rank == a.Root
+	reach := func(p driver.Parts) (end uint64) {
+		if uint64(len(p.Counts)) != n || uint64(len(p.Offsets)) != n {
+			err = driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "%d lengths and %d offsets for %d ranks", len(p.Counts), len(p.Offsets), n)
+			return 0
+		}
+		for i := range p.Counts {
+			if p.Counts[i] > 0 {
+				end = max(end, p.Offsets[i]+p.Counts[i])
+			}
+		}
+		return end
+	}
+	switch a.Call {
+	case driver.Barrier:
+	case driver.Bcast:
+		out = a.Count
+	case driver.Reduce:
+		in = a.Count * a.Type.Size()
+		if root {
+			out = in
+		}
+	case driver.Allreduce, driver.Scan:
+		in = a.Count * a.Type.Size()
+		out = in
+	case driver.ReduceScatter:
+		if uint64(len(a.RecvParts.Counts)) != n {
+			return 0, 0, driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "%d lengths for %d ranks", len(a.RecvParts.Counts), n)
+		}
+		in, out = sum(a.RecvParts.Counts)*a.Type.Size(), a.RecvParts.Counts[c.rank]*a.Type.Size()
+	case driver.Gather:
+		in = a.Count
+		if root {
+			out = n * a.Count
+		}
+	case driver.GatherV:
+		in = a.Count
+		if root {
+			out = reach(a.RecvParts)
+		}
+	case driver.Scatter:
+		out = a.Count
+		if root {
+			in = n * a.Count
+		}
+	case driver.ScatterV:
+		out = a.Count
+		if root {
+			in = reach(a.SendParts)
+		}
+	case driver.Allgather:
+		in, out = a.Count, n*a.Count
+	case driver.AllgatherV:
+		in, out = a.Count, reach(a.RecvParts)
+	case driver.Alltoall:
+		in, out = n*a.Count, n*a.Count
+	case driver.AlltoallV:
+		in, out = reach(a.SendParts), reach(a.RecvParts)
+	default:
+		err = driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "no such operation")
+	}
+	return in, out, err
+}
+
+func sum(list []uint64) (n uint64) {
+	for _, v := range list {
+		n += v
+	}
+	return n
+}
+
+// disagreement says how the ranks' arguments contradict each other, "" if they do not.
+func (k *collective) disagreement() string {
+	a := &k.args[0]
+	for i := 1; i < len(k.args); i++ {
+		b := &k.args[i]
+		differ := func(what string, x, y any) string {
+			return fmt.Sprintf("rank 0 has %s %v, rank %d has %v", what, x, i, y)
+		}
+		switch {
+		case a.Call != b.Call:
+			return differ("call", a.Call, b.Call)
+		case a.Call.Rooted() && a.Root != b.Root:
+			return differ("root", a.Root, b.Root)
+		case a.Call.Reduces() && a.Type != b.Type:
+			return differ("type", a.Type, b.Type)
+		case a.Call.Reduces() && a.Op != b.Op:
+			return differ("op", a.Op, b.Op)
+		case a.Call == driver.ReduceScatter && !slices.Equal(a.RecvParts.Counts, b.RecvParts.Counts):
+			return differ("lengths", a.RecvParts.Counts, b.RecvParts.Counts)
+		}
+		switch a.Call {
+		case driver.Barrier, driver.ReduceScatter, driver.GatherV, driver.ScatterV, driver.AllgatherV, driver.AlltoallV:
+		default:
+			if a.Count != b.Count {
+				return differ("count", a.Count, b.Count)
+			}
+		}
+	}
+	for i := range k.args {
+		for to := range k.args {
+			sent, taken := uint64(0), uint64(0)
+			switch a.Call {
+			case driver.GatherV:
+				if to != a.Root {
+					continue
+				}
+				sent, taken = k.args[i].Count, k.args[to].RecvParts.Counts[i]
+			case driver.ScatterV:
+				if i != a.Root {
+					continue
+				}
+				sent, taken = k.args[i].SendParts.Counts[to], k.args[to].Count
+			case driver.AllgatherV:
+				sent, taken = k.args[i].Count, k.args[to].RecvParts.Counts[i]
+			case driver.AlltoallV:
+				sent, taken = k.args[i].SendParts.Counts[to], k.args[to].RecvParts.Counts[i]
+			}
+			if sent != taken {
+				return fmt.Sprintf("rank %d sends %d bytes, of which rank %d takes %d", i, sent, to, taken)
+			}
+		}
+	}
+	return ""
+}
+
+// perform does what all ranks have asked for.
+func (g *group) perform(k *collective) {
+	j := g.job
+	if j.end != nil {
+		return
+	}
+	for i, r := range k.reqs {
+		if r.engine.state != running {
+			for _, other := range k.reqs {
+				other.fail(j.alone(other.op, g, i))
+			}
+			return
+		}
+	}
+	if s := k.disagreement(); s != "" {
+		for _, r := range k.reqs {
+			r.fail(driver.Errorf(r.op, driver.ErrMismatch, "%s", s))
+		}
+		return
+	}
+	k.compute(j.cfg.bug)
+	for _, r := range k.reqs {
+		r.finish(driver.Status{})
+	}
+}
+
+// copyOf is n bytes at an offset from p, which others may write from now on.
+func copyOf(p unsafe.Pointer, off, n uint64) []byte {
+	if n == 0 {
+		return nil
+	}
+	return slices.Clone(view(unsafe.Add(p, off), n))
+}
+
+func put(p unsafe.Pointer, off uint64, data []byte) {
+	if len(data) > 0 {
+		copy(view(unsafe.Add(p, off), uint64(len(data))), data)
+	}
+}
+
+// compute is the definition of the collective operations. It reads all memory before it writes any, so that operations in place
+// need no case of their own.
+func (k *collective) compute(bug Bug) {
+	a, n := k.args, len(k.args)
+	root := a[0].Root
+	if bug == IgnoresRoot {
+		root = 0
+	}
+	type piece struct {
+		to   int
+		off  uint64
+		data []byte
+	}
+	var plan []piece
+	give := func(from int, off, count uint64, to int, at uint64) {
+		if bug == IgnoresOwnPart && from == to {
+			return
+		}
+		plan = append(plan, piece{to, at, copyOf(a[from].Send, off, count)})
+	}
+	offset := func(p *driver.Parts, i int) uint64 {
+		if bug == IgnoresOffsets {
+			return sum(p.Counts[:i])
+		}
+		return p.Offsets[i]
+	}
+	elements := func(i int, count uint64) []byte { return copyOf(a[i].Send, 0, count*a[i].Type.Size()) }
+	fold := func(first, last int, count uint64) []byte {
+		acc := elements(first, count)
+		for i := first + 1; i < last; i++ {
+			if bug == ReducesPairs && i == 2 {
+				continue
+			}
+			reduce(acc, elements(i, count), a[0].Type, a[0].Op, bug)
+		}
+		return acc
+	}
+	switch count := a[0].Count; a[0].Call {
+	case driver.Bcast:
+		data := copyOf(a[root].Recv, 0, count)
+		for i := range a {
+			plan = append(plan, piece{i, 0, data})
+		}
+	case driver.Reduce:
+		plan = append(plan, piece{root, 0, fold(0, n, count)})
+	case driver.Allreduce:
+		all := fold(0, n, count)
+		for i := range a {
+			if bug == ReducesAtRankZero && i > 0 {
+				continue
+			}
+			plan = append(plan, piece{i, 0, all})
+		}
+	case driver.Scan:
+		for i := range a {
+			last := i + 1
+			if bug == ScansExclusively && i > 0 {
+				last = i
+			}
+			plan = append(plan, piece{i, 0, fold(0, last, count)})
+		}
+	case driver.ReduceScatter:
+		counts := a[0].RecvParts.Counts
+		all, size := fold(0, n, sum(counts)), a[0].Type.Size()
+		for i := range a {
+			lo := sum(counts[:i]) * size
+			if bug == IgnoresOffsets {
+				lo = 0
+			}
+			plan = append(plan, piece{i, 0, all[lo : lo+counts[i]*size]})
+		}
+	case driver.Gather:
+		for i := range a {
+			give(i, 0, count, root, uint64(i)*count)
+		}
+	case driver.GatherV:
+		for i := range a {
+			give(i, 0, a[i].Count, root, offset(&a[root].RecvParts, i))
+		}
+	case driver.Scatter:
+		for i := range a {
+			give(root, uint64(i)*count, count, i, 0)
+		}
+	case driver.ScatterV:
+		for i := range a {
+			give(root, offset(&a[root].SendParts, i), a[i].Count, i, 0)
+		}
+	case driver.Allgather:
+		for i := range a {
+			for to := range a {
+				give(i, 0, count, to, uint64(i)*count)
+			}
+		}
+	case driver.AllgatherV:
+		for i := range a {
+			for to := range a {
+				give(i, 0, a[i].Count, to, offset(&a[to].RecvParts, i))
+			}
+		}
+	case driver.Alltoall:
+		for i := range a {
+			for to := range a {
+				give(i, uint64(to)*count, count, to, uint64(i)*count)
+			}
+		}
+	case driver.AlltoallV:
+		for i := range a {
+			for to := range a {
+				give(i, offset(&a[i].SendParts, to), a[i].SendParts.Counts[to], to, offset(&a[to].RecvParts, i))
+			}
+		}
+	}
+	for _, p := range plan {
+		if bug == RefusesInPlace && a[p.to].InPlace(p.to) {
+			continue
+		}
+		put(a[p.to].Recv, p.off, p.data)
+	}
+}
