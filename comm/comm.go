@@ -1,0 +1,204 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Comm is a communicator: some ranks of the job, whose messages never mix with those of other communicators.
+type Comm struct {
+	engine     *engine
+	d          driver.Comm
+	rank, size int
+	world      bool
+
+	mu     sync.Mutex
+	err    *Error // the first failure
+	closed bool
+	active int // operations under way
+}
+
+// Option is an option of [New].
+type Option func(*engine)
+
+// Direct gives the engine the memory of buffers themselves, without a copy. It is for sites where no library caches the registration of
+// memory. Elsewhere a message may carry what another buffer held at the same address before. The engine must accept memory that it
+// did not allocate.
+func Direct() Option { return func(e *engine) { e.direct = true } }
+
+// New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.
+func New(d driver.Engine, opts ...Option) *Comm {
+	e := &engine{d: d, maxTag: d.Info().MaxTag}
+	for _, o := range opts {
+		o(e)
+	}
+	c := e.comm(d.World())
+	c.world = true
+	return c
+}
+
+func (e *engine) comm(d driver.Comm) *Comm {
+	e.pool.open()
+	return &Comm{engine: e, d: d, rank: d.Rank(), size: d.Size()}
+}
+
+// Rank is this process's number in the communicator.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size is the number of ranks.
+func (c *Comm) Size() int { return c.size }
+
+// Info describes the engine.
+func (c *Comm) Info() driver.Info { return c.engine.d.Info() }
+
+// Err returns the error of the first operation that failed, because of which the communicator refuses others, or nil.
+func (c *Comm) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		return nil
+	}
+	return c.err
+}
+
+// enter begins an operation, unless the communicator refuses it.
+func (c *Comm) enter(ctx context.Context, op string) error {
+	if c == nil {
+		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+	}
+	if ctx.Err() != nil {
+		return interrupted(op, ctx, driver.NoPeer, driver.NoTag, 0, 0)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return driver.Errorf(op, ErrClosed, "the communicator was closed")
+	case c.err != nil:
+		return c.refusal(op)
+	}
+	c.active++
+	return nil
+}
+
+func (c *Comm) refusal(op string) *Error {
+	e := driver.Errorf(op, c.err.Kind, "refused, because the communicator failed before")
+	e.Err = c.err
+	return e
+}
+
+// leave ends an operation, with the error that it had after it had begun.
+func (c *Comm) leave(err *Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.active--
+	if c.err == nil && err != nil {
+		c.err = err
+	}
+}
+
+// broken makes an Error of what an engine returned.
+func broken(op string, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	e = driver.Errorf(op, ErrEngine, "")
+	e.Err = err
+	return e
+}
+
+// Dup makes a communicator of the same ranks. All ranks call it. It waits for them until ctx ends.
+func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
+	return c.derive(ctx, "Dup", func() (driver.Comm, error) { return c.d.Dup() })
+}
+
+// Split makes one communicator for each color, of the ranks that gave it, in the order of their keys, and of their ranks where keys are
+// equal. All ranks call it. It waits for them until ctx ends. The result is nil for a rank that gives a negative color.
+func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
+	const most = 1<<31 - 1
+	if color > most || key > most || key < -most {
+		return nil, driver.Errorf("Split", ErrInvalidArgument, "color %d or key %d does not fit into 32 bits", color, key)
+	}
+	return c.derive(ctx, "Split", func() (driver.Comm, error) { return c.d.Split(max(color, driver.NoColor), key) })
+}
+
+// SplitShared makes one communicator for each machine, of the ranks on it, in their order. All ranks call it. It waits for them until ctx ends.
+func (c *Comm) SplitShared(ctx context.Context) (*Comm, error) {
+	return c.derive(ctx, "SplitShared", func() (driver.Comm, error) { return c.d.SplitShared(c.rank) })
+}
+
+// derive makes a communicator with a call that waits without a context. A barrier before it waits with one.
+func (c *Comm) derive(ctx context.Context, op string, fn func() (driver.Comm, error)) (*Comm, error) {
+	if err := c.barrier(ctx, op); err != nil {
+		return nil, err
+	}
+	if err := c.enter(ctx, op); err != nil {
+		return nil, err
+	}
+	d, err := fn()
+	if err != nil {
+		e := broken(op, err)
+		c.leave(e)
+		return nil, e
+	}
+	c.leave(nil)
+	if d == nil {
+		return nil, nil
+	}
+	return c.engine.comm(d), nil
+}
+
+// Barrier waits until every rank has called it, or ctx ends.
+func (c *Comm) Barrier(ctx context.Context) error { return c.barrier(ctx, "Barrier") }
+
+func (c *Comm) barrier(ctx context.Context, op string) error {
+	r, err := begin(ctx, c, op, driver.NoPeer, driver.NoTag)
+	if err != nil {
+		return err
+	}
+	if err := r.collective(&driver.Collective{Call: driver.Barrier}); err != nil {
+		return err
+	}
+	_, err = r.Wait(ctx)
+	return err
+}
+
+// Close releases the communicator. All ranks call it, and it may wait for them. It fails, and changes nothing, while operations are under
+// way. A communicator that has failed is given up without the others.
+func (c *Comm) Close() error {
+	const op = "Close"
+	if c == nil {
+		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+	}
+	c.mu.Lock()
+	switch {
+	case c.closed:
+		c.mu.Unlock()
+		return driver.Errorf(op, ErrClosed, "the communicator was closed before")
+	case c.active > 0:
+		n := c.active
+		c.mu.Unlock()
+		return driver.Errorf(op, ErrInvalidArgument, "%d operations are under way", n)
+	}
+	c.closed = true
+	failed := c.err != nil
+	c.mu.Unlock()
+	var err error
+	if !c.world && !failed {
+		err = c.d.Free()
+	}
+	c.engine.pool.close(c.engine.d)
+	return err
+}
+
+// Abort ends all processes of the job, with an exit code that is not 0. It may not return.
+func (c *Comm) Abort(code int) {
+	if code == 0 {
+		code = 1
+	}
+	c.d.Abort(code)
+}

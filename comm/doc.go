@@ -1,0 +1,34 @@
+// Package comm sends coherent buffers between processes.
+//
+// A [Comm] is a communicator as in MPI: ranks 0 to Size-1, which exchange messages ([Send], [Recv], [Isend], [Irecv], [Sendrecv]) and
+// take part in collective operations ([Bcast], [Allreduce] and others). What carries the messages is an engine, a
+// driver.Engine of package comm/driver, and [New] makes a communicator of one. Package comm/commtest has an engine for tests, whose ranks are
+// goroutines of one process.
+//
+// # Buffers
+//
+// A buffer, or a slice of one, is sent from wherever its newest elements are: a device's work on them is waited for, and what is stale on
+// the host is copied there first. So a message never leaves before the kernel that computes it has ended, and never arrives under a kernel that still reads.
+// What was received is stale on the devices, which copy it when they use it next.
+//
+// While an operation is under way it holds leases on the host ([buffer.Buffer.AcquireHost]): for reading what it sends, for writing what it
+// receives. Other accesses wait, or fail with a conflict that names this one. A call that needs two buffers takes the lease on what it sends first.
+// Two goroutines whose calls need the same two buffers in opposite roles may therefore wait for each other until a context ends.
+//
+// An engine never sees Go's heap, because the libraries of fast networks keep memory registered and do not notice when Go gives pages back to the
+// system. Elements are copied through memory of the engine, which is kept for later operations until the last communicator of
+// the engine is closed. [Direct] avoids the copy where that danger does not exist.
+//
+// # Waiting and failures
+//
+// Every call that waits takes a context. The calling goroutine asks the engine again and again, first at once, and after a millisecond with
+// short sleeps, so waiting costs little. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
+// operations cannot be, and the engine's memory for them is given up.
+//
+// The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
+// agree on which messages belong together. [Comm.Err] returns that first error. After a failed operation the elements that it was to write have unspecified
+// contents. Arguments that are refused change nothing.
+//
+// All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
+// so goroutines that do so at the same time need a communicator each ([Comm.Dup]).
+package comm

@@ -1,0 +1,40 @@
+package comm_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Two ranks give each other their outermost element. Here they are goroutines of one process.
+func ExampleSendrecv() {
+	err := commtest.Execute(2, func(e driver.Engine) error {
+		ctx, c := context.Background(), comm.New(e)
+		defer c.Close()
+		other := 1 - c.Rank()
+		b, err := buffer.From([]float64{float64(10 + c.Rank()), 0})
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		mine, _ := b.Slice(0, 1)
+		ghost, _ := b.Slice(1, 2)
+		if _, err := comm.Sendrecv(ctx, c, mine, other, 0, ghost, other, 0); err != nil {
+			return err
+		}
+		return b.View(ctx, func(s []float64) error {
+			if c.Rank() == 0 {
+				fmt.Println(s)
+			}
+			return nil
+		})
+	})
+	fmt.Println(err)
+	// Output:
+	// [10 11]
+	// <nil>
+}

@@ -1,0 +1,192 @@
+package comm
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+func size[T buffer.Element]() uint64 {
+	var zero T
+	return uint64(unsafe.Sizeof(zero))
+}
+
+// checkDest and checkSource refuse ranks and tags that do not exist.
+func (c *Comm) checkDest(op string, dest, tag int) error {
+	if c == nil {
+		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+	}
+	if dest < 0 || dest >= c.size {
+		return driver.Errorf(op, ErrInvalidArgument, "rank %d of %d", dest, c.size)
+	}
+	return c.checkTag(op, tag)
+}
+
+func (c *Comm) checkSource(op string, source, tag int) error {
+	if c == nil {
+		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+	}
+	if source != AnySource && (source < 0 || source >= c.size) {
+		return driver.Errorf(op, ErrInvalidArgument, "rank %d of %d", source, c.size)
+	}
+	if tag == AnyTag {
+		return nil
+	}
+	return c.checkTag(op, tag)
+}
+
+func (c *Comm) checkTag(op string, tag int) error {
+	if tag < 0 || tag > c.engine.maxTag {
+		return driver.Errorf(op, ErrInvalidArgument, "tag %d is not between 0 and %d", tag, c.engine.maxTag)
+	}
+	return nil
+}
+
+func checkBuffer[T buffer.Element](op, what string, b *buffer.Buffer[T]) error {
+	if b == nil {
+		return driver.Errorf(op, ErrInvalidArgument, "nil buffer to %s", what)
+	}
+	return nil
+}
+
+// Isend begins to send the elements of b to another rank. The result has to be waited for; until then b is leased for reading.
+func Isend[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
+	return isend(ctx, "Isend", c, b, dest, tag)
+}
+
+func isend[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
+	if err := c.checkDest(op, dest, tag); err != nil {
+		return nil, err
+	}
+	if err := checkBuffer(op, "send", b); err != nil {
+		return nil, err
+	}
+	r, err := begin(ctx, c, op, dest, tag)
+	if err != nil {
+		return nil, err
+	}
+	r.bytes = b.Size()
+	if err := take(ctx, r, 0, b, coherence.Read); err != nil {
+		return nil, r.refuse(err, false)
+	}
+	if err := r.send(dest, tag); err != nil {
+		return nil, r.refuse(err, true)
+	}
+	return r, nil
+}
+
+// Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The result has to be waited for; until then b
+// is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]; elements of b behind a shorter one have
+// unspecified contents.
+func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
+	return irecv(ctx, "Irecv", c, b, source, tag)
+}
+
+func irecv[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
+	if err := c.checkSource(op, source, tag); err != nil {
+		return nil, err
+	}
+	if err := checkBuffer(op, "receive into", b); err != nil {
+		return nil, err
+	}
+	r, err := begin(ctx, c, op, source, tag)
+	if err != nil {
+		return nil, err
+	}
+	r.bytes, r.elem = b.Size(), size[T]()
+	if err := take(ctx, r, 1, b, coherence.Overwrite); err != nil {
+		return nil, r.refuse(err, false)
+	}
+	r.sides[1].writes = true
+	if err := r.receive(source, tag); err != nil {
+		return nil, r.refuse(err, true)
+	}
+	return r, nil
+}
+
+// Send sends the elements of b to another rank. It returns when b may be written again; the message may not have been received by then.
+// A program must not rely on that: a long message waits for its receive.
+func Send[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) error {
+	r, err := isend(ctx, "Send", c, b, dest, tag)
+	if err != nil {
+		return err
+	}
+	_, err = r.Wait(ctx)
+	return err
+}
+
+// Recv receives one message into b, under the rules of [Irecv], and waits for it until ctx ends.
+func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (Status, error) {
+	r, err := irecv(ctx, "Recv", c, b, source, tag)
+	if err != nil {
+		return Status{}, err
+	}
+	return r.Wait(ctx)
+}
+
+// Sendrecv sends the elements of send and receives one message into recv at the same time, so that ranks which do so in a ring do not wait for
+// each other for ever. If both are the same buffer, its elements are replaced. Slices that share elements, but are not the same, wait
+// for each other until ctx ends.
+func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Buffer[T], dest, sendTag int, recv *buffer.Buffer[U], source, recvTag int) (Status, error) {
+	const op = "Sendrecv"
+	if err := c.checkDest(op, dest, sendTag); err != nil {
+		return Status{}, err
+	}
+	if err := c.checkSource(op, source, recvTag); err != nil {
+		return Status{}, err
+	}
+	if err := checkBuffer(op, "send", send); err != nil {
+		return Status{}, err
+	}
+	if err := checkBuffer(op, "receive into", recv); err != nil {
+		return Status{}, err
+	}
+	r, err := begin(ctx, c, op, source, recvTag)
+	if err != nil {
+		return Status{}, err
+	}
+	r.bytes, r.elem = recv.Size(), size[U]()
+	if any(send) == any(recv) {
+		err = r.takeBoth(ctx, func() error { return take(ctx, r, 1, recv, coherence.ReadWrite) })
+	} else if err = take(ctx, r, 0, send, coherence.Read); err == nil {
+		err = take(ctx, r, 1, recv, coherence.Overwrite)
+	}
+	if err != nil {
+		return Status{}, r.refuse(err, false)
+	}
+	return r.exchange(ctx, dest, sendTag, source, recvTag)
+}
+
+// takeBoth gives both sides the elements of one buffer: the second with the lease, the first with a copy.
+func (r *Request) takeBoth(ctx context.Context, second func() error) error {
+	if err := second(); err != nil {
+		return err
+	}
+	s := &r.sides[1]
+	r.sides[0].host, r.sides[0].n = s.host, s.n
+	if s.n == 0 {
+		return nil
+	}
+	if err := r.stage(0); err != nil {
+		return err
+	}
+	r.sides[0].fill()
+	return nil
+}
+
+// exchange receives and sends at the same time, and waits for both.
+func (r *Request) exchange(ctx context.Context, dest, sendTag, source, recvTag int) (Status, error) {
+	r.sides[1].writes = true
+	if err := r.receive(source, recvTag); err != nil {
+		return Status{}, r.refuse(err, true)
+	}
+	if err := r.send(dest, sendTag); err != nil {
+		e := broken(r.op, err)
+		r.finish(e, e) // the receive is under way, so this is a failure
+		return Status{}, e
+	}
+	return r.Wait(ctx)
+}

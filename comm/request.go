@@ -1,0 +1,279 @@
+package comm
+
+import (
+	"context"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+const (
+	AnySource = driver.AnySource // the source of a receive that takes a message from any rank
+	AnyTag    = driver.AnyTag    // the tag of a receive that takes a message with any tag
+)
+
+// Status describes a message that was received. It is the zero Status for other operations.
+type Status struct {
+	Source int // the rank that sent it
+	Tag    int
+	Count  int // elements
+}
+
+// Request is an operation under way. It has to be waited for, with Wait, or with Test until that reports the end: the operation's leases
+// are held until then.
+type Request struct {
+	c         *Comm
+	op        string
+	peer, tag int
+	bytes     uint64
+	elem      uint64 // bytes of an element of what is received
+
+	mu     sync.Mutex
+	reqs   [2]driver.Request // what is sent and what is received, or a collective operation as the first
+	out    [2]driver.Status
+	sides  [2]side
+	done   bool
+	status Status
+	err    error
+}
+
+// side is memory that an operation reads or writes.
+type side struct {
+	lease  buffer.HostLease
+	leased bool
+	host   unsafe.Pointer // the elements
+	n      uint64         // bytes
+	writes bool
+	stage  piece
+}
+
+// at is the address for the engine.
+func (s *side) at() unsafe.Pointer {
+	if s.stage.p != nil {
+		return s.stage.p
+	}
+	return s.host
+}
+
+// begin begins an operation, unless the communicator refuses it.
+func begin(ctx context.Context, c *Comm, op string, peer, tag int) (*Request, error) {
+	if err := c.enter(ctx, op); err != nil {
+		return nil, err
+	}
+	return &Request{c: c, op: op, peer: peer, tag: tag, elem: 1}, nil
+}
+
+// take gives a side of the operation the elements of a buffer.
+func take[T buffer.Element](ctx context.Context, r *Request, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
+	s := &r.sides[i]
+	s.n, s.writes = b.Size(), mode != coherence.Read
+	if s.n == 0 {
+		return nil
+	}
+	if !r.c.engine.direct { // before the lease, which may make elements stale elsewhere
+		if err := r.stage(i); err != nil {
+			return err
+		}
+	}
+	l, err := b.AcquireHost(ctx, mode)
+	if err != nil {
+		return err
+	}
+	s.lease, s.leased, s.host = l, true, l.Pointer()
+	if mode != coherence.Overwrite {
+		s.fill()
+	}
+	return nil
+}
+
+// takeSlice is take for a slice of Go's.
+func takeSlice[T buffer.Element](r *Request, i int, data []T, mode coherence.Mode) error {
+	s := &r.sides[i]
+	var zero T
+	s.n, s.writes = uint64(len(data))*uint64(unsafe.Sizeof(zero)), mode != coherence.Read
+	s.host = unsafe.Pointer(unsafe.SliceData(data))
+	if s.n == 0 {
+		return nil
+	}
+	if err := r.stage(i); err != nil {
+		return err
+	}
+	if mode != coherence.Overwrite {
+		s.fill()
+	}
+	return nil
+}
+
+// stage gives a side memory of the engine.
+func (r *Request) stage(i int) (err error) {
+	s := &r.sides[i]
+	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n)
+	return err
+}
+
+// fill copies the elements to the memory of the engine, if the side has some.
+func (s *side) fill() {
+	if s.stage.p != nil {
+		copy(unsafe.Slice((*byte)(s.stage.p), s.n), unsafe.Slice((*byte)(s.host), s.n))
+	}
+}
+
+// refuse ends an operation that has not begun, or begun in part. An engine's error about an argument leaves the communicator as it was.
+func (r *Request) refuse(err error, engine bool) error {
+	var failure *Error
+	if engine {
+		if e := broken(r.op, err); e.Kind != ErrInvalidArgument && e.Kind != ErrUnsupported && e.Kind != ErrOutOfMemory {
+			failure = e
+		}
+	}
+	r.finish(err, failure)
+	return err
+}
+
+// send and receive begin one message each.
+func (r *Request) send(dest, tag int) (err error) {
+	s := &r.sides[0]
+	r.reqs[0], err = r.c.d.Isend(s.at(), s.n, dest, tag)
+	return err
+}
+
+func (r *Request) receive(source, tag int) (err error) {
+	s := &r.sides[1]
+	r.reqs[1], err = r.c.d.Irecv(s.at(), s.n, source, tag)
+	return err
+}
+
+// collective begins a collective operation, or refuses it.
+func (r *Request) collective(a *driver.Collective) (err error) {
+	if r.reqs[0], err = r.c.d.Collective(*a); err != nil {
+		return r.refuse(err, true)
+	}
+	return nil
+}
+
+// finish ends the operation: what was received goes to its place, and everything is given back. failure is what makes the communicator refuse
+// others from now on. Requests that are not done are given up.
+func (r *Request) finish(err error, failure *Error) {
+	r.done, r.err = true, err
+	pool := &r.c.engine.pool
+	for i := range r.sides {
+		s := &r.sides[i]
+		if err == nil && failure == nil && s.writes && s.stage.p != nil {
+			n := s.n
+			if i == 1 && r.tag != driver.NoTag { // a message, which may be shorter
+				n = min(n, r.out[1].Bytes)
+			}
+			copy(unsafe.Slice((*byte)(s.host), n), unsafe.Slice((*byte)(s.stage.p), n))
+		}
+	}
+	both := [2]piece{r.sides[0].stage, r.sides[1].stage}
+	used := [2]bool{}
+	for i, req := range r.reqs {
+		if req == 0 {
+			continue
+		}
+		l := loss{req: req}
+		if r.tag == driver.NoTag { // a collective operation uses both sides
+			l.pieces, used = both, [2]bool{true, true}
+		} else {
+			l.pieces[i], used[i] = both[i], true
+		}
+		pool.abandon(l)
+	}
+	for i := range r.sides {
+		s := &r.sides[i]
+		if !used[i] {
+			pool.give(s.stage)
+		}
+		if s.leased && (!used[i] || s.stage.p != nil) { // without staging the engine goes on to use the leased memory itself
+			_ = s.lease.Release()
+		}
+		s.host = nil
+	}
+	r.c.leave(failure)
+}
+
+// poll asks the engine once, and reports whether the operation has ended.
+func (r *Request) poll() bool {
+	n := 0
+	for _, q := range r.reqs {
+		if q != 0 {
+			n++
+		}
+	}
+	if n > 0 {
+		done, err := r.c.engine.d.Test(r.reqs[:], r.out[:])
+		if err != nil {
+			e := broken(r.op, err)
+			r.finish(e, e)
+			return true
+		}
+		for i := range r.out {
+			if r.reqs[i] == 0 && r.out[i].Err != nil { // the other half is of no use any more
+				e := broken(r.op, r.out[i].Err)
+				r.finish(e, e)
+				return true
+			}
+		}
+		if done < n {
+			return false
+		}
+	}
+	if r.sides[1].writes && r.tag != driver.NoTag {
+		m := &r.out[1]
+		if m.Bytes%r.elem != 0 {
+			e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
+			e.Detail = "the message does not consist of whole elements"
+			r.finish(e, e)
+			return true
+		}
+		r.status = Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / r.elem)}
+	}
+	r.finish(nil, nil)
+	return true
+}
+
+// Test reports whether the operation has ended, and how. It does not wait.
+func (r *Request) Test() (status Status, done bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.done && !r.poll() {
+		return Status{}, false, nil
+	}
+	return r.status, true, r.err
+}
+
+// Wait waits until the operation has ended, and says how. If ctx ends first, the operation is given up, and the communicator refuses
+// others from then on.
+func (r *Request) Wait(ctx context.Context) (Status, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var w waiter
+	for !r.done && !r.poll() {
+		if w.rest(ctx) {
+			r.giveUp(ctx, w.since())
+		}
+	}
+	return r.status, r.err
+}
+
+// giveUp ends an operation because ctx has.
+func (r *Request) giveUp(ctx context.Context, after time.Duration) {
+	if r.reqs[1] != 0 && r.c.engine.d.Cancel(r.reqs[1]) == nil {
+		// To cancel is a local matter, so the engine is asked as often as it may take. A message that came before counts.
+		for range 10000 {
+			if n, err := r.c.engine.d.Test(r.reqs[1:], r.out[1:]); n > 0 || err != nil {
+				break
+			}
+		}
+		if r.reqs[1] == 0 && !r.out[1].Cancelled && r.poll() {
+			return
+		}
+	}
+	e := interrupted(r.op, ctx, r.peer, r.tag, r.bytes, after)
+	r.finish(e, e)
+}
