@@ -8,18 +8,15 @@ import (
 )
 
 // compiles reports whether a device has CapCompile: its architecture is known, its vendor's compiler is installed, and it runs what that makes.
-// The simulated CUDA driver interprets PTX; the simulated HIP driver runs no compiled code.
+// The simulated CUDA driver interprets PTX. The simulated HIP driver loads what hipRTC makes, and refuses all but the program of package conformance.
 func (l *library) compiles(info *driver.Info) bool {
-	if l.simulated && l.vendor.Compiler != rtc.NVRTC {
-		return false
-	}
 	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
 }
 
 // target returns what is compiled for the device itself.
 func (d *Device) target() string {
 	arch := d.info.Compute.Arch
-	if d.lib.simulated {
+	if d.lib.simulated { // PTX is what it interprets
 		return strings.Replace(arch, "sm_", "compute_", 1)
 	}
 	return arch

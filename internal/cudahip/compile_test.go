@@ -59,9 +59,17 @@ func TestCapCompile(t *testing.T) {
 		t.Error("a device compiles without a compiler")
 	}
 	t.Setenv(missing, "")
-	for what, l := range map[string]*library{"a vendor without a compiler": {vendor: &Vendor{}}, "a simulated HIP device": {vendor: &Vendor{Compiler: rtc.HIPRTC}, simulated: true}} {
-		if l.compiles(&info) {
-			t.Errorf("%s compiles", what)
+	if l := (&library{vendor: &Vendor{}}); l.compiles(&info) {
+		t.Error("a device of a vendor without a compiler compiles")
+	}
+	info.Compute.Arch = "gfx906"
+	for _, simulated := range []bool{false, true} {
+		l := &library{vendor: &Vendor{Compiler: rtc.HIPRTC}, simulated: simulated}
+		if found := rtc.Found(rtc.HIPRTC); l.compiles(&info) != found {
+			t.Errorf("hipRTC is there: %v; a HIP device, simulated %v, compiles: %v", found, simulated, !found)
+		}
+		if target := (&Device{lib: l, info: info}).target(); target != "gfx906" {
+			t.Errorf("a gfx906 compiles for %s", target)
 		}
 	}
 }

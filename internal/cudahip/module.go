@@ -3,6 +3,7 @@ package cudahip
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ const (
 	codeNoSymbol       = 302
 	codeNotFound       = 500
 	codeOutOfResources = 701
+	codeNotSupported   = 801
 )
 
 // Attributes of a kernel, which have the same numbers on both sides.
@@ -83,7 +85,7 @@ func (d *Device) Load(img *driver.Image) (driver.Module, error) {
 	handle, code := d.api.ModuleLoad(d.ctx, unsafe.Pointer(unsafe.SliceData(data)), log)
 	runtime.KeepAlive(data)
 	if code != Success {
-		return nil, d.unloadable(op, img.Format, log, code)
+		return nil, d.unloadable(op, img.Format, infos, log, code)
 	}
 	return &Module{dev: d, handle: handle, infos: infos}, nil
 }
@@ -101,7 +103,7 @@ func (d *Device) damaged(op string, err error) error {
 }
 
 // unloadable returns the error of an image that the driver refused.
-func (d *Device) unloadable(op string, format driver.Format, log []byte, code Code) error {
+func (d *Device) unloadable(op string, format driver.Format, infos map[string]*driver.KernelInfo, log []byte, code Code) error {
 	e := d.fail(op, CallModuleLoad, code)
 	said := text(log)
 	switch code.Value() {
@@ -125,6 +127,11 @@ func (d *Device) unloadable(op string, format driver.Format, log []byte, code Co
 	case codeTextTooNew:
 		e.Kind = driver.ErrUnsupported
 		e.Detail = "the PTX is too new for the driver, " + d.info.Driver
+	case codeNotSupported:
+		if d.lib.simulated {
+			e.Detail = "the simulated driver does not run the code of an image. It has C functions for some kernels, and not for all of this image: " +
+				strings.Join(slices.Sorted(maps.Keys(infos)), ", ")
+		}
 	case codeNoTranslator:
 		e.Kind = driver.ErrUnavailable
 		e.Detail = "the driver's library that translates PTX is not installed"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,14 +13,14 @@ type Kernel struct {
 	Name string
 
 	// Takes has one letter for each parameter: p for a pointer, b, h, u and l for an unsigned number of 1, 2, 4 and 8 bytes, f and d for a
-	// floating-point number of 4 and 8, and s for a structure of 40 bytes.
+	// floating-point number of 4 and 8, and t and s for structures of 32 and 40 bytes.
 	Takes string
 
 	Threads int // most threads in a block; 0 is the device's limit
 	Shared  int // bytes of shared memory that the code declares
 }
 
-// Kernels are those that the simulated drivers can run: src/kernels.c says what each does.
+// Kernels are those that the simulated drivers can run in images without code: src/kernels.c says what each does.
 var Kernels = []Kernel{
 	{Name: "saxpy", Takes: "ppfu"},
 	{Name: "fill", Takes: "puu"},
@@ -41,7 +42,7 @@ var Kernels = []Kernel{
 var types = map[rune]struct {
 	ptx  string
 	size int
-}{'p': {".u64", 8}, 'b': {".u8", 1}, 'h': {".u16", 2}, 'u': {".u32", 4}, 'l': {".u64", 8}, 'f': {".f32", 4}, 'd': {".f64", 8}, 's': {".b8", 40}}
+}{'p': {".u64", 8}, 'b': {".u8", 1}, 'h': {".u16", 2}, 'u': {".u32", 4}, 'l': {".u64", 8}, 'f': {".f32", 4}, 'd': {".f64", 8}, 't': {".b8", 32}, 's': {".b8", 40}}
 
 // PTX returns text that declares the kernels, for the simulated CUDA driver. Their code is empty: the driver has its own.
 func PTX(kernels ...Kernel) []byte {
@@ -77,7 +78,29 @@ func PTX(kernels ...Kernel) []byte {
 
 // CodeObject returns a code object that declares the kernels, for the simulated HIP runtime, whose devices are of architecture gfx906.
 // It is an ELF image with the note that compilers write ("Code Object V3 Metadata" of LLVM's user guide for AMDGPU), and no code.
-func CodeObject(kernels ...Kernel) []byte { return codeObject(0x2f, kernels) }
+func CodeObject(kernels ...Kernel) []byte { return codeObject(gfx906, kernels) }
+
+// gfx906 is EF_AMDGPU_MACH_AMDGCN_GFX906.
+const gfx906 = 0x2f
+
+// withCode returns a code object that has a segment of code, which is one instruction, s_endpgm. A driver must take it for what a compiler made.
+func withCode(kernels ...Kernel) []byte {
+	b := codeObject(gfx906, kernels)
+	const header, program = 64, 56
+	b[56] = 2 // program headers
+	at := len(b) + program
+	segment := binary.LittleEndian.AppendUint32(nil, 1) // PT_LOAD
+	segment = binary.LittleEndian.AppendUint32(segment, 5)
+	for _, v := range []int{at, at, at, 4, 4, 256} {
+		segment = binary.LittleEndian.AppendUint64(segment, uint64(v))
+	}
+	for _, off := range []int{8, 16, 24} { // the note has moved by a header
+		n := b[header+off:]
+		binary.LittleEndian.PutUint64(n, binary.LittleEndian.Uint64(n)+program)
+	}
+	b = slices.Insert(b, header+program, segment...)
+	return append(b, 0, 0, 0x81, 0xbf)
+}
 
 // codeObject makes a code object for an architecture, a value of EF_AMDGPU_MACH.
 func codeObject(mach uint32, kernels []Kernel) []byte {

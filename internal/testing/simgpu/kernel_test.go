@@ -229,11 +229,17 @@ func TestImagesThatAreRefused(t *testing.T) {
 				{"OtherMachine", good[:18] + "\x3e" + good[19:], 200},
 				{"OtherArchitecture", string(codeObject(0x4c, []Kernel{one})), 209},
 				{"NoNote", strings.Replace(good, "AMDGPU", "amdgpu", 1), 200},
-				{"Damaged", strings.Replace(good, ".args", ".arg\xff", 1), 200},
+				{"Damaged", strings.Replace(good, ".args", ".arg\xff", 1), 801},
 				{"NoKernels", strings.Replace(good, "amdhsa.kernels", "amdhsa.kerne__", 1), 200},
 				{"BundleWithout", string(Bundle([]string{"host-x86_64", "hipv4-amdgcn-amd-amdhsa--gfx908"}, nil, []byte(good))), 209},
-				{"OtherParameters", string(v.image(Kernel{Name: "fill", Takes: "pul"})), 200},
-				{"UnknownKernel", string(v.image(Kernel{Name: "unknown"})), 200},
+				{"OtherParameters", string(v.image(Kernel{Name: "fill", Takes: "pul"})), 801},
+				{"UnknownKernel", string(v.image(Kernel{Name: "unknown"})), 801},
+				{"CodeOfTheSameName", string(withCode(one)), 801},
+				{"PartOfTheSuite", string(withCode(suite[:6]...)), 801},
+				{"MoreThanTheSuite", string(withCode(append(slices.Clone(suite), one)...)), 801},
+				{"SuiteWithOtherParameters", string(withCode(append(slices.Clone(suite[:6]), Kernel{Name: "count", Takes: "l"})...)), 801},
+				{"SuiteWithOneTwice", string(withCode(append(slices.Clone(suite[:6]), suite[0])...)), 801},
+				{"SuiteWithoutCode", string(v.image(suite...)), 801},
 			}
 		}
 		for _, i := range images {
@@ -252,6 +258,98 @@ func TestImagesThatAreRefused(t *testing.T) {
 		require.NoError(t, hasLine(v.Leaks(), "module ", "device 0"), "the module counts")
 		v.unload(m)
 		v.silent()
+	})
+}
+
+// suite are the kernels of package conformance.
+var suite = []Kernel{
+	{Name: "put", Takes: "puu"}, {Name: "add", Takes: "ppuu"}, {Name: "scalars", Takes: "pbhulfb"}, {Name: "members", Takes: "pt"},
+	{Name: "visit", Takes: "p"}, {Name: "turn", Takes: "p"}, {Name: "count", Takes: "p"},
+}
+
+// The simulated HIP runtime knows the program of package conformance, and what it does. The suite itself shows it where hipRTC is installed.
+func TestSuiteStandsForItsCode(t *testing.T) {
+	eachVendor(t, func(t *testing.T, v *vendor) {
+		if v.cuda() {
+			t.Skip("the simulated CUDA driver interprets code")
+		}
+		for seed := range uint64(8) {
+			v.begin(seed)
+			m, code := v.tryLoad(withCode(suite...))
+			require.Zero(t, code)
+			s, a, b := v.stream(), v.alloc(400), v.alloc(400)
+			got := make([]byte, 400)
+			back := func(at uintptr) []byte {
+				require.Zero(t, v.d2h(got, at, s))
+				return got
+			}
+			word := func(i int) uint64 { return binary.LittleEndian.Uint64(got[8*i:]) }
+			run := func(name string, sh shape, args ...any) {
+				t.Helper()
+				require.Zero(t, v.launch(v.kernel(m, name), sh, s, args...), name)
+			}
+			require.Zero(t, v.fill(a, 0, 400, s))
+			require.Zero(t, v.fill(b, 0, 400, s))
+			run("put", over(4, 16), uint64(a), uint32(7), uint32(100)) // 64 threads
+			require.Equal(t, append(bytes.Repeat([]byte{7, 0, 0, 0}, 64), make([]byte, 144)...), back(a))
+			run("put", over(4, 32), uint64(a), uint32(7), uint32(100))
+			require.Equal(t, bytes.Repeat([]byte{7, 0, 0, 0}, 100), back(a))
+			run("add", over(2, 32), uint64(a), uint64(b), uint32(3), uint32(50))
+			require.Equal(t, append(bytes.Repeat([]byte{10, 0, 0, 0}, 50), make([]byte, 200)...), back(b))
+
+			run("scalars", over(2, 32), uint64(b), uint8(200), uint16(60000), uint32(1<<31), uint64(1<<63+5), float32(1), int8(-3))
+			back(b)
+			for i, want := range []uint64{200, 60000, 1 << 31, 1<<63 + 5, 0x3f800000, 1<<64 - 3} {
+				require.Equal(t, want, word(i), "scalar %d", i)
+			}
+			mixed := struct {
+				A     uint64
+				B     uint32
+				C, _  uint8
+				D     uint16
+				E     [3]float32
+				F     uint8
+				_, _  uint8
+				Other uint8
+			}{1 << 40, 2, 3, 0, 4, [3]float32{1, 2, -1}, 5, 0, 0, 9}
+			run("members", over(2, 32), uint64(b), mixed)
+			back(b)
+			for i, want := range []uint64{1 << 40, 2, 3, 4, 0x3f800000, 0xbf800000, 5} {
+				require.Equal(t, want, word(i), "member %d", i)
+			}
+
+			require.Zero(t, v.fill(a, 0, 400, s))
+			run("visit", shape{grid: [3]uint32{2, 3, 1}, block: [3]uint32{2, 2, 4}}, uint64(a))
+			back(a)
+			for i := range 96 {
+				x, y, z := uint32(i%4), uint32(i/4%6), uint32(i/24)
+				want := 1 + (x/2+2*(y/2))<<20 + (x%2+2*(y%2+2*z))<<8
+				require.Equal(t, want, binary.LittleEndian.Uint32(got[4*i:]), "element %d", i)
+			}
+			require.Equal(t, make([]byte, 16), got[384:])
+
+			require.Zero(t, v.h2d(a, words(100, 0), s))
+			run("turn", shape{grid: [3]uint32{5, 1, 1}, block: [3]uint32{20, 1, 1}, shared: 80}, uint64(a))
+			back(a)
+			for i := range 100 {
+				want := uint32(i/20*20+19-i%20) + 3
+				require.Equal(t, want, binary.LittleEndian.Uint32(got[4*i:]), "element %d", i)
+			}
+
+			require.Zero(t, v.fill(a, 0, 400, s))
+			run("count", over(7, 10), uint64(a))
+			require.Equal(t, append(bytes.Repeat([]byte{10, 0, 0, 0}, 7), make([]byte, 372)...), back(a))
+			v.silent()
+		}
+
+		// A block that uses more shared memory than it has.
+		v.begin(0)
+		m, code := v.tryLoad(withCode(suite...))
+		require.Zero(t, code)
+		s, a := v.stream(), v.alloc(400)
+		require.Contains(t, []int{0, 700}, v.launch(v.kernel(m, "turn"), over(1, 20), s, uint64(a))) // it may have run already
+		require.Equal(t, 700, v.sync(s))
+		v.Clear()
 	})
 }
 

@@ -120,13 +120,14 @@ static void argument(struct pack *m, struct function *f) {
         else
             skip(m, 0);
     }
-    if (!m->bad && strncmp(kind, "hidden_", 7) != 0 && function_param(f, off, size) != OK)
+    if (!m->bad && strncmp(kind, "hidden_", 7) != 0 && function_param(f, off, size, !strcmp(kind, "global_buffer")) != OK)
         m->bad = true;
 }
 
 static void kernel(struct pack *m, struct module *into) {
     char key[48], name[160] = "";
     struct function *f = module_add(into, "");
+    f->kinds = true;
     for (u32 n = map(m); n && !m->bad; n--) {
         string(m, key, sizeof key);
         if (!strcmp(key, ".name"))
@@ -195,21 +196,22 @@ static int elf(struct module *m, const u8 *image) {
         return E_NO_BINARY;
     if (h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phoff > MAX_IMAGE)
         return E_IMAGE;
+    int rc = E_NOT_FOUND;
     for (u32 i = 0; i < h.e_phnum; i++) {
         Elf64_Phdr ph;
         if (!guest_read(&ph, image + h.e_phoff + i * sizeof ph, sizeof ph))
             return E_IMAGE;
-        if (ph.p_type != PT_NOTE)
+        if (ph.p_type == PT_LOAD && ph.p_flags & PF_X)
+            m->compiled = true;
+        if (ph.p_type != PT_NOTE || rc != E_NOT_FOUND)
             continue;
         if (ph.p_offset > MAX_IMAGE || ph.p_filesz > MAX_IMAGE)
             return E_IMAGE;
         u8 *note = malloc(ph.p_filesz + 1);
-        int rc = guest_read(note, image + ph.p_offset, ph.p_filesz) ? notes(m, note, ph.p_filesz) : E_IMAGE;
+        rc = guest_read(note, image + ph.p_offset, ph.p_filesz) ? notes(m, note, ph.p_filesz) : E_IMAGE;
         free(note);
-        if (rc != E_NOT_FOUND)
-            return rc;
     }
-    return E_IMAGE;
+    return rc == E_NOT_FOUND ? E_IMAGE : rc;
 }
 
 static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";

@@ -20,6 +20,7 @@
 
 typedef uint8_t u8;
 typedef int8_t s8;
+typedef int64_t i64;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
@@ -506,7 +507,9 @@ struct function {
     u32 nparams, bytes;      /* bytes of all parameters */
     struct {
         u32 off, size;
+        bool pointer;
     } param[MAX_PARAMS];
+    bool kinds;        /* the image says which parameters are pointers */
     u32 threads;       /* most in a block */
     u32 shared, local; /* bytes of a block, of a thread */
     u32 dynamic;       /* most bytes of a block that a launch may add */
@@ -521,7 +524,7 @@ struct module {
     u32 n, cap;
     struct function **v;
     void *program;     /* of the interpreter */
-    bool compiled;     /* the text is a compiler's, and says itself what each kernel does */
+    bool compiled;     /* a compiler made the image: a kernel does what its code says, whatever its name */
     struct clock used; /* the last launch of each lane */
 };
 
@@ -560,7 +563,7 @@ struct work {
 /* A kernel that is C code of the engine: kernels.c. */
 struct body {
     const char *name;
-    /* One letter for each parameter: p a pointer; b h u l unsigned of 1 2 4 8 bytes; f d floating-point; s a structure of 40 bytes. */
+    /* One letter for each parameter: p a pointer; b h u l unsigned of 1 2 4 8 bytes; f d floating-point; t s a structure of 32, 40 bytes. */
     const char *takes;
     const char *uses;   /* for each pointer: r it reads, w it writes, m both */
     int count, element; /* the parameter with the number of elements, -1 if there is none; bytes of an element */
@@ -568,7 +571,8 @@ struct body {
     int rounds;                                        /* the parameter with how often the grid is run, -1 if once */
     int (*run)(const struct work *w);                  /* runs one block; a code other than OK is the fault of the kernel */
 };
-const struct body *body_find(const char *name);
+/* NULL if there is none; other says that the kernel of that name takes other parameters. */
+const struct body *body_find(const struct function *f, bool *other);
 u32 body_size(char letter);
 
 /*
@@ -593,7 +597,7 @@ extern const struct interpreter *interpreter;
 int ptx_read(struct module *m, const void *image, char *log, size_t len);
 int codeobject_read(struct module *m, const void *image, char *log, size_t len);
 struct function *module_add(struct module *m, const char *name);
-int function_param(struct function *f, u64 off, u64 size);
+int function_param(struct function *f, u64 off, u64 size, bool pointer);
 
 int module_load(struct ctx *c, const void *image, char *log, size_t len, u64 *out);
 int module_unload(struct ctx *c, u64 handle);

@@ -108,7 +108,7 @@ static int parameter(struct reader *r, struct function *f) {
     if (!count || count > 4096 || !natural || (natural & (natural - 1)))
         return wrong(r, "a size that is not allowed");
     u64 off = (f->bytes + natural - 1) & ~(natural - 1);
-    return function_param(f, off, size * count) == OK ? OK : wrong(r, "too many parameters");
+    return function_param(f, off, size * count, false) == OK ? OK : wrong(r, "too many parameters");
 }
 
 static int block_of(struct reader *r) {
@@ -235,9 +235,9 @@ int ptx_read(struct module *m, const void *image, char *log, size_t len) {
         }
     int rc = text[0] ? read_text(&r, m) : E_IMAGE;
     if (rc == OK && interpreter) {
-        bool needed = m->compiled = strstr(text, "NVIDIA NVVM Compiler") != NULL;
+        bool other, needed = m->compiled = strstr(text, "NVIDIA NVVM Compiler") != NULL;
         for (u32 i = 0; i < m->n; i++)
-            needed |= !body_find(m->v[i]->name);
+            needed |= !body_find(m->v[i], &other) && !other;
         if (needed && !(m->program = interpreter->parse(text, log, len)))
             rc = E_PTX;
     }

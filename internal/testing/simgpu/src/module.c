@@ -19,10 +19,11 @@ struct function *module_add(struct module *m, const char *name) {
     return f;
 }
 
-int function_param(struct function *f, u64 off, u64 size) {
+int function_param(struct function *f, u64 off, u64 size, bool pointer) {
     if (f->nparams == MAX_PARAMS || size == 0 || size > 4096 || off > 4096 || off < f->bytes)
         return E_IMAGE;
     f->param[f->nparams].off = (u32)off;
+    f->param[f->nparams].pointer = pointer;
     f->param[f->nparams++].size = (u32)size;
     f->bytes = (u32)(off + size);
     return OK;
@@ -47,20 +48,18 @@ static int resolve(struct module *m, char *log, size_t len) {
     for (u32 i = 0; i < m->n; i++) {
         struct function *f = m->v[i];
         f->dynamic = f->shared < face.shared ? face.shared - f->shared : 0;
-        f->body = m->compiled ? NULL : body_find(f->name);
-        if (!f->body) {
-            f->entry = m->program ? interpreter->entry(m->program, f->name) : NULL;
-            if (f->entry)
-                continue;
-            snprintf(log, len, "simulated %s: nothing can run the kernel %s", face.name, f->name);
-            return face.contexts ? E_PTX : E_IMAGE;
-        }
-        bool fits = f->nparams == strlen(f->body->takes);
-        for (u32 p = 0; p < f->nparams && fits; p++)
-            fits = f->param[p].size == body_size(f->body->takes[p]);
-        if (!fits) {
+        bool other = false;
+        f->body = body_find(f, &other);
+        if (other) {
             snprintf(log, len, "simulated %s: the kernel %s takes other parameters", face.name, f->name);
-            return face.contexts ? E_PTX : E_IMAGE;
+            return face.contexts ? E_PTX : E_SUPPORTED;
+        }
+        if (f->body)
+            continue;
+        f->entry = m->program ? interpreter->entry(m->program, f->name) : NULL;
+        if (!f->entry) {
+            snprintf(log, len, "simulated %s: nothing can run the kernel %s", face.name, f->name);
+            return face.contexts ? E_PTX : E_SUPPORTED;
         }
     }
     return OK;
