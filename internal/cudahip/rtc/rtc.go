@@ -144,6 +144,12 @@ func (v *vendor) load(s search) (*Compiler, error) {
 	defer siglib.Leave()
 	failed := &dl.LoadError{Env: v.env}
 	names, absent := s.candidates()
+	if v == hiprtc {
+		if why := clash(&s); why != "" {
+			failed.Tried = append(failed.Tried, dl.Attempt{Name: names[0], Reason: why})
+			names, absent = nil, nil
+		}
+	}
 	for _, name := range names {
 		lib, err := dl.Open("", name)
 		if err != nil {
