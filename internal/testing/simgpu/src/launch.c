@@ -223,11 +223,90 @@ static int run_blocks(struct launch *l, u64 upto) {
     return rc;
 }
 
-/* Memory that an interpreted kernel uses: known only as it runs. */
+/*
+ * Memory that an interpreted kernel uses: known only as it runs. Threads run in odd orders. Their uses are joined to ranges before these are
+ * checked, since a check costs as much as there are ranges on record, and only so many are kept.
+ */
+struct range {
+    u64 lo, hi;
+};
+
+/* The bytes of a block that have been read, or written, in order and apart from each other. */
+struct ranges {
+    struct block *b;
+    bool write;
+    u32 n, cap;
+    struct range *v;
+};
+
+enum { MAX_RANGES = 1 << 14 }; /* so many are checked before there are more */
+
 struct watching {
     struct op *op;
+    u32 n, cap;
+    struct ranges *v;
     char log[256];
 };
+
+static void check_ranges(struct watching *w, struct ranges *s) {
+    for (u32 i = 0; i < s->n; i++)
+        watch_use(w->op, s->b, s->v[i].lo, s->v[i].hi, s->write);
+    s->n = 0;
+}
+
+/* Adds bytes to the ranges and joins those that they touch. */
+static void join(struct ranges *s, u64 lo, u64 hi) {
+    u32 at = 0, n = s->n; /* at: the first range that does not end before lo */
+    while (n) {
+        u32 half = n / 2;
+        if (s->v[at + half].hi < lo) {
+            at += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    u32 end = at;
+    for (; end < s->n && s->v[end].lo <= hi; end++) {
+        lo = s->v[end].lo < lo ? s->v[end].lo : lo;
+        hi = s->v[end].hi > hi ? s->v[end].hi : hi;
+    }
+    if (end == at && s->n == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 16;
+        s->v = realloc(s->v, s->cap * sizeof *s->v);
+    }
+    if (end != at + 1)
+        memmove(s->v + at + 1, s->v + end, (s->n - end) * sizeof *s->v);
+    s->n += 1 - (end - at);
+    s->v[at] = (struct range){lo, hi};
+}
+
+static void note(struct watching *w, struct block *b, u64 lo, u64 hi, bool write) {
+    struct ranges *s = w->v; /* a kernel uses few blocks */
+    while (s < w->v + w->n && (s->b != b || s->write != write))
+        s++;
+    if (s == w->v + w->n) {
+        if (w->n == w->cap) {
+            w->cap = w->cap ? 2 * w->cap : 8;
+            w->v = realloc(w->v, w->cap * sizeof *w->v);
+        }
+        b->refs++;
+        s = w->v + w->n++;
+        *s = (struct ranges){.b = b, .write = write};
+    }
+    if (s->n == MAX_RANGES)
+        check_ranges(w, s);
+    join(s, lo, hi);
+}
+
+static void end_watching(struct watching *w) {
+    for (u32 i = 0; i < w->n; i++) {
+        check_ranges(w, &w->v[i]);
+        free(w->v[i].v);
+        block_unref(w->v[i].b);
+    }
+    free(w->v);
+}
 
 static void *bytes_at(void *arg, u64 addr, u32 size, bool write) {
     struct watching *w = arg;
@@ -240,7 +319,7 @@ static void *bytes_at(void *arg, u64 addr, u32 size, bool write) {
     if (b && !b->freed && size <= b->size - off && reaches && (alias || !b->alias)) {
         at = (b->rw ? b->rw : (u8 *)(uintptr_t)b->addr) + off; /* registered memory is the program's own */
         if (validating())
-            watch_use(w->op, b, off, off + size, write);
+            note(w, b, off, off + size, write);
     }
     pthread_mutex_unlock(&E.mu);
     return at;
@@ -276,6 +355,7 @@ int launch_step(struct op *op, u64 threads, bool *done) {
         rc = give_back(l);
     pthread_mutex_lock(&E.mu);
     E.executing = false;
+    end_watching(&w);
     if (E.waiters)
         pthread_cond_broadcast(&E.progress);
     if (w.log[0])
