@@ -72,7 +72,13 @@ func (e *MissingError) Is(target error) bool { return target == driver.ErrUnavai
 // env may be empty. If no library can be loaded, the error is a *[LoadError].
 //
 // Opening the same library twice is cheap and gives two handles to one image.
-func Open(env string, names ...string) (*Library, error) {
+func Open(env string, names ...string) (*Library, error) { return openFirst(env, names, false) }
+
+// OpenVisible is [Open] for a library whose own plugins look for its symbols in the whole program: it is loaded with RTLD_GLOBAL. On
+// Windows there is no difference.
+func OpenVisible(env string, names ...string) (*Library, error) { return openFirst(env, names, true) }
+
+func openFirst(env string, names []string, visible bool) (*Library, error) {
 	if env != "" {
 		if name := os.Getenv(env); name != "" {
 			names = []string{name}
@@ -80,7 +86,7 @@ func Open(env string, names ...string) (*Library, error) {
 	}
 	failed := &LoadError{Env: env}
 	for _, name := range names {
-		handle, err := open(name)
+		handle, err := open(name, visible)
 		if err == nil {
 			return &Library{name: name, handle: handle}, nil
 		}

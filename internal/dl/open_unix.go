@@ -8,12 +8,16 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-func open(name string) (uintptr, error) {
+func open(name string, visible bool) (uintptr, error) {
+	mode := purego.RTLD_NOW | purego.RTLD_LOCAL
+	if visible {
+		mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
+	}
 	// The loader keeps its error message per thread and purego fetches it with
 	// a second call.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	return purego.Dlopen(name, mode)
 }
 
 func lookup(handle uintptr, symbol string) uintptr {

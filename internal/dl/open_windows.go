@@ -16,7 +16,7 @@ const (
 
 var loadLibraryEx = syscall.NewLazyDLL("kernel32.dll").NewProc(loadLibraryExWName)
 
-func open(name string) (uintptr, error) {
+func open(name string, _ bool) (uintptr, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
 		return 0, err
