@@ -1,0 +1,57 @@
+// Package crash says how and where a kernel that is a Go function failed.
+package crash
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Crash is the failure of a function. A function may panic with one, to say what failed in words of its own.
+type Crash struct {
+	What  string // what the function did, as in "panicked: index out of range"
+	Place string // file and line in the source, or ""
+}
+
+// Error returns what the function did, and where.
+func (c *Crash) Error() string {
+	if c.Place == "" {
+		return c.What
+	}
+	return c.What + " (" + c.Place + ")"
+}
+
+// Recovered returns the failure of which p is the panic's value. The deferred function that recovered p calls it itself.
+func Recovered(p any) *Crash {
+	if c, ok := p.(*Crash); ok {
+		return c
+	}
+	return &Crash{What: fmt.Sprintf("panicked: %v", p), Place: place(func(function string) bool { return function == "runtime.gopanic" })}
+}
+
+// Caller returns the place of the call, by another function, of the function of that name that is on the stack.
+func Caller(function string) string {
+	inside := false
+	return place(func(f string) bool {
+		was := inside
+		inside = f == function
+		return was && !inside
+	})
+}
+
+// place returns the first place on the stack, from the function for which begins is true on, that is not in the Go runtime.
+func place(begins func(function string) bool) string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for begun := false; ; {
+		f, more := frames.Next()
+		begun = begun || begins(f.Function)
+		if begun && !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}

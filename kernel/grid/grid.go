@@ -1,0 +1,62 @@
+// Package grid has the words in which kernels are written in Go:
+//
+//	// saxpy computes y = a*x + y.
+//	//
+//	//halyard:kernel
+//	func saxpy(t grid.Thread, a float32, x, y []float32) {
+//		if i := t.Global(0); i < len(y) {
+//			y[i] += a * x[i]
+//		}
+//	}
+//
+// On the host the function itself runs, once for each thread of a grid; the command halyard kernels translates it for devices.
+//
+// A kernel that calls [Thread.Barrier] or [Shared] has the threads of a block run in turns, each with a stack of its own, from one barrier to
+// the next; with the race detector they are goroutines, so that it sees their races. The stacks are used again, and released when no such kernel has run for a moment.
+package grid
+
+import "github.com/go-halyard/halyard/kernel"
+
+// Thread is one thread of a grid, the first parameter of every kernel. Its methods take a dimension, which is a constant 0, 1 or 2, and panic at any other.
+type Thread struct {
+	x  int    // its place in the grid
+	yz uint64 // y in the lower half
+	in *block
+}
+
+// block is what a thread knows of its block.
+type block struct {
+	*kernel.Block
+	own *member // nil if the threads of the block run one after the other
+}
+
+const dimension = "grid: a dimension is 0, 1 or 2"
+
+// Global returns the thread's place in the grid.
+func (t Thread) Global(dim int) int {
+	switch dim {
+	case 0:
+		return t.x
+	case 1:
+		return int(uint32(t.yz))
+	case 2:
+		return int(t.yz >> 32)
+	}
+	panic(dimension)
+}
+
+// Local returns the thread's place in its block.
+func (t Thread) Local(dim int) int { return t.Global(dim) - t.Block(dim)*t.Size(dim) }
+
+// Block returns the place of the thread's block in the grid of blocks.
+func (t Thread) Block(dim int) int { return int(t.in.Index[dim]) }
+
+// Size returns how many threads a block has.
+func (t Thread) Size(dim int) int { return int(t.in.Block.Size[dim]) }
+
+// Blocks returns how many blocks the grid has.
+func (t Thread) Blocks(dim int) int { return int(t.in.Grid[dim]) }
+
+// Out is the type of a kernel's parameter for elements that the kernel writes, all of them, and does not read. So what the buffer held
+// before is not copied to the device.
+type Out[T any] []T
