@@ -34,6 +34,7 @@ var Rules = []Rule{
 	{"comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"comm/commtest", []string{"comm/driver"}, "it is an engine like any other"},
 	{"comm", []string{"buffer", "coherence", "comm/driver"}, "what is sent are buffers; which library carries it is not known here"},
+	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
 	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/protocol"}, "the suite is for backends of anyone, and so knows none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},

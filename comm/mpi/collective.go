@@ -1,0 +1,274 @@
+package mpi
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce", driver.Allreduce: "MPI_Iallreduce",
+	driver.ReduceScatter: "MPI_Ireduce_scatter", driver.Scan: "MPI_Iscan", driver.Gather: "MPI_Igather", driver.GatherV: "MPI_Igatherv",
+	driver.Scatter: "MPI_Iscatter", driver.ScatterV: "MPI_Iscatterv", driver.Allgather: "MPI_Iallgather", driver.AllgatherV: "MPI_Iallgatherv",
+	driver.Alltoall: "MPI_Ialltoall", driver.AlltoallV: "MPI_Ialltoallv"}
+
+// Collective begins a collective operation.
+func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
+	peer := driver.NoPeer
+	if o.Call.Rooted() {
+		peer = o.Root
+	}
+	if int(o.Call) >= len(collectiveNames) || o.Call.Reduces() && !o.Op.Takes(o.Type) {
+		return 0, driver.Errorf(o.Call.String(), driver.ErrInvalidArgument, "%v of %v", o.Op, o.Type)
+	}
+	bytes := o.Count
+	if o.Call.Reduces() {
+		bytes *= o.Type.Size()
+	}
+	r, err := c.e.newRequest(o.Call.String(), collectiveNames[o.Call], peer, driver.NoTag, bytes)
+	if err != nil {
+		return 0, err
+	}
+	switch o.Call {
+	case driver.Barrier:
+		err = c.narrow(r, func(h uintptr) uintptr { return c.e.lib.call.Ibarrier.Call2(c.handle, h) })
+	case driver.Reduce, driver.Allreduce, driver.Scan:
+		err = c.reduce(r, &o)
+	case driver.ReduceScatter:
+		err = c.reduceScatter(r, &o)
+	case driver.GatherV, driver.ScatterV, driver.AllgatherV, driver.AlltoallV:
+		err = c.moveParts(r, &o)
+	default:
+		err = c.move(r, &o)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return r.id(), nil
+}
+
+// narrow makes a call whose counts fit. If it fails, the request is given back.
+func (c *communicator) narrow(r *request, call func(h uintptr) uintptr) error {
+	c.e.enter()
+	code := int32(call(address(&r.slot.handle)))
+	c.e.leave()
+	if code != 0 {
+		return c.e.refused(r, code)
+	}
+	return nil
+}
+
+// buffers returns the addresses that MPI gets: MPI_IN_PLACE for what is in place, and different addresses that are not nil where nothing is moved, as
+// some libraries refuse equal ones. inSend says that MPI_IN_PLACE stands for the memory that is sent.
+func (c *communicator) buffers(o *driver.Collective, inSend bool) (send, recv uintptr) {
+	send, recv = uintptr(o.Send), uintptr(o.Recv)
+	if !o.InPlace(c.rank) {
+		if send == 0 {
+			send = 64
+		}
+		if recv == 0 {
+			recv = 128
+		}
+		return send, recv
+	}
+	if inSend {
+		send = c.e.lib.layout.inPlace
+	} else {
+		recv = c.e.lib.layout.inPlace
+	}
+	if recv == 0 {
+		recv = 128
+	}
+	return send, recv
+}
+
+// move starts a call that moves parts of one length.
+func (c *communicator) move(r *request, o *driver.Collective) error {
+	lib := c.e.lib
+	f := &lib.call
+	pick := func(narrow, wide dl.Proc, isWide bool) dl.Proc {
+		if isWide {
+			return wide
+		}
+		return narrow
+	}
+	send, recv := c.buffers(o, o.Call != driver.Scatter)
+	call := func(n, t uintptr, wide bool) uintptr {
+		h := address(&r.slot.handle)
+		switch o.Call {
+		case driver.Bcast:
+			return pick(f.Ibcast, f.IbcastC, wide).Call6(recv, n, t, uintptr(o.Root), c.handle, h)
+		case driver.Gather:
+			return pick(f.Igather, f.IgatherC, wide).Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
+		case driver.Scatter:
+			return pick(f.Iscatter, f.IscatterC, wide).Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
+		case driver.Allgather:
+			return pick(f.Iallgather, f.IallgatherC, wide).Call8(send, n, t, recv, n, t, c.handle, h)
+		default:
+			return pick(f.Ialltoall, f.IalltoallC, wide).Call8(send, n, t, recv, n, t, c.handle, h)
+		}
+	}
+	if o.Count > c.e.maxCount() {
+		return c.e.long(r, o.Count, f.IbcastC.Valid(), call)
+	}
+	return c.narrow(r, func(uintptr) uintptr { return call(uintptr(o.Count), lib.handles[typeByte], false) })
+}
+
+// moveParts starts a call whose parts have lengths of their own.
+func (c *communicator) moveParts(r *request, o *driver.Collective) error {
+	lib := c.e.lib
+	f := &lib.call
+	var sent, received *driver.Parts
+	one := driver.Parts{Counts: []uint64{o.Count}} // the one part that is not in a list
+	switch o.Call {
+	case driver.GatherV:
+		sent = &one
+		if c.rank == o.Root {
+			received = &o.RecvParts
+		}
+	case driver.AllgatherV:
+		sent, received = &one, &o.RecvParts
+	case driver.ScatterV:
+		received = &one
+		if c.rank == o.Root {
+			sent = &o.SendParts
+		}
+	default:
+		sent, received = &o.SendParts, &o.RecvParts
+	}
+	wideHere := f.IgathervC.Valid()
+	// place decides by all parts of this rank together, and MPI allows ranks to decide differently: only the bytes have to agree.
+	a, err := c.e.place(r, wideHere, sent, received)
+	defer func() {
+		for _, t := range a.datatype {
+			if t != nil {
+				c.e.freeType(t)
+			}
+		}
+	}()
+	if err != nil {
+		c.e.recycle(r)
+		return err
+	}
+	types := [2]uintptr{lib.handles[typeByte], lib.handles[typeByte]}
+	units := [2]uint64{1, 1}
+	for i, t := range a.datatype {
+		if t != nil {
+			types[i] = lib.loadHandle(unsafe.Pointer(t))
+			units[i] = unitOf([2]*driver.Parts{sent, received}[i])
+		}
+	}
+	send, recv := c.buffers(o, o.Call != driver.ScatterV)
+	pick := func(narrow, wide dl.Proc) dl.Proc {
+		if a.wide {
+			return wide
+		}
+		return narrow
+	}
+	return c.narrow(r, func(h uintptr) uintptr {
+		switch o.Call {
+		case driver.GatherV:
+			return pick(f.Igatherv, f.IgathervC).Call10(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], uintptr(o.Root), c.handle, h)
+		case driver.AllgatherV:
+			return pick(f.Iallgatherv, f.IallgathervC).Call9(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
+		case driver.ScatterV:
+			return pick(f.Iscatterv, f.IscattervC).Call10(send, a.counts[0], a.offsets[0], types[0], recv, uintptr(o.Count/units[1]), types[1], uintptr(o.Root), c.handle, h)
+		default:
+			return pick(f.Ialltoallv, f.IalltoallvC).Call10(send, a.counts[0], a.offsets[0], types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
+		}
+	})
+}
+
+func (l *library) typeOf(t driver.Type) uintptr { return l.handles[typeInt8+object(t)] }
+
+func (l *library) opOf(o driver.Op) uintptr {
+	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
+}
+
+// reduce starts Reduce, Allreduce or Scan: in pieces if the elements are too many for a C int and the library has no calls with longer counts.
+func (c *communicator) reduce(r *request, o *driver.Collective) error {
+	f := &c.e.lib.call
+	t, op := c.e.lib.typeOf(o.Type), c.e.lib.opOf(o.Op)
+	inPlace := o.InPlace(c.rank)
+	send, recv := c.buffers(o, true)
+	begin := func(done, n uint64, wide bool) func(uintptr) uintptr {
+		at := uintptr(done * o.Type.Size())
+		from, to := send, recv+at
+		if !inPlace {
+			from += at
+		}
+		return func(h uintptr) uintptr {
+			switch {
+			case o.Call == driver.Reduce && wide:
+				return f.IreduceC.Call8(from, to, uintptr(n), t, op, uintptr(o.Root), c.handle, h)
+			case o.Call == driver.Reduce:
+				return f.Ireduce.Call8(from, to, uintptr(n), t, op, uintptr(o.Root), c.handle, h)
+			case o.Call == driver.Allreduce && wide:
+				return f.IallreduceC.Call7(from, to, uintptr(n), t, op, c.handle, h)
+			case o.Call == driver.Allreduce:
+				return f.Iallreduce.Call7(from, to, uintptr(n), t, op, c.handle, h)
+			case wide:
+				return f.IscanC.Call7(from, to, uintptr(n), t, op, c.handle, h)
+			default:
+				return f.Iscan.Call7(from, to, uintptr(n), t, op, c.handle, h)
+			}
+		}
+	}
+	most := c.e.maxCount()
+	if o.Count > most && useWide && f.IreduceC.Valid() {
+		return c.narrow(r, begin(0, o.Count, true))
+	}
+	if err := c.narrow(r, begin(0, min(o.Count, most), false)); err != nil {
+		return err
+	}
+	for done := most; done < o.Count; done += most {
+		c.piece(r, begin(done, min(most, o.Count-done), false))
+	}
+	return nil
+}
+
+// piece starts a further request of MPI, which belongs to r. The first of r is under way: a failure is reported when that is done.
+func (c *communicator) piece(r *request, call func(h uintptr) uintptr) {
+	if r.failed != nil {
+		return
+	}
+	p, err := c.e.newRequest(r.op, r.api, r.peer, r.tag, r.bytes)
+	if err != nil {
+		r.failed = &driver.Error{Op: r.op, Kind: driver.ErrOutOfMemory, Err: err, Peer: r.peer, Tag: r.tag}
+		return
+	}
+	c.e.enter()
+	code := int32(call(address(&p.slot.handle)))
+	c.e.leave()
+	if code != 0 {
+		r.failed = c.e.describe(r, r.api, code)
+		c.e.recycle(p)
+		return
+	}
+	r.pieces = append(r.pieces, p)
+}
+
+// reduceScatter starts ReduceScatter. Without calls with longer counts a part that is too long is refused.
+func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
+	f := &c.e.lib.call
+	counts := driver.Parts{Counts: o.RecvParts.Counts}
+	wideHere := f.IreduceScatterC.Valid()
+	if most := largest(&counts); most > c.e.maxCount() && !(wideHere && useWide) {
+		err := driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d elements, which needs the counts of MPI 4.0; %s does not have them", most, c.e.lib.text)
+		c.e.recycle(r)
+		return err
+	}
+	a, err := c.e.place(r, wideHere, nil, &counts)
+	if err != nil {
+		c.e.recycle(r)
+		return err
+	}
+	send, recv := c.buffers(o, true)
+	call := f.IreduceScatter
+	if a.wide {
+		call = f.IreduceScatterC
+	}
+	return c.narrow(r, func(h uintptr) uintptr {
+		return call.Call7(send, recv, a.counts[1], c.e.lib.typeOf(o.Type), c.e.lib.opOf(o.Op), c.handle, h)
+	})
+}

@@ -1,0 +1,174 @@
+package mpi
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// communicator implements [driver.Comm].
+type communicator struct {
+	e          *Engine
+	handle     uintptr
+	rank, size int
+}
+
+// revocable is a communicator of a library that can revoke it.
+type revocable struct{ *communicator }
+
+// newComm describes a communicator of MPI and makes its errors return.
+func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
+	c := &e.lib.call
+	e.enter()
+	defer e.leave()
+	var rank, size int32
+	if err := e.lib.failure(op, "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(handle, e.lib.handles[errorsReturn]))); err != nil {
+		return nil, err
+	}
+	if err := e.lib.failure(op, "MPI_Comm_rank", int32(c.CommRank.Call2(handle, uintptr(unsafe.Pointer(&rank))))); err != nil {
+		return nil, err
+	}
+	if err := e.lib.failure(op, "MPI_Comm_size", int32(c.CommSize.Call2(handle, uintptr(unsafe.Pointer(&size))))); err != nil {
+		return nil, err
+	}
+	made := &communicator{e: e, handle: handle, rank: int(rank), size: int(size)}
+	if e.lib.abi == ABIOpenMPI && c.CommRevoke.Valid() {
+		return revocable{made}, nil
+	}
+	return made, nil
+}
+
+func (c *communicator) Rank() int { return c.rank }
+func (c *communicator) Size() int { return c.size }
+
+// derive makes a communicator by a call of MPI that writes its handle to the address.
+func (c *communicator) derive(op, api string, call func(made uintptr) uintptr) (driver.Comm, error) {
+	e := c.e
+	made := new(uint64)
+	e.enter()
+	code := int32(call(dl.Address(unsafe.Pointer(made))))
+	e.leave()
+	if err := e.failure(op, api, code); err != nil {
+		return nil, err
+	}
+	handle := e.lib.loadHandle(unsafe.Pointer(made))
+	if handle == e.lib.handles[commNull] {
+		return nil, nil
+	}
+	return e.newComm(op, handle)
+}
+
+func (c *communicator) Dup() (driver.Comm, error) {
+	return c.derive("Dup", "MPI_Comm_dup", func(made uintptr) uintptr { return c.e.lib.call.CommDup.Call2(c.handle, made) })
+}
+
+func (c *communicator) Split(color, key int) (driver.Comm, error) {
+	if color == driver.NoColor {
+		color = c.e.lib.number(undefined)
+	}
+	return c.derive("Split", "MPI_Comm_split", func(made uintptr) uintptr {
+		return c.e.lib.call.CommSplit.Call4(c.handle, uintptr(color), uintptr(key), made)
+	})
+}
+
+func (c *communicator) SplitShared(key int) (driver.Comm, error) {
+	lib := c.e.lib
+	return c.derive("SplitShared", "MPI_Comm_split_type", func(made uintptr) uintptr {
+		return lib.call.CommSplitType.Call5(c.handle, uintptr(lib.number(commTypeShared)), uintptr(key), lib.handles[infoNull], made)
+	})
+}
+
+func (c *communicator) Free() error {
+	handle := new(uint64)
+	c.e.lib.storeHandle(unsafe.Pointer(handle), c.handle)
+	c.e.enter()
+	code := int32(c.e.lib.call.CommFree.Call1(uintptr(unsafe.Pointer(handle))))
+	c.e.leave()
+	return asError(c.e.failure("Free", "MPI_Comm_free", code))
+}
+
+// Revoke makes every request of the communicator end with an error, on all ranks. Open MPI does it in jobs that were started with --with-ft ulfm.
+func (c revocable) Revoke() error {
+	c.e.enter()
+	code := int32(c.e.lib.call.CommRevoke.Call1(c.handle))
+	c.e.leave()
+	return asError(c.e.failure("Revoke", "MPIX_Comm_revoke", code))
+}
+
+// Abort ends all processes of the job. It does not return.
+func (c *communicator) Abort(code int) {
+	// No turn is taken: whoever has it may wait for ever.
+	c.e.lib.call.Abort.Call2(c.handle, uintptr(code))
+	leave(code)
+}
+
+func (c *communicator) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, error) {
+	e, lib := c.e, c.e.lib
+	r, err := e.newRequest("Isend", "MPI_Isend", dest, tag, n)
+	if err != nil {
+		return 0, err
+	}
+	if n <= e.maxCount() {
+		e.enter()
+		code := int32(lib.call.Isend.Call7(uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle)))
+		e.leave()
+		if code != 0 {
+			return 0, e.refused(r, code)
+		}
+		return r.id(), nil
+	}
+	err = e.long(r, n, lib.call.IsendC.Valid(), func(count, datatype uintptr, wide bool) uintptr {
+		call := lib.call.Isend
+		if wide {
+			call = lib.call.IsendC
+		}
+		return call.Call7(uintptr(p), count, datatype, uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return r.id(), nil
+}
+
+func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, error) {
+	e, lib := c.e, c.e.lib
+	r, err := e.newRequest("Irecv", "MPI_Irecv", source, tag, n)
+	if err != nil {
+		return 0, err
+	}
+	r.receive = true
+	if source == driver.AnySource {
+		source = lib.number(anySource)
+	}
+	if tag == driver.AnyTag {
+		tag = lib.number(anyTag)
+	}
+	if n <= e.maxCount() {
+		e.enter()
+		code := int32(lib.call.Irecv.Call7(uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(source), uintptr(tag), c.handle, address(&r.slot.handle)))
+		e.leave()
+		if code != 0 {
+			return 0, e.refused(r, code)
+		}
+		return r.id(), nil
+	}
+	err = e.long(r, n, lib.call.IrecvC.Valid(), func(count, datatype uintptr, wide bool) uintptr {
+		call := lib.call.Irecv
+		if wide {
+			call = lib.call.IrecvC
+		}
+		return call.Call7(uintptr(p), count, datatype, uintptr(source), uintptr(tag), c.handle, address(&r.slot.handle))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return r.id(), nil
+}
+
+// refused returns the error of a call that has started nothing.
+func (e *Engine) refused(r *request, code int32) error {
+	err := e.describe(r, r.api, code)
+	e.recycle(r)
+	return err
+}

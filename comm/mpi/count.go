@@ -1,0 +1,193 @@
+package mpi
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// longest is the largest count of a C int. A test makes it smaller.
+var longest uint64 = math.MaxInt32
+
+// useWide says whether calls with 64-bit counts are used where the library has them. A test turns it off.
+var useWide = true
+
+func (e *Engine) maxCount() uint64 { return longest }
+
+// chunkBytes is the size of the datatype that long messages are made of.
+const chunkBytes = 1 << 16
+
+// long makes a call on n bytes, more than fit into a C int: with a 64-bit count if hasWide, else on one element of a datatype that
+// is n bytes long. If the call fails, the request is given back.
+func (e *Engine) long(r *request, n uint64, hasWide bool, call func(count, datatype uintptr, wide bool) uintptr) error {
+	if hasWide && useWide {
+		e.enter()
+		code := int32(call(uintptr(n), e.lib.handles[typeByte], true))
+		e.leave()
+		if code != 0 {
+			return e.refused(r, code)
+		}
+		return nil
+	}
+	t, err := e.longType(r.op, n)
+	if err != nil {
+		e.recycle(r)
+		return err
+	}
+	e.enter()
+	code := int32(call(1, e.lib.loadHandle(unsafe.Pointer(t)), false))
+	e.leave()
+	e.freeType(t)
+	if code != 0 {
+		return e.refused(r, code)
+	}
+	return nil
+}
+
+// longType returns a new datatype of n bytes without gaps: chunks, and the bytes behind them.
+func (e *Engine) longType(op string, n uint64) (*uint64, error) {
+	chunk, err := e.chunkType(op)
+	if err != nil {
+		return nil, err
+	}
+	lib := e.lib
+	lengths := &[2]int32{int32(n / chunkBytes), int32(n % chunkBytes)}
+	offsets := &[2]int64{0, int64(n / chunkBytes * chunkBytes)}
+	types := &[2]uint64{}
+	lib.storeHandle(unsafe.Pointer(types), chunk)
+	lib.storeHandle(unsafe.Add(unsafe.Pointer(types), lib.layout.handle), lib.handles[typeByte])
+	made := new(uint64)
+	e.enter()
+	defer e.leave()
+	if err := lib.failure(op, "MPI_Type_create_struct", int32(lib.call.TypeCreateStruct.Call5(2, uintptr(unsafe.Pointer(lengths)), uintptr(unsafe.Pointer(offsets)),
+		uintptr(unsafe.Pointer(types)), uintptr(unsafe.Pointer(made))))); err != nil {
+		return nil, err
+	}
+	if err := lib.failure(op, "MPI_Type_commit", int32(lib.call.TypeCommit.Call1(uintptr(unsafe.Pointer(made))))); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// unitType returns a new datatype of n <= longest bytes without gaps.
+func (e *Engine) unitType(op string, n uint64) (*uint64, error) {
+	lib := e.lib
+	made := new(uint64)
+	e.enter()
+	defer e.leave()
+	if err := lib.failure(op, "MPI_Type_contiguous", int32(lib.call.TypeContiguous.Call3(uintptr(n), lib.handles[typeByte], uintptr(unsafe.Pointer(made))))); err != nil {
+		return nil, err
+	}
+	if err := lib.failure(op, "MPI_Type_commit", int32(lib.call.TypeCommit.Call1(uintptr(unsafe.Pointer(made))))); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// freeType gives a datatype back. Communication that uses it goes on (MPI 4.1, section 5.1.9).
+func (e *Engine) freeType(t *uint64) {
+	e.enter()
+	defer e.leave()
+	e.lib.call.TypeFree.Call1(uintptr(unsafe.Pointer(t)))
+}
+
+func (e *Engine) chunkType(op string) (uintptr, error) {
+	e.chunkMu.Lock()
+	defer e.chunkMu.Unlock()
+	if t := e.chunk.Load(); t != 0 {
+		return t, nil
+	}
+	made, err := e.unitType(op, chunkBytes)
+	if err != nil {
+		return 0, err
+	}
+	t := e.lib.loadHandle(unsafe.Pointer(made))
+	e.chunk.Store(t)
+	return t, nil
+}
+
+// arrays are counts and offsets in the memory of a request, of the width that the call takes.
+type arrays struct {
+	counts, offsets [2]uintptr // of what is sent, and of what is received
+	datatype        [2]*uint64 // in whose elements they count; nil for MPI_BYTE
+	wide            bool
+}
+
+// place copies parts to mapped memory that the request keeps, as C's ints if they fit, else as 64-bit integers if the library has the wide call, else in units
+// of as many bytes as divide all of them.
+func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arrays, err error) {
+	words := 0
+	var most uint64
+	for _, p := range parts {
+		if p == nil {
+			continue
+		}
+		words += len(p.Counts) + len(p.Offsets)
+		for _, v := range p.Counts {
+			most = max(most, v)
+		}
+		for _, v := range p.Offsets {
+			most = max(most, v)
+		}
+	}
+	a.wide = most > e.maxCount() && hasWide && useWide
+	r.arraysSize = uint64(max(words, 1)) * 8
+	if r.arrays, err = e.memory.alloc(r.op, r.arraysSize); err != nil {
+		return a, err
+	}
+	at := r.arrays
+	for i, p := range parts {
+		if p == nil {
+			continue
+		}
+		unit := uint64(1)
+		if most > e.maxCount() && !a.wide {
+			unit = unitOf(p)
+			if largest(p)/unit > e.maxCount() {
+				return a, driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d bytes or begins that far, which needs the counts of MPI 4.0; %s does not have them", largest(p), e.lib.text)
+			}
+			if a.datatype[i], err = e.unitType(r.op, unit); err != nil {
+				return a, err
+			}
+		}
+		put := func(values []uint64) uintptr {
+			start := at
+			for _, v := range values {
+				if a.wide {
+					*(*int64)(at) = int64(v)
+					at = unsafe.Add(at, 8)
+				} else {
+					*(*int32)(at) = int32(v / unit)
+					at = unsafe.Add(at, 4)
+				}
+			}
+			return uintptr(start)
+		}
+		a.counts[i] = put(p.Counts)
+		a.offsets[i] = put(p.Offsets)
+	}
+	return a, nil
+}
+
+func largest(p *driver.Parts) (most uint64) {
+	for _, list := range [][]uint64{p.Counts, p.Offsets} {
+		for _, v := range list {
+			most = max(most, v)
+		}
+	}
+	return most
+}
+
+// unitOf returns the largest power of two, up to chunkBytes, that divides all counts and offsets.
+func unitOf(p *driver.Parts) uint64 {
+	unit := uint64(chunkBytes)
+	for _, list := range [][]uint64{p.Counts, p.Offsets} {
+		for _, v := range list {
+			for v%unit != 0 {
+				unit /= 2
+			}
+		}
+	}
+	return unit
+}

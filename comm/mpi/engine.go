@@ -1,0 +1,322 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// Engine is this process's part in an MPI job. It implements [driver.Engine].
+type Engine struct {
+	lib      *library
+	info     driver.Info
+	report   Report
+	world    driver.Comm
+	launcher launcher
+	foreign  bool // somebody else in the process initialised MPI, and finalizes it
+
+	serialized bool
+	turn       sync.Mutex // held around each call if serialized
+
+	thread chan func() // runs on the thread that initialised MPI
+
+	memory   memory
+	slots    pool[slot]
+	scratch  pool[scratch]
+	requests requests
+	chunk    atomic.Uintptr // the datatype of chunkBytes bytes, 0 before it is needed
+	chunkMu  sync.Mutex
+
+	closed atomic.Bool
+}
+
+var _ driver.Engine = (*Engine)(nil)
+
+// Report is what is known about a started engine, beyond driver.Info.
+type Report struct {
+	driver.Info
+	Rank, Size      int
+	MemoryAllocKind string // the library's answer to mpi_memory_alloc_kinds (MPI 4.1, section 11.4.3), "" if it has none
+	QueriedCUDA     bool   // MPIX_Query_cuda_support says yes
+	QueriedROCm     bool   // MPIX_Query_rocm_support, or MPICH's call for HIP, says yes
+	SignalsRestored int    // handlers of the program that the library had replaced and that were put back
+	LongCounts      bool   // the library has the calls of MPI 4.0 that count in 64 bits
+	Revokes         bool   // the library has MPIX_Comm_revoke
+}
+
+// process is what there is once in a process: MPI cannot be initialised again.
+var process struct {
+	sync.Mutex
+	engine *Engine
+}
+
+// Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. An error is of kind ErrUnavailable if there is no
+// library that can be used, and names each that was tried, and of kind ErrMismatch if another MPI's launcher has started the process.
+//
+// After Start the process leaves by [Exit]; [Run] does both.
+func Start() (*Engine, error) {
+	process.Lock()
+	defer process.Unlock()
+	if process.engine != nil {
+		return nil, driver.Errorf("Start", driver.ErrInvalidArgument, "MPI can be started once in a process")
+	}
+	l := detectLauncher()
+	lib, err := load(l)
+	if err != nil {
+		return nil, err
+	}
+	if l.size > 1 && !l.fits(lib.maker) {
+		return nil, mismatch(l, lib, "each process would be alone")
+	}
+	e := &Engine{lib: lib, launcher: l, thread: make(chan func())}
+	go func() {
+		runtime.LockOSThread()
+		for f := range e.thread {
+			f()
+		}
+	}()
+	e.onThread(func() { err = e.init() })
+	if err != nil {
+		return nil, err
+	}
+	process.engine = e
+	return e, nil
+}
+
+func mismatch(l launcher, lib *library, detail string) error {
+	return driver.Errorf("Start", driver.ErrMismatch, "%s has started this process as one of %d, and the library %s is %s: %s; use the launcher of that library, or set %s",
+		l.name, l.size, lib.name, lib.text, detail, EnvLibrary)
+}
+
+// onThread runs f on the thread that initialises and finalizes MPI (MPI 4.1, section 11.2.2, wants one thread for both).
+func (e *Engine) onThread(f func()) {
+	done := make(chan struct{})
+	e.thread <- func() { defer close(done); f() }
+	<-done
+}
+
+func (e *Engine) init() error {
+	lib, c := e.lib, &e.lib.call
+	siglib.Enter()
+	var had, over, provided int32
+	c.Finalized.Call1(uintptr(unsafe.Pointer(&over)))
+	c.Initialized.Call1(uintptr(unsafe.Pointer(&had)))
+	var code int32
+	switch {
+	case over != 0:
+	case had != 0:
+		e.foreign = true
+		code = int32(c.QueryThread.Call1(uintptr(unsafe.Pointer(&provided))))
+	default:
+		level := lib.number(threadMultiple)
+		if os.Getenv(EnvThreads) == "serialized" {
+			level = lib.number(threadSerialized)
+		}
+		code = int32(c.InitThread.Call4(0, 0, uintptr(level), uintptr(unsafe.Pointer(&provided))))
+	}
+	e.report.SignalsRestored = siglib.Leave()
+	if over != 0 {
+		return driver.Errorf("Start", driver.ErrClosed, "MPI has been finalized in this process")
+	}
+	if err := lib.failure("Start", "MPI_Init_thread", code); err != nil {
+		err.Kind = driver.ErrUnavailable
+		return err
+	}
+	if err := e.afterInit(int(provided)); err != nil {
+		if !e.foreign {
+			c.Finalize.Call0()
+		}
+		return err
+	}
+	return nil
+}
+
+func (e *Engine) afterInit(provided int) error {
+	lib, c := e.lib, &e.lib.call
+	for _, comm := range []object{commWorld, commSelf} {
+		if err := lib.failure("Start", "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(lib.handles[comm], lib.handles[errorsReturn]))); err != nil {
+			return err
+		}
+	}
+	e.serialized = provided != lib.number(threadMultiple) || os.Getenv(EnvThreads) == "serialized"
+	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{ABIOpenMPI: "openmpi", ABIMPICH: "mpich", ABIStandard: "standard"}[lib.abi],
+		Launcher: e.launcher.name, Memory: driver.MemoryHost}
+	switch provided {
+	case lib.number(threadMultiple):
+		info.Thread = driver.ThreadMultiple
+	case lib.number(threadSerialized):
+		info.Thread = driver.ThreadSerialized
+	default:
+		return driver.Errorf("Start", driver.ErrUnsupported, "%s grants threads no more than level %d, and Go programs have several threads: MPI_THREAD_SERIALIZED (%d) is the least",
+			lib.text, provided, lib.number(threadSerialized))
+	}
+	if err := lib.verify(); err != nil {
+		return err
+	}
+	var major, minor int32
+	c.GetVersion.Call2(uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
+	info.Version = fmt.Sprintf("%d.%d", major, minor)
+	info.MaxTag = 32767
+	var bound uintptr
+	var found int32
+	c.CommGetAttr.Call4(lib.handles[commWorld], uintptr(lib.number(tagUB)), uintptr(unsafe.Pointer(&bound)), uintptr(unsafe.Pointer(&found)))
+	if found != 0 && bound != 0 {
+		info.MaxTag = max(info.MaxTag, int(*(*int32)(dl.Pointer(bound))))
+	}
+	e.report.QueriedCUDA = c.QueryCUDA.Valid() && int32(c.QueryCUDA.Call0()) == 1
+	e.report.QueriedROCm = lib.abi == ABIOpenMPI && c.QueryROCm.Valid() && int32(c.QueryROCm.Call0()) == 1
+	e.report.MemoryAllocKind = lib.memoryKinds()
+	e.report.LongCounts = c.IsendC.Valid()
+	e.report.Revokes = c.CommRevoke.Valid()
+	if os.Getenv(EnvGPU) == "1" {
+		if e.report.QueriedCUDA || strings.Contains(e.report.MemoryAllocKind, "cuda") {
+			info.Memory |= driver.MemoryCUDA
+		}
+		if e.report.QueriedROCm || strings.Contains(e.report.MemoryAllocKind, "rocm") {
+			info.Memory |= driver.MemoryROCm
+		}
+	}
+	e.info = info
+	world := lib.handles[commWorld]
+	if e.foreign { // its messages must not mix with those of whoever initialised MPI
+		var w uint64
+		if err := lib.failure("Start", "MPI_Comm_dup", int32(c.CommDup.Call2(world, uintptr(unsafe.Pointer(&w))))); err != nil {
+			return err
+		}
+		world = lib.loadHandle(unsafe.Pointer(&w))
+	}
+	comm, err := e.newComm("Start", world)
+	if err != nil {
+		return err
+	}
+	if e.launcher.size > 1 && comm.Size() == 1 {
+		return mismatch(e.launcher, lib, "this process found itself alone")
+	}
+	e.world = comm
+	e.report.Info, e.report.Rank, e.report.Size = info, comm.Rank(), comm.Size()
+	return nil
+}
+
+// verify compares the table of constants with what the library answers.
+func (l *library) verify() error {
+	wrong := func(what string, got, want int32) error {
+		return driver.Errorf("Start", driver.ErrUnavailable, "%s is not as the %s ABI has it: %s is %d, not %d", l.text, l.abi, what, got, want)
+	}
+	for i := typeByte; i <= typeComplex128; i++ {
+		want := int32(1)
+		if i > typeByte {
+			want = int32(driver.Type(i - typeInt8).Size())
+		}
+		got := int32(-1)
+		if code := int32(l.call.TypeSize.Call2(l.handles[i], uintptr(unsafe.Pointer(&got)))); code != 0 || got != want {
+			return wrong("the size of "+handles[i].name, got, want)
+		}
+	}
+	size := int32(-1)
+	if code := int32(l.call.CommSize.Call2(l.handles[commSelf], uintptr(unsafe.Pointer(&size)))); code != 0 || size != 1 {
+		return wrong("the size of MPI_COMM_SELF", size, 1)
+	}
+	// MPI_Error_class of a class is the class itself (MPI 4.1, section 9.4), and an invalid rank is an error that returns.
+	var request uint64
+	code := int32(l.call.Isend.Call7(0, 0, l.handles[typeByte], 1, 0, l.handles[commSelf], uintptr(unsafe.Pointer(&request))))
+	class := int32(-1)
+	l.call.ErrorClass.Call2(uintptr(code), uintptr(unsafe.Pointer(&class)))
+	if code == 0 || l.abi.classOf(int(class)) != ClassRank {
+		return wrong("the class of the error for an invalid rank", class, 6)
+	}
+	return nil
+}
+
+// memoryKinds asks for the kinds of memory that the library accepts (MPI 4.1, section 11.4.3).
+func (l *library) memoryKinds() string {
+	if !l.call.InfoGet.Valid() {
+		return ""
+	}
+	var info uint64
+	if int32(l.call.CommGetInfo.Call2(l.handles[commWorld], uintptr(unsafe.Pointer(&info)))) != 0 {
+		return ""
+	}
+	defer l.call.InfoFree.Call1(uintptr(unsafe.Pointer(&info)))
+	key, text := dl.CString("mpi_memory_alloc_kinds"), make([]byte, 1025)
+	var found int32
+	l.call.InfoGet.Call5(l.loadHandle(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&key[0])), 1024, uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&found)))
+	if found == 0 {
+		return ""
+	}
+	kinds, _, _ := strings.Cut(string(text), "\x00")
+	return kinds
+}
+
+// enter and leave are around each call of MPI.
+func (e *Engine) enter() {
+	if e.serialized {
+		e.turn.Lock()
+	}
+}
+
+func (e *Engine) leave() {
+	if e.serialized {
+		e.turn.Unlock()
+	}
+}
+
+// Info describes the engine.
+func (e *Engine) Info() driver.Info { return e.info }
+
+// Report says what Start has found.
+func (e *Engine) Report() Report { return e.report }
+
+// World is the communicator of all ranks of the job.
+func (e *Engine) World() driver.Comm { return e.world }
+
+// Alloc returns n bytes of mapped memory. It is not unmapped before the process ends.
+func (e *Engine) Alloc(n uint64) (unsafe.Pointer, error) {
+	if n == 0 {
+		return nil, driver.Errorf("Alloc", driver.ErrInvalidArgument, "0 bytes")
+	}
+	return e.memory.alloc("Alloc", n)
+}
+
+// Free makes memory of Alloc available to later calls of Alloc.
+func (e *Engine) Free(p unsafe.Pointer, n uint64) { e.memory.release(p, n) }
+
+// Close finalizes MPI, unless somebody else in the process had initialised it. Receives that are not done are cancelled.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return driver.Errorf("Close", driver.ErrClosed, "the engine was closed before")
+	}
+	e.abandon()
+	if e.foreign {
+		return nil
+	}
+	var err error
+	e.onThread(func() {
+		siglib.Enter()
+		code := int32(e.lib.call.Finalize.Call0())
+		siglib.Leave()
+		// The library is over: it need not answer what the code means.
+		if code != 0 {
+			err = driver.Errorf("Close", driver.ErrEngine, "MPI_Finalize returned %d", code)
+		}
+	})
+	return err
+}
+
+// asError keeps a nil *driver.Error from becoming an error that is not nil.
+func asError(err *driver.Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+var errGoexit = errors.New("the function of Run called runtime.Goexit")

@@ -1,0 +1,41 @@
+package mpi
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// kindOf returns the kind of error that a class belongs to.
+func kindOf(c Class) error {
+	switch c {
+	case ClassTruncate:
+		return driver.ErrTruncated
+	case ClassProcAborted, ClassProcFailed, ClassProcFailedPending, ClassRevoked:
+		return driver.ErrRankLost
+	case ClassNoMem:
+		return driver.ErrOutOfMemory
+	case ClassBuffer, ClassCount, ClassType, ClassTag, ClassComm, ClassRank, ClassRequest, ClassRoot, ClassGroup, ClassOp, ClassArg:
+		return driver.ErrInvalidArgument
+	}
+	return driver.ErrEngine
+}
+
+// failure returns the error for a code that a call has returned, nil for MPI_SUCCESS. op is the engine's operation, api the call of MPI.
+func (l *library) failure(op, api string, code int32) *driver.Error {
+	if code == 0 {
+		return nil
+	}
+	value := int32(-1)
+	class := ClassUnlisted
+	if int32(l.call.ErrorClass.Call2(uintptr(code), uintptr(unsafe.Pointer(&value)))) == 0 {
+		class = l.abi.classOf(int(value))
+	}
+	text := make([]byte, max(512, l.number(maxErrorString))+1)
+	var n int32
+	if int32(l.call.ErrorString.Call3(uintptr(code), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&n)))) != 0 {
+		n = 0
+	}
+	return &driver.Error{Op: op, Kind: kindOf(class), API: api, Class: int(value), Code: int(code), Text: string(text[:max(0, min(int(n), len(text)))]),
+		Peer: driver.NoPeer, Tag: driver.NoTag}
+}

@@ -1,0 +1,246 @@
+//go:build linux
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// The test binary starts itself under mpiexec: with this variable it is one rank of a job, which runs the named scenarios.
+const envScenarios = "HALYARD_TEST_MPI_SCENARIOS"
+
+// envInstalled lists folders of installed MPIs, each with bin/mpiexec and its libraries in lib, separated by colons.
+const envInstalled = "HALYARD_TEST_MPI"
+
+func TestMain(m *testing.M) {
+	if names := os.Getenv(envScenarios); names != "" {
+		Run(func(_ context.Context, e driver.Engine) error {
+			return runScenarios(e.(*Engine), strings.Split(names, ","))
+		})
+	}
+	os.Exit(m.Run())
+}
+
+func runScenarios(e *Engine, names []string) error {
+	for _, name := range names {
+		run, ok := scenarios[name]
+		if !ok {
+			run, ok = endings[name]
+		}
+		if !ok {
+			return fmt.Errorf("there is no scenario %s", name)
+		}
+		r := &rank{e: e, w: e.World()}
+		if err := run(r); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		// In one write: the lines of ranks are not mixed then.
+		_, _ = os.Stdout.WriteString(doneLine(name, r.w.Rank(), r.w.Size()) + "\n")
+	}
+	return nil
+}
+
+func doneLine(name string, rank, size int) string {
+	return fmt.Sprintf("done %s %d/%d", name, rank, size)
+}
+
+// installation is a library and the launcher that it belongs to.
+type installation struct {
+	name, mpiexec, library, header string
+	abi                            ABI
+}
+
+func required() bool {
+	return slices.Contains(strings.FieldsFunc(os.Getenv("HALYARD_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }), "mpi")
+}
+
+// installed finds the libraries that HALYARD_TEST_MPI names. Without one the test is skipped, or fails if HALYARD_REQUIRE has "mpi"; then all
+// three ABIs have to be there.
+func installed(t *testing.T) []installation {
+	t.Helper()
+	var found []installation
+	for _, dir := range filepath.SplitList(os.Getenv(envInstalled)) {
+		for _, c := range []installation{
+			{name: "openmpi", library: "libmpi.so.40", header: "mpi.h", abi: ABIOpenMPI},
+			{name: "mpich", library: "libmpi.so.12", header: "mpi.h", abi: ABIMPICH},
+			{name: "standard", library: "libmpi_abi.so.1", header: "mpi_abi.h", abi: ABIStandard},
+		} {
+			c.library = filepath.Join(dir, "lib", c.library)
+			if _, err := os.Stat(c.library); err == nil {
+				c.mpiexec = filepath.Join(dir, "bin", "mpiexec")
+				c.header = filepath.Join(dir, "include", c.header)
+				found = append(found, c)
+			}
+		}
+	}
+	switch {
+	case required():
+		for _, abi := range []ABI{ABIOpenMPI, ABIMPICH, ABIStandard} {
+			if !slices.ContainsFunc(found, func(i installation) bool { return i.abi == abi }) {
+				t.Fatalf("HALYARD_REQUIRE asks for mpi, and %s (%q) names no library of the %s ABI", envInstalled, os.Getenv(envInstalled), abi)
+			}
+		}
+	case len(found) == 0:
+		t.Skipf("%s names no folder of an installed MPI", envInstalled)
+	}
+	return found
+}
+
+// onEach runs a test for each library that is installed.
+func onEach(t *testing.T, test func(t *testing.T, in installation)) {
+	for _, in := range installed(t) {
+		t.Run(in.name, func(t *testing.T) { test(t, in) })
+	}
+}
+
+// outcome is how a job ended.
+type outcome struct {
+	status int // of mpiexec, -1 if a signal ended it
+	output string
+	hung   bool
+}
+
+// job runs scenarios in n ranks. env is added to the environment.
+func (in installation) job(t *testing.T, n int, names string, env ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, in.mpiexec, "-n", strconv.Itoa(n), os.Args[0], "-test.run=^$")
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), EnvLibrary+"="+in.library, envScenarios+"="+names,
+		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	o := outcome{output: string(out), hung: ctx.Err() != nil}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		o.status = exit.ExitCode()
+	case err != nil && !o.hung:
+		t.Fatalf("%s did not start: %v", in.mpiexec, err)
+	}
+	return o
+}
+
+// completed counts the ranks of n that finished a scenario.
+func (o outcome) completed(name string, n int) (ranks int) {
+	lines := strings.Split(o.output, "\n")
+	for rank := range n {
+		if slices.Contains(lines, doneLine(name, rank, n)) {
+			ranks++
+		}
+	}
+	return ranks
+}
+
+// A good job does every scenario in every rank, and ends with status 0.
+func TestScenarios(t *testing.T) {
+	onEach(t, func(t *testing.T, in installation) {
+		for _, n := range []int{1, 2, 4} {
+			t.Run(strconv.Itoa(n), func(t *testing.T) {
+				names := slices.Sorted(keysOf(scenarios))
+				o := in.job(t, n, strings.Join(names, ","))
+				for _, name := range names {
+					if got := o.completed(name, n); got != n {
+						t.Errorf("%s was completed by %d of %d ranks", name, got, n)
+					}
+				}
+				if o.status != 0 || o.hung {
+					t.Errorf("the job ended with status %d, hung: %v", o.status, o.hung)
+				}
+				if t.Failed() {
+					t.Log(o.output)
+				}
+			})
+		}
+	})
+}
+
+// The same at the level at which calls have to take turns.
+func TestSerializedTakesTurns(t *testing.T) {
+	onEach(t, func(t *testing.T, in installation) {
+		o := in.job(t, 2, "goroutines,level", EnvThreads+"=serialized", "HALYARD_TEST_MPI_LEVEL=serialized")
+		if o.status != 0 || o.completed("goroutines", 2) != 2 || o.completed("level", 2) != 2 {
+			t.Errorf("status %d\n%s", o.status, o.output)
+		}
+	})
+}
+
+func TestReturnFromRunIsClean(t *testing.T) {
+	jobs := 20
+	if s := os.Getenv("HALYARD_TEST_MPI_JOBS"); s != "" {
+		jobs, _ = strconv.Atoi(s)
+	}
+	onEach(t, func(t *testing.T, in installation) {
+		clean := 0
+		for range jobs {
+			o := in.job(t, 2, "ring")
+			if o.status == 0 && o.completed("ring", 2) == 2 && !strings.Contains(o.output, "BAD TERMINATION") {
+				clean++
+				continue
+			}
+			t.Errorf("status %d\n%s", o.status, o.output)
+		}
+		t.Logf("%d of %d jobs ended with status 0", clean, jobs)
+	})
+}
+
+// One rank ends badly while the others wait for it: the job ends, with a status that is not 0, and says why.
+func TestBadEndsEndTheJob(t *testing.T) {
+	says := map[string]string{"panic": "scenario_test.go", "panic-elsewhere": "scenario_test.go", "error": "this rank gives up", "goexit": "runtime.Goexit",
+		"exit-early": "Exit was called before Close", "os-exit": "", "kill": ""}
+	onEach(t, func(t *testing.T, in installation) {
+		for name, text := range says {
+			t.Run(name, func(t *testing.T) {
+				o := in.job(t, 2, name)
+				if o.status == 0 || o.hung || !strings.Contains(o.output, text) || o.completed(name, 2) != 0 {
+					t.Errorf("status %d, hung: %v, want another status than 0, and %q in\n%s", o.status, o.hung, text, o.output)
+				}
+			})
+		}
+	})
+}
+
+// The launcher of another MPI is refused, and both are named.
+func TestMismatchIsAnError(t *testing.T) {
+	all := installed(t)
+	for _, a := range all {
+		for _, b := range all {
+			if (a.abi == ABIOpenMPI) == (b.abi == ABIOpenMPI) {
+				continue
+			}
+			t.Run(a.name+" starts "+b.name, func(t *testing.T) {
+				mixed := a
+				mixed.library = b.library
+				o := mixed.job(t, 2, "ring")
+				if o.status == 0 || o.completed("ring", 2)+o.completed("ring", 1) != 0 || !strings.Contains(o.output, "mpiexec of") || !strings.Contains(o.output, b.library) {
+					t.Errorf("status %d\n%s", o.status, o.output)
+				}
+			})
+		}
+	}
+}
+
+// Without a launcher a program is a job of one rank.
+func TestAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, in installation) {
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), EnvLibrary+"="+in.library, envScenarios+"=ring,collectives")
+		out, err := cmd.CombinedOutput()
+		if o := (outcome{output: string(out)}); err != nil || o.completed("ring", 1) != 1 || o.completed("collectives", 1) != 1 {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// The environment variables that say what is loaded.
+const (
+	EnvLibrary = "HALYARD_MPI_LIBRARY"
+	EnvPreload = "HALYARD_MPI_PRELOAD"
+	EnvThreads = "HALYARD_MPI_THREADS"
+	EnvGPU     = "HALYARD_MPI_GPU"
+)
+
+// library is an MPI library that has been loaded, and whose ABI is known.
+type library struct {
+	call    calls
+	abi     ABI
+	layout  layout
+	maker   maker
+	name    string // under which it was loaded
+	path    string
+	text    string // of MPI_Get_library_version
+	handles [objects]uintptr
+}
+
+// names are the file names of libraries: native ones before those of the standard ABI, which hide what is not in the standard.
+func names(l launcher) []string {
+	all := []string{"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi_abi.so.1", "libmpi.so"}
+	if runtime.GOOS == "darwin" {
+		all = []string{"libmpi.40.dylib", "libmpi.12.dylib", "libmpich.12.dylib", "libmpi_abi.1.dylib", "libmpi.dylib"}
+	}
+	if l.maker == makerMPICH {
+		all[0], all[1], all[2] = all[1], all[2], all[0]
+	}
+	return all
+}
+
+// load loads the library that the environment or the system names. No function of it that needs MPI_Init is called.
+func load(l launcher) (*library, error) {
+	if !canMap {
+		return nil, driver.Errorf("Start", driver.ErrUnavailable, "MPI is not supported on %s", runtime.GOOS)
+	}
+	siglib.Enter() // UCX takes signals when it is loaded
+	defer siglib.Leave()
+	for _, name := range strings.FieldsFunc(os.Getenv(EnvPreload), func(r rune) bool { return r == os.PathListSeparator }) {
+		if _, err := dl.OpenVisible("", name); err != nil {
+			return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: EnvPreload, Err: err, Peer: driver.NoPeer, Tag: driver.NoTag}
+		}
+	}
+	try := names(l)
+	if name := os.Getenv(EnvLibrary); name != "" {
+		try = []string{name}
+	}
+	failed := &dl.LoadError{Env: EnvLibrary}
+	for _, name := range try {
+		lib, err := recognise(name)
+		if err == nil {
+			return lib, nil
+		}
+		if tried, ok := err.(*dl.LoadError); ok {
+			failed.Tried = append(failed.Tried, tried.Tried...)
+			continue
+		}
+		failed.Tried = append(failed.Tried, dl.Attempt{Name: name, Reason: err.Error()})
+	}
+	return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: failed.Error(), Peer: driver.NoPeer, Tag: driver.NoTag}
+}
+
+func recognise(name string) (*library, error) {
+	found, err := dl.Open("", name)
+	if err != nil {
+		return nil, err
+	}
+	lib := &library{name: found.Name()}
+	if _, err := found.Fill(&lib.call); err != nil {
+		return nil, err
+	}
+	lib.path = lib.call.InitThread.Path()
+	lib.text = lib.versionText()
+	lib.maker = makerOf(lib.text)
+	world := found.Proc(handles[commWorld].openmpi)
+	switch {
+	case lib.standard() && lib.maker == makerIntel:
+		return nil, fmt.Errorf("it has a draft of the standard ABI, with other values of constants; set %s to Intel's libmpi.so.12: %s", EnvLibrary, lib.text)
+	case lib.standard():
+		lib.abi = ABIStandard
+	case world.Valid():
+		lib.abi = ABIOpenMPI
+	case lib.maker == makerMPICH || lib.maker == makerIntel:
+		lib.abi = ABIMPICH
+	default:
+		return nil, fmt.Errorf("its ABI is not known: %q", lib.text)
+	}
+	lib.layout = layouts[lib.abi]
+	for i := range handles {
+		h := &handles[i]
+		switch lib.abi {
+		case ABIMPICH:
+			lib.handles[i] = h.mpich
+		case ABIStandard:
+			lib.handles[i] = h.standard
+		case ABIOpenMPI:
+			p := found.Proc(h.openmpi)
+			if !p.Valid() {
+				return nil, &dl.MissingError{Library: name, Symbols: []string{h.openmpi}}
+			}
+			lib.handles[i] = uintptr(p)
+		}
+	}
+	if lib.abi == ABIOpenMPI {
+		// Its plugins look for its symbols in the whole program (docs.open-mpi.org, "Dynamically loading libmpi at runtime").
+		if _, err := dl.OpenVisible("", name); err != nil {
+			return nil, err
+		}
+	}
+	return lib, nil
+}
+
+// standard reports whether the library says that it has the standard ABI. A library with another one has no such call, or answers -1.
+func (l *library) standard() bool {
+	if !l.call.AbiGetVersion.Valid() {
+		return false
+	}
+	major, minor := int32(-1), int32(-1)
+	l.call.AbiGetVersion.Call2(uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
+	return major >= 1
+}
+
+func (l *library) versionText() string {
+	text := make([]byte, 8192) // the largest MPI_MAX_LIBRARY_VERSION_STRING
+	var n int32
+	l.call.GetLibraryVersion.Call2(uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&n)))
+	line := string(text[:max(0, min(int(n), len(text)))])
+	line = strings.TrimRight(line, "\x00")
+	if i := strings.Index(line, "MPICH Release date"); i > 0 { // the rest says how it was built
+		line = line[:i]
+	}
+	return strings.Join(strings.Fields(line), " ")
+}
+
+func (l *library) number(n number) int { return l.abi.number(n) }
+
+// loadHandle and storeHandle read and write a handle in memory of C.
+func (l *library) loadHandle(p unsafe.Pointer) uintptr {
+	if l.layout.handle == 4 {
+		return uintptr(*(*uint32)(p))
+	}
+	return *(*uintptr)(p)
+}
+
+func (l *library) storeHandle(p unsafe.Pointer, h uintptr) {
+	if l.layout.handle == 4 {
+		*(*uint32)(p) = uint32(h)
+		return
+	}
+	*(*uintptr)(p) = h
+}

@@ -1,0 +1,340 @@
+package mpi
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// request is what the engine knows about a request under way.
+type request struct {
+	slot       *slot
+	index      uint32
+	generation uint32
+	live       bool
+
+	op      string
+	api     string
+	peer    int
+	tag     int
+	bytes   uint64
+	receive bool
+
+	cancelled bool
+
+	pieces []*request // further requests of MPI, all of which have to be done, if one call could not do the work
+	failed *driver.Error
+
+	arrays     unsafe.Pointer // that MPI reads until the request is done
+	arraysSize uint64
+}
+
+func (r *request) id() driver.Request {
+	return driver.Request(r.generation)<<32 | driver.Request(r.index+1)
+}
+
+// requests holds as many as were ever under way at once.
+type requests struct {
+	mu   sync.Mutex
+	all  atomic.Pointer[[]*request] // readers take no lock: elements are only appended
+	free []*request
+}
+
+func (e *Engine) newRequest(op, api string, peer, tag int, bytes uint64) (*request, error) {
+	t := &e.requests
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.free) == 0 {
+		s, err := e.slots.get(&e.memory)
+		if err != nil {
+			return nil, err
+		}
+		var all []*request
+		if p := t.all.Load(); p != nil {
+			all = *p
+		}
+		r := &request{slot: s, index: uint32(len(all))}
+		all = append(all, r)
+		t.all.Store(&all)
+		t.free = append(t.free, r)
+	}
+	r := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	r.generation++
+	r.live = true
+	r.op, r.api, r.peer, r.tag, r.bytes = op, api, peer, tag, bytes
+	e.lib.storeHandle(unsafe.Pointer(&r.slot.handle), e.lib.handles[requestNull])
+	return r, nil
+}
+
+// recycle forgets a request that MPI is done with.
+func (e *Engine) recycle(r *request) {
+	if r.arrays != nil {
+		e.memory.release(r.arrays, r.arraysSize)
+	}
+	for _, p := range r.pieces {
+		e.recycle(p)
+	}
+	t := &e.requests
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*r = request{slot: r.slot, index: r.index, generation: r.generation}
+	t.free = append(t.free, r)
+}
+
+func (e *Engine) find(op string, id driver.Request) (*request, error) {
+	index, generation := uint32(id)-1, uint32(id>>32)
+	if all := e.requests.all.Load(); all != nil && uint64(index) < uint64(len(*all)) {
+		if r := (*all)[index]; r.generation == generation && r.live {
+			return r, nil
+		}
+	}
+	return nil, driver.Errorf(op, driver.ErrInvalidArgument, "%#x is no request under way", uint64(id))
+}
+
+// address is that of mapped memory.
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// Test asks which of the requests are done.
+func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err error) {
+	var batch [scratchSize]*request
+	var at [scratchSize]int
+	n := 0
+	flush := func() {
+		switch {
+		case n == 1:
+			if st, ok := e.testOne(batch[0]); ok {
+				reqs[at[0]], out[at[0]] = 0, st
+				done++
+			}
+		case n > 1:
+			done += e.testSome(batch[:n], at[:n], reqs, out)
+		}
+		n = 0
+	}
+	for i, id := range reqs {
+		if id == 0 {
+			continue
+		}
+		r, err := e.find("Test", id)
+		if err != nil {
+			return done, err
+		}
+		if len(r.pieces) > 0 {
+			if st, ok := e.testPieces(r); ok {
+				reqs[i], out[i] = 0, st
+				done++
+			}
+			continue
+		}
+		batch[n], at[n] = r, i
+		if n++; n == scratchSize {
+			flush()
+		}
+	}
+	flush()
+	return done, nil
+}
+
+// poll calls MPI_Test on one request of MPI.
+func (e *Engine) poll(r *request) (code int32, ok bool) {
+	s := r.slot
+	e.enter()
+	defer e.leave()
+	code = int32(e.lib.call.Test.Call3(address(&s.handle), address(&s.flag), address(&s.status)))
+	return code, code != 0 || s.flag != 0
+}
+
+func (e *Engine) testOne(r *request) (driver.Status, bool) {
+	code, ok := e.poll(r)
+	if !ok {
+		return driver.Status{}, false
+	}
+	return e.finish(r, code), true
+}
+
+// testPieces tests what is not done of a request and of its pieces.
+func (e *Engine) testPieces(r *request) (driver.Status, bool) {
+	all := true
+	test := func(p *request) {
+		if e.isNull(p) {
+			return
+		}
+		code, ok := e.poll(p)
+		if !ok {
+			all = false
+			return
+		}
+		if code != 0 && r.failed == nil {
+			r.failed = e.describe(r, "MPI_Test", code)
+		}
+		e.dropHandle(p)
+	}
+	test(r)
+	for _, p := range r.pieces {
+		test(p)
+	}
+	if !all {
+		return driver.Status{}, false
+	}
+	st := driver.Status{Err: asError(r.failed)}
+	e.recycle(r)
+	return st, true
+}
+
+func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
+	lib := e.lib
+	x, err := e.scratch.get(&e.memory)
+	if err != nil { // one by one needs no memory
+		for k, r := range batch {
+			if st, ok := e.testOne(r); ok {
+				reqs[at[k]], out[at[k]] = 0, st
+				done++
+			}
+		}
+		return done
+	}
+	defer e.scratch.put(x)
+	width := lib.layout.handle
+	handle := func(k int) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(&x.handles), k*width) }
+	for k, r := range batch {
+		lib.storeHandle(handle(k), lib.loadHandle(unsafe.Pointer(&r.slot.handle)))
+	}
+	x.count = 0
+	e.enter()
+	code := int32(lib.call.Testsome.Call5(uintptr(len(batch)), address(&x.handles), address(&x.count), address(&x.indices), address(&x.statuses)))
+	var class int32
+	if code != 0 {
+		lib.call.ErrorClass.Call2(uintptr(code), address(&x.flag))
+		class = x.flag
+	}
+	e.leave()
+	for k, r := range batch {
+		lib.storeHandle(unsafe.Pointer(&r.slot.handle), lib.loadHandle(handle(k)))
+	}
+	// Open MPI returns the error of one request instead of MPI_ERR_IN_STATUS. It fills in the statuses even so.
+	if code != 0 && lib.abi.classOf(int(class)) != ClassInStatus && x.count <= 0 {
+		// The code does not say which of them it is about: ask each.
+		for k, r := range batch {
+			if st, ok := e.testOne(r); ok {
+				reqs[at[k]], out[at[k]] = 0, st
+				done++
+			}
+		}
+		return done
+	}
+	for i := range int(x.count) { // MPI_UNDEFINED is negative
+		k := int(x.indices[i])
+		r := batch[k]
+		status := unsafe.Add(unsafe.Pointer(&x.statuses), i*lib.layout.status)
+		copy(r.slot.status[:], unsafe.Slice((*byte)(status), lib.layout.status))
+		var failed int32
+		if code != 0 {
+			failed = *(*int32)(unsafe.Add(status, lib.layout.failed))
+		}
+		reqs[at[k]], out[at[k]] = 0, e.finish(r, failed)
+		done++
+	}
+	return done
+}
+
+// finish reads how a request has ended and forgets it.
+func (e *Engine) finish(r *request, code int32) (st driver.Status) {
+	lib, s := e.lib, r.slot
+	if r.receive {
+		st.Source = int(*(*int32)(unsafe.Pointer(&s.status[lib.layout.source])))
+		st.Tag = int(*(*int32)(unsafe.Pointer(&s.status[lib.layout.tag])))
+	}
+	e.enter()
+	switch {
+	case code != 0:
+		e.leave()
+		err := e.describe(r, "MPI_Test", code)
+		if err.Kind == driver.ErrTruncated && st.Source >= 0 && st.Tag >= 0 {
+			err.Peer, err.Tag = st.Source, st.Tag
+		}
+		st.Err = err
+		e.enter()
+	case r.receive:
+		if r.cancelled {
+			lib.call.TestCancelled.Call2(address(&s.status), address(&s.flag))
+			st.Cancelled = s.flag != 0
+		}
+		if !st.Cancelled {
+			lib.call.GetElements.Call3(address(&s.status), lib.handles[typeByte], address(&s.bytes))
+			st.Bytes = uint64(max(s.bytes, 0))
+		}
+	}
+	e.leave()
+	if code != 0 {
+		e.dropHandle(r)
+	}
+	e.recycle(r)
+	return st
+}
+
+// describe returns the error of a request.
+func (e *Engine) describe(r *request, api string, code int32) *driver.Error {
+	err := e.failure(r.op, api, code)
+	if err != nil {
+		err.Peer, err.Tag, err.Bytes = r.peer, r.tag, r.bytes
+	}
+	return err
+}
+
+func (e *Engine) failure(op, api string, code int32) *driver.Error {
+	if code == 0 {
+		return nil
+	}
+	e.enter()
+	defer e.leave()
+	return e.lib.failure(op, api, code)
+}
+
+func (e *Engine) isNull(r *request) bool {
+	return e.lib.loadHandle(unsafe.Pointer(&r.slot.handle)) == e.lib.handles[requestNull]
+}
+
+// dropHandle frees the request of MPI that has ended with an error: some libraries keep it. One that is still active is cancelled.
+func (e *Engine) dropHandle(r *request) {
+	if e.isNull(r) {
+		return
+	}
+	e.enter()
+	defer e.leave()
+	if r.receive {
+		e.lib.call.Cancel.Call1(address(&r.slot.handle))
+	}
+	e.lib.call.RequestFree.Call1(address(&r.slot.handle))
+}
+
+// Cancel asks that a receive end without a message.
+func (e *Engine) Cancel(id driver.Request) error {
+	r, err := e.find("Cancel", id)
+	if err != nil {
+		return err
+	}
+	if !r.receive {
+		return driver.Errorf("Cancel", driver.ErrUnsupported, "%s cannot be cancelled", r.op)
+	}
+	r.cancelled = true
+	e.enter()
+	code := int32(e.lib.call.Cancel.Call1(address(&r.slot.handle)))
+	e.leave()
+	return asError(e.failure("Cancel", "MPI_Cancel", code))
+}
+
+// abandon cancels receives that are not done, before MPI is finalized. Nobody tests requests any more.
+func (e *Engine) abandon() {
+	all := e.requests.all.Load()
+	if all == nil {
+		return
+	}
+	for _, r := range *all {
+		if r.live && r.receive {
+			e.dropHandle(r)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// Run starts MPI, calls fn, finalizes MPI, and ends the process in the way that launchers take for a good end. It does not return. All ranks of the job call it.
+//
+// If fn returns an error, panics, or calls runtime.Goexit, that is printed on the standard error, a panic with its stack, and all processes of the job are
+// ended, with a status that is not 0: other ranks may wait for this one. The context is cancelled when fn has returned.
+func Run(fn func(ctx context.Context, e driver.Engine) error) {
+	e, err := Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		leave(1)
+	}
+	done := make(chan error)
+	go func() {
+		err := errGoexit
+		defer func() {
+			if v := recover(); v != nil {
+				fmt.Fprintf(os.Stderr, "rank %d: panic: %v\n\n%s", e.world.Rank(), v, debug.Stack())
+				e.world.Abort(2)
+			}
+			done <- err
+		}()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		err = fn(ctx, e)
+	}()
+	if err := <-done; err != nil {
+		fmt.Fprintf(os.Stderr, "rank %d: %v\n", e.world.Rank(), err)
+		e.world.Abort(1)
+	}
+	if !e.closed.Load() {
+		if err := e.Close(); err != nil {
+			fmt.Fprintf(os.Stderr, "rank %d: %v\n", e.world.Rank(), err)
+			leave(1)
+		}
+	}
+	leave(0)
+}
+
+// Exit ends the process, after [Start], as the launcher expects. While the engine is open, the other ranks may wait for this one: it ends the whole job then, with
+// the code, or with 1 if the code is 0. Close the engine for a good end.
+func Exit(code int) {
+	process.Lock()
+	e := process.engine
+	process.Unlock()
+	if e != nil && !e.closed.Load() && !e.foreign {
+		if code == 0 {
+			code = 1
+			fmt.Fprintf(os.Stderr, "rank %d: Exit was called before Close: the job is ended\n", e.world.Rank())
+		}
+		e.world.Abort(code)
+	}
+	leave(code)
+}
+
+// leave ends the process through C's exit, which runs what libraries have registered with atexit.
+func leave(code int) {
+	if exit := dl.Process().Proc("exit"); exit.Valid() {
+		exit.Call1(uintptr(code))
+	}
+	os.Exit(code)
+}
