@@ -31,6 +31,7 @@ var Rules = []Rule{
 	{"buffer/pipeline", []string{"buffer", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer", "internal/protocol"}, "what stands on buffers knows no backend"},
 	{"kernel", []string{"hal", "buffer", "coherence", "internal/kernelcache", "internal/layer"}, "what stands on buffers knows no backend"},
+	{"kernel/grid", []string{"kernel", "internal/crash"}, "what a kernel can say knows no device"},
 	{"comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"comm/commtest", []string{"comm/driver"}, "it is an engine like any other"},
 	{"comm", []string{"buffer", "coherence", "comm/driver"}, "what is sent are buffers; which library carries it is not known here"},
