@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/crash"
 )
 
 const (
@@ -231,7 +231,7 @@ func (l *launch) blocks(b *driver.Block, from, to uint64) {
 		}
 		why := "ended its goroutine"
 		if p := recover(); p != nil {
-			why = fmt.Sprintf("panicked: %v", p)
+			why = crash.Recovered(p).Error()
 		}
 		l.failed.CompareAndSwap(nil, l.dev.failure("launch", driver.ErrDriver, "kernel %s, block %d,%d,%d: the function %s",
 			l.kernel.info.Name, b.Index[0], b.Index[1], b.Index[2], why).(*driver.Error))
