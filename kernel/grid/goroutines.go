@@ -36,7 +36,7 @@ func runGoroutines(b *kernel.Block, f func(Thread)) {
 	for t := range Threads(b) {
 		m := &member{crew: c}
 		m.block = block{b, m}
-		m.thread = Thread{t.x, t.yz, &m.block}
+		m.thread = Thread{t.x, t.y, t.z, &m.block}
 		ended.Go(func() {
 			defer c.end(m)
 			m.run()

@@ -19,9 +19,8 @@ import "github.com/go-halyard/halyard/kernel"
 
 // Thread is one thread of a grid, the first parameter of every kernel. Its methods take a dimension, which is a constant 0, 1 or 2, and panic at any other.
 type Thread struct {
-	x  int    // its place in the grid
-	yz uint64 // y in the lower half
-	in *block
+	x, y, z int // its place in the grid
+	in      *block
 }
 
 // block is what a thread knows of its block.
@@ -38,9 +37,9 @@ func (t Thread) Global(dim int) int {
 	case 0:
 		return t.x
 	case 1:
-		return int(uint32(t.yz))
+		return t.y
 	case 2:
-		return int(t.yz >> 32)
+		return t.z
 	}
 	panic(dimension)
 }

@@ -27,7 +27,7 @@ func Threads(b *kernel.Block) iter.Seq[Thread] {
 		for z, endZ := starts(b, 2), ends(b, 2); z < endZ; z++ {
 			for y, endY := starts(b, 1), ends(b, 1); y < endY; y++ {
 				for x := first; x < end; x++ {
-					if !yield(Thread{int(x), z<<32 | y, in}) {
+					if !yield(Thread{x, y, z, in}) {
 						return
 					}
 				}
@@ -36,8 +36,11 @@ func Threads(b *kernel.Block) iter.Seq[Thread] {
 	}
 }
 
-// starts returns the place in the grid of a block's first thread.
-func starts(b *kernel.Block, dim int) uint64 { return uint64(b.Index[dim]) * uint64(b.Size[dim]) }
+// starts returns the place in the grid of a block's first thread. The mask changes nothing, and tells the compiler that places are not
+// negative.
+func starts(b *kernel.Block, dim int) int {
+	return int(uint64(b.Index[dim])*uint64(b.Size[dim])) & (1<<62 - 1)
+}
 
 // ends returns the place after that of a block's last thread.
-func ends(b *kernel.Block, dim int) uint64 { return starts(b, dim) + uint64(b.Size[dim]) }
+func ends(b *kernel.Block, dim int) int { return starts(b, dim) + int(b.Size[dim]) }

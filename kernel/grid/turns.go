@@ -52,7 +52,7 @@ func runTurns(b *kernel.Block, f func(Thread)) {
 		}
 		m := c.members[n]
 		m.block.Block = b
-		m.thread, m.calls = Thread{t.x, t.yz, &m.block}, 0
+		m.thread, m.calls = Thread{t.x, t.y, t.z, &m.block}, 0
 		n++
 	}
 	done := false
