@@ -6,6 +6,7 @@
 //	halyard check --file PATH
 //	halyard bench --plot curves.svg
 //	halyard trace -- ./program
+//	mpiexec -n 4 halyard comm
 //
 // The exit status is 0, 1 if a check failed or something required is missing, or 2 for wrong usage.
 package main
@@ -17,10 +18,11 @@ import (
 	"syscall"
 
 	_ "github.com/go-halyard/halyard/backends" // the backends that the build tags select
+	"github.com/go-halyard/halyard/comm/mpi"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	context.AfterFunc(ctx, stop)                          // a second signal ends the process at once
+	mpi.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr)) // os.Exit, unless MPI was started
 }

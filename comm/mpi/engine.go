@@ -86,6 +86,7 @@ func Start() (*Engine, error) {
 	}()
 	e.onThread(func() { err = e.init() })
 	if err != nil {
+		close(e.thread)
 		return nil, err
 	}
 	process.engine = e

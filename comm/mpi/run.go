@@ -47,13 +47,16 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	leave(0)
 }
 
-// Exit ends the process, after [Start], as the launcher expects. While the engine is open, the other ranks may wait for this one: it ends the whole job then, with
+// Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, the other ranks may wait for this one: it ends the whole job then, with
 // the code, or with 1 if the code is 0. Close the engine for a good end.
 func Exit(code int) {
 	process.Lock()
 	e := process.engine
 	process.Unlock()
-	if e != nil && !e.closed.Load() && !e.foreign {
+	if e == nil {
+		os.Exit(code)
+	}
+	if !e.closed.Load() && !e.foreign {
 		if code == 0 {
 			code = 1
 			fmt.Fprintf(os.Stderr, "rank %d: Exit was called before Close: the job is ended\n", e.world.Rank())

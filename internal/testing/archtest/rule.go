@@ -55,7 +55,7 @@ var Rules = []Rule{
 	{"internal/chart", []string{"gonum.org/v1/plot/..."}, "a picture knows nothing of what it shows"},
 	{"internal/testing/dlpacktest/shared", []string{"buffer", "buffer/array", "buffer/dlpack", "hal", "coherence", "backends/host"},
 		"a library for tests that is made as any program makes one"},
-	{"cmd", []string{"hal", "hal/driver", "hal/pool", "buffer", "buffer/trace", "kernel", "coherence", "conformance", "backends", "internal/...",
+	{"cmd", []string{"hal", "hal/driver", "hal/pool", "buffer", "buffer/trace", "kernel", "coherence", "conformance", "backends", "comm/...", "internal/...",
 		"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "gonum.org/v1/plot/..."}, "the command uses what any program can"},
 	{"scripts", []string{"hal", "hal/driver", "buffer", "coherence", "conformance", "backends", "internal/...", "internal/testing/..."}, "a tool uses what any program can"},
 	{"examples", []string{"..."}, "an example is a program like any other"},

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	comm "github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/mpi"
+)
+
+func newComm() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "comm",
+		Short: "Show the MPI library that processes communicate through",
+		Long: `Load the MPI library that a program would find here, start it, and show what it is and
+what it can do. Without a launcher this is a job of one process; under mpiexec rank 0 prints.
+
+A library that is missing is shown with every name that was tried, and is not an error. A
+library that does not work with the launcher is an error: the exit status is 1.`,
+		Example: `  halyard comm
+  mpiexec -n 4 halyard comm
+  HALYARD_MPI_LIBRARY=/opt/mpich/lib/libmpi.so.12 halyard comm`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, err := mpi.Start()
+			if err != nil && !errors.Is(err, comm.ErrUnavailable) {
+				return err
+			}
+			var l commListing
+			if err != nil {
+				l.Error = &errorEntry{Kind: comm.ErrUnavailable.Error(), Message: err.Error()}
+			} else {
+				l = commListingOf(e.Report())
+				if err := e.Close(); err != nil {
+					return err
+				}
+				if e.World().Rank() != 0 {
+					return nil
+				}
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), l)
+			}
+			l.print(cmd.OutOrStdout())
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that is known, as JSON")
+	return cmd
+}
+
+// commListing is the output of comm --json.
+type commListing struct {
+	Engine          string      `json:"engine,omitempty"`
+	Library         string      `json:"library,omitempty"`
+	Path            string      `json:"path,omitempty"`
+	ABI             string      `json:"abi,omitempty"`
+	Version         string      `json:"version,omitempty"`
+	Threads         string      `json:"threads,omitempty"`
+	Launcher        string      `json:"launcher,omitempty"`
+	Ranks           int         `json:"ranks,omitempty"`
+	Memory          []string    `json:"memory,omitempty"`     // what is given to the library
+	Says            []string    `json:"saysMemory,omitempty"` // what the library says that it takes
+	MaxTag          int         `json:"maxTag,omitempty"`
+	LongCounts      bool        `json:"longCounts"`
+	Revokes         bool        `json:"revokes"`
+	SignalsRestored int         `json:"signalsRestored"`
+	Error           *errorEntry `json:"error,omitempty"`
+}
+
+func commListingOf(r mpi.Report) commListing {
+	l := commListing{Engine: r.Name, Library: r.Library, Path: r.Path, ABI: r.ABI, Version: r.Version, Threads: r.Thread.String(), Launcher: r.Launcher,
+		Ranks: r.Size, MaxTag: r.MaxTag, LongCounts: r.LongCounts, Revokes: r.Revokes, SignalsRestored: r.SignalsRestored}
+	for _, m := range []struct {
+		kind comm.MemoryKinds
+		name string
+	}{{comm.MemoryHost, "host"}, {comm.MemoryCUDA, "cuda"}, {comm.MemoryROCm, "rocm"}} {
+		if r.Memory.Has(m.kind) {
+			l.Memory = append(l.Memory, m.name)
+		}
+	}
+	if r.MemoryAllocKind != "" {
+		l.Says = strings.Split(r.MemoryAllocKind, ",")
+	}
+	if r.QueriedCUDA {
+		l.Says = append(l.Says, "MPIX_Query_cuda_support")
+	}
+	if r.QueriedROCm {
+		l.Says = append(l.Says, "MPIX_Query_rocm_support")
+	}
+	return l
+}
+
+func (l *commListing) print(out io.Writer) {
+	if l.Error != nil {
+		fmt.Fprintf(out, "no MPI library: %s\n", oneLine(errors.New(l.Error.Message)))
+		return
+	}
+	t := newTable(out, 0, 84)
+	yes := map[bool]string{true: "yes", false: "no"}
+	orNone := func(s string) string {
+		if s == "" {
+			return "none"
+		}
+		return s
+	}
+	t.AppendRows([]table.Row{
+		{"engine", l.Engine}, {"library", l.Library}, {"found at", l.Path}, {"ABI", l.ABI}, {"MPI version", l.Version}, {"threads", l.Threads},
+		{"launcher", orNone(l.Launcher)}, {"ranks", l.Ranks}, {"memory it is given", strings.Join(l.Memory, ", ")}, {"memory it says it takes", orNone(strings.Join(l.Says, ", "))},
+		{"largest tag", l.MaxTag}, {"64-bit counts", yes[l.LongCounts]}, {"can revoke", yes[l.Revokes]}, {"signal handlers put back", l.SignalsRestored},
+	})
+	t.Render()
+}
