@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal/driver"
@@ -230,7 +232,8 @@ func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(
 	image, err := os.ReadFile(h.Library)
 	ok(t, err)
 	linked, alone := h.Binding == "linked", os.Getenv(plantedVariable)
-	for i, m := range mutants {
+	for i, m := range slices.Concat(mutants, launchMutants) {
+		launches := i >= len(mutants)
 		if h.Retain == "" && m.name == "keeps its context" {
 			continue // there is none to keep
 		}
@@ -240,6 +243,9 @@ func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(
 		t.Run(m.name, func(t *testing.T) {
 			if raceEnabled && m.name != sound {
 				t.Skip("the suite finds planted bugs without the race detector, and in a fraction of the time")
+			}
+			if launches {
+				h.needCompiler(t)
 			}
 			if alone == "" {
 				plantElsewhere(t, m.name)
@@ -255,6 +261,9 @@ func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(
 			own.calm(t, uint64(i)+1)
 			suite := own.Suite(codes)
 			suite.Short = true
+			if launches {
+				suite.Match, suite.Timeout = "^Kernels/", 10*time.Second
+			}
 			switch found := own.finds(t, suite); {
 			case m.name == sound && found != "":
 				t.Errorf("a bug is found where there is none, by %s", found)
