@@ -38,6 +38,10 @@ const (
 	ReducesUnsigned              // signed integers are compared as unsigned ones
 	ReducesAtRankZero            // Allreduce is Reduce
 	ScansExclusively             // Scan leaves out the rank itself
+	GivesMemoryTwice             // memory of Alloc is in use already
+	CancelsSends                 // Cancel says that a send was cancelled
+	ClearsOthers                 // Test clears the statuses of requests that are not done
+	ColorsNobody                 // Split takes NoColor for a color
 	lastBug
 )
 
@@ -45,7 +49,8 @@ var bugNames = [lastBug]string{"NoBug", "Drops", "DropsEmpty", "Duplicates", "Ov
 	"CompletesSendsEarly", "CompletesReceivesEarly", "WrongSource", "WrongTag", "WrongLength", "IgnoresTags", "TruncatesSilently",
 	"ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
 	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "IgnoresOffsets", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
-	"ReducesUnsigned", "ReducesAtRankZero", "ScansExclusively"}
+	"ReducesUnsigned", "ReducesAtRankZero", "ScansExclusively",
+	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody"}
 
 // String is the name of the constant.
 func (b Bug) String() string {

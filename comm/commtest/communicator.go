@@ -160,7 +160,7 @@ func (m *meeting) part(g *group) {
 	}
 	made := map[int]*group{}
 	for i, color := range m.colors {
-		if color < 0 {
+		if color < 0 && g.job.cfg.bug != ColorsNobody {
 			continue
 		}
 		if made[color] == nil {

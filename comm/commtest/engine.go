@@ -57,6 +57,9 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 			return done, driver.Errorf("Test", driver.ErrInvalidArgument, "request %d of rank %d is not under way", id, e.rank)
 		}
 		if !r.done || j.cfg.adversary && j.rng.IntN(4) == 0 {
+			if j.cfg.bug == ClearsOthers {
+				out[i] = driver.Status{}
+			}
 			continue
 		}
 		out[i], reqs[i] = r.status, 0
@@ -79,6 +82,7 @@ func (e *engine) Cancel(id driver.Request) error {
 	switch {
 	case r == nil:
 		return driver.Errorf("Cancel", driver.ErrInvalidArgument, "request %d of rank %d is not under way", id, e.rank)
+	case j.cfg.bug == CancelsSends && !r.receives:
 	case !r.receives:
 		return driver.Errorf("Cancel", driver.ErrUnsupported, "%s cannot be cancelled", r)
 	case j.cfg.bug == ForgetsCancel || j.cfg.bug == CancelsLate:

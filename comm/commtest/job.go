@@ -81,6 +81,7 @@ func New(n int, opts ...Option) *Job {
 	world := j.newGroup(all)
 	for i := range n {
 		e := &engine{job: j, rank: i, requests: map[driver.Request]*request{}}
+		e.memory.twice = j.cfg.bug == GivesMemoryTwice
 		e.world = &communicator{engine: e, group: world, rank: i}
 		j.engines = append(j.engines, e)
 	}
@@ -150,18 +151,24 @@ func (j *Job) Close() {
 func Execute(n int, fn func(e driver.Engine) error, opts ...Option) error {
 	j := New(n, opts...)
 	defer j.Close()
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { j.run(i, fn, &errs[i]) })
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := j.Run(fn); err != nil {
 		return err
 	}
+	var errs []error
 	for _, s := range j.Leftovers() {
 		errs = append(errs, errors.New(s))
 	}
+	return errors.Join(errs...)
+}
+
+// Run runs fn once for each rank, each on a goroutine of its own, and waits for all, as [Execute] does. A job is run once.
+func (j *Job) Run(fn func(e driver.Engine) error) error {
+	errs := make([]error, len(j.engines))
+	var all sync.WaitGroup
+	for i := range j.engines {
+		all.Go(func() { j.run(i, fn, &errs[i]) })
+	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 

@@ -1,0 +1,293 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+var collectiveChecks = []Check{
+	{Name: "BarrierWaits", Rule: "A barrier is not done before every rank has begun it.", Ranks: 2, run: func(t *trial) {
+		if t.rank == 0 {
+			for r := 1; r < t.size; r++ {
+				t.await(r, 0)
+			}
+			t.collective(driver.Collective{Call: driver.Barrier})
+			return
+		}
+		r := t.icollective(driver.Collective{Call: driver.Barrier})
+		if t.early(&r) {
+			t.fatalf("the barrier is done before rank 0 has begun it")
+		}
+		t.signal(0, 0)
+		t.wait(r)
+	}},
+	{Name: "ReductionWaits", Rule: "An Allreduce is not done before every rank has begun it.", Ranks: 2, run: func(t *trial) {
+		a := t.area(8)
+		c := driver.Collective{Call: driver.Allreduce, Type: driver.Int64, Count: 1, Send: a.p, Recv: a.p}
+		a.b[0] = 1
+		if t.rank == 0 {
+			for r := 1; r < t.size; r++ {
+				t.await(r, 0)
+			}
+			t.collective(c)
+		} else {
+			r := t.icollective(c)
+			if t.early(&r) {
+				t.fatalf("the sum is done before rank 0 has begun it")
+			}
+			t.signal(0, 0)
+			t.wait(r)
+		}
+		t.equal(int(a.b[0]), t.size, "sum")
+	}},
+	{Name: "Bcast", Rule: "Every rank has what the root had.", run: func(t *trial) {
+		t.each([]int{0, 1, 33, 5000, 200000}, func(n, root, number int) {
+			a := t.area(n)
+			fill(a.b, t.rank, number)
+			t.collective(driver.Collective{Call: driver.Bcast, Recv: a.p, Count: uint64(n), Root: root})
+			t.holds(a.b, root, number, fmt.Sprintf("%d bytes of root %d", n, root))
+		})
+	}},
+	{Name: "Gather", Rule: "The root, or every rank, has all ranks' parts in the order of ranks, also in place, and nobody else's memory changes.", run: func(t *trial) {
+		t.each([]int{0, 1, 33, 5000}, func(n, root, number int) {
+			for _, call := range []driver.Call{driver.Gather, driver.Allgather} {
+				for _, inPlace := range []bool{false, true} {
+					gets := call == driver.Allgather || t.rank == root
+					src, dst := t.area(n), t.area(n*t.size)
+					own := dst.b[n*t.rank : n*(t.rank+1)]
+					c := driver.Collective{Call: call, Send: src.p, Recv: dst.p, Count: uint64(n), Root: root}
+					if fill(src.b, t.rank, number); inPlace && gets {
+						fill(own, t.rank, number)
+						clear(src.b)
+						c.Send = at(dst, n*t.rank)
+					}
+					t.collective(c)
+					for i := range t.size {
+						if gets {
+							t.holds(dst.b[n*i:n*(i+1)], i, number, fmt.Sprintf("%v in place %v, root %d: part %d", call, inPlace, root, i))
+						} else {
+							t.blank(dst.b, "memory of a rank that is not the root")
+						}
+					}
+				}
+			}
+		})
+	}},
+	{Name: "GatherV", Rule: "Parts of other lengths, at other offsets, arrive there, and what is between them does not change.", run: func(t *trial) {
+		t.each([]int{0, 5, 3000}, func(n, root, number int) {
+			parts := t.parts(n)
+			for _, call := range []driver.Call{driver.GatherV, driver.AllgatherV} {
+				for _, inPlace := range []bool{false, true} {
+					gets := call == driver.AllgatherV || t.rank == root
+					mine := int(parts.Counts[t.rank])
+					src, dst := t.area(mine), t.area(parts.end())
+					c := driver.Collective{Call: call, Send: src.p, Recv: dst.p, Count: uint64(mine), Root: root, RecvParts: parts.Parts}
+					if fill(src.b, t.rank, number); inPlace && gets {
+						fill(parts.of(dst, t.rank), t.rank, number)
+						clear(src.b)
+						c.Send = at(dst, int(parts.Offsets[t.rank]))
+					}
+					t.collective(c)
+					if !gets {
+						t.blank(dst.b, "memory of a rank that is not the root")
+						continue
+					}
+					for i := range t.size {
+						t.holds(parts.of(dst, i), i, number, fmt.Sprintf("%v in place %v, root %d: part %d", call, inPlace, root, i))
+						clear(parts.of(dst, i))
+					}
+					t.blank(dst.b, "memory between the parts")
+				}
+			}
+		})
+	}},
+	{Name: "Scatter", Rule: "Every rank has its part of what the root had, also in place.", run: func(t *trial) {
+		t.each([]int{0, 1, 33, 5000}, func(n, root, number int) {
+			for _, inPlace := range []bool{false, true} {
+				src, dst := t.area(n*t.size), t.area(n)
+				for i := range t.size {
+					fill(src.b[n*i:n*(i+1)], i+root, number)
+				}
+				c := driver.Collective{Call: driver.Scatter, Send: src.p, Recv: dst.p, Count: uint64(n), Root: root}
+				got := dst.b
+				if inPlace && t.rank == root {
+					c.Recv, got = at(src, n*t.rank), src.b[n*t.rank:n*(t.rank+1)]
+				}
+				t.collective(c)
+				t.holds(got, t.rank+root, number, fmt.Sprintf("in place %v, root %d", inPlace, root))
+			}
+			parts := t.parts(n)
+			for _, inPlace := range []bool{false, true} {
+				src, dst := t.area(parts.end()), t.area(int(parts.Counts[t.rank]))
+				for i := range t.size {
+					fill(parts.of(src, i), i+root, number)
+				}
+				c := driver.Collective{Call: driver.ScatterV, Send: src.p, Recv: dst.p, Count: parts.Counts[t.rank], Root: root, SendParts: parts.Parts}
+				got := dst.b
+				if inPlace && t.rank == root {
+					c.Recv, got = at(src, int(parts.Offsets[t.rank])), parts.of(src, t.rank)
+				}
+				t.collective(c)
+				t.holds(got, t.rank+root, number, fmt.Sprintf("uneven parts, in place %v, root %d", inPlace, root))
+			}
+		})
+	}},
+	{Name: "Alltoall", Rule: "Part j at rank i becomes part i at rank j, for even and uneven parts, also in place.", run: func(t *trial) {
+		for number, n := range []int{0, 1, 33, 5000} {
+			for _, inPlace := range []bool{false, true} {
+				src, dst := t.area(n*t.size), t.area(n*t.size)
+				for to := range t.size {
+					fill(src.b[n*to:n*(to+1)], t.rank*10+to, number)
+				}
+				c := driver.Collective{Call: driver.Alltoall, Send: src.p, Recv: dst.p, Count: uint64(n)}
+				got := dst.b
+				if inPlace {
+					c.Recv, got = src.p, src.b
+				}
+				t.collective(c)
+				for from := range t.size {
+					t.holds(got[n*from:n*(from+1)], from*10+t.rank, number, fmt.Sprintf("in place %v: part %d", inPlace, from))
+				}
+			}
+			// Rank i gives rank j (i*3+j)%4 times n bytes, with gaps before each part.
+			length := func(from, to int) uint64 { return uint64((from*3 + to) % 4 * n) }
+			send, recv := t.layout(func(i int) uint64 { return length(t.rank, i) }), t.layout(func(i int) uint64 { return length(i, t.rank) })
+			src, dst := t.area(send.end()), t.area(recv.end())
+			for to := range t.size {
+				fill(send.of(src, to), t.rank*10+to, number)
+			}
+			t.collective(driver.Collective{Call: driver.AlltoallV, Send: src.p, Recv: dst.p, SendParts: send.Parts, RecvParts: recv.Parts})
+			for from := range t.size {
+				t.holds(recv.of(dst, from), from*10+t.rank, number, fmt.Sprintf("uneven part %d", from))
+				clear(recv.of(dst, from))
+			}
+			t.blank(dst.b, "memory between the parts")
+		}
+	}},
+	{Name: "Reductions", Rule: "Reduce and Allreduce combine the elements of all ranks, for every type and operation, also in place.", run: func(t *trial) {
+		t.reductions(func(k kind, op driver.Op, n, root int) {
+			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce} {
+				for _, inPlace := range []bool{false, true} {
+					gets := call == driver.Allreduce || t.rank == root
+					src, dst := t.area(n*k.size()), t.area(n*k.size())
+					k.fill(src.b, t.rank, op)
+					c := driver.Collective{Call: call, Send: src.p, Recv: dst.p, Count: uint64(n), Type: k.typ, Op: op, Root: root}
+					got := dst.b
+					if inPlace && gets {
+						c.Recv, got = src.p, src.b
+					}
+					t.collective(c)
+					if !gets {
+						t.blank(dst.b, "memory of a rank that is not the root")
+						continue
+					}
+					t.equal(k.differs(got, k.fold(n, 0, t.size, op)), "", "%v %v of %d %v, in place %v, root %d", call, op, n, k.typ, inPlace, root)
+				}
+			}
+		})
+	}},
+	{Name: "Scan", Rule: "Each rank has the combination of the ranks up to and with itself, also in place.", run: func(t *trial) {
+		t.reductions(func(k kind, op driver.Op, n, root int) {
+			src, dst := t.area(n*k.size()), t.area(n*k.size())
+			k.fill(src.b, t.rank, op)
+			c := driver.Collective{Call: driver.Scan, Send: src.p, Recv: dst.p, Count: uint64(n), Type: k.typ, Op: op}
+			got := dst.b
+			if root%2 == 1 {
+				c.Recv, got = src.p, src.b
+			}
+			t.collective(c)
+			t.equal(k.differs(got, k.fold(n, 0, t.rank+1, op)), "", "%v of %d %v", op, n, k.typ)
+		})
+	}},
+	{Name: "ReduceScatter", Rule: "Each rank has its part of the combination of all ranks, for uneven parts, also in place.", run: func(t *trial) {
+		t.reductions(func(k kind, op driver.Op, n, root int) {
+			counts := make([]uint64, t.size)
+			total, before := 0, 0
+			for i := range counts {
+				if i == t.rank {
+					before = total
+				}
+				counts[i] = uint64((i*2 + 1) % 4 * n)
+				total += int(counts[i])
+			}
+			mine := int(counts[t.rank])
+			src, dst := t.area(total*k.size()), t.area(mine*k.size())
+			k.fill(src.b, t.rank, op)
+			c := driver.Collective{Call: driver.ReduceScatter, Send: src.p, Recv: dst.p, Type: k.typ, Op: op, RecvParts: driver.Parts{Counts: counts}}
+			got := dst.b
+			if root%2 == 1 {
+				c.Recv, got = src.p, src.b[:mine*k.size()]
+			}
+			t.collective(c)
+			want := k.fold(total, 0, t.size, op)[before*k.size() : (before+mine)*k.size()]
+			t.equal(k.differs(got, want), "", "%v of %d %v", op, n, k.typ)
+		})
+	}},
+	{Name: "SeveralAtOnce", Rule: "Collective operations that were begun in the same order everywhere may be under way together, with messages between them.", run: func(t *trial) {
+		to, from := t.neighbours()
+		var reqs []driver.Request
+		var sums []*area
+		for i := range 10 {
+			a := t.area(8)
+			a.b[0] = byte(i)
+			sums = append(sums, a)
+			reqs = append(reqs, t.icollective(driver.Collective{Call: driver.Allreduce, Type: driver.Uint8, Count: 8, Send: a.p, Recv: a.p}))
+			src, dst := t.area(i*700), t.area(i*700)
+			fill(src.b, t.rank, i)
+			reqs = append(reqs, t.irecv(dst, from, i), t.isend(src, i*700, to, i), t.icollective(driver.Collective{Call: driver.Barrier}))
+		}
+		t.wait(reqs...)
+		for i, a := range sums {
+			t.equal(int(a.b[0]), i*t.size, "sum %d", i)
+		}
+	}},
+}
+
+// each calls fn with each length and each of a few roots.
+func (t *trial) each(lengths []int, fn func(n, root, number int)) {
+	number := 0
+	for _, n := range lengths {
+		for root := 0; root < t.size; root += max(1, t.size/3) {
+			number++
+			fn(n, root, number)
+			t.drop()
+		}
+	}
+}
+
+// drop frees the areas of a step.
+func (t *trial) drop() {
+	for _, a := range t.areas {
+		a.free()
+	}
+	t.areas = nil
+}
+
+// reductions calls fn with each type, each operation that takes it, and some lengths and roots.
+func (t *trial) reductions(fn func(k kind, op driver.Op, n, root int)) {
+	for i, k := range kinds {
+		for _, op := range driver.Ops() {
+			if !op.Takes(k.typ) {
+				continue
+			}
+			lengths := []int{1, 0, 17}
+			if k.typ == driver.Float64 {
+				lengths = append(lengths, 1000)
+			}
+			for j, n := range lengths {
+				fn(k, op, n, (i+j)%t.size)
+				t.drop()
+			}
+		}
+	}
+}
+
+// blank fails the check unless all bytes are zero.
+func (t *trial) blank(b []byte, what string) {
+	for i, v := range b {
+		if v != 0 {
+			t.fatalf("%s: byte %d of %d is %d, not 0", what, i, len(b), v)
+		}
+	}
+}
