@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
 )
 
 // SendSlice is [Send] for values that are not in a buffer. They are copied before it waits.
@@ -47,4 +48,41 @@ func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source,
 		return Status{}, r.refuse(err, true)
 	}
 	return r.Wait(ctx)
+}
+
+// AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is as it was.
+func AllreduceSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, op Op) error {
+	const name = "AllreduceSlice"
+	a := driver.Collective{Call: driver.Allreduce, Type: typeOf[T](), Op: op, Count: uint64(len(data))}
+	if !op.Takes(a.Type) {
+		return driver.Errorf(name, ErrInvalidArgument, "%v of %v", op, a.Type)
+	}
+	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)
+}
+
+// BcastSlice gives every rank the elements that data has at the root. After an error data is as it was.
+func BcastSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, root int) error {
+	const name = "BcastSlice"
+	if c != nil && (root < 0 || root >= c.size) {
+		return driver.Errorf(name, ErrInvalidArgument, "root %d of %d ranks", root, c.size)
+	}
+	a := driver.Collective{Call: driver.Bcast, Root: root, Count: uint64(len(data)) * size[T]()}
+	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)
+}
+
+func collectiveSlice[T buffer.Element](ctx context.Context, c *Comm, op string, data []T, a driver.Collective, mode coherence.Mode) error {
+	r, err := begin(ctx, c, op, driver.NoPeer, driver.NoTag)
+	if err != nil {
+		return err
+	}
+	if err := takeSlice(r, 1, data, mode); err != nil {
+		return r.refuse(err, false)
+	}
+	r.bytes = r.sides[1].n
+	a.Send, a.Recv = r.sides[1].at(), r.sides[1].at()
+	if err := r.collective(&a); err != nil {
+		return err
+	}
+	_, err = r.Wait(ctx)
+	return err
 }

@@ -1,0 +1,464 @@
+package comm
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Op is how a reduction combines elements.
+type Op = driver.Op
+
+// The operations. Min and Max do not take complex numbers, And, Or and Xor take integers alone, bit by bit.
+const (
+	Sum  = driver.Sum
+	Prod = driver.Prod
+	Min  = driver.Min
+	Max  = driver.Max
+	And  = driver.And
+	Or   = driver.Or
+	Xor  = driver.Xor
+)
+
+// types are the element types by the kinds of Go's.
+var types = map[reflect.Kind]driver.Type{
+	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
+	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,
+	reflect.Float32: driver.Float32, reflect.Float64: driver.Float64, reflect.Complex64: driver.Complex64, reflect.Complex128: driver.Complex128,
+}
+
+func typeOf[T buffer.Element]() driver.Type { return types[reflect.TypeFor[T]().Kind()] }
+
+// plan is a collective operation on buffers of T before it begins.
+type plan[T buffer.Element] struct {
+	c          *Comm
+	op         string
+	a          driver.Collective
+	send, recv *buffer.Buffer[T] // nil where this rank has no part
+	inPlace    bool              // one buffer may be given for both
+	err        error
+}
+
+func planned[T buffer.Element](c *Comm, op string, call driver.Call, root int, send, recv *buffer.Buffer[T]) *plan[T] {
+	p := &plan[T]{c: c, op: op, a: driver.Collective{Call: call, Root: root}, send: send, recv: recv}
+	switch {
+	case c == nil:
+		p.refuse("nil communicator")
+	case root < 0 || root >= c.size:
+		p.refuse("root %d of %d ranks", root, c.size)
+	}
+	return p
+}
+
+func (p *plan[T]) refuse(format string, args ...any) {
+	if p.err == nil {
+		p.err = driver.Errorf(p.op, ErrInvalidArgument, format, args...)
+	}
+}
+
+// needs says which buffers this rank needs. The others are not looked at.
+func (p *plan[T]) needs(send, recv bool) *plan[T] {
+	if p.err != nil {
+		return p
+	}
+	if !send {
+		p.send = nil
+	} else if p.send == nil {
+		p.refuse("nil buffer to send")
+	}
+	if !recv {
+		p.recv = nil
+	} else if p.recv == nil {
+		p.refuse("nil buffer to receive into")
+	}
+	return p
+}
+
+// may says which buffers this rank needs unless its part is empty.
+func (p *plan[T]) may(send, recv bool) *plan[T] {
+	if !send {
+		p.send = nil
+	}
+	if !recv {
+		p.recv = nil
+	}
+	return p
+}
+
+// elements is the number of elements of a buffer, 0 if it is nil, since there are no empty buffers.
+func elements[T buffer.Element](b *buffer.Buffer[T]) int {
+	if b == nil {
+		return 0
+	}
+	return b.Len()
+}
+
+// length refuses a buffer that has not n elements.
+func (p *plan[T]) length(what string, b *buffer.Buffer[T], n int) {
+	if p.err == nil && elements(b) != n {
+		p.refuse("the buffer to %s has %d elements, not %d", what, elements(b), n)
+	}
+}
+
+// reduces makes the operation combine n elements of each rank.
+func (p *plan[T]) reduces(op Op, n int) {
+	p.a.Type, p.a.Op, p.a.Count, p.inPlace = typeOf[T](), op, uint64(n), true
+	if !op.Takes(p.a.Type) {
+		p.refuse("%v of %v", op, p.a.Type)
+	}
+}
+
+// parts are parts of so many elements that follow each other, and all elements together. It checks that there is one for each rank.
+func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
+	if p.err != nil {
+		return parts, 0
+	}
+	if len(counts) != p.c.size {
+		p.refuse("%d lengths for %d ranks", len(counts), p.c.size)
+		return parts, 0
+	}
+	for i, n := range counts {
+		if n < 0 {
+			p.refuse("part %d has %d elements", i, n)
+			return parts, 0
+		}
+		parts.Counts = append(parts.Counts, uint64(n)*size[T]())
+		parts.Offsets = append(parts.Offsets, uint64(total)*size[T]())
+		total += n
+	}
+	return parts, total
+}
+
+// begin takes the leases and begins the operation.
+func (p *plan[T]) begin(ctx context.Context) (*Request, error) {
+	both := p.send != nil && p.send == p.recv
+	if both && !p.inPlace {
+		p.refuse("one buffer to send and to receive into")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	peer := driver.NoPeer
+	if p.a.Call.Rooted() {
+		peer = p.a.Root
+	}
+	r, err := begin(ctx, p.c, p.op, peer, driver.NoTag)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case both:
+		err = take(ctx, r, 1, p.recv, coherence.ReadWrite)
+	case p.a.Call == driver.Bcast && p.c.rank == p.a.Root:
+		err = take(ctx, r, 1, p.recv, coherence.Read)
+	default:
+		if p.send != nil {
+			err = take(ctx, r, 0, p.send, coherence.Read)
+		}
+		if err == nil && p.recv != nil {
+			err = take(ctx, r, 1, p.recv, coherence.Overwrite)
+		}
+	}
+	if err != nil {
+		return nil, r.refuse(err, false)
+	}
+	r.bytes = max(r.sides[0].n, r.sides[1].n)
+	p.a.Send, p.a.Recv = r.sides[0].at(), r.sides[1].at()
+	if both {
+		p.a.Send = p.a.Recv
+	}
+	if err := r.collective(&p.a); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// wait begins the operation, and waits until it has ended.
+func (p *plan[T]) wait(ctx context.Context) error {
+	r, err := p.begin(ctx)
+	if err == nil {
+		_, err = r.Wait(ctx)
+	}
+	return err
+}
+
+// Bcast gives every rank the elements that b has at the root.
+func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) error {
+	return planBcast("Bcast", c, b, root).wait(ctx)
+}
+
+// Ibcast begins Bcast. The result has to be waited for.
+func Ibcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) (*Request, error) {
+	return planBcast("Ibcast", c, b, root).begin(ctx)
+}
+
+func planBcast[T buffer.Element](op string, c *Comm, b *buffer.Buffer[T], root int) *plan[T] {
+	p := planned(c, op, driver.Bcast, root, nil, b).needs(false, true)
+	if p.err == nil {
+		p.a.Count = b.Size()
+	}
+	return p
+}
+
+// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both may be
+// the same buffer.
+func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) error {
+	return planReduce("Reduce", c, send, recv, op, root).wait(ctx)
+}
+
+// Ireduce begins Reduce. The result has to be waited for.
+func Ireduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) (*Request, error) {
+	return planReduce("Ireduce", c, send, recv, op, root).begin(ctx)
+}
+
+func planReduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) *plan[T] {
+	p := planned(c, name, driver.Reduce, root, send, recv)
+	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
+		if c.rank == root {
+			p.length("receive into", recv, send.Len())
+		}
+		p.reduces(op, send.Len())
+	}
+	return p
+}
+
+// Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
+func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
+	return planAllreduce("Allreduce", c, send, recv, op).wait(ctx)
+}
+
+// Iallreduce begins Allreduce. The result has to be waited for.
+func Iallreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
+	return planAllreduce("Iallreduce", c, send, recv, op).begin(ctx)
+}
+
+func planAllreduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op) *plan[T] {
+	p := planned(c, name, driver.Allreduce, 0, send, recv).needs(true, true)
+	if p.err == nil {
+		p.length("receive into", recv, send.Len())
+		p.reduces(op, send.Len())
+	}
+	return p
+}
+
+// Scan combines the elements of send of the ranks up to this one, and with it, into recv. Both may be the same buffer.
+func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
+	return planScan("Scan", c, send, recv, op).wait(ctx)
+}
+
+// Iscan begins Scan. The result has to be waited for.
+func Iscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
+	return planScan("Iscan", c, send, recv, op).begin(ctx)
+}
+
+func planScan[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op) *plan[T] {
+	p := planned(c, name, driver.Scan, 0, send, recv).needs(true, true)
+	if p.err == nil {
+		p.length("receive into", recv, send.Len())
+		p.reduces(op, send.Len())
+	}
+	return p
+}
+
+// ReduceScatter combines the elements of send of all ranks, and gives each rank a part of the result: counts[i] elements to rank i, in the order
+// of ranks. A rank whose part is empty gives a nil recv.
+func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) error {
+	return planReduceScatter("ReduceScatter", c, send, recv, counts, op).wait(ctx)
+}
+
+// IreduceScatter begins ReduceScatter. The result has to be waited for.
+func IreduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) (*Request, error) {
+	return planReduceScatter("IreduceScatter", c, send, recv, counts, op).begin(ctx)
+}
+
+func planReduceScatter[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) *plan[T] {
+	p := planned(c, name, driver.ReduceScatter, 0, send, recv)
+	if _, total := p.parts(counts); p.err == nil {
+		p.length("send", send, total)
+		p.length("receive into", recv, counts[c.rank])
+		p.reduces(op, 0)
+		p.inPlace = false
+		for _, n := range counts {
+			p.a.RecvParts.Counts = append(p.a.RecvParts.Counts, uint64(n))
+		}
+	}
+	return p
+}
+
+// Gather puts the elements of send of all ranks, which are as many everywhere, into recv of the root, in the order of ranks. Other ranks may give a nil recv.
+func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
+	return planGather("Gather", c, send, recv, root).wait(ctx)
+}
+
+// Igather begins Gather. The result has to be waited for.
+func Igather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
+	return planGather("Igather", c, send, recv, root).begin(ctx)
+}
+
+func planGather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], root int) *plan[T] {
+	p := planned(c, op, driver.Gather, root, send, recv)
+	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
+		if c.rank == root {
+			p.length("receive into", recv, c.size*send.Len())
+		}
+		p.a.Count = send.Size()
+	}
+	return p
+}
+
+// GatherV is Gather with counts[i] elements of rank i. Other ranks than the root may give nil counts. A rank whose
+// part is empty gives a nil buffer.
+func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
+	return planGatherV("GatherV", c, send, recv, counts, root).wait(ctx)
+}
+
+// IgatherV begins GatherV. The result has to be waited for.
+func IgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
+	return planGatherV("IgatherV", c, send, recv, counts, root).begin(ctx)
+}
+
+func planGatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) *plan[T] {
+	p := planned(c, op, driver.GatherV, root, send, recv)
+	if p.may(true, p.err == nil && c.rank == root); p.err == nil {
+		p.a.Count = uint64(elements(send)) * size[T]()
+		if c.rank == root {
+			var total int
+			if p.a.RecvParts, total = p.parts(counts); p.err == nil {
+				p.length("send", send, counts[root])
+				p.length("receive into", recv, total)
+			}
+		}
+	}
+	return p
+}
+
+// Scatter gives each rank its part of send of the root, which has as many elements for each, in the order of ranks. Other ranks may give a nil send.
+func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
+	return planScatter("Scatter", c, send, recv, root).wait(ctx)
+}
+
+// Iscatter begins Scatter. The result has to be waited for.
+func Iscatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
+	return planScatter("Iscatter", c, send, recv, root).begin(ctx)
+}
+
+func planScatter[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], root int) *plan[T] {
+	p := planned(c, op, driver.Scatter, root, send, recv)
+	if p.needs(p.err == nil && c.rank == root, true); p.err == nil {
+		if c.rank == root {
+			p.length("send", send, c.size*recv.Len())
+		}
+		p.a.Count = recv.Size()
+	}
+	return p
+}
+
+// ScatterV is Scatter with counts[i] elements for rank i. Other ranks than the root may give nil counts. A rank whose
+// part is empty gives a nil buffer.
+func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
+	return planScatterV("ScatterV", c, send, recv, counts, root).wait(ctx)
+}
+
+// IscatterV begins ScatterV. The result has to be waited for.
+func IscatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
+	return planScatterV("IscatterV", c, send, recv, counts, root).begin(ctx)
+}
+
+func planScatterV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) *plan[T] {
+	p := planned(c, op, driver.ScatterV, root, send, recv)
+	if p.may(p.err == nil && c.rank == root, true); p.err == nil {
+		p.a.Count = uint64(elements(recv)) * size[T]()
+		if c.rank == root {
+			var total int
+			if p.a.SendParts, total = p.parts(counts); p.err == nil {
+				p.length("send", send, total)
+				p.length("receive into", recv, counts[root])
+			}
+		}
+	}
+	return p
+}
+
+// Allgather is Gather to every rank.
+func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
+	return planAllgather("Allgather", c, send, recv).wait(ctx)
+}
+
+// Iallgather begins Allgather. The result has to be waited for.
+func Iallgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
+	return planAllgather("Iallgather", c, send, recv).begin(ctx)
+}
+
+func planAllgather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T]) *plan[T] {
+	p := planned(c, op, driver.Allgather, 0, send, recv).needs(true, true)
+	if p.err == nil {
+		p.length("receive into", recv, c.size*send.Len())
+		p.a.Count = send.Size()
+	}
+	return p
+}
+
+// AllgatherV is GatherV to every rank. A rank whose part is empty gives a nil send.
+func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) error {
+	return planAllgatherV("AllgatherV", c, send, recv, counts).wait(ctx)
+}
+
+// IallgatherV begins AllgatherV. The result has to be waited for.
+func IallgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) (*Request, error) {
+	return planAllgatherV("IallgatherV", c, send, recv, counts).begin(ctx)
+}
+
+func planAllgatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int) *plan[T] {
+	p := planned(c, op, driver.AllgatherV, 0, send, recv)
+	if parts, total := p.parts(counts); p.err == nil {
+		p.length("send", send, counts[c.rank])
+		p.length("receive into", recv, total)
+		p.a.Count, p.a.RecvParts = uint64(elements(send))*size[T](), parts
+	}
+	return p
+}
+
+// Alltoall gives part i of send, which has as many elements for each rank, to rank i; part i of recv comes from rank i.
+func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
+	return planAlltoall("Alltoall", c, send, recv).wait(ctx)
+}
+
+// Ialltoall begins Alltoall. The result has to be waited for.
+func Ialltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
+	return planAlltoall("Ialltoall", c, send, recv).begin(ctx)
+}
+
+func planAlltoall[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T]) *plan[T] {
+	p := planned(c, op, driver.Alltoall, 0, send, recv).needs(true, true)
+	if p.err == nil {
+		p.length("receive into", recv, send.Len())
+		if send.Len()%c.size != 0 {
+			p.refuse("%d elements cannot be shared out among %d ranks", send.Len(), c.size)
+		}
+		p.a.Count = send.Size() / uint64(c.size)
+	}
+	return p
+}
+
+// AlltoallV is Alltoall with sends[i] elements for rank i and recvs[i] elements from rank i. Where all are 0 the buffer is nil.
+func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) error {
+	return planAlltoallV("AlltoallV", c, send, recv, sends, recvs).wait(ctx)
+}
+
+// IalltoallV begins AlltoallV. The result has to be waited for.
+func IalltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) (*Request, error) {
+	return planAlltoallV("IalltoallV", c, send, recv, sends, recvs).begin(ctx)
+}
+
+func planAlltoallV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) *plan[T] {
+	p := planned(c, op, driver.AlltoallV, 0, send, recv)
+	var out, in int
+	p.a.SendParts, out = p.parts(sends)
+	p.a.RecvParts, in = p.parts(recvs)
+	p.length("send", send, out)
+	p.length("receive into", recv, in)
+	return p
+}

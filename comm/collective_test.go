@@ -1,0 +1,160 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+)
+
+// ints is a buffer of the values, nil for none.
+func ints(values ...int64) *buffer.Buffer[int64] {
+	if len(values) == 0 {
+		return nil
+	}
+	b, err := buffer.From(values)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func fill(ctx context.Context, b *buffer.Buffer[int64], v int64) error {
+	if b == nil {
+		return nil
+	}
+	return b.Fill(ctx, v)
+}
+
+// Three ranks, with r as rank: what each collective operation leaves, and that it gives all leases back.
+func TestCollectiveOperationsOnBuffers(t *testing.T) {
+	type row struct {
+		name       string
+		send, recv []int64
+		call       func(ctx context.Context, c *comm.Comm, send, recv *buffer.Buffer[int64]) error
+		want       []int64 // nil: recv is as it was
+	}
+	counts := []int{2, 0, 1}
+	for name, opts := range modes {
+		t.Run(name, func(t *testing.T) {
+			run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+				k, r := c.Rank(), int64(c.Rank())
+				at := func(rank int, want ...int64) []int64 {
+					if k == rank {
+						return want
+					}
+					return nil
+				}
+				for _, x := range []row{
+					{"Bcast", nil, []int64{r, r + 5}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
+						return comm.Bcast(ctx, c, b, 2)
+					}, []int64{2, 7}},
+					{"Reduce", []int64{r, -r}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Reduce(ctx, c, a, b, comm.Min, 1)
+					}, at(1, 0, -2)},
+					{"Allreduce", []int64{r, 1}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Allreduce(ctx, c, a, b, comm.Sum)
+					}, []int64{3, 3}},
+					{"Allreduce in place", nil, []int64{r, 1}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
+						return comm.Allreduce(ctx, c, b, b, comm.Sum)
+					}, []int64{3, 3}},
+					{"Scan", []int64{r + 1}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Scan(ctx, c, a, b, comm.Sum)
+					}, []int64{[]int64{1, 3, 6}[k]}},
+					{"ReduceScatter", []int64{r, 10 * r, 100 * r}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.ReduceScatter(ctx, c, a, b, counts, comm.Sum)
+					}, [][]int64{{3, 30}, {}, {300}}[k]},
+					{"Gather", []int64{r, -r}, []int64{9, 9, 9, 9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Gather(ctx, c, a, b, 2)
+					}, at(2, 0, 0, 1, -1, 2, -2)},
+					{"GatherV", make([]int64, counts[k]), []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return errors.Join(fill(ctx, a, r+4), comm.GatherV(ctx, c, a, b, counts, 0))
+					}, at(0, 4, 4, 6)},
+					{"Scatter", []int64{r, r + 1, r + 2}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Scatter(ctx, c, a, b, 1)
+					}, []int64{1 + r}},
+					{"ScatterV", []int64{5, 6, 7}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.ScatterV(ctx, c, a, b, counts, 1)
+					}, [][]int64{{5, 6}, {}, {7}}[k]},
+					{"Allgather", []int64{r}, []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Allgather(ctx, c, a, b)
+					}, []int64{0, 1, 2}},
+					{"AllgatherV", make([]int64, counts[k]), []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return errors.Join(fill(ctx, a, r+4), comm.AllgatherV(ctx, c, a, b, counts))
+					}, []int64{4, 4, 6}},
+					{"Alltoall", []int64{10 * r, 10*r + 1, 10*r + 2}, []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						return comm.Alltoall(ctx, c, a, b)
+					}, []int64{r, 10 + r, 20 + r}},
+					{"AlltoallV", []int64{10 * r, 10*r + 2, 10*r + 3}, make([]int64, 3*counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+						q := counts[k]
+						return comm.AlltoallV(ctx, c, a, b, counts, []int{q, q, q})
+					}, [][]int64{{0, 2, 10, 12, 20, 22}, {}, {3, 13, 23}}[k]},
+				} {
+					a, b := ints(x.send...), ints(x.recv...)
+					if err := x.call(ctx, c, a, b); err != nil {
+						return fmt.Errorf("%s: %w", x.name, err)
+					}
+					want := x.want
+					if want == nil {
+						want = x.recv
+					}
+					if b == nil {
+						b, x.recv = ints(1), nil
+						if want = []int64{1}; len(x.want) > 0 {
+							return fmt.Errorf("%s: no buffer for %v", x.name, x.want)
+						}
+					}
+					if a == nil {
+						a = ints(1)
+					}
+					if err := same(contents(b), want); err != nil {
+						return fmt.Errorf("%s: %w", x.name, err)
+					}
+					if err := errors.Join(a.Close(), b.Close()); err != nil {
+						return fmt.Errorf("%s: %w", x.name, err)
+					}
+				}
+				sum := []float32{1, float32(k)}
+				if err := comm.AllreduceSlice(ctx, c, sum, comm.Max); err != nil {
+					return err
+				}
+				if err := comm.BcastSlice(ctx, c, sum[:1], 1); err != nil {
+					return err
+				}
+				return same(sum, []float32{1, 2})
+			}, opts...)
+		})
+	}
+}
+
+func TestCollectiveArgumentsAreRefused(t *testing.T) {
+	j := commtest.New(2)
+	defer j.Close()
+	ctx, c := t.Context(), comm.New(j.Engine(0))
+	two, three := ints(1, 2), ints(1, 2, 3)
+	for name, err := range map[string]error{
+		"root":                comm.Bcast(ctx, c, two, 2),
+		"nil":                 comm.Bcast[int8](ctx, c, nil, 0),
+		"nil communicator":    comm.Bcast(ctx, nil, two, 0),
+		"lengths":             comm.Allreduce(ctx, c, two, three, comm.Sum),
+		"op":                  comm.Allreduce(ctx, c, two, two, comm.Op(99)),
+		"one buffer for both": comm.Alltoall(ctx, c, two, two),
+		"share":               comm.Alltoall(ctx, c, three, ints(1, 2, 3)),
+		"counts":              comm.AllgatherV(ctx, c, two, three, []int{1, 2}),
+		"number of counts":    comm.AllgatherV(ctx, c, two, three, []int{2, 1, 0}),
+		"negative count":      comm.AllgatherV(ctx, c, two, three, []int{4, -1}),
+		"slice":               comm.AllreduceSlice(ctx, c, []float32{1}, comm.Xor),
+		"slice's root":        comm.BcastSlice(ctx, c, []float32{1}, -1),
+	} {
+		require.ErrorIs(t, err, comm.ErrInvalidArgument, name)
+	}
+	require.NoError(t, c.Err())
+	require.NoError(t, c.Close())
+	require.Equal(t, []int64{1, 2}, contents(two))
+}
