@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,7 +132,8 @@ func (in installation) job(t *testing.T, n int, names string, env ...string) out
 	case errors.As(err, &exit):
 		o.status = exit.ExitCode()
 	case err != nil && !o.hung:
-		t.Fatalf("%s did not start: %v", in.mpiexec, err)
+		t.Errorf("%s did not start: %v", in.mpiexec, err)
+		o.status = -1
 	}
 	return o
 }
@@ -185,16 +188,23 @@ func TestReturnFromRunIsClean(t *testing.T) {
 		jobs, _ = strconv.Atoi(s)
 	}
 	onEach(t, func(t *testing.T, in installation) {
-		clean := 0
+		var clean atomic.Int32
+		var wg sync.WaitGroup
+		turns := make(chan struct{}, 4) // jobs wait more than they compute
 		for range jobs {
-			o := in.job(t, 2, "ring")
-			if o.status == 0 && o.completed("ring", 2) == 2 && !strings.Contains(o.output, "BAD TERMINATION") {
-				clean++
-				continue
-			}
-			t.Errorf("status %d\n%s", o.status, o.output)
+			turns <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-turns }()
+				o := in.job(t, 2, "ring")
+				if o.status == 0 && o.completed("ring", 2) == 2 && !strings.Contains(o.output, "BAD TERMINATION") {
+					clean.Add(1)
+					return
+				}
+				t.Errorf("status %d\n%s", o.status, o.output)
+			})
 		}
-		t.Logf("%d of %d jobs ended with status 0", clean, jobs)
+		wg.Wait()
+		t.Logf("%d of %d jobs ended with status 0", clean.Load(), jobs)
 	})
 }
 
@@ -209,6 +219,7 @@ func TestBadEndsEndTheJob(t *testing.T) {
 		}
 		for name, text := range says {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				o := in.job(t, 2, name)
 				if o.status == 0 || o.hung || !strings.Contains(o.output, text) || o.completed(name, 2) != 0 {
 					t.Errorf("status %d, hung: %v, want another status than 0, and %q in\n%s", o.status, o.hung, text, o.output)
