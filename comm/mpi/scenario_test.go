@@ -268,13 +268,13 @@ func truncation(r *rank) error {
 // A receive for which no message comes can be given up.
 func deadline(r *rank) error {
 	p := r.alloc(8)
-	for i := range 20 {
+	for i := range 5 {
 		req, err := r.w.Irecv(p, 8, driver.AnySource, 77)
 		if err != nil {
 			return err
 		}
 		reqs, out := []driver.Request{req}, make([]driver.Status, 1)
-		for range 100 {
+		for range 8 { // where ranks outnumber processors Open MPI gives up its time at each
 			if n, err := r.e.Test(reqs, out); n != 0 || err != nil {
 				return fmt.Errorf("a receive without a message is done: %+v, %v", out[0], err)
 			}
