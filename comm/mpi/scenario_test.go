@@ -234,7 +234,10 @@ func wildcards(r *rank) error {
 			got[st.Source]++
 		}
 	}
-	return r.waitAll(reqs, make([]driver.Status, len(reqs)))
+	if err := r.waitAll(reqs, make([]driver.Status, len(reqs))); err != nil {
+		return err
+	}
+	return r.barrier() // a receive from anywhere must not take what the next scenario sends
 }
 
 // A message that is too long is an error of the receive, and the communicator can be used afterwards.
