@@ -1,7 +1,11 @@
 package kernel_test
 
 import (
+	"errors"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,4 +52,54 @@ func BenchmarkLaunch(b *testing.B) {
 	}
 	run("stream", func() error { return s.Launch(found, hal.Blocks(1).Of(1), raw[:]...) })
 	run("buffers", func() error { return k.Launch(ctx, s, kernel.Blocks(1).Of(1), args[:]...) })
+}
+
+// BenchmarkHostKernel compares a Go kernel on 1 MiB with a loop over the same elements that is divided among the processors by hand. The two take
+// turns; the metric is the least time of the loop divided by the least time of the launch and its wait.
+func BenchmarkHostKernel(b *testing.B) {
+	const n = 1 << 20 / 4
+	_, streams := devices(b, 1)
+	s := streams[0] // the unified device
+	p := kernel.New(kernel.Source{Go: kernel.Functions{"scale": kernel.Go(func(b *kernel.Block) {
+		x, y := kernel.Slice[float32](b, 0), kernel.Slice[float32](b, 1)
+		from, to := kernel.Threads(b, 0, len(x))
+		scaleTo(x[from:to], y[from:to])
+	})}})
+	defer p.Close()
+	x, y := made(b, make([]float32, n)...), made(b, make([]float32, n)...)
+	k, grid := p.Kernel("scale"), kernel.Over(n)
+	in, out := make([]float32, n), make([]float32, n)
+	launch := func() {
+		if err := errors.Join(k.Launch(ctx, s, grid, kernel.In(x), kernel.InOut(y)), s.Sync(ctx)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	loop := func() {
+		var wg sync.WaitGroup
+		each := n / runtime.GOMAXPROCS(0)
+		for from := 0; from < n; from += each {
+			to := min(from+each, n)
+			wg.Go(func() { scaleTo(in[from:to], out[from:to]) })
+		}
+		wg.Wait()
+	}
+	least := func(d *time.Duration, call func()) {
+		start := time.Now()
+		call()
+		*d = min(*d, time.Since(start))
+	}
+	ours, rival := time.Hour, time.Hour
+	for b.Loop() {
+		least(&ours, launch)
+		least(&rival, loop)
+	}
+	b.ReportMetric(float64(ours.Nanoseconds()), "launch-ns")
+	b.ReportMetric(float64(rival.Nanoseconds()), "loop-ns")
+	b.ReportMetric(float64(rival)/float64(ours), "loop/launch")
+}
+
+func scaleTo(x, y []float32) {
+	for i := range x {
+		y[i] = 3*x[i] + y[i]
+	}
 }
