@@ -165,6 +165,10 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	add("buffer/acquire-read", none, "Acquire and Release of a current replica to read", openAcquire(coherence.Read))
 	add("buffer/acquire-readwrite", none, "Acquire and Release of a current replica to read and write", openAcquire(coherence.ReadWrite))
 	add("buffer/view", none, "View of a current host replica", openView)
+	if info.Caps.Has(hal.CapKernels) {
+		add("launch/hal", none, "Stream.Launch of a kernel with 6 arguments; one of 64 with one wait", openLaunch)
+		add("launch/kernel", none, "Launch of package kernel on 5 buffers; one of 64 with one wait", openKernelLaunch)
+	}
 	if !info.SharesHostMemory {
 		add("buffer/round-trip", few, "Acquire to read and write after Update: there and back", openRoundTrip)
 	}

@@ -46,7 +46,7 @@ func TestBenchOnTheHost(t *testing.T) {
 	assert.Regexp(t, `(?m)^copy-in/pageable-device +1 KiB +[0-9.]+ [mun]s +[0-9.]+ [mun]s +~?[0-9.]+ +[0-9.]+ - [0-9.]+ +[0-9.]+ +[0-9.]+ +- +copy$`, unified)
 	assert.Regexp(t, `(?m)^sync/idle +[0-9.]+ [mun]s +- +- +- `, unified, "the host has nothing to compare that with")
 	for _, family := range []string{"copy-out/device-pinned", "copy/device-device", "fill/shared", "enqueue/copy-in", "event/record", "event/record-wait",
-		"alloc/hal", "alloc/pool", "alloc/buffer", "buffer/acquire-read", "buffer/acquire-readwrite", "buffer/view", "across/host:1-host:0", "buffer/round-trip"} {
+		"alloc/hal", "alloc/pool", "alloc/buffer", "buffer/acquire-read", "buffer/acquire-readwrite", "buffer/view", "launch/hal", "launch/kernel", "across/host:1-host:0", "buffer/round-trip"} {
 		assert.Contains(t, discrete, "\n"+family+" ", family)
 	}
 	assert.Regexp(t, `^\d+ measurements in \d+ s, \d+ unsteady, 0 failed$`, lastLine(stdout))

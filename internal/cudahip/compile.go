@@ -8,7 +8,7 @@ import (
 )
 
 // compiles reports whether a device has CapCompile: its architecture is known, its vendor's compiler is installed, and it runs what that makes.
-// The simulated CUDA driver interprets PTX. The simulated HIP driver loads what hipRTC makes, and refuses all but the program of package conformance.
+// The simulated CUDA driver interprets PTX. The simulated HIP driver loads what hipRTC makes, and refuses all but the programs of package conformance and of the benchmark.
 func (l *library) compiles(info *driver.Info) bool {
 	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
 }

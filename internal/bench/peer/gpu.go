@@ -97,7 +97,8 @@ const (
 // gpu is a CUDA or HIP device.
 type gpu struct {
 	gpuProcs
-	names gpuNames
+	names   gpuNames
+	modules moduleProcs
 
 	id      uintptr // makes the device current: a context, or the device's number
 	stream  uintptr
@@ -130,6 +131,7 @@ func CUDA(ordinal int) (Peer, error) {
 		return nil, err
 	}
 	g := &gpu{gpuProcs: gpuProcs(procs), names: cudaNames}
+	g.modules = moduleProcs{lib.Proc("cuModuleLoadData"), lib.Proc("cuModuleUnload"), lib.Proc("cuModuleGetFunction"), lib.Proc("cuLaunchKernel"), "cuLaunchKernel"}
 	dev, err := g.device(ordinal)
 	if err != nil {
 		return nil, err
@@ -160,6 +162,7 @@ func HIP(ordinal int) (Peer, error) {
 		return nil, err
 	}
 	g := &gpu{gpuProcs: gpuProcs(procs), names: hipNames, release: func() error { return nil }}
+	g.modules = moduleProcs{lib.Proc("hipModuleLoadData"), lib.Proc("hipModuleUnload"), lib.Proc("hipModuleGetFunction"), lib.Proc("hipModuleLaunchKernel"), "hipModuleLaunchKernel"}
 	dev, err := g.device(ordinal)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,8 @@ const (
 // cl is an OpenCL device that is used in one tier of memory.
 type cl struct {
 	clProcs
-	names names
+	kernels clKernelProcs
+	names   names
 
 	context, device uintptr
 	queue, second   uintptr
@@ -56,6 +57,7 @@ type cl struct {
 	usmAlloc     dl.Proc // called with the context, and with the device if that is not 0
 	usmFree      dl.Proc
 	usmDevice    bool
+	setUSM       dl.Proc
 	svmFlags     uintptr
 
 	out  [2]uint64 // where a call stores the handles that it makes
@@ -78,6 +80,9 @@ func OpenCL(queue uintptr, tier string, unified bool) (Peer, error) {
 	}
 	c := &cl{}
 	if _, err := lib.Fill(&c.clProcs); err != nil {
+		return nil, err
+	}
+	if _, err := lib.Fill(&c.kernels); err != nil {
 		return nil, err
 	}
 	if c.context, err = c.ask("clGetCommandQueueInfo", c.GetQueueInfo, queue, queueContext); err != nil {
@@ -140,6 +145,7 @@ func (c *cl) reach(tier string, unified bool) error {
 		}
 		for name, p := range map[string]*dl.Proc{
 			"clEnqueueMemcpyINTEL": &c.memcpy, "clEnqueueMemFillINTEL": &c.fill, alloc: &c.usmAlloc, "clMemFreeINTEL": &c.usmFree,
+			"clSetKernelArgMemPointerINTEL": &c.setUSM,
 		} {
 			symbol := dl.CString(name)
 			if *p = dl.ProcAt(c.Extension.Call2(platform, uintptr(unsafe.Pointer(&symbol[0])))); !p.Valid() {

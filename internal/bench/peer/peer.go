@@ -22,6 +22,8 @@ type Peer interface {
 	Record() error            // records an event on the stream
 	RecordWait() error        // records an event, and makes a second stream wait for it
 
+	Launcher
+
 	// Names returns the names of the calls that an operation makes, for display.
 	Names(op Op) string
 

@@ -4,7 +4,8 @@
  *
  * Images that tests declare have no code, and use the first table. What a compiler made
  * has code, which might do anything under the same name and with the same parameters: of
- * such images only one is known, the program of package conformance, by all its kernels.
+ * such images two programs are known, each by all its kernels: that of package conformance,
+ * and that of the command's benchmark.
  *
  * Unless said otherwise, thread i works on element i, up to the number of elements.
  */
@@ -285,6 +286,34 @@ static u64 count_extent(const struct launch *l, int pointer) {
     return 4 * (all < 7 ? all : 7);
 }
 
+/* ---- the program of the command's benchmark: its text is in cmd/halyard/bench_launch.go ---- */
+
+static int bench_six(const struct work *w) {
+    u32 *y = w->ptr[0];
+    ALONG(i, word(w, 5))
+    y[i] = word(w, 1) + word(w, 2) + word(w, 3) + word(w, 4);
+    return OK;
+}
+
+static u64 six_extent(const struct launch *l, int pointer) {
+    (void)pointer;
+    return along_extent(l, 5);
+}
+
+static int bench_five(const struct work *w) {
+    u32 sum = 0;
+    for (int i = 1; i < 5; i++)
+        sum += *(const u32 *)w->ptr[i];
+    if (w->at[0] == 0)
+        *(u32 *)w->ptr[0] = sum;
+    return OK;
+}
+
+static u64 five_extent(const struct launch *l, int pointer) {
+    (void)l, (void)pointer;
+    return 4;
+}
+
 static const struct body bodies[] = {
     {"saxpy", "ppfu", "rm", 3, 4, NULL, -1, saxpy},
     {"fill", "puu", "w", 2, 4, NULL, -1, fill},
@@ -312,6 +341,16 @@ static const struct body suite[] = {
     {"count", "p", "m", -1, 0, count_extent, -1, suite_count},
 };
 
+static const struct body bench[] = {
+    {"six", "puuuuu", "w", -1, 0, six_extent, -1, bench_six},
+    {"five", "ppppp", "wrrrr", -1, 0, five_extent, -1, bench_five},
+};
+
+static const struct program {
+    const struct body *v;
+    size_t n;
+} programs[] = {{suite, sizeof suite / sizeof *suite}, {bench, sizeof bench / sizeof *bench}};
+
 static const struct body *among(const struct body *list, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
         if (!strcmp(list[i].name, name))
@@ -327,24 +366,27 @@ static bool fits(const struct function *f, const struct body *b) {
     return same;
 }
 
-/* Whether the image is the program of package conformance: it has those kernels, with those parameters, and no other. */
-static bool is_suite(const struct module *m) {
-    size_t n = sizeof suite / sizeof *suite;
-    bool found = m->n == n;
-    for (u32 i = 0; i < m->n && found; i++) {
-        const struct body *b = among(suite, n, m->v[i]->name);
-        found = b && fits(m->v[i], b);
-        for (u32 j = 0; j < i && found; j++)
-            found = strcmp(m->v[i]->name, m->v[j]->name) != 0;
+/* Whether the image is the program: it has those kernels, with those parameters, and no other. */
+static bool is(const struct module *m, const struct program *p) {
+    bool same = m->n == p->n;
+    for (u32 i = 0; i < m->n && same; i++) {
+        const struct body *b = among(p->v, p->n, m->v[i]->name);
+        same = b && fits(m->v[i], b);
+        for (u32 j = 0; j < i && same; j++)
+            same = strcmp(m->v[i]->name, m->v[j]->name) != 0;
     }
-    return found;
+    return same;
 }
 
 const struct body *body_find(const struct function *f, bool *other) {
     const struct module *m = f->module;
     *other = false;
-    if (m->compiled)
-        return !m->program && is_suite(m) ? among(suite, sizeof suite / sizeof *suite, f->name) : NULL;
+    if (m->compiled) {
+        for (size_t i = 0; i < sizeof programs / sizeof *programs && !m->program; i++)
+            if (is(m, &programs[i]))
+                return among(programs[i].v, programs[i].n, f->name);
+        return NULL;
+    }
     const struct body *b = among(bodies, sizeof bodies / sizeof *bodies, f->name);
     *other = b && !fits(f, b);
     return *other ? NULL : b;
