@@ -1,0 +1,87 @@
+// Package blackscholes prices options. Its logarithm and its power of e are written with additions, multiplications and divisions, so that
+// every device gives the same bits; those of package math may differ in the last.
+package blackscholes
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+// price writes what the right to buy (call) or sell (put) a share at a strike price after some years is worth.
+//
+//halyard:kernel
+func price(t grid.Thread, rate, volatility float32, share, strike, years []float32, call, put grid.Out[float32]) {
+	i := t.Global(0)
+	if i >= len(share) {
+		return
+	}
+	s, k, y := share[i], strike[i], years[i]
+	spread := volatility * float32(math.Sqrt(float64(y)))
+	d1 := (logarithm(s/k) + float32((rate+float32(float32(volatility*volatility)*0.5))*y)) / spread
+	d2 := d1 - spread
+	discounted := k * power(-float32(rate*y))
+	c := float32(s*normal(d1)) - float32(discounted*normal(d2))
+	call[i] = c
+	put[i] = c - s + discounted
+}
+
+// normal is the share of the normal distribution below d, by the approximation of Abramowitz and Stegun, 26.2.17.
+func normal(d float32) float32 {
+	x := d
+	if x < 0 {
+		x = -x
+	}
+	k := 1 / (1 + float32(0.2316419*x))
+	p := float32(1.330274429*k) - 1.821255978
+	p = float32(p*k) + 1.781477937
+	p = float32(p*k) - 0.356563782
+	p = float32(p*k) + 0.319381530
+	above := float32(0.39894228*power(-float32(float32(x*x)*0.5))) * float32(p*k)
+	if d < 0 {
+		return above
+	}
+	return 1 - above
+}
+
+// power is e to the x, for x below 80; the smallest results are 0.
+func power(x float32) float32 {
+	if x < -80 {
+		return 0
+	}
+	n := float32(x * 1.44269504)
+	if n < 0 {
+		n -= 0.5
+	} else {
+		n += 0.5
+	}
+	whole := int32(n)
+	r := x - float32(float32(whole)*0.693359375) + float32(float32(whole)*2.12194440e-4)
+	p := float32(r*1.9875691500e-4) + 1.3981999507e-3
+	p = float32(p*r) + 8.3334519073e-3
+	p = float32(p*r) + 4.1665795894e-2
+	p = float32(p*r) + 1.6666665459e-1
+	p = float32(p*r) + 5.0000001201e-1
+	p = float32(float32(p*r)*r) + r + 1
+	return p * math.Float32frombits(uint32(whole+127)<<23)
+}
+
+// logarithm is the natural logarithm of a positive number that is not subnormal: of 2^e * m with m near 1, e*ln 2 plus a series in (m-1)/(m+1).
+func logarithm(x float32) float32 {
+	bits := math.Float32bits(x)
+	e := int32(bits>>23) - 127
+	m := math.Float32frombits(bits&0x7fffff | 127<<23)
+	if m > 1.41421356 {
+		m *= 0.5
+		e++
+	}
+	z := (m - 1) / (m + 1)
+	zz := float32(z * z)
+	p := float32(zz*0.22222222) + 0.28571429
+	p = float32(p*zz) + 0.4
+	p = float32(p*zz) + 0.66666667
+	p = float32(p*zz) + 2
+	return float32(p*z) + float32(float32(e)*0.69314718)
+}
