@@ -8,8 +8,6 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 // price writes what the right to buy (call) or sell (put) a share at a strike price after some years is worth.
 //
 //halyard:kernel

@@ -3,8 +3,6 @@ package histogram
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 const bins = 256
 
 // count adds to counts how often each byte is in data. Each block counts in shared memory first, which is faster than memory that all blocks

@@ -3,8 +3,6 @@ package mandelbrot
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 // View is the part of the plane that a picture shows.
 type View struct {
 	Left, Top, Step float32

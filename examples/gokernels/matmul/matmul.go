@@ -3,8 +3,6 @@ package matmul
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 const tile = 16 // the edge of a block
 
 // matmul computes c = a*b, where a has rows×inner elements, b inner×cols and c rows×cols. Blocks are of tile×tile threads. All threads

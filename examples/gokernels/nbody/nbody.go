@@ -7,8 +7,6 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 const block = 64 // threads of a block
 
 // body is a place and a mass. In a buffer it is four numbers.

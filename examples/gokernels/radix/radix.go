@@ -4,8 +4,6 @@ package radix
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 const (
 	block  = 256 // threads of a block
 	digits = 16

@@ -3,8 +3,6 @@ package reduce
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 const block = 256 // threads of a block
 
 // sum writes the sum of each block's elements of x. It wraps around.

@@ -3,8 +3,6 @@ package saxpy
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 // saxpy computes y = a*x + y. The conversion keeps Go from fusing the two operations, so that the host gives the bits that devices give.
 //
 //halyard:kernel

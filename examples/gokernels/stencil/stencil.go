@@ -3,8 +3,6 @@ package stencil
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
-
 // smooth makes each element of a grid the mean of its four neighbours. Those at the edge stay as they are.
 //
 //halyard:kernel
