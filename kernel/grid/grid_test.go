@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -285,7 +284,7 @@ func TestAtomicsOfManyThreads(t *testing.T) {
 		}
 	})
 	assert.EqualValues(t, 3200*3199/2, sum)
-	assert.EqualValues(t, 0, bits, fmt.Sprint("0 to 3199 cancel out"))
+	assert.EqualValues(t, 0, bits, "0 to 3199 cancel out")
 	assert.EqualValues(t, -3199, low)
 	assert.EqualValues(t, 3199, high)
 }
