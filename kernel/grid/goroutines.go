@@ -30,8 +30,8 @@ func runGoroutines(b *kernel.Block, f func(Thread)) {
 	places.left -= n
 	places.mu.Unlock()
 
-	c := &crew{f: f, live: n}
-	c.turn = sync.NewCond(&c.mu)
+	c := &crew{f: f, live: n, goroutines: true}
+	c.turn = newRound()
 	var ended sync.WaitGroup
 	for t := range Threads(b) {
 		m := &member{crew: c}
@@ -57,18 +57,27 @@ func runGoroutines(b *kernel.Block, f func(Thread)) {
 func (c *crew) arrive(m *member) {
 	m.place = barrier()
 	c.mu.Lock()
-	c.waiting = append(c.waiting, m)
-	round := c.round
-	c.check()
-	for round == c.round && !c.broken {
-		c.turn.Wait()
+	if c.broken {
+		c.mu.Unlock()
+		panic(leave{})
 	}
-	broken := c.broken
+	c.waiting = append(c.waiting, m)
+	r := c.turn
+	c.check()
 	c.mu.Unlock()
-	if broken {
+	<-r.over // without c.mu afterwards, which others may have had since: that order is none of the kernel's
+	if r.broken {
 		panic(leave{})
 	}
 }
+
+// round is one barrier of a block.
+type round struct {
+	over   chan struct{} // closed when all threads have come, or cannot come
+	broken bool          // they cannot
+}
+
+func newRound() *round { return &round{over: make(chan struct{})} }
 
 // end notes that a thread has ended.
 func (c *crew) end(m *member) {
@@ -99,8 +108,9 @@ func (c *crew) check() {
 		}
 	}
 	c.waiting = c.waiting[:0]
-	c.round++
-	c.turn.Broadcast()
+	c.turn.broken = c.broken
+	close(c.turn.over)
+	c.turn = newRound()
 }
 
 // apart is the failure of a block in which threads wait at different barriers.

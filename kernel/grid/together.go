@@ -36,9 +36,9 @@ func Shared[T any](t Thread) *T {
 		panic("grid: a kernel that calls Shared needs RunTogether")
 	}
 	c := m.crew
-	if c.turn != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+	if c.goroutines {
+		c.sharing.Lock()
+		defer c.sharing.Unlock()
 	}
 	n := m.calls
 	m.calls++

@@ -17,13 +17,15 @@ type crew struct {
 	fault   *crash.Crash // of the first thread that failed
 	broken  bool         // threads leave their barriers
 
-	// With goroutines, mu guards what is below, and shared, fault and broken.
-	mu      sync.Mutex
-	turn    *sync.Cond // round or broken has changed
-	round   int        // how many barriers all threads have passed
-	live    int        // threads that have not ended
-	waiting []*member
-	ended   *member // one that has ended
+	// With goroutines, mu guards what is below, and fault and broken. It has nothing to do with shared, so that the race detector sees no order
+	// between a thread that comes to a barrier and one that asks for shared memory.
+	goroutines bool
+	sharing    sync.Mutex // guards shared
+	mu         sync.Mutex
+	turn       *round // at which threads wait
+	live       int    // threads that have not ended
+	waiting    []*member
+	ended      *member // one that has ended
 }
 
 // member is one thread of a block.
@@ -144,7 +146,7 @@ func (m *member) run() {
 
 // fail keeps the first failure of a block.
 func (c *crew) fail(fault *crash.Crash) {
-	if c.turn != nil {
+	if c.goroutines {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 	}
