@@ -118,7 +118,7 @@ type outcome struct {
 // job runs scenarios in n ranks. env is added to the environment.
 func (in installation) job(t *testing.T, n int, names string, env ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, in.mpiexec, "-n", strconv.Itoa(n), os.Args[0], "-test.run=^$")
 	cmd.WaitDelay = 5 * time.Second
@@ -221,6 +221,11 @@ func TestBadEndsEndTheJob(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				o := in.job(t, 2, name)
+				// MPICH's launcher now and then does not notice that a process ended which MPI did not end. Then it waits for ever.
+				for again := 0; again < 2 && o.hung && in.abi != ABIOpenMPI && name == "panic-elsewhere"; again++ {
+					t.Log("the launcher did not notice that the process had ended")
+					o = in.job(t, 2, name)
+				}
 				if o.status == 0 || o.hung || !strings.Contains(o.output, text) || o.completed(name, 2) != 0 {
 					t.Errorf("status %d, hung: %v, want another status than 0, and %q in\n%s", o.status, o.hung, text, o.output)
 				}

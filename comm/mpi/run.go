@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/internal/dl"
@@ -25,7 +26,7 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 		err := errGoexit
 		defer func() {
 			if v := recover(); v != nil {
-				fmt.Fprintf(os.Stderr, "rank %d: panic: %v\n\n%s", e.world.Rank(), v, debug.Stack())
+				say("rank %d: panic: %v\n\n%s", e.world.Rank(), v, debug.Stack())
 				e.world.Abort(2)
 			}
 			done <- err
@@ -35,7 +36,7 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 		err = fn(ctx, e)
 	}()
 	if err := <-done; err != nil {
-		fmt.Fprintf(os.Stderr, "rank %d: %v\n", e.world.Rank(), err)
+		say("rank %d: %v\n", e.world.Rank(), err)
 		e.world.Abort(1)
 	}
 	if !e.closed.Load() {
@@ -45,6 +46,12 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 		}
 	}
 	leave(0)
+}
+
+// say prints why the job is about to be aborted. It leaves the launcher a moment to read that: MPICH's drops what it has not read when a job ends so.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format, args...)
+	time.Sleep(100 * time.Millisecond)
 }
 
 // Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, the other ranks may wait for this one: it ends the whole job then, with
@@ -59,7 +66,7 @@ func Exit(code int) {
 	if !e.closed.Load() && !e.foreign {
 		if code == 0 {
 			code = 1
-			fmt.Fprintf(os.Stderr, "rank %d: Exit was called before Close: the job is ended\n", e.world.Rank())
+			say("rank %d: Exit was called before Close: the job is ended\n", e.world.Rank())
 		}
 		e.world.Abort(code)
 	}
