@@ -59,7 +59,6 @@ type slot struct {
 	_      int32
 	status [32]byte
 	bytes  int64
-	extra  uint64
 }
 
 // scratch is what one call of Test needs. It is in mapped memory.
@@ -69,7 +68,6 @@ type scratch struct {
 	statuses [scratchSize * 32]byte // packed
 	count    int32
 	flag     int32
-	bytes    int64
 }
 
 const scratchSize = 64
