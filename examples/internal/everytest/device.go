@@ -17,6 +17,25 @@ import (
 // Devices that run no kernels are skipped; where HALYARD_REQUIRE names opencl, an OpenCL device must not be missing.
 func Device(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
 	t.Helper()
+	ran := onEach(t, fn)
+	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") && !ran["opencl"] {
+		t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
+	}
+	inCheckingMode(t)
+}
+
+// Host is Device for kernels that run on the host alone. Other devices are tried, and skipped if they cannot.
+func Host(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
+	t.Helper()
+	if ran := onEach(t, fn); !ran["host"] {
+		t.Error("the kernels did not run on the host")
+	}
+	inCheckingMode(t)
+}
+
+// onEach runs fn on each device, and returns the backends on which it ran.
+func onEach(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) map[string]bool {
+	t.Helper()
 	t.Setenv("HALYARD_HOST_DEVICES", "1")
 	devices, err := hal.Devices(t.Context())
 	if err != nil {
@@ -43,9 +62,11 @@ func Device(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
 			ran[d.Backend] = true
 		})
 	}
-	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") && !ran["opencl"] {
-		t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
-	}
+	return ran
+}
+
+func inCheckingMode(t *testing.T) {
+	t.Helper()
 	// The mode is that of the process, from its start on.
 	if os.Getenv(kernel.EnvCheck) == "" {
 		checked := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
