@@ -193,7 +193,7 @@ const idleFor = 50 * time.Millisecond
 func takeCrew() *crew {
 	idle.mu.Lock()
 	defer idle.mu.Unlock()
-	idle.taken = true
+	idle.taken = idle.set
 	if last := len(idle.crews) - 1; last >= 0 {
 		c := idle.crews[last]
 		idle.crews[last] = nil
