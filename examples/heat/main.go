@@ -27,6 +27,7 @@ import (
 	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
+	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -158,7 +159,7 @@ func collect(ctx context.Context, c *comm.Comm, b *buffer.Buffer[float32], p pla
 	return all, nil
 }
 
-// device opens the device that a rank works on: those of the machine in turn, else its host.
+// device opens the device that a rank works on: those of the machine that run the kernel in turn, else its host.
 func device(ctx context.Context, rank int) (*hal.Device, error) {
 	infos, err := hal.Devices(ctx)
 	if err != nil {
@@ -166,14 +167,27 @@ func device(ctx context.Context, rank int) (*hal.Device, error) {
 	}
 	var names []string
 	for _, i := range infos {
-		if i.Backend != "host" && i.Caps.Has(hal.CapKernels) && i.Caps.Has(hal.CapCompile) {
+		if i.Backend != "host" {
 			names = append(names, i.Name())
 		}
 	}
-	if len(names) == 0 {
-		return hal.Open(ctx, "host:0")
+	for i := range names {
+		dev, err := hal.Open(ctx, names[(rank+i)%len(names)])
+		if err != nil {
+			return nil, err
+		}
+		_, err = spread.Of(ctx, dev)
+		if err == nil {
+			return dev, nil
+		}
+		if !every.Unusable(err) {
+			return nil, errors.Join(err, dev.Close())
+		}
+		if err := dev.Close(); err != nil {
+			return nil, err
+		}
 	}
-	return hal.Open(ctx, names[rank%len(names)])
+	return hal.Open(ctx, "host:0")
 }
 
 func write(file string, p plate, all []float32) error {
