@@ -390,7 +390,8 @@ func TestIdentifiersExist(t *testing.T) {
 	assert.Greater(t, count, 100, "the pages name what they speak of")
 }
 
-// The table of abilities has a row for each.
+// The table of abilities has a row for each. What a row names is in package hal/driver, and TestCapsAndInterfaces of the template, which the
+// page relies on, asks for each interface.
 func TestEveryCapabilityIsExplained(t *testing.T) {
 	page := read(t, "writing-a-backend.md")
 	f, err := parser.ParseFile(token.NewFileSet(), "../../hal/driver/info.go", nil, 0)
@@ -408,6 +409,34 @@ func TestEveryCapabilityIsExplained(t *testing.T) {
 		return true
 	})
 	assert.Equal(t, len(hal.Caps(^uint32(0)).Names()), count)
+
+	driver, err := loaded(t).Import(module + "hal/driver")
+	require.NoError(t, err)
+	members := map[string]bool{} // methods of interfaces, fields are not named
+	for _, name := range driver.Scope().Names() {
+		if i, ok := driver.Scope().Lookup(name).Type().Underlying().(*types.Interface); ok {
+			for m := range i.Methods() {
+				members[m.Name()] = true
+			}
+		}
+	}
+	template, err := os.ReadFile("../../examples/template/template_test.go")
+	require.NoError(t, err)
+	interfaces := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| `Cap[^|]*\\|([^|]*)\\|").FindAllStringSubmatch(page, -1) {
+		for _, m := range code.FindAllStringSubmatch(row[1], -1) {
+			name := m[1]
+			if strings.Contains(name, ".") || members[name] {
+				continue // TestIdentifiersExist looks for what has a dot
+			}
+			found := driver.Scope().Lookup(name)
+			if assert.NotNil(t, found, "hal/driver has no %s", name) && types.IsInterface(found.Type()) {
+				interfaces++
+				assert.Contains(t, string(template), ".(driver."+name+")", "TestCapsAndInterfaces of the template")
+			}
+		}
+	}
+	assert.Equal(t, 17, interfaces, "interfaces in the table")
 }
 
 var macro = regexp.MustCompile(`(?m)^#define ([A-Z][A-Z0-9_]+)\b`)

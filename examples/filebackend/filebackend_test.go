@@ -88,6 +88,9 @@ func TestCapsAndInterfaces(t *testing.T) {
 	check(t, err)
 	e, err := d.NewEvent(driver.EventOptions{})
 	check(t, err)
+	m, err := d.Alloc(driver.KindHost, 1, 0)
+	check(t, err)
+	defer func() { check(t, m.Free()) }()
 	is := func(c driver.Caps, implemented bool) {
 		t.Helper()
 		if d.Info().Caps.Has(c) != implemented {
@@ -120,6 +123,14 @@ func TestCapsAndInterfaces(t *testing.T) {
 	is(driver.CapCopy2D, ok)
 	_, ok = d.(driver.Peering)
 	is(driver.CapPeerCopy, ok)
+	_, ok = m.(driver.NeedsMapper)
+	is(driver.CapMustMap, ok)
+	_, ok = d.(driver.Loader)
+	is(driver.CapKernels, ok)
+	_, ok = s.(driver.Launcher)
+	is(driver.CapKernels, ok)
+	_, ok = d.(driver.Compiler)
+	is(driver.CapCompile, ok)
 }
 
 // A buffer lies in a file and comes back.

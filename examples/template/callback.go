@@ -1,6 +1,6 @@
 package template
 
-// OnDone implements driver.Caller (CapHostCallback): fn runs after the work enqueued so far, on a goroutine where it may
+// OnDone implements driver.Notifier (CapHostCallback): fn runs after the work enqueued so far, on a goroutine where it may
 // block and may call the backend. Later work does not wait for it. A vendor's callback usually may do neither: then it
 // only wakes a goroutine.
 func (s *stream) OnDone(fn func()) error {

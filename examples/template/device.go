@@ -8,12 +8,12 @@ import (
 
 // describe says what is known about a device. REPLACE the values with what the vendor reports; each is a promise:
 //
-//   - Name holds the word "simulated" if and only if Simulated is set.
+//   - Model holds the word "simulated" if Simulated is set.
 //   - TotalMemory and MaxAlloc are what can be had: the suite allocates until it gets no more. Package hal
 //     refuses what is larger than MaxAlloc, so that Alloc never sees it.
 //   - Alignment is what Alloc gives without being asked, MaxAlign the most it can be asked for; both are powers of two.
-//   - Unified is set only if work on the device reads and writes host memory where it is. A mistake here is a wrong
-//     result: buffers then copy nothing.
+//   - SharesHostMemory is set only if work on the device reads and writes host memory where it is. Buffers then copy
+//     nothing, so results are wrong if it is set by mistake.
 //   - UUID, if known, tells hardware apart, and is never the same for two devices.
 //   - Caps has a bit for what works on this device. A bit that is not set is never asked for, so start without
 //     optional ones. With CapGate the suite can hold streams shut and so checks order, not only results.

@@ -3,8 +3,8 @@ package template
 import "github.com/go-halyard/halyard/hal/driver"
 
 // gate holds one stream shut. With it the suite looks at streams while they work, without sleeping, and streams wait
-// for events of other backends. CUDA has cuStreamWaitValue32 for it, OpenCL user events. Leave it out, with the bit
-// CapGate, and checks of order are skipped.
+// for events of other backends. CUDA has cuStreamWaitValue32 for it, OpenCL user events. Without this file and the bit
+// CapGate the checks of order are skipped.
 type gate chan struct{}
 
 // Gate implements driver.Gater: work that is enqueued later does not start before the gate is opened.

@@ -117,6 +117,11 @@ func TestCapsAndInterfaces(t *testing.T) {
 	defer func() { _ = d.Close() }()
 	s, _ := d.NewStream(driver.StreamOptions{})
 	e, _ := d.NewEvent(driver.EventOptions{})
+	m, err := d.Alloc(driver.KindHost, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.Free() }()
 	is := func(c driver.Caps, implemented bool) {
 		t.Helper()
 		if d.Info().Caps.Has(c) != implemented {
@@ -149,6 +154,14 @@ func TestCapsAndInterfaces(t *testing.T) {
 	is(driver.CapCopy2D, ok)
 	_, ok = d.(driver.Peering)
 	is(driver.CapPeerCopy, ok)
+	_, ok = m.(driver.NeedsMapper)
+	is(driver.CapMustMap, ok)
+	_, ok = d.(driver.Loader)
+	is(driver.CapKernels, ok)
+	_, ok = s.(driver.Launcher)
+	is(driver.CapKernels, ok)
+	_, ok = d.(driver.Compiler)
+	is(driver.CapCompile, ok)
 }
 
 // Work that fails when its turn has come is reported by Sync once and by its events each time; what follows works.
