@@ -8,8 +8,8 @@ import (
 
 // hardware is the state that all handles on one device share.
 type hardware struct {
-	limit uint64        // bytes of device memory, 0 for none but the machine's
-	used  atomic.Uint64 // bytes of it in use
+	limit uint64        // bytes of device memory; 0 for the unified device, which has the machine's memory
+	used  atomic.Uint64 // bytes of device memory in use
 
 	registered ranges
 }

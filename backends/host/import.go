@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Import implements driver.Importer. handle is any address that the process may read and write. On a discrete
-// device the Memory of KindDevice has no host pointer all the same. The memory is not page-locked.
+// Import implements driver.Importer. handle is any address that the process may read and write. Import does not page-lock the
+// memory. On a discrete device Memory of KindDevice has no host pointer, although the bytes lie in host memory.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	switch {
 	case handle == 0 || size == 0:
@@ -19,5 +19,5 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		imported: true}, nil
 }
 
-// pointer is the address as a pointer. Once it is one, it keeps memory of the Go heap alive.
+// pointer converts an address. If the address is in the Go heap, the pointer keeps the memory there alive; the uintptr does not.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }

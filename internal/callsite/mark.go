@@ -7,22 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// mostMarks is how many calls of Mark are remembered; later ones are not. Each is a place in the program's text, so
-// there are few.
+// mostMarks bounds marks. A place that calls Mark counts once, however often it runs, so there are few. Beyond the bound Mark does
+// nothing.
 const mostMarks = 4096
 
 // marks are the functions of libraries built on this module. A call inside a marked function is reported at the caller
 // of that function instead.
 var marks struct {
-	some  atomic.Bool
-	calls sync.Map // calls of Mark, by return address
+	some  atomic.Bool // there is a marked function
+	calls sync.Map    // places that have called Mark, by return address
 	mu    sync.Mutex
 	count int
 	names sync.Map // names of marked functions
 }
 
-// Mark marks the function that called Mark's caller: that function is no longer named as the place of a call, its callers
-// are. Further calls from the same place are cheap. Mark's caller must not be inlined, since its return address identifies
+// Mark marks the function that called Mark's caller: a call that the marked function makes is from now on reported at the place where
+// the marked function was called. Further calls from the same place are cheap. Mark's caller must not be inlined, since its return address identifies
 // the place.
 //
 //go:noinline
@@ -56,8 +56,8 @@ func IsMarked(function string) bool {
 	return ok
 }
 
-// Beyond sets s to the innermost call that was made by an unmarked function outside the package and the packages below
-// it. Unlike Outside it looks beyond the depth of a Site. If there is no such call, it leaves s unchanged.
+// Beyond sets s to the innermost call that was made by an unmarked function outside the package, the packages below it, and the
+// launcher. Unlike Outside it looks beyond the depth of a Site. If there is no such call, it leaves s unchanged.
 func Beyond(s *Site, pkg string) {
 	var pcs [128]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -73,10 +73,10 @@ func Beyond(s *Site, pkg string) {
 	}
 }
 
-// launcher is a package of this module that takes leases for its callers.
+// launcher is the package of this module that takes leases for its callers. Its calls are reported where it was called.
 const launcher = "github.com/go-halyard/halyard/kernel"
 
-// within reports whether a function is of the package, of a package below it, or of the launcher.
+// within reports whether a function is of the package, of the launcher, or of a package below either.
 func within(function, pkg string) bool { return below(function, pkg) || below(function, launcher) }
 
 func below(function, pkg string) bool {

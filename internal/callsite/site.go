@@ -17,7 +17,7 @@ const Depth = 6
 type Site [Depth]uintptr
 
 // Outside returns file:line of the innermost call in the Site that was made by an unmarked function outside
-// the package with the given import path and the packages below it. If all such functions are marked, it returns the
+// the package with the given import path, the packages below it, and the launcher. If all such functions are marked, it returns the
 // outermost call by one of them; if there are none, "".
 func (s *Site) Outside(pkg string) string {
 	n := 0

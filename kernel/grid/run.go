@@ -13,13 +13,13 @@ func Run(b *kernel.Block, f func(Thread)) {
 	}
 }
 
-// Threads are the threads of a block, one after the other, for a kernel without [Thread.Barrier] and [Shared]:
+// Threads returns an iterator over the threads of a block, one after the other, for a kernel without [Thread.Barrier] and [Shared]:
 //
 //	for t := range grid.Threads(b) {
 //		saxpy(t, a, x, y)
 //	}
 //
-// It does what [Run] does, and the compiler makes a plain loop of it, with a small kernel's code as its body.
+// The loop does what [Run] does. The compiler turns it into plain nested loops, into which it inlines a small kernel.
 func Threads(b *kernel.Block) iter.Seq[Thread] {
 	return func(yield func(Thread) bool) {
 		in := &block{Block: b}
@@ -36,11 +36,11 @@ func Threads(b *kernel.Block) iter.Seq[Thread] {
 	}
 }
 
-// starts returns the place in the grid of a block's first thread. The mask changes nothing, and tells the compiler that places are not
-// negative.
+// starts returns the place of a block's first thread in the grid, along one dimension. No place reaches 1<<62, so the mask changes
+// nothing; it tells the compiler that places are not negative.
 func starts(b *kernel.Block, dim int) int {
 	return int(uint64(b.Index[dim])*uint64(b.Size[dim])) & (1<<62 - 1)
 }
 
-// ends returns the place after that of a block's last thread.
+// ends returns the place behind a block's last thread.
 func ends(b *kernel.Block, dim int) int { return starts(b, dim) + int(b.Size[dim]) }
