@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// hostCalls are the functions that streams of a device are to call on the host. Once the
-// device is lost the vendor does not call them; they are then cancelled.
+// hostCalls are the functions that streams of a device have yet to call on the host. The vendor
+// does not call them once the device is lost; abandon then cancels them.
 type hostCalls struct {
 	mu   sync.Mutex
 	open map[*hostCall]struct{}
@@ -31,11 +31,11 @@ type hostCall struct {
 	id    uintptr // under hostCalls.mu; 0 until the call has been enqueued
 }
 
-// observe orders the caller after all that passed counts.
+// observe reads passed, so that the calling goroutine sees what came before each function and gate that passed counts.
 func (c *hostCalls) observe() { passed.Load() }
 
 // enqueue has the stream call fn on a thread of the vendor's library. If the call is cancelled, lost is
-// called instead, on its own goroutine.
+// called instead, on its own goroutine. If enqueue returns an error, neither is called.
 func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	h := &hostCall{stream: s, fn: fn, lost: lost}
 	c.mu.Lock()
@@ -52,9 +52,14 @@ func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	h.id = id
 	if code != Success {
 		delete(c.open, h)
+		if !h.taken.CompareAndSwap(false, true) && lost != nil {
+			code = Success // abandon has taken it meanwhile and calls lost
+		}
+		c.mu.Unlock()
+		return code
 	}
 	c.mu.Unlock()
-	if code == Success && h.taken.Load() {
+	if h.taken.Load() {
 		// It was called, or cancelled before its id was known.
 		s.api.HostCancel(id)
 	}
