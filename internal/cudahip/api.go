@@ -13,7 +13,7 @@ type Code int64
 
 const unboundBit Code = 1 << 32
 
-// The codes that this package acts on, which have the same numbers on both sides.
+// The codes that this package acts on, which have the same numbers in CUDA and in HIP.
 const (
 	Success           Code = 0
 	CodeInvalidValue  Code = 1
@@ -57,7 +57,7 @@ const (
 	AttrIntegrated        Attribute = iota // shares its memory with the host
 	AttrMapHost                            // works on page-locked memory in place
 	AttrManaged                            // has managed memory
-	AttrConcurrentManaged                  // managed memory may be used by both sides at once
+	AttrConcurrentManaged                  // host and device may use managed memory at once
 	AttrRegister                           // existing host memory can be page-locked
 	AttrPools                              // allocates in stream order
 	AttrPriorities                         // streams have priorities
@@ -68,7 +68,7 @@ const (
 // HostCPU stands for the host in calls that take the number of a device.
 const HostCPU int32 = -1
 
-// Flags that have the same numbers on both sides.
+// Flags that have the same numbers in CUDA and in HIP.
 const (
 	hostPortable   = 1 // page-locked for every context
 	hostMapped     = 2 // has a device address
@@ -90,8 +90,8 @@ const (
 //
 // Every method is safe for concurrent use. One that takes a Context makes it current
 // for the length of the call. None of them waits for work to finish, except StreamSync,
-// EventSync and whatever the vendor makes wait: allocation, and copies of pageable
-// memory. Methods must not keep host addresses after they return, other than for the
+// EventSync and those in which the vendor's library may wait: allocating, freeing, and
+// copies of pageable memory. Methods must not keep host addresses after they return, other than for the
 // work they enqueue.
 type API interface {
 	// Name is the vendor's name of a call, and Has whether the library has it.
@@ -179,10 +179,10 @@ type API interface {
 	IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code)
 	IPCClose(ctx Context, addr uintptr) Code
 
-	// DeviceProperties fills out with the vendor's structure, which must not be larger.
+	// DeviceProperties writes the vendor's structure to out, which must be at least as large.
 	DeviceProperties(dev int32, out []byte) Code
 
-	// ModuleLoad loads an image. The text of what the translator says goes to log, which may be empty.
+	// ModuleLoad loads an image. The driver writes errors of translating it to log as text; with an empty log it writes none.
 	ModuleLoad(ctx Context, image unsafe.Pointer, log []byte) (uintptr, Code)
 	ModuleUnload(ctx Context, module uintptr) Code
 	ModuleKernel(ctx Context, module uintptr, name string) (uintptr, Code)
@@ -191,9 +191,9 @@ type API interface {
 	KernelSet(ctx Context, kernel uintptr, number, value int32) Code
 	// KernelParam returns the size of a parameter, or CodeInvalidValue if the kernel has fewer.
 	KernelParam(ctx Context, kernel uintptr, index int) (uintptr, Code)
-	// KernelLoad loads a kernel that the driver would load at its first launch.
+	// KernelLoad loads a kernel now that the driver would otherwise load at its first launch.
 	KernelLoad(ctx Context, kernel uintptr) Code
-	// Occupancy returns the threads in a block with which the most of them run at once.
+	// Occupancy returns the block size, in threads, at which the most threads run at once.
 	Occupancy(ctx Context, kernel uintptr) (int32, Code)
 	// Launch launches a kernel in the shape of l. params are the addresses of its arguments.
 	Launch(ctx Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, stream uintptr) Code

@@ -1,9 +1,9 @@
 package cudahip
 
-// Call is one call of a vendor's library.
+// Call identifies one function of a vendor's library.
 type Call uint8
 
-// The calls, in the order of [API].
+// The calls, in the order of [API]. CallMakeCurrent and CallStreamCallback have no method of their own there.
 const (
 	CallInit Call = iota
 	CallVersion

@@ -7,13 +7,13 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
-// compiles reports whether a device has CapCompile: its architecture is known, its vendor's compiler is installed, and it runs what that makes.
+// compiles reports whether a device has CapCompile: it runs kernels, its architecture is known, and its vendor's compiler is installed.
 // The simulated CUDA driver interprets PTX. The simulated HIP driver loads what hipRTC makes, and refuses all but the programs of package conformance and of the benchmark.
 func (l *library) compiles(info *driver.Info) bool {
 	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
 }
 
-// target returns what is compiled for the device itself.
+// target returns what to compile for if the caller names no target: the device itself.
 func (d *Device) target() string {
 	arch := d.info.Compute.Arch
 	if d.lib.simulated { // PTX is what it interprets
@@ -51,30 +51,30 @@ func (d *Device) Compile(target string, src *driver.Source) (*driver.Image, erro
 func (v *Vendor) compilerID(target string, ordinal int) (string, error) {
 	c, err := rtc.Load(v.Compiler)
 	if err != nil {
-		return "", of(err, ordinal)
+		return "", onDevice(err, ordinal)
 	}
 	id, err := c.ID(target)
-	return id, of(err, ordinal)
+	return id, onDevice(err, ordinal)
 }
 
 func (v *Vendor) compile(target string, src *driver.Source, ordinal int) (*driver.Image, error) {
 	c, err := rtc.Load(v.Compiler)
 	if err != nil {
-		return nil, of(err, ordinal)
+		return nil, onDevice(err, ordinal)
 	}
 	img, err := c.Compile(target, src)
-	return img, of(err, ordinal)
+	return img, onDevice(err, ordinal)
 }
 
-// of returns a compiler's error as that of a device. The error itself is shared.
-func of(err error, ordinal int) error {
+// onDevice returns a compiler's error with the device's ordinal. It changes a copy, because others may have been given the error too.
+func onDevice(err error, ordinal int) error {
 	e, ok := err.(*driver.Error)
 	if !ok {
 		return err
 	}
-	is := *e
-	is.Device = ordinal
-	return &is
+	c := *e
+	c.Device = ordinal
+	return &c
 }
 
 var (
