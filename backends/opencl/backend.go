@@ -29,7 +29,7 @@ type Backend struct {
 
 	mu        sync.Mutex
 	libraries map[string]*library  // by the value of libraryEnv
-	variants  map[Options]*Backend // that have this one's libraries
+	variants  map[Options]*Backend // backends with options, which use this one's libraries
 }
 
 // Options describe a backend.
@@ -40,9 +40,9 @@ type Options struct {
 	Memory string
 }
 
-// New returns a backend with the options, whose devices hal.OpenWith opens. So one program can use devices in different tiers. The
-// backend is not registered; for the same options New returns the same backend, and for empty options the registered one. Package hal
-// regards a device that is open in two tiers as two devices.
+// New returns a backend with the options; hal.OpenWith opens its devices. So one program can use devices in different tiers. A backend
+// with options is not registered. For the same valid options New returns the same backend, and for empty options the registered one.
+// Package hal regards a device that is open in two tiers as two devices.
 func New(opts Options) *Backend { return registered.with(opts) }
 
 // with returns the variant of a backend that has the options.

@@ -64,7 +64,7 @@ func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*devic
 		}
 		ctx = &sharedContext{lib: l, key: key, cl: cl}
 		l.contexts[key] = ctx
-		h.tried.Do(func() { h.tryCallback(cl) })
+		h.callbacksTried.Do(func() { h.tryCallback(cl) })
 	}
 	ctx.refs++
 	return &device{t: h.t, hw: h, tier: chosen, ctx: ctx, info: h.info(l.t, ordinal, prefer)}, nil

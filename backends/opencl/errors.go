@@ -32,7 +32,7 @@ type known struct {
 }
 
 // statuses lists every status of CL/cl.h and of the extensions' headers, with its kind of
-// error: a code with two meanings has the wider one.
+// error. If a code has two meanings, the kind is the more general of the two.
 var statuses = []known{
 	{-1, "CL_DEVICE_NOT_FOUND", driver.ErrUnavailable},
 	{-2, "CL_DEVICE_NOT_AVAILABLE", driver.ErrUnavailable},
@@ -160,8 +160,8 @@ func refusal(op string, device int, kind error, format string, args ...any) *dri
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// VendorCodes lists every status that OpenCL and its extensions define as an error, in
-// descending order.
+// VendorCodes lists every error status that the backend has a name for, in descending
+// order.
 func (b *Backend) VendorCodes() []int64 {
 	codes := make([]int64, len(statuses))
 	for i, k := range statuses {

@@ -58,7 +58,7 @@ func (f facts) words(param uint32, n int) []uint32 {
 	return words
 }
 
-// sizes reads n integers of the size of a word.
+// sizes reads n integers of the type size_t.
 func (f facts) sizes(param uint32, n int) []uint64 {
 	b := f.bytes(param)
 	if len(b) < int(wordSize)*n {
@@ -82,8 +82,8 @@ type hardware struct {
 	id       uintptr
 	problem  string // why other devices of the platform are not listed, or ""
 
-	tried  sync.Once   // host callbacks, when the device is first opened
-	silent atomic.Bool // it refuses them
+	callbacksTried sync.Once   // by tryCallback, when the device is first opened
+	noCallbacks    atomic.Bool // the device refuses host callbacks
 
 	name, vendor, driver, platformText string
 	major, minor                       int
@@ -277,7 +277,7 @@ func (h *hardware) tryCallback(ctx uintptr) {
 	if err != nil {
 		return
 	}
-	h.silent.Store(h.t.setEventCallback(cl, eventDone().Entry(), id) != success)
+	h.noCallbacks.Store(h.t.setEventCallback(cl, eventDone().Entry(), id) != success)
 	eventDone().Remove(id)
 }
 
@@ -286,8 +286,8 @@ func (h *hardware) lacking(prefer preference) string {
 	return fmt.Sprintf("%s is %s, but the device supports only %s", prefer.by, prefer.forced, h.tiers)
 }
 
-// pageAlign is the largest alignment of memory that has an address. Alignments beyond the
-// vendor's own are reached by allocating more bytes.
+// pageAlign is the largest alignment that memory with an address can be asked for, if the device does not
+// guarantee more. To reach an alignment beyond the device's own, the backend allocates more bytes.
 const pageAlign = 4096
 
 func (h *hardware) maxAlign(chosen tier) uint64 {
@@ -307,7 +307,7 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 			caps |= c
 		}
 	}
-	set(driver.CapHostCallback, !h.silent.Load())
+	set(driver.CapHostCallback, !h.noCallbacks.Load())
 	set(driver.CapMemInfo, h.freeMemory)
 	set(driver.CapTiming, h.timer)
 	// Where a flush returns only when the work is done, the flush of work behind a gate that is shut would never return.
