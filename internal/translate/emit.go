@@ -1,0 +1,254 @@
+package translate
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Output is a translation.
+type Output struct {
+	C    string // in the portable dialect
+	Go   []byte // the generated file
+	File string // its path
+}
+
+// Translate translates the kernels of a package. If something has no translation, the error is an [Errors].
+func (p *Package) Translate() (*Output, error) {
+	g := p.program()
+	for _, e := range p.errs { // in declarations that kernels may use; those in functions are reported with them
+		if p.outside(e.Pos) {
+			g.note(e.Pos, e.Msg)
+		}
+	}
+	decls := p.marked()
+	if len(decls) == 0 {
+		return nil, fmt.Errorf("no function of package %s is marked %s", p.Name, marker)
+	}
+	var kernels []*function
+	var launchers []string
+	for _, decl := range decls {
+		g.try(func() {
+			f, launcher := g.kernel(decl)
+			kernels, launchers = append(kernels, f), append(launchers, launcher)
+		})
+	}
+	if err := g.failed(); err != nil {
+		return nil, err
+	}
+	c := g.text()
+	src, err := p.generate(c, kernels, launchers)
+	if err != nil {
+		return nil, err
+	}
+	return &Output{C: c, Go: src, File: filepath.Join(p.Dir, GeneratedName(p.Name))}, nil
+}
+
+// outside reports whether a place is in a declaration of constants, types or imports.
+func (p *Package) outside(pos token.Pos) bool {
+	for _, file := range p.files {
+		for _, d := range file.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok != token.VAR && pos >= g.Pos() && pos <= g.End() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// kernel translates a kernel, and returns the name of the function that launches it.
+func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
+	name := decl.Name.Name
+	switch {
+	case decl.Recv != nil:
+		refuse(decl.Pos(), "a kernel is not a method; make the receiver a parameter")
+	case decl.Type.TypeParams != nil:
+		refuse(decl.Type.TypeParams.Pos(), "a kernel has no type parameters; write a generic function, and a kernel for each type that calls it")
+	case decl.Type.Results != nil && len(decl.Type.Results.List) > 0:
+		refuse(decl.Type.Results.Pos(), "a kernel has no results; write them to a slice")
+	case len(decl.Type.Params.List) == 0:
+		refuse(decl.Name.Pos(), "the first parameter of a kernel, and no other, is a grid.Thread")
+	case name == "_" || name == "init" || name == "main":
+		refuse(decl.Name.Pos(), "a kernel is not called %s; give it a name", name)
+	}
+	obj, ok := p.pkg.info.Defs[decl.Name].(*types.Func)
+	if !ok {
+		refuse(decl.Name.Pos(), "this declaration has no translation")
+	}
+	first, size := utf8.DecodeRuneInString(name)
+	upper := string(unicode.ToUpper(first)) + name[size:]
+	launcher := upper
+	if p.pkg.types.Scope().Lookup(upper) != nil || upper == name {
+		launcher = "Launch" + upper
+	}
+	if p.pkg.types.Scope().Lookup(launcher) != nil || p.typed["launcher "+launcher] {
+		refuse(decl.Name.Pos(), "the functions %s and Launch%s, one of which is to launch this kernel, exist already; rename the kernel", upper, upper)
+	}
+	p.typed["launcher "+launcher] = true
+	return p.function(obj, nil, nil, decl.Pos()), launcher
+}
+
+// text returns the whole program in C.
+func (p *program) text() string {
+	var b strings.Builder
+	for _, t := range p.types {
+		b.WriteString(t + "\n")
+	}
+	for _, s := range p.support {
+		b.WriteString(s)
+	}
+	for i, t := range p.texts {
+		if i > 0 || len(p.types)+len(p.support) > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+// generate returns the Go file.
+func (p *Package) generate(c string, kernels []*function, launchers []string) ([]byte, error) {
+	var b bytes.Buffer
+	programName := p.free("kernels")
+	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n\n", generatedBy, p.Name)
+	buffers := false
+	for _, f := range kernels {
+		for _, m := range f.params {
+			buffers = buffers || m.kind == slice
+		}
+	}
+	if buffers {
+		b.WriteString("\t\"github.com/go-halyard/halyard/buffer\"\n")
+	}
+	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
+	fmt.Fprintf(&b, "// %s has the kernels: for the host as they are, and for devices in C.\n", programName)
+	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
+	for _, f := range kernels {
+		fmt.Fprintf(&b, "\t%q: kernel.Go(func(blk *kernel.Block) {\n", f.c)
+		var args []string
+		wire := 0
+		for i, m := range f.params {
+			arg := argName(m, i)
+			switch m.kind {
+			case thread:
+				args = append(args, "t")
+				continue
+			case slice:
+				fmt.Fprintf(&b, "\t\t%s := kernel.Slice[%s](blk, %d)\n", arg, p.typeName(elem(m)), wire)
+				wire++
+			default:
+				fmt.Fprintf(&b, "\t\t%s := %s\n", arg, p.number(m, fmt.Sprintf("blk, %d", wire)))
+			}
+			args = append(args, arg)
+			wire++
+		}
+		call := fmt.Sprintf("%s(%s)", f.decl.Name.Name, strings.Join(args, ", "))
+		if f.together {
+			fmt.Fprintf(&b, "\t\tgrid.RunTogether(blk, func(t grid.Thread) { %s })\n", call)
+		} else {
+			fmt.Fprintf(&b, "\t\tfor t := range grid.Threads(blk) {\n\t\t\t%s\n\t\t}\n", call)
+		}
+		b.WriteString("\t}),\n")
+	}
+	fmt.Fprintf(&b, "}, Portable: `%s`})\n\nvar (\n", c)
+	var vars []string
+	for _, f := range kernels {
+		vars = append(vars, p.free(f.decl.Name.Name+"Kernel"))
+		fmt.Fprintf(&b, "\t%s = %s.Kernel(%q)\n", vars[len(vars)-1], programName, f.c)
+	}
+	b.WriteString(")\n")
+	for i, f := range kernels {
+		params := []string{"ctx context.Context", "s *hal.Stream", "over hal.Grid"}
+		var args []string
+		for i, m := range f.params {
+			arg := argName(m, i)
+			switch m.kind {
+			case thread:
+			case slice:
+				params = append(params, fmt.Sprintf("%s *buffer.Buffer[%s]", arg, p.typeName(elem(m))))
+				mode := "In"
+				if m.out {
+					mode = "Out"
+				} else if m.written {
+					mode = "InOut"
+				}
+				args = append(args, fmt.Sprintf(", kernel.%s(%s), kernel.Value(int64(%s.Len()))", mode, arg, arg))
+			default:
+				params = append(params, fmt.Sprintf("%s %s", arg, p.typeName(m.typ)))
+				args = append(args, ", "+launched(m, arg))
+			}
+		}
+		fmt.Fprintf(&b, "\n// %s launches %s.\nfunc %s(%s) error {\n\treturn %s.Launch(ctx, s, over%s)\n}\n",
+			launchers[i], f.decl.Name.Name, launchers[i], strings.Join(params, ", "), vars[i], strings.Join(args, ""))
+	}
+	src, err := format.Source(b.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("the generated file is wrong, which is a mistake of the translator: %w", err)
+	}
+	return src, nil
+}
+
+func elem(m *param) types.Type { return m.typ.Underlying().(*types.Slice).Elem() }
+
+// free returns a name that the package does not have, like the given one.
+func (p *Package) free(name string) string {
+	for p.types.Scope().Lookup(name) != nil {
+		name += "_"
+	}
+	return name
+}
+
+// argName returns the name of a parameter in the generated file, where it hides nothing.
+func argName(m *param, i int) string {
+	switch m.name {
+	case "", "_":
+		return fmt.Sprintf("p%d", i)
+	case "ctx", "s", "over", "t", "blk", "context", "hal", "buffer", "kernel", "grid", "kernels", "error", "int", "int64", "uint64", "uint":
+		return m.name + "_"
+	}
+	return m.name
+}
+
+func (p *Package) typeName(t types.Type) string {
+	return types.TypeString(t, func(q *types.Package) string {
+		if q == p.types {
+			return ""
+		}
+		return q.Name()
+	})
+}
+
+// number returns how the host's function gets an argument that is passed by value.
+func (p *Package) number(m *param, at string) string {
+	name := p.typeName(m.typ)
+	if b, ok := m.typ.Underlying().(*types.Basic); ok {
+		switch b.Kind() {
+		case types.Int:
+			return fmt.Sprintf("%s(kernel.Number[int64](%s))", name, at)
+		case types.Uint:
+			return fmt.Sprintf("%s(kernel.Number[uint64](%s))", name, at)
+		}
+	}
+	return fmt.Sprintf("kernel.Number[%s](%s)", name, at)
+}
+
+// launched returns how a launch passes an argument by value.
+func launched(m *param, arg string) string {
+	b, ok := m.typ.Underlying().(*types.Basic)
+	switch {
+	case !ok:
+		return fmt.Sprintf("kernel.Struct(&%s)", arg)
+	case b.Kind() == types.Int:
+		return fmt.Sprintf("kernel.Value(int64(%s))", arg)
+	case b.Kind() == types.Uint:
+		return fmt.Sprintf("kernel.Value(uint64(%s))", arg)
+	}
+	return fmt.Sprintf("kernel.Value(%s)", arg)
+}

@@ -1,0 +1,397 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// program is the translation of a package.
+type program struct {
+	pkg       *Package
+	errs      Errors
+	context   *types.Context
+	decls     map[*types.Func]*ast.FuncDecl
+	kernels   map[*types.Func]bool
+	functions map[*types.Func][]*function
+	texts     []string // of functions, callees first
+
+	types   []string          // declarations
+	typed   map[string]bool   // names of types
+	structs map[string]string // names of structures, by their fields
+	support []string          // functions of support.go
+	needed  map[string]bool   // their names
+}
+
+// space is the memory that a pointer points to.
+type space string
+
+const (
+	private space = ""
+	global  space = "GLOBAL "
+	local   space = "GO_LOCAL "
+)
+
+// param is a parameter of a function.
+type param struct {
+	v             *variable
+	name          string // in Go
+	pos           token.Pos
+	typ           types.Type
+	kind          kind
+	space         space // of what a slice or pointer points to
+	out           bool  // it is a grid.Out
+	read, written bool  // what a slice or pointer points to
+}
+
+// kind is how a variable is kept in C.
+type kind int
+
+const (
+	value   kind = iota // a variable with the Go variable's value
+	slice               // a pointer, and a length with _n after the name
+	pointer             // a pointer
+	shared              // a Go pointer, of which C has what it points to
+	thread              // nothing: macros know the thread
+)
+
+// variable is a variable of Go in C.
+type variable struct {
+	c     string
+	kind  kind
+	space space
+	param *param // to which a slice or a pointer belongs
+	typ   types.Type
+}
+
+// function is a function, at type arguments and kinds of memory, while it is translated and after.
+type function struct {
+	p        *program
+	decl     *ast.FuncDecl
+	c        string // its name
+	kernel   bool
+	spaces   []space      // of its parameters
+	given    []types.Type // type arguments
+	args     map[*types.TypeParam]types.Type
+	params   []*param
+	results  []types.Type
+	resultT  string // the C type of what it returns
+	named    []*variable
+	busy     bool
+	broken   bool // it has errors
+	together bool // the threads of a block meet in it
+
+	vars   map[types.Object]*variable
+	used   map[string]bool
+	temps  int
+	lines  []string
+	depth  int
+	jumps  []*jump // loops and switches around the statement, the innermost last
+	shares []string
+}
+
+func (p *Package) program() *program {
+	g := &program{pkg: p, context: types.NewContext(), decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
+		typed: map[string]bool{}, structs: map[string]string{}, needed: map[string]bool{}}
+	for _, file := range p.files {
+		for _, d := range file.Decls {
+			if decl, ok := d.(*ast.FuncDecl); ok {
+				if obj, ok := p.info.Defs[decl.Name].(*types.Func); ok {
+					g.decls[obj] = decl
+				}
+			}
+		}
+	}
+	for _, decl := range p.marked() {
+		if obj, ok := p.info.Defs[decl.Name].(*types.Func); ok {
+			g.kernels[obj] = true
+		}
+	}
+	return g
+}
+
+// function translates a function, or finds its translation. spaces are those of its parameters.
+func (p *program) function(obj *types.Func, args []types.Type, spaces []space, pos token.Pos) *function {
+	for _, f := range p.functions[obj.Origin()] {
+		if slices.Equal(f.spaces, spaces) && slices.EqualFunc(f.given, args, types.Identical) {
+			if f.busy {
+				refuse(pos, "%s calls itself; write a loop", obj.Name())
+			}
+			return f
+		}
+		if f.busy && len(p.functions[obj.Origin()]) > 50 { // a generic function that calls itself, with another type each time
+			refuse(pos, "%s calls itself; write a loop", obj.Name())
+		}
+	}
+	decl := p.decls[obj.Origin()]
+	switch {
+	case decl == nil && obj.Pkg() != nil && obj.Pkg() != p.pkg.types:
+		refuse(pos, "%s is a function of another package; write one in this package, and call that", obj.FullName())
+	case decl == nil || decl.Body == nil:
+		refuse(pos, "%s has no body in Go; write one", obj.Name())
+	}
+	f := &function{p: p, decl: decl, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args, args: map[*types.TypeParam]types.Type{},
+		vars: map[types.Object]*variable{}, used: map[string]bool{}, depth: 1}
+	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
+	defer func() { f.busy = false }()
+	f.c = mangle("f_", strings.ReplaceAll(obj.Name(), ".", "_"))
+	if f.kernel {
+		f.c = kernelName(obj.Name())
+	}
+	for i := 1; p.needed[f.c]; i++ {
+		f.c = fmt.Sprintf("%s_%d", mangle("f_", obj.Name()), i)
+	}
+	p.needed[f.c] = true
+
+	for _, e := range p.pkg.errs {
+		if e.Pos >= decl.Pos() && e.Pos < decl.End() {
+			p.note(e.Pos, e.Msg)
+			f.broken = true
+		}
+	}
+	if f.broken {
+		return f
+	}
+	before := len(p.errs)
+	p.try(func() { f.signature(obj, args, spaces) })
+	if len(p.errs) == before {
+		f.body()
+	}
+	f.broken = len(p.errs) > before
+	if !f.broken {
+		p.try(func() { p.texts = append(p.texts, f.text()) })
+	}
+	return f
+}
+
+// signature declares parameters and results.
+func (f *function) signature(obj *types.Func, args []types.Type, spaces []space) {
+	sig := obj.Origin().Type().(*types.Signature)
+	list := sig.TypeParams()
+	if sig.Recv() != nil {
+		list = sig.RecvTypeParams()
+	}
+	for i := range list.Len() {
+		if i >= len(args) {
+			refuse(f.decl.Pos(), "type arguments of %s are not known", obj.Name())
+		}
+		f.args[list.At(i)] = args[i]
+	}
+	if sig.Variadic() {
+		refuse(f.decl.Type.Params.List[len(f.decl.Type.Params.List)-1].Pos(), "a list of parameters of any length has no translation; name each parameter")
+	}
+	var vars []*types.Var
+	if sig.Recv() != nil {
+		vars = append(vars, sig.Recv())
+	}
+	for v := range sig.Params().Variables() {
+		vars = append(vars, v)
+	}
+	for i, v := range vars {
+		f.parameter(v, i, spaces)
+	}
+	for v := range sig.Results().Variables() {
+		t := f.substitute(v.Type())
+		f.p.cType(t, v.Pos())
+		f.results = append(f.results, t)
+		if v.Name() != "" {
+			f.named = append(f.named, f.declare(v, t))
+		}
+	}
+	switch len(f.results) {
+	case 0:
+		f.resultT = "void"
+	case 1:
+		f.resultT = f.p.cType(f.results[0], f.decl.Pos())
+	default:
+		f.resultT = "R_" + strings.TrimPrefix(f.c, "f_")
+		text := "typedef struct {"
+		for i, t := range f.results {
+			text += fmt.Sprintf(" %s r%d;", f.p.cType(t, f.decl.Pos()), i)
+		}
+		f.p.types = append(f.p.types, text+" } "+f.resultT+";")
+	}
+}
+
+func (f *function) parameter(v *types.Var, i int, spaces []space) {
+	t := f.substitute(v.Type())
+	m := &param{name: v.Name(), pos: v.Pos(), typ: t, out: gridType(t, "Out")}
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		m.kind, m.space = slice, global
+		if _, ok := numberOf(u.Elem()); !ok {
+			if _, inner := u.Elem().Underlying().(*types.Slice); inner {
+				refuse(v.Pos(), "%s", why(t))
+			}
+			refuse(v.Pos(), "a buffer holds numbers, not elements of type %s; use a slice for each field", u.Elem())
+		}
+		f.fixedElement(u.Elem(), v.Pos())
+	case *types.Pointer:
+		m.kind, m.space = pointer, private
+		if i < len(spaces) {
+			m.space = spaces[i]
+		}
+		if f.kernel {
+			refuse(v.Pos(), "a kernel has no pointers as parameters; use a slice, of one element if need be")
+		}
+		f.p.cType(u.Elem(), v.Pos())
+	default:
+		if gridType(t, "Thread") {
+			m.kind = thread
+			break
+		}
+		f.p.cType(t, v.Pos())
+	}
+	if f.kernel {
+		if (i == 0) != (m.kind == thread) {
+			refuse(v.Pos(), "the first parameter of a kernel, and no other, is a grid.Thread")
+		}
+		if m.kind == value {
+			f.wire(t, v.Pos(), true)
+		}
+	}
+	f.params = append(f.params, m)
+	w := &variable{kind: m.kind, space: m.space, typ: t}
+	if m.kind != value {
+		w.param = m
+	}
+	m.v = w
+	name := v.Name()
+	if name == "" || name == "_" {
+		name = fmt.Sprintf("_%d", i)
+	}
+	w.c = f.name(name)
+	f.vars[v] = w
+}
+
+// fixedElement refuses elements that buffers do not have.
+func (f *function) fixedElement(t types.Type, pos token.Pos) {
+	b, _ := t.Underlying().(*types.Basic)
+	switch b.Kind() {
+	case types.Int:
+		refuse(pos, "a buffer's elements have a fixed width; use int32 or int64 for int")
+	case types.Uint:
+		refuse(pos, "a buffer's elements have a fixed width; use uint32 or uint64 for uint")
+	case types.Bool:
+		refuse(pos, "a buffer has no elements of type bool; use uint8")
+	}
+}
+
+// wire refuses types that a launch cannot pass by value.
+func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		switch {
+		case u.Kind() == types.Bool:
+			refuse(pos, "a kernel has no bool as parameter; use uint8 or int32, and compare it with 0")
+		case (u.Kind() == types.Int || u.Kind() == types.Uint) && !whole:
+			refuse(pos, "a structure that is passed to a kernel has fields of fixed width; use int32 or int64")
+		}
+	case *types.Array:
+		f.wire(u.Elem(), pos, false)
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if u.Field(i).Name() == "_" {
+				refuse(pos, "a structure that is passed to a kernel has no field _; name it")
+			}
+			f.wire(u.Field(i).Type(), pos, false)
+		}
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != f.p.pkg.types && n.Obj().Pkg() != nil {
+		refuse(pos, "type %s is of another package; declare one in this package", t)
+	}
+}
+
+// body translates the statements.
+func (f *function) body() {
+	for _, v := range f.named {
+		f.line("%s %s = %s;", f.p.cType(v.typ, f.decl.Pos()), v.c, zero(v.typ))
+	}
+	if f.kernel {
+		f.declareShared()
+	}
+	f.statements(f.decl.Body.List)
+	if f.kernel {
+		for _, m := range f.params {
+			if m.out && !m.written && len(f.p.errs) == 0 {
+				f.p.note(m.pos, fmt.Sprintf("%s is a grid.Out, and the kernel does not write it; write every element, or make it a []T", m.name))
+			}
+		}
+	}
+}
+
+// text returns the function in C.
+func (f *function) text() string {
+	var params []string
+	for _, m := range f.params {
+		c := m.v.c
+		constant := "const "
+		if m.written {
+			constant = ""
+		}
+		switch m.kind {
+		case thread:
+		case slice:
+			elem := m.typ.Underlying().(*types.Slice).Elem()
+			params = append(params, fmt.Sprintf("%s%s%s *%s, i64 %s_n", constant, m.space, f.p.cType(elem, m.pos), c, c))
+		case pointer:
+			elem := m.typ.Underlying().(*types.Pointer).Elem()
+			params = append(params, fmt.Sprintf("%s%s%s *%s", constant, m.space, f.p.cType(elem, m.pos), c))
+			if m.space == local {
+				f.p.needLocal()
+			}
+		default:
+			params = append(params, f.p.cType(m.typ, m.pos)+" "+c)
+		}
+	}
+	head := "FUNCTION " + f.resultT
+	if f.kernel {
+		head = "KERNEL void"
+	} else if len(params) == 0 {
+		params = append(params, "void")
+	}
+	return fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, strings.Join(params, ", "), strings.Join(append(f.shares, f.lines...), ""))
+}
+
+// name returns a name for a variable that no other of the function has.
+func (f *function) name(name string) string {
+	c := mangle("h_", name)
+	for i := 1; f.used[c] || f.used[c+"_n"]; i++ {
+		c = fmt.Sprintf("%s_%d", mangle("h_", name), i)
+	}
+	f.used[c], f.used[c+"_n"] = true, true
+	return c
+}
+
+// temp returns a name for a variable that Go does not have.
+func (f *function) temp() string {
+	f.temps++
+	return fmt.Sprintf("v_%d", f.temps)
+}
+
+// line writes a line.
+func (f *function) line(format string, args ...any) {
+	f.lines = append(f.lines, strings.Repeat("\t", f.depth)+fmt.Sprintf(format, args...)+"\n")
+}
+
+// capture returns the lines that fn writes, which are written nowhere yet.
+func (f *function) capture(fn func()) []string {
+	before := f.lines
+	f.lines = nil
+	defer func() { f.lines = before }()
+	fn()
+	return f.lines
+}
+
+func (f *function) write(lines []string) { f.lines = append(f.lines, lines...) }
+
+// declare makes a variable of a value.
+func (f *function) declare(obj types.Object, t types.Type) *variable {
+	f.p.cType(t, obj.Pos())
+	v := &variable{c: f.name(obj.Name()), typ: t}
+	f.vars[obj] = v
+	return v
+}

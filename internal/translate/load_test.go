@@ -1,0 +1,157 @@
+package translate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// imports has what programs of tests import.
+var imports = sync.OnceValues(func() (types.Importer, error) {
+	out, err := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", gridPath, "math", "math/bits", "unsafe", "fmt").Output()
+	if err != nil {
+		return nil, err
+	}
+	exports := map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var l struct{ ImportPath, Export string }
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		exports[l.ImportPath] = l.Export
+	}
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, fmt.Errorf("no package %s in tests", path)
+		}
+		return os.Open(exports[path])
+	}), nil
+})
+
+// translated translates the text of a package.
+func translated(t testing.TB, src string) (*Output, error) {
+	t.Helper()
+	imp, err := imports()
+	require.NoError(t, err)
+	fset := token.NewFileSet()
+	file, bad := parse(fset, "k.go", []byte(src))
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	return check(fset, "p", []*ast.File{file}, imp).Translate()
+}
+
+// module writes a module with one package, and returns its folder. It has this module's packages.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	text := strings.Replace(string(mod), "module github.com/go-halyard/halyard", "module example.org/p", 1) +
+		"\nrequire github.com/go-halyard/halyard v0.0.0\n\nreplace github.com/go-halyard/halyard => " + root + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600))
+	for name, src := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600))
+	}
+	return dir
+}
+
+const saxpy = `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+//halyard:kernel
+func saxpy(t grid.Thread, a float32, x, y []float32) {
+	if i := t.Global(0); i < len(y) {
+		y[i] += float32(a * x[i])
+	}
+}
+`
+
+// A package is loaded that uses what is yet to be generated, and the file makes it whole.
+func TestGeneratedFileCompletesThePackage(t *testing.T) {
+	dir := module(t, map[string]string{"saxpy.go": saxpy, "use.go": "package p\n\nvar Use = Saxpy\n"})
+	for range 2 { // without the file, and with it
+		packages, err := Load(t.Context(), dir, ".")
+		require.NoError(t, err)
+		require.Len(t, packages, 1)
+		made, err := packages[0].Translate()
+		require.NoError(t, err)
+		assert.Equal(t, filepath.Join(dir, "p_kernels.go"), made.File)
+		assert.True(t, bytes.HasPrefix(made.Go, []byte(generatedBy+"\n\npackage p\n")))
+		require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	}
+	vet := exec.Command("go", "vet", "-mod=mod", ".")
+	vet.Dir = dir
+	out, err := vet.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}
+
+func TestForeignFileIsNotOverwritten(t *testing.T) {
+	dir := module(t, map[string]string{"saxpy.go": saxpy, "p_kernels.go": "package p\n\nvar precious = 1\n"})
+	_, err := Load(t.Context(), dir, ".")
+	assert.ErrorContains(t, err, "p_kernels.go was not written by halyard kernels")
+}
+
+func TestPackagesWithoutKernelsAreLeftOut(t *testing.T) {
+	dir := module(t, map[string]string{"a.go": "package p\n"})
+	packages, err := Load(t.Context(), dir, "./...")
+	require.NoError(t, err)
+	assert.Empty(t, packages)
+	_, err = Load(t.Context(), dir, "./nowhere")
+	assert.Error(t, err)
+}
+
+// How a parameter is used decides how the launch passes it, also through functions.
+func TestModes(t *testing.T) {
+	made, err := translated(t, `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+func get(x []int32, i int) int32    { return x[i] }
+func put(x []int32, i int, v int32) { x[i] = v }
+func count(x []int32, i int)        { grid.AtomicAdd(&x[i], 1) }
+func both(p *int32) int32           { *p++; return *p }
+func peek(p *int32) int32           { return *p }
+func out(x grid.Out[int32])         { x[0] = 1 }
+
+//halyard:kernel
+func k(t grid.Thread, a, b, c, d, e, f, g []int32, h, i grid.Out[int32]) {
+	put(b, 0, get(a, 0)+a[1])
+	count(c, 0)
+	both(&d[0])
+	peek(&e[0])
+	f[0]++
+	for i, v := range g {
+		h[i] = v + int32(len(h))
+	}
+	out(i)
+}
+`)
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), "ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.InOut(b), kernel.Value(int64(b.Len())), "+
+		"kernel.InOut(c), kernel.Value(int64(c.Len())), kernel.InOut(d), kernel.Value(int64(d.Len())), kernel.In(e), kernel.Value(int64(e.Len())), "+
+		"kernel.InOut(f), kernel.Value(int64(f.Len())), kernel.In(g), kernel.Value(int64(g.Len())), kernel.Out(h), kernel.Value(int64(h.Len())), kernel.Out(i), kernel.Value(int64(i.Len())))")
+}

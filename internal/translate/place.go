@@ -1,0 +1,241 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// place is where a value is kept: C text that can be assigned to, if the Go expression can.
+type place struct {
+	c     string
+	space space
+	param *param // through which it is reached, if any
+}
+
+// read notes that what a place holds is read.
+func (f *function) read(at place, pos token.Pos) string {
+	if at.param != nil {
+		if at.param.out {
+			refuse(pos, "%s is a grid.Out, which is written and not read; make it a []T to read it", at.param.name)
+		}
+		at.param.read = true
+	}
+	return at.c
+}
+
+// written notes that a place is assigned to.
+func (f *function) written(at place) string {
+	if at.param != nil {
+		at.param.written = true
+	}
+	return at.c
+}
+
+// place returns the place of an expression. A value that has none gets one.
+func (f *function) place(e ast.Expr) place {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return f.place(e.X)
+	case *ast.Ident:
+		v := f.variable(e)
+		if v.kind != value {
+			refuse(e.Pos(), "%s", f.onlyParameter(v))
+		}
+		return place{c: v.c}
+	case *ast.IndexExpr:
+		if f.isFunction(e) {
+			refuse(e.Pos(), "a function value has no translation; call the function")
+		}
+		t := f.typeOf(e.X)
+		switch u := t.Underlying().(type) {
+		case *types.Slice:
+			v := f.slice(e.X)
+			return place{fmt.Sprintf("%s[%s]", v.c, f.index(e.Index)), v.space, v.param}
+		case *types.Array:
+			at := f.place(e.X)
+			at.c = fmt.Sprintf("%s.a[%s]", at.c, f.index(e.Index))
+			return at
+		case *types.Pointer:
+			at := f.pointee(e.X)
+			at.c = fmt.Sprintf("%s.a[%s]", at.c, f.index(e.Index))
+			return at
+		default:
+			refuse(e.Pos(), "%s", why(u))
+		}
+	case *ast.SelectorExpr:
+		s := f.p.pkg.info.Selections[e]
+		if s == nil {
+			refuse(e.Pos(), "a variable of another package has no translation; pass it as a parameter")
+		}
+		if s.Kind() != types.FieldVal {
+			refuse(e.Pos(), "a method value has no translation; call the method")
+		}
+		return f.fields(e.X, s.Index())
+	case *ast.StarExpr:
+		return f.pointee(e.X)
+	}
+	t := f.typeOf(e)
+	c := f.p.cType(t, e.Pos())
+	text := f.expr(e)
+	name := f.temp()
+	f.line("%s %s = %s;", c, name, text)
+	return place{c: name}
+}
+
+// fields returns the place of a field, given the fields on the way to it.
+func (f *function) fields(x ast.Expr, path []int) place {
+	t := f.typeOf(x)
+	var at place
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		at, t = f.pointee(x), p.Elem()
+	} else {
+		at = f.place(x)
+	}
+	for _, i := range path {
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok {
+			refuse(x.Pos(), "%s", why(t))
+		}
+		f.p.cType(t, x.Pos())
+		at.c += "." + fieldName(s, i)
+		t = s.Field(i).Type()
+	}
+	return at
+}
+
+// pointee returns the place that a pointer points to.
+func (f *function) pointee(e ast.Expr) place {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		switch v := f.variable(e); v.kind {
+		case pointer:
+			return place{"(*" + v.c + ")", v.space, v.param}
+		case shared:
+			return place{v.c, local, nil}
+		}
+	case *ast.UnaryExpr:
+		if e.Op == token.AND {
+			if _, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
+				refuse(e.Pos(), "a pointer to a new value has no translation; declare a variable, and pass its address")
+			}
+			return f.place(e.X)
+		}
+	case *ast.CallExpr:
+		f.refuseShared(e)
+	}
+	refuse(e.Pos(), "%s", why(f.typeOf(e)))
+	return place{}
+}
+
+// slice returns the variable of a slice.
+func (f *function) slice(e ast.Expr) *variable {
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
+		if v := f.variable(id); v.kind == slice {
+			return v
+		}
+	}
+	switch ast.Unparen(e).(type) {
+	case *ast.SliceExpr:
+		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
+	case *ast.CompositeLit:
+		refuse(e.Pos(), "a slice that a kernel makes has no translation; use an array of fixed size")
+	}
+	refuse(e.Pos(), "%s", why(f.typeOf(e)))
+	return nil
+}
+
+// variable returns the variable that an identifier names.
+func (f *function) variable(id *ast.Ident) *variable {
+	obj := f.p.pkg.info.ObjectOf(id)
+	switch o := obj.(type) {
+	case *types.Var:
+		if v := f.vars[o]; v != nil {
+			return v
+		}
+		if o.Parent() == f.p.pkg.types.Scope() {
+			refuse(id.Pos(), "%s is a variable of the package; pass it as a parameter, or make it a constant", id.Name)
+		}
+	case *types.Func:
+		refuse(id.Pos(), "a function value has no translation; call %s", id.Name)
+	case *types.Nil:
+		refuse(id.Pos(), "nil has no translation; use a value")
+	}
+	refuse(id.Pos(), "%s has no translation", id.Name)
+	return nil
+}
+
+func (f *function) onlyParameter(v *variable) string {
+	if v.kind == thread {
+		return "a grid.Thread is a parameter and nothing else; call its methods, or pass it on"
+	}
+	return why(v.typ)
+}
+
+// index returns an index.
+func (f *function) index(e ast.Expr) string {
+	if v := f.p.pkg.info.Types[e].Value; v != nil {
+		return v.ExactString()
+	}
+	f.integer(e)
+	return f.expr(e)
+}
+
+// frozen returns the place of an expression, with indexes that later statements do not change.
+func (f *function) frozen(e ast.Expr) place {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return f.frozen(e.X)
+	case *ast.IndexExpr:
+		if f.p.pkg.info.Types[e.Index].Value != nil {
+			break
+		}
+		if f.isFunction(e) {
+			return f.place(e)
+		}
+		var at place
+		bracket := "%s.a[%s]"
+		switch f.typeOf(e.X).Underlying().(type) {
+		case *types.Slice:
+			v := f.slice(e.X)
+			at, bracket = place{v.c, v.space, v.param}, "%s[%s]"
+		case *types.Pointer:
+			at = f.pointee(e.X)
+		case *types.Array:
+			at = f.frozen(e.X)
+		default:
+			return f.place(e)
+		}
+		n := f.integer(e.Index)
+		index := f.expr(e.Index)
+		name := f.temp()
+		f.line("%s %s = %s;", n.c, name, index)
+		at.c = fmt.Sprintf(bracket, at.c, name)
+		return at
+	case *ast.SelectorExpr:
+		s := f.p.pkg.info.Selections[e]
+		if s == nil || s.Kind() != types.FieldVal {
+			break
+		}
+		if _, ok := f.typeOf(e.X).Underlying().(*types.Struct); ok {
+			at, t := f.frozen(e.X), f.typeOf(e.X)
+			for _, i := range s.Index() {
+				u, ok := t.Underlying().(*types.Struct)
+				if !ok {
+					refuse(e.Pos(), "%s", why(t))
+				}
+				at.c += "." + fieldName(u, i)
+				t = u.Field(i).Type()
+			}
+			return at
+		}
+	}
+	return f.place(e)
+}
+
+// isFunction reports whether an index expression instantiates a generic function.
+func (f *function) isFunction(e *ast.IndexExpr) bool {
+	_, ok := f.typeOf(e).Underlying().(*types.Signature)
+	return ok
+}

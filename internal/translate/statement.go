@@ -1,0 +1,600 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// jump is a loop or a switch around a statement.
+type jump struct {
+	label      string // in Go
+	loop       bool
+	id         int
+	left, next bool // a goto leaves it, or goes to its next round
+}
+
+// statements translates statements one by one, so that each tells what is wrong with it.
+func (f *function) statements(list []ast.Stmt) {
+	for _, s := range list {
+		f.p.try(func() { f.statement(s, "") })
+	}
+}
+
+// block translates statements into a block of C.
+func (f *function) block(list []ast.Stmt) {
+	f.depth++
+	f.statements(list)
+	f.depth--
+}
+
+func (f *function) statement(s ast.Stmt, label string) {
+	if label != "" {
+		switch s.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt:
+		case *ast.BlockStmt:
+			refuse(s.Pos(), "a label stands before a loop or a switch; move it")
+		}
+	}
+	switch s := s.(type) {
+	case *ast.EmptyStmt:
+	case *ast.BlockStmt:
+		f.line("{")
+		f.block(s.List)
+		f.line("}")
+	case *ast.LabeledStmt:
+		f.statement(s.Stmt, s.Label.Name)
+	case *ast.ExprStmt:
+		call, ok := ast.Unparen(s.X).(*ast.CallExpr)
+		if !ok {
+			refuse(s.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
+		}
+		f.call(call, false)
+	case *ast.AssignStmt:
+		f.assign(s)
+	case *ast.IncDecStmt:
+		n := f.number(s.X)
+		at := f.place(s.X)
+		op := token.ADD
+		if s.Tok == token.DEC {
+			op = token.SUB
+		}
+		one := f.constant(constant.MakeInt64(1), f.typeOf(s.X), s.Pos())
+		value := f.arithmetic(op, n, f.read(at, s.Pos()), one, s.X)
+		f.line("%s = %s;", f.written(at), value)
+	case *ast.DeclStmt:
+		f.declaration(s.Decl)
+	case *ast.ReturnStmt:
+		f.returns(s)
+	case *ast.IfStmt:
+		f.line("{")
+		f.depth++
+		if s.Init != nil {
+			f.statement(s.Init, "")
+		}
+		f.line("if (%s) {", f.expr(s.Cond))
+		f.block(s.Body.List)
+		if s.Else != nil {
+			f.line("} else {")
+			f.block([]ast.Stmt{s.Else})
+		}
+		f.line("}")
+		f.depth--
+		f.line("}")
+	case *ast.SwitchStmt:
+		f.switches(s, label)
+	case *ast.ForStmt:
+		f.loop(s, label)
+	case *ast.RangeStmt:
+		f.ranges(s, label)
+	case *ast.BranchStmt:
+		f.branch(s)
+	case *ast.GoStmt:
+		refuse(s.Pos(), "a goroutine has no translation; threads of the grid run at once")
+	case *ast.DeferStmt:
+		refuse(s.Pos(), "defer has no translation; write what it does before each return")
+	case *ast.SendStmt:
+		refuse(s.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
+	case *ast.SelectStmt:
+		refuse(s.Pos(), "select has no translation; threads share buffers and grid.Shared memory")
+	case *ast.TypeSwitchStmt:
+		refuse(s.Pos(), "an interface has no translation; use a type, or a generic function")
+	default:
+		refuse(s.Pos(), "this statement has no translation")
+	}
+}
+
+// assign translates assignments and short declarations.
+func (f *function) assign(s *ast.AssignStmt) {
+	if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
+		f.update(s)
+		return
+	}
+	if len(s.Rhs) == 1 && f.isShared(s.Rhs[0]) {
+		if id, ok := s.Lhs[0].(*ast.Ident); ok && s.Tok == token.DEFINE {
+			if v := f.vars[f.p.pkg.info.Defs[id]]; v != nil && v.kind == shared {
+				return // declared at the beginning
+			}
+		}
+		f.refuseShared(ast.Unparen(s.Rhs[0]).(*ast.CallExpr))
+	}
+	if len(s.Lhs) == 1 {
+		if s.Tok == token.ASSIGN && !blank(s.Lhs[0]) {
+			at := f.place(s.Lhs[0])
+			value := f.exprAs(s.Rhs[0], f.typeOf(s.Lhs[0]))
+			f.line("%s = %s;", f.written(at), value)
+			return
+		}
+		if blank(s.Lhs[0]) {
+			f.discard(s.Rhs[0])
+			return
+		}
+		f.set(s.Lhs[0], f.exprAs(s.Rhs[0], f.lhsType(s.Lhs[0])))
+		return
+	}
+	// Places first, then all values, then the assignments from left to right.
+	places := make([]*place, len(s.Lhs))
+	for i, l := range s.Lhs {
+		if _, isName := l.(*ast.Ident); !isName {
+			at := f.frozen(l)
+			places[i] = &at
+		}
+	}
+	var values []string
+	if len(s.Rhs) == 1 {
+		call, ok := ast.Unparen(s.Rhs[0]).(*ast.CallExpr)
+		if !ok {
+			refuse(s.Pos(), "this assignment has no translation")
+		}
+		values = f.call(call, true)
+	} else {
+		for i, r := range s.Rhs {
+			if blank(s.Lhs[i]) {
+				values = append(values, f.expr(r))
+			} else {
+				values = append(values, f.exprAs(r, f.lhsType(s.Lhs[i])))
+			}
+		}
+		fresh := true // each name is new, and no value can name it
+		for _, l := range s.Lhs {
+			id, ok := l.(*ast.Ident)
+			fresh = fresh && ok && (id.Name == "_" || f.p.pkg.info.Defs[id] != nil)
+		}
+		if !fresh {
+			for i, v := range values {
+				if blank(s.Lhs[i]) {
+					continue
+				}
+				name := f.temp()
+				f.line("%s %s = %s;", f.p.cType(f.lhsType(s.Lhs[i]), s.Pos()), name, v)
+				values[i] = name
+			}
+		}
+	}
+	if len(values) != len(s.Lhs) {
+		refuse(s.Pos(), "this assignment has no translation")
+	}
+	for i, l := range s.Lhs {
+		switch {
+		case places[i] != nil:
+			f.line("%s = %s;", f.written(*places[i]), values[i])
+		case blank(l):
+			if len(s.Rhs) > 1 {
+				f.line("(void)(%s);", values[i])
+			}
+		default:
+			f.set(l, values[i])
+		}
+	}
+}
+
+func blank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// discard evaluates an expression.
+func (f *function) discard(e ast.Expr) {
+	if tv := f.p.pkg.info.Types[e]; tv.Value != nil {
+		return
+	}
+	f.p.cType(f.typeOf(e), e.Pos())
+	f.line("(void)(%s);", f.expr(e))
+}
+
+// lhsType returns the type of what is assigned to.
+func (f *function) lhsType(e ast.Expr) types.Type {
+	if id, ok := e.(*ast.Ident); ok {
+		if obj := f.p.pkg.info.ObjectOf(id); obj != nil {
+			return f.substitute(obj.Type())
+		}
+	}
+	return f.typeOf(e)
+}
+
+// set assigns to a variable, or declares it.
+func (f *function) set(l ast.Expr, value string) {
+	if id, ok := l.(*ast.Ident); ok {
+		if obj := f.p.pkg.info.Defs[id]; obj != nil {
+			t := f.substitute(obj.Type())
+			c := f.p.cType(t, l.Pos())
+			f.line("%s %s = %s;", c, f.declare(obj, t).c, value)
+			return
+		}
+	}
+	at := f.place(l)
+	f.line("%s = %s;", f.written(at), value)
+}
+
+// update translates x op= y.
+func (f *function) update(s *ast.AssignStmt) {
+	op, ok := map[token.Token]token.Token{token.ADD_ASSIGN: token.ADD, token.SUB_ASSIGN: token.SUB, token.MUL_ASSIGN: token.MUL, token.QUO_ASSIGN: token.QUO,
+		token.REM_ASSIGN: token.REM, token.AND_ASSIGN: token.AND, token.OR_ASSIGN: token.OR, token.XOR_ASSIGN: token.XOR, token.SHL_ASSIGN: token.SHL,
+		token.SHR_ASSIGN: token.SHR, token.AND_NOT_ASSIGN: token.AND_NOT}[s.Tok]
+	if !ok {
+		refuse(s.Pos(), "operator %s has no translation", s.Tok)
+	}
+	t := f.typeOf(s.Lhs[0])
+	n := f.number(s.Lhs[0])
+	at := f.place(s.Lhs[0])
+	old := f.read(at, s.Pos())
+	var value string
+	if op == token.SHL || op == token.SHR {
+		value = f.shift(op, n, old, s.Rhs[0])
+	} else {
+		value = f.arithmetic(op, n, old, f.exprAs(s.Rhs[0], t), s.Rhs[0])
+	}
+	f.line("%s = %s;", f.written(at), value)
+}
+
+func (f *function) declaration(d ast.Decl) {
+	g, ok := d.(*ast.GenDecl)
+	if !ok || g.Tok != token.VAR {
+		return // constants and types are where they are used
+	}
+	for _, spec := range g.Specs {
+		v, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		if len(v.Values) == 1 && f.isShared(v.Values[0]) {
+			if w := f.vars[f.p.pkg.info.Defs[v.Names[0]]]; w != nil && w.kind == shared {
+				continue
+			}
+			f.refuseShared(ast.Unparen(v.Values[0]).(*ast.CallExpr))
+		}
+		var values []string
+		if len(v.Values) == 1 && len(v.Names) > 1 {
+			call, ok := ast.Unparen(v.Values[0]).(*ast.CallExpr)
+			if !ok {
+				refuse(v.Pos(), "this declaration has no translation")
+			}
+			values = f.call(call, true)
+		} else {
+			for i, e := range v.Values {
+				values = append(values, f.exprAs(e, f.substitute(f.p.pkg.info.Defs[v.Names[i]].Type())))
+			}
+		}
+		for i, id := range v.Names {
+			obj := f.p.pkg.info.Defs[id]
+			t := f.substitute(obj.Type())
+			c := f.p.cType(t, id.Pos())
+			value := zero(t)
+			if len(values) > i {
+				value = values[i]
+			}
+			f.line("%s %s = %s;", c, f.declare(obj, t).c, value)
+		}
+	}
+}
+
+func (f *function) returns(s *ast.ReturnStmt) {
+	var values []string
+	switch {
+	case len(s.Results) == 1 && len(f.results) > 1:
+		call, ok := ast.Unparen(s.Results[0]).(*ast.CallExpr)
+		if !ok {
+			refuse(s.Pos(), "this return has no translation")
+		}
+		values = f.call(call, true)
+	case len(s.Results) == 0:
+		for _, v := range f.named {
+			values = append(values, v.c)
+		}
+	default:
+		for i, e := range s.Results {
+			values = append(values, f.exprAs(e, f.results[i]))
+		}
+	}
+	switch len(values) {
+	case 0:
+		f.line("return;")
+	case 1:
+		f.line("return %s;", values[0])
+	default:
+		name := f.temp()
+		f.line("%s %s;", f.resultT, name)
+		for i, v := range values {
+			f.line("%s.r%d = %s;", name, i, v)
+		}
+		f.line("return %s;", name)
+	}
+}
+
+// enter begins a loop or a switch, and leave ends it.
+func (f *function) enter(label string, loop bool) *jump {
+	f.temps++
+	j := &jump{label: label, loop: loop, id: f.temps}
+	f.jumps = append(f.jumps, j)
+	return j
+}
+
+func (f *function) leave(j *jump) {
+	f.jumps = f.jumps[:len(f.jumps)-1]
+	if j.left {
+		f.line("v_left_%d:;", j.id)
+	}
+}
+
+// round translates the body of a loop. C's continue goes on with the loop, as a jump out of the body does.
+func (f *function) round(j *jump, body *ast.BlockStmt) {
+	lines := f.captureDeeper(func() { f.block(body.List) })
+	if !j.next {
+		for i := range lines {
+			lines[i] = lines[i][1:]
+		}
+		f.write(lines)
+		return
+	}
+	f.line("\t{")
+	f.write(lines)
+	f.line("\t}")
+	f.line("\tv_next_%d:;", j.id)
+}
+
+func (f *function) branch(s *ast.BranchStmt) {
+	if s.Tok == token.GOTO {
+		refuse(s.Pos(), "goto has no translation; write a loop, or break and continue with a label")
+	}
+	if s.Tok == token.FALLTHROUGH {
+		refuse(s.Pos(), "fallthrough has no translation here")
+	}
+	inner := true // no loop or switch is between the statement and what it goes to
+	for i := len(f.jumps) - 1; i >= 0; i-- {
+		j := f.jumps[i]
+		if s.Label == nil && (s.Tok == token.BREAK || j.loop) || s.Label != nil && j.label == s.Label.Name {
+			switch {
+			case s.Tok == token.BREAK && j.loop && inner:
+				f.line("break;")
+			case s.Tok == token.BREAK:
+				j.left = true
+				f.line("goto v_left_%d;", j.id)
+			case inner:
+				f.line("continue;")
+			default:
+				j.next = true
+				f.line("goto v_next_%d;", j.id)
+			}
+			return
+		}
+		inner = inner && !(j.loop) // a switch is no loop in C
+	}
+	refuse(s.Pos(), "this %s has no translation", s.Tok)
+}
+
+func (f *function) switches(s *ast.SwitchStmt, label string) {
+	f.line("{")
+	f.depth++
+	if s.Init != nil {
+		f.statement(s.Init, "")
+	}
+	var tag string
+	var t types.Type
+	if s.Tag != nil {
+		t = f.typeOf(s.Tag)
+		if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
+			t = types.Default(t)
+		}
+		switch t.Underlying().(type) {
+		case *types.Interface, *types.Pointer, *types.Slice:
+			refuse(s.Tag.Pos(), "%s", why(t))
+		}
+		c := f.p.cType(t, s.Tag.Pos())
+		value := f.exprAs(s.Tag, t)
+		tag = f.temp()
+		f.line("%s %s = %s;", c, tag, value)
+	}
+	// Which clause it is.
+	which := f.temp()
+	clauses := s.Body.List
+	other := len(clauses)
+	for i, c := range clauses {
+		if c.(*ast.CaseClause).List == nil {
+			other = i
+		}
+	}
+	f.line("i32 %s = %d;", which, other)
+	open := 0
+	for i, c := range clauses {
+		for _, e := range c.(*ast.CaseClause).List {
+			var cond string
+			if s.Tag == nil {
+				cond = f.expr(e)
+			} else {
+				et := f.typeOf(e)
+				if _, ok := et.Underlying().(*types.Interface); ok {
+					refuse(e.Pos(), "%s", why(et))
+				}
+				cond = f.compare(token.EQL, t, tag, f.exprAs(e, t), e.Pos())
+			}
+			f.line("if (%s) {", cond)
+			f.line("\t%s = %d;", which, i)
+			f.line("} else {")
+			f.depth++
+			open++
+			if open > 200 {
+				refuse(e.Pos(), "a switch of more than 200 values has no translation; use an array")
+			}
+		}
+	}
+	for range open {
+		f.depth--
+		f.line("}")
+	}
+	j := f.enter(label, false)
+	for i, c := range clauses {
+		body := c.(*ast.CaseClause).Body
+		through := false
+		if n := len(body); n > 0 {
+			if b, ok := body[n-1].(*ast.BranchStmt); ok && b.Tok == token.FALLTHROUGH {
+				through, body = true, body[:n-1]
+			}
+		}
+		f.line("if (%s == %d) {", which, i)
+		f.block(body)
+		if through {
+			f.line("\t%s = %d;", which, i+1)
+		}
+		f.line("}")
+	}
+	f.depth--
+	f.line("}")
+	f.leave(j)
+}
+
+func (f *function) loop(s *ast.ForStmt, label string) {
+	f.line("{")
+	f.depth++
+	if s.Init != nil {
+		f.statement(s.Init, "")
+	}
+	var cond string
+	condLines := f.captureDeeper(func() {
+		if s.Cond != nil {
+			cond = f.expr(s.Cond)
+		}
+	})
+	var post []string
+	if s.Post != nil {
+		post = f.captureDeeper(func() { f.statement(s.Post, "") })
+	}
+	j := f.enter(label, true)
+	if len(condLines) == 0 && len(post) <= 1 {
+		step := ""
+		if len(post) == 1 {
+			step = strings.TrimSuffix(strings.TrimSpace(post[0]), ";")
+		}
+		f.line("for (; %s; %s) {", cond, step)
+	} else {
+		first := ""
+		if len(post) > 0 {
+			first = f.temp()
+			f.line("u8 %s = 1;", first)
+		}
+		f.line("for (;;) {")
+		if first != "" {
+			f.line("\tif (!%s) {", first)
+			for _, l := range post {
+				f.lines = append(f.lines, "\t"+l)
+			}
+			f.line("\t}")
+			f.line("\t%s = 0;", first)
+		}
+		f.write(condLines)
+		if s.Cond != nil {
+			f.line("\tif (!%s) break;", cond)
+		}
+	}
+	f.round(j, s.Body)
+	f.line("}")
+	f.depth--
+	f.line("}")
+	f.leave(j)
+}
+
+// ranges translates a loop over an integer, an array or a slice.
+func (f *function) ranges(s *ast.RangeStmt, label string) {
+	f.line("{")
+	f.depth++
+	defer func() { f.depth = max(f.depth, 1) }()
+	t := f.typeOf(s.X)
+	var end, index string // how many rounds there are, and the type of their number
+	var element func(i string) string
+	var elementType types.Type
+	wantValue := s.Value != nil && !blank(s.Value)
+	u := t.Underlying()
+	if p, ok := u.(*types.Pointer); ok {
+		if a, ok := p.Elem().Underlying().(*types.Array); ok {
+			at := f.pointee(s.X)
+			end, index, elementType = fmt.Sprint(a.Len()), "i64", a.Elem()
+			element = func(i string) string { at := at; at.c += ".a[" + i + "]"; return f.read(at, s.X.Pos()) }
+		} else {
+			refuse(s.X.Pos(), "%s", why(t))
+		}
+	} else {
+		switch u := u.(type) {
+		case *types.Basic:
+			if u.Info()&types.IsInteger == 0 {
+				refuse(s.X.Pos(), "%s", why(t))
+			}
+			if u.Info()&types.IsUntyped != 0 {
+				t = types.Typ[types.Int]
+				if s.Key != nil && !blank(s.Key) {
+					t = f.lhsType(s.Key)
+				}
+			}
+			n, _ := numberOf(t)
+			index = n.c
+			value := f.exprAs(s.X, t)
+			end = f.temp()
+			f.line("%s %s = %s;", index, end, value)
+		case *types.Array:
+			end, index, elementType = fmt.Sprint(u.Len()), "i64", u.Elem()
+			if wantValue { // of the array as it is now
+				c := f.p.cType(t, s.X.Pos())
+				value := f.expr(s.X)
+				name := f.temp()
+				f.line("%s %s = %s;", c, name, value)
+				element = func(i string) string { return name + ".a[" + i + "]" }
+			}
+		case *types.Slice:
+			v := f.slice(s.X)
+			end, index, elementType = v.c+"_n", "i64", u.Elem()
+			element = func(i string) string {
+				return f.read(place{fmt.Sprintf("%s[%s]", v.c, i), v.space, v.param}, s.X.Pos())
+			}
+		case *types.Signature:
+			refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")
+		default:
+			refuse(s.X.Pos(), "%s", why(t))
+		}
+	}
+	i := f.temp()
+	j := f.enter(label, true)
+	f.line("for (%s %s = 0; %s < %s; %s++) {", index, i, i, end, i)
+	f.depth++
+	place := func(e ast.Expr, value string) {
+		if s.Tok == token.DEFINE {
+			f.set(e, value)
+			return
+		}
+		at := f.place(e)
+		f.line("%s = %s;", f.written(at), value)
+	}
+	if s.Key != nil && !blank(s.Key) {
+		place(s.Key, i)
+	}
+	if wantValue {
+		f.p.cType(elementType, s.X.Pos())
+		place(s.Value, element(i))
+	}
+	f.depth--
+	f.round(j, s.Body)
+	f.line("}")
+	f.depth--
+	f.line("}")
+	f.leave(j)
+}
