@@ -1,11 +1,13 @@
 // Command halyard shows the devices that a program built with Halyard finds on this machine, runs the
-// conformance suite on them, measures them, and shows what a program moves between them.
+// conformance suite on them, measures them, and shows what a program moves between them. It translates
+// kernels that are written in Go.
 //
 //	halyard devices
 //	halyard check --backend opencl
 //	halyard check --file PATH
 //	halyard bench --plot curves.svg
 //	halyard trace -- ./program
+//	halyard kernels ./physics
 //	mpiexec -n 4 halyard comm
 //
 // The exit status is 0, 1 if a check failed or something required is missing, or 2 for wrong usage.

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-halyard/halyard/internal/translate"
+)
+
+// kernelsOptions are the flags of kernels.
+type kernelsOptions struct {
+	print, check bool
+}
+
+func newKernels() *cobra.Command {
+	o := &kernelsOptions{}
+	cmd := &cobra.Command{
+		Use:   "kernels [PACKAGE]...",
+		Short: "Translate kernels that are written in Go",
+		Long: `Translate the functions that are marked //halyard:kernel for devices, and write beside them a Go
+file PACKAGE_kernels.go with a function for each that launches it. A PACKAGE is named as for the
+go command: a folder such as ./physics, or a pattern such as ./... . Without one it is the
+current folder. The go command must be on the path.`,
+		Example: `  halyard kernels ./physics
+  halyard kernels --print ./physics
+  halyard kernels --check ./...`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
+	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file is not what would be written")
+	return cmd
+}
+
+func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
+	if o.print && o.check {
+		return usage("--print and --check exclude each other")
+	}
+	if len(patterns) == 0 {
+		patterns = []string{"."}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	packages, err := translate.Load(ctx, dir, patterns...)
+	var all translate.Errors
+	if errors.As(err, &all) {
+		return report(out, all)
+	}
+	if err != nil {
+		return err
+	}
+	if len(packages) == 0 {
+		return fmt.Errorf("no function is marked //halyard:kernel in %q", patterns)
+	}
+	var outputs []*translate.Output
+	for _, p := range packages {
+		made, err := p.Translate()
+		if found := (translate.Errors)(nil); errors.As(err, &found) {
+			all = append(all, found...)
+		} else if err != nil {
+			return err
+		}
+		outputs = append(outputs, made)
+	}
+	if len(all) > 0 {
+		return report(out, all)
+	}
+	stale := false
+	for _, made := range outputs {
+		name := made.File
+		if short, err := filepath.Rel(dir, name); err == nil {
+			name = short
+		}
+		old, err := os.ReadFile(made.File)
+		switch {
+		case o.print:
+			fmt.Fprint(out, made.C)
+			continue
+		case err == nil && bytes.Equal(old, made.Go):
+			continue
+		case err != nil && !errors.Is(err, os.ErrNotExist):
+			return err
+		case o.check && err != nil:
+			fmt.Fprintf(out, "%s does not exist; run halyard kernels\n", name)
+			stale = true
+			continue
+		case o.check:
+			fmt.Fprintf(out, "%s is not what its package says; run halyard kernels\n", name)
+			stale = true
+			continue
+		}
+		if err := os.WriteFile(made.File, made.Go, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "wrote %s\n", name)
+	}
+	if stale {
+		return errReported
+	}
+	return nil
+}
+
+// report prints what has no translation, a line each.
+func report(out io.Writer, all translate.Errors) error {
+	for _, e := range all {
+		fmt.Fprintln(out, e)
+	}
+	return errReported
+}
