@@ -221,12 +221,16 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	if f.p.kernels[obj] {
 		refuse(e.Pos(), "%s is a kernel, which a kernel does not call; move what both do into a function", obj.Name())
 	}
-	sig := f.p.pkg.info.TypeOf(id).(*types.Signature)
+	sig, _ := f.p.pkg.info.TypeOf(id).(*types.Signature)
 	var args []types.Type
 	if in, ok := f.p.pkg.info.Instances[id]; ok {
+		sig, _ = in.Type.(*types.Signature)
 		for i := range in.TypeArgs.Len() {
 			args = append(args, f.substitute(in.TypeArgs.At(i)))
 		}
+	}
+	if sig == nil {
+		refuse(e.Pos(), "this call has no translation")
 	}
 	var list []argument
 	if recv != nil {

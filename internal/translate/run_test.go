@@ -1,0 +1,238 @@
+package translate
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// head begins a package of kernels that are compared. Each has the same parameters, and writes 64 bits for each thread.
+const head = `package main
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+// f32 returns the bits of a number; NaNs are alike.
+func f32(x float32) uint64 {
+	if x != x {
+		return 0x7fc00000
+	}
+	return uint64(math.Float32bits(x))
+}
+
+func f64(x float64) uint64 {
+	if x != x {
+		return 0x7ff8000000000000
+	}
+	return math.Float64bits(x)
+}
+
+func b(x bool) uint64 {
+	if x {
+		return 1
+	}
+	return 0
+}
+
+var _ = bits.Len
+var _ grid.Thread
+`
+
+// runner runs every kernel on the host and on each other device, compares, and has the vendors' compilers take the text.
+const runner = `package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+type launch = func(context.Context, *hal.Stream, hal.Grid, int64, *buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error
+
+const n, block = 48, 16
+
+func main() {
+	ctx := context.Background()
+	text, err := os.ReadFile("kernels.c")
+	if err != nil {
+		panic(err)
+	}
+	if len(os.Args) > 1 { // in a process of its own: compilers that load LLVM do not bear one another
+		compile(ctx, string(text))
+		return
+	}
+	devicesAgree(ctx)
+}
+
+func compile(ctx context.Context, text string) {
+	for target, language := range map[string]hal.Language{"compute_70": hal.LanguageCUDA, "gfx906": hal.LanguageHIP} {
+		_, err := hal.CompileFor(ctx, target, hal.Source{Name: "kernels.c", Text: kernel.Prelude(language) + text})
+		switch {
+		case errors.Is(err, hal.ErrUnavailable):
+			fmt.Println("left out", target, err)
+		case err != nil:
+			fmt.Println("FAILED", target, err)
+		default:
+			fmt.Println("compiled", target)
+		}
+	}
+}
+
+func devicesAgree(ctx context.Context) {
+	host, err := hal.Open(ctx, "host:0")
+	if err != nil {
+		panic(err)
+	}
+	devices, err := hal.Devices(ctx)
+	if err != nil {
+		panic(err)
+	}
+	want := run(ctx, host)
+	for _, d := range devices {
+		if d.Backend != "opencl" {
+			continue
+		}
+		dev, err := hal.Open(ctx, d.Name())
+		if err != nil {
+			panic(err)
+		}
+		for k, got := range run(ctx, dev) {
+			for i := range got {
+				if got[i] != want[k][i] {
+					fmt.Printf("FAILED kernel %d, element %d on %s: %#x, and %#x on the host\n", k, i, d.Name(), got[i], want[k][i])
+					break
+				}
+			}
+		}
+		fmt.Println("ran on", d.Name(), len(want), "kernels")
+	}
+}
+
+func run(ctx context.Context, dev *hal.Device) (all [][]uint64) {
+	s := must(dev.NewStream())
+	for k, l := range launches {
+		x, f, y, z := must(buffer.New[uint32](n)), must(buffer.New[float32](n)), must(buffer.New[uint64](n)), must(buffer.New[int32](n))
+		special := []uint32{0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1<<32 - 2}
+		floats := []float32{0, 1, -1, 0.5, 1.5, -1.5, 2.5, 3e9, -3e9, 5e9, 1e19, -1e19, 1e20, 300, -300, 1e-40, 1e-45, math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)),
+			float32(math.NaN()), float32(math.Copysign(0, -1)), 3.1415927, 65535.9, 2147483520, 1e10}
+		r := uint64(k)*0x9e3779b97f4a7c15 + 1
+		next := func() uint64 {
+			r ^= r << 13
+			r ^= r >> 7
+			r ^= r << 17
+			return r
+		}
+		for i := range n {
+			v, w := uint32(next()), float32(int32(next()))/65536
+			if i < len(special) {
+				v = special[i]
+			}
+			if i < len(floats) {
+				w = floats[i]
+			}
+			check(x.Set(ctx, i, v))
+			check(f.Set(ctx, i, w))
+		}
+		if err := l(ctx, s, hal.Over(n).Of(block), int64(k), x, f, y, z); err != nil {
+			fmt.Printf("FAILED kernel %d: %v\n", k, err)
+			os.Exit(0)
+		}
+		got := make([]uint64, n)
+		if err := y.CopyOut(ctx, got); err != nil {
+			fmt.Printf("FAILED kernel %d: %v\n", k, err)
+		}
+		zs := make([]int32, n)
+		check(z.CopyOut(ctx, zs))
+		for _, v := range zs {
+			got = append(got, uint64(v))
+		}
+		all = append(all, got)
+		check(hal.CloseAll(x, f, y, z))
+	}
+	return all
+}
+
+func must[T any](v T, err error) T { check(err); return v }
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+`
+
+// compare runs kernels k0, k1 and so on of a package on the host and on other devices, and returns what was found.
+func compare(t *testing.T, src string, kernels int) string {
+	t.Helper()
+	var table strings.Builder
+	table.WriteString("package main\n\nvar launches = []launch{")
+	for k := range kernels {
+		fmt.Fprintf(&table, "K%d, ", k)
+	}
+	table.WriteString("}\n")
+	dir := module(t, map[string]string{"kernels.go": src, "main.go": runner, "table.go": table.String()})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kernels.c"), []byte(made.C), 0o600))
+	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl cuda hip", "-o", "kernels", ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out = nil
+	for _, args := range [][]string{{"compile"}, nil} {
+		run := exec.Command("./kernels", args...)
+		run.Dir, run.Env = dir, append(os.Environ(), "HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1")
+		said, err := run.CombinedOutput()
+		assert.NoError(t, err, "%s", said)
+		out = append(out, said...)
+	}
+	assert.NotContains(t, string(out), "FAILED", "the kernels are\n%s\nand in C\n%s", src, made.C)
+	t.Log(string(out))
+	if !strings.Contains(string(out), "ran on opencl") {
+		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
+			t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
+		}
+		t.Skip("there is no OpenCL device to compare with")
+	}
+	return string(out)
+}
+
+// What Go says about numbers, statements and functions holds on devices to the bit.
+func TestMeaning(t *testing.T) {
+	src := head + readKernels(t)
+	compare(t, src, strings.Count(src, "//halyard:kernel"))
+}
+
+func readKernels(t *testing.T) string {
+	text, err := os.ReadFile("testdata/meaning.txt")
+	require.NoError(t, err)
+	const kernel = "//halyard:kernel\nfunc NAME("
+	s, n := string(text), 0
+	for strings.Contains(s, kernel) {
+		s = strings.Replace(s, kernel, fmt.Sprintf("//halyard:kernel\nfunc k%d(", n), 1)
+		n++
+	}
+	require.NotZero(t, n)
+	return s
+}
