@@ -275,6 +275,9 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		}
 		list = append(list, argument{expr: recv, recv: true, path: path, typ: t})
 	}
+	if obj.Pkg() != nil && obj.Pkg() != f.p.pkg.types {
+		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
+	}
 	if e.Ellipsis.IsValid() || sig.Variadic() {
 		refuse(e.Pos(), "a list of parameters of any length has no translation; name each parameter")
 	}

@@ -201,8 +201,9 @@ func (f *function) discard(e ast.Expr) {
 	if tv := f.p.pkg.info.Types[e]; tv.Value != nil {
 		return
 	}
+	value := f.expr(e)
 	f.p.cType(f.typeOf(e), e.Pos())
-	f.line("(void)(%s);", f.expr(e))
+	f.line("(void)(%s);", value)
 }
 
 // lhsType returns the type of what is assigned to.

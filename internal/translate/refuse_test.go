@@ -1,0 +1,199 @@
+package translate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each row is a kernel's body, or with "//top" what stands before the kernel, and part of the sentence that refuses it. The mark ‹ stands before what it names.
+var refused = []struct{ text, want string }{
+	{"m := ‹map[int]int{1: 2}; _ = m", "a map has no translation"},
+	{"var ‹m map[int]int; _ = m", "use a slice, or an array"},
+	{"‹c := make(chan int); _ = c", "has no translation"},
+	{"c := ‹make(chan int); _ = c", "make has no translation"},
+	{"var ‹c chan int; _ = c", "a channel has no translation"},
+	{"var c chan int; ‹c <- 1", "a channel has no translation"},
+	{"f := ‹func() {}; f()", "a closure has no translation; write a function"},
+	{"‹func() {}()", "a closure has no translation"},
+	{"f := ‹help; _ = f", "a function value has no translation"},
+	{"var ‹e any = 1; _ = e", "an interface has no translation"},
+	{"var ‹e error; _ = e", "an interface has no translation"},
+	{"var ‹s string; _ = s", "a string has no translation; use numbers"},
+	{`s := ‹"a"; _ = s`, "a string has no translation"},
+	{"z := ‹append(y, 1); _ = z", "append has no translation; use arrays of fixed size"},
+	{"z := ‹make([]int32, 4); _ = z", "make has no translation"},
+	{"p := ‹new(int32); _ = p", "new has no translation"},
+	{"‹copy(y, x)", "copy has no translation"},
+	{"‹clear(y)", "clear has no translation"},
+	{"‹go help(1)", "a goroutine has no translation; threads of the grid"},
+	{"‹defer help(1)", "defer has no translation"},
+	{"_ = ‹recover()", "recover has no translation"},
+	{"‹panic(1)", "panic has no translation; write what went wrong into a buffer"},
+	{"‹println(1)", "println has no translation; write into a buffer"},
+	{"p := ‹&y[0]; _ = p", "a pointer is a parameter"},
+	{"v := int32(1); p := ‹&v; _ = p", "a pointer is a parameter"},
+	{"var ‹p *int32; _ = p", "a pointer is a parameter"},
+	{"inc‹(&one{1}.v)", "cannot take address"},
+	{"z := ‹x; _ = z", "a slice is a parameter and nothing else"},
+	{"z := ‹x[1:]; _ = z", "a part of a slice has no translation"},
+	{"first(‹x[1:])", "a part of a slice has no translation; use the whole"},
+	{"z := ‹[]int32{1}; _ = z", "a slice that a kernel makes has no translation"},
+	{"‹x = y", "a slice is a parameter"},
+	{"_ = ‹cap(x)", "cap has no translation; use len"},
+	{"y[0] = ‹o[0]", "o is a grid.Out, which is written and not read; make it a []T"},
+	{"‹o[0] += 1", "o is a grid.Out"},
+	{"‹o[0]++", "o is a grid.Out"},
+	{"for _, v := range ‹o { y[0] = v }", "o is a grid.Out"},
+	{"y[0] = first(‹o)", "o is a grid.Out"},
+	{"‹grid.AtomicAdd(&o[0], 1)", "o is a grid.Out"},
+	{"y[0] = ‹variable", "variable is a variable of the package; pass it as a parameter"},
+	{"‹variable = 1", "variable is a variable of the package"},
+	{"y[0] = ‹table[2]", "table is a variable of the package"},
+	{"f := ‹one{1}.get; _ = f", "a method value has no translation; call the method"},
+	{"y[0] = ‹one.get(one{1})", "has no translation"},
+	{"again:\n y[0]++\n ‹goto again", "goto has no translation; write a loop"},
+	{"‹select {}", "select has no translation"},
+	{"switch any(1).(type) {}", "an interface has no translation"},
+	{"c := ‹complex(1, 2); _ = c", "a complex number has no translation"},
+	{"var ‹c complex64; _ = c", "use a structure of two floats"},
+	{"_ = ‹unsafe.Slice(&y[0], 1)", "package unsafe has no translation"},
+	{"var ‹u uintptr; _ = u", "an address has no translation; use an index"},
+	{"_ = unsafe.Pointer(‹&y[0])", "a pointer is a parameter"},
+	{"y[0] = ‹many(1, 2, 3)", "a list of parameters of any length has no translation; name each"},
+	{"y[0] = recurse(3)", "recurse calls itself; write a loop"},
+	{"‹fmt.Println()", "fmt.Println is a function of another package"},
+	{"_ = ‹math.Gamma(1)", "math.Gamma has no translation"},
+	{"_, _ = ‹bits.Div64(1, 2, 3)", "bits.Div64 has no translation"},
+	{"‹other(t, x)", "other is a kernel, which a kernel does not call"},
+	{"d := 1; y[0] = int32(t.Global(‹d))", "a dimension is a constant; write 0, 1 or 2"},
+	{"y[0] = int32(t.Local(‹3))", "dimension 3 does not exist"},
+	{"if len(x) > 0 { s := ‹grid.Shared[[4]int32](t); s[0] = 1 }", "grid.Shared stands in a declaration among the first statements"},
+	{"grid.Shared[[4]int32](t)[0] = 1", "grid.Shared stands in a declaration"},
+	{"s := ‹grid.Shared[int32](t); *s = 1", "the memory that threads share is an array; use [1]int32"},
+	{"s := grid.Shared[[4]int32](t); s = ‹s", "a pointer is a parameter"},
+	{"v := int32(1); grid.AtomicAdd(‹&v, 1)", "an atomic operation on a variable of one thread"},
+	{"u := ‹t; _ = u.Global(0)", "a grid.Thread is a parameter and nothing else"},
+	{"var ‹e [0]int32; _ = e", "an array without elements"},
+	{"var ‹e struct{}; _ = e", "a structure without fields"},
+	{"for i := range ‹iterate { y[0] = int32(i) }", "a range over a function has no translation"},
+	{"y[0] = *first2(‹&y[0])", "a pointer is a parameter"},
+	{"y[0] = ‹undefined", "undefined: undefined"},
+	{"if x ‹== nil { y[0] = 1 }", "a slice is a parameter"},
+	{"‹dynamic.get()", "has no translation"},
+	{"//top func k2(t grid.Thread, ‹b bool, y []int32) {}", "a kernel has no bool as parameter; use uint8"},
+	{"//top func k2(t grid.Thread, ‹y []int) {}", "use int32 or int64 for int"},
+	{"//top func k2(t grid.Thread, ‹y []uint) {}", "use uint32 or uint64 for uint"},
+	{"//top func k2(t grid.Thread, ‹y []bool) {}", "a buffer has no elements of type bool"},
+	{"//top func k2(t grid.Thread, ‹y []one) {}", "a buffer holds numbers, not elements of type"},
+	{"//top func k2(t grid.Thread, ‹y [][]int32) {}", "a slice of slices has no translation"},
+	{"//top func k2(t grid.Thread, ‹y *int32) {}", "a kernel has no pointers as parameters"},
+	{"//top func k2(t grid.Thread, ‹y map[int]int) {}", "a map has no translation"},
+	{"//top func k2(t grid.Thread, ‹s struct{ n int }) {}", "fields of fixed width"},
+	{"//top func k2(t grid.Thread, ‹s struct{ b bool }) {}", "a kernel has no bool"},
+	{"//top func k2(t grid.Thread, ‹y ...int32) {}", "a list of parameters of any length"},
+	{"//top func k2(t grid.Thread, y []int32) ‹int32 { return 1 }", "a kernel has no results; write them to a slice"},
+	{"//top func k2(‹y []int32) {}", "the first parameter of a kernel, and no other, is a grid.Thread"},
+	{"//top func ‹k2() {}", "the first parameter of a kernel"},
+	{"//top func k2(t, ‹u grid.Thread) {}", "the first parameter of a kernel, and no other, is a grid.Thread"},
+	{"//top func k2‹[T int32](t grid.Thread, y []T) {}", "a kernel has no type parameters"},
+	{"//top ‹func (o one) k2(t grid.Thread) {}", "a kernel is not a method"},
+	{"//top func k2(t grid.Thread, ‹o grid.Out[int32]) {}", "the kernel does not write it; write every element"},
+}
+
+const around = `package p
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+var _ = fmt.Sprint
+var _ = math.Pi
+var _ = bits.Len
+var _ unsafe.Pointer
+
+type one struct{ v int32 }
+
+func (o one) get() int32 { return o.v }
+
+var variable int32
+var table [4]int32
+var dynamic interface{ get() int32 }
+
+func help(x int32)                    {}
+func inc(p *int32)                    { *p++ }
+func first(x []int32) int32           { return x[0] }
+func first2(x *int32) *int32          { return x }
+func many(x ...int32) int32           { return x[0] }
+func recurse(x int32) int32           { if x > 0 { return recurse(x - 1) }; return 0 }
+func iterate(yield func(int) bool)    {}
+
+//halyard:kernel
+func other(t grid.Thread, x []int32) {}
+`
+
+// What has no translation is refused at its place, with a sentence that says what to write instead.
+func TestRefusals(t *testing.T) {
+	require.GreaterOrEqual(t, len(refused), 60)
+	for _, c := range refused {
+		text := "//halyard:kernel\nfunc k(t grid.Thread, x, y []int32, o grid.Out[int32]) {\no[1] = 1\n" + c.text + "\n}\n"
+		if top, ok := strings.CutPrefix(c.text, "//top "); ok {
+			text = "//halyard:kernel\n" + top + "\n"
+		}
+		src := around + text
+		at := strings.Index(src, "‹")
+		src = strings.Replace(src, "‹", "", 1)
+		_, err := translated(t, src)
+		var all Errors
+		if !assert.Error(t, err, c.text) || !assert.True(t, errors.As(err, &all), "%s: %v", c.text, err) {
+			continue
+		}
+		found := false
+		for _, e := range all {
+			if strings.Contains(e.Text, c.want) && (at < 0 || e.Pos.Line == 1+strings.Count(src[:at], "\n")) {
+				found = true
+			}
+			assert.Positive(t, e.Pos.Column)
+			assert.Equal(t, "k.go", e.Pos.Filename)
+		}
+		assert.True(t, found, "%s\n%v", c.text, err)
+	}
+}
+
+// All that is wrong is said at once, in the order of the text.
+func TestAllRefusalsAreReported(t *testing.T) {
+	_, err := translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\tgo help(1)\n\ty[0] = variable\n\tif y[0] > 0 {\n\t\tpanic(1)\n\t}\n}\n")
+	var all Errors
+	require.ErrorAs(t, err, &all)
+	require.Len(t, all, 3)
+	assert.Equal(t, []int{37, 38, 40}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+}
+
+// Whatever the text, the translator says what is wrong, or translates it.
+func FuzzBody(f *testing.F) {
+	for _, c := range refused {
+		f.Add(strings.ReplaceAll(c.text, "‹", ""))
+	}
+	for _, s := range []string{
+		"for i := range x { if i > 3 { continue }; y[i] = x[i] << y[i] }", "switch x[0] { case 1, 2: fallthrough; case 3: break; default: y[0]++ }",
+		"a, b := x[0], x[1]; a, b = b, a; y[0] = min(a, b, 3)", "s := grid.Shared[[4][2]int32](t); s[t.Local(0)][1] = 2; t.Barrier(); y[0] = s[0][1]",
+		"L: for { for { break L } }", "var v one; v.v, y[0] = 1, v.get()", "y[0] = int32(math.Sqrt(float64(x[0])) / 3)", "inc(&y[0]); help(1 << x[0])",
+		"type local struct { a [3]int32; b bool }; v := [2]local{1: {b: true}}; w := v; if v != w { return }", "y[0] /= x[0]; y[0] %= -1; y[0] <<= 40; y[0] &^= 1",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		made, err := translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, x, y []int32, o grid.Out[int32]) {\no[1] = 1\n"+body+"\n}\n")
+		if (made == nil) == (err == nil) {
+			t.Error("neither a translation nor an error")
+		}
+	})
+}
