@@ -101,9 +101,11 @@ soak: ## serve requests for a while (SOAK=10m, SOAK_FLAGS="-svg soak.svg -device
 	$(GO) run -tags "$(TAGS)" ./internal/testing/soak -for $(SOAK) $(SOAK_FLAGS)
 
 FUZZTIME ?= 20s
-fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s
+KERNELS ?= 10000
+fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s; compare KERNELS=10000 random kernels on the host and OpenCL devices
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*_test.go:func | |' | sort | while read -r dir name; do \
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
+	$(GO) test -run '^TestRandomKernels$$' -timeout 0 ./internal/translate -args -kernels $(KERNELS)
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
 	@$(GO) run ./internal/testing/simdrivers
