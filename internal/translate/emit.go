@@ -28,6 +28,11 @@ func (p *Package) Translate() (*Output, error) {
 			g.note(e.Pos, e.Msg)
 		}
 	}
+	for _, name := range []string{"context", "buffer", "hal", "kernel", "grid"} {
+		if obj := p.types.Scope().Lookup(name); obj != nil {
+			g.note(obj.Pos(), fmt.Sprintf("%s is a package that the generated file imports; rename this", name))
+		}
+	}
 	decls := p.marked()
 	if len(decls) == 0 {
 		return nil, fmt.Errorf("no function of package %s is marked %s", p.Name, marker)

@@ -4,26 +4,20 @@ import "strings"
 
 // kernelName returns the name of a kernel in C: that in Go, so that messages and profilers have it, unless a dialect could have it too.
 func kernelName(name string) string {
-	for _, r := range name {
-		if r >= 0x80 {
-			return mangle("f_", name)
-		}
+	taken := strings.ToUpper(name) == name || words[name] || words[strings.TrimRight(name, "0123456789")] || words[strings.TrimRight(name, "0123456789fl")] ||
+		strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 })
+	for _, prefix := range prefixes {
+		taken = taken || strings.HasPrefix(name, prefix)
 	}
-	for _, prefix := range []string{"_", "h_", "f_", "T_", "R_", "v_", "go_", "halyard", "get_", "atom_", "atomic_", "native_", "half_", "convert_", "as_", "vload", "vstore", "read_",
-		"write_", "async_", "mad", "mul", "sub_", "sub", "work_group_", "enqueue_", "image", "cuda", "nv", "hip", "tex", "surf", "make_", "is", "il", "ll", "lr", "str", "mem", "wcs", "to_"} {
-		if strings.HasPrefix(name, prefix) && (len(prefix) > 1 || prefix == "_") {
-			return mangle("f_", name)
-		}
-	}
-	if strings.ContainsAny(name, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !words[strings.TrimRight(name, "0123456789")] && strings.ToUpper(name) != name && !strings.HasPrefix(name, "atomic") {
-		return name
-	}
-	if words[name] || words[strings.TrimRight(name, "0123456789")] || words[strings.TrimSuffix(name, "f")] || words[strings.TrimSuffix(name, "l")] || strings.ToUpper(name) == name ||
-		strings.HasPrefix(name, "atomic") {
+	if taken {
 		return mangle("f_", name)
 	}
 	return name
 }
+
+// prefixes begin names that dialects, or translations, have.
+var prefixes = []string{"_", "h_", "f_", "T_", "R_", "v_", "go_", "halyard", "get_", "atom_", "atomic", "native_", "half_", "convert_", "as_", "vload", "vstore", "read_", "write_",
+	"async_", "work_group_", "sub_group", "enqueue_", "make_", "to_", "cuda", "nv", "hip", "tex", "surf", "is", "str", "mem", "wcs", "mul_", "mad_", "mul64", "umul", "image"}
 
 // words are names that a dialect has, without the digits at their ends.
 var words = func() map[string]bool {

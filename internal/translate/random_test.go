@@ -442,6 +442,9 @@ var (
 // Random kernels give the same bits as Go and as their translation.
 func TestRandomKernels(t *testing.T) {
 	const each = 25
+	if testing.Short() {
+		*randomKernels = min(*randomKernels, each)
+	}
 	for n, seed := *randomKernels, *randomSeed; n > 0; n, seed = n-each, seed+1 {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { compare(t, random(seed, min(n, each)), min(n, each)) })
 		if t.Failed() {

@@ -101,6 +101,7 @@ var refused = []struct{ text, want string }{
 	{"//top func k2(t, ‹u grid.Thread) {}", "the first parameter of a kernel, and no other, is a grid.Thread"},
 	{"//top func k2‹[T int32](t grid.Thread, y []T) {}", "a kernel has no type parameters"},
 	{"//top ‹func (o one) k2(t grid.Thread) {}", "a kernel is not a method"},
+	{"//top func ‹kernel(t grid.Thread, y []int32) {}", "kernel is a package that the generated file imports; rename this"},
 	{"//top func k2(t grid.Thread, ‹o grid.Out[int32]) {}", "the kernel does not write it; write every element"},
 }
 
