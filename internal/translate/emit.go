@@ -140,7 +140,7 @@ func (p *Package) generate(c string, kernels []*function, launchers []string) ([
 		var args []string
 		wire := 0
 		for i, m := range f.params {
-			arg := argName(m, i)
+			arg := p.argName(m, i)
 			switch m.kind {
 			case thread:
 				args = append(args, "t")
@@ -173,7 +173,7 @@ func (p *Package) generate(c string, kernels []*function, launchers []string) ([
 		params := []string{"ctx context.Context", "s *hal.Stream", "over hal.Grid"}
 		var args []string
 		for i, m := range f.params {
-			arg := argName(m, i)
+			arg := p.argName(m, i)
 			switch m.kind {
 			case thread:
 			case slice:
@@ -211,12 +211,15 @@ func (p *Package) free(name string) string {
 }
 
 // argName returns the name of a parameter in the generated file, where it hides nothing.
-func argName(m *param, i int) string {
+func (p *Package) argName(m *param, i int) string {
 	switch m.name {
 	case "", "_":
 		return fmt.Sprintf("p%d", i)
 	case "ctx", "s", "over", "t", "blk", "context", "hal", "buffer", "kernel", "grid", "kernels", "error", "int", "int64", "uint64", "uint":
 		return m.name + "_"
+	}
+	if p.types.Scope().Lookup(m.name) != nil || types.Universe.Lookup(m.name) != nil || strings.HasSuffix(m.name, "Kernel") {
+		return m.name + "_" // else it would hide the kernel, or a type
 	}
 	return m.name
 }

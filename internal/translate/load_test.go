@@ -92,7 +92,9 @@ func saxpy(t grid.Thread, a float32, x, y []float32) {
 
 // A package is loaded that uses what is yet to be generated, and the file makes it whole.
 func TestGeneratedFileCompletesThePackage(t *testing.T) {
-	dir := module(t, map[string]string{"saxpy.go": saxpy, "use.go": "package p\n\nvar Use = Saxpy\n"})
+	// a parameter has the name of its kernel, and others those of what the file needs
+	hiding := "\n//halyard:kernel\nfunc scale(t grid.Thread, scale int32, ctx, s, kernels, float32 []int32) { s[0] = scale + ctx[0] + kernels[0] + float32[0] }\n"
+	dir := module(t, map[string]string{"saxpy.go": saxpy + hiding, "use.go": "package p\n\nvar Use = Saxpy\n"})
 	for range 2 { // without the file, and with it
 		packages, err := Load(t.Context(), dir, ".")
 		require.NoError(t, err)

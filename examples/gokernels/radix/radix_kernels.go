@@ -26,9 +26,9 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	"scatter": kernel.Go(func(blk *kernel.Block) {
 		shift := kernel.Number[uint32](blk, 0)
 		keys := kernel.Slice[uint32](blk, 1)
-		starts := kernel.Slice[uint32](blk, 3)
+		starts_ := kernel.Slice[uint32](blk, 3)
 		sorted := kernel.Slice[uint32](blk, 5)
-		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts, sorted) })
+		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
 }, Portable: `typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[256]; } T_256_u32;
@@ -159,6 +159,6 @@ func Starts(ctx context.Context, s *hal.Stream, over hal.Grid, counts *buffer.Bu
 }
 
 // Scatter launches scatter.
-func Scatter(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys *buffer.Buffer[uint32], starts *buffer.Buffer[uint32], sorted *buffer.Buffer[uint32]) error {
-	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(keys.Len())), kernel.In(starts), kernel.Value(int64(starts.Len())), kernel.Out(sorted), kernel.Value(int64(sorted.Len())))
+func Scatter(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys *buffer.Buffer[uint32], starts_ *buffer.Buffer[uint32], sorted *buffer.Buffer[uint32]) error {
+	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(keys.Len())), kernel.In(starts_), kernel.Value(int64(starts_.Len())), kernel.Out(sorted), kernel.Value(int64(sorted.Len())))
 }
