@@ -33,7 +33,7 @@ func usage(t testing.TB, c *Cache) (count int, size int64) {
 
 func TestCacheIsBounded(t *testing.T) {
 	const limit = 1 << 20
-	puts := 10_000
+	puts := 2500
 	if testing.Short() {
 		puts = 1000
 	}

@@ -159,6 +159,9 @@ void block_discard(const struct block *b) {
         arena_discard(b->arena, b);
 }
 
+/* Page-locked memory is large where a program stages copies through it, and made often: of more, only the ends are filled. */
+#define FRESH_ENDS (128u << 10)
+
 int block_new(enum kind kind, int dev, u64 size, struct block **out) {
     struct arena *a = kind == DEVICE ? &E.dev[dev].mem : kind == STAGE ? &E.stage : &E.host_mem;
     struct block *b = calloc(1, sizeof *b);
@@ -190,8 +193,12 @@ int block_new(enum kind kind, int dev, u64 size, struct block **out) {
         b->id = ++E.next_block;
         if (kind != DEVICE)
             E.host_used += b->charge;
-        if (!E.free)
+        if (!E.free && kind != DEVICE && size > 2 * FRESH_ENDS) {
+            pattern_fill(b->rw, fresh, 8, FRESH_ENDS);
+            pattern_fill(b->rw + size - FRESH_ENDS, fresh, 8, FRESH_ENDS);
+        } else if (!E.free) {
             pattern_fill(b->rw, fresh, 8, size);
+        }
     }
     *out = b;
     return OK;
