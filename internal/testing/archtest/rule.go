@@ -37,7 +37,6 @@ var Rules = []Rule{
 	{"comm", []string{"buffer", "coherence", "comm/driver"}, "what is sent are buffers; which library carries it is not known here"},
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
 	{"comm/conformance", []string{"comm/driver"}, "the suite is for engines of anyone, and so knows none"},
-	{"kernel/grid", []string{"kernel", "internal/crash"}, "the words of kernels in Go need no device"},
 	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/protocol"}, "the suite is for backends of anyone, and so knows none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
