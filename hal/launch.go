@@ -14,13 +14,28 @@ import (
 
 // Arg is one argument of a launch: [Value], [Struct], [At] or [Shared]. It is a plain value; making one allocates nothing.
 type Arg struct {
-	kind   driver.ParamKind
-	bad    string // why it cannot be used, or ""
-	size   uint32
-	bits   [2]uint64
-	ptr    unsafe.Pointer
-	region Region
+	kind driver.ParamKind
+	bad  bool           // ptr is a *string that says why the argument cannot be used
+	size uint32         // bytes
+	bits [2]uint64      // a small value, or offset and length of a region
+	ptr  unsafe.Pointer // a large value, or a region's *Memory
 }
+
+// refused is an argument that cannot be used.
+func refused(kind driver.ParamKind, why *string) Arg {
+	return Arg{kind: kind, bad: true, ptr: unsafe.Pointer(why)}
+}
+
+// region is the region of an argument that is a pointer.
+func (a *Arg) region() Region {
+	return Region{Mem: (*Memory)(a.ptr), Off: a.bits[0], Len: a.bits[1]}
+}
+
+var (
+	nilStruct      = "a nil pointer to a structure"
+	sharedNegative = "a negative size of shared memory"
+	sharedTooMuch  = "more than 2 GiB of shared memory"
+)
 
 // Number is a type of fixed width that kernels take by value.
 type Number interface {
@@ -38,16 +53,14 @@ func Value[T Number](v T) Arg {
 // as Go lays them out. C lays out the same members in the same way, but on 32-bit systems numbers of 8 bytes need padding in front. The value must not
 // change before the launch: a small one is copied now, a large one by Launch.
 func Struct[T any](v *T) Arg {
-	a := Arg{kind: driver.ParamValue}
 	if v == nil {
-		a.bad = "a nil pointer to a structure"
-		return a
+		return refused(driver.ParamValue, &nilStruct)
 	}
 	size := unsafe.Sizeof(*v)
-	if a.bad = layoutOf(reflect.TypeFor[T]()); a.bad != "" {
-		return a
+	if why := layoutOf(reflect.TypeFor[T]()); why != nil {
+		return refused(driver.ParamValue, why)
 	}
-	a.size = uint32(size)
+	a := Arg{kind: driver.ParamValue, size: uint32(size)}
 	if size <= unsafe.Sizeof(a.bits) {
 		*(*T)(unsafe.Pointer(&a.bits)) = *v
 	} else {
@@ -58,42 +71,45 @@ func Struct[T any](v *T) Arg {
 
 // At passes the address of the region's first byte. A Go function on the host gets the whole region. A region of length 0 passes its
 // address all the same. On a device without CapAddress the offset must be 0 or a multiple of an alignment of the device's.
-func At(r Region) Arg { return Arg{kind: driver.ParamPointer, size: 8, region: r} }
+func At(r Region) Arg {
+	return Arg{kind: driver.ParamPointer, size: 8, ptr: unsafe.Pointer(r.Mem), bits: [2]uint64{r.Off, r.Len}}
+}
 
 // Shared gives each block n bytes of memory that its threads share. In OpenCL C it stands for a parameter that is a pointer to local memory.
 // CUDA, HIP and Go kernels take no parameter for it: there it stands anywhere among the arguments, at most once.
 func Shared(n int) Arg {
-	a := Arg{kind: driver.ParamShared}
 	switch {
 	case n < 0:
-		a.bad = "a negative size of shared memory"
+		return refused(driver.ParamShared, &sharedNegative)
 	case n > 1<<31-1:
-		a.bad = "more than 2 GiB of shared memory"
+		return refused(driver.ParamShared, &sharedTooMuch)
 	}
-	a.size = uint32(n)
-	return a
+	return Arg{kind: driver.ParamShared, size: uint32(n)}
 }
 
 // IsShared reports whether the argument was made by [Shared].
 func (a Arg) IsShared() bool { return a.kind == driver.ParamShared }
 
 // layouts are the answers of layoutOf.
-var layouts sync.Map // of reflect.Type to string
+var layouts sync.Map // of reflect.Type to *string
 
 // maxValue is the most bytes of one argument.
 const maxValue = 4096
 
-// layoutOf returns why kernels cannot take values of the type, or "".
-func layoutOf(t reflect.Type) string {
+// layoutOf returns why kernels cannot take values of the type, or nil.
+func layoutOf(t reflect.Type) (why *string) {
 	if known, ok := layouts.Load(t); ok {
-		return known.(string)
+		return known.(*string)
 	}
-	why := ""
+	say := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		why = &text
+	}
 	switch bad := unfixed(t); {
 	case bad != nil:
-		why = fmt.Sprintf("a %v, which contains a %v; only numbers of fixed width are passed by value", t, bad)
+		say("a %v, which contains a %v; only numbers of fixed width are passed by value", t, bad)
 	case t.Size() == 0 || t.Size() > maxValue:
-		why = fmt.Sprintf("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
+		say("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
 	}
 	layouts.Store(t, why)
 	return why
@@ -194,8 +210,8 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 	}
 	if err == nil && !empty {
 		for i := range args[:used] {
-			if m := args[i].region.Mem; m != nil {
-				m.s.note(st)
+			if a := &args[i]; a.kind == driver.ParamPointer {
+				(*Memory)(a.ptr).s.note(st)
 			}
 		}
 		m.note(st)
@@ -205,8 +221,8 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 		}
 	}
 	for i := range args[:used] {
-		if m := args[i].region.Mem; m != nil {
-			m.s.leave()
+		if a := &args[i]; a.kind == driver.ParamPointer {
+			(*Memory)(a.ptr).s.leave()
 		}
 	}
 	if err == nil && !empty && launchSync.Load() {
@@ -221,12 +237,13 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 	switch {
 	case a.kind == driver.ParamUnknown:
 		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is the zero Arg", k.info.Name, i)
-	case a.bad != "":
-		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s", k.info.Name, i, a.bad)
+	case a.bad:
+		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s", k.info.Name, i, *(*string)(a.ptr))
 	case a.kind != driver.ParamPointer:
 		return nil
 	}
-	m := a.region.Mem
+	r := a.region()
+	m := r.Mem
 	if err := st.use(op, m); err != nil {
 		return err
 	}
@@ -234,8 +251,8 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 	switch {
 	case m.s.dev != st.dev && !st.dev.links(m.s.dev, driver.PeerCopy):
 		err = st.foreign(op, m)
-	case !a.region.inside():
-		err = a.region.outside(op)
+	case !r.inside():
+		err = r.outside(op)
 	case m.s.mapped.Load():
 		err = st.dev.failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
 	}
@@ -281,7 +298,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		d := &l.Args[n]
 		d.Kind, d.Size = a.kind, a.size
 		if a.kind == driver.ParamPointer {
-			d.Region = a.region.raw()
+			d.Region = driver.Region{Mem: (*Memory)(a.ptr).s.drv, Off: a.bits[0], Len: a.bits[1]}
 		} else {
 			d.Bits = a.bits
 			if a.ptr != nil {
@@ -399,7 +416,9 @@ type recentLaunches struct {
 
 func (r *recentLaunches) add(name *string) {
 	n := r.n.Add(1) - 1
-	r.names[n%uint64(len(r.names))].Store(name)
+	if slot := &r.names[n%uint64(len(r.names))]; slot.Load() != name { // one kernel again and again is the usual case
+		slot.Store(name)
+	}
 }
 
 // String lists the launches, the last first, each with its number on the stream.
