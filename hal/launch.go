@@ -143,14 +143,14 @@ func unfixed(t reflect.Type) reflect.Type {
 // launch is a driver's launch that is used again for later launches.
 type launch struct {
 	driver.Launch
-	args [16]driver.Arg // room for Args
+	args [16]driver.Arg // room for Args; what Args did not reach is zero
 }
 
 var launches = sync.Pool{New: func() any { return new(launch) }}
 
 // give makes the launch available again.
 func (l *launch) give() {
-	clear(l.Args)
+	clear(l.args[:min(len(l.Args), len(l.args))])
 	l.Args = nil
 	launches.Put(l)
 }
@@ -183,30 +183,36 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 	if !m.enter() {
 		return st.dev.failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
 	}
-	defer m.leaveCall()
+	l := launches.Get().(*launch)
+	err := st.launchWith(op, l, k.s, g, args)
+	l.give()
+	m.leaveCall()
+	return err
+}
+
+func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) error {
 	drv, ok := st.drv.(driver.Launcher)
 	switch {
-	case m.dev != st.dev:
-		return st.dev.failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.s.info.Name, m.dev.info.Name())
+	case k.of.dev != st.dev:
+		return st.dev.failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.info.Name())
 	case !ok:
 		return st.dev.failure(op, ErrUnsupported, "kernels are not supported")
 	}
-	l := launches.Get().(*launch)
-	defer l.give()
-	l.Args = l.args[:0]
-	grid, block, empty, err := k.s.resolve(op, g)
-	if err != nil {
+	var empty bool
+	var err error
+	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
 		return err
 	}
-	l.Grid, l.Block = grid, block
-	used := 0
-	for ; used < len(args) && err == nil; used++ {
-		if err = st.argument(op, k.s, args, used); err != nil {
-			break
+	used := st.plain(l, k, args)
+	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {
+		for ; used < len(args) && err == nil; used++ {
+			if err = st.argument(op, k, args, used); err != nil {
+				break
+			}
 		}
-	}
-	if err == nil {
-		err = k.s.fill(op, l, args, g.unchecked)
+		if err == nil {
+			err = k.fill(op, l, args, g.unchecked)
+		}
 	}
 	if err == nil && !empty {
 		for i := range args[:used] {
@@ -214,10 +220,10 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 				(*Memory)(a.ptr).s.note(st)
 			}
 		}
-		m.note(st)
-		err = st.dev.check(drv.Launch(k.s.drv, &l.Launch))
+		k.of.note(st)
+		err = st.dev.check(drv.Launch(k.drv, &l.Launch))
 		if err == nil {
-			st.launched.add(&k.s.info.Name)
+			st.launched.add(&k.info.Name)
 		}
 	}
 	for i := range args[:used] {
@@ -226,9 +232,43 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 		}
 	}
 	if err == nil && !empty && launchSync.Load() {
-		err = st.syncLaunch(op, k.s)
+		err = st.syncLaunch(op, k)
 	}
 	return err
+}
+
+// plain gives the driver's launch the arguments up to the first that is not a value, or a region of this device's open memory, as the kernel takes it
+// there, and returns their number. Their memory is in use. What is done about the others, and with which error, is the matter of argument and fill.
+func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
+	params := k.info.Params
+	n := min(len(args), len(params), len(l.args))
+	if !k.info.Known {
+		n = 0
+	}
+	l.Shared, l.Args = 0, l.args[:n]
+	for i := range n {
+		a, d := &args[i], &l.args[i]
+		if a.bad || !fits(a, &params[i]) {
+			return i
+		}
+		switch a.kind {
+		case driver.ParamValue:
+			d.Bits = a.bits
+			if a.ptr != nil {
+				d.Ptr = a.ptr
+			}
+		case driver.ParamPointer:
+			m := (*Memory)(a.ptr)
+			if m == nil || m.s == nil || m.s.dev != st.dev || a.bits[0] > m.s.size || a.bits[1] > m.s.size-a.bits[0] || m.s.mapped.Load() || !m.s.enter() {
+				return i
+			}
+			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
+		default:
+			return i
+		}
+		d.Kind, d.Size = a.kind, a.size
+	}
+	return n
 }
 
 // argument checks one argument by itself. If it succeeds and the argument is a pointer, its memory is in use.
@@ -268,7 +308,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 	if !info.Known && !unchecked && !info.Checks {
 		return dev.failure(op, ErrInvalidArgument, "kernel %s: it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked", info.Name)
 	}
-	l.Shared = 0
+	l.Shared, l.Args = 0, l.args[:0]
 	added, n := false, 0
 	for i := range args {
 		a := &args[i]
@@ -291,7 +331,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 			}
 		}
 		if n < len(l.args) {
-			l.Args = l.args[:n+1] // whose elements are zero: give cleared them
+			l.Args = l.args[:n+1] // whose elements are zero or, from plain, for the same argument
 		} else {
 			l.Args = append(l.Args, driver.Arg{})
 		}
