@@ -9,8 +9,8 @@
 //		}
 //	}
 //
-// On the host the function itself runs, once for each thread of a grid. Nothing translates it for devices yet: there a kernel needs its text in C
-// beside it (kernel.Source.Portable).
+// On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a function
+// that launches either.
 //
 // A kernel that calls [Thread.Barrier] or [Shared] has the threads of a block run in turns, each with a stack of its own, from one barrier to
 // the next; with the race detector they are goroutines, so that it sees their races. The stacks are used again, and released when no such kernel has run for a moment.

@@ -2,6 +2,8 @@
 // every device gives the same bits; those of package math may differ in the last.
 package blackscholes
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import (
 	"math"
 

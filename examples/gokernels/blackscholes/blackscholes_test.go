@@ -14,7 +14,7 @@ import (
 
 // Prices are those of plain Go to the bit, and those of float64 and package math to four digits.
 func TestPrice(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		const n, rate, volatility = 10001, float32(0.02), float32(0.3)
 		var in [3][]float32
 		for k := range in {

@@ -1,6 +1,8 @@
 // Package histogram counts bytes with atomic additions.
 package histogram
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 const bins = 256

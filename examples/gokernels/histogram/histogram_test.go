@@ -13,7 +13,7 @@ import (
 
 // Counts are those of plain Go, with a grid of a few blocks that share the data.
 func TestCount(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, n := range []int{1, 100, 10001} {
 			bytes, want := make([]uint8, n), make([]uint32, bins)
 			for i := range bytes {

@@ -1,6 +1,8 @@
 // Package mandelbrot counts the rounds in which points of a plane stay near.
 package mandelbrot
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 // View is the part of the plane that a picture shows.

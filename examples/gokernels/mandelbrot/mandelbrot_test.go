@@ -13,7 +13,7 @@ import (
 
 // Each point is that of plain Go, and points in and out of the set are what they should be.
 func TestMandelbrot(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		v := View{Left: -2, Top: -1.25, Step: 0.02, Width: 150, Height: 125, Rounds: 60}
 		n := int(v.Width * v.Height)
 		rounds, err := buffer.New[int32](n)

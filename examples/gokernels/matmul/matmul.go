@@ -1,6 +1,8 @@
 // Package matmul multiplies matrices with tiles in shared memory.
 package matmul
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 const tile = 16 // the edge of a block

@@ -13,7 +13,7 @@ import (
 
 // Products are those of plain Go to the bit, whatever is left over beside whole tiles.
 func TestMatmul(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, s := range []struct{ rows, cols, inner int }{{1, 1, 1}, {16, 16, 16}, {17, 15, 33}, {60, 50, 70}} {
 			as, bs := numbers(s.rows*s.inner), numbers(s.inner*s.cols)
 			a, e1 := buffer.From(as)

@@ -1,6 +1,8 @@
 // Package nbody moves bodies that attract each other.
 package nbody
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import (
 	"math"
 

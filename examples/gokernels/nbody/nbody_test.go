@@ -13,7 +13,7 @@ import (
 
 // Places and velocities are those of plain Go to the bit after some steps.
 func TestStep(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, n := range []int{1, block, 150} {
 			const steps, dt = 3, 0.01
 			ctx, places, velocities := t.Context(), make([]float32, 4*n), make([]float32, 3*n)

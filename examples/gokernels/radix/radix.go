@@ -2,6 +2,8 @@
 // sort numbers of 32 bits.
 package radix
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 const (

@@ -14,7 +14,7 @@ import (
 
 // Eight steps sort, and one step leaves keys with the same digit in their order.
 func TestSort(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, n := range []int{1, block, 3001} {
 			keys := make([]uint32, n)
 			for i := range keys {

@@ -1,6 +1,8 @@
 // Package reduce has a sum and a scan, which blocks of threads compute together.
 package reduce
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 const block = 256 // threads of a block

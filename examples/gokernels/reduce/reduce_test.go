@@ -13,7 +13,7 @@ import (
 
 // The sum and the scan are those of plain Go, also where they wrap around, for up to block² elements.
 func TestSumAndScan(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, n := range []int{1, block, block + 1, 10001} {
 			ctx, over, blocks := t.Context(), hal.Over(n).Of(block), (n+block-1)/block
 			xs, want, total := make([]uint32, n), make([]uint32, n), uint32(0)
@@ -50,7 +50,7 @@ func TestSumAndScan(t *testing.T) {
 
 // The sums of blocks, the last of which has one element.
 func TestSum(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		xs := make([]uint32, block*2+1)
 		for i := range xs {
 			xs[i] = uint32(i)

@@ -1,6 +1,8 @@
 // Package saxpy is the smallest kernel in Go.
 package saxpy
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 // saxpy computes y = a*x + y. The conversion keeps Go from fusing the two operations, so that the host gives the bits that devices give.

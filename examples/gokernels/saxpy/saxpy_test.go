@@ -13,7 +13,7 @@ import (
 
 // Results are those of plain Go to the bit, in whole blocks and beyond.
 func TestSaxpy(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, n := range []int{1, 255, 4096, 10001} {
 			xs, want := make([]float32, n), make([]float32, n)
 			for i := range xs {

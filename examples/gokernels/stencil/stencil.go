@@ -1,6 +1,8 @@
 // Package stencil has a 5-point stencil in two dimensions.
 package stencil
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 import "github.com/go-halyard/halyard/kernel/grid"
 
 // smooth makes each element of a grid the mean of its four neighbours. Those at the edge stay as they are.

@@ -13,7 +13,7 @@ import (
 
 // Results are those of plain Go to the bit, whatever the shape of the grid.
 func TestSmooth(t *testing.T) {
-	everytest.Host(t, func(t *testing.T, stream *hal.Stream) error {
+	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, s := range []struct{ width, height int }{{1, 1}, {3, 3}, {100, 70}, {17, 301}} {
 			w, n := s.width, s.width*s.height
 			was := make([]float32, n)
