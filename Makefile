@@ -105,7 +105,7 @@ KERNELS ?= 10000
 fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s; compare KERNELS=10000 random kernels on the host and OpenCL devices
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*_test.go:func | |' | sort | while read -r dir name; do \
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
-	$(GO) test -run '^TestRandomKernels$$' -timeout 0 ./internal/translate -args -kernels $(KERNELS)
+	$(GO) test -run '^TestRandomKernels$$' -timeout 0 ./internal/translate -args -everywhere -kernels $(KERNELS)
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them
 	@$(GO) run ./internal/testing/simdrivers

@@ -437,16 +437,21 @@ func random(seed uint64, n int) string {
 var (
 	randomKernels = flag.Int("kernels", 200, "how many random kernels to compare")
 	randomSeed    = flag.Uint64("seed", 1, "of the first of them")
+	randomAll     = flag.Bool("everywhere", false, "run each random kernel on every device, and have every compiler take it")
 )
 
-// Random kernels give the same bits as Go and as their translation.
+// Random kernels give the same bits as Go and as their translation. A package of them runs on one device after another; the compilers take the first.
 func TestRandomKernels(t *testing.T) {
-	const each = 25
+	const each = 50
 	if testing.Short() {
 		*randomKernels = min(*randomKernels, each)
 	}
-	for n, seed := *randomKernels, *randomSeed; n > 0; n, seed = n-each, seed+1 {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { compare(t, random(seed, min(n, each)), min(n, each)) })
+	for i := 0; i*each < *randomKernels; i++ {
+		only, seed, n := i, *randomSeed+uint64(i), min(*randomKernels-i*each, each)
+		if *randomAll {
+			only = everywhere
+		}
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { compare(t, random(seed, n), n, only) })
 		if t.Failed() {
 			return
 		}
