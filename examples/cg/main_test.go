@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/examples/cg/solve"
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
 	"github.com/go-halyard/halyard/hal"
@@ -61,31 +62,31 @@ func plain(b []float32) []float32 {
 
 // A device solves it, and a device of the host beside it, each with half of the rows, solves it too.
 func TestSolutionIsThatOfPlainGo(t *testing.T) {
-	exact, b := problem(n)
+	exact, b := solve.Problem(n)
 	want := plain(b)
 	require.Less(t, distance(exact, want), float32(1e-4), "plain Go")
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
-		alone, err := solve(t.Context(), []*hal.Stream{stream}, n, b)
+		alone, err := solve.Solve(t.Context(), []*hal.Stream{stream}, n, b, nil)
 		if err != nil {
 			return err
 		}
-		assert.Less(t, distance(alone.x, want), float32(bound))
+		assert.Less(t, distance(alone.X, want), float32(bound))
 		// The same device twice: the sums are in the same order, and the bits the same.
 		second, closeSecond, err := every.Streams(t.Context(), stream.Device().Name(), "host:1")
 		if err != nil {
 			return err
 		}
 		defer func() { assert.NoError(t, closeSecond()) }()
-		twice, err := solve(t.Context(), []*hal.Stream{stream, second[0]}, n, b)
+		twice, err := solve.Solve(t.Context(), []*hal.Stream{stream, second[0]}, n, b, nil)
 		if err != nil {
 			return err
 		}
-		assert.Equal(t, alone.x, twice.x, "two streams")
-		mixed, err := solve(t.Context(), []*hal.Stream{second[1], stream}, n, b)
+		assert.Equal(t, alone.X, twice.X, "two streams")
+		mixed, err := solve.Solve(t.Context(), []*hal.Stream{second[1], stream}, n, b, nil)
 		if err != nil {
 			return err
 		}
-		assert.Less(t, distance(mixed.x, want), float32(bound), "with a device of the host")
+		assert.Less(t, distance(mixed.X, want), float32(bound), "with a device of the host")
 		return nil
 	})
 }
@@ -93,25 +94,25 @@ func TestSolutionIsThatOfPlainGo(t *testing.T) {
 // Any number of devices gives the same bits, and two move in each step a row in each direction, the sums of
 // the second's rows, and two numbers.
 func TestHaloIsAllThatMoves(t *testing.T) {
-	_, b := problem(n)
-	var first result
+	_, b := solve.Problem(n)
+	var first solve.Result
 	for _, devices := range []int{1, 2, 3, 5} {
 		require.NoError(t, onHost(t.Context(), devices, func(streams []*hal.Stream) error {
-			res, err := solve(t.Context(), streams, n, b)
+			res, err := solve.Solve(t.Context(), streams, n, b, nil)
 			if err != nil {
 				return err
 			}
 			if devices == 1 {
 				first = res
 			}
-			assert.Equal(t, first.x, res.x, "%d devices", devices)
-			assert.Equal(t, first.steps, res.steps)
+			assert.Equal(t, first.X, res.X, "%d devices", devices)
+			assert.Equal(t, first.Steps, res.Steps)
 			if devices == 2 {
 				parts := n*n + 2*n               // of p, once, with their halos
-				halos := 2 * n * (res.steps - 1) // of p, in every later step
-				products := 2*res.steps + 1      // each brings the sums of n/2 rows to the first device, and the result to the second
-				looks := res.steps/between + 1
-				assert.Equal(t, 4*(parts+halos+products*(n/2+1)+looks), int(res.copied), "%d steps", res.steps)
+				halos := 2 * n * (res.Steps - 1) // of p, in every later step
+				products := 2*res.Steps + 1      // each brings the sums of n/2 rows to the first device, and the result to the second
+				looks := res.Steps/solve.Between + 1
+				assert.Equal(t, 4*(parts+halos+products*(n/2+1)+looks), int(res.Copied), "%d steps", res.Steps)
 			}
 			return nil
 		}))
@@ -120,7 +121,7 @@ func TestHaloIsAllThatMoves(t *testing.T) {
 
 func TestBadInputIsRefused(t *testing.T) {
 	for _, c := range []struct{ streams, n, b int }{{0, 4, 16}, {2, 1, 1}, {1, 4, 15}} {
-		_, err := solve(t.Context(), make([]*hal.Stream, c.streams), c.n, make([]float32, c.b))
+		_, err := solve.Solve(t.Context(), make([]*hal.Stream, c.streams), c.n, make([]float32, c.b), nil)
 		assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 	}
 }

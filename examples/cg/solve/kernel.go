@@ -1,4 +1,4 @@
-package main
+package solve
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// threads is the size of a block that adds up numbers. It is a power of two.
-const threads = 64
+// Threads is the size of a block that adds up numbers. It is a power of two.
+const Threads = 64
 
-// Each row of a dot product is added up by one block, wherever the row is, so that the sums do not depend on the number of devices, to the bit: each
+// Text has the kernels in the portable dialect. Each row of a dot product is added up by one block, wherever the row is, so that the sums do not depend on the number of devices, to the bit: each
 // thread adds every 64th product, then half of the threads add what the other half has, and so on. TOTAL is that, in memory that the threads share.
-const text = `
+const Text = `
 #define TOTAL(part, mine) \
 	part[THREAD(0)] = mine; \
 	for (u32 width = THREADS(0) / 2; width > 0; width /= 2) { \
@@ -79,7 +79,7 @@ func total(b *kernel.Block, n int, number func(j int) float32) float32 {
 	return part[0]
 }
 
-var program = kernel.New(kernel.Source{Name: "cg", Portable: text, Go: kernel.Functions{
+var program = kernel.New(kernel.Source{Name: "cg", Portable: Text, Go: kernel.Functions{
 	"product": kernel.Go(func(b *kernel.Block) {
 		x, y, sums, n := kernel.Slice[float32](b, 0), kernel.Slice[float32](b, 1), kernel.Slice[float32](b, 2), int(kernel.Number[uint32](b, 3))
 		row := int(b.Index[0]) * n
@@ -177,11 +177,11 @@ func (s *solver) dot(a, b, sums, out numbers) {
 		if s.failed(err) {
 			return
 		}
-		s.failed(product.Launch(s.ctx, part.stream, kernel.Blocks(part.hi-part.lo).Of(threads), kernel.In(x), kernel.In(y), kernel.Out(own),
-			kernel.Value(uint32(s.n)), kernel.Shared(4*threads)))
+		s.failed(product.Launch(s.ctx, part.stream, kernel.Blocks(part.hi-part.lo).Of(Threads), kernel.In(x), kernel.In(y), kernel.Out(own),
+			kernel.Value(uint32(s.n)), kernel.Shared(4*Threads)))
 	}
 	if !s.failed() {
-		s.failed(sum.Launch(s.ctx, s.parts[0].stream, kernel.Blocks(1).Of(threads), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(s.n)), kernel.Shared(4*threads)))
+		s.failed(sum.Launch(s.ctx, s.parts[0].stream, kernel.Blocks(1).Of(Threads), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(s.n)), kernel.Shared(4*Threads)))
 	}
 }
 
