@@ -7,12 +7,15 @@ import (
 )
 
 // watch waits for a device's events on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
-// call, because each may cost a thread; all other events are polled. An event is watched once, however many wait for it.
+// call, because each may cost a thread; all other events are polled. A blocked wait that ends makes room for the event that has waited longest: those of
+// a chain of copies end in the order in which they were recorded, and each is blocked for before it is due. An event is watched once, however many wait for it.
 type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 
 	mu      sync.Mutex
-	events  []*eventState // polled; the list holds a reference to each
+	events  []*eventState // polled, the oldest first, with nil in the place of those that were removed; the list holds a reference to each
+	first   int           // no event is before it
+	live    int           // events that are not nil
 	blocks  int           // goroutines in block
 	asking  bool          // tick is polling the events
 	timer   *time.Timer
@@ -62,6 +65,7 @@ func (w *watch) inline(e *eventState) bool {
 	if !w.sit() {
 		return false
 	}
+	defer w.promote()
 	defer w.rise()
 	if !e.dev.asks.enter() {
 		return false
@@ -120,12 +124,28 @@ func (w *watch) start(e *eventState) bool {
 		w.rise()
 		return false
 	}
+	w.begin(e)
+	return true
+}
+
+// seat has a goroutine block for e in place of polling it, with the call that the caller may make block (sit). If it reports false, e is where it was, and
+// the caller's call is given up. e.mu is held.
+func (w *watch) seat(e *eventState) bool {
+	if e.watched != inTurn || e.known() || !e.dev.asks.enter() {
+		w.rise()
+		return false
+	}
+	w.strike(e)
+	w.begin(e)
+	return true
+}
+
+func (w *watch) begin(e *eventState) {
 	e.watched = blocking
 	w.mu.Lock()
 	w.blocks++
 	w.mu.Unlock()
 	go w.block(e)
-	return true
 }
 
 // block waits for e in a driver call.
@@ -140,10 +160,68 @@ func (w *watch) block(e *eventState) {
 	e.mu.Unlock()
 	e.dev.asks.leave()
 	e.tell(fns)
+	w.promote()
 	w.mu.Lock()
+	w.soon()
 	w.blocks--
 	w.changed.broadcast()
 	w.mu.Unlock()
+}
+
+// promote has goroutines block for the events that have been polled longest, while calls may block.
+func (w *watch) promote() {
+	for w.sit() {
+		w.mu.Lock()
+		e := w.oldest()
+		if e == nil {
+			w.mu.Unlock()
+			w.rise()
+			return
+		}
+		e.retain()
+		w.mu.Unlock()
+		e.mu.Lock()
+		started := w.seat(e)
+		e.mu.Unlock()
+		e.release()
+		if !started {
+			return
+		}
+	}
+}
+
+// soon begins with short pauses between polls again: where one event has ended, another may be about to. w.mu is held.
+func (w *watch) soon() {
+	if w.live > 0 && !w.asking && w.pause > pollSoonest {
+		w.pause = pollSoonest
+		w.set()
+	}
+}
+
+// oldest returns the event that has been on the list longest, or nil; w.mu is held.
+func (w *watch) oldest() *eventState {
+	for ; w.first < len(w.events); w.first++ {
+		if e := w.events[w.first]; e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// compact removes the places of removed events, if they are more than those of the others; w.mu is held.
+func (w *watch) compact() {
+	if len(w.events) <= 2*w.live+pollBatch {
+		return
+	}
+	to := 0
+	for _, e := range w.events {
+		if e != nil {
+			w.events[to], e.polled = e, to
+			to++
+		}
+	}
+	clear(w.events[to:])
+	w.events, w.first = w.events[:to], 0
 }
 
 // tell ends a watch: it calls fns and drops the watch's reference.
@@ -159,9 +237,13 @@ func (w *watch) enlist(e *eventState) {
 	e.watched = inTurn
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.asking {
+		w.compact()
+	}
 	e.polled = len(w.events)
 	w.events = append(w.events, e)
-	if !w.asking && (len(w.events) == 1 || w.pause > pollSoonest) {
+	w.live++
+	if !w.asking && (w.live == 1 || w.pause > pollSoonest) {
 		w.pause = pollSoonest
 		w.set()
 	}
@@ -174,13 +256,9 @@ func (w *watch) set() { w.timer.Reset(max(w.pause, pollShare*w.took)) }
 func (w *watch) strike(e *eventState) {
 	e.watched = unwatched
 	w.mu.Lock()
-	n := len(w.events) - 1
-	last := w.events[n]
-	w.events[e.polled] = last
-	last.polled = e.polled
-	w.events[n] = nil
-	w.events = w.events[:n]
-	if n == 0 {
+	w.events[e.polled] = nil
+	w.live--
+	if w.live == 0 {
 		w.timer.Stop()
 	}
 	w.mu.Unlock()
@@ -206,6 +284,7 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 	start := time.Now()
 	ended := w.sweep()
+	w.promote()
 	w.mu.Lock()
 	w.asking = false
 	w.changed.broadcast()
@@ -215,53 +294,44 @@ func (w *watch) tick() {
 	} else {
 		w.pause = min(2*w.pause, pollLatest)
 	}
-	if len(w.events) > 0 {
+	w.compact()
+	if w.live > 0 {
 		w.set()
 	}
 	w.mu.Unlock()
 }
 
-// sweep polls each event and returns how many were done. It goes backwards: when an event is removed, the last one of the list
-// takes its place, and that one has already been polled or is new.
+// sweep polls each event that is on the list now, the oldest first, and returns how many were done.
 func (w *watch) sweep() (ended int) {
 	var batch [pollBatch]*eventState
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for hi := len(w.events); hi > 0; {
-		hi = min(hi, len(w.events))
-		lo := max(hi-pollBatch, 0)
-		n := copy(batch[:], w.events[lo:hi])
-		for _, e := range batch[:n] {
-			e.retain()
+	for at, end := 0, len(w.events); at < min(end, len(w.events)); {
+		n := 0
+		for ; n < len(batch) && at < min(end, len(w.events)); at++ {
+			if e := w.events[at]; e != nil {
+				e.retain()
+				batch[n] = e
+				n++
+			}
 		}
 		w.mu.Unlock()
 		for _, e := range batch[:n] {
 			ended += w.ask(e)
 			e.release()
 		}
-		hi = lo
 		w.mu.Lock()
 	}
 	return ended
 }
 
-// ask polls e: if its work is done, it ends the watch and returns 1. If not, and another call may block, a goroutine
-// blocks for e from here on.
+// ask polls e: if its work is done, it ends the watch and returns 1.
 func (w *watch) ask(e *eventState) int {
-	done, _ := e.done()
-	if !done && w.blocked.Load() >= watchBlocked {
+	if done, _ := e.done(); !done {
 		return 0
 	}
 	e.mu.Lock()
 	if e.watched != inTurn {
-		e.mu.Unlock()
-		return 0
-	}
-	if !done {
-		w.strike(e)
-		if !w.start(e) {
-			w.enlist(e)
-		}
 		e.mu.Unlock()
 		return 0
 	}
@@ -278,7 +348,7 @@ func (w *watch) drain() {
 	for {
 		w.sweep()
 		w.mu.Lock()
-		if len(w.events) == 0 && !w.asking && w.blocks == 0 {
+		if w.live == 0 && !w.asking && w.blocks == 0 {
 			w.mu.Unlock()
 			return
 		}
