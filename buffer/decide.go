@@ -22,6 +22,11 @@ func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 
 func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
 	r := x.replica
+	if s.watcher != nil {
+		if err := s.watcher.Reads(p.lo, p.hi); err != nil {
+			return plan, err
+		}
+	}
 	if err := s.learnAt(x.op, x, r, p.lo, p.hi, true); err != nil {
 		_ = s.learn(x.op, x, p.lo, p.hi) // one error tells of all failures in the range
 		return plan, err

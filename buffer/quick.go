@@ -62,7 +62,7 @@ func (s *storage) enterQuickly(op string, own *owner, p part) *access {
 // calm reports whether no other access, freeze or loss is in the way of an access. It does not look at work under way, nor at where the
 // bytes are current.
 func (s *storage) calm(p *part) bool {
-	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0
+	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && s.watcher == nil
 }
 
 // open begins an access whose bytes are ready.

@@ -83,6 +83,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // storage is what a buffer and all its slices share. It counts in bytes and knows no types.
@@ -107,6 +108,7 @@ type storage struct {
 	lost     losses
 	leaving  int // replicas to be freed once their bytes have arrived elsewhere
 	stats    Stats
+	watcher  watch.Watcher // nil for most buffers; those with one never take the short way of quick.go
 
 	recent   *replica // the replica that a device used last, and on which stream
 	recentOn *hal.Stream
@@ -200,6 +202,9 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 		s.replica(p).dirty(true)
 	}
 	s.lost.forget(lo, hi)
+	if s.watcher != nil {
+		s.watcher.Writes(lo, hi)
+	}
 }
 
 // commit notes in the state, as one write, what an access is to write.
