@@ -35,6 +35,8 @@ var Rules = []Rule{
 	{"comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"comm/commtest", []string{"comm/driver"}, "it is an engine like any other"},
 	{"comm", []string{"buffer", "coherence", "comm/driver"}, "what is sent are buffers; which library carries it is not known here"},
+	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "comm/driver", "hal", "internal/protocol", "internal/watch"},
+		"what is divided are buffers; which library carries the ghosts is not known here"},
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
 	{"comm/conformance", []string{"comm/driver"}, "the suite is for engines of anyone, and so knows none"},
 	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/protocol"}, "the suite is for backends of anyone, and so knows none"},

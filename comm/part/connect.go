@@ -1,0 +1,161 @@
+package part
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// The tags of messages.
+const (
+	tagNeeds  = iota // which elements a rank has ghosts of
+	tagTold          // of an exchange: what was written, what is asked for
+	tagAnswer        // of an exchange: what was asked for
+	tagGhosts        // of Accumulate
+	tagParts         // of Redistribute
+)
+
+// connect tells the owners which of their elements this rank has ghosts of, and learns the same of others.
+func (b *Buffer[T]) connect(ctx context.Context, h *Halo) error {
+	needs := map[int][]int64{}
+	h.runs(b.grid, b.rank, func(r run) {
+		if r.ghost {
+			needs[r.owner] = append(needs[r.owner], int64(r.global), int64(r.n))
+		}
+	})
+	expected := make([]int64, b.c.Size())
+	for peer := range needs {
+		expected[peer] = 1
+	}
+	if err := comm.AllreduceSlice(ctx, b.c, expected, comm.Sum); err != nil {
+		return err
+	}
+	var sends []*comm.Request
+	var bufs []*buffer.Buffer[int64]
+	defer func() {
+		for _, m := range bufs {
+			_ = m.Close()
+		}
+	}()
+	send := func(peer int, list []int64) error {
+		m, err := buffer.From(list)
+		if err != nil {
+			return err
+		}
+		bufs = append(bufs, m)
+		r, err := comm.Isend(ctx, b.c, m, peer, tagNeeds)
+		if err == nil {
+			sends = append(sends, r)
+		}
+		return err
+	}
+	finish := func(err error) error {
+		for _, r := range sends {
+			_, e := r.Wait(ctx)
+			err = errors.Join(err, e)
+		}
+		return err
+	}
+	// A message of the length, and one of the list. Messages of one rank arrive in their order.
+	for peer, list := range needs {
+		if peer == b.rank {
+			b.owes(peer, list)
+			expected[b.rank]--
+			continue
+		}
+		if err := send(peer, []int64{int64(len(list))}); err != nil {
+			return finish(err)
+		}
+		if err := send(peer, list); err != nil {
+			return finish(err)
+		}
+	}
+	for range expected[b.rank] {
+		length := []int64{0}
+		status, err := comm.RecvSlice(ctx, b.c, length, comm.AnySource, tagNeeds)
+		if err != nil {
+			return finish(err)
+		}
+		list := make([]int64, length[0])
+		if _, err := comm.RecvSlice(ctx, b.c, list, status.Source, tagNeeds); err != nil {
+			return finish(err)
+		}
+		b.owes(status.Source, list)
+	}
+	if err := finish(nil); err != nil {
+		return err
+	}
+	for _, l := range b.state.links {
+		l.out.ready()
+		l.in.ready()
+		m, err := newMail(l, b.state.elem)
+		if err != nil {
+			return err
+		}
+		b.mail = append(b.mail, m)
+	}
+	b.state.settle()
+	// A rank that is told to receive from any must not get the messages of a later call.
+	return b.c.Barrier(ctx)
+}
+
+// owes notes which elements a rank has ghosts of: pairs of a global index and a length.
+func (b *Buffer[T]) owes(peer int, list []int64) {
+	l := b.link(peer)
+	for i := 0; i+1 < len(list); i += 2 {
+		global, n := int(list[i]), int(list[i+1])
+		b.at(global, n, func(local, n int) { l.out.add(local, n) })
+	}
+}
+
+// at calls fn for each run of local elements of owned global indices.
+func (b *Buffer[T]) at(global, n int, fn func(local, n int)) {
+	for n > 0 {
+		r := b.ownRun(global)
+		k := min(n, r.global+r.n-global)
+		fn(r.local+global-r.global, k)
+		global, n = global+k, n-k
+	}
+}
+
+// mail is the messages to and from a neighbour.
+type mail struct {
+	out, in  *buffer.Buffer[byte]
+	part     *buffer.Buffer[byte] // the slice of out that was sent last
+	send     *comm.Request
+	receive  *comm.Request
+	send2    bool
+	received int
+}
+
+// headSize is the bytes of the two numbers of spans with which a message begins, and spanSize those of a span.
+const headSize, spanSize = 8, 8
+
+// newMail makes memory for the longest messages of a link.
+func newMail(l *link, elem uint64) (*mail, error) {
+	size := uint64(headSize) + spanSize*uint64((l.out.n+1)/2+(l.in.n+1)/2) + elem*uint64(max(l.out.n, l.in.n))
+	if size > math.MaxInt32 {
+		return nil, driver.Errorf("New", comm.ErrUnsupported, "messages of %d bytes", size)
+	}
+	m := new(mail)
+	var err error
+	if m.out, err = buffer.New[byte](int(size)); err == nil {
+		m.in, err = buffer.New[byte](int(size))
+	}
+	return m, err
+}
+
+func (m *mail) close() error {
+	var err error
+	if m.out != nil {
+		err = m.out.Close()
+	}
+	if m.in != nil {
+		err = errors.Join(err, m.in.Close())
+	}
+	return err
+}

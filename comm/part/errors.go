@@ -1,0 +1,35 @@
+package part
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrStale is the kind of a [StaleError].
+var ErrStale = errors.New("stale ghosts")
+
+// StaleError refuses to read ghosts that have no current elements. Nothing was read, and nothing has changed.
+type StaleError struct {
+	Rank   int
+	Local  []Range // in the local numbering, ascending
+	Global []Range // the same elements in the global numbering, one range for each of Local
+}
+
+// Error names the first ranges.
+func (e *StaleError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "part: %v on rank %d: global elements", ErrStale, e.Rank)
+	for i, r := range e.Global {
+		if i == 4 {
+			fmt.Fprintf(&b, " and %d more ranges", len(e.Global)-i)
+			break
+		}
+		fmt.Fprintf(&b, " [%d, %d)", r.Lo, r.Hi)
+	}
+	b.WriteString("; Exchange brings them")
+	return b.String()
+}
+
+// Is reports whether target is ErrStale.
+func (e *StaleError) Is(target error) bool { return target == ErrStale }

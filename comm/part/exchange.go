@@ -1,0 +1,331 @@
+package part
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Moved is what one rank sent in a call.
+type Moved struct {
+	Bytes    uint64 // of elements; what messages say beside them is not counted
+	Messages int
+}
+
+// Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What was written to ghosts since
+// Accumulate is lost.
+//
+// After an error other than a refusal of the call the ghosts that had not arrived are stale, and the communicator refuses all further
+// calls as package comm says.
+func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
+	x, err := b.Begin(ctx)
+	if err != nil {
+		return Moved{}, err
+	}
+	return x.End(ctx)
+}
+
+// Exchanging is an exchange under way.
+type Exchanging[T buffer.Element] struct {
+	b     *Buffer[T]
+	moved Moved
+}
+
+// Begin begins an exchange, so that the program can compute while messages are on their way. The elements to send are copied before it
+// returns; what is written to owned elements after that is sent by the next exchange, and does not make ghosts stale before End. Ghosts must not be
+// written before End. After an error there is nothing to end.
+func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
+	if err := b.begin("Exchange"); err != nil {
+		return nil, err
+	}
+	s := b.state
+	s.mu.Lock()
+	s.quiet = true
+	for _, l := range s.links {
+		s.plan(l)
+	}
+	s.mu.Unlock()
+	x := &Exchanging[T]{b: b}
+	err := b.post(ctx, tagTold)
+	if err == nil {
+		err = b.pack(ctx, func(l *link) (head [2][]span, payload []span, from *end) {
+			return [2][]span{l.told, l.asked}, l.told, &l.out
+		}, tagTold, &x.moved)
+	}
+	if err != nil {
+		b.forget()
+		err = errors.Join(err, b.abandon(ctx))
+		b.done()
+		return nil, err
+	}
+	return x, nil
+}
+
+// forget notes that what was planned was not sent.
+func (b *Buffer[T]) forget() {
+	b.state.mu.Lock()
+	defer b.state.mu.Unlock()
+	for _, l := range b.state.links {
+		for _, r := range l.told {
+			l.out.m.Invalidate(ghost, uint64(r.lo), uint64(r.hi))
+		}
+	}
+}
+
+// End waits until the exchange has ended, and returns what this rank sent.
+func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
+	if x == nil || x.b == nil {
+		return Moved{}, driver.Errorf("Exchange", comm.ErrInvalidArgument, "the exchange has ended before")
+	}
+	b := x.b
+	x.b = nil
+	defer b.done()
+	err := x.end(ctx, b)
+	if err != nil {
+		b.Expire() // what did not arrive may have changed
+	}
+	return x.moved, err
+}
+
+func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
+	s := b.state
+	if err := b.wait(ctx); err != nil {
+		return errors.Join(err, b.abandon(ctx))
+	}
+	again := false
+	for i, l := range s.links {
+		err := b.open(ctx, i, [2]int{l.in.n, l.out.n}, func(head [2][]span, payload []byte) error {
+			l.heard, l.wants = append(l.heard[:0], head[0]...), append(l.wants[:0], head[1]...)
+			if len(payload) != count(l.heard)*int(s.elem) {
+				return mismatch(l.peer, "the elements of an exchange are too few or too many")
+			}
+			return b.unpack(ctx, l, l.heard, payload)
+		})
+		if err != nil {
+			return err
+		}
+		l.missing = without(l.asked, l.heard)
+		l.answered = without(l.wants, l.told)
+		again = again || len(l.missing)+len(l.answered) > 0
+	}
+	if again {
+		err := b.post(ctx, tagAnswer)
+		if err == nil {
+			err = b.pack(ctx, func(l *link) ([2][]span, []span, *end) { return [2][]span{}, l.answered, &l.out }, tagAnswer, &x.moved)
+		}
+		if err == nil {
+			err = b.wait(ctx)
+		}
+		if err != nil {
+			return errors.Join(err, b.abandon(ctx))
+		}
+		for i, l := range s.links {
+			if len(l.missing) == 0 {
+				continue
+			}
+			err := b.open(ctx, i, [2]int{}, func(_ [2][]span, payload []byte) error {
+				if len(payload) != count(l.missing)*int(s.elem) {
+					return mismatch(l.peer, "the answer of an exchange has not the length that was asked for")
+				}
+				return b.unpack(ctx, l, l.missing, payload)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	s.mu.Lock()
+	for _, l := range s.links {
+		s.confirm(l, nil) // all that was lost has arrived
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+func mismatch(peer int, detail string) error {
+	e := driver.Errorf("Exchange", comm.ErrMismatch, "%s", detail)
+	e.Peer = peer
+	return e
+}
+
+// post begins to receive the messages of a call.
+func (b *Buffer[T]) post(ctx context.Context, tag int) error {
+	for i, l := range b.state.links {
+		if l.peer == b.rank || tag == tagAnswer && len(l.missing) == 0 {
+			continue
+		}
+		r, err := comm.Irecv(ctx, b.c, b.mail[i].in, l.peer, tag)
+		if err != nil {
+			return err
+		}
+		b.mail[i].receive = r
+	}
+	return nil
+}
+
+// pack makes the messages of a call and begins to send them. what says for each link which spans the message names, and which elements of
+// which end it carries. All elements are read under one access.
+func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, payload []span, from *end), tag int, moved *Moved) error {
+	var ranges []Range
+	for _, l := range b.state.links {
+		_, payload, from := what(l)
+		for _, r := range payload {
+			from.each(r, func(local, n int) { ranges = append(ranges, Range{Lo: local, Hi: local + n}) })
+		}
+	}
+	fill := func(data []T, base int) error {
+		for i, l := range b.state.links {
+			head, payload, from := what(l)
+			if tag == tagAnswer && len(payload) == 0 {
+				continue
+			}
+			if err := b.letter(ctx, b.mail[i], l, tag, head, payload, from, data, base); err != nil {
+				return err
+			}
+			if l.peer != b.rank {
+				moved.Messages++
+				moved.Bytes += uint64(count(payload)) * b.state.elem
+			}
+		}
+		return nil
+	}
+	if len(ranges) == 0 {
+		return fill(nil, 0)
+	}
+	ranges = union(ranges)
+	return b.local.AccessRanges(ctx, coherence.Read, ranges, func(data []T) error { return fill(data, ranges[0].Lo) })
+}
+
+// letter makes one message and begins to send it. data begins with local element base.
+func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head [2][]span, payload []span, from *end, data []T, base int) error {
+	n := headSize + spanSize*(len(head[0])+len(head[1])) + count(payload)*int(b.state.elem)
+	if m.part == nil || m.part.Len() != n {
+		part, err := m.out.Slice(0, n)
+		if err != nil {
+			return err
+		}
+		m.part = part
+	}
+	err := m.part.Overwrite(ctx, func(to []byte) error {
+		binary.NativeEndian.PutUint32(to, uint32(len(head[0])))
+		binary.NativeEndian.PutUint32(to[4:], uint32(len(head[1])))
+		to = to[headSize:]
+		for _, list := range head {
+			for _, r := range list {
+				binary.NativeEndian.PutUint32(to, uint32(r.lo))
+				binary.NativeEndian.PutUint32(to[4:], uint32(r.hi))
+				to = to[spanSize:]
+			}
+		}
+		for _, r := range payload {
+			from.each(r, func(local, n int) { to = to[copy(to, bytes(data[local-base:local-base+n])):] })
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if l.peer == b.rank {
+		m.in, m.out, m.part, m.received = m.out, m.in, nil, n
+		return nil
+	}
+	m.send, err = comm.Isend(ctx, b.c, m.part, l.peer, tag)
+	return err
+}
+
+// wait waits for all messages of a call.
+func (b *Buffer[T]) wait(ctx context.Context) error {
+	for i, l := range b.state.links {
+		m := b.mail[i]
+		if m.receive != nil {
+			status, err := m.receive.Wait(ctx)
+			m.receive = nil
+			if err != nil {
+				return err
+			}
+			m.received = status.Count
+		}
+		_ = l
+	}
+	for _, m := range b.mail {
+		if m.send != nil {
+			_, err := m.send.Wait(ctx)
+			m.send = nil
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// abandon gives up what is under way.
+func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, m := range b.mail {
+		for _, r := range []*comm.Request{m.receive, m.send} {
+			if r != nil {
+				_, e := r.Wait(over)
+				err = errors.Join(err, e)
+			}
+		}
+		m.receive, m.send = nil, nil
+	}
+	return err
+}
+
+// open reads a message. The spans in its head must ascend within so many elements of the link.
+func (b *Buffer[T]) open(ctx context.Context, i int, limit [2]int, fn func(head [2][]span, payload []byte) error) error {
+	m, peer := b.mail[i], b.state.links[i].peer
+	return m.in.View(ctx, func(from []byte) error {
+		from = from[:m.received]
+		if len(from) < headSize {
+			return mismatch(peer, "a message is too short")
+		}
+		var head [2][]span
+		lengths := [2]int{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
+		from = from[headSize:]
+		for k, n := range lengths {
+			if n > len(from)/spanSize {
+				return mismatch(peer, "a message is too short")
+			}
+			at := 0
+			for range n {
+				r := span{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
+				if r.lo < at || r.hi <= r.lo || r.hi > limit[k] {
+					return mismatch(peer, "a message names elements that the link does not have")
+				}
+				head[k], at, from = append(head[k], r), r.hi, from[spanSize:]
+			}
+		}
+		return fn(head, from)
+	})
+}
+
+// unpack writes elements to the ghosts of a link.
+func (b *Buffer[T]) unpack(ctx context.Context, l *link, list []span, payload []byte) error {
+	var ranges []Range
+	for _, r := range list {
+		l.in.each(r, func(local, n int) { ranges = append(ranges, Range{Lo: local, Hi: local + n}) })
+	}
+	if len(ranges) == 0 {
+		return nil
+	}
+	ranges = union(ranges)
+	return b.local.AccessRanges(ctx, coherence.Overwrite, ranges, func(data []T) error {
+		base := ranges[0].Lo
+		for _, r := range list {
+			l.in.each(r, func(local, n int) { payload = payload[copy(bytes(data[local-base:local-base+n]), payload):] })
+		}
+		b.state.mu.Lock()
+		l.in.arrived(list)
+		b.state.mu.Unlock()
+		return nil
+	})
+}

@@ -1,0 +1,102 @@
+package part
+
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Range is the elements [Lo, Hi), in the global or in the local numbering.
+type Range = buffer.Range
+
+// Halo says which elements of others a rank has ghosts of. Either there are widths in elements, which all ranks give alike: Lo below and
+// Hi above the owned part, one for each dimension of the layout, with the corners between them; a dimension that is Periodic goes on at its other end,
+// and otherwise there are no ghosts beyond it. nil is 0, or false, for every dimension. Or there are Needs, for layouts of one dimension:
+// ranges of global indices that the rank itself chooses, which must not overlap nor be owned by it. Their ghosts follow the owned part in the order of the
+// list. A rank that owns nothing has no ghosts of widths, but may have needs.
+type Halo struct {
+	Lo, Hi   []int
+	Periodic []bool
+	Needs    []Range
+}
+
+// Width is a halo of so many elements below and above, in each dimension of the layout.
+func Width(w ...int) Halo { return Halo{Lo: slices.Clone(w), Hi: slices.Clone(w)} }
+
+func (h *Halo) lo(d int) int {
+	if h.Lo == nil {
+		return 0
+	}
+	return h.Lo[d]
+}
+
+func (h *Halo) hi(d int) int {
+	if h.Hi == nil {
+		return 0
+	}
+	return h.Hi[d]
+}
+
+func (h *Halo) periodic(d int) bool { return h.Periodic != nil && h.Periodic[d] }
+
+// check refuses a halo that does not fit the layout.
+func (h *Halo) check(op string, g *grid, rank int) error {
+	bad := func(format string, args ...any) error {
+		return driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
+	}
+	dims := len(g.shape)
+	if h.Lo != nil && len(h.Lo) != dims || h.Hi != nil && len(h.Hi) != dims || h.Periodic != nil && len(h.Periodic) != dims {
+		return bad("a halo of other dimensions than the layout's %d", dims)
+	}
+	for d := range dims {
+		if h.lo(d) < 0 || h.hi(d) < 0 || h.lo(d) > maxElements || h.hi(d) > maxElements {
+			return bad("halo widths %v and %v", h.Lo, h.Hi)
+		}
+		if h.periodic(d) && max(h.lo(d), h.hi(d)) > g.shape[d] {
+			return bad("halo widths %v and %v are wider than the periodic grid %v", h.Lo, h.Hi, g.shape)
+		}
+		if len(h.Needs) > 0 && h.lo(d)+h.hi(d) > 0 {
+			return bad("a halo of both widths and needs")
+		}
+	}
+	if len(h.Needs) == 0 {
+		return nil
+	}
+	if dims != 1 {
+		return bad("needs in a layout of %d dimensions", dims)
+	}
+	sorted := slices.Clone(h.Needs)
+	slices.SortFunc(sorted, func(a, b Range) int { return a.Lo - b.Lo })
+	lo, hi := g.cuts[0][rank], g.cuts[0][rank+1]
+	for i, r := range sorted {
+		switch {
+		case r.Lo < 0 || r.Hi > g.len() || r.Lo >= r.Hi:
+			return driver.Errorf(op, comm.ErrInvalidArgument, "need [%d, %d) of %d elements", r.Lo, r.Hi, g.len())
+		case i > 0 && r.Lo < sorted[i-1].Hi:
+			return bad("needs [%d, %d) and [%d, %d) overlap", sorted[i-1].Lo, sorted[i-1].Hi, r.Lo, r.Hi)
+		case r.Lo < hi && lo < r.Hi:
+			return bad("need [%d, %d) has elements that this rank owns, [%d, %d)", r.Lo, r.Hi, lo, hi)
+		}
+	}
+	return nil
+}
+
+// runs calls fn for each run of a rank's local elements, and returns the extents of the box of widths, and the number of elements.
+func (h *Halo) runs(g *grid, rank int, fn func(run)) (extent [3]int, n int) {
+	extent = g.walk(rank, h, fn)
+	n = 1
+	for d := range g.shape {
+		n *= extent[d]
+	}
+	for _, r := range h.Needs {
+		for at := r.Lo; at < r.Hi; {
+			owner, end := g.owner(at)
+			k := min(end, r.Hi) - at
+			fn(run{local: n, global: at, n: k, owner: owner, ghost: true})
+			at, n = at+k, n+k
+		}
+	}
+	return extent, n
+}

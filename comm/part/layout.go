@@ -1,0 +1,215 @@
+package part
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Layout says which rank owns which elements. All ranks give the same one.
+type Layout struct {
+	shape, procs []int
+	cuts         []int // of Starts
+}
+
+// Block divides n elements among all ranks of the communicator, in order. The first n modulo Size ranks have one element more.
+func Block(n int) Layout { return Layout{shape: []int{n}} }
+
+// Starts gives rank r the elements from starts[r] up to starts[r+1]. The first start is 0, the last is the number of elements, and there is
+// one start more than there are ranks. A part may be empty.
+func Starts(starts ...int) Layout {
+	n := 0
+	if len(starts) > 0 {
+		n = starts[len(starts)-1]
+	}
+	return Layout{shape: []int{n}, procs: []int{len(starts) - 1}, cuts: slices.Clone(starts)}
+}
+
+// Grid divides a grid of one to three dimensions among a grid of ranks. Elements and ranks are numbered in row-major order: the last
+// dimension varies fastest. procs has the number of ranks in each dimension, whose product is the communicator's size. Each dimension is divided
+// as [Block] divides.
+func Grid(shape, procs []int) Layout {
+	return Layout{shape: slices.Clone(shape), procs: slices.Clone(procs)}
+}
+
+// grid is a layout for a number of ranks.
+type grid struct {
+	shape, procs []int
+	cuts         [][]int // of each dimension: where the parts begin, and the end
+}
+
+// on makes the layout one of so many ranks.
+func (l Layout) on(op string, ranks int) (*grid, error) {
+	bad := func(format string, args ...any) (*grid, error) {
+		return nil, driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
+	}
+	if len(l.shape) < 1 || len(l.shape) > 3 {
+		return bad("a layout of %d dimensions; there may be one to three", len(l.shape))
+	}
+	g := &grid{shape: l.shape, procs: l.procs}
+	if g.procs == nil {
+		g.procs = []int{ranks}
+	}
+	if len(g.procs) != len(g.shape) {
+		return bad("shape %v and processes %v differ in their number of dimensions", g.shape, g.procs)
+	}
+	n, p := 1, 1
+	for d := range g.shape {
+		if g.shape[d] < 1 || g.procs[d] < 1 {
+			return bad("shape %v and processes %v; each extent must be at least 1", g.shape, g.procs)
+		}
+		if g.shape[d] > maxElements/n || g.procs[d] > maxElements/p {
+			return bad("shape %v or processes %v have more than %d elements", g.shape, g.procs, maxElements)
+		}
+		n, p = n*g.shape[d], p*g.procs[d]
+	}
+	if p != ranks {
+		return bad("a layout of %d parts for %d ranks", p, ranks)
+	}
+	if l.cuts != nil {
+		if l.cuts[0] != 0 || !slices.IsSorted(l.cuts) {
+			return bad("starts %v do not ascend from 0", l.cuts)
+		}
+		g.cuts = [][]int{l.cuts}
+		return g, nil
+	}
+	for d, n := range g.shape {
+		cuts, p := make([]int, g.procs[d]+1), g.procs[d]
+		for i := range cuts {
+			cuts[i] = i*(n/p) + min(i, n%p)
+		}
+		g.cuts = append(g.cuts, cuts)
+	}
+	return g, nil
+}
+
+// maxElements is the most elements of a layout, so that products do not overflow.
+const maxElements = 1 << 48
+
+// len is the number of elements.
+func (g *grid) len() int {
+	n := 1
+	for _, e := range g.shape {
+		n *= e
+	}
+	return n
+}
+
+// coords are the coordinates of a rank.
+func (g *grid) coords(rank int) (at [3]int) {
+	for d := len(g.procs) - 1; d >= 0; d-- {
+		at[d] = rank % g.procs[d]
+		rank /= g.procs[d]
+	}
+	return at
+}
+
+// part is the coordinate of the parts that have position x in dimension d.
+func (g *grid) part(d, x int) int {
+	cuts := g.cuts[d]
+	return sort.Search(len(cuts)-1, func(i int) bool { return cuts[i+1] > x })
+}
+
+// owner is the rank that owns a global index, and end is the end of the run of indices from there that it owns in one row.
+func (g *grid) owner(index int) (rank, end int) {
+	last := len(g.shape) - 1
+	rest, stride := index, 1
+	for d := last; d >= 0; d-- {
+		x := rest % g.shape[d]
+		rest /= g.shape[d]
+		c := g.part(d, x)
+		if d == last {
+			end = index + g.cuts[d][c+1] - x
+		}
+		rank += c * stride
+		stride *= g.procs[d]
+	}
+	return rank, end
+}
+
+// segment is a stretch of one dimension of a rank's local box.
+type segment struct {
+	at, n  int // local position, length
+	global int
+	part   int  // who owns it
+	mine   bool // it is the owned stretch and no ghost
+}
+
+// stretch lists the segments of dimension d of a part with ghosts.
+func (g *grid) stretch(d, part int, h *Halo) (list []segment, total int) {
+	n, lo, hi := g.shape[d], g.cuts[d][part], g.cuts[d][part+1]
+	add := func(from, to int) {
+		for from < to {
+			x := from
+			if h.periodic(d) {
+				x = ((x % n) + n) % n
+			} else if x < 0 {
+				from = 0
+				continue
+			} else if x >= n {
+				return
+			}
+			c := g.part(d, x)
+			k := min(to-from, g.cuts[d][c+1]-x)
+			list = append(list, segment{at: total, n: k, global: x, part: c})
+			from += k
+			total += k
+		}
+	}
+	add(lo-h.lo(d), lo)
+	list = append(list, segment{at: total, n: hi - lo, global: lo, part: part, mine: true})
+	total += hi - lo
+	add(hi, hi+h.hi(d))
+	return list, total
+}
+
+// run is a stretch of consecutive local elements, which are consecutive in the global numbering as well.
+type run struct {
+	local, global, n, owner int
+	ghost                   bool
+}
+
+// walk calls fn for each run of a rank's local box in ascending order of the local numbering. It returns the box's extents, all 0
+// if the rank owns nothing.
+func (g *grid) walk(rank int, h *Halo, fn func(run)) (extent [3]int) {
+	dims := len(g.shape)
+	at := g.coords(rank)
+	var segs [3][]segment
+	var total [3]int
+	for d := range dims {
+		if g.cuts[d][at[d]] == g.cuts[d][at[d]+1] {
+			return [3]int{}
+		}
+	}
+	for d := range 3 - dims { // outer dimensions of extent 1
+		segs[d], total[d] = []segment{{n: 1, mine: true}}, 1
+	}
+	off := 3 - dims
+	for d := range dims {
+		segs[off+d], total[off+d] = g.stretch(d, at[d], h)
+	}
+	shape, procs := [3]int{1, 1, 1}, [3]int{1, 1, 1}
+	copy(shape[off:], g.shape)
+	copy(procs[off:], g.procs)
+	for _, a := range segs[0] {
+		for i := range a.n {
+			for _, b := range segs[1] {
+				for j := range b.n {
+					for _, c := range segs[2] {
+						fn(run{
+							local:  ((a.at+i)*total[1]+b.at+j)*total[2] + c.at,
+							global: ((a.global+i)*shape[1]+b.global+j)*shape[2] + c.global,
+							n:      c.n,
+							owner:  (a.part*procs[1]+b.part)*procs[2] + c.part,
+							ghost:  !a.mine || !b.mine || !c.mine,
+						})
+					}
+				}
+			}
+		}
+	}
+	copy(extent[:], total[off:])
+	return extent
+}

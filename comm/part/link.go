@@ -1,0 +1,334 @@
+package part
+
+import (
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/go-halyard/halyard/internal/protocol"
+)
+
+// The places of a link's maps. A link is between the owner of elements and the rank that has ghosts of them.
+const (
+	ghost protocol.Place = 0
+	owner protocol.Place = 1
+)
+
+// link is what one rank and a neighbour have to do with each other.
+type link struct {
+	peer    int
+	out, in end // elements owned here with ghosts there, and ghosts here of elements owned there
+
+	told     []span // what Exchange sends
+	asked    []span // what Exchange asks for, because it was written here
+	heard    []span // what the neighbour sent
+	wants    []span // what the neighbour asked for
+	missing  []span // what it sends because this rank asked
+	answered []span // what this rank sends because it asked
+}
+
+// span is elements [lo, hi) of a link, in the order in which both ends number them: that of the ghosts in the receiver's local numbering.
+type span struct{ lo, hi int }
+
+// stretchOf is consecutive elements of a link that are consecutive in the local numbering.
+type stretchOf struct{ wire, local, n int }
+
+// end is one rank's end of the elements of a link. Its map says which of the two ranks has the current elements: on the owner's side the
+// ghosts are stale once the owner has written; on the side of the ghosts they are current at both places, stale (current at
+// the owner), or written here (current at the ghost alone).
+type end struct {
+	m       protocol.Map
+	wire    []stretchOf // in the link's order
+	local   []stretchOf // in the local order
+	longest int         // the length of the longest stretch
+	lo, hi  int         // the hull in the local numbering
+	n       int
+}
+
+func (e *end) add(local, n int) {
+	if k := len(e.wire) - 1; k >= 0 && e.wire[k].local+e.wire[k].n == local {
+		e.wire[k].n += n
+	} else {
+		e.wire = append(e.wire, stretchOf{e.n, local, n})
+	}
+	e.n += n
+}
+
+// ready prepares the end once all stretches were added.
+func (e *end) ready() {
+	e.m.Init(uint64(e.n))
+	e.local = slices.Clone(e.wire)
+	slices.SortFunc(e.local, func(a, b stretchOf) int { return a.local - b.local })
+	for i, s := range e.local {
+		if i == 0 {
+			e.lo = s.local
+		}
+		e.hi = max(e.hi, s.local+s.n)
+		e.longest = max(e.longest, s.n)
+	}
+	if e.n > 0 {
+		_ = e.m.Commit(protocol.Overwrite, owner, 0, uint64(e.n))
+	}
+}
+
+// meeting calls fn for each part of the link that lies in local elements [lo, hi). It takes O(log n) for n stretches, and time for each
+// stretch that begins less than the longest one's length before the range.
+func (e *end) meeting(lo, hi int, fn func(wire, local, n int)) {
+	if e.n == 0 || hi <= e.lo || lo >= e.hi {
+		return
+	}
+	i := sort.Search(len(e.local), func(i int) bool { return e.local[i].local > lo-e.longest })
+	for ; i < len(e.local) && e.local[i].local < hi; i++ {
+		s := e.local[i]
+		a, b := max(s.local, lo), min(s.local+s.n, hi)
+		if a < b {
+			fn(s.wire+a-s.local, a, b-a)
+		}
+	}
+}
+
+// each calls fn for the local elements of a span, in the link's order.
+func (e *end) each(s span, fn func(local, n int)) {
+	i := sort.Search(len(e.wire), func(i int) bool { return e.wire[i].wire+e.wire[i].n > s.lo })
+	for ; i < len(e.wire) && e.wire[i].wire < s.hi; i++ {
+		w := e.wire[i]
+		a, b := max(w.wire, s.lo), min(w.wire+w.n, s.hi)
+		fn(w.local+a-w.wire, b-a)
+	}
+}
+
+// overwrite notes that all of the elements in [lo, hi) were written at a place.
+func (e *end) overwrite(p protocol.Place, lo, hi int) {
+	if lo <= e.lo && e.hi <= hi {
+		if e.n > 0 {
+			_ = e.m.Commit(protocol.Overwrite, p, 0, uint64(e.n))
+		}
+		return
+	}
+	e.meeting(lo, hi, func(wire, _, n int) {
+		_ = e.m.Commit(protocol.Overwrite, p, uint64(wire), uint64(wire+n))
+	})
+}
+
+// state says where the elements of all links are current. It watches the local buffer.
+type state struct {
+	elem   uint64
+	rank   int
+	lagged bool
+	// global tells the global index of local ghosts, for errors.
+	global func(local int) int
+
+	mu     sync.Mutex
+	links  []*link // by rank
+	ghosts int
+	fresh  bool // no ghost is stale
+	some   bool // some ghost may be current
+	quiet  bool // an exchange is under way
+	busy   bool // a collective call is under way
+	closed bool
+	moves  []protocol.Transfer
+	runs   []span
+}
+
+// Reads implements watch.Watcher: stale ghosts are not read.
+func (s *state) Reads(lo, hi uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fresh {
+		return nil
+	}
+	list := s.stale(int(lo/s.elem), int((hi+s.elem-1)/s.elem))
+	if len(list) == 0 {
+		return nil
+	}
+	return s.error(list)
+}
+
+// stale lists the stale ghosts in [lo, hi).
+func (s *state) stale(lo, hi int) (list []Range) {
+	for _, l := range s.links {
+		l.in.meeting(lo, hi, func(wire, local, n int) {
+			l.in.m.Runs(uint64(wire), uint64(wire+n), func(a, b uint64, valid protocol.Set) bool {
+				if !valid.Has(ghost) {
+					at := local + int(a) - wire
+					list = append(list, Range{Lo: at, Hi: at + int(b-a)})
+				}
+				return true
+			})
+		})
+	}
+	return union(list)
+}
+
+// error describes stale ghosts.
+func (s *state) error(list []Range) *StaleError {
+	e := &StaleError{Rank: s.rank}
+	for _, r := range list { // split where the global numbering jumps
+		for lo := r.Lo; lo < r.Hi; {
+			hi, first := lo+1, s.global(lo)
+			for hi < r.Hi && s.global(hi) == first+hi-lo {
+				hi++
+			}
+			e.Local = append(e.Local, Range{Lo: lo, Hi: hi})
+			e.Global = append(e.Global, Range{Lo: first, Hi: first + hi - lo})
+			lo = hi
+		}
+	}
+	return e
+}
+
+// Writes implements watch.Watcher.
+func (s *state) Writes(from, to uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lo, hi := int(from/s.elem), int((to+s.elem-1)/s.elem)
+	ghosts := 0
+	for _, l := range s.links {
+		l.out.overwrite(owner, lo, hi)
+		l.in.overwrite(ghost, lo, hi)
+		if ghosts < hi-lo {
+			l.in.meeting(lo, hi, func(_, _, n int) { ghosts += n })
+		}
+	}
+	if ghosts < hi-lo && !s.quiet && !s.lagged { // some of it is owned
+		s.expire()
+	}
+}
+
+// expire makes the ghosts stale that hold what their owners had. Those that were written here stay.
+func (s *state) expire() {
+	if !s.some {
+		return
+	}
+	s.some = false
+	for _, l := range s.links {
+		s.runs = s.runs[:0]
+		l.in.m.Runs(0, uint64(l.in.n), func(lo, hi uint64, valid protocol.Set) bool {
+			if valid.Has(owner) && valid.Has(ghost) {
+				s.runs = append(s.runs, span{int(lo), int(hi)})
+			}
+			return true
+		})
+		for _, r := range s.runs {
+			l.in.m.Invalidate(ghost, uint64(r.lo), uint64(r.hi))
+			s.fresh = false
+		}
+	}
+}
+
+// plan decides what an exchange sends to a neighbour and asks of it, and notes it as done.
+func (s *state) plan(l *link) {
+	l.told, l.asked = l.told[:0], l.asked[:0]
+	if l.out.n > 0 {
+		s.moves, _ = l.out.m.Plan(protocol.Read, ghost, 0, uint64(l.out.n), nil, s.moves[:0])
+		for _, t := range s.moves {
+			_ = l.out.m.Apply(t)
+			lo, hi := int(t.Lo), int(t.Hi)
+			// A gap that is shorter than the numbers which tell of it is sent too.
+			if k := len(l.told) - 1; k >= 0 && uint64(lo-l.told[k].hi)*s.elem <= spanSize {
+				l.told[k].hi = hi
+			} else {
+				l.told = append(l.told, span{lo, hi})
+			}
+		}
+	}
+	l.asked = s.written(l, l.asked)
+}
+
+// written appends the ghosts of a link that were written here, and makes them stale.
+func (s *state) written(l *link, list []span) []span {
+	before := len(list)
+	l.in.m.Runs(0, uint64(l.in.n), func(lo, hi uint64, valid protocol.Set) bool {
+		if !valid.Has(owner) {
+			list = append(list, span{int(lo), int(hi)})
+		}
+		return true
+	})
+	for _, r := range list[before:] {
+		_ = l.in.m.Commit(protocol.Overwrite, owner, uint64(r.lo), uint64(r.hi))
+		s.fresh = false
+	}
+	return list
+}
+
+// arrived notes that ghosts hold what their owner has.
+func (e *end) arrived(list []span) {
+	for _, r := range list {
+		_ = e.m.Commit(protocol.Overwrite, owner, uint64(r.lo), uint64(r.hi))
+		_ = e.m.Commit(protocol.Read, ghost, uint64(r.lo), uint64(r.hi))
+	}
+}
+
+// confirm notes that the ghosts of a link which were not sent have not changed at their owner. Those in lost were written over here.
+func (s *state) confirm(l *link, lost []span) {
+	s.runs = s.runs[:0]
+	l.in.m.Runs(0, uint64(l.in.n), func(lo, hi uint64, valid protocol.Set) bool {
+		if valid == protocol.Of(owner) {
+			s.runs = append(s.runs, span{int(lo), int(hi)})
+		}
+		return true
+	})
+	for _, r := range without(s.runs, lost) {
+		_ = l.in.m.Commit(protocol.Read, ghost, uint64(r.lo), uint64(r.hi))
+	}
+}
+
+// settle finds out whether ghosts are stale.
+func (s *state) settle() {
+	s.fresh, s.some = true, false
+	for _, l := range s.links {
+		if l.in.n > 0 {
+			_, any, _ := l.in.m.Summary(0, uint64(l.in.n))
+			s.some = s.some || any.Has(ghost)
+			s.fresh = s.fresh && l.in.m.ValidIn(0, uint64(l.in.n), ghost)
+		}
+	}
+}
+
+// without returns the elements of a that are not in b. Both ascend.
+func without(a, b []span) (list []span) {
+	if len(b) == 0 {
+		return a
+	}
+	i := 0
+	for _, r := range a {
+		for i < len(b) && b[i].hi <= r.lo {
+			i++
+		}
+		for k := i; k < len(b) && b[k].lo < r.hi; k++ {
+			if r.lo < b[k].lo {
+				list = append(list, span{r.lo, b[k].lo})
+			}
+			r.lo = max(r.lo, b[k].hi)
+		}
+		if r.lo < r.hi {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// union sorts ranges and merges those that touch.
+func union(list []Range) []Range {
+	if !slices.IsSortedFunc(list, byLo) {
+		slices.SortFunc(list, byLo)
+	}
+	out := list[:0]
+	for _, r := range list {
+		if k := len(out) - 1; k >= 0 && r.Lo <= out[k].Hi {
+			out[k].Hi = max(out[k].Hi, r.Hi)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func byLo(a, b Range) int { return a.Lo - b.Lo }
+
+func count(list []span) (n int) {
+	for _, r := range list {
+		n += r.hi - r.lo
+	}
+	return n
+}

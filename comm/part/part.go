@@ -1,0 +1,300 @@
+package part
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sort"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/watch"
+)
+
+// Buffer is one rank's part of a buffer that is divided among the ranks of a communicator, with its ghosts.
+type Buffer[T buffer.Element] struct {
+	c      *comm.Comm
+	grid   *grid
+	rank   int
+	extent [3]int
+	size   int   // local elements
+	count  int   // owned elements
+	own    []run // the owned elements
+	local  *buffer.Buffer[T]
+	owned  *buffer.Buffer[T]
+	state  *state
+	mail   []*mail // one for each link
+}
+
+// Option is an option of [New].
+type Option func(*options)
+
+type options struct {
+	lagged bool
+	local  []buffer.Option
+}
+
+// Lagged lets ghosts be read after this rank has written, until the next exchange brings newer elements. It is for methods that
+// compute with the neighbours' elements of an earlier step on purpose.
+func Lagged() Option { return func(o *options) { o.lagged = true } }
+
+// With gives options to the local buffer.
+func With(opts ...buffer.Option) Option {
+	return func(o *options) { o.local = append(o.local, opts...) }
+}
+
+// New makes a buffer that is divided among the ranks of c. It reads as zeros, but its ghosts are stale before the first exchange. All ranks
+// call New, with the same layout and the same widths. It makes a communicator of its own ([comm.Comm.Dup]), and waits for the other
+// ranks until ctx ends. If one rank refuses its arguments, New fails on all: with an error of kind ErrInvalidArgument there, and ErrMismatch
+// elsewhere. It is of kind ErrMismatch on all ranks if they gave different layouts, widths or types of elements.
+func New[T buffer.Element](ctx context.Context, c *comm.Comm, layout Layout, halo Halo, opts ...Option) (*Buffer[T], error) {
+	const op = "New"
+	if c == nil {
+		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "nil communicator")
+	}
+	var o options
+	for _, set := range opts {
+		set(&o)
+	}
+	halo = Halo{slices.Clone(halo.Lo), slices.Clone(halo.Hi), slices.Clone(halo.Periodic), slices.Clone(halo.Needs)}
+	var zero T
+	b := &Buffer[T]{rank: c.Rank()}
+	var err error
+	if b.grid, err = layout.on(op, c.Size()); err == nil {
+		err = halo.check(op, b.grid, b.rank)
+	}
+	if err == nil {
+		err = b.divide(op, &halo, &o)
+	}
+	if b.c, err = join(ctx, c, err); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%T %v %v %v %v %v", zero, b.grid.shape, b.grid.cuts, halo.Lo, halo.Hi, halo.Periodic)
+	if err = b.alike(ctx, op, int64(h.Sum64()>>1)); err == nil {
+		err = b.connect(ctx, &halo)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.close(), b.c.Close())
+	}
+	if b.local != nil {
+		watch.Attach(b.local, b.state)
+	}
+	return b, nil
+}
+
+// join duplicates the communicator of ranks that all have no error.
+func join(ctx context.Context, c *comm.Comm, err error) (*comm.Comm, error) {
+	if err = agree(ctx, c, "New", err); err != nil {
+		return nil, err
+	}
+	return c.Dup(ctx)
+}
+
+// agree returns an error on every rank if some rank gives one.
+func agree(ctx context.Context, c *comm.Comm, op string, err error) error {
+	first := []int64{int64(c.Size())}
+	if err != nil {
+		first[0] = int64(c.Rank())
+	}
+	if e := comm.AllreduceSlice(ctx, c, first, comm.Min); e != nil {
+		return errors.Join(err, e)
+	}
+	if err == nil && first[0] < int64(c.Size()) {
+		e := driver.Errorf(op, comm.ErrMismatch, "it failed there")
+		e.Peer = int(first[0])
+		return e
+	}
+	return err
+}
+
+// alike fails on all ranks if a value is not the same on all.
+func (b *Buffer[T]) alike(ctx context.Context, op string, v int64) error {
+	pair := []int64{v, -v}
+	if err := comm.AllreduceSlice(ctx, b.c, pair, comm.Min); err != nil {
+		return err
+	}
+	if pair[0] != -pair[1] {
+		return driver.Errorf(op, comm.ErrMismatch, "ranks gave different layouts, widths or types of elements")
+	}
+	return nil
+}
+
+// divide makes the local buffer.
+func (b *Buffer[T]) divide(op string, h *Halo, o *options) (err error) {
+	var zero T
+	var ghosts []run
+	b.extent, b.size = h.runs(b.grid, b.rank, func(r run) {
+		switch k := len(b.own) - 1; {
+		case r.ghost:
+			ghosts = append(ghosts, r)
+		case k >= 0 && b.own[k].local+b.own[k].n == r.local && b.own[k].global+b.own[k].n == r.global:
+			b.own[k].n += r.n
+			b.count += r.n
+		default:
+			b.own = append(b.own, r)
+			b.count += r.n
+		}
+	})
+	if b.size > 1<<31-1 {
+		return driver.Errorf(op, comm.ErrUnsupported, "%d local elements; a rank may have up to %d", b.size, 1<<31-1)
+	}
+	b.state = &state{elem: uint64(unsafe.Sizeof(zero)), rank: b.rank, lagged: o.lagged}
+	b.state.global = func(local int) int {
+		i := sort.Search(len(ghosts), func(i int) bool { return ghosts[i].local+ghosts[i].n > local })
+		return ghosts[i].global + local - ghosts[i].local
+	}
+	if b.size == 0 {
+		return nil
+	}
+	if b.local, err = buffer.New[T](b.size, o.local...); err != nil {
+		return err
+	}
+	if len(b.own) == 1 {
+		b.owned, err = b.local.Slice(b.own[0].local, b.own[0].local+b.own[0].n)
+	}
+	for _, r := range ghosts {
+		b.link(r.owner).in.add(r.local, r.n)
+	}
+	return err
+}
+
+// link is the link with a rank.
+func (b *Buffer[T]) link(peer int) *link {
+	s := b.state
+	i, found := slices.BinarySearchFunc(s.links, peer, func(l *link, peer int) int { return l.peer - peer })
+	if !found {
+		s.links = slices.Insert(s.links, i, &link{peer: peer})
+	}
+	return s.links[i]
+}
+
+// Size returns the number of elements of all ranks together.
+func (b *Buffer[T]) Size() int { return b.grid.len() }
+
+// Shape is the extents of the whole grid, one for each dimension of the layout.
+func (b *Buffer[T]) Shape() []int { return slices.Clone(b.grid.shape) }
+
+// Local is the buffer of this rank's elements, owned ones and ghosts, on which kernels run. For a layout with widths it is a box in row-major order with the
+// extents [Buffer.LocalShape], for needs the owned elements and then the ghosts in the order of the list. It is nil if the rank has
+// no elements. It may be used like any buffer, and its slices too, and is closed by [Buffer.Close] alone.
+func (b *Buffer[T]) Local() *buffer.Buffer[T] { return b.local }
+
+// LocalShape is the extents of the local box: those of the owned elements with the ghosts on both sides. All are 0 if the rank owns
+// nothing. Ghosts of needs are not part of it.
+func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.extent[:len(b.grid.shape)]) }
+
+// Owned is the slice of Local that has the owned elements. It is nil if these are none, or if they are not one range of the local numbering;
+// see [Buffer.OwnedRanges].
+func (b *Buffer[T]) Owned() *buffer.Buffer[T] { return b.owned }
+
+// OwnedRanges lists the owned elements in the local numbering, ascending, for [buffer.Buffer.AcquireRanges] and AccessRanges.
+func (b *Buffer[T]) OwnedRanges() []Range {
+	list := make([]Range, 0, len(b.own))
+	for _, r := range b.own {
+		list = append(list, Range{Lo: r.local, Hi: r.local + r.n})
+	}
+	return union(list)
+}
+
+// Range is the owned elements in the global numbering for a layout of one dimension. For others see [Buffer.Box].
+func (b *Buffer[T]) Range() (lo, hi int) {
+	if len(b.grid.shape) > 1 {
+		if b.count == 0 {
+			return 0, 0
+		}
+		last := b.own[len(b.own)-1]
+		return b.own[0].global, last.global + last.n
+	}
+	return b.grid.cuts[0][b.rank], b.grid.cuts[0][b.rank+1]
+}
+
+// Box is where the owned box begins and ends in each dimension of the whole grid.
+func (b *Buffer[T]) Box() (lo, hi []int) {
+	at := b.grid.coords(b.rank)
+	for d := range b.grid.shape {
+		lo = append(lo, b.grid.cuts[d][at[d]])
+		hi = append(hi, b.grid.cuts[d][at[d]+1])
+	}
+	return lo, hi
+}
+
+// Stale lists the ghosts that cannot be read, in the local numbering, ascending.
+func (b *Buffer[T]) Stale() []Range {
+	b.state.mu.Lock()
+	defer b.state.mu.Unlock()
+	return b.state.stale(0, b.size)
+}
+
+// Expire makes all ghosts stale that hold elements of their owners, because the program knows that these have written since. After
+// writes of this rank it is not needed.
+func (b *Buffer[T]) Expire() {
+	b.state.mu.Lock()
+	defer b.state.mu.Unlock()
+	b.state.expire()
+}
+
+// Close frees the elements of this rank. All ranks call it. It fails, and changes nothing, while an exchange or another access is under way.
+func (b *Buffer[T]) Close() error {
+	if err := b.begin("Close"); err != nil {
+		return err
+	}
+	if b.local != nil {
+		if err := b.local.Close(); err != nil {
+			b.done()
+			return err
+		}
+	}
+	return errors.Join(b.close(), b.c.Close()) // b stays busy for good
+}
+
+// close frees what is there.
+func (b *Buffer[T]) close() (err error) {
+	if b.local != nil {
+		err = b.local.Close()
+	}
+	for _, m := range b.mail {
+		err = errors.Join(err, m.close())
+	}
+	return err
+}
+
+// begin begins a collective call, of which there is one at a time.
+func (b *Buffer[T]) begin(op string) error {
+	if b == nil || b.state == nil {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "nil buffer")
+	}
+	b.state.mu.Lock()
+	defer b.state.mu.Unlock()
+	if b.state.closed {
+		return driver.Errorf(op, comm.ErrClosed, "the buffer was closed")
+	}
+	if b.state.busy {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "another collective call of the buffer is under way")
+	}
+	b.state.busy, b.state.closed = true, op == "Close"
+	return nil
+}
+
+func (b *Buffer[T]) done() {
+	b.state.mu.Lock()
+	b.state.busy, b.state.quiet, b.state.closed = false, false, false
+	b.state.settle()
+	b.state.mu.Unlock()
+}
+
+// bytes are the bytes of elements.
+func bytes[T buffer.Element](s []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
+}
+
+// ownRun is the run of owned elements that has a global index.
+func (b *Buffer[T]) ownRun(global int) run {
+	i := sort.Search(len(b.own), func(i int) bool { return b.own[i].global+b.own[i].n > global })
+	return b.own[i]
+}
