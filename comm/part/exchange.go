@@ -141,7 +141,7 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 	}
 	s.mu.Lock()
 	for _, l := range s.links {
-		s.confirm(l, nil) // all that was lost has arrived
+		s.confirm(l) // all that was lost has arrived
 	}
 	s.mu.Unlock()
 	return nil

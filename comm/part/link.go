@@ -233,22 +233,26 @@ func (s *state) plan(l *link) {
 		}
 	}
 	l.asked = s.written(l, l.asked)
+	s.lose(l, l.asked)
 }
 
-// written appends the ghosts of a link that were written here, and makes them stale.
+// written appends the ghosts of a link that were written here.
 func (s *state) written(l *link, list []span) []span {
-	before := len(list)
 	l.in.m.Runs(0, uint64(l.in.n), func(lo, hi uint64, valid protocol.Set) bool {
 		if !valid.Has(owner) {
 			list = append(list, span{int(lo), int(hi)})
 		}
 		return true
 	})
-	for _, r := range list[before:] {
+	return list
+}
+
+// lose makes ghosts that were written here stale.
+func (s *state) lose(l *link, list []span) {
+	for _, r := range list {
 		_ = l.in.m.Commit(protocol.Overwrite, owner, uint64(r.lo), uint64(r.hi))
 		s.fresh = false
 	}
-	return list
 }
 
 // arrived notes that ghosts hold what their owner has.
@@ -259,8 +263,8 @@ func (e *end) arrived(list []span) {
 	}
 }
 
-// confirm notes that the ghosts of a link which were not sent have not changed at their owner. Those in lost were written over here.
-func (s *state) confirm(l *link, lost []span) {
+// confirm notes that the ghosts of a link which were not sent have not changed at their owner.
+func (s *state) confirm(l *link) {
 	s.runs = s.runs[:0]
 	l.in.m.Runs(0, uint64(l.in.n), func(lo, hi uint64, valid protocol.Set) bool {
 		if valid == protocol.Of(owner) {
@@ -268,7 +272,7 @@ func (s *state) confirm(l *link, lost []span) {
 		}
 		return true
 	})
-	for _, r := range without(s.runs, lost) {
+	for _, r := range s.runs {
 		_ = l.in.m.Commit(protocol.Read, ghost, uint64(r.lo), uint64(r.hi))
 	}
 }

@@ -1,0 +1,188 @@
+package part
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer/encode/npy"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// header is that of a file with all elements.
+func (b *Buffer[T]) header() npy.Header {
+	var zero T
+	t := typeOf[T]()
+	kind := byte('i')
+	switch {
+	case t >= driver.Complex64:
+		kind = 'c'
+	case t >= driver.Float32:
+		kind = 'f'
+	case t >= driver.Uint8:
+		kind = 'u'
+	}
+	big := binary.NativeEndian.Uint16([]byte{0, 1}) == 1
+	return npy.Header{Type: npy.Type{Kind: kind, Size: int(unsafe.Sizeof(zero))}, BigEndian: big, Shape: b.grid.shape}
+}
+
+// Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it, with the
+// same path, and it waits for them until ctx ends. Each rank writes its part to path with ".part" appended, and makes sure that it is on
+// the disk; only then does rank 0 rename the file. After an error the file of that name is the old one, or the
+// whole new one. Errors of the file system are wrapped; where another rank failed, the error is of kind ErrMismatch and names it.
+func (b *Buffer[T]) Save(ctx context.Context, path string) error {
+	const op = "Save"
+	if err := b.begin(op); err != nil {
+		return err
+	}
+	defer b.done()
+	head, err := b.header().Append(nil)
+	temporary := path + ".part"
+	var f *os.File
+	if err == nil && b.rank == 0 {
+		f, err = create(temporary, head, int64(len(head))+int64(b.Size())*int64(b.state.elem))
+	}
+	if err = agree(ctx, b.c, op, err); err != nil {
+		if f != nil {
+			_ = f.Close()
+			_ = os.Remove(temporary)
+		}
+		return err
+	}
+	if b.rank != 0 {
+		f, err = os.OpenFile(temporary, os.O_WRONLY, 0)
+	}
+	if err == nil {
+		err = b.write(ctx, f, int64(len(head)))
+		if err == nil {
+			err = f.Sync()
+		}
+		err = errors.Join(err, f.Close())
+	}
+	err = agree(ctx, b.c, op, err)
+	if b.rank == 0 {
+		if err == nil {
+			err = os.Rename(temporary, path)
+		}
+		if err != nil {
+			_ = os.Remove(temporary)
+		} else {
+			err = syncDirectory(path)
+		}
+	}
+	if b.c.Err() != nil {
+		return err
+	}
+	return agree(ctx, b.c, op, err)
+}
+
+// create makes a file of so many bytes that begins with head.
+func create(path string, head []byte, size int64) (*os.File, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = f.Write(head); err == nil {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return f, nil
+}
+
+// syncDirectory makes sure that a new name is on the disk.
+func syncDirectory(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// write writes the owned elements to their places in a file, whose data begin at base.
+func (b *Buffer[T]) write(ctx context.Context, f *os.File, base int64) error {
+	if b.count == 0 {
+		return nil
+	}
+	return b.local.AccessRanges(ctx, coherence.Read, b.OwnedRanges(), func(s []T) error {
+		first := b.own[0].local
+		for _, r := range b.own {
+			at := base + int64(r.global)*int64(b.state.elem)
+			if _, err := f.WriteAt(bytes(s[r.local-first:r.local-first+r.n]), at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Load reads the elements of an .npy file that has the shape of the grid and the type T, whoever wrote it and on however many ranks. Both byte
+// orders are read. All ranks call it, with the same path, and it waits for them until ctx ends. Ghosts are stale afterwards. If
+// one rank cannot read its part, no rank's elements change: the error is of kind hal.ErrInvalidArgument if the file is another
+// array or ends early, or wraps that of the file system, and on other ranks it is of kind ErrMismatch.
+func (b *Buffer[T]) Load(ctx context.Context, path string) error {
+	const op = "Load"
+	if err := b.begin(op); err != nil {
+		return err
+	}
+	defer b.done()
+	data, err := b.read(op, path)
+	if err = agree(ctx, b.c, op, err); err != nil {
+		return err
+	}
+	if b.count > 0 {
+		ranges := b.OwnedRanges()
+		err = b.local.AccessRanges(ctx, coherence.Overwrite, ranges, func(s []T) error {
+			for _, r := range ranges {
+				data = data[copy(s[r.Lo-ranges[0].Lo:r.Hi-ranges[0].Lo], data):]
+			}
+			return nil
+		})
+	}
+	b.Expire()
+	return agree(ctx, b.c, op, err)
+}
+
+// read reads the owned elements in the order of the local numbering.
+func (b *Buffer[T]) read(op, path string) (data []T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h, err := npy.ReadHeader(f)
+	if err != nil {
+		return nil, err
+	}
+	want := b.header()
+	if h.Type != want.Type || !slices.Equal(h.Shape, want.Shape) || h.Fortran && len(h.Shape) > 1 {
+		order := ""
+		if h.Fortran {
+			order = " in column-major order"
+		}
+		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "%s has %v of shape %v%s, not %v of shape %v", path, h.Type, h.Shape, order, want.Type, want.Shape)
+	}
+	base, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	elem := int64(b.state.elem)
+	for _, r := range b.own {
+		h.Shape = []int{r.n}
+		part, err := npy.ReadData[T](io.NewSectionReader(f, base+int64(r.global)*elem, int64(r.n)*elem), h)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		data = append(data, part...)
+	}
+	return data, nil
+}

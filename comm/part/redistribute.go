@@ -1,0 +1,161 @@
+package part
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Redistribute copies the owned elements of src to dst, which has the same number of elements and ranks in another layout: the element with
+// global index i becomes that of index i. All ranks call it, and it waits for the others until ctx ends. It sends at most one message to each
+// rank, and returns what this rank sent. The ghosts of dst are stale afterwards. If it fails, dst may have been written on some
+// ranks.
+func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (moved Moved, err error) {
+	const op = "Redistribute"
+	if dst == src {
+		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "one buffer as source and destination")
+	}
+	if err := src.begin(op); err != nil {
+		return moved, err
+	}
+	defer src.done()
+	if err := dst.begin(op); err != nil {
+		return moved, err
+	}
+	defer dst.done()
+	if dst.Size() != src.Size() || dst.c.Size() != src.c.Size() || dst.rank != src.rank {
+		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "%d elements as rank %d of %d to %d elements as rank %d of %d",
+			src.Size(), src.rank, src.c.Size(), dst.Size(), dst.rank, dst.c.Size())
+	}
+	c := dst.c
+	out, in := src.pieces(dst.grid), dst.pieces(src.grid)
+	var closing []*buffer.Buffer[T]
+	var requests []*comm.Request
+	defer func() {
+		over, cancel := context.WithCancel(ctx)
+		if err != nil {
+			cancel() // give up what is under way
+		}
+		defer cancel()
+		for _, r := range requests {
+			if _, e := r.Wait(over); err == nil {
+				err = e
+			}
+		}
+		for _, m := range closing {
+			_ = m.Close()
+		}
+	}()
+	message := func(n int) ([]T, *buffer.Buffer[T], error) {
+		data := make([]T, n)
+		m, err := buffer.AdoptSlice(data, nil)
+		if err == nil {
+			closing = append(closing, m)
+		}
+		return data, m, err
+	}
+	got := make([][]T, len(in))
+	receives := make([]*comm.Request, len(in))
+	for i, p := range in {
+		if p.peer == c.Rank() {
+			continue
+		}
+		data, m, err := message(p.n)
+		if err != nil {
+			return moved, err
+		}
+		r, err := comm.Irecv(ctx, c, m, p.peer, tagParts)
+		if err != nil {
+			return moved, err
+		}
+		got[i], receives[i] = data, r
+		requests = append(requests, r)
+	}
+	for _, p := range out {
+		data, m, err := message(p.n)
+		if err != nil {
+			return moved, err
+		}
+		at := data
+		err = src.local.AccessRanges(ctx, coherence.Read, p.local, func(s []T) error {
+			for _, r := range p.local {
+				at = at[copy(at, s[r.Lo-p.local[0].Lo:r.Hi-p.local[0].Lo]):]
+			}
+			return nil
+		})
+		if err != nil {
+			return moved, err
+		}
+		if p.peer == c.Rank() {
+			i := slices.IndexFunc(in, func(q piece) bool { return q.peer == p.peer })
+			got[i] = data
+			continue
+		}
+		r, err := comm.Isend(ctx, c, m, p.peer, tagParts)
+		if err != nil {
+			return moved, err
+		}
+		requests = append(requests, r)
+		moved.Messages++
+		moved.Bytes += m.Size()
+	}
+	for i, p := range in {
+		if r := receives[i]; r != nil {
+			status, err := r.Wait(ctx)
+			if err != nil {
+				return moved, err
+			}
+			if status.Count != p.n {
+				return moved, mismatch(p.peer, "a part of another length")
+			}
+		}
+	}
+	for i, p := range in {
+		from := got[i]
+		err := dst.local.AccessRanges(ctx, coherence.Overwrite, p.local, func(s []T) error {
+			for _, r := range p.local {
+				from = from[copy(s[r.Lo-p.local[0].Lo:r.Hi-p.local[0].Lo], from):]
+			}
+			return nil
+		})
+		if err != nil {
+			return moved, err
+		}
+	}
+	dst.Expire()
+	return moved, nil
+}
+
+// piece is the owned elements that another layout gives to one rank, in the order of both numberings.
+type piece struct {
+	peer, n int
+	local   []Range
+}
+
+// pieces divides the owned elements as another layout does. It lists the ranks in their order.
+func (b *Buffer[T]) pieces(g *grid) (list []piece) {
+	for _, own := range b.own {
+		for at := own.global; at < own.global+own.n; {
+			peer, end := g.owner(at)
+			k := min(end, own.global+own.n) - at
+			i, found := slices.BinarySearchFunc(list, peer, func(p piece, peer int) int { return p.peer - peer })
+			if !found {
+				list = slices.Insert(list, i, piece{peer: peer})
+			}
+			lo := own.local + at - own.global
+			p := &list[i]
+			p.n += k
+			if n := len(p.local) - 1; n >= 0 && p.local[n].Hi == lo {
+				p.local[n].Hi += k
+			} else {
+				p.local = append(p.local, Range{Lo: lo, Hi: lo + k})
+			}
+			at += k
+		}
+	}
+	return list
+}
