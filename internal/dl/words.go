@@ -26,3 +26,6 @@ func (w *Words) At(i int) uintptr { return uintptr(unsafe.Pointer(&w[i])) }
 // Put returns the block to the pool. Neither the block nor an address inside it may be
 // used afterwards.
 func (w *Words) Put() { words.Put(w) }
+
+// sliceAddress returns the address of a slice's memory, which is on the heap. The caller keeps it alive.
+func sliceAddress(s []uint64) uintptr { return Address(unsafe.Pointer(unsafe.SliceData(s))) }

@@ -1,0 +1,42 @@
+package dl
+
+import (
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
+
+// ByValue calls a C function that takes one struct by value, which is larger than two words and has no floating-point members; value is
+// that struct. The other arguments are integers and pointers, of which at come before the struct. There may be at most six of them, and at most
+// [MaxValue] words of the struct.
+//
+// The arguments are in a slice, so addresses of Go's memory among them must be of the heap, and the caller keeps that memory alive: see [Words].
+//
+// On amd64 such a struct lies on the stack and takes no register (System V ABI, section 3.2.3). Elsewhere its address is passed (AAPCS64, section 6.8.2,
+// stage B; Windows).
+func (p Proc) ByValue(args []uintptr, at int, value []uint64) uintptr {
+	const registers = 6
+	if len(args) > registers || at < 0 || at > len(args) || len(value) < 3 || len(value) > MaxValue {
+		panic("dl: arguments that cannot be passed by value")
+	}
+	var words []uintptr
+	if runtime.GOARCH == "amd64" && runtime.GOOS != "windows" {
+		words = make([]uintptr, registers, registers+len(value))
+		copy(words, args)
+		for _, w := range value {
+			words = append(words, uintptr(w))
+		}
+		r, _, _ := purego.SyscallN(uintptr(p), words...)
+		return r
+	}
+	heap := append([]uint64(nil), value...) // C may write to it: it is the callee's
+	words = append(words, args[:at]...)
+	words = append(words, sliceAddress(heap))
+	words = append(words, args[at:]...)
+	r, _, _ := purego.SyscallN(uintptr(p), words...)
+	runtime.KeepAlive(heap)
+	return r
+}
+
+// MaxValue is the largest number of words of a struct that is passed by value.
+const MaxValue = 16
