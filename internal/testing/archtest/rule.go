@@ -38,6 +38,7 @@ var Rules = []Rule{
 	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "comm/driver", "hal", "internal/protocol", "internal/watch"},
 		"what is divided are buffers; which library carries the ghosts is not known here"},
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
+	{"comm/nccl", []string{"buffer", "coherence", "comm", "comm/driver", "hal", "internal/dl", "internal/siglib"}, "what works on buffers and streams knows no backend, and finds its library while the program runs"},
 	{"comm/conformance", []string{"comm/driver"}, "the suite is for engines of anyone, and so knows none"},
 	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/protocol"}, "the suite is for backends of anyone, and so knows none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},

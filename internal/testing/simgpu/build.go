@@ -62,7 +62,7 @@ func Build(dir string, without ...string) (cudaLib, hipLib string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", "", err
 	}
-	cc, err := compiler()
+	cc, err := Compiler()
 	if err != nil {
 		return "", "", err
 	}
@@ -98,7 +98,8 @@ func Build(dir string, without ...string) (cudaLib, hipLib string, err error) {
 	return cudaLib, hipLib, nil
 }
 
-func compiler() (string, error) {
+// Compiler returns the path of the C compiler that builds the drivers. The error is ErrNoCompiler.
+func Compiler() (string, error) {
 	names := []string{"cc", "gcc", "clang"}
 	if cc := os.Getenv("CC"); cc != "" {
 		names = slices.Insert(names, 0, cc)

@@ -53,7 +53,7 @@ func buildInterpreter() error {
 	if runtime.GOOS != "linux" {
 		return ErrNotLinux
 	}
-	cc, err := compiler()
+	cc, err := Compiler()
 	if err != nil {
 		return err
 	}

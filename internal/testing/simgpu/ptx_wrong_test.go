@@ -371,7 +371,7 @@ func TestChangedTextsDoNoHarm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the interpreter is not built under sanitizers")
 	}
-	cc, err := compiler()
+	cc, err := Compiler()
 	if err != nil {
 		t.Skip("no C compiler: ", err)
 	}

@@ -20,7 +20,7 @@ func TestSanitizers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the engine is not built under sanitizers")
 	}
-	cc, err := compiler()
+	cc, err := Compiler()
 	if err != nil {
 		t.Skip("no C compiler: ", err)
 	}

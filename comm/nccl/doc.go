@@ -1,0 +1,39 @@
+// Package nccl has the collective operations of NCCL, NVIDIA's library for communication between GPUs, on buffers and streams. With AMD's
+// devices the library is RCCL, which has the same calls. It is found while the program runs, so the program is built without cgo and without headers.
+//
+//	c, err := nccl.New(ctx, world, dev)                // ranks of an MPI job, or
+//	c, err := nccl.Bootstrap(ctx, addr, rank, size, dev) // ranks that know one address
+//	err = nccl.AllReduce(ctx, c, stream, b, b, comm.Sum)
+//	err = c.Sync(ctx, stream)
+//
+// # Stream order
+//
+// A call puts work on a stream, and returns once the work is there. It takes leases on its buffers for that stream, which hold
+// until then: the work comes after the kernels that compute what is sent, and whoever uses what is received waits for it. Nothing is copied to
+// the host. [Comm.Sync] waits for the work itself.
+//
+// All ranks make the same calls on a communicator in the same order. Calls of one rank take turns. The device of a communicator, and of every stream that is used
+// with it, is the one that it was made for; NCCL gives each rank a device of its own. (Newer versions let ranks share one if NCCL_MULTI_RANK_GPU_ENABLE is 1, which is for tests.)
+//
+// # Failures
+//
+// Communicators are not blocking (ncclConfig_t.blocking = 0): every wait has a context. When a rank is lost, or NCCL reports an error, or a context ends while
+// an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for it then go on, all later calls are refused with an
+// error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and
+// that is not marked in the buffers: a program asks Sync, or Err, before it believes what it received.
+//
+// Errors have the kinds of package comm. Errors of buffers, such as conflicts, are those of package buffer.
+//
+// # What to know
+//
+// NVIDIA does not promise that NCCL and an MPI which knows devices can be active on the same devices at once. Package comm/mpi stages messages through the host
+// unless it is told otherwise, and then the question does not arise.
+//
+// NCCL has no reductions of 16-bit integers, no bitwise ones, and of complex numbers only sums: they are refused with [comm.ErrUnsupported]. Elements of every type can be moved.
+//
+// # Environment
+//
+//	HALYARD_NCCL_LIBRARY  the library to load, instead of libnccl.so.2 or librccl.so.1
+//
+// NCCL's own variables hold as well, since the library reads them: NCCL_DEBUG=INFO and NCCL_SOCKET_IFNAME are the first to know.
+package nccl

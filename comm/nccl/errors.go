@@ -1,0 +1,52 @@
+package nccl
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+)
+
+// Values of ncclResult_t.
+const (
+	success         = 0
+	unhandledCUDA   = 1
+	systemError     = 2
+	internalError   = 3
+	invalidArgument = 4
+	invalidUsage    = 5
+	remoteError     = 6
+	inProgress      = 7
+	timedOut        = 8
+)
+
+// kindOf returns the kind of error of a code. Of invalid usage NCCL speaks when ranks do not fit together: two on one device, for one.
+func kindOf(code int32) error {
+	switch code {
+	case invalidArgument:
+		return driver.ErrInvalidArgument
+	case invalidUsage:
+		return driver.ErrMismatch
+	case remoteError:
+		return driver.ErrRankLost
+	case timedOut:
+		return driver.ErrTimeout
+	}
+	return driver.ErrEngine
+}
+
+// failure returns the error of a code. comm is the communicator's handle, or 0.
+func (l *library) failure(op, api string, code int32, comm uintptr) *driver.Error {
+	e := &driver.Error{Op: op, Kind: kindOf(code), Peer: driver.NoPeer, Tag: driver.NoTag, API: api, Class: int(code), Code: int(code),
+		Text: dl.GoString(l.call.GetErrorString.Call1(uintptr(code)))}
+	if l.call.GetLastError.Valid() {
+		e.Detail = dl.GoString(l.call.GetLastError.Call1(comm))
+	}
+	return e
+}
+
+// interrupted returns the error of something that was given up because ctx ended.
+func interrupted(ctx context.Context, op string, peer int, bytes uint64, after time.Duration) *driver.Error {
+	return &driver.Error{Op: op, Kind: driver.ErrTimeout, Peer: peer, Tag: driver.NoTag, Bytes: bytes, After: after, Err: context.Cause(ctx)}
+}

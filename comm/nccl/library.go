@@ -1,0 +1,218 @@
+package nccl
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// EnvLibrary is the environment variable that names the library to load.
+const EnvLibrary = "HALYARD_NCCL_LIBRARY"
+
+// oldest is the first version with communicators that do not block (ncclConfig_t.blocking).
+const oldest = 21400
+
+// calls are the functions of NCCL that are called.
+type calls struct {
+	GetVersion     dl.Proc `sym:"ncclGetVersion"`
+	GetUniqueID    dl.Proc `sym:"ncclGetUniqueId"`
+	GetErrorString dl.Proc `sym:"ncclGetErrorString"`
+	GetLastError   dl.Proc `sym:"ncclGetLastError,optional"`
+
+	InitRankConfig   dl.Proc `sym:"ncclCommInitRankConfig,optional"`
+	InitRankScalable dl.Proc `sym:"ncclCommInitRankScalable,optional"`
+	GetAsyncError    dl.Proc `sym:"ncclCommGetAsyncError"`
+	Finalize         dl.Proc `sym:"ncclCommFinalize"`
+	Destroy          dl.Proc `sym:"ncclCommDestroy"`
+	Abort            dl.Proc `sym:"ncclCommAbort"`
+	Count            dl.Proc `sym:"ncclCommCount"`
+	UserRank         dl.Proc `sym:"ncclCommUserRank"`
+
+	GroupStart    dl.Proc `sym:"ncclGroupStart"`
+	GroupEnd      dl.Proc `sym:"ncclGroupEnd"`
+	AllReduce     dl.Proc `sym:"ncclAllReduce"`
+	Broadcast     dl.Proc `sym:"ncclBroadcast"`
+	Reduce        dl.Proc `sym:"ncclReduce"`
+	AllGather     dl.Proc `sym:"ncclAllGather"`
+	ReduceScatter dl.Proc `sym:"ncclReduceScatter"`
+	Send          dl.Proc `sym:"ncclSend"`
+	Recv          dl.Proc `sym:"ncclRecv"`
+}
+
+// library is a loaded NCCL or RCCL.
+type library struct {
+	call    calls
+	name    string // under which it was loaded
+	path    string
+	version int
+	rccl    bool
+
+	setDevice              dl.Proc // HIP's hipSetDevice and hipGetDevice
+	getDevice              dl.Proc
+	setContext, getContext dl.Proc // CUDA's cuCtxSetCurrent and cuCtxGetCurrent
+}
+
+// Info describes a library.
+type Info struct {
+	Name    string // "NCCL" or "RCCL"
+	Version string // "2.27.7"
+	Library string // the name under which it was loaded
+	Path    string // of the file, "" if the system does not say
+}
+
+// Describe loads the library for devices of a backend, "cuda" or "hip", and describes it. The error is of kind [driver.ErrUnavailable] where there is
+// none, and names every library that was tried.
+func Describe(backend string) (Info, error) {
+	l, err := load("Describe", backend)
+	if err != nil {
+		return Info{}, err
+	}
+	i := Info{Name: "NCCL", Version: versionText(l.version), Library: l.name, Path: l.path}
+	if l.rccl {
+		i.Name = "RCCL"
+	}
+	return i, nil
+}
+
+// versionText writes what ncclGetVersion returned, which has had two digits for the minor number since 2.9.
+func versionText(v int) string {
+	if v < 10000 {
+		return fmt.Sprintf("%d.%d.%d", v/1000, v/100%10, v%100)
+	}
+	return fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
+}
+
+// loaded are the libraries by what was asked for. There are as many as a program has backends, and values of the variable.
+var loaded struct {
+	sync.Mutex
+	list map[[2]string]*library
+}
+
+func names(backend string) []string {
+	if backend == "hip" {
+		return []string{"librccl.so.1", "librccl.so", "/opt/rocm/lib/librccl.so.1"}
+	}
+	return []string{"libnccl.so.2", "libnccl.so"}
+}
+
+// load loads the library for devices of a backend.
+func load(op, backend string) (*library, error) {
+	if backend != "cuda" && backend != "hip" {
+		return nil, driver.Errorf(op, driver.ErrUnsupported, "NCCL is for devices of cuda and hip, not of %s", backend)
+	}
+	loaded.Lock()
+	defer loaded.Unlock()
+	key := [2]string{backend, os.Getenv(EnvLibrary)}
+	if l := loaded.list[key]; l != nil {
+		return l, nil
+	}
+	try := names(backend)
+	if key[1] != "" {
+		try = key[1:]
+	}
+	siglib.Enter() // a library that it brings may take signals
+	defer siglib.Leave()
+	failed := &dl.LoadError{Env: EnvLibrary}
+	for _, name := range try {
+		l, err := recognise(name, backend)
+		if err == nil {
+			if loaded.list == nil {
+				loaded.list = map[[2]string]*library{}
+			}
+			loaded.list[key] = l
+			return l, nil
+		}
+		if tried, ok := err.(*dl.LoadError); ok {
+			failed.Tried = append(failed.Tried, tried.Tried...)
+			continue
+		}
+		failed.Tried = append(failed.Tried, dl.Attempt{Name: name, Reason: err.Error()})
+	}
+	return nil, driver.Errorf(op, driver.ErrUnavailable, "%s", failed.Error())
+}
+
+func recognise(name, backend string) (*library, error) {
+	found, err := dl.Open("", name)
+	if err != nil {
+		return nil, err
+	}
+	l := &library{name: found.Name()}
+	if _, err := found.Fill(&l.call); err != nil {
+		return nil, err
+	}
+	w := dl.GetWords()
+	defer w.Put()
+	if code := int32(l.call.GetVersion.Call1(w.At(0))); code != success {
+		return nil, fmt.Errorf("ncclGetVersion returned %d", code)
+	}
+	l.version = int(int32(w[0]))
+	l.path = l.call.GetVersion.Path()
+	if l.version < oldest || !l.call.InitRankConfig.Valid() && !l.call.InitRankScalable.Valid() {
+		return nil, fmt.Errorf("it is version %s, and communicators that do not block came with %s", versionText(l.version), versionText(oldest))
+	}
+	// RCCL is linked with HIP's runtime, whose symbols a search through it finds. NCCL has its CUDA runtime inside, and finds the driver itself.
+	l.setDevice, l.getDevice = found.Proc("hipSetDevice"), found.Proc("hipGetDevice")
+	l.rccl = l.setDevice.Valid()
+	switch {
+	case l.rccl && backend != "hip":
+		return nil, fmt.Errorf("it is RCCL, which is for devices of hip")
+	case !l.rccl && backend != "cuda":
+		return nil, fmt.Errorf("it is NCCL, which is for devices of cuda")
+	case l.rccl:
+		return l, nil
+	}
+	cuda, err := dl.Open("HALYARD_CUDA_LIBRARY", "libcuda.so.1", "libcuda.so")
+	if err != nil {
+		return l, nil // then there is no device either
+	}
+	l.setContext, l.getContext = cuda.Proc("cuCtxSetCurrent"), cuda.Proc("cuCtxGetCurrent")
+	return l, nil
+}
+
+// enter makes a device current on this thread, to which the goroutine is locked, and returns what puts things back.
+func (l *library) enter(op string, dev *hal.Device) (leave func(), err error) {
+	h := dev.Handles()
+	set, get, to := l.setContext, l.getContext, h.Context
+	if l.rccl {
+		set, get, to = l.setDevice, l.getDevice, h.Device
+	} else if to == 0 {
+		return nil, driver.Errorf(op, driver.ErrClosed, "the device was closed")
+	}
+	if !set.Valid() || !get.Valid() {
+		return nil, driver.Errorf(op, driver.ErrUnavailable, "the driver's library, which makes a device current, was not found")
+	}
+	w := dl.GetWords()
+	defer w.Put()
+	code := int32(get.Call1(w.At(0)))
+	before := uintptr(w[0])
+	if l.rccl {
+		before = uintptr(uint32(w[0]))
+	}
+	if code == success {
+		code = int32(set.Call1(to))
+	}
+	if code != success {
+		return nil, driver.Errorf(op, driver.ErrEngine, "the driver refused to make the device current with code %d", code)
+	}
+	return func() { set.Call1(before) }, nil
+}
+
+// config is ncclConfig_t as it was in 2.14. It is only ever appended to, and a library takes the defaults of its own for what came after the version that a config
+// says it is of.
+type config struct {
+	size     uint64
+	magic    uint32
+	version  uint32
+	blocking int32
+	_        int32
+}
+
+func notBlocking() config {
+	return config{size: uint64(unsafe.Sizeof(config{})), magic: 0xcafebeef, version: oldest}
+}

@@ -1,0 +1,93 @@
+package nccl
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Send sends the elements of b to another rank, which receives as many. The stream waits for the receive: ranks that send to each other do so in a [Group].
+func Send[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest int) error {
+	p := planned(c, "Send")
+	send(p, b, dest)
+	return p.run(ctx, stream)
+}
+
+// Recv receives from another rank, which sends as many elements as b has.
+func Recv[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source int) error {
+	p := planned(c, "Recv")
+	receive(p, b, source)
+	return p.run(ctx, stream)
+}
+
+func send[T buffer.Element](p *plan, b *buffer.Buffer[T], dest int) {
+	p.peer(dest)
+	w := want(p, "send", b, coherence.Read)
+	if p.err != nil {
+		return
+	}
+	t, n := typed[T](b.Len())
+	p.add(operation{name: "Send", peer: dest, bytes: b.Size(), send: w, recv: -1,
+		fn: func(l *library, send, _, comm, stream uintptr) int32 {
+			return int32(l.call.Send.Call6(send, n, t, uintptr(dest), comm, stream))
+		}})
+}
+
+func receive[T buffer.Element](p *plan, b *buffer.Buffer[T], source int) {
+	p.peer(source)
+	w := want(p, "receive into", b, coherence.Overwrite)
+	if p.err != nil {
+		return
+	}
+	t, n := typed[T](b.Len())
+	p.add(operation{name: "Recv", peer: source, bytes: b.Size(), send: -1, recv: w,
+		fn: func(l *library, _, recv, comm, stream uintptr) int32 {
+			return int32(l.call.Recv.Call6(recv, n, t, uintptr(source), comm, stream))
+		}})
+}
+
+// Calls are the sends and receives of a [Group].
+type Calls struct{ p *plan }
+
+// Group puts several sends and receives on the stream as one piece of work, in which none waits for another. fn names them with [AddSend] and [AddRecv]. They begin
+// when it has returned: all together, or, if it returned an error or an argument was refused, not at all. Messages between the same two ranks
+// are matched in the order in which both name them.
+//
+//	err := nccl.Group(ctx, c, stream, func(g *nccl.Calls) error {
+//		nccl.AddSend(g, mine, right)
+//		nccl.AddRecv(g, ghost, left)
+//		return nil
+//	})
+func Group(ctx context.Context, c *Comm, stream *hal.Stream, fn func(*Calls) error) error {
+	p := planned(c, "Group")
+	if fn == nil {
+		p.refuse(driver.ErrInvalidArgument, "nil function")
+	}
+	if p.err != nil {
+		return p.err
+	}
+	g := &Calls{p}
+	err := fn(g)
+	g.p = nil
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, stream)
+}
+
+// AddSend adds a [Send] to a group. Group returns the error, if there is one.
+func AddSend[T buffer.Element](g *Calls, b *buffer.Buffer[T], dest int) {
+	if g != nil && g.p != nil {
+		send(g.p, b, dest)
+	}
+}
+
+// AddRecv adds a [Recv] to a group. Group returns the error, if there is one.
+func AddRecv[T buffer.Element](g *Calls, b *buffer.Buffer[T], source int) {
+	if g != nil && g.p != nil {
+		receive(g.p, b, source)
+	}
+}

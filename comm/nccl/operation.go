@@ -1,0 +1,265 @@
+package nccl
+
+import (
+	"context"
+	"reflect"
+	"runtime"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// operation is one call of the library's, before it is made.
+type operation struct {
+	name       string
+	peer       int
+	bytes      uint64
+	send, recv int // which of the wants, -1 for none
+	fn         func(l *library, send, recv, comm, stream uintptr) int32
+	// own is how far behind the start of recv send begins, if the operation is in place.
+	own int64
+}
+
+// plan is operations that begin together.
+type plan struct {
+	c     *Comm
+	name  string
+	wants []buffer.Want
+	sizes []uint64
+	list  []operation
+	err   error
+}
+
+func (p *plan) refuse(kind error, format string, args ...any) {
+	if p.err == nil {
+		p.err = driver.Errorf(p.name, kind, format, args...)
+	}
+}
+
+// want adds a buffer, and returns which it is.
+func want[T buffer.Element](p *plan, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
+	if b == nil {
+		p.refuse(driver.ErrInvalidArgument, "nil buffer to %s", what)
+		return -1
+	}
+	p.wants = append(p.wants, b.Want(mode))
+	p.sizes = append(p.sizes, b.Size())
+	return len(p.wants) - 1
+}
+
+// peer refuses a rank that there is not.
+func (p *plan) peer(rank int) {
+	if p.c != nil && (rank < 0 || rank >= p.c.size) {
+		p.refuse(driver.ErrInvalidArgument, "rank %d of %d", rank, p.c.size)
+	}
+}
+
+func planned(c *Comm, name string) *plan {
+	p := &plan{c: c, name: name}
+	if c == nil {
+		p.refuse(driver.ErrInvalidArgument, "nil communicator")
+	}
+	return p
+}
+
+// usable refuses arguments that every call has.
+func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error {
+	switch {
+	case c == nil:
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil communicator")
+	case stream == nil:
+		return driver.Errorf(op, driver.ErrInvalidArgument, "nil stream")
+	case ctx.Err() != nil:
+		return interrupted(ctx, op, driver.NoPeer, 0, 0)
+	case !stream.Device().Same(c.dev):
+		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is of %s, and the communicator of %s", stream.Device().Name(), c.dev.Name())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handle == 0 || c.closed {
+		return c.refusal(op)
+	}
+	return nil
+}
+
+// run puts the operations on the stream.
+func (p *plan) run(ctx context.Context, stream *hal.Stream) error {
+	if p.err != nil {
+		return p.err
+	}
+	if err := p.c.usable(ctx, p.name, stream); err != nil {
+		return err
+	}
+	if len(p.list) == 0 {
+		return nil
+	}
+	leases, err := buffer.ReserveAll(ctx, stream, p.wants...)
+	if err != nil {
+		return err
+	}
+	begun, err := p.begin(ctx, stream, leases)
+	if begun {
+		if e := leases.Commit(); err == nil {
+			err = e
+		}
+	}
+	if e := leases.Release(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// begin makes the calls, and waits until their work is on the stream. begun says that it may be, even if there is an error.
+func (p *plan) begin(ctx context.Context, stream *hal.Stream, leases buffer.Leases) (begun bool, err error) {
+	c := p.c
+	at := make([]uintptr, len(p.wants))
+	for i := range at {
+		at[i] = leases.At(i).Pointer()
+	}
+	if err := p.apart(at); err != nil {
+		return false, err
+	}
+	if err := c.take(ctx, p.name); err != nil {
+		return false, err
+	}
+	defer func() { <-c.turn }()
+	first := &p.list[0]
+	peer, bytes := first.peer, first.bytes
+	if len(p.list) > 1 {
+		peer, bytes = driver.NoPeer, 0
+	}
+	begun, err = p.call(stream, at)
+	if err != nil {
+		return begun, err
+	}
+	return true, c.settle(ctx, p.name, first.api(), peer, bytes)
+}
+
+// api is the library's name of the operation.
+func (o *operation) api() string { return "nccl" + o.name }
+
+// apart refuses an operation whose memory overlaps in another way than NCCL allows: in place. Operations of a group must not share what one of them writes.
+func (p *plan) apart(at []uintptr) error {
+	overlap := func(i, j int) bool { return at[i] < at[j]+uintptr(p.sizes[j]) && at[j] < at[i]+uintptr(p.sizes[i]) }
+	for i := range p.list {
+		o := &p.list[i]
+		if o.send >= 0 && o.recv >= 0 && overlap(o.send, o.recv) && at[o.send] != at[o.recv]+uintptr(o.own) {
+			return driver.Errorf(p.name, driver.ErrInvalidArgument, "the buffers to send and to receive into share elements, and this is not an operation in place")
+		}
+		for j := range p.list[:i] {
+			q := &p.list[j]
+			for _, w := range [][2]int{{o.recv, q.recv}, {o.recv, q.send}, {o.send, q.recv}} {
+				if w[0] >= 0 && w[1] >= 0 && overlap(w[0], w[1]) {
+					return driver.Errorf(p.name, driver.ErrInvalidArgument, "operations %d and %d of the group share elements, and one of them writes", j, i)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// call makes the calls of the library, as a group if there are several. Groups belong to a thread.
+func (p *plan) call(stream *hal.Stream, at []uintptr) (begun bool, err error) {
+	c, l := p.c, p.c.lib
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handle == 0 {
+		return false, c.refusal(p.name)
+	}
+	s := stream.Handle()
+	if s == 0 {
+		return false, driver.Errorf(p.name, driver.ErrClosed, "the stream was closed")
+	}
+	refused := func(api string, code int32) *driver.Error {
+		if code == success || code == inProgress {
+			return nil
+		}
+		return l.failure(p.name, api, code, c.handle)
+	}
+	group := len(p.list) > 1
+	if group {
+		if e := refused("ncclGroupStart", int32(l.call.GroupStart.Call0())); e != nil {
+			c.abort(e)
+			return false, e
+		}
+	}
+	var failed *driver.Error
+	address := func(i int) uintptr {
+		if i < 0 {
+			return 0
+		}
+		return at[i]
+	}
+	for i := range p.list {
+		o := &p.list[i]
+		if failed = refused(o.api(), o.fn(l, address(o.send), address(o.recv), c.handle, s)); failed != nil {
+			failed.Peer, failed.Bytes = o.peer, o.bytes
+			break
+		}
+	}
+	if group {
+		code := int32(l.call.GroupEnd.Call0())
+		if failed == nil {
+			failed = refused("ncclGroupEnd", code)
+			begun = true
+		}
+	}
+	if failed != nil {
+		c.abort(failed)
+		return begun, failed
+	}
+	return true, nil
+}
+
+// Values of ncclDataType_t.
+const (
+	ncclInt8    = 0
+	ncclUint8   = 1
+	ncclInt32   = 2
+	ncclUint32  = 3
+	ncclInt64   = 4
+	ncclUint64  = 5
+	ncclFloat32 = 7
+	ncclFloat64 = 8
+)
+
+// kinds are NCCL's types by the kinds of Go's, and how many of them make an element.
+var kinds = map[reflect.Kind]struct {
+	t    driver.Type
+	nccl uintptr
+	n    uintptr
+}{
+	reflect.Int8: {driver.Int8, ncclInt8, 1}, reflect.Uint8: {driver.Uint8, ncclUint8, 1},
+	reflect.Int16: {driver.Int16, ncclUint8, 2}, reflect.Uint16: {driver.Uint16, ncclUint8, 2},
+	reflect.Int32: {driver.Int32, ncclInt32, 1}, reflect.Uint32: {driver.Uint32, ncclUint32, 1},
+	reflect.Int64: {driver.Int64, ncclInt64, 1}, reflect.Uint64: {driver.Uint64, ncclUint64, 1},
+	reflect.Float32: {driver.Float32, ncclFloat32, 1}, reflect.Float64: {driver.Float64, ncclFloat64, 1},
+	reflect.Complex64: {driver.Complex64, ncclFloat32, 2}, reflect.Complex128: {driver.Complex128, ncclFloat64, 2},
+}
+
+// Values of ncclRedOp_t, by the operations of package comm.
+var reductions = map[driver.Op]uintptr{driver.Sum: 0, driver.Prod: 1, driver.Max: 2, driver.Min: 3}
+
+// typed returns NCCL's type for elements of T, and how many of them n elements are.
+func typed[T buffer.Element](n int) (t, count uintptr) {
+	k := kinds[reflect.TypeFor[T]().Kind()]
+	return k.nccl, uintptr(n) * k.n
+}
+
+// reduces returns NCCL's operation, or refuses one that it has not for elements of T.
+func reduces[T buffer.Element](p *plan, op driver.Op) uintptr {
+	k := kinds[reflect.TypeFor[T]().Kind()]
+	r, ok := reductions[op]
+	whole := k.n == 1 || op == driver.Sum && k.t >= driver.Complex64 // a sum of complex numbers is one of their parts
+	switch {
+	case !op.Takes(k.t):
+		p.refuse(driver.ErrInvalidArgument, "%v of %v", op, k.t)
+	case !ok || !whole:
+		p.refuse(driver.ErrUnsupported, "NCCL has no %v of %v", op, k.t)
+	}
+	return r
+}

@@ -1,0 +1,121 @@
+package simnccl
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/testing/simgpu"
+)
+
+//go:embed src/*.c src/*.h
+var sources embed.FS
+
+var flags = []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-pthread"}
+
+const (
+	ncclName = "libnccl.so.2"
+	rcclName = "librccl.so.1"
+)
+
+// Bugs are the values of HALYARD_SIM_NCCL_BUG, each of which makes the libraries misbehave in one way.
+func Bugs() []string {
+	return []string{"drop", "shorten", "early", "unordered", "async-error", "wrong-op", "wrong-part", "wrong-root", "hang", "never-launched", "swapped"}
+}
+
+// Build makes the two simulated libraries on the simulated drivers at these paths, in a folder below dir, unless they are there already. Symbols named
+// in without are left out, as older libraries lack them. Errors are those of [simgpu.Build].
+func Build(dir, cuda, hip string, without ...string) (nccl, rccl string, err error) {
+	cc, err := simgpu.Compiler()
+	if err != nil {
+		return "", "", err
+	}
+	without = slices.Clone(without)
+	slices.Sort(without)
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n", cc, cuda, hip, flags, without)
+	files, err := sources.ReadDir("src")
+	if err != nil {
+		return "", "", err
+	}
+	for _, f := range files {
+		text, err := sources.ReadFile("src/" + f.Name())
+		if err != nil {
+			return "", "", err
+		}
+		fmt.Fprintf(h, "%s %d\n%s\n", f.Name(), len(text), text)
+	}
+	final := filepath.Join(dir, "nccl-"+hex.EncodeToString(h.Sum(nil)[:12]))
+	nccl, rccl = filepath.Join(final, ncclName), filepath.Join(final, rcclName)
+	if _, err := os.Stat(rccl); err == nil {
+		return nccl, rccl, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", "", err
+	}
+	tmp, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.CopyFS(tmp, sources); err != nil {
+		return "", "", err
+	}
+	out := filepath.Join(tmp, "out")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		return "", "", err
+	}
+	script := "{ global: nccl*; halyard_sim_*; local: "
+	for _, name := range without {
+		script += name + "; "
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "src", "exports"), []byte(script+"*; };\n"), 0o666); err != nil {
+		return "", "", err
+	}
+	link := func(name, driver string, more ...string) error {
+		args := slices.Concat(flags, more, []string{"-shared", "-Wl,-soname," + name, "-Wl,--version-script=exports", "-Wl,-z,defs", "-Wl,-z,nodelete",
+			"-o", filepath.Join(out, name), "nccl.c", "server.c", "wire.c", driver, "-Wl,-rpath," + filepath.Dir(driver)})
+		cmd := exec.Command(cc, args...)
+		cmd.Dir = filepath.Join(tmp, "src")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return &simgpu.BuildError{Command: cc + " " + strings.Join(args, " "), Output: string(text), Err: err}
+		}
+		return nil
+	}
+	if err := link(ncclName, cuda); err != nil {
+		return "", "", err
+	}
+	if err := link(rcclName, hip, "-DSIMULATE_RCCL"); err != nil {
+		return "", "", err
+	}
+	if err := os.Rename(out, final); err != nil {
+		// Another process may have been faster; its libraries are the same.
+		if _, statErr := os.Stat(rccl); statErr != nil {
+			return "", "", err
+		}
+	}
+	return nccl, rccl, nil
+}
+
+// Reap has a simulated library give back the memory of work that streams have ended, and returns how much work has not ended. Tests
+// call it before they look for leaks.
+func Reap(path string) (left int, err error) {
+	lib, err := dl.Open("", path)
+	if err != nil {
+		return 0, err
+	}
+	var table struct {
+		Reap dl.Proc `sym:"halyard_sim_nccl_reap"`
+	}
+	if _, err := lib.Fill(&table); err != nil {
+		return 0, err
+	}
+	return int(int32(table.Reap.Call0())), nil
+}
