@@ -49,10 +49,9 @@ func join(ctx context.Context, op string, l *library, id ID, rank, size int, dev
 	}
 	c := &Comm{lib: l, dev: dev, rank: rank, size: size, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	runtime.LockOSThread()
-	leave, err := l.enter(op, dev)
+	err := l.enter(op, dev)
 	if err == nil {
 		err = c.begin(op, id)
-		leave()
 	}
 	runtime.UnlockOSThread()
 	if err != nil {

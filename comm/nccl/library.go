@@ -53,9 +53,8 @@ type library struct {
 	version int
 	rccl    bool
 
-	setDevice              dl.Proc // HIP's hipSetDevice and hipGetDevice
-	getDevice              dl.Proc
-	setContext, getContext dl.Proc // CUDA's cuCtxSetCurrent and cuCtxGetCurrent
+	setDevice  dl.Proc // HIP's hipSetDevice
+	setContext dl.Proc // CUDA's cuCtxSetCurrent
 }
 
 // Info describes a library.
@@ -157,7 +156,7 @@ func recognise(name, backend string) (*library, error) {
 		return nil, fmt.Errorf("it is version %s, and communicators that do not block came with %s", versionText(l.version), versionText(oldest))
 	}
 	// RCCL is linked with HIP's runtime, whose symbols a search through it finds. NCCL has its CUDA runtime inside, and finds the driver itself.
-	l.setDevice, l.getDevice = found.Proc("hipSetDevice"), found.Proc("hipGetDevice")
+	l.setDevice = found.Proc("hipSetDevice")
 	l.rccl = l.setDevice.Valid()
 	switch {
 	case l.rccl && backend != "hip":
@@ -171,36 +170,27 @@ func recognise(name, backend string) (*library, error) {
 	if err != nil {
 		return l, nil // then there is no device either
 	}
-	l.setContext, l.getContext = cuda.Proc("cuCtxSetCurrent"), cuda.Proc("cuCtxGetCurrent")
+	l.setContext = cuda.Proc("cuCtxSetCurrent")
 	return l, nil
 }
 
-// enter makes a device current on this thread, to which the goroutine is locked, and returns what puts things back.
-func (l *library) enter(op string, dev *hal.Device) (leave func(), err error) {
+// enter makes a device current on this thread, to which the goroutine is locked. As with the backends, it stays so: calls that need another device make
+// that one current themselves, and what was current before may have been destroyed meanwhile.
+func (l *library) enter(op string, dev *hal.Device) error {
 	h := dev.Handles()
-	set, get, to := l.setContext, l.getContext, h.Context
+	set, to := l.setContext, h.Context
 	if l.rccl {
-		set, get, to = l.setDevice, l.getDevice, h.Device
+		set, to = l.setDevice, h.Device
 	} else if to == 0 {
-		return nil, driver.Errorf(op, driver.ErrClosed, "the device was closed")
+		return driver.Errorf(op, driver.ErrClosed, "the device was closed")
 	}
-	if !set.Valid() || !get.Valid() {
-		return nil, driver.Errorf(op, driver.ErrUnavailable, "the driver's library, which makes a device current, was not found")
+	if !set.Valid() {
+		return driver.Errorf(op, driver.ErrUnavailable, "the driver's library, which makes a device current, was not found")
 	}
-	w := dl.GetWords()
-	defer w.Put()
-	code := int32(get.Call1(w.At(0)))
-	before := uintptr(w[0])
-	if l.rccl {
-		before = uintptr(uint32(w[0]))
+	if code := int32(set.Call1(to)); code != success {
+		return driver.Errorf(op, driver.ErrEngine, "the driver refused to make the device current with code %d", code)
 	}
-	if code == success {
-		code = int32(set.Call1(to))
-	}
-	if code != success {
-		return nil, driver.Errorf(op, driver.ErrEngine, "the driver refused to make the device current with code %d", code)
-	}
-	return func() { set.Call1(before) }, nil
+	return nil
 }
 
 // config is ncclConfig_t as it was in 2.14. It is only ever appended to, and a library takes the defaults of its own for what came after the version that a config

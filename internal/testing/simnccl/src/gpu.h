@@ -28,7 +28,6 @@ static inline int gpu_current(gpu_ctx *c, int *dev) {
     *c = *dev;
     return rc;
 }
-static inline int gpu_saved(gpu_ctx *c) { return hipGetDevice(c); }
 static inline int gpu_set(gpu_ctx c) { return hipSetDevice(c); }
 static inline int gpu_alloc(void **p, size_t n) { return hipHostMalloc(p, n, 0); }
 static inline int gpu_free(void *p) { return hipHostFree(p); }
@@ -62,7 +61,6 @@ static inline int gpu_current(gpu_ctx *c, int *dev) {
     int rc = cuCtxGetCurrent(c);
     return rc ? rc : !*c ? 201 : cuCtxGetDevice(dev);
 }
-static inline int gpu_saved(gpu_ctx *c) { return cuCtxGetCurrent(c); }
 static inline int gpu_set(gpu_ctx c) { return cuCtxSetCurrent(c); }
 static inline int gpu_alloc(void **p, size_t n) { return cuMemHostAlloc(p, n, 1); }
 static inline int gpu_free(void *p) { return cuMemFreeHost(p); }

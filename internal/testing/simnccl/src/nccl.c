@@ -195,16 +195,11 @@ static void retire(struct group *g) {
     pthread_mutex_unlock(&old_mu);
 }
 
-/* Gives back what streams have finished with, and returns how many groups are left. */
+/* Gives back what streams have finished with, and returns how many groups are left. It changes what is current on the thread, and so runs on threads of the
+   library's own: the program's context there may have been destroyed, and could not be put back. */
 static int reap(void) {
-    gpu_ctx before;
     int left = 0;
     pthread_mutex_lock(&old_mu);
-    if (!old) {
-        pthread_mutex_unlock(&old_mu);
-        return 0;
-    }
-    bool had = gpu_saved(&before) == 0;
     for (struct group **at = &old; *at;) {
         struct group *g = *at;
         bool busy = false;
@@ -219,16 +214,12 @@ static int reap(void) {
         *at = g->next;
         group_free(g);
     }
-    gpu_set(had ? before : (gpu_ctx)0);
     pthread_mutex_unlock(&old_mu);
     return left;
 }
 
-/* Gives everything back that is not in use. No communicator may be at work. */
-int halyard_sim_nccl_reap(void) {
-    int left = reap();
-    gpu_ctx before;
-    bool had = gpu_saved(&before) == 0;
+static void *give_back(void *arg) {
+    *(int *)arg = reap();
     pthread_mutex_lock(&pieces_mu);
     struct piece *list = pieces;
     pieces = NULL;
@@ -239,8 +230,15 @@ int halyard_sim_nccl_reap(void) {
             gpu_free(p->memory);
         free(p);
     }
-    if (list)
-        gpu_set(had ? before : (gpu_ctx)0);
+    return NULL;
+}
+
+/* Gives everything back that is not in use, and returns how many groups are left. No communicator may be at work. */
+int halyard_sim_nccl_reap(void) {
+    int left = -1;
+    pthread_t t;
+    if (pthread_create(&t, NULL, give_back, &left) == 0)
+        pthread_join(t, NULL);
     return left;
 }
 
@@ -597,7 +595,6 @@ static void release(ncclComm_t c) {
     if (c->fd >= 0)
         close(c->fd);
     /* A host function of a group may still be on its way to the communicator, which therefore stays. */
-    reap();
 }
 
 int ncclCommAbort(ncclComm_t c) {
