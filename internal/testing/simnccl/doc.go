@@ -6,7 +6,8 @@
 // as a wrong byte, or as a violation of the driver's rules.
 //
 // What differs from the real library, on purpose: ranks that disagree about an operation or its length, which is undefined there, get an
-// error; a second call before the first has taken effect is always refused; a communicator that is not blocking never has its work on the stream when the call returns.
+// error; a second call before the first has taken effect is always refused; a communicator that is not blocking never has its work on the stream when the call returns; the end of
+// a communicator waits for all ranks.
 // As with the real library, streams are stuck after an error until the communicator is aborted, a device takes one rank unless NCCL_MULTI_RANK_GPU_ENABLE is 1, and
 // a send that is not grouped waits for its receive.
 //

@@ -481,10 +481,17 @@ static void *mover(void *arg) {
         break;
     }
     if (c->finalizing && !c->aborted) {
+        /* It waits until all ranks have come to their end, because the server ends with its process. */
         struct head h = {.kind = BYE};
-        if (c->connected)
-            write_all(c->fd, &h, sizeof h);
-        if (c->state == IN_PROGRESS)
+        char text[TEXT] = "";
+        pthread_mutex_unlock(&c->mu);
+        bool told = c->connected && write_all(c->fd, &h, sizeof h) == 0 && read_all(c->fd, &h, sizeof h) == 0 && h.kind == FAILED;
+        if (told && h.bytes <= sizeof text)
+            read_all(c->fd, text, h.bytes);
+        pthread_mutex_lock(&c->mu);
+        if (told)
+            fail(c, h.rank, text);
+        else if (c->state == IN_PROGRESS)
             c->state = SUCCESS;
         c->ended = true;
     }

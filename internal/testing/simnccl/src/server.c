@@ -23,7 +23,7 @@ struct rank {
     struct server *of;
     int fd;
     struct head hello;
-    bool joined, left;
+    bool joined, left, bye;
     pthread_t writer;
     struct packet *first, **last; /* to be written */
     bool closing;
@@ -48,7 +48,7 @@ struct server {
     pthread_mutex_t mu;
     pthread_cond_t cond;
     int refs; /* threads */
-    int ranks, joined;
+    int ranks, joined, byes;
     struct rank **rank; /* by number */
     struct round *rounds;
     struct waiting *waiting;
@@ -288,14 +288,13 @@ static void *write_to(void *arg) {
 static void *read_from(void *arg) {
     struct rank *r = arg;
     struct server *s = r->of;
-    bool bye = false;
     uint64_t seq = 0;
     if (read_all(r->fd, &r->hello, sizeof r->hello) == 0 && r->hello.kind == HELLO) {
         pthread_mutex_lock(&s->mu);
         join(s, r);
         pthread_mutex_unlock(&s->mu);
         struct head h;
-        while (!bye && read_all(r->fd, &h, sizeof h) == 0) {
+        while (read_all(r->fd, &h, sizeof h) == 0) {
             struct packet *p = calloc(1, sizeof *p);
             p->head = h;
             if (h.bytes) {
@@ -306,8 +305,15 @@ static void *read_from(void *arg) {
                 }
             }
             pthread_mutex_lock(&s->mu);
-            bye = h.kind == BYE;
-            if (bye || !r->joined || s->failed)
+            if (h.kind == BYE && r->joined && !r->bye) {
+                drop(p);
+                r->bye = true;
+                struct head ready = {.kind = READY};
+                if (++s->byes == s->ranks)
+                    for (int i = 0; i < s->ranks; i++)
+                        if (s->rank[i])
+                            post(s->rank[i], &ready, NULL);
+            } else if (h.kind == BYE || !r->joined || s->failed)
                 drop(p);
             else if (h.kind == COLLECTIVE)
                 collective(s, p, seq++);
@@ -318,7 +324,7 @@ static void *read_from(void *arg) {
     }
     pthread_mutex_lock(&s->mu);
     r->left = r->closing = true;
-    if (!bye && r->joined) {
+    if (s->byes < s->ranks && r->joined) {
         char text[TEXT];
         snprintf(text, sizeof text, "simulated NCCL: rank %d is gone", r->hello.rank);
         fail_all(s, 6, text);
