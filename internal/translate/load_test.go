@@ -50,6 +50,10 @@ func translated(t testing.TB, src string) (*Output, error) {
 	t.Helper()
 	imp, err := imports()
 	require.NoError(t, err)
+	return translatedWith(imp, src)
+}
+
+func translatedWith(imp types.Importer, src string) (*Output, error) {
 	fset := token.NewFileSet()
 	file, bad := parse(fset, "k.go", []byte(src))
 	if len(bad) > 0 {

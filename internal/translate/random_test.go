@@ -2,458 +2,135 @@ package translate
 
 import (
 	"flag"
-	"fmt"
-	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
-
-// generator writes random kernels in the subset that translates. What it writes is valid Go whose meaning Go defines: divisors are odd, shift counts
-// are not negative, indexes are masked, and no expression reads what a call in it changes. Constants never meet, so that none overflows.
-type generator struct {
-	*rand.Rand
-	b      strings.Builder
-	depth  int
-	names  int
-	scopes []map[string]string // types of variables, by name
-	frozen map[string]bool     // variables that are not assigned to
-	id     int
-	helps  []help
-	loops  []string
-	calls  bool
-}
-
-// help is a helper function.
-type help struct {
-	name    string
-	params  []string
-	result  string
-	pointer bool // its first parameter is a pointer to an int32
-}
-
-var (
-	integers = []string{"int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint"}
-	scalars  = append([]string{"float32", "float64", "bool"}, integers...)
-)
-
-func pick[T any](g *generator, list []T) T { return list[g.IntN(len(list))] }
-
-func (g *generator) line(format string, args ...any) {
-	fmt.Fprintf(&g.b, strings.Repeat("\t", g.depth)+format+"\n", args...)
-}
-
-func (g *generator) name() string {
-	g.names++
-	return fmt.Sprintf("v%d", g.names)
-}
-
-// variable returns a variable of a type, or "".
-func (g *generator) variable(t string, assign bool) string {
-	var found []string
-	for n := 1; n <= g.names; n++ { // in an order that the seed decides
-		name := fmt.Sprintf("v%d", n)
-		for _, s := range g.scopes {
-			if s[name] == t && !(assign && g.frozen[name]) {
-				found = append(found, name)
-			}
-		}
-	}
-	if len(found) == 0 {
-		return ""
-	}
-	return pick(g, found)
-}
-
-func isFloat(t string) bool { return t == "float32" || t == "float64" }
-
-// leaf returns a value that is no constant.
-func (g *generator) leaf(t string) string {
-	if v := g.variable(t, false); v != "" && g.IntN(3) > 0 {
-		return v
-	}
-	if v := g.variable("[4]"+t, false); v != "" && g.IntN(2) == 0 {
-		return fmt.Sprintf("%s[%s&3]", v, g.leafInteger())
-	}
-	if v := g.variable(fmt.Sprintf("rec%d", g.id), false); v != "" && g.IntN(2) == 0 {
-		switch t {
-		case "int16":
-			return v + ".a"
-		case "float32":
-			return v + ".in.f"
-		case "uint32":
-			return fmt.Sprintf("%s.list[%s&1]", v, g.leafInteger())
-		}
-	}
-	switch {
-	case t == "bool":
-		return "(u&1 == 0)"
-	case isFloat(t):
-		return t + "(w)"
-	}
-	return t + "(u)"
-}
-
-func (g *generator) leafInteger() string {
-	if v := g.variable(pick(g, []string{"int8", "int32", "uint16", "uint64"}), false); v != "" {
-		return v
-	}
-	return "u"
-}
-
-func (g *generator) constant(t string) string {
-	switch {
-	case isFloat(t):
-		return t + pick(g, []string{"(0.5)", "(-1.25)", "(3)", "(1e10)", "(0)", "(0.1)"})
-	case t == "bool":
-		return pick(g, []string{"true", "false"})
-	case t[0] == 'i':
-		return t + pick(g, []string{"(0)", "(1)", "(-1)", "(127)", "(-128)", "(85)"})
-	}
-	return t + pick(g, []string{"(0)", "(1)", "(255)", "(170)", "(128)"})
-}
-
-// value returns an expression, which is a constant only if left to be.
-func (g *generator) value(t string, deep int) string {
-	if deep <= 0 {
-		return g.leaf(t)
-	}
-	right := func() string {
-		if g.IntN(4) == 0 {
-			return g.constant(t)
-		}
-		return g.value(t, deep-1)
-	}
-	if g.calls && g.IntN(8) == 0 {
-		for _, h := range g.helps {
-			if h.result == t && !h.pointer {
-				return g.call(h, deep-1)
-			}
-		}
-	}
-	left := func() string { return g.value(t, deep-1) }
-	switch {
-	case t == "bool":
-		switch g.IntN(4) {
-		case 0:
-			return fmt.Sprintf("(%s %s %s)", left(), pick(g, []string{"&&", "||"}), left())
-		case 1:
-			return "!" + g.value(t, deep-1)
-		}
-		u := pick(g, scalars[:2])
-		if g.IntN(2) == 0 {
-			u = pick(g, integers)
-		}
-		return fmt.Sprintf("(%s %s %s)", g.value(u, deep-1), pick(g, []string{"<", "<=", "==", "!=", ">", ">="}), g.value(u, deep-1))
-	case isFloat(t):
-		switch g.IntN(7) {
-		case 0:
-			return fmt.Sprintf("%s(%s)", t, g.value(pick(g, integers), deep-1))
-		case 1:
-			return fmt.Sprintf("%s(%s)", t, g.value(map[string]string{"float32": "float64", "float64": "float32"}[t], deep-1))
-		case 2:
-			return fmt.Sprintf("%s(math.%s(float64(%s)))", t, pick(g, []string{"Sqrt", "Floor", "Ceil", "Trunc", "Abs", "RoundToEven"}), g.value(t, deep-1))
-		case 3:
-			return fmt.Sprintf("%s(%s, %s)", pick(g, []string{"min", "max"}), left(), g.leaf(t))
-		}
-		return fmt.Sprintf("%s(%s %s %s)", t, left(), pick(g, []string{"+", "-", "*", "/"}), right())
-	}
-	switch g.IntN(12) {
-	case 0:
-		return fmt.Sprintf("%s(%s)", t, g.value(pick(g, integers), deep-1))
-	case 1:
-		return fmt.Sprintf("%s(%s)", t, g.value(pick(g, scalars[:2]), deep-1))
-	case 2:
-		return fmt.Sprintf("(%s %s (%s | 1))", left(), pick(g, []string{"/", "%"}), g.value(t, deep-1))
-	case 3, 4:
-		return fmt.Sprintf("(%s %s %s)", left(), pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[5:]), deep-1))
-	case 5:
-		return fmt.Sprintf("(%s %s %d)", left(), pick(g, []string{"<<", ">>"}), g.IntN(70))
-	case 6:
-		return fmt.Sprintf("(%s %s (%s & 63))", left(), pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[:5]), deep-1))
-	case 7:
-		return fmt.Sprintf("(%s%s)", pick(g, []string{"-", "^", "+"}), left())
-	case 8:
-		return fmt.Sprintf("%s(%s, %s)", pick(g, []string{"min", "max"}), left(), g.leaf(t))
-	case 9:
-		return fmt.Sprintf("%s(bits.%s(%s))", t, pick(g, []string{"OnesCount64", "LeadingZeros64", "TrailingZeros64", "Len64", "Reverse64"}), g.value("uint64", deep-1))
-	}
-	return fmt.Sprintf("(%s %s %s)", left(), pick(g, []string{"+", "-", "*", "&", "|", "^", "&^"}), right())
-}
-
-func (g *generator) call(h help, deep int) string {
-	var args []string
-	for i, p := range h.params {
-		if i == 0 && h.pointer {
-			args = append(args, "&"+g.variable("int32", true))
-			continue
-		}
-		args = append(args, g.value(p, deep))
-	}
-	return h.name + "(" + strings.Join(args, ", ") + ")"
-}
-
-func (g *generator) block(n, deep int) {
-	g.depth++
-	g.scopes = append(g.scopes, map[string]string{})
-	for range n {
-		g.statement(deep)
-	}
-	g.scopes = g.scopes[:len(g.scopes)-1]
-	g.depth--
-}
-
-func (g *generator) declare(name, t string) { g.scopes[len(g.scopes)-1][name] = t }
-
-func (g *generator) statement(deep int) {
-	t := pick(g, scalars)
-	kind := g.IntN(16)
-	if deep <= 0 && kind >= 8 && kind < 13 {
-		kind -= 8
-	}
-	switch kind {
-	case 0, 1:
-		value, name := g.value(t, 3), g.name()
-		g.line("%s := %s", name, value)
-		g.line("_ = %s", name)
-		g.declare(name, t)
-	case 2:
-		name := g.name()
-		g.line("var %s [4]%s", name, t)
-		g.line("%s[%s&3] = %s", name, g.leafInteger(), g.value(t, 2))
-		g.declare(name, "[4]"+t)
-	case 3:
-		name := g.name()
-		g.line("%s := rec%d{a: %s, in: inner%d{%s}}", name, g.id, g.value("int16", 2), g.id, g.value("float32", 2))
-		g.line("%s.list[%s&1] += %s", name, g.leafInteger(), g.value("uint32", 1))
-		g.declare(name, fmt.Sprintf("rec%d", g.id))
-	case 4:
-		if v, w := g.variable(t, true), g.variable(t, true); v != "" && v != w {
-			g.line("%s, %s = %s, %s", v, w, g.value(t, 2), g.value(t, 2))
-		}
-	case 5:
-		if v := g.variable("[4]"+t, true); v != "" {
-			if w := g.variable("[4]"+t, true); w != v {
-				g.line("%s = %s", v, w)
-			}
-			g.line("%s[%s&3] = %s", v, g.leafInteger(), g.value(t, 2))
-		}
-	case 6:
-		if v := g.variable("int32", true); v != "" {
-			for _, h := range g.helps {
-				if h.pointer && g.calls {
-					g.line("%s = %s", v, g.call(h, 0))
-				}
-			}
-		}
-	case 7:
-		t = pick(g, integers)
-		if v := g.variable(t, true); v != "" {
-			switch g.IntN(3) {
-			case 0:
-				g.line("%s%s", v, pick(g, []string{"++", "--"}))
-			case 1:
-				g.line("%s %s= %s", v, pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[5:]), 2))
-			default:
-				g.line("%s %s= %s", v, pick(g, []string{"+", "-", "*", "&", "|", "^", "&^"}), g.value(t, 2))
-			}
-		}
-	case 8, 9:
-		g.line("if %s {", g.value("bool", 2))
-		g.block(1+g.IntN(3), deep-1)
-		if g.IntN(2) == 0 {
-			g.line("} else {")
-			g.block(1+g.IntN(2), deep-1)
-		}
-		g.line("}")
-	case 10, 11:
-		name := g.name()
-		label := fmt.Sprintf("L%d", g.names)
-		var head string
-		elem := "int"
-		switch g.IntN(3) {
-		case 0:
-			head = fmt.Sprintf("for %s := range %d {", name, 1+g.IntN(4))
-		case 1:
-			elem = pick(g, integers)
-			head = fmt.Sprintf("for %s := %s(0); %s < %d; %s++ {", name, elem, name, 1+g.IntN(4), name)
-		default:
-			elem = t
-			v := g.variable("[4]"+t, false)
-			if v == "" {
-				return
-			}
-			head = fmt.Sprintf("for _, %s := range %s {", name, v)
-		}
-		g.frozen[name] = true
-		g.line("%s:", label)
-		g.line("%s", head)
-		g.scopes = append(g.scopes, map[string]string{name: elem})
-		g.loops = append(g.loops, label)
-		g.block(1+g.IntN(3), deep-1)
-		g.line("\tif %s {", g.value("bool", 1))
-		g.line("\t\t_ = %s", name)
-		g.line("\t\t%s %s", pick(g, []string{"break", "continue"}), label) // the label is used
-		g.line("\t}")
-		g.loops = g.loops[:len(g.loops)-1]
-		g.scopes = g.scopes[:len(g.scopes)-1]
-		g.line("}")
-	case 12:
-		t = pick(g, integers[:4])
-		g.line("switch %s {", g.value(t, 2))
-		g.line("case 0, 1, %s:", g.leaf(t))
-		g.block(1, deep-1)
-		if g.IntN(2) == 0 {
-			g.line("\tfallthrough")
-		}
-		g.line("case -1:")
-		g.block(1, deep-1)
-		if g.IntN(2) == 0 {
-			g.line("\tbreak")
-		}
-		g.line("default:")
-		g.block(1, deep-1)
-		g.line("}")
-	case 13:
-		if len(g.loops) > 0 {
-			g.line("if %s {", g.value("bool", 2))
-			g.line("\t%s %s", pick(g, []string{"break", "continue"}), pick(g, g.loops))
-			g.line("}")
-		}
-	default:
-		if v := g.variable(t, true); v != "" {
-			g.line("%s = %s", v, g.value(t, 3))
-		}
-	}
-}
-
-// sum adds all variables of the outermost scope to a sum.
-func (g *generator) sum(into string) {
-	for n := 1; n <= g.names; n++ {
-		v := fmt.Sprintf("v%d", n)
-		t := g.scopes[len(g.scopes)-1][v]
-		all := []string{v}
-		if strings.HasPrefix(t, "[4]") {
-			all, t = []string{v + "[0]", v + "[1]", v + "[2]", v + "[3]"}, t[3:]
-		}
-		if strings.HasPrefix(t, "rec") {
-			all, t = []string{v + ".list[0] + uint32(" + v + ".a)"}, "uint32"
-		}
-		for _, x := range all {
-			switch {
-			case t == "":
-			case t == "bool":
-				g.line("%s = %s*31 + b(%s)", into, into, x)
-			case t == "float32":
-				g.line("%s = %s*31 + f32(%s)", into, into, x)
-			case t == "float64":
-				g.line("%s = %s*31 + f64(%s)", into, into, x)
-			default:
-				g.line("%s = %s*31 + uint64(%s)", into, into, x)
-			}
-		}
-	}
-}
-
-// kernel writes kernel number id, with the functions that it calls.
-func (g *generator) kernel(id int) {
-	g.id, g.helps, g.names, g.frozen = id, nil, 0, map[string]bool{}
-	g.line("type inner%d struct{ f float32 }", id)
-	g.line("type rec%d struct {\n\ta int16\n\tin inner%d\n\tlist [2]uint32\n}", id, id)
-	for i := range g.IntN(3) {
-		h := help{name: fmt.Sprintf("h%d_%d", id, i), result: pick(g, scalars), pointer: g.IntN(2) == 0}
-		params := []string{"u uint32", "w float32"}
-		h.params = []string{"uint32", "float32"}
-		if h.pointer {
-			h.params, h.result = append([]string{"*int32"}, h.params...), "int32"
-			params = append([]string{"p *int32"}, params...)
-		}
-		g.line("func %s(%s) (r %s) {", h.name, strings.Join(params, ", "), h.result)
-		g.scopes = []map[string]string{{}}
-		g.depth = 1
-		if h.pointer {
-			g.line("*p = *p*3 + int32(u)")
-		}
-		g.block(2, 1)
-		if g.IntN(2) == 0 {
-			g.line("if %s {", g.value("bool", 1))
-			g.line("\treturn %s", g.value(h.result, 1))
-			g.line("}")
-		}
-		g.line("r = %s", g.value(h.result, 2))
-		g.line("return")
-		g.depth = 0
-		g.line("}")
-		g.helps = append(g.helps, h)
-	}
-	g.names = 0
-	shared := pick(g, integers)
-	together := g.IntN(4) == 0
-	g.line("//halyard:kernel")
-	g.line("func k%d(t grid.Thread, a int64, x []uint32, f []float32, y []uint64, z []int32) {", id)
-	g.scopes = []map[string]string{{}}
-	g.depth = 1
-	if together {
-		g.line("s := grid.Shared[[16]%s](t)", shared)
-	}
-	g.line("i := t.Global(0)")
-	g.line("u, w := x[i], f[i]")
-	g.line("sum := uint64(a)")
-	g.calls = true
-	for range 4 {
-		g.statement(2)
-	}
-	if together {
-		g.line("s[t.Local(0)] = %s", g.value(shared, 2))
-		g.line("t.Barrier()")
-		name := g.name()
-		g.line("%s := s[(t.Local(0)+%d)%%16]", name, g.IntN(16))
-		g.declare(name, shared)
-		g.line("t.Barrier()")
-		g.line("s[t.Local(0)] += %s", g.value(shared, 1))
-		g.line("t.Barrier()")
-		g.line("sum += uint64(s[15-t.Local(0)])")
-		g.line("grid.AtomicAdd(&z[i&7], int32(u))")
-	}
-	for range 4 {
-		g.statement(2)
-	}
-	g.sum("sum")
-	g.line("_, _ = u, w")
-	g.line("y[i] = sum")
-	g.calls = false
-	g.depth = 0
-	g.line("}")
-}
-
-// random writes kernels of a seed.
-func random(seed uint64, n int) string {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
-	for k := range n {
-		g.kernel(k)
-	}
-	return head + g.b.String()
-}
 
 var (
 	randomKernels = flag.Int("kernels", 200, "how many random kernels to compare")
 	randomSeed    = flag.Uint64("seed", 1, "of the first of them")
-	randomAll     = flag.Bool("everywhere", false, "run each random kernel on every device, and have every compiler take it")
+	randomTargets = flag.Int("compile", 25, "how many of them the compilers for CUDA and HIP take as well")
 )
 
-// Random kernels give the same bits as Go and as their translation. A package of them runs on one device after another; the compilers take the first.
+// Random kernels give the same bits as Go and as their translation. Each is compared on one OpenCL device, which takes turns.
 func TestRandomKernels(t *testing.T) {
-	const each = 50
+	const each = 200
 	if testing.Short() {
-		*randomKernels = min(*randomKernels, each)
+		*randomKernels, *randomTargets = min(*randomKernels, 25), min(*randomTargets, 5)
 	}
-	for i := 0; i*each < *randomKernels; i++ {
-		only, seed, n := i, *randomSeed+uint64(i), min(*randomKernels-i*each, each)
-		if *randomAll {
-			only = everywhere
+	b := newBatch(t)
+	var compared, refusals, failures, compiled, left int
+	for first := 0; first < *randomKernels; first += each {
+		var kernels []text
+		for k := first; k < min(first+each, *randomKernels); k++ {
+			seed := *randomSeed + uint64(k)
+			kernels = append(kernels, text{seed, random(seed, 0)})
 		}
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { compare(t, random(seed, n), n, only) })
+		begin := time.Now()
+		all, err := b.run(t.Context(), kernels, func(k int) []string {
+			if len(b.devices) == 0 {
+				return nil
+			}
+			return []string{b.devices[k%len(b.devices)]}
+		})
+		require.NoError(t, err)
+		var sample []int
+		for k := range kernels {
+			if first+k < *randomTargets {
+				sample = append(sample, k)
+			}
+		}
+		for _, target := range []string{"compute_70", "gfx906"} {
+			if left > 0 || len(sample) == 0 {
+				break
+			}
+			before := make([]found, len(kernels))
+			require.NoError(t, b.device(t.Context(), target, kernels, sample, before))
+			for _, k := range sample {
+				switch {
+				case strings.Contains(before[k].refused, "not installed"):
+					left++
+				case before[k].refused != "":
+					all[k].refused = before[k].refused
+				default:
+					compiled++
+				}
+			}
+		}
+		for k, f := range all {
+			switch {
+			case f.host != "":
+				failures++
+				t.Errorf("the kernel of seed %d fails on the host: %s\n%s", kernels[k].seed, f.host, kernels[k].src)
+			case f.refused != "":
+				refusals++
+				t.Errorf("a compiler refuses the kernel of seed %d: %s\n%s", kernels[k].seed, f.refused, kernels[k].src)
+			case f.differs != "":
+				b.report(t, kernels[k], f)
+			}
+			compared++
+		}
+		t.Logf("seeds %d to %d: %v", kernels[0].seed, kernels[len(kernels)-1].seed, time.Since(begin).Round(time.Millisecond))
 		if t.Failed() {
 			return
 		}
 	}
+	t.Logf("%d kernels on the host and %s: %d failed, %d refused; compilers for CUDA and HIP took %d", compared, strings.Join(b.devices, " or "), failures, refusals, compiled)
+	requireDevices(t, b)
+}
+
+// requireDevices skips a test that has had no device to compare with, unless the environment asks for one.
+func requireDevices(t *testing.T, b *batch) {
+	if len(b.devices) > 0 {
+		return
+	}
+	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
+		t.Fatal("HALYARD_REQUIRE asks for OpenCL, and there is no such device")
+	}
+	t.Skip("there is no OpenCL device to compare with")
+}
+
+// report says that a kernel differs, and shows what is left of it when it is made as small as it can be.
+func (b *batch) report(t *testing.T, k text, f found) {
+	t.Errorf("the kernel of seed %d %s; repeat it with -args -seed %d -kernels 1\n%s", k.seed, f.differs, k.seed, k.src)
+	small, c, err := b.shrunk(t.Context(), k, b.devices)
+	t.Logf("made smaller:\n%s\nin C:\n%s", small, c)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A mistake that is planted in the translation shows in random kernels, one of which is made so small that little but the mistake is left.
+func TestPlantedMistakeIsShrunk(t *testing.T) {
+	if *randomKernels < 1000 {
+		t.Skip("building Go programs for many small kernels takes minutes; make fuzz does")
+	}
+	b := newBatch(t)
+	b.plant = withoutShiftMeaning
+	for seed := uint64(1); seed < 100; seed += 20 {
+		var kernels []text
+		for k := range uint64(20) {
+			kernels = append(kernels, text{seed + k, random(seed+k, 0)})
+		}
+		all, err := b.run(t.Context(), kernels, func(int) []string { return b.devices[:min(1, len(b.devices))] })
+		require.NoError(t, err)
+		requireDevices(t, b)
+		for k, f := range all {
+			if f.differs == "" {
+				continue
+			}
+			small, c, err := b.shrunk(t.Context(), kernels[k], b.devices[:1])
+			require.NoError(t, err)
+			t.Logf("%s\n%d bytes became\n%s\nin C\n%s", f.differs, len(kernels[k].src), small, c)
+			assert.Regexp(t, "go_shl_[iu]32\\([^i]", c)
+			assert.Less(t, len(small), 500)
+			return
+		}
+	}
+	t.Error("no kernel showed the mistake")
 }

@@ -1,0 +1,547 @@
+package translate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// generator writes random kernels in the subset that translates. What it writes is valid Go whose meaning Go defines: divisors are odd, shift counts
+// are not negative, indexes are masked, and no expression reads what a call in it changes. Constants never meet, so that none overflows.
+type generator struct {
+	*rand.Rand
+	b      strings.Builder
+	depth  int
+	names  int
+	scopes []map[string]string // types of variables, by name
+	frozen map[string]bool     // variables that are not assigned to
+	id     int
+	helps  []help
+	loops  []string
+	calls  bool
+}
+
+// help is a helper function.
+type help struct {
+	name    string
+	params  []string
+	result  string
+	pointer bool // its first parameter is a pointer to an int32
+	generic bool // it is called with integers of any type, all alike, and its result is of that type
+}
+
+var (
+	integers = []string{"int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint"}
+	scalars  = append([]string{"float32", "float64", "bool"}, integers...)
+)
+
+func pick[T any](g *generator, list []T) T { return list[g.IntN(len(list))] }
+
+func (g *generator) line(format string, args ...any) {
+	fmt.Fprintf(&g.b, strings.Repeat("\t", g.depth)+format+"\n", args...)
+}
+
+func (g *generator) name() string {
+	g.names++
+	return fmt.Sprintf("v%d", g.names)
+}
+
+// variable returns a variable of a type, or "".
+func (g *generator) variable(t string, assign bool) string {
+	var found []string
+	for n := 1; n <= g.names; n++ { // in an order that the seed decides
+		name := fmt.Sprintf("v%d", n)
+		for _, s := range g.scopes {
+			if s[name] == t && !(assign && g.frozen[name]) {
+				found = append(found, name)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return pick(g, found)
+}
+
+func isFloat(t string) bool { return t == "float32" || t == "float64" }
+
+// leaf returns a value that is no constant.
+func (g *generator) leaf(t string) string {
+	if v := g.variable(t, false); v != "" && g.IntN(3) > 0 {
+		return v
+	}
+	if v := g.variable("[4]"+t, false); v != "" && g.IntN(2) == 0 {
+		return fmt.Sprintf("%s[%s&3]", v, g.leafInteger())
+	}
+	if v := g.variable(fmt.Sprintf("rec%d", g.id), false); v != "" && g.IntN(2) == 0 {
+		switch t {
+		case "int16":
+			return v + ".a"
+		case "float32":
+			return v + ".in.f"
+		case "uint32":
+			return fmt.Sprintf("%s.list[%s&1]", v, g.leafInteger())
+		}
+	}
+	switch {
+	case t == "bool":
+		return "(u&1 == 0)"
+	case isFloat(t):
+		return t + "(w)"
+	}
+	return t + "(u)"
+}
+
+func (g *generator) leafInteger() string {
+	if v := g.variable(pick(g, []string{"int8", "int32", "uint16", "uint64"}), false); v != "" {
+		return v
+	}
+	return "u"
+}
+
+func (g *generator) constant(t string) string {
+	switch {
+	case isFloat(t):
+		return t + pick(g, []string{"(0.5)", "(-1.25)", "(3)", "(1e10)", "(0)", "(0.1)"})
+	case t == "bool":
+		return pick(g, []string{"true", "false"})
+	case t[0] == 'i':
+		return t + pick(g, []string{"(0)", "(1)", "(-1)", "(127)", "(-128)", "(85)"})
+	}
+	return t + pick(g, []string{"(0)", "(1)", "(255)", "(170)", "(128)"})
+}
+
+// value returns an expression, which is a constant only if left to be.
+func (g *generator) value(t string, deep int) string {
+	if deep <= 0 {
+		return g.leaf(t)
+	}
+	right := func() string {
+		if g.IntN(4) == 0 {
+			return g.constant(t)
+		}
+		return g.value(t, deep-1)
+	}
+	if g.calls && g.IntN(8) == 0 {
+		for _, h := range g.helps {
+			switch {
+			case h.generic && slices.Contains(integers, t):
+				return fmt.Sprintf("%s[%s](%s, %s)", h.name, t, g.value(t, deep-1), g.value(t, deep-1))
+			case h.result == t && !h.pointer:
+				return g.call(h, deep-1)
+			}
+		}
+	}
+	left := func() string { return g.value(t, deep-1) }
+	switch {
+	case t == "bool":
+		switch g.IntN(6) {
+		case 2: // arrays and structures are compared as a whole
+			for _, whole := range []string{fmt.Sprintf("rec%d", g.id), "[4]" + pick(g, scalars)} {
+				if v, w := g.variable(whole, false), g.variable(whole, false); v != w {
+					return fmt.Sprintf("(%s %s %s)", v, pick(g, []string{"==", "!="}), w)
+				}
+			}
+		case 3:
+			f := g.value(pick(g, scalars[:2]), deep-1)
+			return fmt.Sprintf(pick(g, []string{"math.IsNaN(float64(%s))", "math.IsInf(float64(%s), 1)", "math.IsInf(float64(%s), 0)"}), f)
+		case 0:
+			return fmt.Sprintf("(%s %s %s)", left(), pick(g, []string{"&&", "||"}), left())
+		case 1:
+			return "!" + g.value(t, deep-1)
+		}
+		u := pick(g, scalars[:2])
+		if g.IntN(2) == 0 {
+			u = pick(g, integers)
+		}
+		return fmt.Sprintf("(%s %s %s)", g.value(u, deep-1), pick(g, []string{"<", "<=", "==", "!=", ">", ">="}), g.value(u, deep-1))
+	case isFloat(t):
+		switch g.IntN(8) {
+		case 4:
+			if g.IntN(2) == 0 {
+				return fmt.Sprintf("%s(math.%s(float64(%s), float64(%s)))", t, pick(g, []string{"Max", "Min", "Copysign"}), left(), left())
+			}
+			return fmt.Sprintf("%s(math.FMA(float64(%s), float64(%s), float64(%s)))", t, left(), left(), right())
+		case 0:
+			return fmt.Sprintf("%s(%s)", t, g.value(pick(g, integers), deep-1))
+		case 1:
+			return fmt.Sprintf("%s(%s)", t, g.value(map[string]string{"float32": "float64", "float64": "float32"}[t], deep-1))
+		case 2:
+			return fmt.Sprintf("%s(math.%s(float64(%s)))", t, pick(g, []string{"Sqrt", "Floor", "Ceil", "Trunc", "Abs", "RoundToEven", "Round"}), g.value(t, deep-1))
+		case 3:
+			return fmt.Sprintf("%s(%s, %s)", pick(g, []string{"min", "max"}), left(), g.leaf(t))
+		}
+		return fmt.Sprintf("%s(%s %s %s)", t, left(), pick(g, []string{"+", "-", "*", "/"}), right())
+	}
+	switch g.IntN(14) {
+	case 10:
+		w := pick(g, []string{"8", "16", "32", "64"})
+		switch g.IntN(4) {
+		case 0:
+			return fmt.Sprintf("%s(bits.RotateLeft%s(%s, int(%s)))", t, w, g.value("uint"+w, deep-1), g.value("int8", deep-1))
+		case 1:
+			if w != "8" {
+				return fmt.Sprintf("%s(bits.ReverseBytes%s(%s))", t, w, g.value("uint"+w, deep-1))
+			}
+		case 2:
+			return fmt.Sprintf("%s(%s(%s))", t, pick(g, []string{"bits.Reverse" + w, "bits.LeadingZeros" + w, "bits.TrailingZeros" + w, "bits.Len" + w, "bits.OnesCount" + w}), g.value("uint"+w, deep-1))
+		}
+		return fmt.Sprintf("%s(math.Float32frombits(uint32(%s)))", t, g.value("uint32", deep-1))
+	case 11:
+		return fmt.Sprintf("%s(1 %s (%s & 31))", t, pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[5:]), deep-1))
+	case 0:
+		return fmt.Sprintf("%s(%s)", t, g.value(pick(g, integers), deep-1))
+	case 1:
+		return fmt.Sprintf("%s(%s)", t, g.value(pick(g, scalars[:2]), deep-1))
+	case 2:
+		return fmt.Sprintf("(%s %s (%s | 1))", left(), pick(g, []string{"/", "%"}), g.value(t, deep-1))
+	case 3, 4:
+		return fmt.Sprintf("(%s %s %s)", left(), pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[5:]), deep-1))
+	case 5:
+		return fmt.Sprintf("(%s %s %d)", left(), pick(g, []string{"<<", ">>"}), g.IntN(70))
+	case 6:
+		return fmt.Sprintf("(%s %s (%s & 63))", left(), pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[:5]), deep-1))
+	case 7:
+		return fmt.Sprintf("(%s%s)", pick(g, []string{"-", "^", "+"}), left())
+	case 8:
+		return fmt.Sprintf("%s(%s, %s)", pick(g, []string{"min", "max"}), left(), g.leaf(t))
+	case 9:
+		return fmt.Sprintf("%s(bits.%s(%s))", t, pick(g, []string{"OnesCount64", "LeadingZeros64", "TrailingZeros64", "Len64", "Reverse64"}), g.value("uint64", deep-1))
+	}
+	return fmt.Sprintf("(%s %s %s)", left(), pick(g, []string{"+", "-", "*", "&", "|", "^", "&^"}), right())
+}
+
+func (g *generator) call(h help, deep int) string {
+	var args []string
+	for i, p := range h.params {
+		if i == 0 && h.pointer {
+			args = append(args, "&"+g.variable("int32", true))
+			continue
+		}
+		args = append(args, g.value(p, deep))
+	}
+	return h.name + "(" + strings.Join(args, ", ") + ")"
+}
+
+func (g *generator) block(n, deep int) {
+	g.depth++
+	g.scopes = append(g.scopes, map[string]string{})
+	for range n {
+		g.statement(deep)
+	}
+	g.scopes = g.scopes[:len(g.scopes)-1]
+	g.depth--
+}
+
+func (g *generator) declare(name, t string) { g.scopes[len(g.scopes)-1][name] = t }
+
+func (g *generator) statement(deep int) {
+	t := pick(g, scalars)
+	kind := g.IntN(21)
+	if deep <= 0 && kind >= 8 && kind < 13 {
+		kind -= 8
+	}
+	switch kind {
+	case 16:
+		if v := g.variable(fmt.Sprintf("rec%d", g.id), true); v != "" {
+			switch g.IntN(3) {
+			case 0:
+				g.line("%s.in.f = %s", v, g.value("float32", 2))
+			case 1:
+				g.line("%s.a %s= %s", v, pick(g, []string{"+", "*", "^"}), g.value("int16", 2))
+			default:
+				g.line("%s.list[%s&1] = %s", v, g.leafInteger(), g.value("uint32", 2))
+			}
+		}
+	case 17:
+		t = pick(g, integers)
+		if v := g.variable("[4]"+t, true); v != "" {
+			switch g.IntN(3) {
+			case 0:
+				g.line("%s[%s&3]%s", v, g.leafInteger(), pick(g, []string{"++", "--"}))
+			case 1:
+				g.line("%s[%s&3] %s= %s", v, g.leafInteger(), pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[5:]), 2))
+			default:
+				g.line("%s[%s&3] %s= %s", v, g.leafInteger(), pick(g, []string{"+", "-", "*", "&", "|", "^", "&^"}), g.value(t, 2))
+			}
+		}
+	case 18:
+		for _, h := range g.helps {
+			if strings.HasPrefix(h.name, "m") && g.calls {
+				v, w := g.name(), g.name()
+				g.line("%s, %s := %s(%s, %s)", v, w, h.name, g.value("uint64", 2), g.value("uint64", 2))
+				g.line("_, _ = %s, %s", v, w)
+				g.declare(v, "uint64")
+				g.declare(w, "bool")
+				return
+			}
+		}
+		v, w := g.name(), g.name()
+		g.line("%s, %s := %s", v, w, fmt.Sprintf(pick(g, []string{"bits.Mul64(%s, %s)", "bits.Add64(%s, %s, uint64(u&1))", "bits.Sub64(%s, %s, uint64(u&1))"}), g.value("uint64", 2), g.value("uint64", 2)))
+		g.line("_, _ = %s, %s", v, w)
+		g.declare(v, "uint64")
+		g.declare(w, "uint64")
+	case 19:
+		if deep > 0 {
+			g.line("switch {")
+			for range 1 + g.IntN(2) {
+				g.line("case %s:", g.value("bool", 2))
+				g.block(1, deep-1)
+			}
+			g.line("default:")
+			g.block(1, deep-1)
+			g.line("}")
+		}
+	case 20:
+		if v := g.variable("[4]"+t, true); v != "" { // Go copies the array before it goes through it
+			name := g.name()
+			g.frozen[name] = true
+			g.line("for %s, e := range %s {", name, v)
+			g.line("\t%s[3-%s] = e", v, name)
+			g.line("}")
+		}
+	case 0, 1:
+		value, name := g.value(t, 3), g.name()
+		g.line("%s := %s", name, value)
+		g.line("_ = %s", name)
+		g.declare(name, t)
+	case 2:
+		name := g.name()
+		g.line("var %s [4]%s", name, t)
+		g.line("%s[%s&3] = %s", name, g.leafInteger(), g.value(t, 2))
+		g.declare(name, "[4]"+t)
+	case 3:
+		name := g.name()
+		g.line("%s := rec%d{a: %s, in: inner%d{%s}}", name, g.id, g.value("int16", 2), g.id, g.value("float32", 2))
+		g.line("%s.list[%s&1] += %s", name, g.leafInteger(), g.value("uint32", 1))
+		g.declare(name, fmt.Sprintf("rec%d", g.id))
+	case 4:
+		if v, w := g.variable(t, true), g.variable(t, true); v != "" && v != w {
+			g.line("%s, %s = %s, %s", v, w, g.value(t, 2), g.value(t, 2))
+		}
+	case 5:
+		if v := g.variable("[4]"+t, true); v != "" {
+			if w := g.variable("[4]"+t, true); w != v {
+				g.line("%s = %s", v, w)
+			}
+			g.line("%s[%s&3] = %s", v, g.leafInteger(), g.value(t, 2))
+		}
+	case 6:
+		if v := g.variable("int32", true); v != "" {
+			for _, h := range g.helps {
+				if h.pointer && g.calls {
+					g.line("%s = %s", v, g.call(h, 0))
+				}
+			}
+		}
+	case 7:
+		t = pick(g, integers)
+		if v := g.variable(t, true); v != "" {
+			switch g.IntN(3) {
+			case 0:
+				g.line("%s%s", v, pick(g, []string{"++", "--"}))
+			case 1:
+				g.line("%s %s= %s", v, pick(g, []string{"<<", ">>"}), g.value(pick(g, integers[5:]), 2))
+			default:
+				g.line("%s %s= %s", v, pick(g, []string{"+", "-", "*", "&", "|", "^", "&^"}), g.value(t, 2))
+			}
+		}
+	case 8, 9:
+		g.line("if %s {", g.value("bool", 2))
+		g.block(1+g.IntN(3), deep-1)
+		if g.IntN(2) == 0 {
+			g.line("} else {")
+			g.block(1+g.IntN(2), deep-1)
+		}
+		g.line("}")
+	case 10, 11:
+		name := g.name()
+		label := fmt.Sprintf("L%d", g.names)
+		var head string
+		elem := "int"
+		switch g.IntN(3) {
+		case 0:
+			head = fmt.Sprintf("for %s := range %d {", name, 1+g.IntN(4))
+		case 1:
+			elem = pick(g, integers)
+			head = fmt.Sprintf("for %s := %s(0); %s < %d; %s++ {", name, elem, name, 1+g.IntN(4), name)
+		default:
+			elem = t
+			v := g.variable("[4]"+t, false)
+			if v == "" {
+				return
+			}
+			head = fmt.Sprintf("for _, %s := range %s {", name, v)
+		}
+		g.frozen[name] = true
+		g.line("%s:", label)
+		g.line("%s", head)
+		g.scopes = append(g.scopes, map[string]string{name: elem})
+		g.loops = append(g.loops, label)
+		g.block(1+g.IntN(3), deep-1)
+		g.line("\tif %s {", g.value("bool", 1))
+		g.line("\t\t_ = %s", name)
+		g.line("\t\t%s %s", pick(g, []string{"break", "continue"}), label) // the label is used
+		g.line("\t}")
+		g.loops = g.loops[:len(g.loops)-1]
+		g.scopes = g.scopes[:len(g.scopes)-1]
+		g.line("}")
+	case 12:
+		t = pick(g, integers[:4])
+		g.line("switch %s {", g.value(t, 2))
+		g.line("case 0, 1, %s:", g.leaf(t))
+		g.block(1, deep-1)
+		if g.IntN(2) == 0 {
+			g.line("\tfallthrough")
+		}
+		g.line("case -1:")
+		g.block(1, deep-1)
+		if g.IntN(2) == 0 {
+			g.line("\tbreak")
+		}
+		g.line("default:")
+		g.block(1, deep-1)
+		g.line("}")
+	case 13:
+		if len(g.loops) > 0 {
+			g.line("if %s {", g.value("bool", 2))
+			g.line("\t%s %s", pick(g, []string{"break", "continue"}), pick(g, g.loops))
+			g.line("}")
+		}
+	default:
+		if v := g.variable(t, true); v != "" {
+			g.line("%s = %s", v, g.value(t, 3))
+		}
+	}
+}
+
+// sum adds all variables of the outermost scope to a sum.
+func (g *generator) sum(into string) {
+	for n := 1; n <= g.names; n++ {
+		v := fmt.Sprintf("v%d", n)
+		t := g.scopes[len(g.scopes)-1][v]
+		all := []string{v}
+		if strings.HasPrefix(t, "[4]") {
+			all, t = []string{v + "[0]", v + "[1]", v + "[2]", v + "[3]"}, t[3:]
+		}
+		if strings.HasPrefix(t, "rec") {
+			all, t = []string{v + ".list[0] + uint32(" + v + ".a)"}, "uint32"
+		}
+		for _, x := range all {
+			switch {
+			case t == "":
+			case t == "bool":
+				g.line("%s = %s*31 + b(%s)", into, into, x)
+			case t == "float32":
+				g.line("%s = %s*31 + f32(%s)", into, into, x)
+			case t == "float64":
+				g.line("%s = %s*31 + f64(%s)", into, into, x)
+			default:
+				g.line("%s = %s*31 + uint64(%s)", into, into, x)
+			}
+		}
+	}
+}
+
+// kernel writes kernel number id, with the functions that it calls.
+func (g *generator) kernel(id int) {
+	g.id, g.helps, g.names, g.frozen = id, nil, 0, map[string]bool{}
+	g.line("type inner%d struct{ f float32 }", id)
+	if g.IntN(3) == 0 {
+		g.line("func g%d[T int8 | int16 | int32 | int64 | int | uint8 | uint16 | uint32 | uint64 | uint](p, q T) T {", id)
+		g.line("\tif p < q {")
+		g.line("\t\treturn q %s p", pick(g, []string{"-", "*", "^"}))
+		g.line("\t}")
+		g.line("\treturn %s", pick(g, []string{"p<<3 + q", "p / (q | 1)", "-p >> 2", "^q % (p | 1)", "p << (q & 7)"}))
+		g.line("}")
+		g.helps = append(g.helps, help{name: fmt.Sprintf("g%d", id), generic: true})
+	}
+	if g.IntN(3) == 0 {
+		g.line("func m%d(p, q uint64) (uint64, bool) {", id)
+		g.line("\treturn p %s q, p %s q", pick(g, []string{"+", "-", "*", "&^", "<<", ">>"}), pick(g, []string{"<", "==", ">="}))
+		g.line("}")
+		g.helps = append(g.helps, help{name: fmt.Sprintf("m%d", id)})
+	}
+	g.line("type rec%d struct {\n\ta int16\n\tin inner%d\n\tlist [2]uint32\n}", id, id)
+	for i := range g.IntN(3) {
+		h := help{name: fmt.Sprintf("h%d_%d", id, i), result: pick(g, scalars), pointer: g.IntN(2) == 0}
+		params := []string{"u uint32", "w float32"}
+		h.params = []string{"uint32", "float32"}
+		if h.pointer {
+			h.params, h.result = append([]string{"*int32"}, h.params...), "int32"
+			params = append([]string{"p *int32"}, params...)
+		}
+		g.line("func %s(%s) (r %s) {", h.name, strings.Join(params, ", "), h.result)
+		g.scopes = []map[string]string{{}}
+		g.depth = 1
+		if h.pointer {
+			g.line("*p = *p*3 + int32(u)")
+		}
+		g.block(2, 1)
+		if g.IntN(2) == 0 {
+			g.line("if %s {", g.value("bool", 1))
+			g.line("\treturn %s", g.value(h.result, 1))
+			g.line("}")
+		}
+		g.line("r = %s", g.value(h.result, 2))
+		g.line("return")
+		g.depth = 0
+		g.line("}")
+		g.helps = append(g.helps, h)
+	}
+	g.names = 0
+	shared := pick(g, integers)
+	together := g.IntN(4) == 0
+	g.line("//halyard:kernel")
+	g.line("func k%d(t grid.Thread, a int64, x []uint32, f []float32, y []uint64, z []int32) {", id)
+	g.scopes = []map[string]string{{}}
+	g.depth = 1
+	if together {
+		g.line("s := grid.Shared[[16]%s](t)", shared)
+	}
+	g.line("i := t.Global(0)")
+	g.line("u, w := x[i], f[i]")
+	g.line("sum := uint64(a)")
+	g.calls = true
+	for range 4 {
+		g.statement(2)
+	}
+	if together {
+		g.line("s[t.Local(0)] = %s", g.value(shared, 2))
+		g.line("t.Barrier()")
+		name := g.name()
+		g.line("%s := s[(t.Local(0)+%d)%%16]", name, g.IntN(16))
+		g.declare(name, shared)
+		g.line("t.Barrier()")
+		g.line("s[t.Local(0)] += %s", g.value(shared, 1))
+		g.line("t.Barrier()")
+		g.line("sum += uint64(s[15-t.Local(0)])")
+		if g.IntN(2) == 0 { // what a thread adds to is added to by others, but none of them reads it before all have
+			g.line("c := grid.Shared[[2]uint32](t)")
+			g.line("grid.Atomic%s(&c[t.Local(0)&1], %s)", pick(g, []string{"Add", "Xor", "Or", "Max"}), g.value("uint32", 2))
+			g.line("t.Barrier()")
+			g.line("sum += uint64(c[0]) ^ uint64(c[1])<<7")
+		}
+	}
+	if g.IntN(2) == 0 { // each cell has one operation, whose order does not matter
+		n := g.IntN(6)
+		g.line("grid.Atomic%s(&z[%d+i&7], %s)", []string{"Add", "Xor", "Or", "And", "Max", "Min"}[n], n*8, g.value("int32", 2))
+	}
+	for range 4 {
+		g.statement(2)
+	}
+	g.sum("sum")
+	g.line("_, _ = u, w")
+	g.line("y[i] = sum")
+	g.calls = false
+	g.depth = 0
+	g.line("}")
+}
+
+// random writes the kernel of a seed as kernel number id of a package.
+func random(seed uint64, id int) string {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	g.kernel(id)
+	return g.b.String()
+}
