@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // batchRunner is the program that runs the kernels of a batch. A process runs them on the host and keeps what they wrote, and another for each device
@@ -186,16 +187,19 @@ func (k text) numbered(id int) string {
 // batch has the folder in which batches are built, one after the other.
 type batch struct {
 	dir     string
-	devices []string              // of OpenCL; known once something was built
-	plant   func(c string) string // makes a mistake in the translation, if it is not nil
+	devices []string                 // of OpenCL; known once something was built
+	spent   map[string]time.Duration // by each kind of program
+	plant   func(c string) string    // makes a mistake in the translation, if it is not nil
 }
 
 func newBatch(t *testing.T) *batch {
-	return &batch{dir: module(t, map[string]string{"main.go": batchRunner})}
+	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}}
 }
 
 // program runs the program that was built, and returns what it said.
 func (b *batch) program(ctx context.Context, args ...string) []string {
+	begin := time.Now()
+	defer func() { b.spent[strings.Join(args[:min(2, len(args))], " ")] += time.Since(begin) }()
 	run := exec.CommandContext(ctx, "./kernels", args...)
 	run.Dir, run.Env = b.dir, append(os.Environ(), "HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1")
 	out, err := run.CombinedOutput()
@@ -241,9 +245,11 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip", "-ldflags", "-s -w", "-o", "kernels", ".")
 	build.Dir, build.Env = b.dir, append(os.Environ(), "CGO_ENABLED=0")
+	begin := time.Now()
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
+	b.spent["go build"] += time.Since(begin)
 	return nil
 }
 

@@ -92,6 +92,9 @@ func TestGoItselfDoesNotPanic(t *testing.T) {
 		parsed += len(files)
 		n, translated := neverPanics(t, &noImports{imp, map[string]*types.Package{}}, fset, files)
 		functions, done = functions+n, done+translated
+		if *everyFile {
+			t.Log(unit[0], n, translated)
+		}
 	}
 	t.Logf("%d packages and files alone, %d files, %d functions, %d translations", len(units), parsed, functions, done)
 	assert.Greater(t, done, 20, "hardly anything was translated, so hardly anything was tried")
@@ -100,6 +103,7 @@ func TestGoItselfDoesNotPanic(t *testing.T) {
 // neverPanics translates the functions of a package, one after the other as kernels, and as callees of one.
 func neverPanics(t *testing.T, imp types.Importer, fset *token.FileSet, files []*ast.File) (functions, done int) {
 	p := check(fset, "p", files, imp)
+	base := p.program()
 	var decls []ast.Decl
 	for _, file := range files {
 		decls = append(decls, file.Decls...)
@@ -111,7 +115,7 @@ func neverPanics(t *testing.T, imp types.Importer, fset *token.FileSet, files []
 		}
 		functions++
 		for _, as := range []string{"kernel", "function"} {
-			text, err := translateOne(p, decl, as)
+			text, err := translateOne(base, decl, as)
 			switch {
 			case err == nil && text != "":
 				done++
@@ -129,26 +133,30 @@ func neverPanics(t *testing.T, imp types.Importer, fset *token.FileSet, files []
 }
 
 // translateOne translates a function alone. What has to do with kernels' parameters keeps most functions from being kernels, so it is also taken as a function that a kernel calls.
-func translateOne(p *Package, decl *ast.FuncDecl, as string) (text string, err error) {
+func translateOne(base *program, decl *ast.FuncDecl, as string) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if as == "kernel" {
-		doc := decl.Doc
-		decl.Doc = &ast.CommentGroup{List: []*ast.Comment{{Slash: decl.Pos(), Text: marker}}}
-		defer func() { decl.Doc = doc }()
-		made, err := p.Translate()
-		if err != nil {
-			return "", err
-		}
-		return made.C, nil
-	}
-	g := p.program()
+	p := base.pkg
+	g := &program{pkg: p, context: types.NewContext(), decls: base.decls, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
+		typed: map[string]bool{}, structs: map[string]string{}, needed: map[string]bool{}}
 	obj, ok := p.info.Defs[decl.Name].(*types.Func)
 	if !ok {
 		return "", Errors{{Text: "the checker has no such function"}}
+	}
+	if as == "kernel" {
+		g.kernels[obj] = true
+		var f *function
+		var launcher string
+		g.try(func() { f, launcher = g.kernel(decl) })
+		if err := g.failed(); err != nil {
+			return "", err
+		}
+		text := g.text()
+		_, err := p.generate(text, []*function{f}, []string{launcher})
+		return text, err
 	}
 	var args []types.Type
 	var spaces []space
