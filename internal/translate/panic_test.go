@@ -11,7 +11,6 @@ import (
 	"go/types"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func TestGoItselfDoesNotPanic(t *testing.T) {
 	imp, err := imports()
 	require.NoError(t, err)
 	var units [][]string // the files of a package, or a test of Go's
-	root := runtime.GOROOT()
+	root := build.Default.GOROOT
 	err = filepath.WalkDir(filepath.Join(root, "src"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
