@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run test race moving lint vet cross bench bench-docs bench-peers bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
+.PHONY: help run api test race moving lint vet cross bench bench-docs bench-peers bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ linked: ## build and test with gorgonia.org/cu and go-gl/cl (cgo, CUDA 11.8 to 1
 
 nvidia-report: ## build the folder bin/nvidia-report, to measure on a machine with NVIDIA devices and no Go (scripts/README.md)
 	HALYARD_CUDA_INCLUDE="$(abspath $(HALYARD_CUDA_INCLUDE))" $(GO) run ./scripts/nvidia-report build bin/nvidia-report
+
+api: ## list the exported API anew in api/, after a change of it that is meant
+	$(GO) run ./internal/testing/apilist
 
 generate: ## make the generated files again
 	$(GO) generate ./...
