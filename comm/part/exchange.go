@@ -171,7 +171,7 @@ func (b *Buffer[T]) post(ctx context.Context, tag int) error {
 // pack makes the messages of a call and begins to send them. what says for each link which spans the message names, and which elements of
 // which end it carries. All elements are read under one access.
 func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, payload []span, from *end), tag int, moved *Moved) error {
-	var ranges []Range
+	ranges := b.ranges[:0]
 	for _, l := range b.state.links {
 		_, payload, from := what(l)
 		for _, r := range payload {
@@ -198,6 +198,7 @@ func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, 
 		return fill(nil, 0)
 	}
 	ranges = union(ranges)
+	b.ranges = ranges
 	return b.local.AccessRanges(ctx, coherence.Read, ranges, func(data []T) error { return fill(data, ranges[0].Lo) })
 }
 
@@ -288,7 +289,7 @@ func (b *Buffer[T]) open(ctx context.Context, i int, limit [2]int, fn func(head 
 		if len(from) < headSize {
 			return mismatch(peer, "a message is too short")
 		}
-		var head [2][]span
+		head := [2][]span{b.head[0][:0], b.head[1][:0]}
 		lengths := [2]int{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
 		from = from[headSize:]
 		for k, n := range lengths {
@@ -304,13 +305,14 @@ func (b *Buffer[T]) open(ctx context.Context, i int, limit [2]int, fn func(head 
 				head[k], at, from = append(head[k], r), r.hi, from[spanSize:]
 			}
 		}
+		b.head = head
 		return fn(head, from)
 	})
 }
 
 // unpack writes elements to the ghosts of a link.
 func (b *Buffer[T]) unpack(ctx context.Context, l *link, list []span, payload []byte) error {
-	var ranges []Range
+	ranges := b.ranges[:0]
 	for _, r := range list {
 		l.in.each(r, func(local, n int) { ranges = append(ranges, Range{Lo: local, Hi: local + n}) })
 	}
@@ -318,6 +320,7 @@ func (b *Buffer[T]) unpack(ctx context.Context, l *link, list []span, payload []
 		return nil
 	}
 	ranges = union(ranges)
+	b.ranges = ranges
 	return b.local.AccessRanges(ctx, coherence.Overwrite, ranges, func(data []T) error {
 		base := ranges[0].Lo
 		for _, r := range list {

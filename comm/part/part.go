@@ -28,6 +28,8 @@ type Buffer[T buffer.Element] struct {
 	owned  *buffer.Buffer[T]
 	state  *state
 	mail   []*mail // one for each link
+	ranges []Range // for the collective call under way, as head is
+	head   [2][]span
 }
 
 // Option is an option of [New].

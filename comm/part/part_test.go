@@ -192,7 +192,20 @@ func TestAccumulate(t *testing.T) {
 						return fmt.Errorf("stale ghosts were to be updated: %v", err)
 					}
 					for i, g := range m.index {
-						if i%2 == 0 {
+						if i%2 == 0 && m.owned[i] {
+							if err := b.Local().Set(ctx, i, float64(100+c.Rank())); err != nil {
+								return err
+							}
+							sum[g] += float64(100 + c.Rank())
+						}
+					}
+				}
+				if _, err := b.Exchange(ctx); err != nil {
+					return err
+				}
+				if b.Local() != nil {
+					for i, g := range m.index {
+						if i%2 == 0 && !m.owned[i] {
 							if err := b.Local().Set(ctx, i, float64(100+c.Rank())); err != nil {
 								return err
 							}
