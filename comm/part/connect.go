@@ -128,7 +128,6 @@ type mail struct {
 	part     *buffer.Buffer[byte] // the slice of out that was sent last
 	send     *comm.Request
 	receive  *comm.Request
-	send2    bool
 	received int
 }
 

@@ -241,8 +241,7 @@ func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head 
 
 // wait waits for all messages of a call.
 func (b *Buffer[T]) wait(ctx context.Context) error {
-	for i, l := range b.state.links {
-		m := b.mail[i]
+	for _, m := range b.mail {
 		if m.receive != nil {
 			status, err := m.receive.Wait(ctx)
 			m.receive = nil
@@ -251,7 +250,6 @@ func (b *Buffer[T]) wait(ctx context.Context) error {
 			}
 			m.received = status.Count
 		}
-		_ = l
 	}
 	for _, m := range b.mail {
 		if m.send != nil {

@@ -120,11 +120,10 @@ type state struct {
 
 	mu     sync.Mutex
 	links  []*link // by rank
-	ghosts int
-	fresh  bool // no ghost is stale
-	some   bool // some ghost may be current
-	quiet  bool // an exchange is under way
-	busy   bool // a collective call is under way
+	fresh  bool    // no ghost is stale
+	some   bool    // some ghost may be current
+	quiet  bool    // an exchange is under way
+	busy   bool    // a collective call is under way
 	closed bool
 	moves  []protocol.Transfer
 	runs   []span
