@@ -75,16 +75,6 @@ func TestIDByValue(t *testing.T) {
 	}
 }
 
-// made is the communicator of a job by another way than Join.
-func (s simulation) made(ctx context.Context, n int, join func(i int, dev *hal.Device) (*nccl.Comm, error)) error {
-	if err := ranks(n, func(i int) error {
-		return s.rank(ctx, i, func(dev *hal.Device) (*nccl.Comm, error) { return join(i, dev) }, everything, func() {})
-	}); err != nil {
-		return err
-	}
-	return s.reap()
-}
-
 func TestNewOnACommunicator(t *testing.T) {
 	each(t, func(t *testing.T, s simulation) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)

@@ -181,7 +181,7 @@ func (s simulation) rank(ctx context.Context, i int, join func(*hal.Device) (*nc
 	return fn(ctx, r)
 }
 
-// made returns a buffer that is closed with the rank.
+// from returns a buffer of the elements, which is closed with the rank.
 func from[T buffer.Element](r *rank, data []T) *buffer.Buffer[T] {
 	b, err := buffer.From(data)
 	if err != nil {
