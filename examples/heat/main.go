@@ -5,9 +5,9 @@
 //
 // With -ranks 4 it needs no MPI: the ranks are goroutines of one process. The result is the same, to the bit, whatever the number of ranks.
 //
-// A rank keeps its rows in one buffer with a row more at each side: the neighbours' nearest rows, its ghosts. In each step
-// a kernel computes the new rows on the device, and two slices of one row each are exchanged with each neighbour. The program says
-// neither when the kernel has ended nor what has to be copied between host and device for that: the buffers know.
+// The plate is a buffer that is divided among the ranks (package part): a rank owns some rows, and has the neighbours' nearest rows as ghosts. In each step an
+// exchange makes the ghosts current, and a kernel computes the new rows on the device. The program says neither which rows to send, nor when the kernel
+// has ended, nor what has to be copied between host and device for that: the buffers know.
 package main
 
 import (
@@ -22,43 +22,44 @@ import (
 	"os"
 
 	_ "github.com/go-halyard/halyard/backends"
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
+	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// The kernel computes rows 1 to rows of a plate whose rows 0 and rows+1 are ghosts. The leftmost and the rightmost column stay as they are.
+// The kernel computes the rows that a rank owns, the first of which is row lo of the plate, from those with the ghosts. The plate's border stays as it is.
 const text = `
-KERNEL void spread(const GLOBAL f32 *now, GLOBAL f32 *next, u32 width, u32 rows) {
-	u32 x = (u32)INDEX(0), y = (u32)INDEX(1) + 1;
-	if (x >= width || y > rows) return;
-	u64 i = (u64)y * width + x;
-	if (x == 0 || x == width - 1) {
-		next[i] = now[i];
+KERNEL void spread(const GLOBAL f32 *now, GLOBAL f32 *next, u32 width, u32 rows, u32 ghosts, u32 lo, u32 height) {
+	u32 x = (u32)INDEX(0), y = (u32)INDEX(1);
+	if (x >= width || y >= rows) return;
+	u64 i = (u64)(y + ghosts) * width + x, to = (u64)y * width + x;
+	if (x == 0 || x == width - 1 || lo + y == 0 || lo + y == height - 1) {
+		next[to] = now[i];
 		return;
 	}
-	next[i] = now[i] + 0.2f * (now[i - 1] + now[i + 1] + now[i - width] + now[i + width] - 4.0f * now[i]);
+	next[to] = now[i] + 0.2f * (now[i - 1] + now[i + 1] + now[i - width] + now[i + width] - 4.0f * now[i]);
 }`
 
 func spreadBlock(b *kernel.Block) {
 	now, next := kernel.Slice[float32](b, 0), kernel.Slice[float32](b, 1)
 	width, rows := int(kernel.Number[uint32](b, 2)), int(kernel.Number[uint32](b, 3))
+	ghosts, lo, height := int(kernel.Number[uint32](b, 4)), int(kernel.Number[uint32](b, 5)), int(kernel.Number[uint32](b, 6))
 	left, right := kernel.Threads(b, 0, width)
 	top, bottom := kernel.Threads(b, 1, rows)
-	for y := top + 1; y < bottom+1; y++ {
+	for y := top; y < bottom; y++ {
 		for x := left; x < right; x++ {
-			i := y*width + x
-			if x == 0 || x == width-1 {
-				next[i] = now[i]
+			i, to := (y+ghosts)*width+x, y*width+x
+			if x == 0 || x == width-1 || lo+y == 0 || lo+y == height-1 {
+				next[to] = now[i]
 				continue
 			}
 			sum := now[i-1] + now[i+1] + now[i-width] + now[i+width] - float32(4*now[i])
-			next[i] = now[i] + float32(0.2*sum)
+			next[to] = now[i] + float32(0.2*sum)
 		}
 	}
 }
@@ -72,91 +73,68 @@ const hot = 100
 
 // solve returns the whole plate after all steps at rank 0, and nil at the others.
 func solve(ctx context.Context, c *comm.Comm, stream *hal.Stream, p plate) (all []float32, err error) {
-	rank, size := c.Rank(), c.Size()
+	size := c.Size()
 	if p.width < 3 || p.height < size || p.steps < 0 {
 		return nil, hal.Errorf("heat", hal.ErrInvalidArgument, "%d steps of %d×%d numbers on %d ranks", p.steps, p.width, p.height, size)
 	}
-	lo, hi := p.height*rank/size, p.height*(rank+1)/size
-	rows := hi - lo
-	var now, next *buffer.Buffer[float32]
-	defer func() { err = errors.Join(err, hal.CloseAll(now, next)) }()
-	start := make([]float32, (rows+2)*p.width)
-	if lo == 0 {
-		for x := range p.width {
-			start[x] = hot
+	// The border is part of the plate: two rows more.
+	rows := part.Grid([]int{p.height + 2, p.width}, []int{size, 1})
+	var now, next *part.Buffer[float32]
+	if now, err = part.New[float32](ctx, c, rows, part.Width(1, 0)); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, now.Close()) }()
+	if next, err = part.New[float32](ctx, c, rows, part.Width(1, 0)); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, next.Close()) }()
+	lo, hi := now.Box()
+	if lo[0] == 0 {
+		border, err := now.Owned().Slice(0, p.width)
+		if err == nil {
+			err = border.Fill(ctx, hot)
 		}
-	}
-	if now, err = buffer.From(start); err != nil {
-		return nil, err
-	}
-	if next, err = buffer.From(start); err != nil {
-		return nil, err
-	}
-	for range p.steps {
-		// The kernel writes all rows but the ghosts, which stay: it is given the whole for reading and writing.
-		err := spread.Launch(ctx, stream, kernel.Over(p.width, rows), kernel.In(now), kernel.InOut(next), kernel.Value(uint32(p.width)), kernel.Value(uint32(rows)))
 		if err != nil {
 			return nil, err
 		}
-		now, next = next, now
-		if err := exchange(ctx, c, now, p.width, rows); err != nil {
+	}
+	numbers := []kernel.Arg{kernel.Value(uint32(p.width)), kernel.Value(uint32(hi[0] - lo[0])), kernel.Value(uint32(min(lo[0], 1))), kernel.Value(uint32(lo[0])), kernel.Value(uint32(p.height + 2))}
+	for range p.steps {
+		if _, err := now.Exchange(ctx); err != nil {
 			return nil, err
 		}
+		args := append([]kernel.Arg{kernel.In(now.Local()), kernel.Out(next.Owned())}, numbers...)
+		if err := spread.Launch(ctx, stream, kernel.Over(p.width, hi[0]-lo[0]), args...); err != nil {
+			return nil, err
+		}
+		now, next = next, now
 	}
 	return collect(ctx, c, now, p)
 }
 
-// exchange gives the first and the last row to the neighbours and takes theirs as ghosts.
-func exchange(ctx context.Context, c *comm.Comm, b *buffer.Buffer[float32], width, rows int) error {
-	const up, down = 1, 2
-	row := func(y int) (*buffer.Buffer[float32], error) { return b.Slice(y*width, (y+1)*width) }
-	var waiting []*comm.Request
-	start := func(begin func(context.Context, *comm.Comm, *buffer.Buffer[float32], int, int) (*comm.Request, error), y, peer, tag int) error {
-		part, err := row(y)
-		if err != nil {
-			return err
-		}
-		r, err := begin(ctx, c, part, peer, tag)
-		if err == nil {
-			waiting = append(waiting, r)
-		}
-		return err
-	}
-	var errs []error
-	if above := c.Rank() - 1; above >= 0 {
-		errs = append(errs, start(comm.Irecv[float32], 0, above, down), start(comm.Isend[float32], 1, above, up))
-	}
-	if below := c.Rank() + 1; below < c.Size() {
-		errs = append(errs, start(comm.Irecv[float32], rows+1, below, up), start(comm.Isend[float32], rows, below, down))
-	}
-	for _, r := range waiting {
-		_, err := r.Wait(ctx)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// collect brings the rows of all ranks to rank 0.
-func collect(ctx context.Context, c *comm.Comm, b *buffer.Buffer[float32], p plate) ([]float32, error) {
+// collect brings the rows of all ranks to rank 0, without the border.
+func collect(ctx context.Context, c *comm.Comm, b *part.Buffer[float32], p plate) ([]float32, error) {
 	const tag = 3
-	own, err := b.Slice(p.width, b.Len()-p.width)
-	if err != nil {
-		return nil, err
-	}
 	if c.Rank() != 0 {
-		return nil, comm.Send(ctx, c, own, 0, tag)
+		if err := comm.Send(ctx, c, b.Owned(), 0, tag); err != nil {
+			return nil, err
+		}
+		return nil, nil
 	}
-	all := make([]float32, p.width*p.height)
+	all := make([]float32, p.width*(p.height+2))
+	own := b.Owned()
 	if err := own.CopyOut(ctx, all[:own.Len()]); err != nil {
 		return nil, err
 	}
+	at := own.Len()
 	for from := 1; from < c.Size(); from++ {
-		lo, hi := p.height*from/c.Size(), p.height*(from+1)/c.Size()
-		if _, err := comm.RecvSlice(ctx, c, all[lo*p.width:hi*p.width], from, tag); err != nil {
+		status, err := comm.RecvSlice(ctx, c, all[at:], from, tag)
+		if err != nil {
 			return nil, err
 		}
+		at += status.Count
 	}
-	return all, nil
+	return all[p.width : len(all)-p.width], nil
 }
 
 // device opens the device that a rank works on: those of the machine that run the kernel in turn, else its host.
