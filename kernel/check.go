@@ -16,15 +16,23 @@ import (
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch is waited
 // for, and fails if its kernel failed, wrote to an argument passed with In, or left elements unwritten of one passed with Out. It costs a copy of
 // these arguments to the host. Bytes of an In that the same launch may also write, through another argument, are not checked.
+//
+// With "bounds" each launch of a kernel that halyard kernels translated from Go is waited for, and fails if an index was out of range on the device: the error, of kind
+// hal.ErrOutOfRange, names the file, the line, the first such index and the length. Instead of the element that it names, the first one is read or written: nothing
+// outside is. On the host Go looks at indexes by itself.
+//
 // It is read once, when the program starts: to set it later changes nothing.
 const EnvCheck = "HALYARD_CHECK"
 
-var checking atomic.Bool
+var checking, checkingBounds atomic.Bool
 
 func init() {
 	for word := range strings.SplitSeq(os.Getenv(EnvCheck), ",") {
-		if strings.TrimSpace(word) == "kernels" {
+		switch strings.TrimSpace(word) {
+		case "kernels":
 			checking.Store(true)
+		case "bounds":
+			checkingBounds.Store(true)
 		}
 	}
 }
@@ -33,7 +41,7 @@ func init() {
 const patternSize = 16
 
 // launchChecked is the end of Launch, with checks before and after the kernel.
-func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases) error {
+func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases, faults *faults) error {
 	const op = "launch"
 	var pattern [patternSize]byte
 	for i := range pattern {
@@ -119,7 +127,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	}
 	if err = stream.Sync(ctx); err != nil {
 		err = d.failed(op, err)
-	} else {
+	} else if err = faults.inspect(ctx, stream); err == nil {
 		err = inspect()
 	}
 	if e := leases.Commit(); err == nil {

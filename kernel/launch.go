@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -62,8 +63,9 @@ type onDevice struct {
 	dev    *hal.Device // the device's own handle
 	kernel *hal.Kernel
 	info   hal.KernelInfo
-	round  uint64 // of the program, when it was loaded
-	passes bool   // shared memory is a parameter
+	round  uint64   // of the program, when it was loaded
+	passes bool     // shared memory is a parameter
+	sites  []string // the program's Indexes, if the kernel looks at them, else nil
 }
 
 // Kernel returns the kernel with that name. Whether the program has it shows when it is launched: the error is then of kind hal.ErrNotFound.
@@ -108,6 +110,9 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 		return nil, err
 	}
 	d := &onDevice{dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
+	if k.p.src.looksAtIndexes(dev) {
+		d.sites = k.p.src.Indexes
+	}
 	for {
 		old := k.on.Load()
 		fresh := []*onDevice{d}
@@ -193,15 +198,32 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		s.args = append(s.args, hal.At(s.regions[n]))
 		n++
 	}
+	faults, err := d.faultsOn(stream)
+	if err != nil {
+		if len(s.wants) > 0 {
+			err = errors.Join(err, leases.Release())
+		}
+		return err
+	}
+	defer faults.close()
+	if faults != nil {
+		s.args = append(s.args, hal.At(faults.mem.All()))
+	}
 	if checking.Load() && len(s.wants) > 0 && !grid.Empty() {
-		return d.launchChecked(ctx, stream, grid, args, s, leases)
+		return d.launchChecked(ctx, stream, grid, args, s, leases, faults)
 	}
 	err = stream.Launch(d.kernel, grid, s.args...)
+	launched := err == nil && !grid.Empty()
+	if launched {
+		err = faults.inspect(ctx, stream)
+	}
 	if len(s.wants) == 0 {
 		return err
 	}
-	if err == nil && !grid.Empty() {
-		err = leases.Commit()
+	if launched {
+		if e := leases.Commit(); err == nil {
+			err = e
+		}
 	}
 	if released := leases.Release(); err == nil {
 		err = released

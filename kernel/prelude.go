@@ -12,6 +12,9 @@ var preludeOpenCL string
 //go:embed prelude/cuda.h
 var preludeCUDA string
 
+//go:embed prelude/bounds.h
+var preludeBounds string
+
 // Prelude returns the text that stands before [Source.Portable] when it is compiled in a language: the macros and types that make one C text
 // acceptable to the compilers of OpenCL, CUDA and HIP. It is "" for no language.
 //
@@ -35,6 +38,7 @@ var preludeCUDA string
 //	ALIGNED(n)                  after the closing brace of a structure
 //	HALYARD_OPENCL _CUDA _HIP   one of them is defined
 //	HALYARD_FLOAT64             is defined if there is double (f64)
+//	GO_AT(i, n, site)           and other words with GO_ stand in translations of Go kernels: see [Source.Indexes]
 //
 // The types are i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, f32x2 and f32x4. Multiplications and additions are not fused. What differs between the
 // languages and has no macro is not portable: vectors of three elements, operators on vectors, atomics on floats and 64 bits, printf, and what
@@ -44,11 +48,11 @@ var preludeCUDA string
 func Prelude(language hal.Language) string {
 	switch language {
 	case hal.LanguageOpenCLC:
-		return preludeOpenCL
+		return preludeOpenCL + preludeBounds
 	case hal.LanguageCUDA:
-		return "#define HALYARD_CUDA 1\n" + preludeCUDA
+		return "#define HALYARD_CUDA 1\n" + preludeCUDA + preludeBounds
 	case hal.LanguageHIP:
-		return "#define HALYARD_HIP 1\n" + preludeCUDA
+		return "#define HALYARD_HIP 1\n" + preludeCUDA + preludeBounds
 	}
 	return ""
 }

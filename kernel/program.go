@@ -31,6 +31,10 @@ type Source struct {
 	// hal.ErrUnsupported.
 	Go Functions
 
+	// Indexes are the places in a program's Go code, as file:line, whose indexes its Portable text looks at where HALYARD_BOUNDS is defined: halyard kernels writes
+	// both. The kernels then have one more parameter. Launches with HALYARD_CHECK=bounds give it, so those by [Kernel.Of] and hal do not work in that mode.
+	Indexes []string
+
 	// Headers are texts that the source can include, by name. Nothing is included from the file system.
 	Headers map[string]string
 
@@ -179,7 +183,7 @@ func (p *Program) build(dev *hal.Device) (*hal.Module, error) {
 	}
 	var refused error
 	for _, img := range src.Images {
-		if !takes(img.Format) {
+		if !takes(img.Format) || src.looksAtIndexes(dev) {
 			continue
 		}
 		m, err := dev.Load(img)
@@ -221,9 +225,29 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 	}
 	if text == "" && s.Portable != "" {
 		text = Prelude(language) + "#line 1\n" + s.Portable
+		if s.Indexes != nil && checkingBounds.Load() {
+			text = boundsMacro + text
+		}
 		options = append(slices.Clone(exact[language]), options...)
 	}
 	return text, options
+}
+
+// looksAtIndexes reports whether kernels on a device have the parameter of Indexes.
+func (s *Source) looksAtIndexes(dev *hal.Device) bool {
+	if s.Indexes == nil || !checkingBounds.Load() || s.Portable == "" {
+		return false
+	}
+	if len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo) {
+		return false
+	}
+	switch dev.Info().Compute.Language {
+	case hal.LanguageCUDA:
+		return s.CUDA == ""
+	case hal.LanguageHIP:
+		return s.HIP == ""
+	}
+	return s.OpenCL == ""
 }
 
 // exact are the options with which a compiler rounds after each operation. OpenCL C has a pragma for it.

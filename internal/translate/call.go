@@ -349,6 +349,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		panic(refusal{}) // it has said why
 	}
 	f.together = f.together || called.together
+	f.checks = f.checks || called.checks
 	for i := range list {
 		if m := called.params[i]; m.kind == slice || m.kind == pointer {
 			if m.written {
@@ -365,7 +366,14 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 			given = append(given, t)
 		}
 	}
-	return f.effect(fmt.Sprintf("%s(%s)", called.c, strings.Join(given, ", ")), called.results, called.resultT, used, e.Pos())
+	passed := strings.Join(given, ", ")
+	switch {
+	case called.checks && len(given) == 0:
+		passed = "GO_PASS_ALONE"
+	case called.checks:
+		passed += " GO_PASS"
+	}
+	return f.effect(fmt.Sprintf("%s(%s)", called.c, passed), called.results, called.resultT, used, e.Pos())
 }
 
 // isShared reports whether an expression is a call of grid.Shared.

@@ -49,7 +49,7 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	c := g.text()
-	src, err := p.generate(c, kernels, launchers)
+	src, err := p.generate(c, kernels, launchers, g.sites)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *program) text() string {
 }
 
 // generate returns the Go file.
-func (p *Package) generate(c string, kernels []*function, launchers []string) ([]byte, error) {
+func (p *Package) generate(c string, kernels []*function, launchers, sites []string) ([]byte, error) {
 	var b bytes.Buffer
 	programName := p.free("kernels")
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n\n", generatedBy, p.Name)
@@ -161,6 +161,10 @@ func (p *Package) generate(c string, kernels []*function, launchers []string) ([
 			fmt.Fprintf(&b, "\t\tfor t := range grid.Threads(blk) {\n\t\t\t%s\n\t\t}\n", call)
 		}
 		b.WriteString("\t}),\n")
+	}
+	fmt.Fprintf(&b, "}, Indexes: []string{")
+	for _, at := range sites {
+		fmt.Fprintf(&b, "%q, ", at)
 	}
 	fmt.Fprintf(&b, "}, Portable: `%s`})\n\nvar (\n", c)
 	var vars []string

@@ -24,6 +24,7 @@ type program struct {
 	structs map[string]string // names of structures, by their fields
 	support []string          // functions of support.go
 	needed  map[string]bool   // their names
+	sites   []string          // where indexes stand: file:line
 }
 
 // space is the memory that a pointer points to.
@@ -83,6 +84,7 @@ type function struct {
 	busy     bool
 	broken   bool // it has errors
 	together bool // the threads of a block meet in it
+	checks   bool // it has indexes, or calls functions that have
 
 	vars   map[types.Object]*variable
 	used   map[string]bool
@@ -350,10 +352,20 @@ func (f *function) text() string {
 	head := "FUNCTION " + f.resultT
 	if f.kernel {
 		head = "KERNEL void"
-	} else if len(params) == 0 {
-		params = append(params, "void")
 	}
-	return fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, strings.Join(params, ", "), strings.Join(append(f.shares, f.lines...), ""))
+	list := strings.Join(params, ", ")
+	if f.kernel {
+		f.checks = true // so that all kernels take the same arguments
+	}
+	switch {
+	case f.checks && len(params) == 0:
+		list = "GO_FAULTS_ALONE"
+	case f.checks:
+		list += " GO_FAULTS"
+	case len(params) == 0:
+		list = "void"
+	}
+	return fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(append(f.shares, f.lines...), ""))
 }
 
 // name returns a name for a variable that no other of the function has.

@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path/filepath"
+	"slices"
 )
 
 // place is where a value is kept: C text that can be assigned to, if the Go expression can.
@@ -52,14 +54,14 @@ func (f *function) place(e ast.Expr) place {
 		switch u := t.Underlying().(type) {
 		case *types.Slice:
 			v := f.slice(e.X)
-			return place{fmt.Sprintf("%s[%s]", v.c, f.index(e.Index)), v.space, v.param}
+			return place{fmt.Sprintf("%s[%s]", v.c, f.within(e, f.index(e.Index))), v.space, v.param}
 		case *types.Array:
 			at := f.place(e.X)
-			at.c = fmt.Sprintf("%s.a[%s]", at.c, f.index(e.Index))
+			at.c = fmt.Sprintf("%s.a[%s]", at.c, f.within(e, f.index(e.Index)))
 			return at
 		case *types.Pointer:
 			at := f.pointee(e.X)
-			at.c = fmt.Sprintf("%s.a[%s]", at.c, f.index(e.Index))
+			at.c = fmt.Sprintf("%s.a[%s]", at.c, f.within(e, f.index(e.Index)))
 			return at
 		default:
 			refuse(e.Pos(), "%s", why(u))
@@ -182,6 +184,38 @@ func (f *function) index(e ast.Expr) string {
 	return f.expr(e)
 }
 
+// within returns the C text of an index, which is looked at where the text is compiled with checks. Of arrays, constant indexes have been looked at by Go.
+func (f *function) within(e *ast.IndexExpr, index string) string {
+	n := ""
+	switch u := f.typeOf(e.X).Underlying().(type) {
+	case *types.Slice:
+		n = f.slice(e.X).c + "_n"
+	case *types.Array:
+		n = fmt.Sprint(u.Len())
+	case *types.Pointer:
+		if a, ok := u.Elem().Underlying().(*types.Array); ok {
+			n = fmt.Sprint(a.Len())
+		}
+	}
+	_, isSlice := f.typeOf(e.X).Underlying().(*types.Slice)
+	if n == "" || !isSlice && f.p.pkg.info.Types[e.Index].Value != nil {
+		return index
+	}
+	f.checks = true
+	return fmt.Sprintf("GO_AT(%s, %s, %d)", index, n, f.p.site(e))
+}
+
+// site returns the number of a place in the source at which an index is looked at.
+func (p *program) site(e *ast.IndexExpr) int {
+	at := p.pkg.Fset.Position(e.Index.Pos())
+	text := fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+	if i := slices.Index(p.sites, text); i >= 0 {
+		return i
+	}
+	p.sites = append(p.sites, text)
+	return len(p.sites) - 1
+}
+
 // frozen returns the place of an expression, with indexes that later statements do not change.
 func (f *function) frozen(e ast.Expr) place {
 	switch e := e.(type) {
@@ -211,7 +245,7 @@ func (f *function) frozen(e ast.Expr) place {
 		index := f.expr(e.Index)
 		name := f.temp()
 		f.line("%s %s = %s;", n.c, name, index)
-		at.c = fmt.Sprintf(bracket, at.c, name)
+		at.c = fmt.Sprintf(bracket, at.c, f.within(e, name))
 		return at
 	case *ast.SelectorExpr:
 		s := f.p.pkg.info.Selections[e]

@@ -25,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
 	}),
-}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? (i32)x : (i32)0x80000000; }
+}, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? (i32)x : (i32)0x80000000; }
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);
@@ -95,16 +95,16 @@ FUNCTION f32 f_normal(f32 h_d) {
 	return (1.0f - h_above);
 }
 
-KERNEL void price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n) {
+KERNEL void price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
 	i64 h_i = ((i64)INDEX(0));
 	{
 		if ((h_i >= h_share_n)) {
 			return;
 		}
 	}
-	f32 h_s = h_share[h_i];
-	f32 h_k = h_strike[h_i];
-	f32 h_y = h_years[h_i];
+	f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
+	f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
+	f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
 	f32 h_spread = (h_volatility * sqrt(h_y));
 	f32 v_1 = f_logarithm((h_s / h_k));
 	f32 h_d1 = ((v_1 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y)) / h_spread);
@@ -114,8 +114,8 @@ KERNEL void price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h
 	f32 v_3 = f_normal(h_d1);
 	f32 v_4 = f_normal(h_d2);
 	f32 h_c = ((h_s * v_3) - (h_discounted * v_4));
-	h_call[h_i] = h_c;
-	h_put[h_i] = ((h_c - h_s) + h_discounted);
+	h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
+	h_put[GO_AT(h_i, h_put_n, 2)] = ((h_c - h_s) + h_discounted);
 }
 `})
 

@@ -18,9 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		counts := kernel.Slice[uint32](blk, 2)
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
-}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+}, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
-KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n) {
+KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -34,7 +34,7 @@ KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i
 	{
 		i64 h_i = ((i64)INDEX(0));
 		for (; (h_i < h_data_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)THREADS(0)) * (u64)((i64)BLOCKS(0))))))) {
-			ATOMIC_ADD(&h_own.a[h_data[h_i]], ((u32)1));
+			ATOMIC_ADD(&h_own.a[GO_AT(h_data[GO_AT(h_i, h_data_n, 0)], 256, 0)], ((u32)1));
 		}
 	}
 	BARRIER();
@@ -42,8 +42,8 @@ KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i
 		i64 h_b = ((i64)THREAD(0));
 		for (; (h_b < ((i64)256)); h_b = ((i64)((u64)h_b + (u64)((i64)THREADS(0))))) {
 			{
-				if ((h_own.a[h_b] != ((u32)0))) {
-					ATOMIC_ADD(&h_counts[h_b], h_own.a[h_b]);
+				if ((h_own.a[GO_AT(h_b, 256, 1)] != ((u32)0))) {
+					ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], h_own.a[GO_AT(h_b, 256, 2)]);
 				}
 			}
 		}

@@ -20,7 +20,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 			mandelbrot(t, v, rounds)
 		}
 	}),
-}, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
+}, Indexes: []string{"mandelbrot.go:23"}, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
 
 FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	f32 h_x = 0.0f;
@@ -44,7 +44,7 @@ FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	return h_most;
 }
 
-KERNEL void mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n) {
+KERNEL void mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAULTS) {
 	i64 h_px = ((i64)INDEX(0));
 	i64 h_py = ((i64)INDEX(1));
 	{
@@ -53,7 +53,7 @@ KERNEL void mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n) {
 		}
 	}
 	i32 v_1 = f_leaves((h_v.h_Left + (((f32)h_px) * h_v.h_Step)), (h_v.h_Top + (((f32)h_py) * h_v.h_Step)), h_v.h_Rounds);
-	h_rounds[((i64)((u64)((i64)((u64)h_py * (u64)((i64)h_v.h_Width))) + (u64)h_px))] = v_1;
+	h_rounds[GO_AT(((i64)((u64)((i64)((u64)h_py * (u64)((i64)h_v.h_Width))) + (u64)h_px)), h_rounds_n, 0)] = v_1;
 }
 `})
 

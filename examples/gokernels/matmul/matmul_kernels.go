@@ -22,10 +22,10 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		c := kernel.Slice[float32](blk, 7)
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
-}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
+}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { T_16_f32 a[16]; } T_16_16_f32;
 
-KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n) {
+KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
 	LOCAL T_16_16_f32 h_at;
 	LOCAL T_16_16_f32 h_bt;
 	{
@@ -52,23 +52,23 @@ KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i
 	{
 		i64 h_k = ((i64)0);
 		for (; (h_k < h_depth); h_k = ((i64)((u64)h_k + (u64)((i64)16)))) {
-			h_at.a[h_y].a[h_x] = 0.0f;
+			h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)] = 0.0f;
 			{
 				if (((h_row < h_m) && (((i64)((u64)h_k + (u64)h_x)) < h_depth))) {
-					h_at.a[h_y].a[h_x] = h_a[((i64)((u64)((i64)((u64)((i64)((u64)h_row * (u64)h_depth)) + (u64)h_k)) + (u64)h_x))];
+					h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)] = h_a[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_row * (u64)h_depth)) + (u64)h_k)) + (u64)h_x)), h_a_n, 1)];
 				}
 			}
-			h_bt.a[h_y].a[h_x] = 0.0f;
+			h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)] = 0.0f;
 			{
 				if (((h_col < h_n) && (((i64)((u64)h_k + (u64)h_y)) < h_depth))) {
-					h_bt.a[h_y].a[h_x] = h_b[((i64)((u64)((i64)((u64)((i64)((u64)h_k + (u64)h_y)) * (u64)h_n)) + (u64)h_col))];
+					h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)] = h_b[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_k + (u64)h_y)) * (u64)h_n)) + (u64)h_col)), h_b_n, 3)];
 				}
 			}
 			BARRIER();
 			{
 				i64 h_i = ((i64)0);
 				for (; (h_i < ((i64)16)); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
-					h_sum = (h_sum + (h_at.a[h_y].a[h_i] * h_bt.a[h_i].a[h_x]));
+					h_sum = (h_sum + (h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)] * h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)]));
 				}
 			}
 			BARRIER();
@@ -76,7 +76,7 @@ KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i
 	}
 	{
 		if (((h_row < h_m) && (h_col < h_n))) {
-			h_c[((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col))] = h_sum;
+			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 5)] = h_sum;
 		}
 	}
 }

@@ -20,15 +20,15 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		now := kernel.Slice[float32](blk, 5)
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, old, v, now) })
 	}),
-}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
+}, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_body;
 
-FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i) {
+FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
 	T_body v_1 = {0};
-	v_1.h_X = h_bodies[((i64)((u64)((i64)4) * (u64)h_i))];
-	v_1.h_Y = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)))];
-	v_1.h_Z = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)))];
-	v_1.h_Mass = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)))];
+	v_1.h_X = h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 0)];
+	v_1.h_Y = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 0)];
+	v_1.h_Z = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 0)];
+	v_1.h_Mass = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 0)];
 	return v_1;
 }
 
@@ -36,7 +36,7 @@ FUNCTION f32 f_root(f32 h_x) {
 	return sqrt(h_x);
 }
 
-KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n) {
+KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
 	LOCAL T_64_body h_piece;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -53,7 +53,7 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	T_body h_b = {0};
 	{
 		if ((h_i < h_n)) {
-			T_body v_1 = f_read(h_old, h_old_n, h_i);
+			T_body v_1 = f_read(h_old, h_old_n, h_i GO_PASS);
 			h_b = v_1;
 		}
 	}
@@ -64,18 +64,18 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 		i64 h_from = ((i64)0);
 		for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
 			T_body v_3 = {0};
-			h_piece.a[h_me] = v_3;
+			h_piece.a[GO_AT(h_me, 64, 1)] = v_3;
 			{
 				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
-					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)));
-					h_piece.a[h_me] = v_4;
+					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)) GO_PASS);
+					h_piece.a[GO_AT(h_me, 64, 2)] = v_4;
 				}
 			}
 			BARRIER();
 			{
 				i64 h_k = ((i64)0);
 				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
-					T_body h_o = h_piece.a[h_k];
+					T_body h_o = h_piece.a[GO_AT(h_k, 64, 3)];
 					f32 h_dx = (h_o.h_X - h_b.h_X);
 					f32 h_dy = (h_o.h_Y - h_b.h_Y);
 					f32 h_dz = (h_o.h_Z - h_b.h_Z);
@@ -92,13 +92,13 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	}
 	{
 		if ((h_i < h_n)) {
-			h_v[((i64)((u64)((i64)3) * (u64)h_i))] = (h_v[((i64)((u64)((i64)3) * (u64)h_i))] + (h_ax * h_dt));
-			h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] = (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] + (h_ay * h_dt));
-			h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] = (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] + (h_az * h_dt));
-			h_now[((i64)((u64)((i64)4) * (u64)h_i))] = (h_b.h_X + (h_v[((i64)((u64)((i64)3) * (u64)h_i))] * h_dt));
-			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)))] = (h_b.h_Y + (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] * h_dt));
-			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)))] = (h_b.h_Z + (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] * h_dt));
-			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)))] = h_b.h_Mass;
+			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)] = (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)] + (h_ax * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)] + (h_ay * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)] + (h_az * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 7)] = (h_b.h_X + (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 7)] * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 8)] = (h_b.h_Y + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 8)] * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 9)] = (h_b.h_Z + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 9)] * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)] = h_b.h_Mass;
 		}
 	}
 }

@@ -30,12 +30,12 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		sorted := kernel.Slice[uint32](blk, 5)
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
-}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
+}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
-KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n) {
+KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_16_u32 h_own;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -49,19 +49,19 @@ KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u3
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_keys_n)) {
-			ATOMIC_ADD(&h_own.a[((u32)(go_shr_u32(h_keys[h_i], (u64)h_shift) & ((u32)15)))], ((u32)1));
+			ATOMIC_ADD(&h_own.a[GO_AT(((u32)(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 0)], (u64)h_shift) & ((u32)15))), 16, 0)], ((u32)1));
 		}
 	}
 	BARRIER();
 	{
 		i64 h_d = ((i64)THREAD(0));
 		if ((h_d < ((i64)16))) {
-			h_counts[((i64)((u64)((i64)((u64)h_d * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0))))] = h_own.a[h_d];
+			h_counts[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_counts_n, 1)] = h_own.a[GO_AT(h_d, 16, 1)];
 		}
 	}
 }
 
-KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n) {
+KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_sums;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -80,29 +80,29 @@ KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n) {
 	{
 		i64 h_i = h_from;
 		for (; (h_i < h_to); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
-			h_sum = (h_sum + h_counts[h_i]);
+			h_sum = (h_sum + h_counts[GO_AT(h_i, h_counts_n, 2)]);
 		}
 	}
-	h_sums.a[h_me] = h_sum;
+	h_sums.a[GO_AT(h_me, 256, 3)] = h_sum;
 	BARRIER();
 	h_sum = ((u32)0);
 	{
 		i64 h_i_1 = ((i64)0);
 		for (; (h_i_1 < h_me); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)1)))) {
-			h_sum = (h_sum + h_sums.a[h_i_1]);
+			h_sum = (h_sum + h_sums.a[GO_AT(h_i_1, 256, 4)]);
 		}
 	}
 	{
 		i64 h_i_2 = h_from;
 		for (; (h_i_2 < h_to); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
-			u32 h_next = h_counts[h_i_2];
-			h_counts[h_i_2] = h_sum;
+			u32 h_next = h_counts[GO_AT(h_i_2, h_counts_n, 5)];
+			h_counts[GO_AT(h_i_2, h_counts_n, 6)] = h_sum;
 			h_sum = (h_sum + h_next);
 		}
 	}
 }
 
-KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n) {
+KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -118,25 +118,25 @@ KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const G
 	u32 h_digit = ((u32)16);
 	{
 		if ((h_i < h_keys_n)) {
-			h_digit = ((u32)(go_shr_u32(h_keys[h_i], (u64)h_shift) & ((u32)15)));
+			h_digit = ((u32)(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 7)], (u64)h_shift) & ((u32)15)));
 		}
 	}
-	h_own.a[h_me] = h_digit;
+	h_own.a[GO_AT(h_me, 256, 8)] = h_digit;
 	BARRIER();
 	{
 		if ((h_i < h_keys_n)) {
-			u32 h_at = h_starts[((i64)((u64)((i64)((u64)((i64)h_digit) * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0))))];
+			u32 h_at = h_starts[GO_AT(((i64)((u64)((i64)((u64)((i64)h_digit) * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_starts_n, 9)];
 			{
 				i64 h_before = ((i64)0);
 				for (; (h_before < h_me); h_before = ((i64)((u64)h_before + (u64)((i64)1)))) {
 					{
-						if ((h_own.a[h_before] == h_digit)) {
+						if ((h_own.a[GO_AT(h_before, 256, 10)] == h_digit)) {
 							h_at = (h_at + ((u32)1));
 						}
 					}
 				}
 			}
-			h_sorted[h_at] = h_keys[h_i];
+			h_sorted[GO_AT(h_at, h_sorted_n, 11)] = h_keys[GO_AT(h_i, h_keys_n, 11)];
 		}
 	}
 }

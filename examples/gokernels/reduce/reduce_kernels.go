@@ -31,9 +31,9 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 			shift(t, x, upTo)
 		}
 	}),
-}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+}, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:27", "reduce.go:38", "reduce.go:44", "reduce.go:47", "reduce.go:51", "reduce.go:54", "reduce.go:63"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
-KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n) {
+KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_u32 h_part;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -48,7 +48,7 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_x_n)) {
-			h_part.a[h_me] = h_x[h_i];
+			h_part.a[GO_AT(h_me, 256, 0)] = h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 	BARRIER();
@@ -57,7 +57,7 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			{
 				if ((h_me < h_half)) {
-					h_part.a[h_me] = (h_part.a[h_me] + h_part.a[((i64)((u64)h_me + (u64)h_half))]);
+					h_part.a[GO_AT(h_me, 256, 1)] = (h_part.a[GO_AT(h_me, 256, 1)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]);
 				}
 			}
 			BARRIER();
@@ -65,12 +65,12 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[((i64)BLOCK(0))] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 2)] = h_part.a[0];
 		}
 	}
 }
 
-KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n) {
+KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_u32 h_part;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -85,7 +85,7 @@ KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upT
 	i64 h_i = ((i64)INDEX(0));
 	{
 		if ((h_i < h_x_n)) {
-			h_part.a[h_me] = h_x[h_i];
+			h_part.a[GO_AT(h_me, 256, 3)] = h_x[GO_AT(h_i, h_x_n, 3)];
 		}
 	}
 	BARRIER();
@@ -95,31 +95,31 @@ KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upT
 			u32 h_before = ((u32)0);
 			{
 				if ((h_me >= h_step)) {
-					h_before = h_part.a[((i64)((u64)h_me - (u64)h_step))];
+					h_before = h_part.a[GO_AT(((i64)((u64)h_me - (u64)h_step)), 256, 4)];
 				}
 			}
 			BARRIER();
-			h_part.a[h_me] = (h_part.a[h_me] + h_before);
+			h_part.a[GO_AT(h_me, 256, 5)] = (h_part.a[GO_AT(h_me, 256, 5)] + h_before);
 			BARRIER();
 		}
 	}
 	{
 		if ((h_i < h_x_n)) {
-			h_upTo[h_i] = h_part.a[h_me];
+			h_upTo[GO_AT(h_i, h_upTo_n, 6)] = h_part.a[GO_AT(h_me, 256, 6)];
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[((i64)BLOCK(0))] = h_part.a[255];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 7)] = h_part.a[255];
 		}
 	}
 }
 
-KERNEL void shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n) {
+KERNEL void shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if (((h_i < h_x_n) && (((i64)BLOCK(0)) > ((i64)0)))) {
-			h_x[h_i] = (h_x[h_i] + h_upTo[((i64)((u64)((i64)BLOCK(0)) - (u64)((i64)1)))]);
+			h_x[GO_AT(h_i, h_x_n, 8)] = (h_x[GO_AT(h_i, h_x_n, 8)] + h_upTo[GO_AT(((i64)((u64)((i64)BLOCK(0)) - (u64)((i64)1))), h_upTo_n, 8)]);
 		}
 	}
 }

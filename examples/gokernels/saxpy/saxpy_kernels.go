@@ -21,11 +21,11 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-}, Portable: `KERNEL void saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n) {
+}, Indexes: []string{"saxpy.go:13"}, Portable: `KERNEL void saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_y_n)) {
-			h_y[h_i] = (h_y[h_i] + (h_a * h_x[h_i]));
+			h_y[GO_AT(h_i, h_y_n, 0)] = (h_y[GO_AT(h_i, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i, h_x_n, 0)]));
 		}
 	}
 }

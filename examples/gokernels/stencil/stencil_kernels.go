@@ -22,7 +22,7 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 			smooth(t, width, height, from, to)
 		}
 	}),
-}, Portable: `KERNEL void smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n) {
+}, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Portable: `KERNEL void smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	i64 h_x = ((i64)INDEX(0));
 	i64 h_y = ((i64)INDEX(1));
 	i64 h_w = ((i64)h_width);
@@ -35,11 +35,11 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 	i64 h_i = ((i64)((u64)((i64)((u64)h_y * (u64)h_w)) + (u64)h_x));
 	{
 		if (((((h_x == ((i64)0)) || (h_y == ((i64)0))) || (h_x == ((i64)((u64)h_w - (u64)((i64)1))))) || (h_y == ((i64)((u64)h_h - (u64)((i64)1)))))) {
-			h_to[h_i] = h_from[h_i];
+			h_to[GO_AT(h_i, h_to_n, 0)] = h_from[GO_AT(h_i, h_from_n, 0)];
 			return;
 		}
 	}
-	h_to[h_i] = ((((h_from[((i64)((u64)h_i - (u64)((i64)1)))] + h_from[((i64)((u64)h_i + (u64)((i64)1)))]) + h_from[((i64)((u64)h_i - (u64)h_w))]) + h_from[((i64)((u64)h_i + (u64)h_w))]) * 0.25f);
+	h_to[GO_AT(h_i, h_to_n, 1)] = ((((h_from[GO_AT(((i64)((u64)h_i - (u64)((i64)1))), h_from_n, 1)] + h_from[GO_AT(((i64)((u64)h_i + (u64)((i64)1))), h_from_n, 1)]) + h_from[GO_AT(((i64)((u64)h_i - (u64)h_w)), h_from_n, 1)]) + h_from[GO_AT(((i64)((u64)h_i + (u64)h_w)), h_from_n, 1)]) * 0.25f);
 }
 `})
 

@@ -1,0 +1,156 @@
+package translate
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const wrongByOne = `package main
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+//halyard:kernel
+func write(t grid.Thread, x, y []int32) {
+	y[t.Global(0)+1] = x[0]
+}
+
+//halyard:kernel
+func read(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] = x[t.Global(0)+1]
+}
+
+func get(x []int32, i int8) int32 {
+	return x[i]
+}
+
+//halyard:kernel
+func helper(t grid.Thread, x, y []int32) {
+	y[t.Global(0)] = get(x, int8(t.Global(0)-1))
+}
+
+//halyard:kernel
+func shared(t grid.Thread, x, y []int32) {
+	s := grid.Shared[[8]int32](t)
+	s[t.Local(0)] = x[t.Global(0)]
+	t.Barrier()
+	y[t.Global(0)] = s[uint64(t.Local(0)+1)]
+}
+
+//halyard:kernel
+func update(t grid.Thread, x, y []int32) {
+	y[t.Global(0)+1] += x[t.Global(0)]
+}
+
+//halyard:kernel
+func right(t grid.Thread, x, y []int32) {
+	if i := t.Global(0); i+1 < len(y) {
+		y[i+1] = x[i]
+	}
+}
+
+//halyard:kernel
+func none(t grid.Thread, x, y []int32) {
+}
+`
+
+const wrongRunner = `package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+)
+
+func main() {
+	ctx := context.Background()
+	for _, info := range must(hal.Devices(ctx)) {
+		if info.Backend == "host" || info.Backend == "hip" {
+			continue
+		}
+		dev := must(hal.Open(ctx, info.Name()))
+		s := must(dev.NewStream())
+		for name, launch := range map[string]func(context.Context, *hal.Stream, hal.Grid, *buffer.Buffer[int32], *buffer.Buffer[int32]) error{
+			"write": Write, "read": Read, "helper": Helper, "shared": Shared, "update": Update, "right": Right, "none": None} {
+			x, all := must(buffer.From([]int32{1, 2, 3, 4, 5, 6, 7, 8})), must(buffer.New[int32](64))
+			must(0, all.Fill(ctx, 77))
+			y := must(all.Slice(16, 24))
+			err := launch(ctx, s, hal.Over(8).Of(8), x, y)
+			if errors.Is(err, hal.ErrUnavailable) || errors.Is(err, hal.ErrUnsupported) {
+				fmt.Println("left out", info.Name(), err)
+				break
+			}
+			fmt.Printf("%s %s: %v %v\n", info.Name(), name, errors.Is(err, hal.ErrOutOfRange), err)
+			got := make([]int32, 64)
+			must(0, all.CopyOut(ctx, got))
+			for i, v := range got {
+				if (i < 16 || i >= 24) && v != 77 {
+					fmt.Printf("FAILED %s %s: element %d is %d\n", info.Name(), name, i, v)
+				}
+			}
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+`
+
+// With HALYARD_CHECK=bounds an index out of range is an error that names it, and nothing outside is written.
+func TestBounds(t *testing.T) {
+	dir := module(t, map[string]string{"kernels.go": wrongByOne, "main.go": wrongRunner})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl cuda", "-o", "kernels", ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, mode := range []string{"bounds", "bounds,kernels"} {
+		run := exec.Command("./kernels")
+		run.Dir, run.Env = dir, append(os.Environ(), "HALYARD_KERNEL_CACHE=off", "HALYARD_CHECK="+mode)
+		out, err = run.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		text := string(out)
+		assert.NotContains(t, text, "FAILED")
+		t.Log(text)
+		seen := strings.Count(text, " write: ")
+		if !strings.Contains(text, "opencl:") && strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
+			t.Errorf("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device:\n%s", text)
+		}
+		if seen == 0 {
+			t.Skip("no device runs translated kernels")
+		}
+		for name, want := range map[string]string{
+			"write": "kernel f_write: kernels.go:7: index 8 out of range with length 8", "read": "kernel f_read: kernels.go:12: index 8 out of range with length 8",
+			"helper": "kernel helper: kernels.go:16: index -1 out of range with length 8", "shared": "kernel f_shared: kernels.go:29: index 8 out of range with length 8",
+			"update": "kernel update: kernels.go:34: index 8 out of range with length 8",
+		} {
+			found := 0
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, " "+name+": true ") && strings.HasSuffix(strings.TrimSpace(line), want) {
+					found++
+				}
+			}
+			assert.Equal(t, seen, found, "%s on each device:\n%s", name, text)
+		}
+		for _, name := range []string{"right", "none"} {
+			assert.Equal(t, seen, strings.Count(text, fmt.Sprintf(" %s: false <nil>\n", name)), text)
+		}
+	}
+}

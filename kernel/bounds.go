@@ -1,0 +1,69 @@
+package kernel
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// boundsMacro has the translation of a Go kernel look at each index.
+const boundsMacro = "#define HALYARD_BOUNDS 1\n"
+
+// A translation with HALYARD_BOUNDS writes the first index out of range here: whether there is one, the number of its place, the index and
+// the length, as 32-bit words with the low half first.
+const faultBytes = 24
+
+// faults is the memory for the first index out of range of one launch.
+type faults struct {
+	d   *onDevice
+	mem *hal.Memory
+}
+
+// faultsOn returns cleared memory for a launch, or nil if the kernel does not look at indexes.
+func (d *onDevice) faultsOn(stream *hal.Stream) (*faults, error) {
+	if d.sites == nil {
+		return nil, nil
+	}
+	mem, err := stream.Device().Alloc(hal.KindDevice, faultBytes, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := stream.Fill(mem.All(), hal.Pattern8(0)); err != nil {
+		return nil, errors.Join(err, mem.Close())
+	}
+	return &faults{d, mem}, nil
+}
+
+func (f *faults) close() {
+	if f != nil {
+		_ = f.mem.Close()
+	}
+}
+
+// inspect waits for the stream and returns the error of the first index out of range.
+func (f *faults) inspect(ctx context.Context, stream *hal.Stream) error {
+	if f == nil {
+		return nil
+	}
+	var b [faultBytes]byte
+	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
+		return err
+	}
+	if err := stream.Sync(ctx); err != nil {
+		return f.d.failed("launch", err)
+	}
+	order := binary.NativeEndian
+	if order.Uint32(b[:]) == 0 {
+		return nil
+	}
+	at := "an index"
+	if site := int(order.Uint32(b[4:])); site < len(f.d.sites) {
+		at = f.d.sites[site] + ": index"
+	}
+	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
+	err := f.d.refuse("launch", "%s %d out of range with length %d", at, wide(8), wide(16)).(*hal.Error)
+	err.Kind = hal.ErrOutOfRange
+	return err
+}
