@@ -8,15 +8,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
 	print, check bool
+	ptx          string
 }
 
 func newKernels() *cobra.Command {
@@ -30,11 +34,13 @@ go command: a folder such as ./physics, or a pattern such as ./... . Without one
 current folder. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
   halyard kernels --print ./physics
-  halyard kernels --check ./...`,
+  halyard kernels --check ./...
+  halyard kernels --ptx compute_70 ./physics`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
+	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
 	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file is not what would be written")
 	return cmd
 }
@@ -42,6 +48,9 @@ current folder. The go command must be on the path.`,
 func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
 	if o.print && o.check {
 		return usage("--print and --check exclude each other")
+	}
+	if o.ptx != "" && !strings.HasPrefix(o.ptx, "compute_") {
+		return usage("--ptx %s: PTX is for an architecture such as compute_70", o.ptx)
 	}
 	if len(patterns) == 0 {
 		patterns = []string{"."}
@@ -63,6 +72,9 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	var outputs []*translate.Output
 	for _, p := range packages {
+		if o.ptx != "" {
+			p.PTX = func(c string) (string, error) { return o.compile(ctx, p.Name, c) }
+		}
 		made, err := p.Translate()
 		if found := (translate.Errors)(nil); errors.As(err, &found) {
 			all = append(all, found...)
@@ -107,6 +119,15 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		return errReported
 	}
 	return nil
+}
+
+// compile compiles a translation to PTX, with the options that launches compile it with.
+func (o *kernelsOptions) compile(ctx context.Context, name, c string) (string, error) {
+	img, err := hal.CompileFor(ctx, o.ptx, hal.Source{Name: name, Text: kernel.Prelude(hal.LanguageCUDA) + "#line 1\n" + c, Options: []string{"--fmad=false"}})
+	if errors.Is(err, hal.ErrNotBuilt) {
+		return "", fmt.Errorf("%w: PTX is made by a command that is built with the tag cuda, as by GOFLAGS=-tags=cuda go generate", err)
+	}
+	return strings.TrimRight(string(img.Data), "\x00"), err
 }
 
 // report prints what has no translation, a line each.

@@ -72,6 +72,8 @@ func TestKernels(t *testing.T) {
 
 	code, out = halyard("--check", "--print", here)
 	assert.Equal(t, exitUsage, code, out)
+	code, out = halyard("--ptx", "sm_70", here)
+	assert.Equal(t, exitUsage, code, out)
 	code, out = halyard("../../hal")
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, out, "no function is marked //halyard:kernel")

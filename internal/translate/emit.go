@@ -49,7 +49,14 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	c := g.text()
-	src, err := p.generate(c, kernels, launchers, g.sites)
+	ptx := ""
+	if p.PTX != nil {
+		var err error
+		if ptx, err = p.PTX(c); err != nil {
+			return nil, fmt.Errorf("package %s: %w", p.Name, err)
+		}
+	}
+	src, err := p.generate(c, ptx, kernels, launchers, g.sites)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +126,7 @@ func (p *program) text() string {
 }
 
 // generate returns the Go file.
-func (p *Package) generate(c string, kernels []*function, launchers, sites []string) ([]byte, error) {
+func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites []string) ([]byte, error) {
 	var b bytes.Buffer
 	programName := p.free("kernels")
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n\n", generatedBy, p.Name)
@@ -166,7 +173,11 @@ func (p *Package) generate(c string, kernels []*function, launchers, sites []str
 	for _, at := range sites {
 		fmt.Fprintf(&b, "%q, ", at)
 	}
-	fmt.Fprintf(&b, "}, Portable: `%s`})\n\nvar (\n", c)
+	image := ""
+	if ptx != "" {
+		image = fmt.Sprintf("Images: []hal.Image{{Format: hal.FormatPTX, Data: []byte(%s)}}, ", p.free(programName+"PTX"))
+	}
+	fmt.Fprintf(&b, "}, %sPortable: `%s`})\n\nvar (\n", image, c)
 	var vars []string
 	for _, f := range kernels {
 		vars = append(vars, p.free(f.decl.Name.Name+"Kernel"))
@@ -196,6 +207,9 @@ func (p *Package) generate(c string, kernels []*function, launchers, sites []str
 		}
 		fmt.Fprintf(&b, "\n// %s launches %s.\nfunc %s(%s) error {\n\treturn %s.Launch(ctx, s, over%s)\n}\n",
 			launchers[i], f.decl.Name.Name, launchers[i], strings.Join(params, ", "), vars[i], strings.Join(args, ""))
+	}
+	if ptx != "" {
+		fmt.Fprintf(&b, "\n// %s is what NVIDIA's compiler makes of the C.\nconst %s = `%s`\n", p.free(programName+"PTX"), p.free(programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
 	src, err := format.Source(b.Bytes())
 	if err != nil {

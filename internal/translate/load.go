@@ -25,6 +25,9 @@ type Package struct {
 	Name string
 	Fset *token.FileSet
 
+	// PTX compiles a translation for NVIDIA's devices, so that the generated file has that too; nil if it has none.
+	PTX func(c string) (ptx string, err error)
+
 	files []*ast.File
 	types *types.Package
 	info  *types.Info
