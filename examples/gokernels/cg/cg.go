@@ -1,0 +1,157 @@
+// Package cg solves linear equations by conjugate gradients, with kernels that are all in Go. The equations are the Laplacian of a square grid, whose value at
+// each point is four times the point less its four neighbours, and 0 beyond the border.
+package cg
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+const block = 64 // threads of a block that adds numbers up
+
+// laplace writes the Laplacian of p. The conversions keep Go from fusing operations, so that the host gives the bits that devices give.
+//
+//halyard:kernel
+func laplace(t grid.Thread, p []float32, q grid.Out[float32], n int) {
+	j, i := t.Global(0), t.Global(1)
+	if i >= n || j >= n {
+		return
+	}
+	at := i*n + j
+	v := float32(4 * p[at])
+	if i > 0 {
+		v -= p[at-n]
+	}
+	if j > 0 {
+		v -= p[at-1]
+	}
+	if j < n-1 {
+		v -= p[at+1]
+	}
+	if i < n-1 {
+		v -= p[at+n]
+	}
+	q[at] = v
+}
+
+// product writes the dot product of each row of a and b. A block has one row.
+//
+//halyard:kernel
+func product(t grid.Thread, a, b []float32, sums grid.Out[float32], n int) {
+	part := grid.Shared[[block]float32](t)
+	me, row := t.Local(0), t.Block(0)*n
+	mine := float32(0)
+	for j := me; j < n; j += block {
+		mine += float32(a[row+j] * b[row+j])
+	}
+	part[me] = mine
+	for half := block / 2; half > 0; half /= 2 {
+		t.Barrier()
+		if me < half {
+			part[me] += part[me+half]
+		}
+	}
+	if me == 0 {
+		sums[t.Block(0)] = part[0]
+	}
+}
+
+// total writes the sum of all elements, by one block.
+//
+//halyard:kernel
+func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
+	part := grid.Shared[[block]float32](t)
+	me := t.Local(0)
+	mine := float32(0)
+	for j := me; j < len(sums); j += block {
+		mine += sums[j]
+	}
+	part[me] = mine
+	for half := block / 2; half > 0; half /= 2 {
+		t.Barrier()
+		if me < half {
+			part[me] += part[me+half]
+		}
+	}
+	if me == 0 {
+		out[0] = part[0]
+	}
+}
+
+// advance goes along p.
+//
+//halyard:kernel
+func advance(t grid.Thread, x, r, p, q, rr, pq []float32) {
+	if i := t.Global(0); i < len(x) {
+		alpha := rr[0] / pq[0]
+		x[i] += float32(alpha * p[i])
+		r[i] -= float32(alpha * q[i])
+	}
+}
+
+// direct makes p the next direction.
+//
+//halyard:kernel
+func direct(t grid.Thread, p, r, now, before []float32) {
+	if i := t.Global(0); i < len(p) {
+		beta := now[0] / before[0]
+		p[i] = r[i] + float32(beta*p[i])
+	}
+}
+
+const (
+	tolerance = 1e-6 // of the residual's length, by that of the right-hand side
+	between   = 16   // steps between two looks at the residual
+)
+
+// Solve returns the solution for the right-hand side b, which has n×n elements, and the number of steps that it took. The host enqueues, and looks at a
+// number every few steps alone.
+func Solve(ctx context.Context, stream *hal.Stream, n int, b []float32) (x []float32, steps int, err error) {
+	var errs []error
+	vector := func(made *buffer.Buffer[float32], err error) *buffer.Buffer[float32] {
+		errs = append(errs, err)
+		return made
+	}
+	xs, q := vector(buffer.New[float32](n*n)), vector(buffer.New[float32](n*n))
+	r, p := vector(buffer.From(b)), vector(buffer.From(b))
+	sums, rr, next, pq := vector(buffer.New[float32](n)), vector(buffer.New[float32](1)), vector(buffer.New[float32](1)), vector(buffer.New[float32](1))
+	defer func() { err = errors.Join(err, hal.CloseAll(xs, q, r, p, sums, rr, next, pq)) }()
+	dot := func(a, b, out *buffer.Buffer[float32]) error {
+		return errors.Join(Product(ctx, stream, hal.Blocks(n).Of(block), a, b, sums, n), Total(ctx, stream, hal.Blocks(1).Of(block), sums, out))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, 0, err
+	}
+	if err := dot(r, r, rr); err != nil {
+		return nil, 0, err
+	}
+	limit, err := rr.At(ctx, 0)
+	limit *= tolerance * tolerance
+	for residual := limit + 1; err == nil && residual > limit; {
+		err = errors.Join(
+			Laplace(ctx, stream, hal.Over(n, n), p, q, n),
+			dot(p, q, pq),
+			Advance(ctx, stream, hal.Over(n*n), xs, r, p, q, rr, pq),
+			dot(r, r, next),
+			Direct(ctx, stream, hal.Over(n*n), p, r, next, rr))
+		rr, next = next, rr
+		if steps++; err == nil && steps%between == 0 {
+			residual, err = rr.At(ctx, 0)
+		}
+		if steps > 10*n {
+			return nil, steps, fmt.Errorf("no solution after %d steps", steps)
+		}
+	}
+	if err != nil {
+		return nil, steps, err
+	}
+	x = make([]float32, n*n)
+	return x, steps, xs.CopyOut(ctx, x)
+}
