@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// small is an app with less to do.
+func small(a app) app {
+	a.N, a.Steps, a.Repeats = min(a.N, 96), min(a.Steps, 5), 1
+	return a
+}
+
+// Every program computes on the host what its reference does, and one wrong number, or one too many, is found.
+func TestProgramsOnTheHostAreRight(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the go command is missing")
+	}
+	dir := t.TempDir()
+	o := options{built: dir}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "halyard"), "./halyard")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, string(text))
+	v := &variants[2]
+	require.Equal(t, "Halyard, kernels in Go", v.Name)
+	for _, a := range apps {
+		t.Run(a.Name, func(t *testing.T) {
+			a := small(a)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
+			check, f := a.reference(&a), &figure{}
+			require.NoError(t, o.once(t.Context(), f, &row{&a, []string{"host"}, 1}, v, dir, check))
+			require.Len(t, f.Rounds, 1)
+			for _, name := range a.Cases {
+				assert.NotEmpty(t, f.Rounds[0][name], name)
+			}
+			right, err := os.ReadFile(filepath.Join(dir, "out"))
+			require.NoError(t, err)
+			_, err = check(right)
+			require.NoError(t, err)
+			_, err = check(append(right, 0))
+			assert.Error(t, err, "a byte too many")
+			_, err = check(right[:len(right)-1])
+			assert.Error(t, err, "a byte too few")
+			wrong := append([]byte(nil), right...)
+			wrong[len(wrong)/2] ^= 0xff // of any of the types: far off in its last or first byte
+			wrong[len(wrong)/2+1] ^= 0xff
+			wrong[len(wrong)/2+2] ^= 0xff
+			wrong[len(wrong)/2+3] ^= 0xff
+			_, err = check(wrong)
+			assert.Error(t, err, "a wrong number")
+			_, err = check(make([]byte, len(right)))
+			assert.Error(t, err, "only zeros")
+		})
+	}
+}
+
+func TestNotANumberIsRefused(t *testing.T) {
+	_, err := within(math.NaN(), 1)
+	assert.Error(t, err)
+	a := small(apps[0])
+	nan := binary.NativeEndian.AppendUint64(nil, math.Float64bits(math.NaN()))
+	var result []byte
+	for range 3*a.N + 1 {
+		result = append(result, nan...)
+	}
+	_, err = a.reference(&a)(result)
+	assert.Error(t, err)
+}
+
+// A ratio is taken in each round, so that rounds on a busy machine do not count more than others.
+func TestRatioIsOfTheSameRound(t *testing.T) {
+	a := app{Title: "X", Cases: []string{"run"}}
+	w := &row{&a, []string{"Intel"}, 1}
+	rounds := func(ns ...float64) (list []map[string][]float64) {
+		for _, v := range ns {
+			list = append(list, map[string][]float64{"run": {v}})
+		}
+		return list
+	}
+	r := results{rows: []*row{w}, Figures: []*figure{
+		{Row: w.name(), Variant: variants[0].Name, Rounds: rounds(100, 1000, 200)},
+		{Row: w.name(), Variant: variants[1].Name, Rounds: rounds(110, 1100, 220)},
+		{Row: w.name(), Variant: variants[2].Name, Rounds: rounds(1), Failed: "no more"},
+	}}
+	assert.InDelta(t, 1.1, r.ratio(w, &variants[1], "run"), 1e-9)
+	assert.Equal(t, "220 ns (×1.10)", r.cell(w, &variants[1], "run"))
+	assert.Equal(t, "failed", r.cell(w, &variants[2], "run"))
+	assert.True(t, math.IsNaN(r.ratio(w, &variants[2], "run")))
+}
+
+func TestWhatProgramsPrintIsRead(t *testing.T) {
+	samples, devices, err := read("{\"device\":\"d\"}\n{\"device\":\"d\"}\n{\"case\":\"run\",\"ns\":5}\n{\"case\":\"run\",\"ns\":7}\n")
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]float64{"run": {5, 7}}, samples)
+	assert.Equal(t, []string{"d"}, devices)
+	for _, text := range []string{"", "{\"device\":\"d\"}\n", "{\"case\":\"run\",\"ns\":0}\n", "{\"ns\":1}\n", "nonsense"} {
+		_, _, err := read(text)
+		assert.Error(t, err, text)
+	}
+}
+
+func TestCommentsAndEmptyLinesAreNotCode(t *testing.T) {
+	assert.Equal(t, 2, count("// about\n\n//halyard:kernel\nint x; // there\n   // more\n", ".go"))
+	assert.Equal(t, 2, count("# about\nimport os\n\n\tprint(1)\n", ".py"))
+}

@@ -1,0 +1,21 @@
+package gokernels
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+// mandelbrot writes how many steps points take to leave. The slice has the rows of an n×n picture from the first on.
+//
+//halyard:kernel
+func mandelbrot(t grid.Thread, n, first, limit int32, out grid.Out[uint16]) {
+	i := t.Global(1)*int(n) + t.Global(0)
+	if t.Global(0) >= int(n) || i >= len(out) {
+		return
+	}
+	step := 2.4 / float32(n)
+	a, b := -1.7+float32(step*float32(t.Global(0))), -1.2+float32(step*float32(int(first)+t.Global(1)))
+	x, y, count := float32(0), float32(0), int32(0)
+	for count < limit && float32(x*x)+float32(y*y) <= 4 {
+		x, y = float32(x*x)-float32(y*y)+a, float32(2*x*y)+b
+		count++
+	}
+	out[i] = uint16(count)
+}

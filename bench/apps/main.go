@@ -1,0 +1,306 @@
+// Command apps measures whole programs on Halyard beside the same programs by hand in OpenCL C and on other systems, on the same machine and in the
+// same run.
+//
+// The programs of a row do the same work on the same device, each in a process of its own. They take turns, and what each computes is compared with plain
+// Go. The script run installs what it needs, builds the programs and calls this command.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-halyard/halyard/internal/bench"
+)
+
+type options struct {
+	rounds                             int
+	only, python, mpi, programs, built string
+	document, picture, json, versions  string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 5, "how many times each program runs")
+	flag.StringVar(&o.only, "only", "", "a regular expression: measure rows whose name it matches")
+	flag.StringVar(&o.python, "python", "python3", "the Python that has numba and PyOpenCL")
+	flag.StringVar(&o.mpi, "mpi", "", "the folder of an Open MPI, with bin and lib")
+	flag.StringVar(&o.programs, "programs", "bench/apps", "the folder of the programs' source")
+	flag.StringVar(&o.built, "built", ".cache/apps", "the folder of the programs that were compiled")
+	flag.StringVar(&o.document, "document", "", "the Markdown file to write; standard output if empty")
+	flag.StringVar(&o.picture, "svg", "", "the picture to write")
+	flag.StringVar(&o.json, "json", "", "a file for all samples")
+	flag.StringVar(&o.versions, "versions", "", "a file with the versions of what is measured, a line for each")
+	flag.Parse()
+	if flag.NArg() > 0 || o.rounds < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := o.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "apps:", err)
+		os.Exit(1)
+	}
+}
+
+// variant is a way to write a program.
+type variant struct {
+	Name, Short string
+	command     func(o *options, r *row) (args, env []string)
+	files       func(app string) []string // its source, for the lines of code
+	has         func(r *row) bool
+}
+
+var variants = []variant{
+	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
+		return []string{filepath.Join(o.built, r.App.Name)}, nil
+	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c"} }, func(r *row) bool { return r.Devices[0] != "host" }},
+	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
+		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
+	}, func(app string) []string { return []string{"halyard/" + app + ".go", "halyard/" + app + "_c.go"} }, func(r *row) bool { return r.Devices[0] != "host" }},
+	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
+		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
+	}, func(app string) []string {
+		return []string{"halyard/" + app + ".go", "halyard/" + app + "_go.go", "gokernels/" + app + ".go"}
+	}, func(*row) bool { return true }},
+}
+
+// row is one piece of work on given devices, which several programs do.
+type row struct {
+	App     *app
+	Devices []string // parts of names of OpenCL platforms, or "host", which is Halyard's
+	Ranks   int
+}
+
+func (r *row) name() string {
+	name := r.App.Title + " on " + strings.Join(r.Devices, " and ")
+	if r.Ranks > 1 {
+		name += fmt.Sprintf(", %d ranks", r.Ranks)
+	}
+	return name
+}
+
+// rows are all rows.
+func rows() (all []*row) {
+	for i := range apps {
+		for _, devices := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {"host"}} {
+			if len(devices) > 1 && !apps[i].Several {
+				continue
+			}
+			all = append(all, &row{&apps[i], devices, 1})
+			if apps[i].Ranks && len(devices) == 1 && devices[0] != "host" {
+				all = append(all, &row{&apps[i], devices, 4})
+			}
+		}
+	}
+	return all
+}
+
+// figure is what was measured of one program in one row.
+type figure struct {
+	Row     string                 `json:"row"`
+	Variant string                 `json:"variant"`
+	Devices []string               `json:"devices"`
+	Rounds  []map[string][]float64 `json:"rounds"`           // nanoseconds by case
+	Off     float64                `json:"off"`              // how far the result was off, at most
+	Failed  string                 `json:"failed,omitempty"` // why there is no more
+}
+
+type results struct {
+	Date     string    `json:"date"`
+	Machine  string    `json:"machine"`
+	Load     string    `json:"load"`
+	Rounds   int       `json:"rounds"`
+	Versions []string  `json:"versions"`
+	Figures  []*figure `json:"figures"`
+	rows     []*row
+}
+
+func (r *results) figure(row, variant string) *figure {
+	i := slices.IndexFunc(r.Figures, func(f *figure) bool { return f.Row == row && f.Variant == variant })
+	if i < 0 {
+		return nil
+	}
+	return r.Figures[i]
+}
+
+func (o *options) run(ctx context.Context) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
+	load, _ := os.ReadFile("/proc/loadavg") // left out elsewhere
+	first, _, _ := strings.Cut(string(load), " ")
+	r := results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Load: first, Rounds: o.rounds}
+	if o.versions != "" {
+		text, err := os.ReadFile(o.versions)
+		if err != nil {
+			return err
+		}
+		r.Versions = strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	dir, err := os.MkdirTemp("", "halyard-apps-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, row := range rows() {
+		if !only.MatchString(row.name()) {
+			continue
+		}
+		r.rows = append(r.rows, row)
+		if err := o.measure(ctx, &r, row, dir); err != nil {
+			return err
+		}
+	}
+	if o.json != "" {
+		text, err := json.MarshalIndent(r, "", "\t")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.json, append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if o.picture != "" {
+		if err := r.draw(o.picture); err != nil {
+			return err
+		}
+	}
+	text, err := r.markdown(o.programs, o.picture)
+	if err != nil {
+		return err
+	}
+	if o.document == "" {
+		_, err = io.WriteString(os.Stdout, text)
+		return err
+	}
+	return os.WriteFile(o.document, []byte(text), 0o644)
+}
+
+// measure runs all programs of a row in turns.
+func (o *options) measure(ctx context.Context, r *results, row *row, dir string) error {
+	in := filepath.Join(dir, "in")
+	if err := os.WriteFile(in, row.App.input(row.App.N), 0o600); err != nil {
+		return err
+	}
+	check := row.App.reference(row.App)
+	for round := range o.rounds {
+		for i := range variants {
+			// Who begins changes, so that none always comes after the same neighbour.
+			v := &variants[(i+round)%len(variants)]
+			if !v.has(row) {
+				continue
+			}
+			f := r.figure(row.name(), v.Name)
+			if f == nil {
+				f = &figure{Row: row.name(), Variant: v.Name}
+				r.Figures = append(r.Figures, f)
+			}
+			if f.Failed != "" {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "%s, round %d of %d: %s\n", row.name(), round+1, o.rounds, v.Name)
+			if err := o.once(ctx, f, row, v, dir, check); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				fmt.Fprintf(os.Stderr, "  without it: %v\n", err)
+				f.Failed = err.Error()
+			}
+		}
+	}
+	return nil
+}
+
+// line is what a program prints: what it runs on, or a sample.
+type line struct {
+	Device string
+	Case   string
+	NS     float64
+}
+
+// once runs a program and compares its result.
+func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir string, check func([]byte) (float64, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	out := filepath.Join(dir, "out")
+	if err := os.WriteFile(out, nil, 0o600); err != nil { // what an earlier program wrote does not count
+		return err
+	}
+	args, env := v.command(o, row)
+	a := row.App
+	args = append(args, strconv.Itoa(a.N), strconv.Itoa(a.Steps), strconv.Itoa(a.Repeats), filepath.Join(dir, "in"), out)
+	args = append(args, row.Devices...)
+	if row.Ranks > 1 {
+		args = append([]string{filepath.Join(o.mpi, "bin", "mpiexec"), "-n", strconv.Itoa(row.Ranks)}, args...)
+	}
+	if a.Ranks && row.Devices[0] != "host" {
+		env = append(env, "HALYARD_BENCH_MPI=1", "HALYARD_MPI_LIBRARY="+filepath.Join(o.mpi, "lib", "libmpi.so.40"), "OMPI_ALLOW_RUN_AS_ROOT=1",
+			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	var text, why strings.Builder
+	cmd.Stdout, cmd.Stderr = &text, &why
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, last(why.String()))
+	}
+	samples, devices, err := read(text.String())
+	if err != nil {
+		return err
+	}
+	got, err := os.ReadFile(out)
+	if err != nil {
+		return err
+	}
+	off, err := check(got)
+	if err != nil {
+		return err
+	}
+	f.Off, f.Devices = max(f.Off, off), devices
+	f.Rounds = append(f.Rounds, samples)
+	return nil
+}
+
+// last is the last line that says something.
+func last(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+func read(text string) (samples map[string][]float64, devices []string, err error) {
+	samples = map[string][]float64{}
+	dec := json.NewDecoder(strings.NewReader(text))
+	for {
+		var l line
+		switch err := dec.Decode(&l); {
+		case err == io.EOF && len(samples) == 0:
+			return nil, nil, fmt.Errorf("it printed no sample")
+		case err == io.EOF:
+			return samples, devices, nil
+		case err != nil:
+			return nil, nil, err
+		case l.Device != "":
+			if !slices.Contains(devices, l.Device) {
+				devices = append(devices, l.Device)
+			}
+		case l.Case == "" || l.NS <= 0:
+			return nil, nil, fmt.Errorf("not a sample: %+v", l)
+		default:
+			samples[l.Case] = append(samples[l.Case], l.NS)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/go-halyard/halyard/internal/bench"
+)
+
+// medians are the medians of each round.
+func (f *figure) medians(name string) (list []float64) {
+	for _, r := range f.Rounds {
+		list = append(list, bench.Summarize(r[name]).Median)
+	}
+	return list
+}
+
+// ratio is the median over the rounds of a program's time by that of the first variant in the same round. It is NaN where one of them has none.
+func (r *results) ratio(row *row, v *variant, name string) float64 {
+	ours, theirs := r.figure(row.name(), v.Name), r.figure(row.name(), variants[0].Name)
+	if ours == nil || theirs == nil || ours.Failed != "" || theirs.Failed != "" {
+		return math.NaN()
+	}
+	a, b := ours.medians(name), theirs.medians(name)
+	for i := range a {
+		a[i] /= b[i]
+	}
+	return bench.Summarize(a).Median
+}
+
+func (r *results) cell(row *row, v *variant, name string) string {
+	f := r.figure(row.name(), v.Name)
+	switch {
+	case f == nil:
+		return "–"
+	case f.Failed != "":
+		return "failed"
+	}
+	text := bench.Duration(bench.Summarize(f.medians(name)).Median)
+	if ratio := r.ratio(row, v, name); v != &variants[0] && !math.IsNaN(ratio) {
+		text += fmt.Sprintf(" (×%.2f)", ratio)
+	}
+	return text
+}
+
+// label names a row of the table and of the picture.
+func (r *row) label(name string) string {
+	text := r.App.Title
+	if len(r.App.Cases) > 1 {
+		text += ", " + name
+	}
+	var devices []string
+	for _, d := range r.Devices {
+		devices = append(devices, map[string]string{"Intel": "Intel", "Portable": "PoCL", "host": "Go on the host"}[d])
+	}
+	text += " | " + strings.Join(devices, " + ")
+	if r.Ranks > 1 {
+		text += fmt.Sprintf(", %d ranks", r.Ranks)
+	}
+	return text
+}
+
+const about = `# Whole programs
+
+` + "`make bench-apps`" + ` writes this page. It installs what it compares with, and measures whole programs: the same work, written by hand in
+OpenCL C, on Halyard, and on other systems.
+
+- **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance.
+- **In turns.** The programs of a row take turns, each in a process of its own. A figure is the median over the rounds of the medians of each run. In
+  parentheses is its ratio to OpenCL C by hand in the same round, the median over the rounds: ×0.9 is faster, ×1.1 slower.
+- **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. Compiling is not in it, as
+  a first run does not count. BabelStream's kernels are each waited for, as its description says.
+- **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI.
+
+`
+
+// markdown is the page.
+func (r *results) markdown(programs, picture string) (string, error) {
+	var b strings.Builder
+	b.WriteString(about)
+	fmt.Fprintf(&b, "Measured %s on %s; %d rounds. The load average was %s when it began.\n\n", r.Date, r.Machine, r.Rounds, r.Load)
+	if picture != "" {
+		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand, and lines of code](%s)\n\n", filepath.Base(picture))
+	}
+	t := table.NewWriter()
+	head := table.Row{"program", "on"}
+	for i := range variants {
+		head = append(head, variants[i].Name)
+	}
+	t.AppendHeader(head)
+	for _, row := range r.rows {
+		for _, name := range row.App.Cases {
+			what, on, _ := strings.Cut(row.label(name), " | ")
+			cells := table.Row{what, on}
+			for i := range variants {
+				cells = append(cells, r.cell(row, &variants[i], name))
+			}
+			t.AppendRow(cells)
+		}
+	}
+	b.WriteString(t.RenderMarkdown())
+	b.WriteString("\n\n## Lines of code\n\nLines that are neither empty nor comments alone. Counted is what a user writes: opening a device, kernels, launches, copies. Not counted are what each\n" +
+		"language's programs share for the measurement (arguments, the clock, files), and the file that `halyard kernels` generates.\n\n")
+	t = table.NewWriter()
+	t.AppendHeader(head[:1:1], table.RowConfig{})
+	t.ResetHeaders()
+	t.AppendHeader(slices.Concat(table.Row{"program"}, head[2:]))
+	for _, a := range r.apps() {
+		cells := table.Row{a.Title}
+		for i := range variants {
+			n, err := lines(programs, variants[i].files(a.Name))
+			if err != nil {
+				return "", err
+			}
+			if n == 0 {
+				cells = append(cells, "–")
+				continue
+			}
+			cells = append(cells, n)
+		}
+		t.AppendRow(cells)
+	}
+	b.WriteString(t.RenderMarkdown())
+	b.WriteString("\n\n## What was measured\n\n")
+	for _, a := range r.apps() {
+		fmt.Fprintf(&b, "- %s: %s.\n", a.Title, a.What)
+	}
+	b.WriteString("\n")
+	for _, v := range r.Versions {
+		fmt.Fprintf(&b, "- %s\n", v)
+	}
+	var devices []string
+	for _, f := range r.Figures {
+		for _, d := range f.Devices {
+			if !slices.Contains(devices, d) {
+				devices = append(devices, d)
+			}
+		}
+		if f.Failed != "" {
+			fmt.Fprintf(&b, "- %s, %s: no figure: %s.\n", f.Row, f.Variant, f.Failed)
+		}
+	}
+	slices.Sort(devices)
+	for _, d := range devices {
+		fmt.Fprintf(&b, "- device: %s\n", d)
+	}
+	return b.String(), nil
+}
+
+// apps are those that were measured.
+func (r *results) apps() (list []*app) {
+	for _, row := range r.rows {
+		if !slices.Contains(list, row.App) {
+			list = append(list, row.App)
+		}
+	}
+	return list
+}
+
+// lines counts the lines of code of the files that exist. Go's variant without a file of its own for the launches is an example of one that does not.
+func lines(dir string, files []string) (n int, err error) {
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		n += count(string(text), filepath.Ext(file))
+	}
+	return n, nil
+}
+
+// count counts lines that are neither empty nor a comment alone. A comment that begins with //halyard: is code.
+func count(text, ext string) (n int) {
+	mark := "//"
+	if ext == ".py" {
+		mark = "#"
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && (!strings.HasPrefix(line, mark) || strings.HasPrefix(line, "//halyard:")) {
+			n++
+		}
+	}
+	return n
+}
