@@ -23,6 +23,11 @@ var apps = []app{
 		Cases: []string{"copy", "mul", "add", "triad", "nstream", "dot"}, input: noInput, reference: streamReference},
 	{Name: "mandelbrot", Title: "Mandelbrot", What: "1024×1024 points, up to 256 steps, and the picture on the host", N: 1024, Steps: 256, Repeats: 3,
 		Cases: []string{"run"}, Several: true, input: noInput, reference: mandelbrotReference},
+	{Name: "nbody", Title: "n-body", What: "4096 bodies, 3 steps", N: 4096, Steps: 3, Repeats: 3, Cases: []string{"run"}, input: bodies, reference: nbodyReference},
+	{Name: "cg", Title: "Conjugate gradient", What: "512×512 points, 60 steps", N: 512, Steps: 60, Repeats: 3, Cases: []string{"run"}, Several: true,
+		input: square, reference: cgReference},
+	{Name: "heat", Title: "Heat", What: "1024×1024 points, 100 steps; halos go between devices, and between ranks by MPI", N: 1024, Steps: 100, Repeats: 3,
+		Cases: []string{"run"}, Several: true, Ranks: true, input: square, reference: heatReference},
 }
 
 func noInput(int) []byte { return nil }
@@ -92,4 +97,143 @@ func within(off, limit float64) (float64, error) {
 		return off, fmt.Errorf("the result is off by %.2g, and may be by %.2g", off, limit)
 	}
 	return off, nil
+}
+
+func encode(data []float32) []byte {
+	out := make([]byte, 0, 4*len(data))
+	for _, v := range data {
+		out = binary.NativeEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
+
+// square are the values of n×n points.
+func square(n int) []byte {
+	data := make([]float32, n*n)
+	for i := range data {
+		data[i] = float32(i*7%19-9+i/n%5) / 8
+	}
+	return encode(data)
+}
+
+// bodies are the places and masses of n bodies in a cube.
+func bodies(n int) []byte {
+	data := make([]float32, 4*n)
+	for i := range n {
+		data[4*i], data[4*i+1], data[4*i+2] = float32(i*7919%1024)/1024, float32(i*104729%1000)/1000, float32(i*1299709%997)/997
+		data[4*i+3] = 1 / float32(n)
+	}
+	return encode(data)
+}
+
+// doubled is an input in double precision, in which references compute.
+func doubled(in []byte) []float64 {
+	out := make([]float64, len(in)/4)
+	for i := range out {
+		out[i] = float64(math.Float32frombits(binary.NativeEndian.Uint32(in[4*i:])))
+	}
+	return out
+}
+
+// near returns what compares a result with numbers: no difference may be more than a part of the largest number.
+func near(want []float64, limit float64) func([]byte) (float64, error) {
+	most := 0.0
+	for _, v := range want {
+		most = max(most, math.Abs(v))
+	}
+	return func(result []byte) (float64, error) {
+		got, err := decode[float32](result, len(want))
+		if err != nil {
+			return 0, err
+		}
+		off := 0.0
+		for i, v := range got {
+			off = max(off, math.Abs(float64(v)-want[i])/most)
+		}
+		return within(off, limit)
+	}
+}
+
+func nbodyReference(a *app) func([]byte) (float64, error) {
+	now, v := doubled(a.input(a.N)), make([]float64, 3*a.N)
+	next := make([]float64, len(now))
+	const dt = 0.01
+	for range a.Steps {
+		for i := range a.N {
+			b, sum := now[4*i:4*i+4], [3]float64{}
+			for k := range a.N {
+				o := now[4*k : 4*k+4]
+				dx, dy, dz := o[0]-b[0], o[1]-b[1], o[2]-b[2]
+				d := dx*dx + dy*dy + dz*dz + 0.01
+				pull := o[3] / (d * math.Sqrt(d))
+				sum[0] += dx * pull
+				sum[1] += dy * pull
+				sum[2] += dz * pull
+			}
+			for c := range 3 {
+				v[3*i+c] += sum[c] * dt
+				next[4*i+c] = b[c] + v[3*i+c]*dt
+			}
+			next[4*i+3] = b[3]
+		}
+		now, next = next, now
+	}
+	return near(now, 1e-5)
+}
+
+// around adds up the neighbours of a point. Beyond the border is 0.
+func around(v []float64, n, at int) (sum float64) {
+	if at >= n {
+		sum += v[at-n]
+	}
+	if at < n*(n-1) {
+		sum += v[at+n]
+	}
+	if at%n > 0 {
+		sum += v[at-1]
+	}
+	if at%n < n-1 {
+		sum += v[at+1]
+	}
+	return sum
+}
+
+func heatReference(a *app) func([]byte) (float64, error) {
+	now := doubled(a.input(a.N))
+	next := make([]float64, len(now))
+	for range a.Steps {
+		for i, v := range now {
+			next[i] = v + 0.1*(around(now, a.N, i)-4*v)
+		}
+		now, next = next, now
+	}
+	return near(now, 1e-5)
+}
+
+func cgReference(a *app) func([]byte) (float64, error) {
+	r := doubled(a.input(a.N))
+	p, q, x := append([]float64(nil), r...), make([]float64, len(r)), make([]float64, len(r))
+	dot := func(a, b []float64) (sum float64) {
+		for i := range a {
+			sum += a[i] * b[i]
+		}
+		return sum
+	}
+	rr := dot(r, r)
+	for range a.Steps {
+		for i, v := range p {
+			q[i] = 4*v - around(p, a.N, i)
+		}
+		alpha := rr / dot(p, q)
+		for i := range x {
+			x[i] += alpha * p[i]
+			r[i] -= alpha * q[i]
+		}
+		before := rr
+		rr = dot(r, r)
+		for i := range p {
+			p[i] = r[i] + rr/before*p[i]
+		}
+	}
+	return near(x, 1e-3)
 }

@@ -13,6 +13,54 @@ import (
 
 // kernels has the kernels: for the host as they are, and for devices in C.
 var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
+	"product": kernel.Go(func(blk *kernel.Block) {
+		n := kernel.Number[int32](blk, 0)
+		a := kernel.Slice[float32](blk, 1)
+		b := kernel.Slice[float32](blk, 3)
+		sums := kernel.Slice[float32](blk, 5)
+		grid.RunTogether(blk, func(t grid.Thread) { product(t, n, a, b, sums) })
+	}),
+	"total": kernel.Go(func(blk *kernel.Block) {
+		sums := kernel.Slice[float32](blk, 0)
+		out := kernel.Slice[float32](blk, 2)
+		grid.RunTogether(blk, func(t grid.Thread) { total(t, sums, out) })
+	}),
+	"laplace": kernel.Go(func(blk *kernel.Block) {
+		n := kernel.Number[int32](blk, 0)
+		p := kernel.Slice[float32](blk, 1)
+		q := kernel.Slice[float32](blk, 3)
+		for t := range grid.Threads(blk) {
+			laplace(t, n, p, q)
+		}
+	}),
+	"advance": kernel.Go(func(blk *kernel.Block) {
+		x := kernel.Slice[float32](blk, 0)
+		r := kernel.Slice[float32](blk, 2)
+		p := kernel.Slice[float32](blk, 4)
+		q := kernel.Slice[float32](blk, 6)
+		rr := kernel.Slice[float32](blk, 8)
+		pq := kernel.Slice[float32](blk, 10)
+		for t := range grid.Threads(blk) {
+			advance(t, x, r, p, q, rr, pq)
+		}
+	}),
+	"direct": kernel.Go(func(blk *kernel.Block) {
+		p := kernel.Slice[float32](blk, 0)
+		r := kernel.Slice[float32](blk, 2)
+		now := kernel.Slice[float32](blk, 4)
+		before := kernel.Slice[float32](blk, 6)
+		for t := range grid.Threads(blk) {
+			direct(t, p, r, now, before)
+		}
+	}),
+	"spread": kernel.Go(func(blk *kernel.Block) {
+		n := kernel.Number[int32](blk, 0)
+		from := kernel.Slice[float32](blk, 1)
+		to := kernel.Slice[float32](blk, 3)
+		for t := range grid.Threads(blk) {
+			spread(t, n, from, to)
+		}
+	}),
 	"mandelbrot": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		first := kernel.Number[int32](blk, 1)
@@ -21,6 +69,13 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		for t := range grid.Threads(blk) {
 			mandelbrot(t, n, first, limit, out)
 		}
+	}),
+	"move": kernel.Go(func(blk *kernel.Block) {
+		old := kernel.Slice[float32](blk, 0)
+		v := kernel.Slice[float32](blk, 2)
+		now := kernel.Slice[float32](blk, 4)
+		dt := kernel.Number[float32](blk, 6)
+		grid.RunTogether(blk, func(t grid.Thread) { move(t, old, v, now, dt) })
 	}),
 	"copies": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
@@ -66,7 +121,159 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		sums := kernel.Slice[float64](blk, 4)
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Portable: `typedef struct { f64 a[64]; } T_64_f64;
+}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
+typedef struct { T_body a[64]; } T_64_body;
+typedef struct { f64 a[64]; } T_64_f64;
+
+KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n) {
+	LOCAL T_64_f32 h_part;
+	{
+		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_part.a[v_i / 1] = v_zero;
+		}
+		BARRIER();
+	}
+	i64 h_me = ((i64)THREAD(0));
+	i64 h_row = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)h_n)));
+	f32 h_mine = 0.0f;
+	{
+		i64 h_j = h_me;
+		for (; (h_j < ((i64)h_n)); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
+			h_mine = (h_mine + (h_a[((i64)((u64)h_row + (u64)h_j))] * h_b[((i64)((u64)h_row + (u64)h_j))]));
+		}
+	}
+	h_part.a[h_me] = h_mine;
+	BARRIER();
+	{
+		i64 h_half = ((i64)32);
+		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+			{
+				if ((h_me < h_half)) {
+					h_part.a[h_me] = (h_part.a[h_me] + h_part.a[((i64)((u64)h_me + (u64)h_half))]);
+				}
+			}
+			BARRIER();
+		}
+	}
+	{
+		if ((h_me == ((i64)0))) {
+			h_sums[((i64)BLOCK(0))] = h_part.a[0];
+		}
+	}
+}
+
+KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n) {
+	LOCAL T_64_f32 h_part;
+	{
+		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			f32 v_zero = (f32)0;
+			h_part.a[v_i / 1] = v_zero;
+		}
+		BARRIER();
+	}
+	i64 h_me = ((i64)THREAD(0));
+	f32 h_mine = 0.0f;
+	{
+		i64 h_j = h_me;
+		for (; (h_j < h_sums_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
+			h_mine = (h_mine + h_sums[h_j]);
+		}
+	}
+	h_part.a[h_me] = h_mine;
+	BARRIER();
+	{
+		i64 h_half = ((i64)32);
+		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+			{
+				if ((h_me < h_half)) {
+					h_part.a[h_me] = (h_part.a[h_me] + h_part.a[((i64)((u64)h_me + (u64)h_half))]);
+				}
+			}
+			BARRIER();
+		}
+	}
+	{
+		if ((h_me == ((i64)0))) {
+			h_out[0] = h_part.a[0];
+		}
+	}
+}
+
+KERNEL void laplace(i32 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n) {
+	i64 h_w = ((i64)h_n);
+	i64 h_j = ((i64)INDEX(0));
+	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
+	{
+		if (((h_j >= h_w) || (h_i >= h_q_n))) {
+			return;
+		}
+	}
+	i64 h_at = ((i64)((u64)h_i + (u64)h_w));
+	f32 h_left = 0.0f;
+	f32 h_right = 0.0f;
+	{
+		if ((h_j > ((i64)0))) {
+			h_left = h_p[((i64)((u64)h_at - (u64)((i64)1)))];
+		}
+	}
+	{
+		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
+			h_right = h_p[((i64)((u64)h_at + (u64)((i64)1)))];
+		}
+	}
+	h_q[h_i] = (((((4.0f * h_p[h_at]) - h_p[((i64)((u64)h_at - (u64)h_w))]) - h_p[((i64)((u64)h_at + (u64)h_w))]) - h_left) - h_right);
+}
+
+KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n) {
+	{
+		i64 h_i = ((i64)INDEX(0));
+		if ((h_i < h_x_n)) {
+			f32 h_alpha = (h_rr[0] / h_pq[0]);
+			h_x[h_i] = (h_x[h_i] + (h_alpha * h_p[h_i]));
+			h_r[h_i] = (h_r[h_i] - (h_alpha * h_q[h_i]));
+		}
+	}
+}
+
+KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n) {
+	{
+		i64 h_i = ((i64)INDEX(0));
+		if ((h_i < h_p_n)) {
+			h_p[h_i] = (h_r[h_i] + ((h_now[0] / h_before[0]) * h_p[h_i]));
+		}
+	}
+}
+
+KERNEL void spread(i32 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n) {
+	i64 h_w = ((i64)h_n);
+	i64 h_j = ((i64)INDEX(0));
+	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
+	{
+		if (((h_j >= h_w) || (h_i >= h_to_n))) {
+			return;
+		}
+	}
+	i64 h_at = ((i64)((u64)h_i + (u64)h_w));
+	f32 h_left = 0.0f;
+	f32 h_right = 0.0f;
+	{
+		if ((h_j > ((i64)0))) {
+			h_left = h_from[((i64)((u64)h_at - (u64)((i64)1)))];
+		}
+	}
+	{
+		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
+			h_right = h_from[((i64)((u64)h_at + (u64)((i64)1)))];
+		}
+	}
+	h_to[h_i] = (h_from[h_at] + (0.1f * ((((h_from[((i64)((u64)h_at - (u64)h_w))] + h_from[((i64)((u64)h_at + (u64)h_w))]) + h_left) + h_right) - (4.0f * h_from[h_at]))));
+}
 
 KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n) {
 	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0))));
@@ -91,6 +298,81 @@ KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64
 		}
 	}
 	h_out[h_i] = ((u16)h_count);
+}
+
+FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i) {
+	T_body v_1 = {0};
+	v_1.h_X = h_bodies[((i64)((u64)((i64)4) * (u64)h_i))];
+	v_1.h_Y = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)))];
+	v_1.h_Z = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)))];
+	v_1.h_Mass = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)))];
+	return v_1;
+}
+
+KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt) {
+	LOCAL T_64_body h_piece;
+	{
+		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+			T_body v_zero = {0};
+			h_piece.a[v_i / 1] = v_zero;
+		}
+		BARRIER();
+	}
+	i64 h_i = ((i64)INDEX(0));
+	i64 h_me = ((i64)THREAD(0));
+	i64 h_n = ((i64)(h_old_n / ((i64)4)));
+	T_body h_b = {0};
+	{
+		if ((h_i < h_n)) {
+			T_body v_1 = f_read(h_old, h_old_n, h_i);
+			h_b = v_1;
+		}
+	}
+	f32 h_ax = 0.0f;
+	f32 h_ay = 0.0f;
+	f32 h_az = 0.0f;
+	{
+		i64 h_from = ((i64)0);
+		for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
+			T_body v_3 = {0};
+			h_piece.a[h_me] = v_3;
+			{
+				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
+					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)));
+					h_piece.a[h_me] = v_4;
+				}
+			}
+			BARRIER();
+			{
+				i64 h_k = ((i64)0);
+				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
+					T_body h_o = h_piece.a[h_k];
+					f32 h_dx = (h_o.h_X - h_b.h_X);
+					f32 h_dy = (h_o.h_Y - h_b.h_Y);
+					f32 h_dz = (h_o.h_Z - h_b.h_Z);
+					f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
+					f32 h_pull = (h_o.h_Mass / (h_d * sqrt(h_d)));
+					h_ax = (h_ax + (h_dx * h_pull));
+					h_ay = (h_ay + (h_dy * h_pull));
+					h_az = (h_az + (h_dz * h_pull));
+				}
+			}
+			BARRIER();
+		}
+	}
+	{
+		if ((h_i < h_n)) {
+			h_v[((i64)((u64)((i64)3) * (u64)h_i))] = (h_v[((i64)((u64)((i64)3) * (u64)h_i))] + (h_ax * h_dt));
+			h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] = (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] + (h_ay * h_dt));
+			h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] = (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] + (h_az * h_dt));
+			h_now[((i64)((u64)((i64)4) * (u64)h_i))] = (h_b.h_X + (h_v[((i64)((u64)((i64)3) * (u64)h_i))] * h_dt));
+			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)))] = (h_b.h_Y + (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] * h_dt));
+			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)))] = (h_b.h_Z + (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] * h_dt));
+			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)))] = h_b.h_Mass;
+		}
+	}
 }
 
 KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n) {
@@ -179,7 +461,14 @@ KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 `})
 
 var (
+	productKernel    = kernels.Kernel("product")
+	totalKernel      = kernels.Kernel("total")
+	laplaceKernel    = kernels.Kernel("laplace")
+	advanceKernel    = kernels.Kernel("advance")
+	directKernel     = kernels.Kernel("direct")
+	spreadKernel     = kernels.Kernel("spread")
 	mandelbrotKernel = kernels.Kernel("mandelbrot")
+	moveKernel       = kernels.Kernel("move")
 	copiesKernel     = kernels.Kernel("copies")
 	mulKernel        = kernels.Kernel("f_mul")
 	addKernel        = kernels.Kernel("f_add")
@@ -188,9 +477,44 @@ var (
 	innerKernel      = kernels.Kernel("inner")
 )
 
+// Product launches product.
+func Product(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, a *buffer.Buffer[float32], b *buffer.Buffer[float32], sums *buffer.Buffer[float32]) error {
+	return productKernel.Launch(ctx, s, over, kernel.Value(n), kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
+}
+
+// Total launches total.
+func Total(ctx context.Context, s *hal.Stream, over hal.Grid, sums *buffer.Buffer[float32], out *buffer.Buffer[float32]) error {
+	return totalKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(sums.Len())), kernel.Out(out), kernel.Value(int64(out.Len())))
+}
+
+// Laplace launches laplace.
+func Laplace(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, p *buffer.Buffer[float32], q *buffer.Buffer[float32]) error {
+	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())))
+}
+
+// Advance launches advance.
+func Advance(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[float32], r *buffer.Buffer[float32], p *buffer.Buffer[float32], q *buffer.Buffer[float32], rr *buffer.Buffer[float32], pq *buffer.Buffer[float32]) error {
+	return advanceKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(x.Len())), kernel.InOut(r), kernel.Value(int64(r.Len())), kernel.In(p), kernel.Value(int64(p.Len())), kernel.In(q), kernel.Value(int64(q.Len())), kernel.In(rr), kernel.Value(int64(rr.Len())), kernel.In(pq), kernel.Value(int64(pq.Len())))
+}
+
+// Direct launches direct.
+func Direct(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[float32], r *buffer.Buffer[float32], now *buffer.Buffer[float32], before *buffer.Buffer[float32]) error {
+	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(p.Len())), kernel.In(r), kernel.Value(int64(r.Len())), kernel.In(now), kernel.Value(int64(now.Len())), kernel.In(before), kernel.Value(int64(before.Len())))
+}
+
+// Spread launches spread.
+func Spread(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, from *buffer.Buffer[float32], to *buffer.Buffer[float32]) error {
+	return spreadKernel.Launch(ctx, s, over, kernel.Value(n), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
+}
+
 // Mandelbrot launches mandelbrot.
 func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, first int32, limit int32, out *buffer.Buffer[uint16]) error {
 	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(first), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(out.Len())))
+}
+
+// Move launches move.
+func Move(ctx context.Context, s *hal.Stream, over hal.Grid, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32], dt float32) error {
+	return moveKernel.Launch(ctx, s, over, kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())), kernel.Value(dt))
 }
 
 // Copies launches copies.

@@ -36,7 +36,7 @@ type job struct {
 	comm              *comm.Comm // nil without ranks
 }
 
-var programs = map[string]func(context.Context, *job) error{"stream": stream, "mandelbrot": mandelbrot}
+var programs = map[string]func(context.Context, *job) error{"stream": stream, "mandelbrot": mandelbrot, "nbody": nbody, "heat": heat, "cg": cg}
 
 func main() {
 	if os.Getenv("HALYARD_BENCH_MPI") != "" {

@@ -1,0 +1,146 @@
+// Conjugate gradients on a square: the value of the matrix at each point is four times the point less its neighbours. Each device has some rows. The
+// direction is kept with a row more on each side, the halo, and the first device adds up what the rows of all come to.
+#include <stddef.h>
+#include "program.h"
+#include "device.h"
+
+enum { block = 64 };
+
+static const char *text =
+	"void add_up(local float *part, float mine) {\n"
+	"	size_t me = get_local_id(0);\n"
+	"	part[me] = mine;\n"
+	"	for (size_t width = get_local_size(0) / 2; width > 0; width /= 2) {\n"
+	"		barrier(CLK_LOCAL_MEM_FENCE);\n"
+	"		if (me < width) part[me] += part[me + width];\n"
+	"	}\n"
+	"}\n"
+	"kernel void product(global const float *a, global const float *b, global float *sums, int n, int skip) {\n"
+	"	local float part[64];\n"
+	"	float mine = 0;\n"
+	"	size_t row = get_group_id(0) * n;\n"
+	"	for (size_t j = get_local_id(0); j < n; j += 64) mine += a[row + j + skip] * b[row + j];\n"
+	"	add_up(part, mine);\n"
+	"	if (get_local_id(0) == 0) sums[get_group_id(0)] = part[0];\n"
+	"}\n"
+	"kernel void total(global const float *sums, global float *out, int n) {\n"
+	"	local float part[64];\n"
+	"	float mine = 0;\n"
+	"	for (size_t j = get_local_id(0); j < n; j += 64) mine += sums[j];\n"
+	"	add_up(part, mine);\n"
+	"	if (get_local_id(0) == 0) *out = part[0];\n"
+	"}\n"
+	"kernel void laplace(global const float *p, global float *q, int n) {\n"
+	"	size_t j = get_global_id(0), i = get_global_id(1), at = (i + 1) * n + j;\n"
+	"	float left = j > 0 ? p[at - 1] : 0, right = j < n - 1 ? p[at + 1] : 0;\n"
+	"	q[i * n + j] = 4 * p[at] - p[at - n] - p[at + n] - left - right;\n"
+	"}\n"
+	"kernel void advance(global float *x, global float *r, global const float *p, global const float *q, global const float *rr, global const float *pq, int n) {\n"
+	"	size_t i = get_global_id(0);\n"
+	"	float alpha = *rr / *pq;\n"
+	"	x[i] += alpha * p[i + n];\n"
+	"	r[i] -= alpha * q[i];\n"
+	"}\n"
+	"kernel void direct(global float *p, global const float *r, global const float *now, global const float *before, int n) {\n"
+	"	size_t i = get_global_id(0);\n"
+	"	p[i + n] = r[i] + *now / *before * p[i + n];\n"
+	"}\n";
+
+typedef struct {
+	device d;
+	cl_kernel product, total, laplace, advance, direct;
+	cl_mem x, r, p, q, sums, rr, next, pq;
+	int lo, rows;
+	float *first, *last;
+} part;
+
+static part parts[2];
+
+// exchange brings the halos of the direction up to date.
+static void exchange(void) {
+	size_t row = 4 * (size_t)n;
+	part *end = parts + devices;
+	for (part *p = parts; p < end; p++) {
+		if (p > parts) to_host(p->d, p->p, row, p->first, row);
+		if (p + 1 < end) to_host(p->d, p->p, p->rows * row, p->last, row);
+	}
+	for (part *p = parts; p < end; p++) {
+		if (p > parts) to_device(p->d, p->p, 0, p[-1].last, row);
+		if (p + 1 < end) to_device(p->d, p->p, (p->rows + 1) * row, p[1].first, row);
+	}
+}
+
+// dot is the product of two vectors, of which the first may be the direction. Every device gets it.
+static void dot(int direction, size_t other, size_t out) {
+	float *sums = memory(4 * (size_t)n);
+	for (part *p = parts; p < parts + devices; p++) {
+		set_buffer(p->product, 0, direction ? p->p : p->r), set_buffer(p->product, 1, *(cl_mem *)((char *)p + other)), set_buffer(p->product, 2, p->sums);
+		set_int(p->product, 3, n), set_int(p->product, 4, direction ? n : 0);
+		launch(p->d, p->product, block * p->rows, 1, block);
+		ok(clFlush(p->d.queue), "clFlush");
+	}
+	for (part *p = parts + 1; p < parts + devices; p++) {
+		to_host(p->d, p->sums, 0, sums, 4 * p->rows);
+		to_device(parts->d, parts->sums, 4 * p->lo, sums, 4 * p->rows);
+	}
+	cl_mem to = *(cl_mem *)((char *)parts + out);
+	set_buffer(parts->total, 0, parts->sums), set_buffer(parts->total, 1, to), set_int(parts->total, 2, n);
+	launch(parts->d, parts->total, block, 1, block);
+	for (part *p = parts + 1; p < parts + devices; p++) {
+		to_host(parts->d, to, 0, sums, 4);
+		to_device(p->d, *(cl_mem *)((char *)p + out), 0, sums, 4);
+	}
+	free(sums);
+}
+
+#define DOT(direction, other, out) dot(direction, offsetof(part, other), offsetof(part, out))
+
+int main(int argc, char **argv) {
+	arguments(argc, argv);
+	size_t row = 4 * (size_t)n;
+	float *in = input(0, n * row), *zeros = memory((n + 2) * row), *out = memory(n * row);
+	for (int i = 0; i < devices; i++) {
+		part *p = parts + i;
+		p->lo = n * i / devices, p->rows = n * (i + 1) / devices - p->lo;
+		device d = p->d = open_device(platforms[i], text);
+		p->product = kernel(d, "product"), p->total = kernel(d, "total"), p->laplace = kernel(d, "laplace"), p->advance = kernel(d, "advance"), p->direct = kernel(d, "direct");
+		p->x = buffer(d, p->rows * row), p->r = buffer(d, p->rows * row), p->q = buffer(d, p->rows * row), p->p = buffer(d, (p->rows + 2) * row);
+		p->sums = buffer(d, row), p->rr = buffer(d, 4), p->next = buffer(d, 4), p->pq = buffer(d, 4);
+		p->first = memory(row), p->last = memory(row);
+		to_device(d, p->p, 0, zeros, (p->rows + 2) * row);
+	}
+	for (int run = 0; run <= repeats; run++) {
+		double start = now();
+		for (part *p = parts; p < parts + devices; p++) {
+			to_device(p->d, p->x, 0, zeros, p->rows * row);
+			to_device(p->d, p->r, 0, in + (size_t)p->lo * n, p->rows * row);
+			to_device(p->d, p->p, row, in + (size_t)p->lo * n, p->rows * row);
+		}
+		DOT(0, r, rr);
+		for (int step = 0; step < steps; step++) {
+			if (devices > 1) exchange();
+			for (part *p = parts; p < parts + devices; p++) {
+				set_buffer(p->laplace, 0, p->p), set_buffer(p->laplace, 1, p->q), set_int(p->laplace, 2, n);
+				launch(p->d, p->laplace, n, p->rows, 0);
+			}
+			DOT(1, q, pq);
+			for (part *p = parts; p < parts + devices; p++) {
+				set_buffer(p->advance, 0, p->x), set_buffer(p->advance, 1, p->r), set_buffer(p->advance, 2, p->p), set_buffer(p->advance, 3, p->q);
+				set_buffer(p->advance, 4, p->rr), set_buffer(p->advance, 5, p->pq), set_int(p->advance, 6, n);
+				launch(p->d, p->advance, (size_t)n * p->rows, 1, 0);
+			}
+			DOT(0, r, next);
+			for (part *p = parts; p < parts + devices; p++) {
+				set_buffer(p->direct, 0, p->p), set_buffer(p->direct, 1, p->r), set_buffer(p->direct, 2, p->next), set_buffer(p->direct, 3, p->rr), set_int(p->direct, 4, n);
+				launch(p->d, p->direct, (size_t)n * p->rows, 1, 0);
+				ok(clFlush(p->d.queue), "clFlush");
+				cl_mem swap = p->rr;
+				p->rr = p->next, p->next = swap;
+			}
+		}
+		for (part *p = parts; p < parts + devices; p++) to_host(p->d, p->x, 0, out + (size_t)p->lo * n, p->rows * row);
+		if (run > 0) sample("run", now() - start);
+	}
+	output(0, out, n * row);
+	return 0;
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/bench/apps/gokernels"
+	"github.com/go-halyard/halyard/hal"
+)
+
+var cgGo = cgKernels{
+	product: func(ctx context.Context, s *hal.Stream, n int, a, b, sums floats) error {
+		return gokernels.Product(ctx, s, hal.Blocks(sums.Len()).Of(group), int32(n), a, b, sums)
+	},
+	total: func(ctx context.Context, s *hal.Stream, sums, out floats) error {
+		return gokernels.Total(ctx, s, hal.Blocks(1).Of(group), sums, out)
+	},
+	laplace: func(ctx context.Context, s *hal.Stream, n int, p, q floats) error {
+		return gokernels.Laplace(ctx, s, hal.Over(n, q.Len()/n), int32(n), p, q)
+	},
+	advance: func(ctx context.Context, s *hal.Stream, x, r, p, q, rr, pq floats) error {
+		return gokernels.Advance(ctx, s, hal.Over(x.Len()), x, r, p, q, rr, pq)
+	},
+	direct: func(ctx context.Context, s *hal.Stream, p, r, now, before floats) error {
+		return gokernels.Direct(ctx, s, hal.Over(p.Len()), p, r, now, before)
+	},
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-halyard/halyard/bench/apps/gokernels"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+)
+
+type floats = *buffer.Buffer[float32]
+
+func nbody(ctx context.Context, j *job) (err error) {
+	move := gokernels.Move
+	if !j.inGo {
+		move = moveC
+	}
+	bodies, e1 := input[float32](j, 0, 4*j.n)
+	now, e2 := buffer.New[float32](4 * j.n)
+	next, e3 := buffer.New[float32](4 * j.n)
+	v, e4 := buffer.New[float32](3 * j.n)
+	defer func() { err = errors.Join(err, hal.CloseAll(now, next, v)) }()
+	if err := errors.Join(e1, e2, e3, e4); err != nil {
+		return err
+	}
+	still, moved := make([]float32, v.Len()), make([]float32, now.Len())
+	err = j.timed(ctx, func() error {
+		if err := errors.Join(now.CopyIn(ctx, bodies), v.CopyIn(ctx, still)); err != nil {
+			return err
+		}
+		for range j.steps {
+			if err := move(ctx, j.streams[0], hal.Over(j.n).Of(group), now, v, next, 0.01); err != nil {
+				return err
+			}
+			now, next = next, now
+		}
+		return now.CopyOut(ctx, moved)
+	})
+	return errors.Join(err, output(j, 0, moved))
+}
