@@ -121,12 +121,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		sums := kernel.Slice[float64](blk, 4)
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:23", "cg.go:34", "cg.go:36", "cg.go:40", "cg.go:45", "cg.go:60", "cg.go:63", "cg.go:65", "cg.go:71", "cg.go:72", "cg.go:73", "cg.go:80", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:20", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:60"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_body;
 typedef struct { f64 a[64]; } T_64_f64;
 
-KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n) {
+KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -143,17 +143,17 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 	{
 		i64 h_j = h_me;
 		for (; (h_j < ((i64)h_n)); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
-			h_mine = (h_mine + (h_a[((i64)((u64)h_row + (u64)h_j))] * h_b[((i64)((u64)h_row + (u64)h_j))]));
+			h_mine = (h_mine + (h_a[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_a_n, 0)] * h_b[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_b_n, 0)]));
 		}
 	}
-	h_part.a[h_me] = h_mine;
+	h_part.a[GO_AT(h_me, 64, 1)] = h_mine;
 	BARRIER();
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			{
 				if ((h_me < h_half)) {
-					h_part.a[h_me] = (h_part.a[h_me] + h_part.a[((i64)((u64)h_me + (u64)h_half))]);
+					h_part.a[GO_AT(h_me, 64, 2)] = (h_part.a[GO_AT(h_me, 64, 2)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]);
 				}
 			}
 			BARRIER();
@@ -161,12 +161,12 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[((i64)BLOCK(0))] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 3)] = h_part.a[0];
 		}
 	}
 }
 
-KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n) {
+KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -182,17 +182,17 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	{
 		i64 h_j = h_me;
 		for (; (h_j < h_sums_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
-			h_mine = (h_mine + h_sums[h_j]);
+			h_mine = (h_mine + h_sums[GO_AT(h_j, h_sums_n, 4)]);
 		}
 	}
-	h_part.a[h_me] = h_mine;
+	h_part.a[GO_AT(h_me, 64, 5)] = h_mine;
 	BARRIER();
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			{
 				if ((h_me < h_half)) {
-					h_part.a[h_me] = (h_part.a[h_me] + h_part.a[((i64)((u64)h_me + (u64)h_half))]);
+					h_part.a[GO_AT(h_me, 64, 6)] = (h_part.a[GO_AT(h_me, 64, 6)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]);
 				}
 			}
 			BARRIER();
@@ -200,12 +200,12 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_out[0] = h_part.a[0];
+			h_out[GO_AT(0, h_out_n, 7)] = h_part.a[0];
 		}
 	}
 }
 
-KERNEL void laplace(i32 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n) {
+KERNEL void laplace(i32 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
 	i64 h_j = ((i64)INDEX(0));
 	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
@@ -219,38 +219,38 @@ KERNEL void laplace(i32 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, 
 	f32 h_right = 0.0f;
 	{
 		if ((h_j > ((i64)0))) {
-			h_left = h_p[((i64)((u64)h_at - (u64)((i64)1)))];
+			h_left = h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 8)];
 		}
 	}
 	{
 		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
-			h_right = h_p[((i64)((u64)h_at + (u64)((i64)1)))];
+			h_right = h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 9)];
 		}
 	}
-	h_q[h_i] = (((((4.0f * h_p[h_at]) - h_p[((i64)((u64)h_at - (u64)h_w))]) - h_p[((i64)((u64)h_at + (u64)h_w))]) - h_left) - h_right);
+	h_q[GO_AT(h_i, h_q_n, 10)] = (((((4.0f * h_p[GO_AT(h_at, h_p_n, 10)]) - h_p[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_p_n, 10)]) - h_p[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_p_n, 10)]) - h_left) - h_right);
 }
 
-KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n) {
+KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_x_n)) {
-			f32 h_alpha = (h_rr[0] / h_pq[0]);
-			h_x[h_i] = (h_x[h_i] + (h_alpha * h_p[h_i]));
-			h_r[h_i] = (h_r[h_i] - (h_alpha * h_q[h_i]));
+			f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
+			h_x[GO_AT(h_i, h_x_n, 12)] = (h_x[GO_AT(h_i, h_x_n, 12)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 12)]));
+			h_r[GO_AT(h_i, h_r_n, 13)] = (h_r[GO_AT(h_i, h_r_n, 13)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 13)]));
 		}
 	}
 }
 
-KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n) {
+KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_p_n)) {
-			h_p[h_i] = (h_r[h_i] + ((h_now[0] / h_before[0]) * h_p[h_i]));
+			h_p[GO_AT(h_i, h_p_n, 14)] = (h_r[GO_AT(h_i, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * h_p[GO_AT(h_i, h_p_n, 14)]));
 		}
 	}
 }
 
-KERNEL void spread(i32 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n) {
+KERNEL void spread(i32 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
 	i64 h_j = ((i64)INDEX(0));
 	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
@@ -264,18 +264,18 @@ KERNEL void spread(i32 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *
 	f32 h_right = 0.0f;
 	{
 		if ((h_j > ((i64)0))) {
-			h_left = h_from[((i64)((u64)h_at - (u64)((i64)1)))];
+			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 15)];
 		}
 	}
 	{
 		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
-			h_right = h_from[((i64)((u64)h_at + (u64)((i64)1)))];
+			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 16)];
 		}
 	}
-	h_to[h_i] = (h_from[h_at] + (0.1f * ((((h_from[((i64)((u64)h_at - (u64)h_w))] + h_from[((i64)((u64)h_at + (u64)h_w))]) + h_left) + h_right) - (4.0f * h_from[h_at]))));
+	h_to[GO_AT(h_i, h_to_n, 17)] = (h_from[GO_AT(h_at, h_from_n, 17)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_from_n, 17)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_from_n, 17)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 17)]))));
 }
 
-KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n) {
+KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
 	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0))));
 	{
 		if (((((i64)INDEX(0)) >= ((i64)h_n)) || (h_i >= h_out_n))) {
@@ -297,19 +297,19 @@ KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64
 			h_count = ((i32)((u32)h_count + (u32)1));
 		}
 	}
-	h_out[h_i] = ((u16)h_count);
+	h_out[GO_AT(h_i, h_out_n, 18)] = ((u16)h_count);
 }
 
-FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i) {
+FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
 	T_body v_1 = {0};
-	v_1.h_X = h_bodies[((i64)((u64)((i64)4) * (u64)h_i))];
-	v_1.h_Y = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)))];
-	v_1.h_Z = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)))];
-	v_1.h_Mass = h_bodies[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)))];
+	v_1.h_X = h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 19)];
+	v_1.h_Y = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 19)];
+	v_1.h_Z = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 19)];
+	v_1.h_Mass = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 19)];
 	return v_1;
 }
 
-KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt) {
+KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
 	LOCAL T_64_body h_piece;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -326,7 +326,7 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 	T_body h_b = {0};
 	{
 		if ((h_i < h_n)) {
-			T_body v_1 = f_read(h_old, h_old_n, h_i);
+			T_body v_1 = f_read(h_old, h_old_n, h_i GO_PASS);
 			h_b = v_1;
 		}
 	}
@@ -337,18 +337,18 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 		i64 h_from = ((i64)0);
 		for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
 			T_body v_3 = {0};
-			h_piece.a[h_me] = v_3;
+			h_piece.a[GO_AT(h_me, 64, 20)] = v_3;
 			{
 				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
-					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)));
-					h_piece.a[h_me] = v_4;
+					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)) GO_PASS);
+					h_piece.a[GO_AT(h_me, 64, 21)] = v_4;
 				}
 			}
 			BARRIER();
 			{
 				i64 h_k = ((i64)0);
 				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
-					T_body h_o = h_piece.a[h_k];
+					T_body h_o = h_piece.a[GO_AT(h_k, 64, 22)];
 					f32 h_dx = (h_o.h_X - h_b.h_X);
 					f32 h_dy = (h_o.h_Y - h_b.h_Y);
 					f32 h_dz = (h_o.h_Z - h_b.h_Z);
@@ -364,63 +364,63 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 	}
 	{
 		if ((h_i < h_n)) {
-			h_v[((i64)((u64)((i64)3) * (u64)h_i))] = (h_v[((i64)((u64)((i64)3) * (u64)h_i))] + (h_ax * h_dt));
-			h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] = (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] + (h_ay * h_dt));
-			h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] = (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] + (h_az * h_dt));
-			h_now[((i64)((u64)((i64)4) * (u64)h_i))] = (h_b.h_X + (h_v[((i64)((u64)((i64)3) * (u64)h_i))] * h_dt));
-			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)))] = (h_b.h_Y + (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)))] * h_dt));
-			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)))] = (h_b.h_Z + (h_v[((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)))] * h_dt));
-			h_now[((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)))] = h_b.h_Mass;
+			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] = (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] + (h_ax * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] + (h_ay * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] + (h_az * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 26)] = (h_b.h_X + (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 26)] * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 27)] = (h_b.h_Y + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 27)] * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 28)] = (h_b.h_Z + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 28)] * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 29)] = h_b.h_Mass;
 		}
 	}
 }
 
-KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n) {
+KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_c_n)) {
-			h_c[h_i] = h_a[h_i];
+			h_c[GO_AT(h_i, h_c_n, 30)] = h_a[GO_AT(h_i, h_a_n, 30)];
 		}
 	}
 }
 
-KERNEL void f_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n) {
+KERNEL void f_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_b_n)) {
-			h_b[h_i] = (0.4 * h_c[h_i]);
+			h_b[GO_AT(h_i, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 31)]);
 		}
 	}
 }
 
-KERNEL void f_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n) {
+KERNEL void f_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_c_n)) {
-			h_c[h_i] = (h_a[h_i] + h_b[h_i]);
+			h_c[GO_AT(h_i, h_c_n, 32)] = (h_a[GO_AT(h_i, h_a_n, 32)] + h_b[GO_AT(h_i, h_b_n, 32)]);
 		}
 	}
 }
 
-KERNEL void triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n) {
+KERNEL void triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_a_n)) {
-			h_a[h_i] = (h_b[h_i] + (0.4 * h_c[h_i]));
+			h_a[GO_AT(h_i, h_a_n, 33)] = (h_b[GO_AT(h_i, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 33)]));
 		}
 	}
 }
 
-KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n) {
+KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_a_n)) {
-			h_a[h_i] = (h_a[h_i] + (h_b[h_i] + (0.4 * h_c[h_i])));
+			h_a[GO_AT(h_i, h_a_n, 34)] = (h_a[GO_AT(h_i, h_a_n, 34)] + (h_b[GO_AT(h_i, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 34)])));
 		}
 	}
 }
 
-KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n) {
+KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f64 h_part;
 	{
 		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
@@ -436,17 +436,17 @@ KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 	{
 		i64 h_i = ((i64)INDEX(0));
 		for (; (h_i < h_a_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)64) * (u64)((i64)BLOCKS(0))))))) {
-			h_sum = (h_sum + (h_a[h_i] * h_b[h_i]));
+			h_sum = (h_sum + (h_a[GO_AT(h_i, h_a_n, 35)] * h_b[GO_AT(h_i, h_b_n, 35)]));
 		}
 	}
-	h_part.a[h_me] = h_sum;
+	h_part.a[GO_AT(h_me, 64, 36)] = h_sum;
 	BARRIER();
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			{
 				if ((h_me < h_half)) {
-					h_part.a[h_me] = (h_part.a[h_me] + h_part.a[((i64)((u64)h_me + (u64)h_half))]);
+					h_part.a[GO_AT(h_me, 64, 37)] = (h_part.a[GO_AT(h_me, 64, 37)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]);
 				}
 			}
 			BARRIER();
@@ -454,7 +454,7 @@ KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[((i64)BLOCK(0))] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 38)] = h_part.a[0];
 		}
 	}
 }
