@@ -50,7 +50,7 @@ func main() {
 
 func run(ctx context.Context, args []string, c *comm.Comm) (err error) {
 	if len(args) < 8 || programs[args[0]] == nil || args[1] != "c" && args[1] != "go" {
-		return errors.New("usage: halyard PROGRAM c|go N STEPS REPEATS IN OUT DEVICE...")
+		return errors.New("usage: halyard PROGRAM c|go N STEPS REPEATS IN OUT DEVICE [DEVICE]")
 	}
 	j := job{inGo: args[1] == "go", in: args[5], out: args[6], comm: c}
 	for i, to := range []*int{&j.n, &j.steps, &j.repeats} {
