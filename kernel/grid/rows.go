@@ -1,0 +1,59 @@
+package grid
+
+import (
+	"iter"
+	"runtime/debug"
+
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// Row is the threads of a block that differ in their place along the first dimension alone. The files that "halyard kernels" writes run a row as
+// one plain loop, from First() up to but not including End:
+//
+//	for r := range grid.Rows(b) {
+//		end := min(r.End, len(y))
+//		for i := r.First(); i < end; i++ {
+//			y[i] += a * x[i]
+//		}
+//	}
+type Row struct {
+	first, End int // places in the grid along the first dimension
+	Y, Z       int // the place along the others
+}
+
+// First returns the place of the row's first thread. No place reaches 1<<62, so the mask changes nothing; it tells the compiler that the places of
+// the row are not negative, and an index that is one of them, and below a length, needs no check.
+func (r Row) First() int { return r.first & (1<<62 - 1) }
+
+// Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and [Shared].
+func Rows(b *kernel.Block) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		r := Row{first: starts(b, 0), End: ends(b, 0)}
+		for z, endZ := starts(b, 2), ends(b, 2); z < endZ; z++ {
+			for y, endY := starts(b, 1), ends(b, 1); y < endY; y++ {
+				r.Y, r.Z = y, z
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// covered says that the program was built to count which statements run.
+var covered = func() bool {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-cover" {
+			return s.Value == "true"
+		}
+	}
+	return false
+}()
+
+// Covered reports whether the program was built to count which statements run, as by go test -cover. The files that "halyard kernels" writes call
+// a kernel's function for each thread then, so that its statements are the ones that count.
+func Covered() bool { return covered }
