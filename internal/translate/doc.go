@@ -14,7 +14,7 @@
 //     loop) is captured apart, and written where it runs.
 //   - expression.go, call.go and place.go give the C text of values, calls and assignable places; types.go that of types.
 //   - support.go has the C functions that give Go's meaning where that of C differs: shifts, division, conversions, package math.
-//   - emit.go writes the Go file.
+//   - emit.go writes the Go file, and rows.go the loops in it that run kernels on the host.
 //
 // Names of Go get a prefix in C, such as h_NAME, so that none is a word of a C dialect. Kernels keep their names where those are free in all dialects.
 //

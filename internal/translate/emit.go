@@ -129,7 +129,8 @@ func (p *program) text() string {
 func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites []string) ([]byte, error) {
 	var b bytes.Buffer
 	programName := p.free("kernels")
-	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n\n", generatedBy, p.Name)
+	loops, imports := p.loops(kernels)
+	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
 	buffers := false
 	for _, f := range kernels {
 		for _, m := range f.params {
@@ -142,7 +143,7 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
 	fmt.Fprintf(&b, "// %s has the kernels: for the host as they are, and for devices in C.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
-	for _, f := range kernels {
+	for i, f := range kernels {
 		fmt.Fprintf(&b, "\t%q: kernel.Go(func(blk *kernel.Block) {\n", f.c)
 		var args []string
 		wire := 0
@@ -162,6 +163,9 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 			wire++
 		}
 		call := fmt.Sprintf("%s(%s)", f.decl.Name.Name, strings.Join(args, ", "))
+		if loops[i] != nil {
+			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", loops[i].name, loops[i].args)
+		}
 		if f.together {
 			fmt.Fprintf(&b, "\t\tgrid.RunTogether(blk, func(t grid.Thread) { %s })\n", call)
 		} else {
@@ -211,11 +215,16 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	if ptx != "" {
 		fmt.Fprintf(&b, "\n// %s is what NVIDIA's compiler makes of the C.\nconst %s = `%s`\n", p.free(programName+"PTX"), p.free(programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
+	for _, l := range loops {
+		if l != nil {
+			fmt.Fprintf(&b, "\n%s", l.text)
+		}
+	}
 	src, err := format.Source(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("the generated file is wrong, which is a mistake of the translator: %w", err)
 	}
-	return src, nil
+	return numbered(src, GeneratedName(p.Name)), nil
 }
 
 func elem(m *param) types.Type { return m.typ.Underlying().(*types.Slice).Elem() }
@@ -233,7 +242,7 @@ func (p *Package) argName(m *param, i int) string {
 	switch m.name {
 	case "", "_":
 		return fmt.Sprintf("p%d", i)
-	case "ctx", "s", "over", "t", "blk", "context", "hal", "buffer", "kernel", "grid", "kernels", "error", "int", "int64", "uint64", "uint":
+	case "ctx", "s", "over", "t", "row", "blk", "context", "hal", "buffer", "kernel", "grid", "kernels", "error", "int", "int64", "uint64", "uint":
 		return m.name + "_"
 	}
 	if p.types.Scope().Lookup(m.name) != nil || types.Universe.Lookup(m.name) != nil || strings.HasSuffix(m.name, "Kernel") {

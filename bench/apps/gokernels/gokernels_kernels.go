@@ -29,6 +29,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		n := kernel.Number[int32](blk, 0)
 		p := kernel.Slice[float32](blk, 1)
 		q := kernel.Slice[float32](blk, 3)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				laplaceRow(row, n, p, q)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			laplace(t, n, p, q)
 		}
@@ -40,6 +46,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		q := kernel.Slice[float32](blk, 6)
 		rr := kernel.Slice[float32](blk, 8)
 		pq := kernel.Slice[float32](blk, 10)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				advanceRow(row, x, r, p, q, rr, pq)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			advance(t, x, r, p, q, rr, pq)
 		}
@@ -49,6 +61,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		r := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
 		before := kernel.Slice[float32](blk, 6)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				directRow(row, p, r, now, before)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			direct(t, p, r, now, before)
 		}
@@ -57,6 +75,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		n := kernel.Number[int32](blk, 0)
 		from := kernel.Slice[float32](blk, 1)
 		to := kernel.Slice[float32](blk, 3)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				spreadRow(row, n, from, to)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			spread(t, n, from, to)
 		}
@@ -66,6 +90,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		first := kernel.Number[int32](blk, 1)
 		limit := kernel.Number[int32](blk, 2)
 		out := kernel.Slice[uint16](blk, 3)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				mandelbrotRow(row, n, first, limit, out)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			mandelbrot(t, n, first, limit, out)
 		}
@@ -80,6 +110,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"copies": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				copiesRow(row, a, c)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			copies(t, a, c)
 		}
@@ -87,6 +123,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"f_mul": kernel.Go(func(blk *kernel.Block) {
 		b := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				mulRow(row, b, c)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			mul(t, b, c)
 		}
@@ -95,6 +137,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				addRow(row, a, b, c)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			add(t, a, b, c)
 		}
@@ -103,6 +151,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				triadRow(row, a, b, c)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			triad(t, a, b, c)
 		}
@@ -111,6 +165,12 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				nstreamRow(row, a, b, c)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			nstream(t, a, b, c)
 		}
@@ -545,4 +605,178 @@ func Nstream(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer
 // Inner launches inner.
 func Inner(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], b *buffer.Buffer[float64], sums *buffer.Buffer[float64]) error {
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
+}
+
+// laplaceRow runs laplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func laplaceRow(r grid.Row, n int32, p []float32, q grid.Out[float32]) {
+	end := min(r.End, int(n))
+threads:
+	for x := r.First(); x < end; x++ {
+//line cg.go:53
+		w, j := int(n), x
+		i := r.Y*w + j
+		if j >= w || i >= len(q) {
+			continue threads
+		}
+		at, left, right := i+w, float32(0), float32(0)
+		if j > 0 {
+			left = p[at-1]
+		}
+		if j < w-1 {
+			right = p[at+1]
+		}
+		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
+//line gokernels_kernels.go:632
+	}
+}
+
+// advanceRow runs advance for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
+	end := min(r_.End, len(x))
+	for x_ := r_.First(); x_ < end; x_++ {
+//line cg.go:70
+		if i := x_; i < len(x) {
+			alpha := rr[0] / pq[0]
+			x[i] += float32(alpha * p[i])
+			r[i] -= float32(alpha * q[i])
+		}
+//line gokernels_kernels.go:648
+	}
+}
+
+// directRow runs direct for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
+	end := min(r_.End, len(p))
+	for x := r_.First(); x < end; x++ {
+//line cg.go:79
+		if i := x; i < len(p) {
+			p[i] = r[i] + float32(now[0]/before[0]*p[i])
+		}
+//line gokernels_kernels.go:662
+	}
+}
+
+// spreadRow runs spread for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func spreadRow(r grid.Row, n int32, from []float32, to grid.Out[float32]) {
+	end := min(r.End, int(n))
+threads:
+	for x := r.First(); x < end; x++ {
+//line heat.go:9
+		w, j := int(n), x
+		i := r.Y*w + j
+		if j >= w || i >= len(to) {
+			continue threads
+		}
+		at, left, right := i+w, float32(0), float32(0)
+		if j > 0 {
+			left = from[at-1]
+		}
+		if j < w-1 {
+			right = from[at+1]
+		}
+		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
+//line gokernels_kernels.go:687
+	}
+}
+
+// mandelbrotRow runs mandelbrot for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func mandelbrotRow(r grid.Row, n int32, first int32, limit int32, out grid.Out[uint16]) {
+	end := min(r.End, int(n))
+threads:
+	for x_ := r.First(); x_ < end; x_++ {
+//line mandelbrot.go:9
+		i := r.Y*int(n) + x_
+		if x_ >= int(n) || i >= len(out) {
+			continue threads
+		}
+		step := 2.4 / float32(n)
+		a, b := -1.7+float32(step*float32(x_)), -1.2+float32(step*float32(int(first)+r.Y))
+		x, y, count := float32(0), float32(0), int32(0)
+		for count < limit && float32(x*x)+float32(y*y) <= 4 {
+			x, y = float32(x*x)-float32(y*y)+a, float32(2*x*y)+b
+			count++
+		}
+		out[i] = uint16(count)
+//line gokernels_kernels.go:711
+	}
+}
+
+// copiesRow runs copies for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
+	end := min(r.End, len(c))
+	for x := r.First(); x < end; x++ {
+//line stream.go:9
+		if i := x; i < len(c) {
+			c[i] = a[i]
+		}
+//line gokernels_kernels.go:725
+	}
+}
+
+// mulRow runs mul for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
+	end := min(r.End, len(b))
+	for x := r.First(); x < end; x++ {
+//line stream.go:16
+		if i := x; i < len(b) {
+			b[i] = scalar * c[i]
+		}
+//line gokernels_kernels.go:739
+	}
+}
+
+// addRow runs add for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
+	end := min(r.End, len(c))
+	for x := r.First(); x < end; x++ {
+//line stream.go:23
+		if i := x; i < len(c) {
+			c[i] = a[i] + b[i]
+		}
+//line gokernels_kernels.go:753
+	}
+}
+
+// triadRow runs triad for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
+	end := min(r.End, len(a))
+	for x := r.First(); x < end; x++ {
+//line stream.go:30
+		if i := x; i < len(a) {
+			a[i] = b[i] + float64(scalar*c[i])
+		}
+//line gokernels_kernels.go:767
+	}
+}
+
+// nstreamRow runs nstream for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
+	end := min(r.End, len(a))
+	for x := r.First(); x < end; x++ {
+//line stream.go:37
+		if i := x; i < len(a) {
+			a[i] += b[i] + float64(scalar*c[i])
+		}
+//line gokernels_kernels.go:781
+	}
 }

@@ -4,6 +4,7 @@ package blackscholes
 
 import (
 	"context"
+	"math"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
@@ -21,6 +22,12 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		years := kernel.Slice[float32](blk, 6)
 		call := kernel.Slice[float32](blk, 8)
 		put := kernel.Slice[float32](blk, 10)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				priceRow(row, rate, volatility, share, strike, years, call, put)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
@@ -126,4 +133,28 @@ var (
 // Price launches price.
 func Price(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, volatility float32, share *buffer.Buffer[float32], strike *buffer.Buffer[float32], years *buffer.Buffer[float32], call *buffer.Buffer[float32], put *buffer.Buffer[float32]) error {
 	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(share.Len())), kernel.In(strike), kernel.Value(int64(strike.Len())), kernel.In(years), kernel.Value(int64(years.Len())), kernel.Out(call), kernel.Value(int64(call.Len())), kernel.Out(put), kernel.Value(int64(put.Len())))
+}
+
+// priceRow runs price for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func priceRow(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {
+	end := min(r.End, len(share))
+threads:
+	for x := r.First(); x < end; x++ {
+//line blackscholes.go:17
+		i := x
+		if i >= len(share) {
+			continue threads
+		}
+		s, k, y := share[i], strike[i], years[i]
+		spread := volatility * float32(math.Sqrt(float64(y)))
+		d1 := (logarithm(s/k) + float32((rate+float32(float32(volatility*volatility)*0.5))*y)) / spread
+		d2 := d1 - spread
+		discounted := k * power(-float32(rate*y))
+		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
+		call[i] = c
+		put[i] = c - s + discounted
+//line blackscholes_kernels.go:159
+	}
 }

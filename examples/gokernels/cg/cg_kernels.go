@@ -17,6 +17,12 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		p := kernel.Slice[float32](blk, 0)
 		q := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				laplaceRow(row, p, q, n)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			laplace(t, p, q, n)
 		}
@@ -40,6 +46,12 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		q := kernel.Slice[float32](blk, 6)
 		rr := kernel.Slice[float32](blk, 8)
 		pq := kernel.Slice[float32](blk, 10)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				advanceRow(row, x, r, p, q, rr, pq)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			advance(t, x, r, p, q, rr, pq)
 		}
@@ -49,6 +61,12 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		r := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
 		before := kernel.Slice[float32](blk, 6)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				directRow(row, p, r, now, before)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			direct(t, p, r, now, before)
 		}
@@ -218,4 +236,69 @@ func Advance(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer
 // Direct launches direct.
 func Direct(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[float32], r *buffer.Buffer[float32], now *buffer.Buffer[float32], before *buffer.Buffer[float32]) error {
 	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(p.Len())), kernel.In(r), kernel.Value(int64(r.Len())), kernel.In(now), kernel.Value(int64(now.Len())), kernel.In(before), kernel.Value(int64(before.Len())))
+}
+
+// laplaceRow runs laplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func laplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int) {
+	if r.Y >= n {
+		return
+	}
+	end := min(r.End, n)
+threads:
+	for x := r.First(); x < end; x++ {
+//line cg.go:23
+		j, i := x, r.Y
+		if i >= n || j >= n {
+			continue threads
+		}
+		at := i*n + j
+		v := float32(4 * p[at])
+		if i > 0 {
+			v -= p[at-n]
+		}
+		if j > 0 {
+			v -= p[at-1]
+		}
+		if j < n-1 {
+			v -= p[at+1]
+		}
+		if i < n-1 {
+			v -= p[at+n]
+		}
+		q[at] = v
+//line cg_kernels.go:272
+	}
+}
+
+// advanceRow runs advance for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
+	end := min(r_.End, len(x))
+	for x_ := r_.First(); x_ < end; x_++ {
+//line cg.go:92
+		if i := x_; i < len(x) {
+			alpha := rr[0] / pq[0]
+			x[i] += float32(alpha * p[i])
+			r[i] -= float32(alpha * q[i])
+		}
+//line cg_kernels.go:288
+	}
+}
+
+// directRow runs direct for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
+	end := min(r_.End, len(p))
+	for x := r_.First(); x < end; x++ {
+//line cg.go:103
+		if i := x; i < len(p) {
+			beta := now[0] / before[0]
+			p[i] = r[i] + float32(beta*p[i])
+		}
+//line cg_kernels.go:303
+	}
 }

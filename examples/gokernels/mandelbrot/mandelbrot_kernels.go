@@ -16,6 +16,12 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 	"mandelbrot": kernel.Go(func(blk *kernel.Block) {
 		v := kernel.Number[View](blk, 0)
 		rounds := kernel.Slice[int32](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				mandelbrotRow(row, v, rounds)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			mandelbrot(t, v, rounds)
 		}
@@ -64,4 +70,24 @@ var (
 // Mandelbrot launches mandelbrot.
 func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, v View, rounds *buffer.Buffer[int32]) error {
 	return mandelbrotKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(rounds.Len())))
+}
+
+// mandelbrotRow runs mandelbrot for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func mandelbrotRow(r grid.Row, v View, rounds grid.Out[int32]) {
+	if r.Y >= int(v.Height) {
+		return
+	}
+	end := min(r.End, int(v.Width))
+threads:
+	for x := r.First(); x < end; x++ {
+//line mandelbrot.go:19
+		px, py := x, r.Y
+		if px >= int(v.Width) || py >= int(v.Height) {
+			continue threads
+		}
+		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
+//line mandelbrot_kernels.go:92
+	}
 }

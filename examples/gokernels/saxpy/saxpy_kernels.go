@@ -17,6 +17,12 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				saxpyRow(row, a, x, y)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			saxpy(t, a, x, y)
 		}
@@ -38,4 +44,18 @@ var (
 // Saxpy launches saxpy.
 func Saxpy(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x *buffer.Buffer[float32], y *buffer.Buffer[float32]) error {
 	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(x.Len())), kernel.InOut(y), kernel.Value(int64(y.Len())))
+}
+
+// saxpyRow runs saxpy for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
+	end := min(r.End, len(y))
+	for x_ := r.First(); x_ < end; x_++ {
+//line saxpy.go:12
+		if i := x_; i < len(y) {
+			y[i] += float32(a * x[i])
+		}
+//line saxpy_kernels.go:60
+	}
 }

@@ -18,6 +18,12 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 		height := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)
 		to := kernel.Slice[float32](blk, 4)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				smoothRow(row, width, height, from, to)
+			}
+			return
+		}
 		for t := range grid.Threads(blk) {
 			smooth(t, width, height, from, to)
 		}
@@ -50,4 +56,29 @@ var (
 // Smooth launches smooth.
 func Smooth(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, from *buffer.Buffer[float32], to *buffer.Buffer[float32]) error {
 	return smoothKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
+}
+
+// smoothRow runs smooth for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+//
+//go:noinline
+func smoothRow(r grid.Row, width int32, height int32, from []float32, to grid.Out[float32]) {
+	if r.Y >= int(height) {
+		return
+	}
+	end := min(r.End, int(width))
+threads:
+	for x_ := r.First(); x_ < end; x_++ {
+//line stencil.go:12
+		x, y, w, h := x_, r.Y, int(width), int(height)
+		if x >= w || y >= h {
+			continue threads
+		}
+		i := y*w + x
+		if x == 0 || y == 0 || x == w-1 || y == h-1 {
+			to[i] = from[i]
+			continue threads
+		}
+		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
+//line stencil_kernels.go:83
+	}
 }

@@ -1,0 +1,650 @@
+package translate
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// rows is a function of the generated file that runs a kernel on the host, for the threads of a row of a block: a loop around the text of the kernel's body. The
+// compiler keeps what such a loop uses in registers, where it would pass it to a function, one thread after the other.
+type rows struct {
+	name    string
+	args    string            // what it is called with, after the row
+	imports map[string]string // that the body needs: paths by name
+	text    string
+}
+
+// rows returns the function for a kernel, or nil if the body has words whose meaning would be another there.
+func (p *Package) rows(f *function, taken map[string]bool) *rows {
+	if f.together || len(f.params) == 0 || len(f.args) > 0 {
+		return nil
+	}
+	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}}
+	for i := range f.decl.Type.Params.List {
+		for _, id := range f.decl.Type.Params.List[i].Names {
+			w.params = append(w.params, p.info.Defs[id])
+		}
+	}
+	if !w.survey() {
+		return nil
+	}
+	body, ok := w.body()
+	if !ok {
+		return nil
+	}
+	first, size := utf8.DecodeRuneInString(f.decl.Name.Name)
+	name := p.free(string(unicode.ToLower(first)) + f.decl.Name.Name[size:] + "Row")
+	for taken[name] || w.names[name] || w.isParam(name) {
+		name += "_"
+	}
+	taken[name] = true
+
+	var params, args []string
+	for i, m := range f.params {
+		if m.kind == thread {
+			continue
+		}
+		label := m.name
+		if label == "" {
+			label = "_"
+		}
+		params = append(params, ", "+label+" "+p.typeName(m.typ))
+		args = append(args, ", "+p.argName(m, i))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
+	fmt.Fprintf(&b, "func %s(%s grid.Row%s) {\n", name, w.row, strings.Join(params, ""))
+	end := w.row + ".End"
+	for _, l := range w.limits() {
+		if l.dim == 0 {
+			end = fmt.Sprintf("min(%s, %s)", end, l.limit)
+		} else {
+			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn\n}\n", w.row, dims[l.dim], l.limit)
+		}
+	}
+	if end != w.row+".End" { // evaluated once
+		stop := w.fresh("end")
+		fmt.Fprintf(&b, "%s := %s\n", stop, end)
+		end = stop
+	}
+	if w.label != "" {
+		fmt.Fprintf(&b, "%s:\n", w.label)
+	}
+	fmt.Fprintf(&b, "for %s := %s.First(); %s < %s; %s++ {\n", w.x, w.row, w.x, end, w.x)
+	for _, v := range w.params {
+		if v != nil && v.Name() != "_" && w.writes[v] {
+			fmt.Fprintf(&b, "%s := %s\n_ = %s\n", v.Name(), v.Name(), v.Name())
+		}
+	}
+	b.WriteString(body)
+	fmt.Fprintf(&b, "\n%s\n}\n}\n", backHere)
+	return &rows{name: name, args: strings.Join(args, ""), imports: w.imports, text: b.String()}
+}
+
+// loops returns the functions of kernels, nil for those without one, and the lines that import what they need.
+func (p *Package) loops(kernels []*function) (all []*rows, imports string) {
+	needed, taken := map[string]string{}, map[string]bool{}
+	for _, f := range kernels {
+		r := p.rows(f, taken)
+		if r != nil && !merge(needed, r.imports) {
+			r = nil
+		}
+		all = append(all, r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		if path.Base(needed[name]) == name {
+			imports += fmt.Sprintf("\t%q\n", needed[name])
+		} else {
+			imports += fmt.Sprintf("\t%s %q\n", name, needed[name])
+		}
+	}
+	return all, imports
+}
+
+var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
+
+// backHere stands where lines are again those of the generated file.
+const backHere = "//line HERE"
+
+// numbered replaces backHere by the lines of a file that has been formatted.
+func numbered(src []byte, name string) []byte {
+	lines := bytes.Split(src, []byte("\n"))
+	for i, l := range lines {
+		if string(bytes.TrimSpace(l)) == backHere {
+			lines[i] = fmt.Appendf(nil, "//line %s:%d", name, i+2)
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
+
+// rowWriter writes the function of one kernel.
+type rowWriter struct {
+	p       *Package
+	f       *function
+	params  []types.Object
+	thread  types.Object
+	imports map[string]string
+	names   map[string]bool           // all names in the kernel
+	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
+	known   map[types.Object]ast.Expr // values that variables have in front of the guard
+	hidden  bool                      // a name of Go itself has another meaning in the package, or is a parameter
+
+	row, x, label string
+}
+
+func (w *rowWriter) isParam(name string) bool {
+	return slices.ContainsFunc(w.params, func(v types.Object) bool { return v != nil && v.Name() == name })
+}
+
+// fresh returns a name that the kernel does not have.
+func (w *rowWriter) fresh(name string) string {
+	for w.names[name] {
+		name += "_"
+	}
+	w.names[name] = true
+	return name
+}
+
+// survey looks at all names of the kernel, and reports whether its body means the same elsewhere.
+func (w *rowWriter) survey() bool {
+	info := w.p.info
+	w.writes = map[types.Object]bool{}
+	if len(w.params) == 0 || w.params[0] == nil {
+		return false
+	}
+	w.thread = w.params[0]
+	selected := map[*ast.Ident]bool{}
+	write := func(e ast.Expr) {
+		if id := root(info, e); id != nil {
+			w.writes[info.ObjectOf(id)] = true
+		}
+	}
+	ast.Inspect(w.f.decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			selected[n.Sel] = true
+			if s := info.Selections[n]; s != nil && s.Kind() == types.MethodVal {
+				if sig, ok := s.Obj().Type().(*types.Signature); ok {
+					if _, ok := sig.Recv().Type().Underlying().(*types.Pointer); ok {
+						write(n.X)
+					}
+				}
+			}
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if id, ok := l.(*ast.Ident); ok && info.Defs[id] != nil {
+					continue
+				}
+				write(l)
+			}
+		case *ast.IncDecStmt:
+			write(n.X)
+		case *ast.RangeStmt:
+			if n.Tok == token.ASSIGN {
+				for _, l := range []ast.Expr{n.Key, n.Value} {
+					if l != nil {
+						write(l)
+					}
+				}
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				write(n.X)
+			}
+		}
+		return true
+	})
+	same, returns := true, false
+	ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ReturnStmt:
+			returns = true
+		case *ast.ExprStmt: // a thread's place alone is no statement
+			if c, ok := ast.Unparen(n.X).(*ast.CallExpr); ok {
+				if _, ok := w.place(c); ok {
+					same = false
+				}
+			}
+		case *ast.CallExpr:
+			_, ok := w.place(n)
+			return !ok
+		case *ast.Ident:
+			w.names[n.Name] = true
+			obj := info.ObjectOf(n)
+			switch {
+			case obj == nil:
+			case obj == w.thread:
+				same = false // it is used for more than its place
+			case selected[n]:
+			case obj.Pkg() != nil && obj.Pkg() != w.p.types && obj.Parent() == obj.Pkg().Scope():
+				same = false // it was imported without a name
+			}
+			if name, ok := obj.(*types.PkgName); ok {
+				path := name.Imported().Path()
+				if was, ok := generatedImports[n.Name]; !ok {
+					w.imports[n.Name] = path
+				} else if was != path {
+					same = false
+				}
+			}
+		}
+		return true
+	})
+	for _, v := range w.params {
+		if v != nil {
+			w.names[v.Name()] = true
+			w.hidden = w.hidden || types.Universe.Lookup(v.Name()) != nil
+		}
+	}
+	for _, name := range types.Universe.Names() {
+		w.hidden = w.hidden || w.p.types.Scope().Lookup(name) != nil
+	}
+	w.row, w.x = w.fresh("r"), w.fresh("x")
+	if returns {
+		w.label = w.fresh("threads")
+	}
+	return same
+}
+
+// generatedImports are what a generated file imports by these names, if anything.
+var generatedImports = map[string]string{
+	"context": "context", "buffer": "", "hal": "github.com/go-halyard/halyard/hal", "kernel": "github.com/go-halyard/halyard/kernel", "grid": gridPath,
+}
+
+// merge adds names to the imports of a file, and reports whether each is free there or the same.
+func merge(all, more map[string]string) bool {
+	for name, path := range more {
+		if was, ok := all[name]; ok && was != path {
+			return false
+		}
+	}
+	maps.Copy(all, more)
+	return true
+}
+
+// root returns the variable of which an assignment to the expression changes a part.
+func root(info *types.Info, e ast.Expr) *ast.Ident {
+	for {
+		switch x := e.(type) {
+		case *ast.Ident:
+			return x
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			if _, ok := info.TypeOf(x.X).Underlying().(*types.Array); !ok {
+				return nil // elements that a slice or a pointer leads to
+			}
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+// place returns the dimension of a call such as t.Global(0).
+func (w *rowWriter) place(c *ast.CallExpr) (dim int, ok bool) {
+	s, isSelector := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !isSelector || len(c.Args) != 1 {
+		return 0, false
+	}
+	id, isIdent := ast.Unparen(s.X).(*ast.Ident)
+	v := w.p.info.Types[c.Args[0]].Value
+	if !isIdent || w.p.info.ObjectOf(id) != w.thread || v == nil || s.Sel.Name != "Global" {
+		return 0, false
+	}
+	d, exact := constant.Int64Val(constant.ToInt(v))
+	return int(d), exact && d >= 0 && d <= 2
+}
+
+// global returns the text of a thread's place.
+func (w *rowWriter) global(dim int) string {
+	if dim == 0 {
+		return w.x
+	}
+	return w.row + "." + dims[dim]
+}
+
+// body returns the statements of the kernel with the lines that they have in its file: a thread's place is a variable, and what returned goes on
+// with the next thread.
+func (w *rowWriter) body() (string, bool) {
+	decl := *w.f.decl
+	decl.Doc = nil
+	var comments []*ast.CommentGroup
+	for _, file := range w.p.files {
+		if file.FileStart <= decl.Pos() && decl.Pos() < file.FileEnd {
+			comments = file.Comments
+		}
+	}
+	var printed bytes.Buffer
+	printed.WriteString("package p\n")
+	mode := printer.Config{Mode: printer.UseSpaces | printer.TabIndent, Tabwidth: 8}
+	if err := mode.Fprint(&printed, w.p.Fset, &printer.CommentedNode{Node: &decl, Comments: comments}); err != nil {
+		return "", false
+	}
+	text := printed.String()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || len(file.Decls) != 1 {
+		return "", false
+	}
+	again, ok := file.Decls[0].(*ast.FuncDecl)
+	if !ok {
+		return "", false
+	}
+	was, now := nodes(w.f.decl.Body), nodes(again.Body)
+	if len(was) != len(now) {
+		return "", false
+	}
+	type edit struct {
+		from, to int
+		text     string
+	}
+	var edits []edit
+	at := func(pos token.Pos) int { return fset.Position(pos).Offset }
+	shift, first := 0, true
+	begin := at(again.Body.Lbrace) + 1
+	for i, n := range was {
+		if fmt.Sprintf("%T", n) != fmt.Sprintf("%T", now[i]) {
+			return "", false
+		}
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if dim, ok := w.place(n); ok {
+				edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), w.global(dim)})
+			}
+		case *ast.ReturnStmt:
+			edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), "continue " + w.label})
+		}
+		if _, ok := n.(ast.Stmt); !ok || i == 0 {
+			continue
+		}
+		offset := at(now[i].Pos())
+		line := strings.LastIndexByte(text[:offset], '\n') + 1
+		if strings.TrimSpace(text[max(line, begin):offset]) != "" {
+			continue // it does not begin its line
+		}
+		source := w.p.Fset.Position(n.Pos())
+		if moved := source.Line - fset.Position(now[i].Pos()).Line; first || moved != shift {
+			shift, first = moved, false
+			directive := fmt.Sprintf("//line %s:%d\n", filepath.Base(source.Filename), source.Line)
+			if line < begin {
+				directive = "\n" + directive
+			}
+			edits = append(edits, edit{max(line, begin), max(line, begin), directive})
+		}
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+	var b strings.Builder
+	for _, e := range edits {
+		if e.from < begin {
+			return "", false
+		}
+		b.WriteString(text[begin:e.from] + e.text)
+		begin = e.to
+	}
+	return strings.TrimRight(strings.TrimLeft(b.String()+text[begin:at(again.Body.Rbrace)], "\n"), " \t\n"), true
+}
+
+// nodes returns the nodes of a body in the order of the text, but for parentheses, of which the printer drops some, and comments.
+func nodes(body *ast.BlockStmt) (all []ast.Node) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n.(type) {
+		case nil, *ast.ParenExpr, *ast.EmptyStmt, *ast.Comment, *ast.CommentGroup:
+		default:
+			all = append(all, n)
+		}
+		return true
+	})
+	return all
+}
+
+// limit says that threads whose place along a dimension is not below it do nothing.
+type limit struct {
+	dim   int
+	limit string
+}
+
+// limits returns what the guard at the beginning of the kernel says of the threads that do something. The guard stays in the body; the compiler
+// drops it where the loop's end makes it true.
+func (w *rowWriter) limits() (found []limit) {
+	if w.hidden {
+		return nil
+	}
+	list := w.f.decl.Body.List
+	for i, s := range list {
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if !w.defines(s) {
+				return found
+			}
+		case *ast.IfStmt:
+			known := maps.Clone(w.known)
+			if s.Init != nil {
+				a, ok := s.Init.(*ast.AssignStmt)
+				if !ok || !w.defines(a) {
+					return found
+				}
+			}
+			if s.Else != nil || !w.pure(s.Cond) {
+				return found
+			}
+			leaves := false
+			if len(s.Body.List) == 1 {
+				_, leaves = s.Body.List[0].(*ast.ReturnStmt)
+			}
+			switch {
+			case leaves:
+				for _, c := range terms(s.Cond, token.LOR) {
+					found = w.bound(found, c, token.GEQ, token.LEQ)
+				}
+			case i == len(list)-1: // nothing is behind it
+				for _, c := range terms(s.Cond, token.LAND) {
+					found = w.bound(found, c, token.LSS, token.GTR)
+				}
+				return found
+			default:
+				return found
+			}
+			w.known = known
+		default:
+			return found
+		}
+	}
+	return found
+}
+
+// defines notes the values of variables that a statement declares, and reports whether it does nothing else.
+func (w *rowWriter) defines(s *ast.AssignStmt) bool {
+	if s.Tok != token.DEFINE || len(s.Lhs) != len(s.Rhs) {
+		return false
+	}
+	for i, l := range s.Lhs {
+		id, ok := l.(*ast.Ident)
+		if !ok || !w.pure(s.Rhs[i]) {
+			return false
+		}
+		v := w.p.info.Defs[id]
+		if v == nil {
+			if id.Name != "_" {
+				return false // it changes a variable
+			}
+			continue
+		}
+		w.known[v] = s.Rhs[i]
+	}
+	return true
+}
+
+// terms returns the parts of a condition that an operator joins.
+func terms(e ast.Expr, op token.Token) []ast.Expr {
+	e = ast.Unparen(e)
+	if b, ok := e.(*ast.BinaryExpr); ok && b.Op == op {
+		return append(terms(b.X, op), terms(b.Y, op)...)
+	}
+	return []ast.Expr{e}
+}
+
+// bound adds the limit that a comparison of a thread's place sets, whose operator is op, or turned if the place stands on the right.
+func (w *rowWriter) bound(found []limit, e ast.Expr, op, turned token.Token) []limit {
+	b, ok := e.(*ast.BinaryExpr)
+	if !ok {
+		return found
+	}
+	place, most := b.X, b.Y
+	switch b.Op {
+	case op:
+	case turned:
+		place, most = b.Y, b.X
+	default:
+		return found
+	}
+	dim, ok := w.placed(place)
+	if !ok {
+		return found
+	}
+	text, ok := w.constantInRow(most, dim == 0)
+	if !ok {
+		return found
+	}
+	l := limit{dim, text}
+	if slices.Contains(found, l) {
+		return found
+	}
+	return append(found, l)
+}
+
+// placed returns the dimension if an expression is a thread's place.
+func (w *rowWriter) placed(e ast.Expr) (int, bool) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CallExpr:
+		return w.place(e)
+	case *ast.Ident:
+		if x := w.known[w.p.info.ObjectOf(e)]; x != nil {
+			return w.placed(x)
+		}
+	}
+	return 0, false
+}
+
+// constantInRow returns the text of a number of type int that is the same for all threads of a row, as the function's first lines can compute it.
+func (w *rowWriter) constantInRow(e ast.Expr, rowKnown bool) (string, bool) {
+	if t, ok := w.p.info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int {
+		return "", false
+	}
+	return w.same(e, rowKnown)
+}
+
+func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
+	info := w.p.info
+	if v := info.Types[e].Value; v != nil {
+		n := constant.ToInt(v)
+		if n.Kind() != constant.Int {
+			return "", false
+		}
+		t, ok := info.TypeOf(e).(*types.Basic)
+		if !ok {
+			return "", false
+		}
+		return types.Default(t).String() + "(" + n.ExactString() + ")", true
+	}
+	if n, ok := numberOf(info.TypeOf(e)); ok && n.float {
+		return "", false // Go may round it otherwise elsewhere
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return w.same(e.X, rowKnown)
+	case *ast.Ident:
+		v := info.ObjectOf(e)
+		if x := w.known[v]; x != nil {
+			return w.same(x, rowKnown)
+		}
+		if slices.Contains(w.params, v) && v != w.thread { // nothing in front of the guard changes it
+			return v.Name(), true
+		}
+	case *ast.SelectorExpr:
+		if s := info.Selections[e]; s != nil && s.Kind() == types.FieldVal && !s.Indirect() {
+			x, ok := w.same(e.X, rowKnown)
+			return x + "." + e.Sel.Name, ok
+		}
+	case *ast.CallExpr:
+		if dim, ok := w.place(e); ok {
+			return w.global(dim), dim != 0 && rowKnown
+		}
+		if len(e.Args) != 1 || !w.pure(e) {
+			return "", false
+		}
+		name, ok := ast.Unparen(e.Fun).(*ast.Ident) // len, or a conversion to a type of Go's own
+		if !ok || info.ObjectOf(name) == nil || info.ObjectOf(name).Parent() != types.Universe {
+			return "", false
+		}
+		x, ok := w.same(e.Args[0], rowKnown)
+		return name.Name + "(" + x + ")", ok
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD && e.Op != token.SUB && e.Op != token.MUL {
+			break
+		}
+		x, ok1 := w.same(e.X, rowKnown)
+		y, ok2 := w.same(e.Y, rowKnown)
+		return "(" + x + " " + e.Op.String() + " " + y + ")", ok1 && ok2
+	}
+	return "", false
+}
+
+// pure reports whether evaluating an expression changes nothing and cannot panic.
+func (w *rowWriter) pure(e ast.Expr) bool {
+	info := w.p.info
+	if info.Types[e].Value != nil {
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return w.pure(e.X)
+	case *ast.Ident:
+		_, ok := info.ObjectOf(e).(*types.Var)
+		return ok
+	case *ast.SelectorExpr:
+		s := info.Selections[e]
+		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && w.pure(e.X)
+	case *ast.UnaryExpr:
+		return (e.Op == token.SUB || e.Op == token.ADD || e.Op == token.XOR || e.Op == token.NOT) && w.pure(e.X)
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.QUO, token.REM, token.SHL, token.SHR:
+			return false // by zero, or by a negative count
+		case token.EQL, token.NEQ:
+			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
+				return false
+			}
+		}
+		return w.pure(e.X) && w.pure(e.Y)
+	case *ast.CallExpr:
+		if _, ok := w.place(e); ok {
+			return true
+		}
+		if len(e.Args) != 1 || !w.pure(e.Args[0]) {
+			return false
+		}
+		if info.Types[e.Fun].IsType() {
+			_, to := numberOf(info.TypeOf(e))
+			return to
+		}
+		name, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		return ok && info.ObjectOf(name) == types.Universe.Lookup("len")
+	}
+	return false
+}

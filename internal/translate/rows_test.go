@@ -1,0 +1,252 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// rowKernels are kernels of which a row must do what the function does for each of its threads. Each has the same parameters.
+var rowKernels = []struct {
+	name   string
+	limits string // what the loop's end is, or a condition in front of the loop; "" for none
+	body   string
+}{
+	{"guardInside", "min(r.End, len(y))", "if i := t.Global(0); i < len(y) {\n\ty[i] += n\n}"},
+	{"guardBefore", "min(r.End, int(n))", "i, m := t.Global(0), int(n)\nif i >= m {\n\treturn\n}\ny[i] += 1"},
+	{"turned", "min(r.End, int(n))", "if int(n) <= t.Global(0) {\n\treturn\n}\ny[t.Global(0)] += 1"},
+	{"both", "min(min(r.End, len(y)), (int(n) - int(3)))", "i := t.Global(0)\nif i < len(y) && int(n)-3 > i {\n\ty[i]++\n}"},
+	{"twoGuards", "if r.Y >= int(2) {", "if t.Global(1) >= 2 {\n\treturn\n}\nif t.Global(0) >= len(y) {\n\treturn\n}\ny[t.Global(0)] += int32(10*t.Global(1) + 1)"},
+	{"beyondRow", "min(r.End, (len(y) - r.Y))", "x := t.Global(0)\nif x >= len(y)-t.Global(1) {\n\treturn\n}\ny[x+t.Global(1)]++"},
+	{"field", "min(r.End, int(s.Most))", "if t.Global(0) >= int(s.Most) {\n\treturn\n}\ny[t.Global(0)] = s.Add"},
+	{"negative", "min(r.End, (-int(n)))", ""}, // has a body of its own below
+	{"below", "", "if t.Global(0) > 5 {\n\treturn\n}\ny[t.Global(0)]++"},
+	{"and", "", "if t.Global(0) >= len(y) && n > 0 {\n\treturn\n}\nif n > 0 {\n\ty[t.Global(0)]++\n}"},
+	{"more", "", "if i := t.Global(0); i < 7 {\n\ty[i]++\n}\ny[t.Global(0)%len(y)]++"},
+	{"first", "", "y[0]++\nif t.Global(0) >= 3 {\n\treturn\n}\ny[1]++"}, // what is before the guard counts
+	{"changed", "", "n += 2\nif t.Global(0) >= int(n) {\n\treturn\n}\ny[t.Global(0)] = n"},
+	{"moved", "", "i := t.Global(0)\ni += 2\nif i >= len(y) {\n\treturn\n}\ny[i]++"},
+	{"changedLater", "min(r.End, int(n))", "if t.Global(0) >= int(n) {\n\treturn\n}\nn--\ny[t.Global(0)] = n"},
+	{"redeclared", "", "n, m := n+1, n\ny[t.Global(0)%len(y)] = n*100 + m"},
+	{"part", "", "s.Add++\ny[t.Global(0)%len(y)] = s.Add"},
+	{"pointed", "", "grow(&n)\ny[t.Global(0)%len(y)] = n"},
+	{"method", "", "s.grow()\ny[t.Global(0)%len(y)] = s.Add"},
+	{"ranged", "", "for n = range 3 {\n}\ny[t.Global(0)%len(y)] = n"},
+	{"divides", "", "if t.Global(0) >= len(y)/int(n) {\n\treturn\n}\ny[t.Global(0)]++"},
+	{"loops", "min(r_.End, len(y))", "i := t.Global(0)\nif i >= len(y) {\n\treturn\n}\nthreads:\nfor a := range 5 {\n\tfor r := range 5 {\n\t\tswitch {\n\t\tcase a*r == int(n):\n\t\t\tcontinue threads\n\t\tcase a+r == 6:\n\t\t\treturn\n\t\t}\n\t\ty[i]++\n\t}\n}"},
+	{"names", "", "x, r, end, row := t.Global(0), 1, 2, 3\nmin := func1(int32(x))\ny[x%len(y)] = min + int32(r+end+row)"},
+	{"library", "", "y[t.Global(0)%len(y)] = int32(m.Abs(float64(-n))) + int32(bits.Len32(uint32(t.Global(0)))) // a comment"},
+	{"comments", "", "// one\ni := t.Global(0) // two\n\n\n/* three\n*/ y[i%len(y)] = n\nif n > 100 { y[0] = 1 }"},
+	{"empty", "", ""},
+}
+
+const rowHead = `package main
+
+import (
+	m "math"
+	"math/bits"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+type S struct{ Most, Add int32 }
+
+func (s *S) grow() { s.Add += 5 }
+
+func grow(n *int32) { *n += 4 }
+
+func func1(n int32) int32 { return n + 1 }
+
+`
+
+// rowMain compares, and has a launch fail.
+const rowMain = `package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+func compare(name string, function func(grid.Thread, int32, S, []int32), row func(grid.Row, int32, S, []int32)) {
+	for _, size := range [][3]uint32{{8, 1, 1}, {1, 1, 1}, {5, 3, 2}, {32, 2, 1}} {
+		for _, index := range [][3]uint32{{}, {1, 0, 0}, {0, 1, 1}, {2, 1, 0}} {
+			b := &kernel.Block{Size: size, Index: index, Grid: [3]uint32{3, 2, 2}}
+			results := [2][]int32{}
+			failed := [2]string{}
+			for i := range results {
+				y := make([]int32, 16)
+				func() {
+					defer func() {
+						if p := recover(); p != nil {
+							failed[i] = fmt.Sprint(p)
+						}
+					}()
+					if i == 0 {
+						grid.Run(b, func(t grid.Thread) { function(t, 9, S{7, 30}, y) })
+						return
+					}
+					for r := range grid.Rows(b) {
+						row(r, 9, S{7, 30}, y)
+					}
+				}()
+				results[i] = y
+			}
+			if failed[0] != failed[1] || !slices.Equal(results[0], results[1]) {
+				fmt.Println("FAILED", name, size, index, failed, results)
+			}
+		}
+	}
+	fmt.Println("compared", name)
+}
+
+func main() {
+	for _, c := range comparisons {
+		compare(c.name, c.function, c.row)
+	}
+	ctx := context.Background()
+	dev, err := hal.Open(ctx, "host:0")
+	if err != nil {
+		panic(err)
+	}
+	s, err := dev.NewStream()
+	if err != nil {
+		panic(err)
+	}
+	for _, launch := range []func(context.Context, *hal.Stream, hal.Grid, int32, S, *buffer.Buffer[int32]) error{Outside, Unformatted} {
+		y, err := buffer.New[int32](4)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(launch(ctx, s, hal.Over(8), 1, S{}, y), s.Sync(ctx))
+	}
+}
+`
+
+// A row does what the function does for each of its threads, and a failure is at the function's line.
+func TestRows(t *testing.T) {
+	src, table := rowHead, "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, S, []int32)\n\trow func(grid.Row, int32, S, []int32)\n}{\n"
+	for _, k := range rowKernels {
+		body := k.body
+		if k.name == "negative" {
+			body = "if t.Global(0) >= -int(n) {\n\treturn\n}\ny[0]++"
+		}
+		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, s S, y []int32) {\n%s\n}\n\n", k.name, body)
+		table += fmt.Sprintf("\t{%q, %s, %sRow},\n", k.name, k.name, k.name)
+	}
+	table += "}\n"
+	at := strings.Count(src, "\n") + 1
+	src += "//halyard:kernel\nfunc outside(t grid.Thread, n int32, s S, y []int32) {\n\tif n > 0 {\n\t\ty[t.Global(0)+4] = 1\n\t}\n}\n\n"
+	src += "//halyard:kernel\nfunc unformatted(t grid.Thread, n int32, s S, y []int32) {\n\n\n\n if n > 5 { y[0] = 1 ; y[1] = 2 }\n\n\n\n y[t.Global(0) +\n  4] = 1\n}\n"
+	dir := module(t, map[string]string{"kernels.go": src, "main.go": rowMain, "table.go": table})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+
+	for _, k := range rowKernels {
+		_, text, _ := strings.Cut(string(made.Go), "\nfunc "+k.name+"Row(")
+		head, _, ok := strings.Cut(text, "++ {\n")
+		require.True(t, ok, k.name)
+		switch {
+		case k.name == "negative":
+			assert.NotContains(t, head, "min(", "a negative number of its own is not worth a rule")
+		case k.limits == "":
+			assert.NotContains(t, head, "min(", k.name)
+			assert.NotContains(t, head, "if ", k.name)
+		default:
+			assert.Contains(t, head, k.limits, k.name)
+		}
+	}
+	lines := strings.Split(string(made.Go), "\n")
+	back := 0
+	for i, l := range lines {
+		if strings.HasPrefix(l, "//line "+filepath.Base(made.File)+":") {
+			back++
+			assert.Equal(t, fmt.Sprintf("//line %s:%d", filepath.Base(made.File), i+2), l)
+		}
+	}
+	assert.Equal(t, len(rowKernels)+2, back)
+
+	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", out, made.Go)
+		if args[0] == "run" {
+			assert.NotContains(t, string(out), "FAILED", "%s", made.Go)
+			assert.Equal(t, len(rowKernels), strings.Count(string(out), "compared"))
+			assert.Contains(t, string(out), fmt.Sprintf("(kernels.go:%d)", at+3))
+			assert.Contains(t, string(out), fmt.Sprintf("(kernels.go:%d)", at+16), "the line of the function as it stands in the file")
+		}
+	}
+}
+
+// What uses a thread for more than its place, or would mean something else in the generated file, is called as it is.
+func TestFunctionsThatHaveNoRows(t *testing.T) {
+	for name, body := range map[string]string{
+		"passed":   "help(t, x)",
+		"local":    "x[t.Local(0)] = 1",
+		"together": "t.Barrier()\nx[t.Global(0)] = 1",
+		"alone":    "t.Global(0)\nx[0] = 1",
+		"dot":      "x[t.Global(0)] = int32(Sqrt(4))",
+		"hal":      "x[t.Global(0)] = int32(hal.Sqrt(4))",
+	} {
+		src := "package p\n\nimport (\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n"
+		switch name {
+		case "dot":
+			src += "\t. \"math\"\n"
+		case "hal":
+			src += "\thal \"math\"\n"
+		}
+		src += ")\n\nfunc help(t grid.Thread, x []int32) { x[t.Global(0)] = 1 }\n\n//halyard:kernel\nfunc k(t grid.Thread, x []int32) {\n" + body + "\n}\n"
+		made, err := translated(t, src)
+		require.NoError(t, err, name)
+		assert.NotContains(t, string(made.Go), "grid.Row", name)
+		assert.Contains(t, string(made.Go), "k(t, x)", name)
+	}
+	with, err := translated(t, "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\nfunc k(t grid.Thread, x []int32) { x[t.Global(0)] = 1 }\n")
+	require.NoError(t, err)
+	assert.Contains(t, string(with.Go), "grid.Row", "one that has them")
+}
+
+// Where two kernels mean different packages by one name, the second is called as it is.
+func TestRowsWithImportsOfOneName(t *testing.T) {
+	imp, err := imports()
+	require.NoError(t, err)
+	fset, files := newFiles(t, "package p\n\nimport (\n\tm \"math\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n//halyard:kernel\nfunc a(t grid.Thread, x []int32) { x[t.Global(0)] = int32(m.Abs(4)) }\n",
+		"package p\n\nimport (\n\tm \"math/bits\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n//halyard:kernel\nfunc b(t grid.Thread, x []int32) { x[t.Global(0)] = int32(m.Len32(4)) }\n")
+	made, err := check(fset, "p", files, imp).Translate()
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), "\tm \"math\"\n")
+	assert.Contains(t, string(made.Go), "func aRow(")
+	assert.NotContains(t, string(made.Go), "func bRow(")
+}
+
+func newFiles(t *testing.T, sources ...string) (*token.FileSet, []*ast.File) {
+	t.Helper()
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for i, src := range sources {
+		file, bad := parse(fset, fmt.Sprintf("k%d.go", i), []byte(src))
+		require.Empty(t, bad)
+		files = append(files, file)
+	}
+	return fset, files
+}
