@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/faulty"
@@ -36,6 +37,14 @@ var scenarios = []scenario{
 		what: "buffers and streams are closed while others use them"},
 	{name: "migration", do: migration,
 		what: "a hundred goroutines that change threads, each with buffers of its own on several devices"},
+	{name: "kernels", do: kernels,
+		what: "kernels on slices of three buffers, on every device that can compile them, between accesses by the host, against plain Go"},
+	{name: "failing launches", do: failingLaunches, explained: faults,
+		what: "the same on simulated CUDA devices while one call of the driver fails"},
+	{name: "ranks", do: ranks,
+		what: "two to five ranks write parts of a divided buffer, on all devices, and exchange ghosts by messages that come late and in another order"},
+	{name: "lost rank", do: lostRank, explained: []error{comm.ErrRankLost},
+		what: "the same, and a rank goes away on the way: the others are told"},
 	{name: "many buffers", do: manyBuffers, every: 200,
 		what: "100,000 buffers alive at once, written at one place and read at another"},
 	{name: "children", do: children, every: 20,

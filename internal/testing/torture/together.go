@@ -1,0 +1,334 @@
+//go:build cuda && hip && opencl && linux
+
+package main
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+	commdriver "github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// mix is y = a*x + y + position, which tells elements apart, and ones that were computed twice.
+var mix = kernel.New(kernel.Source{Name: "torture", Portable: `
+KERNEL void blend(u32 a, const GLOBAL u32 *x, GLOBAL u32 *y, u32 n) {
+	if (INDEX(0) < n) y[INDEX(0)] += a * x[INDEX(0)] + (u32)INDEX(0);
+}`, Go: kernel.Functions{
+	"blend": kernel.Go(func(b *kernel.Block) {
+		a, x, y := kernel.Number[uint32](b, 0), kernel.Slice[uint32](b, 1), kernel.Slice[uint32](b, 2)
+		from, to := kernel.Threads(b, 0, int(kernel.Number[uint32](b, 3)))
+		mixed(y[from:to], a, x[from:to], from)
+	}),
+}})
+
+// mixed is the kernel in plain Go, for elements that begin at a position.
+func mixed(y []uint32, a uint32, x []uint32, position int) {
+	for i := range y {
+		y[i] += a*x[i] + uint32(position+i)
+	}
+}
+
+// computing is the devices of a list on which the kernel can be loaded: all but those without a compiler.
+func (r *run) computing(devs []*hal.Device) (able []*hal.Device) {
+	for _, d := range devs {
+		switch err := mix.Load(r.ctx, d); {
+		case err == nil:
+			able = append(able, d)
+		case !errors.Is(err, hal.ErrUnavailable) && !errors.Is(err, hal.ErrUnsupported):
+			r.explain(err)
+		}
+	}
+	return able
+}
+
+// kernels launches on slices of three buffers, on any device and stream, between accesses by the host.
+func kernels(r *run) {
+	devs, done := r.fleet()
+	defer done()
+	launches(r, r.computing(devs))
+}
+
+// failingLaunches is the same while one call of a simulated driver fails.
+func failingLaunches(r *run) {
+	c := r.w.sims[0]
+	devs := []*hal.Device{r.open("cuda:0"), r.open("cuda:1")}
+	defer func() {
+		c.FailCall(0, 0)
+		for _, d := range devs {
+			r.explain(d.Close())
+		}
+	}()
+	able := r.computing(devs)
+	if len(able) == 0 {
+		return
+	}
+	c.FailCall(uint64(1+r.rng.IntN(300)), []int{1, 2, 999}[r.rng.IntN(3)])
+	r.fault(1)
+	launches(r, able)
+}
+
+// launches is a program that goes on after an error. Of every element it knows what may be there, as accesses does.
+func launches(r *run, devs []*hal.Device) {
+	const n = 300
+	var streams []*hal.Stream
+	var all [3]*buffer.Buffer[uint32]
+	var want, other [len(all)][n]uint32
+	defer func() {
+		for _, b := range all {
+			if b != nil {
+				r.explain(b.Close())
+			}
+		}
+		for _, s := range streams {
+			r.explain(s.Close())
+		}
+	}()
+	for _, d := range devs {
+		for range 2 {
+			if s, err := d.NewStream(); !r.explain(err) {
+				streams = append(streams, s)
+			}
+		}
+	}
+	if len(streams) == 0 {
+		return
+	}
+	for i := range all {
+		for j := range want[i] {
+			want[i][j] = r.rng.Uint32()
+		}
+		other[i] = want[i]
+		b, err := buffer.From(want[i][:])
+		r.must(err)
+		all[i] = b
+	}
+	look := func(i int) {
+		for try := 0; ; try++ {
+			err := all[i].View(r.ctx, func(got []uint32) error {
+				bad := 0
+				for j, v := range got {
+					if v != want[i][j] && v != other[i][j] {
+						bad += 4
+					}
+					want[i][j], other[i][j] = v, v
+				}
+				r.wrong(bad, "buffer %d after launches", i)
+				return nil
+			})
+			if !r.explain(err) {
+				return
+			}
+			if try == 3 { // the fault came once
+				r.unexplained(errors.Join(errors.New("again and again"), err))
+				return
+			}
+		}
+	}
+	for range 24 {
+		r.actions.Add(1)
+		i, j := r.rng.IntN(len(all)), r.rng.IntN(len(all))
+		size := 1 + r.rng.IntN(n)
+		from, to := r.rng.IntN(n-size+1), r.rng.IntN(n-size+1)
+		s := streams[r.rng.IntN(len(streams))]
+		switch r.rng.IntN(8) {
+		case 0:
+			look(i)
+		case 1:
+			v, ran := r.rng.Uint32(), false
+			part, err := all[i].Slice(from, from+size)
+			r.must(err)
+			failed := r.explain(part.Update(r.ctx, func(p []uint32) error {
+				ran = true
+				for k := range p {
+					p[k] = v
+				}
+				return nil
+			}))
+			if ran {
+				for k := range size {
+					other[i][from+k] = v
+					if !failed {
+						want[i][from+k] = v
+					}
+				}
+			}
+			if failed {
+				look(i)
+			}
+		case 2:
+			r.explain(all[i].Prefetch(s))
+		case 3:
+			if !s.Device().Info().SharesHostMemory { // whose replica is the host's
+				r.explain(all[i].Evict(r.ctx, s.Device()))
+			}
+		default:
+			if i == j && from != to { // elements that one thread writes and another reads
+				continue
+			}
+			x, err := all[i].Slice(from, from+size)
+			r.must(err)
+			y, err := all[j].Slice(to, to+size)
+			r.must(err)
+			a := r.rng.Uint32()
+			failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, kernel.Over(size).Of(1<<r.rng.IntN(6)),
+				kernel.Value(a), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(size))))
+			read := want[i]
+			mixed(other[j][to:to+size], a, read[from:from+size], 0)
+			if !failed {
+				want[j] = other[j]
+				if len(r.kinds) > 0 {
+					look(j) // what fails later would leave a third value
+				}
+			} else {
+				look(j)
+			}
+		}
+	}
+	for i := range all {
+		look(i)
+	}
+}
+
+// ranks is a program on several goroutines that are the ranks of a job whose messages come late and in another order. Each step writes parts of a divided
+// buffer, on devices and on the host, exchanges ghosts and compares them with the whole.
+func ranks(r *run) {
+	r.job(2+r.rng.IntN(4), -1)
+}
+
+// lostRank is the same, and one rank goes away on the way.
+func lostRank(r *run) {
+	n := 2 + r.rng.IntN(3)
+	r.fault(1)
+	r.job(n, r.rng.IntN(n))
+}
+
+func (r *run) job(n, victim int) {
+	devs, done := r.fleet()
+	defer done()
+	size, width, steps := n*(4+r.rng.IntN(30))+r.rng.IntN(n), 1+r.rng.IntN(3), 4+r.rng.IntN(6)
+	last := r.rng.IntN(steps)
+	job := commtest.New(n, commtest.Adversary(r.seed), commtest.EagerLimit(uint64(r.rng.IntN(200))))
+	err := job.Run(func(e commdriver.Engine) (err error) {
+		defer func() { // a failed check ends the rank
+			switch p := recover().(type) {
+			case nil:
+			case stopped:
+				err = errors.New("stopped")
+			default:
+				panic(p)
+			}
+		}()
+		return r.rank(comm.New(e), devs, size, width, steps, func(step, rank int) {
+			if step == last && rank == victim {
+				job.Lose(rank)
+			}
+		})
+	})
+	r.explain(err)
+	if victim < 0 {
+		for _, l := range job.Leftovers() {
+			r.mu.Lock()
+			r.Leaks++
+			r.mu.Unlock()
+			r.fail("ranks: left over: %s", l)
+		}
+	}
+	job.Close()
+}
+
+// rank is what one rank does. All ranks draw the same numbers, and so know what the others write.
+func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, begin func(step, rank int)) (err error) {
+	defer func() { err = errors.Join(err, c.Close()) }()
+	rng := rand.New(rand.NewPCG(r.seed, 0x4a7c))
+	d := devs[(c.Rank()+int(r.seed))%len(devs)]
+	s := r.stream(d)
+	defer func() { r.must(s.Close()) }()
+	u, err := part.New[uint32](r.ctx, c, part.Block(size), part.Halo{Lo: []int{width}, Hi: []int{width}, Periodic: []bool{true}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.Close()) }()
+	whole := make([]uint32, size)
+	lo, hi := u.Range()
+	for step := range steps {
+		begin(step, c.Rank())
+		r.actions.Add(1)
+		from := rng.IntN(size)
+		to, v, onHost := from+1+rng.IntN(size-from), rng.Uint32(), rng.IntN(3) == 0
+		for i := from; i < to; i++ {
+			whole[i] = v
+		}
+		if a, b := max(from, lo), min(to, hi); a < b {
+			own, err := u.Owned().Slice(a-lo, b-lo)
+			if err != nil {
+				return err
+			}
+			if onHost {
+				err = own.Fill(r.ctx, v)
+			} else {
+				err = r.fill(own, s, v)
+			}
+			if err != nil {
+				return err
+			}
+		} else {
+			u.Expire()
+		}
+		if rng.IntN(4) == 0 { // nobody may see ghosts that are older than this step
+			err := u.Local().View(r.ctx, func([]uint32) error {
+				r.wrong(4, "step %d on rank %d of %d: stale ghosts were shown", step, c.Rank(), c.Size())
+				return nil
+			})
+			if !errors.Is(err, part.ErrStale) {
+				return err
+			}
+			continue
+		}
+		if _, err := u.Exchange(r.ctx); err != nil {
+			return err
+		}
+		bad := 0
+		if err := u.Local().View(r.ctx, func(got []uint32) error {
+			for i, g := range got {
+				if g != whole[((lo-width+i)%size+size)%size] {
+					bad += 4
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		r.wrong(bad, "step %d on rank %d of %d: %d elements, %d ghosts on each side", step, c.Rank(), c.Size(), size, width)
+		sum, mine := []uint32{0}, uint32(0)
+		for _, x := range whole[lo:hi] {
+			mine += x
+		}
+		sum[0] = mine
+		if err := comm.AllreduceSlice(r.ctx, c, sum, comm.Sum); err != nil {
+			return err
+		}
+		for _, x := range whole {
+			sum[0] -= x
+		}
+		if sum[0] != 0 {
+			r.wrong(4, "a sum over ranks, at step %d", step)
+		}
+	}
+	return nil
+}
+
+// fill writes a value on the stream's device.
+func (r *run) fill(b *buffer.Buffer[uint32], s *hal.Stream, v uint32) error {
+	l, err := b.Acquire(r.ctx, s, coherence.Overwrite)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Fill(l.Region(), hal.Pattern32(v)), l.Release())
+}
