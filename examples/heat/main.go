@@ -137,37 +137,6 @@ func collect(ctx context.Context, c *comm.Comm, b *part.Buffer[float32], p plate
 	return all[p.width : len(all)-p.width], nil
 }
 
-// device opens the device that a rank works on: those of the machine that run the kernel in turn, else its host.
-func device(ctx context.Context, rank int) (*hal.Device, error) {
-	infos, err := hal.Devices(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, i := range infos {
-		if i.Backend != "host" {
-			names = append(names, i.Name())
-		}
-	}
-	for i := range names {
-		dev, err := hal.Open(ctx, names[(rank+i)%len(names)])
-		if err != nil {
-			return nil, err
-		}
-		_, err = spread.Of(ctx, dev)
-		if err == nil {
-			return dev, nil
-		}
-		if !every.Unusable(err) {
-			return nil, errors.Join(err, dev.Close())
-		}
-		if err := dev.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return hal.Open(ctx, "host:0")
-}
-
 func write(file string, p plate, all []float32) error {
 	m := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
 	for i, v := range all {
@@ -182,7 +151,7 @@ func write(file string, p plate, all []float32) error {
 
 func run(ctx context.Context, e driver.Engine, p plate, file string) (err error) {
 	c := comm.New(e)
-	dev, err := device(ctx, c.Rank())
+	dev, err := every.ForRank(ctx, c.Rank(), spread)
 	if err != nil {
 		return err
 	}

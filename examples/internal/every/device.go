@@ -9,6 +9,7 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // Device calls fn with a stream of each device that hal.Devices lists, one after the other, and prints what it returns. It returns the names of
@@ -68,4 +69,35 @@ func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, close
 		streams = append(streams, stream)
 	}
 	return streams, closeAll, nil
+}
+
+// ForRank opens the device that a rank works on: those of the machine that can run the kernel in turn, else its host.
+func ForRank(ctx context.Context, rank int, k *kernel.Kernel) (*hal.Device, error) {
+	infos, err := hal.Devices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, i := range infos {
+		if i.Backend != "host" {
+			names = append(names, i.Name())
+		}
+	}
+	for i := range names {
+		dev, err := hal.Open(ctx, names[(rank+i)%len(names)])
+		if err != nil {
+			return nil, err
+		}
+		_, err = k.Of(ctx, dev)
+		if err == nil {
+			return dev, nil
+		}
+		if !Unusable(err) {
+			return nil, errors.Join(err, dev.Close())
+		}
+		if err := dev.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return hal.Open(ctx, "host:0")
 }

@@ -1,0 +1,208 @@
+// Cg-mpi solves linear equations by conjugate gradients, on as many processes as it is started on, each with rows of the grid on a device of its own.
+//
+//	go build -tags "cuda opencl hip" ./examples/cg-mpi
+//	mpiexec -n 4 ./cg-mpi -n 512
+//
+// With -ranks 4 it needs no MPI: the ranks are goroutines of one process.
+//
+// Of the five vectors only one is read beyond a rank's own rows, so that one alone is divided with ghosts (package part). Dot products are added up on each
+// device, and over the ranks by Allreduce, which takes the numbers from the devices and leaves the sums for the next kernel to fetch. The kernels are Go functions.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/mpi"
+	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/examples/gokernels/cg"
+	"github.com/go-halyard/halyard/examples/internal/every"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+// rowsLaplace writes the Laplacian of some rows of an n×n grid. In p, there is a row of a neighbour's above them if above is 1, and one below them if below
+// is 1. The conversion keeps Go from fusing operations.
+//
+//halyard:kernel
+func rowsLaplace(t grid.Thread, p []float32, q grid.Out[float32], n, above, below int) {
+	j, i := t.Global(0), t.Global(1)
+	if i >= len(q)/n || j >= n {
+		return
+	}
+	at := (i+above)*n + j
+	v := float32(4 * p[at])
+	if i+above > 0 {
+		v -= p[at-n]
+	}
+	if j > 0 {
+		v -= p[at-1]
+	}
+	if j < n-1 {
+		v -= p[at+1]
+	}
+	if i+1 < len(q)/n+below {
+		v -= p[at+n]
+	}
+	q[i*n+j] = v
+}
+
+// right is an element of the right-hand side.
+func right(i, j int) float32 { return float32((i*7+j*3)%11 - 5) }
+
+// result is what a rank knows at the end.
+type result struct {
+	lo, hi   int // its rows
+	x        []float32
+	steps    int
+	residual float32 // its length, by that of the right-hand side
+}
+
+const (
+	block     = 64   // threads of a block that adds numbers up
+	tolerance = 1e-5 // of the residual's length, by that of the right-hand side
+	between   = 8    // steps between two looks at the residual
+)
+
+// vectors makes buffers, and keeps the first error.
+type vectors struct {
+	made []*buffer.Buffer[float32]
+	err  error
+}
+
+func (v *vectors) add(b *buffer.Buffer[float32], err error) *buffer.Buffer[float32] {
+	if v.err = errors.Join(v.err, err); err == nil {
+		v.made = append(v.made, b)
+	}
+	return b
+}
+
+func (v *vectors) close() (err error) {
+	for _, b := range v.made {
+		err = errors.Join(err, b.Close())
+	}
+	return err
+}
+
+// solve solves the Laplacian of an n×n grid for the right-hand side that right gives.
+func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result, err error) {
+	if n < c.Size() || n < 2 {
+		return res, hal.Errorf("cg-mpi", hal.ErrInvalidArgument, "a grid of %d×%d numbers on %d ranks", n, n, c.Size())
+	}
+	p, err := part.New[float32](ctx, c, part.Grid([]int{n, n}, []int{c.Size(), 1}), part.Width(1, 0))
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	lo, hi := p.Box()
+	res.lo, res.hi = lo[0], hi[0]
+	rows, above, below := res.hi-res.lo, min(res.lo, 1), min(n-res.hi, 1)
+	b := make([]float32, rows*n)
+	for i := range b {
+		b[i] = right(res.lo+i/n, i%n)
+	}
+
+	var v vectors
+	defer func() { err = errors.Join(err, v.close()) }()
+	x, q, r := v.add(buffer.New[float32](len(b))), v.add(buffer.New[float32](len(b))), v.add(buffer.From(b))
+	sums, mine := v.add(buffer.New[float32](rows)), v.add(buffer.New[float32](1)) // of each row, and of all
+	rr, next, pq := v.add(buffer.New[float32](1)), v.add(buffer.New[float32](1)), v.add(buffer.New[float32](1))
+	if v.err != nil {
+		return res, v.err
+	}
+	own := p.Owned()
+	if err := own.CopyIn(ctx, b); err != nil {
+		return res, err
+	}
+	dot := func(a, b, out *buffer.Buffer[float32]) error {
+		err := errors.Join(cg.Product(ctx, s, hal.Blocks(rows).Of(block), a, b, sums, n), cg.Total(ctx, s, hal.Blocks(1).Of(block), sums, mine))
+		if err != nil {
+			return err
+		}
+		return comm.Allreduce(ctx, c, mine, out, comm.Sum)
+	}
+	if err := dot(r, r, rr); err != nil {
+		return res, err
+	}
+	first, err := rr.At(ctx, 0)
+	if err != nil {
+		return res, err
+	}
+	for now := first; now > first*tolerance*tolerance; {
+		if _, err := p.Exchange(ctx); err != nil {
+			return res, err
+		}
+		if err := RowsLaplace(ctx, s, hal.Over(n, rows), p.Local(), q, n, above, below); err != nil {
+			return res, err
+		}
+		if err := dot(own, q, pq); err != nil {
+			return res, err
+		}
+		if err := cg.Advance(ctx, s, hal.Over(len(b)), x, r, own, q, rr, pq); err != nil {
+			return res, err
+		}
+		if err := dot(r, r, next); err != nil {
+			return res, err
+		}
+		if err := cg.Direct(ctx, s, hal.Over(len(b)), own, r, next, rr); err != nil {
+			return res, err
+		}
+		rr, next = next, rr
+		if res.steps++; res.steps%between == 0 {
+			if now, err = rr.At(ctx, 0); err != nil {
+				return res, err
+			}
+		}
+		if res.steps > 10*n {
+			return res, fmt.Errorf("no solution after %d steps", res.steps)
+		}
+		res.residual = float32(math.Sqrt(float64(now / first)))
+	}
+	res.x = make([]float32, len(b))
+	return res, x.CopyOut(ctx, res.x)
+}
+
+func run(ctx context.Context, e driver.Engine, n int) (err error) {
+	c := comm.New(e)
+	dev, err := every.ForRank(ctx, c.Rank(), rowsLaplaceKernel)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	stream, err := dev.NewStream()
+	if err != nil {
+		return errors.Join(err, hal.CloseAll(c, dev))
+	}
+	defer func() { err = errors.Join(err, hal.CloseAll(c, dev, stream)) }()
+	res, err := solve(ctx, c, stream, n)
+	if err != nil {
+		return fmt.Errorf("rank %d on %s: %w", c.Rank(), dev.Name(), err)
+	}
+	if c.Rank() == 0 {
+		fmt.Printf("%d ranks, rank 0 on %s: %d×%d equations, %d steps, residual %.1g\n", c.Size(), dev.Name(), n, n, res.steps, res.residual)
+	}
+	return nil
+}
+
+func main() {
+	n := flag.Int("n", 128, "rows and columns of the grid")
+	ranks := flag.Int("ranks", 0, "run so many `ranks` as goroutines, without MPI")
+	flag.Parse()
+	if *ranks > 0 {
+		if err := commtest.Execute(*ranks, func(e driver.Engine) error { return run(context.Background(), e, *n) }); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	mpi.Run(func(ctx context.Context, e driver.Engine) error { return run(ctx, e, *n) })
+}
