@@ -75,6 +75,17 @@ var variants = []variant{
 	}, func(app string) []string {
 		return []string{"halyard/" + app + ".go", "halyard/" + app + "_go.go", "gokernels/" + app + ".go"}
 	}, func(*row) bool { return true }},
+	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
+		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }},
+	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
+		func(r *row) bool { return r.Devices[0] == "host" }},
+}
+
+// inPython is the command of a program in Python.
+func inPython(folder string) func(o *options, r *row) (args, env []string) {
+	return func(o *options, r *row) ([]string, []string) {
+		return []string{o.python, filepath.Join(o.programs, folder, r.App.Name+".py")}, []string{"PYTHONPATH=" + filepath.Join(o.programs, "python")}
+	}
 }
 
 // row is one piece of work on given devices, which several programs do.

@@ -76,7 +76,8 @@ OpenCL C, on Halyard, and on other systems.
   parentheses is its ratio to OpenCL C by hand in the same round, the median over the rounds: ×0.9 is faster, ×1.1 slower.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. Compiling is not in it, as
   a first run does not count. BabelStream's kernels are each waited for, as its description says.
-- **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI.
+- **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
+- **On the host** Go kernels run as Go, beside numba's parallel loops, on all processors.
 
 `
 
