@@ -4,6 +4,7 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
@@ -52,16 +53,48 @@ func (l HostLease) Pointer() unsafe.Pointer {
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
 func (l HostLease) Release() error {
-	if l.s == nil {
-		return hal.Errorf("release", hal.ErrClosed, "not a lease")
+	x, err := l.open("release")
+	if err != nil {
+		return err
 	}
-	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	x := l.s.accesses.get(l.slot, l.gen)
-	if x == nil {
-		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
-	}
 	l.s.used(x)
 	l.s.end(x)
 	return nil
+}
+
+// Fail ends a lease for writing whose elements did not become what they were to be. They are lost: until they are written anew or reset,
+// every access that reads one of them fails with an error of kind hal.ErrDeviceLost, and errors.Is finds cause in it. A nil cause and a
+// lease for reading are errors of kind ErrInvalidArgument, after which the lease is still open.
+func (l HostLease) Fail(cause error) error {
+	const op = "fail"
+	if cause == nil {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil cause")
+	}
+	x, err := l.open(op)
+	if err != nil {
+		return err
+	}
+	defer l.s.mu.Unlock()
+	if !x.writes {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are as they were")
+	}
+	l.s.spoil(&l.s.host.replica, x.lo, x.hi, order.Own, cause)
+	l.s.used(x)
+	l.s.end(x)
+	return nil
+}
+
+// open returns what the lease stands for, with the storage locked, or an error if the lease is stale.
+func (l HostLease) open(op string) (*access, error) {
+	if l.s == nil {
+		return nil, hal.Errorf(op, hal.ErrClosed, "not a lease")
+	}
+	l.s.mu.Lock()
+	x := l.s.accesses.get(l.slot, l.gen)
+	if x == nil {
+		l.s.mu.Unlock()
+		return nil, hal.Errorf(op, hal.ErrClosed, "the lease was released before")
+	}
+	return x, nil
 }

@@ -2,6 +2,7 @@ package buffer_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 	"unsafe"
@@ -70,4 +71,55 @@ func TestHostLease(t *testing.T) {
 	require.NoError(t, b.Close())
 	_, err = b.AcquireHost(ctx, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrClosed)
+}
+
+func TestFailedHostLease(t *testing.T) {
+	d := openMany(t, "host", 1, 1)[0]
+	s := newStream(t, d)
+	b, err := buffer.From([]int32{1, 2, 3, 4, 5, 6})
+	require.NoError(t, err)
+	require.NoError(t, b.SyncTo(ctx, d))
+	part, err := b.Slice(2, 4)
+	require.NoError(t, err)
+	cause := errors.New("nothing came")
+
+	reading, err := part.AcquireHost(ctx, coherence.Read)
+	require.NoError(t, err)
+	require.ErrorIs(t, reading.Fail(cause), hal.ErrInvalidArgument)
+	require.NotNil(t, reading.Pointer(), "the lease is still open")
+	require.NoError(t, reading.Release())
+
+	for _, mode := range []coherence.Mode{coherence.Overwrite, coherence.ReadWrite} {
+		lease, err := part.AcquireHost(ctx, mode)
+		require.NoError(t, err)
+		require.ErrorIs(t, lease.Fail(nil), hal.ErrInvalidArgument)
+		require.NotNil(t, lease.Pointer())
+		require.NoError(t, lease.Fail(cause))
+		require.ErrorIs(t, lease.Fail(cause), hal.ErrClosed)
+		require.ErrorIs(t, lease.Release(), hal.ErrClosed)
+
+		for range 2 { // not only the first access is told
+			err = b.View(ctx, func([]int32) error { panic("ran") })
+			require.ErrorIs(t, err, hal.ErrDeviceLost)
+			require.ErrorIs(t, err, cause)
+			require.ErrorContains(t, err, "View: device lost: the last write failed")
+		}
+		_, err = part.TryAcquire(s, coherence.Read)
+		require.ErrorIs(t, err, cause, "on a device, too")
+		_, err = part.AcquireHost(ctx, coherence.ReadWrite)
+		require.ErrorIs(t, err, cause)
+		rest, err := b.Slice(4, 6)
+		require.NoError(t, err)
+		require.Equal(t, []int32{5, 6}, contents(t, rest), "other elements are as they were")
+
+		half, err := b.Slice(2, 3)
+		require.NoError(t, err)
+		require.NoError(t, half.Overwrite(ctx, func(s []int32) error { s[0] = 30; return nil }))
+		require.Equal(t, []int32{30}, contents(t, half))
+		require.ErrorIs(t, part.View(ctx, func([]int32) error { panic("ran") }), cause, "the other half is still lost")
+		require.NoError(t, part.Overwrite(ctx, func(s []int32) error { s[0], s[1] = 3, 4; return nil }))
+		require.Equal(t, []int32{1, 2, 3, 4, 5, 6}, contents(t, b))
+	}
+	require.ErrorIs(t, buffer.HostLease{}.Fail(cause), hal.ErrClosed)
+	require.NoError(t, b.Close())
 }
