@@ -26,8 +26,9 @@
 // operations cannot be, and the engine's memory for them is given up.
 //
 // The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
-// agree on which messages belong together. [Comm.Err] returns that first error. After a failed operation the elements that it was to write have unspecified
-// contents. Arguments that are refused change nothing.
+// agree on which messages belong together. [Comm.Err] returns that first error. The elements of buffers that a failed operation was to write are lost:
+// every access that reads one of them fails with an error that has the operation's as its cause, until they are written anew or reset.
+// Slices of Go's are as they were. Arguments that are refused change nothing.
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that do so at the same time need a communicator each ([Comm.Dup]).

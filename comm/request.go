@@ -48,6 +48,7 @@ type side struct {
 	host   unsafe.Pointer // the elements
 	n      uint64         // bytes
 	writes bool
+	kept   bool // until the end of the operation, what the lease is on is as it was before
 	stage  piece
 }
 
@@ -84,6 +85,7 @@ func take[T buffer.Element](ctx context.Context, r *Request, i int, b *buffer.Bu
 		return err
 	}
 	s.lease, s.leased, s.host = l, true, l.Pointer()
+	s.kept = mode == coherence.ReadWrite
 	if mode != coherence.Overwrite {
 		s.fill()
 	}
@@ -190,11 +192,21 @@ func (r *Request) finish(err error, failure *Error) {
 			pool.give(s.stage)
 		}
 		if s.leased && (!used[i] || s.stage.p != nil) { // without staging the engine goes on to use the leased memory itself
-			_ = s.lease.Release()
+			s.release(err, failure != nil)
 		}
 		s.host = nil
 	}
 	r.c.leave(failure)
+}
+
+// release ends the lease of an operation that ended with err, or did not begin because of it. What was to be written then, and was not, is lost:
+// a lease with coherence.Overwrite did not make it current.
+func (s *side) release(err error, began bool) {
+	if err != nil && s.writes && (began || !s.kept) {
+		_ = s.lease.Fail(err)
+		return
+	}
+	_ = s.lease.Release()
 }
 
 // poll asks the engine once, and reports whether the operation has ended.
