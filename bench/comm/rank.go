@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// The sizes that program/comm.c has.
+const (
+	edge  = 8
+	inner = 1000
+	long  = 1 << 20
+	least = 50 // batches of a case, however long they take
+)
+
+// rank measures on one of two ranks, and prints the samples on rank 0.
+type rank struct {
+	ctx   context.Context
+	c     *comm.Comm
+	me    int
+	limit time.Duration // for each case
+}
+
+func measure(ctx context.Context, e driver.Engine, limit time.Duration) error {
+	c := comm.New(e)
+	if c.Size() != 2 {
+		return fmt.Errorf("%d ranks in place of 2", c.Size())
+	}
+	r := &rank{ctx, c, c.Rank(), limit}
+	direct := comm.New(e, comm.Direct())
+	plain := *r
+	plain.c = direct
+	return errors.Join(r.slices("slices, 8 bytes", 8, 20), r.buffers("buffers, 8 bytes", 8, 20),
+		r.slices("slices, 1 MiB", long, 2), r.buffers("buffers, 1 MiB", long, 2), plain.buffers("direct, 1 MiB", long, 2),
+		r.halos(), r.parts(), r.waits(), direct.Close(), c.Close())
+}
+
+// repeat runs batches until the time is over. Rank 0 says whether there is another. once is told the number of the step.
+func (r *rank) repeat(name string, batch int, divisor float64, once func(step int) error) error {
+	begin := time.Now()
+	step := 0
+	for more := []int32{1}; more[0] != 0; {
+		if err := r.c.Barrier(r.ctx); err != nil {
+			return err
+		}
+		var before, after runtime.MemStats
+		if r.me == 0 {
+			runtime.ReadMemStats(&before)
+		}
+		from := time.Now()
+		for range batch {
+			step++
+			if err := once(step); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		took := time.Since(from)
+		if r.me == 0 && step > batch { // the first batch warms up
+			runtime.ReadMemStats(&after)
+			fmt.Printf("%s\t%.1f\n", name, float64(took)/(float64(batch)*divisor))
+			fmt.Printf("%s, allocations\t%.3f\n", name, float64(after.Mallocs-before.Mallocs)/float64(batch))
+		}
+		more[0] = 0
+		if time.Since(begin) < r.limit || step < least*batch {
+			more[0] = 1
+		}
+		if err := comm.BcastSlice(r.ctx, r.c, more, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slices sends Go's slices to and fro.
+func (r *rank) slices(name string, bytes, batch int) error {
+	data := make([]float64, bytes/8)
+	return r.repeat(name, batch, 2, func(step int) error {
+		if r.me == 0 {
+			data[0] = float64(step)
+			if err := comm.SendSlice(r.ctx, r.c, data, 1, 1); err != nil {
+				return err
+			}
+			data[0] = -1
+		}
+		if _, err := comm.RecvSlice(r.ctx, r.c, data, 1-r.me, 1+1-r.me); err != nil {
+			return err
+		}
+		if data[0] != float64(step) {
+			return fmt.Errorf("%g came back in step %d", data[0], step)
+		}
+		if r.me == 1 {
+			return comm.SendSlice(r.ctx, r.c, data, 0, 2)
+		}
+		return nil
+	})
+}
+
+// buffers sends buffers to and fro, whose elements are on the host.
+func (r *rank) buffers(name string, bytes, batch int) error {
+	b, err := buffer.New[float64](bytes / 8)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	set := func(v float64) error {
+		return b.Update(r.ctx, func(s []float64) error { s[0] = v; return nil })
+	}
+	err = r.repeat(name, batch, 2, func(step int) error {
+		if r.me == 0 {
+			if err := set(float64(step)); err != nil {
+				return err
+			}
+			if err := comm.Send(r.ctx, r.c, b, 1, 1); err != nil {
+				return err
+			}
+			_, err := comm.Recv(r.ctx, r.c, b, 1, 2)
+			return err
+		}
+		if _, err := comm.Recv(r.ctx, r.c, b, 0, 1); err != nil {
+			return err
+		}
+		return comm.Send(r.ctx, r.c, b, 0, 2)
+	})
+	if err != nil {
+		return err
+	}
+	return b.View(r.ctx, func(s []float64) error {
+		if s[0] < 1 {
+			return fmt.Errorf("%s: the last message has %g", name, s[0])
+		}
+		return nil
+	})
+}
+
+// device is a device whose memory the host reaches by copies.
+func device(ctx context.Context) (*hal.Device, *hal.Stream, error) {
+	d, err := hal.Open(ctx, "host:1")
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := d.NewStream()
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	return d, s, nil
+}
+
+// touch makes the device's the newest elements, as a kernel does that writes them.
+func touch(ctx context.Context, s *hal.Stream, v uint32, list ...*buffer.Buffer[float64]) error {
+	for _, b := range list {
+		l, err := b.Acquire(ctx, s, coherence.Overwrite)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.Fill(l.Region(), hal.Pattern32(v)), l.Release()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// halos exchanges slices of a buffer that a device has written.
+func (r *rank) halos() (err error) {
+	d, s, err := device(r.ctx)
+	if err != nil {
+		return err
+	}
+	u, err := buffer.New[float64](inner + 2*edge)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.Close(), s.Close(), d.Close()) }()
+	var cut [4]*buffer.Buffer[float64]
+	for i, at := range []int{0, edge, inner, inner + edge} {
+		if cut[i], err = u.Slice(at, at+edge); err != nil {
+			return err
+		}
+	}
+	below, first, last, above := cut[0], cut[1], cut[2], cut[3]
+	other := 1 - r.me
+	return r.repeat("halos", 10, 1, func(step int) error {
+		if err := touch(r.ctx, s, uint32(step), first, last); err != nil {
+			return err
+		}
+		var q [4]*comm.Request
+		for i, begin := range []func() (*comm.Request, error){
+			func() (*comm.Request, error) { return comm.Irecv(r.ctx, r.c, below, other, 1) },
+			func() (*comm.Request, error) { return comm.Irecv(r.ctx, r.c, above, other, 2) },
+			func() (*comm.Request, error) { return comm.Isend(r.ctx, r.c, last, other, 1) },
+			func() (*comm.Request, error) { return comm.Isend(r.ctx, r.c, first, other, 2) },
+		} {
+			if q[i], err = begin(); err != nil {
+				return err
+			}
+		}
+		for _, x := range q {
+			if _, err := x.Wait(r.ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// parts exchanges the ghosts of a buffer that is divided among the ranks.
+func (r *rank) parts() (err error) {
+	d, s, err := device(r.ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close(), d.Close()) }()
+	u, err := part.New[float64](r.ctx, r.c, part.Block(2*inner), part.Halo{Lo: []int{edge}, Hi: []int{edge}, Periodic: []bool{true}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.Close()) }()
+	first, e1 := u.Owned().Slice(0, edge)
+	last, e2 := u.Owned().Slice(inner-edge, inner)
+	if err := errors.Join(e1, e2); err != nil {
+		return err
+	}
+	err = r.repeat("part, written", 10, 1, func(step int) error {
+		if err := touch(r.ctx, s, uint32(step), first, last); err != nil {
+			return err
+		}
+		m, err := u.Exchange(r.ctx)
+		if err == nil && m.Bytes != 2*edge*8 {
+			return fmt.Errorf("%d bytes moved", m.Bytes)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.repeat("part, clean", 10, 1, func(int) error {
+		m, err := u.Exchange(r.ctx)
+		if err == nil && m.Bytes != 0 {
+			return fmt.Errorf("%d bytes moved", m.Bytes)
+		}
+		return err
+	})
+}
+
+// waits measures how much of a processor a rank takes that waits, from a millisecond on.
+func (r *rank) waits() error {
+	if err := r.c.Barrier(r.ctx); err != nil {
+		return err
+	}
+	share := []float64{0}
+	if r.me == 0 {
+		time.Sleep(200 * time.Millisecond)
+		if err := comm.SendSlice(r.ctx, r.c, share, 1, 1); err != nil {
+			return err
+		}
+		if _, err := comm.RecvSlice(r.ctx, r.c, share, 1, 2); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(os.Stdout, "waiting\t%.6f\n", share[0])
+		return err
+	}
+	from, used := time.Now(), processor()
+	if _, err := comm.RecvSlice(r.ctx, r.c, share, 0, 1); err != nil {
+		return err
+	}
+	share[0] = max(0, float64(processor()-used-time.Millisecond)/float64(time.Since(from)-time.Millisecond))
+	return comm.SendSlice(r.ctx, r.c, share, 0, 2)
+}

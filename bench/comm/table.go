@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/bench"
+)
+
+// samples are the figures of a program's runs, by case.
+type samples struct{ runs []map[string][]float64 }
+
+// read adds a run. Each line is a case and a number, with a tab between them; others are not the program's.
+func (s *samples) read(text string) error {
+	run := map[string][]float64{}
+	for line := range strings.Lines(text) {
+		name, number, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a sample", line)
+		}
+		run[name] = append(run[name], v)
+	}
+	s.runs = append(s.runs, run)
+	return nil
+}
+
+// lowest are the lowest figures of the runs.
+func (s *samples) lowest(name string) ([]float64, error) {
+	if len(s.runs) == 0 {
+		return nil, fmt.Errorf("no run has a figure of %q", name)
+	}
+	var all []float64
+	for i, run := range s.runs {
+		if len(run[name]) == 0 {
+			return nil, fmt.Errorf("run %d has no figure of %q", i+1, name)
+		}
+		all = append(all, bench.Summarize(run[name]).Min)
+	}
+	return all, nil
+}
+
+// row is a case of ours beside one of the program in C, "" for none.
+type row struct{ text, c, ours string }
+
+var rows = []row{
+	{"8 bytes, Go slices, one way", "8 bytes", "slices, 8 bytes"},
+	{"8 bytes, buffers on the host, one way", "8 bytes", "buffers, 8 bytes"},
+	{"1 MiB, Go slices, one way", "1 MiB", "slices, 1 MiB"},
+	{"1 MiB, buffers on the host, one way", "1 MiB", "buffers, 1 MiB"},
+	{"1 MiB, the same with `comm.Direct`", "1 MiB", "direct, 1 MiB"},
+	{"two halos of 64 bytes, slices that a discrete device has written", "halos", "halos"},
+	{"the same by `part.Buffer.Exchange`", "halos", "part, written"},
+	{"`Exchange` of ghosts that are current", "", "part, clean"},
+}
+
+// table is a table of the medians over the runs.
+func table(c, ours *samples) (string, error) {
+	var b strings.Builder
+	b.WriteString("| | C | Halyard | Halyard - C | Halyard / C | lowest to highest | Go allocations |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	for _, r := range rows {
+		mine, err := ours.lowest(r.ours)
+		if err != nil {
+			return "", err
+		}
+		allocs, err := ours.lowest(r.ours + ", allocations")
+		if err != nil {
+			return "", err
+		}
+		m, a := bench.Summarize(mine).Median, bench.Summarize(allocs).Median
+		if r.c == "" {
+			fmt.Fprintf(&b, "| %s | | %s | | | | %.3g |\n", r.text, micro(m), a)
+			continue
+		}
+		theirs, err := c.lowest(r.c)
+		if err != nil {
+			return "", err
+		}
+		var ratios, more []float64
+		for i := range mine {
+			ratios, more = append(ratios, mine[i]/theirs[i]), append(more, mine[i]-theirs[i])
+		}
+		s := bench.Summarize(ratios)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.2f | %.2f - %.2f | %.3g |\n", r.text, micro(bench.Summarize(theirs).Median), micro(m),
+			micro(bench.Summarize(more).Median), s.Median, s.Min, s.Max, a)
+	}
+	theirs, err := c.lowest("waiting")
+	if err != nil {
+		return "", err
+	}
+	mine, err := ours.lowest("waiting")
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "\nA rank that waits takes %.1f %% of a processor after the first millisecond; in C, by `MPI_Recv`, it takes %.0f %%.\n",
+		100*bench.Summarize(mine).Median, 100*bench.Summarize(theirs).Median)
+	return b.String(), nil
+}
+
+// micro is a time in microseconds.
+func micro(ns float64) string { return fmt.Sprintf("%.2f µs", ns/1e3) }
