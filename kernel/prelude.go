@@ -26,8 +26,8 @@ var preludeBounds string
 //	SHARED_VAR(T, name)         in the first line of such a kernel
 //	CONSTANT                    before a table at file scope
 //	RESTRICT                    a pointer through which alone its elements are used
-//	THREAD(d) THREADS(d)        index of the thread in its block, and threads of a block, in dimension d (0 to 2), as u32
-//	BLOCK(d) BLOCKS(d)          index of the block, and blocks of the grid, as u32
+//	THREAD(d) THREADS(d)        index of the thread in its block, and threads of a block, in dimension d (0 to 2), as u64
+//	BLOCK(d) BLOCKS(d)          index of the block, and blocks of the grid, as u64
 //	INDEX(d)                    index of the thread in the grid, as u64
 //	BARRIER()                   all threads of the block arrive before any goes on
 //	ATOMIC_ADD(p, v)            and SUB, MIN, MAX, AND, OR, XOR, XCHG: what *p was, for 32-bit integers

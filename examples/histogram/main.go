@@ -26,11 +26,11 @@ import (
 const text = `
 KERNEL void histogram(const GLOBAL u8 *data, GLOBAL u32 *counts, u64 n) {
 	LOCAL u32 own[256];
-	for (u32 i = THREAD(0); i < 256; i += THREADS(0)) own[i] = 0;
+	for (u64 i = THREAD(0); i < 256; i += THREADS(0)) own[i] = 0;
 	BARRIER();
-	for (u64 i = INDEX(0); i < n; i += (u64)BLOCKS(0) * THREADS(0)) ATOMIC_ADD(&own[data[i]], 1);
+	for (u64 i = INDEX(0); i < n; i += BLOCKS(0) * THREADS(0)) ATOMIC_ADD(&own[data[i]], 1);
 	BARRIER();
-	for (u32 i = THREAD(0); i < 256; i += THREADS(0)) ATOMIC_ADD(&counts[i], own[i]);
+	for (u64 i = THREAD(0); i < 256; i += THREADS(0)) ATOMIC_ADD(&counts[i], own[i]);
 }`
 
 // histogramBlock is one block in Go. Its threads run one after the other, so its own table needs no atomics. The result does: blocks

@@ -31,7 +31,7 @@ const text = `
 KERNEL void matmul(const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *c, u32 rows, u32 cols, u32 inner) {
 	LOCAL f32 at[TILE][TILE];
 	LOCAL f32 bt[TILE][TILE];
-	u32 x = THREAD(0), y = THREAD(1);
+	u64 x = THREAD(0), y = THREAD(1);
 	u64 col = INDEX(0), row = INDEX(1);
 	f32 sum = 0;
 	for (u32 k = 0; k < inner; k += TILE) {

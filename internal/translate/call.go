@@ -439,8 +439,8 @@ func (f *function) declareShared() {
 	}
 	f.together = true
 	f.line("{")
-	f.line("\tu64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);")
-	f.line("\tu64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);")
+	f.line("\tu64 v_all = THREADS(0) * THREADS(1) * THREADS(2);")
+	f.line("\tu64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);")
 	f.write(clears)
 	f.line("\tBARRIER();")
 	f.line("}")

@@ -317,6 +317,7 @@ func (f *function) body() {
 	}
 	f.statements(f.decl.Body.List)
 	if f.kernel {
+		f.split()
 		for _, m := range f.params {
 			if m.out && !m.written && len(f.p.errs) == 0 {
 				f.p.note(m.pos, fmt.Sprintf("%s is a grid.Out, and the kernel does not write it; write every element, or make it a []T", m.name))

@@ -19,15 +19,15 @@ typedef float4 f32x4;
 #define SHARED_PARAM(T, name)
 #define SHARED_VAR(T, name) extern __shared__ f32x4 halyard_shared[]; T *name = (T *)halyard_shared
 #define RESTRICT __restrict__
-FUNCTION u32 halyard_thread(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
-FUNCTION u32 halyard_threads(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
-FUNCTION u32 halyard_block(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : blockIdx.z; }
-FUNCTION u32 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDim.z; }
+FUNCTION u64 halyard_thread(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
+FUNCTION u64 halyard_threads(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
+FUNCTION u64 halyard_block(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : blockIdx.z; }
+FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDim.z; }
 #define THREAD(d) halyard_thread(d)
 #define THREADS(d) halyard_threads(d)
 #define BLOCK(d) halyard_block(d)
 #define BLOCKS(d) halyard_blocks(d)
-#define INDEX(d) ((u64)BLOCK(d) * THREADS(d) + THREAD(d))
+#define INDEX(d) (BLOCK(d) * THREADS(d) + THREAD(d))
 #define BARRIER() __syncthreads()
 #define ATOMIC_ADD(p, v) atomicAdd(p, v)
 #define ATOMIC_SUB(p, v) atomicSub(p, v)
@@ -44,3 +44,4 @@ FUNCTION u32 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define F32X2(a, b) make_float2(a, b)
 #define F32X4(a, b, c, d) make_float4(a, b, c, d)
 #define ALIGNED(n) __attribute__((aligned(n)))
+#define GO_WHOLE(n) 0

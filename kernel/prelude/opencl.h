@@ -27,10 +27,10 @@
 #define SHARED_PARAM(T, name) , __local T *name
 #define SHARED_VAR(T, name)
 #define RESTRICT restrict
-#define THREAD(d) ((u32)get_local_id(d))
-#define THREADS(d) ((u32)get_local_size(d))
-#define BLOCK(d) ((u32)get_group_id(d))
-#define BLOCKS(d) ((u32)get_num_groups(d))
+#define THREAD(d) ((u64)get_local_id(d))
+#define THREADS(d) ((u64)get_local_size(d))
+#define BLOCK(d) ((u64)get_group_id(d))
+#define BLOCKS(d) ((u64)get_num_groups(d))
 #define INDEX(d) ((u64)get_global_id(d))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ATOMIC_ADD(p, v) atomic_add(p, v)
@@ -48,3 +48,4 @@
 #define F32X2(a, b) ((float2)(a, b))
 #define F32X4(a, b, c, d) ((float4)(a, b, c, d))
 #define ALIGNED(n) __attribute__((aligned(n)))
+#define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))

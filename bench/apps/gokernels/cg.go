@@ -12,12 +12,11 @@ func product(t grid.Thread, n int32, a, b []float32, sums grid.Out[float32]) {
 		mine += float32(a[row+j] * b[row+j])
 	}
 	part[me] = mine
-	t.Barrier()
 	for half := block / 2; half > 0; half /= 2 {
+		t.Barrier()
 		if me < half {
 			part[me] += part[me+half]
 		}
-		t.Barrier()
 	}
 	if me == 0 {
 		sums[t.Block(0)] = part[0]
@@ -34,12 +33,11 @@ func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
 		mine += sums[j]
 	}
 	part[me] = mine
-	t.Barrier()
 	for half := block / 2; half > 0; half /= 2 {
+		t.Barrier()
 		if me < half {
 			part[me] += part[me+half]
 		}
-		t.Barrier()
 	}
 	if me == 0 {
 		out[0] = part[0]
@@ -49,12 +47,12 @@ func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
 // laplace multiplies with the matrix. p has a row more than q on each side.
 //
 //halyard:kernel
-func laplace(t grid.Thread, n int32, p []float32, q grid.Out[float32]) {
+func laplace(t grid.Thread, n, rows int32, p []float32, q grid.Out[float32]) {
 	w, j := int(n), t.Global(0)
-	i := t.Global(1)*w + j
-	if j >= w || i >= len(q) {
+	if j >= w || t.Global(1) >= int(rows) {
 		return
 	}
+	i := t.Global(1)*w + j
 	at, left, right := i+w, float32(0), float32(0)
 	if j > 0 {
 		left = p[at-1]

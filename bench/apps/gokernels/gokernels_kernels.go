@@ -27,16 +27,17 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	}),
 	"laplace": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
-		p := kernel.Slice[float32](blk, 1)
-		q := kernel.Slice[float32](blk, 3)
+		rows := kernel.Number[int32](blk, 1)
+		p := kernel.Slice[float32](blk, 2)
+		q := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				laplaceRow(row, n, p, q)
+				laplaceRow(row, n, rows, p, q)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			laplace(t, n, p, q)
+			laplace(t, n, rows, p, q)
 		}
 	}),
 	"advance": kernel.Go(func(blk *kernel.Block) {
@@ -73,31 +74,33 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	}),
 	"spread": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
-		from := kernel.Slice[float32](blk, 1)
-		to := kernel.Slice[float32](blk, 3)
+		rows := kernel.Number[int32](blk, 1)
+		from := kernel.Slice[float32](blk, 2)
+		to := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				spreadRow(row, n, from, to)
+				spreadRow(row, n, rows, from, to)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			spread(t, n, from, to)
+			spread(t, n, rows, from, to)
 		}
 	}),
 	"mandelbrot": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
-		first := kernel.Number[int32](blk, 1)
-		limit := kernel.Number[int32](blk, 2)
-		out := kernel.Slice[uint16](blk, 3)
+		rows := kernel.Number[int32](blk, 1)
+		first := kernel.Number[int32](blk, 2)
+		limit := kernel.Number[int32](blk, 3)
+		out := kernel.Slice[uint16](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				mandelbrotRow(row, n, first, limit, out)
+				mandelbrotRow(row, n, rows, first, limit, out)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			mandelbrot(t, n, first, limit, out)
+			mandelbrot(t, n, rows, first, limit, out)
 		}
 	}),
 	"move": kernel.Go(func(blk *kernel.Block) {
@@ -181,7 +184,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		sums := kernel.Slice[float64](blk, 4)
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:23", "cg.go:34", "cg.go:36", "cg.go:40", "cg.go:45", "cg.go:60", "cg.go:63", "cg.go:65", "cg.go:71", "cg.go:72", "cg.go:73", "cg.go:80", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:20", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:60"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:22", "cg.go:33", "cg.go:35", "cg.go:39", "cg.go:43", "cg.go:58", "cg.go:61", "cg.go:63", "cg.go:69", "cg.go:70", "cg.go:71", "cg.go:78", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_body;
 typedef struct { f64 a[64]; } T_64_f64;
@@ -189,8 +192,8 @@ typedef struct { f64 a[64]; } T_64_f64;
 KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			f32 v_zero = (f32)0;
 			h_part.a[v_i / 1] = v_zero;
@@ -207,16 +210,15 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 		}
 	}
 	h_part.a[GO_AT(h_me, 64, 1)] = h_mine;
-	BARRIER();
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+			BARRIER();
 			{
 				if ((h_me < h_half)) {
 					h_part.a[GO_AT(h_me, 64, 2)] = (h_part.a[GO_AT(h_me, 64, 2)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]);
 				}
 			}
-			BARRIER();
 		}
 	}
 	{
@@ -229,8 +231,8 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			f32 v_zero = (f32)0;
 			h_part.a[v_i / 1] = v_zero;
@@ -246,16 +248,15 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 		}
 	}
 	h_part.a[GO_AT(h_me, 64, 5)] = h_mine;
-	BARRIER();
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+			BARRIER();
 			{
 				if ((h_me < h_half)) {
 					h_part.a[GO_AT(h_me, 64, 6)] = (h_part.a[GO_AT(h_me, 64, 6)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]);
 				}
 			}
-			BARRIER();
 		}
 	}
 	{
@@ -265,15 +266,15 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	}
 }
 
-KERNEL void laplace(i32 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
+KERNEL void laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
 	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
 	{
-		if (((h_j >= h_w) || (h_i >= h_q_n))) {
+		if (((h_j >= h_w) || (((i64)INDEX(1)) >= ((i64)h_rows)))) {
 			return;
 		}
 	}
+	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
 	i64 h_at = ((i64)((u64)h_i + (u64)h_w));
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
@@ -291,34 +292,46 @@ KERNEL void laplace(i32 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, 
 }
 
 KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_x_n)) {
-			f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
-			h_x[GO_AT(h_i, h_x_n, 12)] = (h_x[GO_AT(h_i, h_x_n, 12)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 12)]));
-			h_r[GO_AT(h_i, h_r_n, 13)] = (h_r[GO_AT(h_i, h_r_n, 13)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 13)]));
+	if (GO_WHOLE(h_x_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
+		h_x[GO_AT(h_i_1, h_x_n, 12)] = (h_x[GO_AT(h_i_1, h_x_n, 12)] + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 12)]));
+		h_r[GO_AT(h_i_1, h_r_n, 13)] = (h_r[GO_AT(h_i_1, h_r_n, 13)] - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 13)]));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_x_n)) {
+				f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
+				h_x[GO_AT(h_i, h_x_n, 12)] = (h_x[GO_AT(h_i, h_x_n, 12)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 12)]));
+				h_r[GO_AT(h_i, h_r_n, 13)] = (h_r[GO_AT(h_i, h_r_n, 13)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 13)]));
+			}
 		}
 	}
 }
 
 KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_p_n)) {
-			h_p[GO_AT(h_i, h_p_n, 14)] = (h_r[GO_AT(h_i, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * h_p[GO_AT(h_i, h_p_n, 14)]));
+	if (GO_WHOLE(h_p_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_p[GO_AT(h_i_1, h_p_n, 14)] = (h_r[GO_AT(h_i_1, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * h_p[GO_AT(h_i_1, h_p_n, 14)]));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_p_n)) {
+				h_p[GO_AT(h_i, h_p_n, 14)] = (h_r[GO_AT(h_i, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * h_p[GO_AT(h_i, h_p_n, 14)]));
+			}
 		}
 	}
 }
 
-KERNEL void spread(i32 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
+KERNEL void spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
 	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
 	{
-		if (((h_j >= h_w) || (h_i >= h_to_n))) {
+		if (((h_j >= h_w) || (((i64)INDEX(1)) >= ((i64)h_rows)))) {
 			return;
 		}
 	}
+	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
 	i64 h_at = ((i64)((u64)h_i + (u64)h_w));
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
@@ -335,10 +348,9 @@ KERNEL void spread(i32 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *
 	h_to[GO_AT(h_i, h_to_n, 17)] = (h_from[GO_AT(h_at, h_from_n, 17)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_from_n, 17)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_from_n, 17)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 17)]))));
 }
 
-KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
-	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0))));
+KERNEL void mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
 	{
-		if (((((i64)INDEX(0)) >= ((i64)h_n)) || (h_i >= h_out_n))) {
+		if (((((i64)INDEX(0)) >= ((i64)h_n)) || (((i64)INDEX(1)) >= ((i64)h_rows)))) {
 			return;
 		}
 	}
@@ -357,7 +369,7 @@ KERNEL void mandelbrot(i32 h_n, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64
 			h_count = ((i32)((u32)h_count + (u32)1));
 		}
 	}
-	h_out[GO_AT(h_i, h_out_n, 18)] = ((u16)h_count);
+	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 18)] = ((u16)h_count);
 }
 
 FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
@@ -372,8 +384,8 @@ FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FA
 KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
 	LOCAL T_64_body h_piece;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			T_body v_zero = {0};
 			h_piece.a[v_i / 1] = v_zero;
@@ -436,46 +448,71 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 }
 
 KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_c_n)) {
-			h_c[GO_AT(h_i, h_c_n, 30)] = h_a[GO_AT(h_i, h_a_n, 30)];
+	if (GO_WHOLE(h_c_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_c[GO_AT(h_i_1, h_c_n, 30)] = h_a[GO_AT(h_i_1, h_a_n, 30)];
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_c_n)) {
+				h_c[GO_AT(h_i, h_c_n, 30)] = h_a[GO_AT(h_i, h_a_n, 30)];
+			}
 		}
 	}
 }
 
 KERNEL void f_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_b_n)) {
-			h_b[GO_AT(h_i, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 31)]);
+	if (GO_WHOLE(h_b_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_b[GO_AT(h_i_1, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 31)]);
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_b_n)) {
+				h_b[GO_AT(h_i, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 31)]);
+			}
 		}
 	}
 }
 
 KERNEL void f_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_c_n)) {
-			h_c[GO_AT(h_i, h_c_n, 32)] = (h_a[GO_AT(h_i, h_a_n, 32)] + h_b[GO_AT(h_i, h_b_n, 32)]);
+	if (GO_WHOLE(h_c_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_c[GO_AT(h_i_1, h_c_n, 32)] = (h_a[GO_AT(h_i_1, h_a_n, 32)] + h_b[GO_AT(h_i_1, h_b_n, 32)]);
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_c_n)) {
+				h_c[GO_AT(h_i, h_c_n, 32)] = (h_a[GO_AT(h_i, h_a_n, 32)] + h_b[GO_AT(h_i, h_b_n, 32)]);
+			}
 		}
 	}
 }
 
 KERNEL void triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_a_n)) {
-			h_a[GO_AT(h_i, h_a_n, 33)] = (h_b[GO_AT(h_i, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 33)]));
+	if (GO_WHOLE(h_a_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_a[GO_AT(h_i_1, h_a_n, 33)] = (h_b[GO_AT(h_i_1, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 33)]));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_a_n)) {
+				h_a[GO_AT(h_i, h_a_n, 33)] = (h_b[GO_AT(h_i, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 33)]));
+			}
 		}
 	}
 }
 
 KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_a_n)) {
-			h_a[GO_AT(h_i, h_a_n, 34)] = (h_a[GO_AT(h_i, h_a_n, 34)] + (h_b[GO_AT(h_i, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 34)])));
+	if (GO_WHOLE(h_a_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_a[GO_AT(h_i_1, h_a_n, 34)] = (h_a[GO_AT(h_i_1, h_a_n, 34)] + (h_b[GO_AT(h_i_1, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 34)])));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_a_n)) {
+				h_a[GO_AT(h_i, h_a_n, 34)] = (h_a[GO_AT(h_i, h_a_n, 34)] + (h_b[GO_AT(h_i, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 34)])));
+			}
 		}
 	}
 }
@@ -483,8 +520,8 @@ KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n
 KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f64 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			f64 v_zero = (f64)0;
 			h_part.a[v_i / 1] = v_zero;
@@ -500,16 +537,15 @@ KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 		}
 	}
 	h_part.a[GO_AT(h_me, 64, 36)] = h_sum;
-	BARRIER();
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+			BARRIER();
 			{
 				if ((h_me < h_half)) {
 					h_part.a[GO_AT(h_me, 64, 37)] = (h_part.a[GO_AT(h_me, 64, 37)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]);
 				}
 			}
-			BARRIER();
 		}
 	}
 	{
@@ -548,8 +584,8 @@ func Total(ctx context.Context, s *hal.Stream, over hal.Grid, sums *buffer.Buffe
 }
 
 // Laplace launches laplace.
-func Laplace(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, p *buffer.Buffer[float32], q *buffer.Buffer[float32]) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())))
+func Laplace(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, p *buffer.Buffer[float32], q *buffer.Buffer[float32]) error {
+	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())))
 }
 
 // Advance launches advance.
@@ -563,13 +599,13 @@ func Direct(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[
 }
 
 // Spread launches spread.
-func Spread(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, from *buffer.Buffer[float32], to *buffer.Buffer[float32]) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.Value(n), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
+func Spread(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, from *buffer.Buffer[float32], to *buffer.Buffer[float32]) error {
+	return spreadKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
 }
 
 // Mandelbrot launches mandelbrot.
-func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, first int32, limit int32, out *buffer.Buffer[uint16]) error {
-	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(first), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(out.Len())))
+func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, first int32, limit int32, out *buffer.Buffer[uint16]) error {
+	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.Value(first), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(out.Len())))
 }
 
 // Move launches move.
@@ -610,16 +646,19 @@ func Inner(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[f
 // laplaceRow runs laplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
 //
 //go:noinline
-func laplaceRow(r grid.Row, n int32, p []float32, q grid.Out[float32]) {
+func laplaceRow(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float32]) {
+	if r.Y >= int(rows) {
+		return
+	}
 	end := min(r.End, int(n))
 threads:
 	for x := r.First(); x < end; x++ {
-//line cg.go:53
+//line cg.go:51
 		w, j := int(n), x
-		i := r.Y*w + j
-		if j >= w || i >= len(q) {
+		if j >= w || r.Y >= int(rows) {
 			continue threads
 		}
+		i := r.Y*w + j
 		at, left, right := i+w, float32(0), float32(0)
 		if j > 0 {
 			left = p[at-1]
@@ -628,7 +667,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:632
+//line gokernels_kernels.go:671
 	}
 }
 
@@ -638,13 +677,13 @@ threads:
 func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
 	end := min(r_.End, len(x))
 	for x_ := r_.First(); x_ < end; x_++ {
-//line cg.go:70
+//line cg.go:68
 		if i := x_; i < len(x) {
 			alpha := rr[0] / pq[0]
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line gokernels_kernels.go:648
+//line gokernels_kernels.go:687
 	}
 }
 
@@ -654,27 +693,30 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
 	end := min(r_.End, len(p))
 	for x := r_.First(); x < end; x++ {
-//line cg.go:79
+//line cg.go:77
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:662
+//line gokernels_kernels.go:701
 	}
 }
 
 // spreadRow runs spread for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
 //
 //go:noinline
-func spreadRow(r grid.Row, n int32, from []float32, to grid.Out[float32]) {
+func spreadRow(r grid.Row, n int32, rows int32, from []float32, to grid.Out[float32]) {
+	if r.Y >= int(rows) {
+		return
+	}
 	end := min(r.End, int(n))
 threads:
 	for x := r.First(); x < end; x++ {
 //line heat.go:9
 		w, j := int(n), x
-		i := r.Y*w + j
-		if j >= w || i >= len(to) {
+		if j >= w || r.Y >= int(rows) {
 			continue threads
 		}
+		i := r.Y*w + j
 		at, left, right := i+w, float32(0), float32(0)
 		if j > 0 {
 			left = from[at-1]
@@ -683,20 +725,22 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:687
+//line gokernels_kernels.go:729
 	}
 }
 
 // mandelbrotRow runs mandelbrot for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
 //
 //go:noinline
-func mandelbrotRow(r grid.Row, n int32, first int32, limit int32, out grid.Out[uint16]) {
+func mandelbrotRow(r grid.Row, n int32, rows int32, first int32, limit int32, out grid.Out[uint16]) {
+	if r.Y >= int(rows) {
+		return
+	}
 	end := min(r.End, int(n))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
 //line mandelbrot.go:9
-		i := r.Y*int(n) + x_
-		if x_ >= int(n) || i >= len(out) {
+		if x_ >= int(n) || r.Y >= int(rows) {
 			continue threads
 		}
 		step := 2.4 / float32(n)
@@ -706,8 +750,8 @@ threads:
 			x, y = float32(x*x)-float32(y*y)+a, float32(2*x*y)+b
 			count++
 		}
-		out[i] = uint16(count)
-//line gokernels_kernels.go:711
+		out[r.Y*int(n)+x_] = uint16(count)
+//line gokernels_kernels.go:755
 	}
 }
 
@@ -721,7 +765,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:725
+//line gokernels_kernels.go:769
 	}
 }
 
@@ -735,7 +779,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:739
+//line gokernels_kernels.go:783
 	}
 }
 
@@ -749,7 +793,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:753
+//line gokernels_kernels.go:797
 	}
 }
 
@@ -763,7 +807,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:767
+//line gokernels_kernels.go:811
 	}
 }
 
@@ -777,6 +821,6 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:781
+//line gokernels_kernels.go:825
 	}
 }

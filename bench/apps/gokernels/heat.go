@@ -5,12 +5,12 @@ import "github.com/go-halyard/halyard/kernel/grid"
 // spread lets heat spread for a step. from has a row more than to on each side.
 //
 //halyard:kernel
-func spread(t grid.Thread, n int32, from []float32, to grid.Out[float32]) {
+func spread(t grid.Thread, n, rows int32, from []float32, to grid.Out[float32]) {
 	w, j := int(n), t.Global(0)
-	i := t.Global(1)*w + j
-	if j >= w || i >= len(to) {
+	if j >= w || t.Global(1) >= int(rows) {
 		return
 	}
+	i := t.Global(1)*w + j
 	at, left, right := i+w, float32(0), float32(0)
 	if j > 0 {
 		left = from[at-1]

@@ -5,9 +5,8 @@ import "github.com/go-halyard/halyard/kernel/grid"
 // mandelbrot writes how many steps points take to leave. The slice has the rows of an n×n picture from the first on.
 //
 //halyard:kernel
-func mandelbrot(t grid.Thread, n, first, limit int32, out grid.Out[uint16]) {
-	i := t.Global(1)*int(n) + t.Global(0)
-	if t.Global(0) >= int(n) || i >= len(out) {
+func mandelbrot(t grid.Thread, n, rows, first, limit int32, out grid.Out[uint16]) {
+	if t.Global(0) >= int(n) || t.Global(1) >= int(rows) {
 		return
 	}
 	step := 2.4 / float32(n)
@@ -17,5 +16,5 @@ func mandelbrot(t grid.Thread, n, first, limit int32, out grid.Out[uint16]) {
 		x, y = float32(x*x)-float32(y*y)+a, float32(2*x*y)+b
 		count++
 	}
-	out[i] = uint16(count)
+	out[t.Global(1)*int(n)+t.Global(0)] = uint16(count)
 }

@@ -49,12 +49,11 @@ func inner(t grid.Thread, a, b []float64, sums grid.Out[float64]) {
 		sum += float64(a[i] * b[i])
 	}
 	part[me] = sum
-	t.Barrier()
 	for half := block / 2; half > 0; half /= 2 {
+		t.Barrier()
 		if me < half {
 			part[me] += part[me+half]
 		}
-		t.Barrier()
 	}
 	if me == 0 {
 		sums[t.Block(0)] = part[0]

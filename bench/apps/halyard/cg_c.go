@@ -10,22 +10,22 @@ import (
 var cgText = kernel.New(kernel.Source{Name: "cg", Portable: `
 #define ADD_UP(part, mine) \
 	part[THREAD(0)] = mine; \
-	for (u32 width = THREADS(0) / 2; width > 0; width /= 2) { \
+	for (u64 width = THREADS(0) / 2; width > 0; width /= 2) { \
 		BARRIER(); \
 		if (THREAD(0) < width) part[THREAD(0)] += part[THREAD(0) + width]; \
 	}
 KERNEL void product(const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *sums, u32 n) {
 	LOCAL f32 part[64];
-	u64 row = (u64)BLOCK(0) * n;
+	u64 row = BLOCK(0) * n;
 	f32 mine = 0;
-	for (u32 j = THREAD(0); j < n; j += 64) mine += a[row + j] * b[row + j];
+	for (u64 j = THREAD(0); j < n; j += 64) mine += a[row + j] * b[row + j];
 	ADD_UP(part, mine)
 	if (THREAD(0) == 0) sums[BLOCK(0)] = part[0];
 }
 KERNEL void total(const GLOBAL f32 *sums, GLOBAL f32 *out, u32 n) {
 	LOCAL f32 part[64];
 	f32 mine = 0;
-	for (u32 j = THREAD(0); j < n; j += 64) mine += sums[j];
+	for (u64 j = THREAD(0); j < n; j += 64) mine += sums[j];
 	ADD_UP(part, mine)
 	if (THREAD(0) == 0) *out = part[0];
 }

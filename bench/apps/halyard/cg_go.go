@@ -15,7 +15,7 @@ var cgGo = cgKernels{
 		return gokernels.Total(ctx, s, hal.Blocks(1).Of(group), sums, out)
 	},
 	laplace: func(ctx context.Context, s *hal.Stream, n int, p, q floats) error {
-		return gokernels.Laplace(ctx, s, hal.Over(n, q.Len()/n), int32(n), p, q)
+		return gokernels.Laplace(ctx, s, hal.Over(n, q.Len()/n), int32(n), int32(q.Len()/n), p, q)
 	},
 	advance: func(ctx context.Context, s *hal.Stream, x, r, p, q, rr, pq floats) error {
 		return gokernels.Advance(ctx, s, hal.Over(x.Len()), x, r, p, q, rr, pq)

@@ -50,7 +50,7 @@ func heat(ctx context.Context, j *job) (err error) {
 				if err := errors.Join(e1, e2); err != nil {
 					return err
 				}
-				if err := spread(ctx, s, hal.Over(n, to-from), int32(n), wide, part); err != nil {
+				if err := spread(ctx, s, hal.Over(n, to-from), int32(n), int32(to-from), wide, part); err != nil {
 					return err
 				}
 			}

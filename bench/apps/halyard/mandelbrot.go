@@ -30,7 +30,7 @@ func mandelbrot(ctx context.Context, j *job) (err error) {
 			if err != nil {
 				return err
 			}
-			if err := launch(ctx, s, hal.Over(j.n, hi-lo), int32(j.n), int32(lo), int32(j.steps), rows); err != nil {
+			if err := launch(ctx, s, hal.Over(j.n, hi-lo), int32(j.n), int32(hi-lo), int32(lo), int32(j.steps), rows); err != nil {
 				return err
 			}
 		}

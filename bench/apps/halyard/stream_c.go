@@ -15,11 +15,11 @@ KERNEL void triad(GLOBAL f64 *a, const GLOBAL f64 *b, const GLOBAL f64 *c, u64 n
 KERNEL void nstream(GLOBAL f64 *a, const GLOBAL f64 *b, const GLOBAL f64 *c, u64 n) { u64 i = INDEX(0); if (i < n) a[i] += b[i] + 0.4 * c[i]; }
 KERNEL void inner(const GLOBAL f64 *a, const GLOBAL f64 *b, GLOBAL f64 *sums, u64 n) {
 	LOCAL f64 part[64];
-	u32 me = THREAD(0);
+	u64 me = THREAD(0);
 	f64 sum = 0;
-	for (u64 i = INDEX(0); i < n; i += (u64)THREADS(0) * BLOCKS(0)) sum += a[i] * b[i];
+	for (u64 i = INDEX(0); i < n; i += THREADS(0) * BLOCKS(0)) sum += a[i] * b[i];
 	part[me] = sum;
-	for (u32 width = THREADS(0) / 2; width > 0; width /= 2) {
+	for (u64 width = THREADS(0) / 2; width > 0; width /= 2) {
 		BARRIER();
 		if (me < width) part[me] += part[me + width];
 	}

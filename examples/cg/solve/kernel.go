@@ -15,16 +15,16 @@ const Threads = 64
 const Text = `
 #define TOTAL(part, mine) \
 	part[THREAD(0)] = mine; \
-	for (u32 width = THREADS(0) / 2; width > 0; width /= 2) { \
+	for (u64 width = THREADS(0) / 2; width > 0; width /= 2) { \
 		BARRIER(); \
 		if (THREAD(0) < width) part[THREAD(0)] += part[THREAD(0) + width]; \
 	}
 
 KERNEL void product(const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *sums, u32 n SHARED_PARAM(f32, part)) {
 	SHARED_VAR(f32, part);
-	u64 row = (u64)BLOCK(0) * n;
+	u64 row = BLOCK(0) * n;
 	f32 mine = 0;
-	for (u32 j = THREAD(0); j < n; j += THREADS(0)) mine += a[row + j] * b[row + j];
+	for (u64 j = THREAD(0); j < n; j += THREADS(0)) mine += a[row + j] * b[row + j];
 	TOTAL(part, mine)
 	if (THREAD(0) == 0) sums[BLOCK(0)] = part[0];
 }
@@ -32,7 +32,7 @@ KERNEL void product(const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *sums, 
 KERNEL void total(const GLOBAL f32 *sums, GLOBAL f32 *out, u32 n SHARED_PARAM(f32, part)) {
 	SHARED_VAR(f32, part);
 	f32 mine = 0;
-	for (u32 j = THREAD(0); j < n; j += THREADS(0)) mine += sums[j];
+	for (u64 j = THREAD(0); j < n; j += THREADS(0)) mine += sums[j];
 	TOTAL(part, mine)
 	if (THREAD(0) == 0) *out = part[0];
 }

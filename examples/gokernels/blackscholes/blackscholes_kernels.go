@@ -103,26 +103,44 @@ FUNCTION f32 f_normal(f32 h_d) {
 }
 
 KERNEL void price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
-	i64 h_i = ((i64)INDEX(0));
-	{
-		if ((h_i >= h_share_n)) {
-			return;
+	if (GO_WHOLE(h_share_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		f32 h_s_1 = h_share[GO_AT(h_i_1, h_share_n, 0)];
+		f32 h_k_1 = h_strike[GO_AT(h_i_1, h_strike_n, 0)];
+		f32 h_y_1 = h_years[GO_AT(h_i_1, h_years_n, 0)];
+		f32 h_spread_1 = (h_volatility * sqrt(h_y_1));
+		f32 v_5 = f_logarithm((h_s_1 / h_k_1));
+		f32 h_d1_1 = ((v_5 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y_1)) / h_spread_1);
+		f32 h_d2_1 = (h_d1_1 - h_spread_1);
+		f32 v_6 = f_power((-(h_rate * h_y_1)));
+		f32 h_discounted_1 = (h_k_1 * v_6);
+		f32 v_7 = f_normal(h_d1_1);
+		f32 v_8 = f_normal(h_d2_1);
+		f32 h_c_1 = ((h_s_1 * v_7) - (h_discounted_1 * v_8));
+		h_call[GO_AT(h_i_1, h_call_n, 1)] = h_c_1;
+		h_put[GO_AT(h_i_1, h_put_n, 2)] = ((h_c_1 - h_s_1) + h_discounted_1);
+	} else {
+		i64 h_i = ((i64)INDEX(0));
+		{
+			if ((h_i >= h_share_n)) {
+				return;
+			}
 		}
+		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
+		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
+		f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
+		f32 h_spread = (h_volatility * sqrt(h_y));
+		f32 v_1 = f_logarithm((h_s / h_k));
+		f32 h_d1 = ((v_1 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y)) / h_spread);
+		f32 h_d2 = (h_d1 - h_spread);
+		f32 v_2 = f_power((-(h_rate * h_y)));
+		f32 h_discounted = (h_k * v_2);
+		f32 v_3 = f_normal(h_d1);
+		f32 v_4 = f_normal(h_d2);
+		f32 h_c = ((h_s * v_3) - (h_discounted * v_4));
+		h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
+		h_put[GO_AT(h_i, h_put_n, 2)] = ((h_c - h_s) + h_discounted);
 	}
-	f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
-	f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
-	f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
-	f32 h_spread = (h_volatility * sqrt(h_y));
-	f32 v_1 = f_logarithm((h_s / h_k));
-	f32 h_d1 = ((v_1 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y)) / h_spread);
-	f32 h_d2 = (h_d1 - h_spread);
-	f32 v_2 = f_power((-(h_rate * h_y)));
-	f32 h_discounted = (h_k * v_2);
-	f32 v_3 = f_normal(h_d1);
-	f32 v_4 = f_normal(h_d2);
-	f32 h_c = ((h_s * v_3) - (h_discounted * v_4));
-	h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
-	h_put[GO_AT(h_i, h_put_n, 2)] = ((h_c - h_s) + h_discounted);
 }
 `})
 
@@ -155,6 +173,6 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:159
+//line blackscholes_kernels.go:177
 	}
 }

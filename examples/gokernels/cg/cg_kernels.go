@@ -109,8 +109,8 @@ KERNEL void laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n
 KERNEL void product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n, i64 h_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			f32 v_zero = (f32)0;
 			h_part.a[v_i / 1] = v_zero;
@@ -148,8 +148,8 @@ KERNEL void product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64
 KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			f32 v_zero = (f32)0;
 			h_part.a[v_i / 1] = v_zero;
@@ -184,22 +184,35 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 }
 
 KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_x_n)) {
-			f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
-			h_x[GO_AT(h_i, h_x_n, 15)] = (h_x[GO_AT(h_i, h_x_n, 15)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 15)]));
-			h_r[GO_AT(h_i, h_r_n, 16)] = (h_r[GO_AT(h_i, h_r_n, 16)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 16)]));
+	if (GO_WHOLE(h_x_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
+		h_x[GO_AT(h_i_1, h_x_n, 15)] = (h_x[GO_AT(h_i_1, h_x_n, 15)] + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 15)]));
+		h_r[GO_AT(h_i_1, h_r_n, 16)] = (h_r[GO_AT(h_i_1, h_r_n, 16)] - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 16)]));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_x_n)) {
+				f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
+				h_x[GO_AT(h_i, h_x_n, 15)] = (h_x[GO_AT(h_i, h_x_n, 15)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 15)]));
+				h_r[GO_AT(h_i, h_r_n, 16)] = (h_r[GO_AT(h_i, h_r_n, 16)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 16)]));
+			}
 		}
 	}
 }
 
 KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_p_n)) {
-			f32 h_beta = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
-			h_p[GO_AT(h_i, h_p_n, 18)] = (h_r[GO_AT(h_i, h_r_n, 18)] + (h_beta * h_p[GO_AT(h_i, h_p_n, 18)]));
+	if (GO_WHOLE(h_p_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		f32 h_beta_1 = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
+		h_p[GO_AT(h_i_1, h_p_n, 18)] = (h_r[GO_AT(h_i_1, h_r_n, 18)] + (h_beta_1 * h_p[GO_AT(h_i_1, h_p_n, 18)]));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_p_n)) {
+				f32 h_beta = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
+				h_p[GO_AT(h_i, h_p_n, 18)] = (h_r[GO_AT(h_i, h_r_n, 18)] + (h_beta * h_p[GO_AT(h_i, h_p_n, 18)]));
+			}
 		}
 	}
 }
@@ -268,7 +281,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:272
+//line cg_kernels.go:285
 	}
 }
 
@@ -284,7 +297,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:288
+//line cg_kernels.go:301
 	}
 }
 
@@ -299,6 +312,6 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:303
+//line cg_kernels.go:316
 	}
 }

@@ -23,8 +23,8 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 			u32 v_zero = 0;
 			h_own.a[v_i / 1] = v_zero;

@@ -29,8 +29,8 @@ KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i
 	LOCAL T_16_16_f32 h_at;
 	LOCAL T_16_16_f32 h_bt;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 			f32 v_zero = (f32)0;
 			h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;

@@ -39,8 +39,8 @@ FUNCTION f32 f_root(f32 h_x) {
 KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
 	LOCAL T_64_body h_piece;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 			T_body v_zero = {0};
 			h_piece.a[v_i / 1] = v_zero;

@@ -38,8 +38,8 @@ FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_16_u32 h_own;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
 			u32 v_zero = 0;
 			h_own.a[v_i / 1] = v_zero;
@@ -64,8 +64,8 @@ KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u3
 KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_sums;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 			u32 v_zero = 0;
 			h_sums.a[v_i / 1] = v_zero;
@@ -105,8 +105,8 @@ KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 			u32 v_zero = 0;
 			h_own.a[v_i / 1] = v_zero;

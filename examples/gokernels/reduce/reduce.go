@@ -16,12 +16,11 @@ func sum(t grid.Thread, x []uint32, sums grid.Out[uint32]) {
 	if i := t.Global(0); i < len(x) {
 		part[me] = x[i]
 	}
-	t.Barrier()
 	for half := block / 2; half > 0; half /= 2 {
+		t.Barrier()
 		if me < half {
 			part[me] += part[me+half]
 		}
-		t.Barrier()
 	}
 	if me == 0 {
 		sums[t.Block(0)] = part[0]

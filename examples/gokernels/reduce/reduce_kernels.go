@@ -31,13 +31,13 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 			shift(t, x, upTo)
 		}
 	}),
-}, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:27", "reduce.go:38", "reduce.go:44", "reduce.go:47", "reduce.go:51", "reduce.go:54", "reduce.go:63"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+}, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
 KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_u32 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 			u32 v_zero = 0;
 			h_part.a[v_i / 1] = v_zero;
@@ -51,16 +51,15 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 			h_part.a[GO_AT(h_me, 256, 0)] = h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
-	BARRIER();
 	{
 		i64 h_half = ((i64)128);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+			BARRIER();
 			{
 				if ((h_me < h_half)) {
 					h_part.a[GO_AT(h_me, 256, 1)] = (h_part.a[GO_AT(h_me, 256, 1)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]);
 				}
 			}
-			BARRIER();
 		}
 	}
 	{
@@ -73,8 +72,8 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_u32 h_part;
 	{
-		u64 v_all = (u64)THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = ((u64)THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
+		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
+		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
 		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 			u32 v_zero = 0;
 			h_part.a[v_i / 1] = v_zero;

@@ -28,10 +28,15 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"saxpy.go:13"}, Portable: `KERNEL void saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_y_n)) {
-			h_y[GO_AT(h_i, h_y_n, 0)] = (h_y[GO_AT(h_i, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i, h_x_n, 0)]));
+	if (GO_WHOLE(h_y_n)) {
+		i64 h_i_1 = ((i64)INDEX(0));
+		h_y[GO_AT(h_i_1, h_y_n, 0)] = (h_y[GO_AT(h_i_1, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i_1, h_x_n, 0)]));
+	} else {
+		{
+			i64 h_i = ((i64)INDEX(0));
+			if ((h_i < h_y_n)) {
+				h_y[GO_AT(h_i, h_y_n, 0)] = (h_y[GO_AT(h_i, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i, h_x_n, 0)]));
+			}
 		}
 	}
 }
@@ -56,6 +61,6 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:60
+//line saxpy_kernels.go:65
 	}
 }
