@@ -9,10 +9,22 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// object is a cl_kernel. It holds the arguments of one launch until that is enqueued, so one launch at a time can use it.
+// object is a cl_kernel. It holds the arguments of one launch until that is enqueued, so one launch at a time can use it. It keeps them
+// afterwards (OpenCL 1.2, section 5.7.2): what the next launch passes again is not set again.
 type object struct {
 	cl    uintptr
 	parts []*subBuffer // that the launch uses
+	args  []setting    // what was set last, by parameter
+}
+
+// setting is what an argument was set to. The zero value is that of an argument whose value is not known. The memory is compared, not its
+// address or handle, which other memory may have later.
+type setting struct {
+	kind driver.ParamKind
+	size uint32
+	bits [2]uint64
+	mem  *memory
+	off  uint64
 }
 
 // maxIdle is how many objects of one kernel are kept. More are made when more goroutines launch the kernel at the same moment.
@@ -32,8 +44,10 @@ func (k *kernel) take() (*object, status) {
 	if st != success {
 		return nil, st
 	}
-	return &object{cl: cl}, success
+	return k.object(cl), success
 }
+
+func (k *kernel) object(cl uintptr) *object { return &object{cl: cl, args: make([]setting, k.count)} }
 
 // give makes the object available for other launches.
 func (k *kernel) give(o *object) {
@@ -104,14 +118,28 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	d := k.of.dev
 	t := d.t
 	st, api := success, "clSetKernelArg"
+	now := setting{kind: a.Kind, size: a.Size, bits: a.Bits}
+	again := a.Ptr == nil // the setting says all of it
 	switch a.Kind {
 	case driver.ParamShared:
-		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL has no empty shared memory
+		now.bits = [2]uint64{}
 	case driver.ParamPointer:
 		m, ok := a.Region.Mem.(*memory)
 		if !ok || m.dev.ctx != d.ctx {
 			return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
 		}
+		now = setting{kind: a.Kind, mem: m, off: a.Region.Off}
+		again = d.tier != tierBuffer || a.Region.Off == 0
+	}
+	if again && o.args[index] == now {
+		return nil
+	}
+	o.args[index] = setting{}
+	switch a.Kind {
+	case driver.ParamShared:
+		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL has no empty shared memory
+	case driver.ParamPointer:
+		m := now.mem
 		addr := m.addr + uintptr(a.Region.Off)
 		switch {
 		case d.tier == tierUSM:
@@ -143,6 +171,9 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		}
 	}
 	if st == success {
+		if again {
+			o.args[index] = now
+		}
 		return nil
 	}
 	err := k.failed(op, api, st, l)

@@ -144,6 +144,52 @@ func TestLaunchesComputeInEveryKindOfMemory(t *testing.T) {
 	})
 }
 
+// TestArgumentsAreSetOnce counts the calls that set arguments: those that are as in the launch before are left out, and memory that took the
+// place of closed memory is not taken for it.
+func TestArgumentsAreSetOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		m, s := load(t, p, testSource), newStream(t, p)
+		set := 0
+		own := *m.dev.t
+		values, svm := own.setKernelArg, own.setKernelArgSVM
+		own.setKernelArg = func(k uintptr, i uint32, n uint64, v unsafe.Pointer) status { set++; return values(k, i, n, v) }
+		own.setKernelArgSVM = func(k uintptr, i uint32, addr uintptr) status { set++; return svm(k, i, addr) }
+		m.dev.t = &own
+		if u := m.dev.hw.usm; u != nil {
+			own, was := *u, u
+			own.setKernelArg = func(k uintptr, i uint32, addr uintptr) status { set++; return was.setKernelArg(k, i, addr) }
+			m.dev.hw.usm = &own
+			defer func() { m.dev.hw.usm = was }()
+		}
+		add, kind := find(t, m, "add"), kinds(p)[0]
+		x, y := alloc(t, p, kind, 64), alloc(t, p, kind, 64)
+		zeros := make([]uint32, 16)
+		write(t, s, whole(x), raw(zeros))
+		write(t, s, whole(y), raw(zeros))
+		launch := func(want int, what string, args ...driver.Arg) {
+			t.Helper()
+			set = 0
+			ok(t, s.Launch(add, over(1, 16, args...)))
+			if set != want {
+				t.Fatalf("%s: %d arguments were set, want %d", what, set, want)
+			}
+		}
+		launch(2, "the first launch", pointer(whole(x)), value(uint32(1)))
+		launch(0, "the same", pointer(whole(x)), value(uint32(1)))
+		launch(1, "another number", pointer(whole(x)), value(uint32(10)))
+		launch(1, "another memory", pointer(whole(y)), value(uint32(10)))
+		launch(0, "that memory again", pointer(whole(y)), value(uint32(10)))
+		equal(t, "the first memory", results[uint32](t, s, whole(x))[:1], []uint32{12})
+		equal(t, "the second memory", results[uint32](t, s, whole(y))[:1], []uint32{20})
+		closeAll(t, y)
+		y = alloc(t, p, kind, 64)
+		write(t, s, whole(y), raw(zeros))
+		launch(1, "memory in the place of closed memory", pointer(whole(y)), value(uint32(10)))
+		equal(t, "its elements", results[uint32](t, s, whole(y))[:1], []uint32{10})
+		closeAll(t, x, y, m, s)
+	})
+}
+
 func TestEveryThreadRunsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		m, s := load(t, p, testSource), newStream(t, p)

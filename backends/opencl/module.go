@@ -96,7 +96,7 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 		err.Detail = "kernel " + strconv.Quote(name)
 		return nil, err
 	}
-	k := &kernel{of: m, info: driver.KernelInfo{Name: name}, idle: []*object{{cl: cl}}}
+	k := &kernel{of: m, info: driver.KernelInfo{Name: name}}
 	if err := k.describe(op, cl); err != nil {
 		_ = d.t.releaseKernel(cl)
 		return nil, err
@@ -134,6 +134,7 @@ func (k *kernel) describe(op string, cl uintptr) error {
 		return err
 	}
 	k.count = len(params)
+	k.idle = []*object{k.object(cl)}
 	// PoCL crashes if it is given a number for a pointer, so it is not enough to know how many there are.
 	if info.Known = !slices.ContainsFunc(params, unknown); info.Known {
 		info.Params = params
