@@ -29,6 +29,7 @@ type access struct {
 	writes   bool // some part does
 	enlisted bool // it is in the trees, and in live
 	place    protocol.Place
+	storage  *storage
 	slot     uint32 // index in accesses.slots
 	gen      uint32 // tells a lease from later ones in the same slot
 	seq      uint64 // in the order of arrival
@@ -85,6 +86,7 @@ const (
 // Where host and device take turns with the memory, an access also waits for every earlier one of the other side, whatever
 // its bytes, if either of the two writes.
 type accesses struct {
+	owner *storage
 	slots []*access
 	free  []uint32
 	spare *access   // an access whose slot is free, too; it is taken first
@@ -123,7 +125,7 @@ func (a *accesses) take() *access {
 		x = a.slots[a.free[n-1]]
 		a.free = a.free[:n-1]
 	} else {
-		x = &access{slot: uint32(len(a.slots))}
+		x = &access{storage: a.owner, slot: uint32(len(a.slots))}
 		a.slots = append(a.slots, x)
 	}
 	a.seq++

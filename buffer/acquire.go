@@ -67,11 +67,11 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.bring(ctx, x, q.try); err != nil {
+	if err := x.bring(ctx, q.try); err != nil {
 		s.end(x)
 		return nil, err
 	}
-	s.commit(x)
+	x.commit()
 	s.remember(x)
 	x.inside = true
 	x.begun()
@@ -108,7 +108,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	}
 	if q.try {
 		if b := s.accesses.excluding(x, never); b != nil {
-			err := s.conflictWith(x, b)
+			err := x.conflictWith(b)
 			s.accesses.end(x)
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	if err != nil {
 		var holder *ConflictError
 		if b := s.accesses.excluding(x, x.seq); b != nil {
-			holder = s.conflictWith(x, b)
+			holder = x.conflictWith(b)
 		}
 		s.accesses.end(x)
 		return nil, interrupted(q.op, ctx, holder)
@@ -139,28 +139,29 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 
 // bring makes the replica of the stream's device current for an access, in stream order. The steps are decide, line, copy and record.
 // The access's own work is recorded when it ends.
-func (s *storage) bring(ctx context.Context, x *access, try bool) error {
+func (x *access) bring(ctx context.Context, try bool) error {
+	s := x.storage
 	for {
-		if err := s.settle(ctx, x); err != nil {
+		if err := x.settle(ctx); err != nil {
 			return err
 		}
-		plan, err := s.decide(x)
+		plan, err := x.decide()
 		if err != nil {
 			return err
 		}
-		o, err := s.move(x, plan, x.stream, x.mem)
+		o, err := x.move(plan, x.stream, x.mem)
 		if err == nil && o.none() {
 			if x.place == protocol.Host {
 				o.busy, err = s.unmapForDevice(x.stream, x.mem, x.writes)
 			}
 			if err == nil && o.none() {
-				o.left, err = s.lineAccess(x)
+				o.left, err = x.line()
 			}
 		}
 		if err != nil || o.none() {
 			return err
 		}
-		if err := s.overcome(ctx, x, o, try); err != nil {
+		if err := x.overcome(ctx, o, try); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,8 @@ type obstacle struct {
 func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.again }
 
 // move enqueues the copies of a plan, behind the work that they depend on.
-func (s *storage) move(x *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
+func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
+	s := x.storage
 	plan, direct, err := s.detour(plan, stream)
 	if err == nil && !direct {
 		err = s.hostPresent(x.cause())
@@ -200,12 +202,13 @@ func (s *storage) move(x *access, plan []protocol.Transfer, stream *hal.Stream, 
 }
 
 // overcome waits for an obstacle, or fails if try is set.
-func (s *storage) overcome(ctx context.Context, x *access, o obstacle, try bool) (err error) {
+func (x *access) overcome(ctx context.Context, o obstacle, try bool) (err error) {
+	s := x.storage
 	switch {
 	case o.busy != nil && try:
-		return s.conflictWith(x, o.busy)
+		return x.conflictWith(o.busy)
 	case o.busy != nil:
-		err = s.standBehind(ctx, x, o.busy)
+		err = x.standBehind(ctx, o.busy)
 	case len(o.left) > 0 && try:
 		drop(o.left)
 		return hal.Errorf(x.op, hal.ErrNotReady, "work under way on the host's copy has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
@@ -225,7 +228,8 @@ func drop(list []*order.Work) {
 }
 
 // settle gives an access its replica, which stays until the access ends. If the device has no room, other replicas are evicted.
-func (s *storage) settle(ctx context.Context, x *access) error {
+func (x *access) settle(ctx context.Context) error {
+	s := x.storage
 	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
 		return nil
 	}
@@ -248,14 +252,15 @@ func (s *storage) settle(ctx context.Context, x *access) error {
 }
 
 // standBehind waits without the lock until other ends, which is in the way of x.
-func (s *storage) standBehind(ctx context.Context, x, other *access) error {
+func (x *access) standBehind(ctx context.Context, other *access) error {
+	s := x.storage
 	begin := now()
 	w := s.accesses.take()
 	err := s.accesses.pause(ctx, &s.mu, w, other)
 	s.accesses.end(w)
 	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
 	if err != nil {
-		return interrupted(x.op, ctx, s.conflictWith(x, other)) // w was still waiting for other
+		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
 	}
 	return nil
 }
@@ -269,8 +274,8 @@ func (s *storage) release(slot, gen uint32) error {
 		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
 	}
 	err := x.keep()
-	s.record(x)
-	s.used(x)
+	x.record()
+	x.used()
 	s.end(x)
 	return err
 }

@@ -63,7 +63,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
 		s.devs = append(s.devs, r)
-		s.begin(r, c)
+		r.adopt(c)
 		return newHandle[T](s), nil
 	}
 	h := &s.host
@@ -78,7 +78,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 		h.ptr = host
 	}
 	h.home, h.shares, h.adopted = mem, []*hal.Memory{mem}, true
-	s.begin(&h.replica, c)
+	h.replica.adopt(c)
 	return newHandle[T](s), nil
 }
 
@@ -111,12 +111,13 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	s.alignment = alignmentOf(uint64(uintptr(ptr)))
 	h := &s.host
 	h.ptr, h.adopted, h.release = ptr, true, release
-	s.begin(&h.replica, cause{op: op, action: protocol.Overwrite})
+	h.replica.adopt(cause{op: op, action: protocol.Overwrite})
 	return newHandle[T](s), nil
 }
 
-// begin makes the first replica of a new storage current.
-func (s *storage) begin(r *replica, c cause) {
+// adopt makes the first replica of a new storage current.
+func (r *replica) adopt(c cause) {
+	s := r.owner
 	_ = s.m.Allocate(r.place)
 	s.noteReplica(ActivityAlloc, r.dev, c)
 	s.version++

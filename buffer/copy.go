@@ -107,14 +107,14 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 		}
 		if t.From != protocol.NoPlace {
 			src := s.replica(t.From)
-			s.classify(src)
+			src.classify()
 			if src.former != nil {
 				former = src
 			}
 		}
 	}
 	if former != nil {
-		s.letGo(former, c)
+		former.letGo(c)
 	}
 	if g := s.host.guard; g != nil {
 		g.settle()
@@ -144,13 +144,13 @@ func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 		if dst.dev != nil {
 			mem = dst.mem
 		}
-		return r.into.Fill(s.region(dst, mem, t.Lo, t.Hi), hal.Zero)
+		return r.into.Fill(dst.regionAs(mem, t.Lo, t.Hi), hal.Zero)
 	}
 	src := s.replica(t.From)
 	switch {
 	case src.former != nil:
 		if dst.dev == nil {
-			return r.into.CopyIn(s.region(dst, s.host.home, t.Lo, t.Hi), src.former[t.Lo:t.Hi])
+			return r.into.CopyIn(dst.regionAs(s.host.home, t.Lo, t.Hi), src.former[t.Lo:t.Hi])
 		}
 		return r.into.CopyIn(dst.region(t.Lo, t.Hi), src.former[t.Lo:t.Hi])
 	case dst.dev == nil:

@@ -8,11 +8,12 @@ import (
 // decide is the first step of an access: it plans what has to be copied to its replica. First it looks for work that has failed, so
 // that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if it is
 // the first to learn of a failure whose bytes have to be copied again.
-func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
+func (x *access) decide() (plan []protocol.Transfer, err error) {
+	s := x.storage
 	plan = s.scratch.plan[:0]
 	x.each(func(p part) {
 		if err == nil && p.reads() {
-			plan, err = s.decidePart(x, p, plan)
+			plan, err = x.decidePart(p, plan)
 		}
 	})
 	s.scratch.plan = plan[:0]
@@ -20,14 +21,15 @@ func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 	return plan, err
 }
 
-func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
+func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
+	s := x.storage
 	r := x.replica
 	if s.watcher != nil {
 		if err := s.watcher.Reads(p.lo, p.hi); err != nil {
 			return plan, err
 		}
 	}
-	if err := s.learnAt(x.op, x, r, p.lo, p.hi, true); err != nil {
+	if err := r.learn(x.op, x, p.lo, p.hi, true); err != nil {
 		_ = s.learn(x.op, x, p.lo, p.hi) // one error tells of all failures in the range
 		return plan, err
 	}

@@ -29,11 +29,11 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 		return nil, err
 	}
 	x.replica.begin()
-	if err = s.fetch(ctx, x); err != nil {
+	if err = x.fetch(ctx); err != nil {
 		s.end(x)
 		return nil, err
 	}
-	s.commit(x)
+	x.commit()
 	x.begun()
 	if g := s.host.guard; g != nil {
 		g.settle()
@@ -43,31 +43,32 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 
 // fetch makes the host's replica ready for an access: it copies what is stale, and waits for work on the bytes. The access is open, so
 // that no other interferes while the lock is given up. The steps are those of bring, but the calling goroutine waits in place of a stream.
-func (s *storage) fetch(ctx context.Context, x *access) error {
+func (x *access) fetch(ctx context.Context) error {
+	s := x.storage
 	for {
 		if err := s.hostPresent(x.cause()); err != nil {
 			return err
 		}
-		plan, err := s.decide(x)
+		plan, err := x.decide()
 		if err != nil {
 			return err
 		}
 		copies, zeros := withoutZeros(plan)
-		o, err := s.move(x, copies, nil, nil)
+		o, err := x.move(copies, nil, nil)
 		if err == nil && o.none() {
 			o.busy, err = s.mapForHost(x, x.writes || zeros)
 			if err == nil && o.none() {
-				o.left = s.pendingFor(x, zeros)
+				o.left = x.pending(zeros)
 				o.again = len(copies) > 0 // a copy may have failed
 			}
 		}
 		if err == nil && o.none() {
-			return s.show(x, zeros)
+			return x.show(zeros)
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.overcome(ctx, x, o, false); err != nil {
+		if err := x.overcome(ctx, o, false); err != nil {
 			return err
 		}
 	}
@@ -88,10 +89,11 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 
 // show lets an access of the host use its bytes. All work on them has ended, so this is the last check for failures: some work may have
 // failed since decide.
-func (s *storage) show(x *access, zeros bool) (err error) {
+func (x *access) show(zeros bool) (err error) {
+	s := x.storage
 	x.each(func(p part) {
 		if err == nil && p.reads() {
-			err = s.learnAt(x.op, x, x.replica, p.lo, p.hi, false)
+			err = x.replica.learn(x.op, x, p.lo, p.hi, false)
 		}
 	})
 	if err != nil {
@@ -102,14 +104,15 @@ func (s *storage) show(x *access, zeros bool) (err error) {
 		return err
 	}
 	if zeros {
-		s.clear(x)
+		x.clear()
 	}
 	x.inside = true
 	return nil
 }
 
-// pendingFor returns the work on the host's replica that an access has to wait for, with a reference each.
-func (s *storage) pendingFor(x *access, zeros bool) (list []*order.Work) {
+// pending returns the work on the host's replica that an access has to wait for, with a reference each.
+func (x *access) pending(zeros bool) (list []*order.Work) {
+	s := x.storage
 	o := &s.host.order
 	if o.Idle() {
 		return nil
@@ -124,7 +127,8 @@ func (s *storage) pendingFor(x *access, zeros bool) (list []*order.Work) {
 }
 
 // clear zeroes the bytes of an access that were never written. Nothing else uses them.
-func (s *storage) clear(x *access) {
+func (x *access) clear() {
+	s := x.storage
 	x.each(func(p part) {
 		if !p.reads() {
 			return
@@ -151,7 +155,7 @@ func (s *storage) clear(x *access) {
 // leave ends an access of the host.
 func (s *storage) leave(x *access) {
 	s.mu.Lock()
-	s.used(x)
+	x.used()
 	s.end(x)
 	s.mu.Unlock()
 }

@@ -99,14 +99,16 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.
-func (s *storage) staleError(x *access, detail string) *ConflictError {
+func (x *access) staleError(detail string) *ConflictError {
+	s := x.storage
 	var here callsite.Site
 	callsite.Here(&here)
 	return &ConflictError{Op: x.op, Requested: s.party(x.part, s.placeName(x.place, x.stream), &here), Detail: detail}
 }
 
 // conflictWith is the error of x, which other excludes.
-func (s *storage) conflictWith(x, other *access) *ConflictError {
+func (x *access) conflictWith(other *access) *ConflictError {
+	s := x.storage
 	return s.conflictError(x.op, x.part, s.placeName(x.place, x.stream), other)
 }
 

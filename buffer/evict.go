@@ -31,7 +31,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := &access{op: op, part: s.whole(protocol.Evict)}
+	x := &access{storage: s, op: op, part: s.whole(protocol.Evict)}
 	for {
 		if err := s.usable(op, false); err != nil {
 			return err
@@ -75,9 +75,9 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return interrupted(op, ctx, s.conflictWith(x, busy))
+			return interrupted(op, ctx, x.conflictWith(busy))
 		}
-		if err := s.standBehind(ctx, x, busy); err != nil {
+		if err := x.standBehind(ctx, busy); err != nil {
 			return interrupted(op, ctx, s.conflictError(op, x.part, deviceName(dev), busy))
 		}
 	}

@@ -65,14 +65,14 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 			return err
 		case busy != nil:
 			x.inside = false // x must not keep the device's turn while it waits: the program, inside busy, may need the host's
-			err := s.standBehind(ctx, x, busy)
+			err := x.standBehind(ctx, busy)
 			x.inside = true
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.learnAt(q.op, x, x.replica, b.lo, b.hi, false); err != nil {
+		if err := x.replica.learn(q.op, x, b.lo, b.hi, false); err != nil {
 			return err
 		}
 		list := x.replica.order.Begin(nil)
@@ -107,7 +107,7 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 		return hal.Region{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
 	}
 	if m := s.host.as(dev); m != nil {
-		return s.region(&s.host.replica, m, b.lo, b.hi), nil
+		return s.host.replica.regionAs(m, b.lo, b.hi), nil
 	}
 	if r := s.find(dev); r != nil && r.mem != nil {
 		if r.leaving {
@@ -139,20 +139,20 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	x := &access{op: op, stream: stream, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.NoPlace}
+	x := &access{storage: s, op: op, stream: stream, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.NoPlace}
 	x.side = s.sideOf(x)
 	if other := s.accesses.excluding(x, never); other != nil {
-		return s.conflictWith(x, other)
+		return x.conflictWith(other)
 	}
 	r := s.find(dev)
 	if r == nil {
-		return s.staleError(x, dev.Name()+" has no replica")
+		return x.staleError(dev.Name() + " has no replica")
 	}
-	if err := s.learnAt(op, x, r, b.lo, b.hi, true); err != nil {
+	if err := r.learn(op, x, b.lo, b.hi, true); err != nil {
 		return err
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
-		return s.notCurrent(x, err)
+		return x.notCurrent(err)
 	}
 	mem := r.mem
 	if r.place == protocol.Host {
@@ -169,19 +169,20 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if busy, err := s.unmapForDevice(stream, mem, true); err != nil {
 		return err
 	} else if busy != nil {
-		return s.conflictWith(x, busy)
+		return x.conflictWith(busy)
 	}
 	if r.leaving {
 		r.stay()
 	}
 	x.replica, x.place, x.mem = r, r.place, mem
-	s.record(x)
-	s.commit(x)
+	x.record()
+	x.commit()
 	return nil
 }
 
 // notCurrent returns the error of a MarkModified that the protocol has refused with err.
-func (s *storage) notCurrent(x *access, err error) error {
+func (x *access) notCurrent(err error) error {
+	s := x.storage
 	refusal, ok := err.(*protocol.RefusalError)
 	if !ok {
 		return err
@@ -190,7 +191,7 @@ func (s *storage) notCurrent(x *access, err error) error {
 	if valid := refusal.State.Valid; valid != 0 {
 		where = "they are current at " + s.placeNames(valid)
 	}
-	return s.staleError(x, fmt.Sprintf("elements [%d, %d) are not current there: %s", refusal.Lo/s.elem, (refusal.Hi+s.elem-1)/s.elem, where))
+	return x.staleError(fmt.Sprintf("elements [%d, %d) are not current there: %s", refusal.Lo/s.elem, (refusal.Hi+s.elem-1)/s.elem, where))
 }
 
 // Reset forgets the elements: they read as zeros from now on, at every place, and nothing is copied.
@@ -205,7 +206,7 @@ func (b *Buffer[T]) Reset() error {
 	if err := s.usable(op, true); err != nil {
 		return err
 	}
-	x := &access{op: op, part: part{b.lo, b.hi, protocol.Reset}, writes: true}
+	x := &access{storage: s, op: op, part: part{b.lo, b.hi, protocol.Reset}, writes: true}
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictError(op, x.part, "every place", other)
 	}
@@ -227,7 +228,7 @@ func (b *Buffer[T]) Freeze() error {
 	if err := s.usable(op, false); err != nil {
 		return err
 	}
-	x := &access{op: op, part: s.whole(protocol.Read)}
+	x := &access{storage: s, op: op, part: s.whole(protocol.Read)}
 	if other := s.accesses.excluding(x, never); other != nil {
 		return s.conflictError(op, x.part, "every place", other)
 	}

@@ -151,9 +151,9 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 		m := &g.list[i]
 		m.s.mu.Lock()
 		if stream == nil {
-			err = m.s.fetch(ctx, m.x)
+			err = m.x.fetch(ctx)
 		} else {
-			err = m.s.bring(ctx, m.x, false)
+			err = m.x.bring(ctx, false)
 		}
 		m.x.inside = err == nil // keeps its turn while the others are waited for
 		m.s.mu.Unlock()
@@ -165,7 +165,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 			m.s.end(m.x)
 		} else {
 			if !reserve {
-				m.s.commit(m.x)
+				m.x.commit()
 			}
 			if stream != nil {
 				m.s.remember(m.x)
@@ -331,7 +331,7 @@ func (g *group) release() (err error) {
 	for i := range g.list {
 		m := &g.list[i]
 		if !g.reserved {
-			m.s.used(m.x)
+			m.x.used()
 		}
 		m.s.end(m.x)
 	}
@@ -358,11 +358,11 @@ func (g *group) record() {
 	writes := slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
 	for i := range g.list {
 		if m := &g.list[i]; writes {
-			m.s.makeOf(m.x, w)
+			m.x.makeOf(w)
 		}
 	}
 	for i := range g.list {
-		g.list[i].s.recordAs(g.list[i].x, w)
+		g.list[i].x.recordAs(w)
 	}
 	w.Release()
 }
@@ -395,7 +395,7 @@ func (g *group) commit() {
 	defer g.unlock()
 	g.reserved = false
 	for i := range g.list {
-		g.list[i].s.commit(g.list[i].x)
+		g.list[i].x.commit()
 	}
 }
 
@@ -413,7 +413,7 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 		w := &l.g.wants[i]
 		m := &l.g.list[w.in]
 		m.s.mu.Lock()
-		list = append(list, m.s.region(m.x.replica, m.x.mem, w.part.lo, w.part.hi))
+		list = append(list, m.x.replica.regionAs(m.x.mem, w.part.lo, w.part.hi))
 		m.s.mu.Unlock()
 	}
 	return list

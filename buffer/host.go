@@ -210,21 +210,22 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	s.point(m, 0)
-	if left, err := s.carry(s.stranded(old), c); err == nil {
+	if left, err := s.carry(old.stranded(), c); err == nil {
 		drop(left) // bytes that cannot be copied without a wait are copied by the access that needs them
 	}
-	if !s.letGo(old, c) {
+	if !old.letGo(c) {
 		_ = s.learn("", nil, 0, s.size)
 	}
 	return m
 }
 
 // stranded plans copies to the host's replica of the bytes that are current in its former memory and stale in its present memory.
-func (s *storage) stranded(old *replica) []protocol.Transfer {
+func (r *replica) stranded() []protocol.Transfer {
+	s := r.owner
 	plan := s.scratch.plan[:0]
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
-		if valid.Has(old.place) && !valid.Has(protocol.Host) {
-			plan = append(plan, protocol.Transfer{Move: protocol.Move{From: old.place, To: protocol.Host}, Lo: lo, Hi: hi})
+		if valid.Has(r.place) && !valid.Has(protocol.Host) {
+			plan = append(plan, protocol.Transfer{Move: protocol.Move{From: r.place, To: protocol.Host}, Lo: lo, Hi: hi})
 		}
 		return true
 	})
@@ -234,19 +235,20 @@ func (s *storage) stranded(old *replica) []protocol.Transfer {
 
 // letGo frees the host's former memory, or begins to, and reports whether it could. The memory stays as long as some of its bytes
 // are nowhere else.
-func (s *storage) letGo(old *replica, c cause) bool {
-	if old.leaving || !old.present() {
+func (r *replica) letGo(c cause) bool {
+	s := r.owner
+	if r.leaving || !r.present() {
 		return true
 	}
-	pending, ok := s.arriving(old)
+	pending, ok := s.arriving(r)
 	switch {
 	case !ok:
 	case pending == nil:
-		_ = s.part(old, c, time.Time{})
+		_ = s.part(r, c, time.Time{})
 	default:
 		s.leaving++
-		old.depart()
-		s.watch(old, c, pending)
+		r.depart()
+		s.watch(r, c, pending)
 	}
 	return ok
 }
@@ -258,7 +260,7 @@ func (s *storage) settleHome(c cause) (pending []*order.Work, err error) {
 		if old.former == nil {
 			continue
 		}
-		if pending, err = s.carry(s.stranded(old), c); err != nil || len(pending) > 0 {
+		if pending, err = s.carry(old.stranded(), c); err != nil || len(pending) > 0 {
 			return pending, err
 		}
 		switch w, ok := s.arriving(old); {

@@ -58,7 +58,7 @@ func (l HostLease) Release() error {
 		return err
 	}
 	defer l.s.mu.Unlock()
-	l.s.used(x)
+	x.used()
 	l.s.end(x)
 	return nil
 }
@@ -79,8 +79,8 @@ func (l HostLease) Fail(cause error) error {
 	if !x.writes {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are as they were")
 	}
-	l.s.spoil(&l.s.host.replica, x.lo, x.hi, order.Own, cause)
-	l.s.used(x)
+	l.s.host.replica.spoil(x.lo, x.hi, order.Own, cause)
+	x.used()
 	l.s.end(x)
 	return nil
 }

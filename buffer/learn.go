@@ -14,7 +14,7 @@ import (
 // access writes is left alone: its own Work will tell whether it was made of spoiled bytes.
 func (s *storage) learn(op string, self *access, lo, hi uint64) (told error) {
 	s.replicas(func(r *replica) bool {
-		if err := s.learnAt(op, self, r, lo, hi, false); told == nil {
+		if err := r.learn(op, self, lo, hi, false); told == nil {
 			told = err
 		}
 		return true
@@ -22,13 +22,14 @@ func (s *storage) learn(op string, self *access, lo, hi uint64) (told error) {
 	return told
 }
 
-// learnAt is learn for one place. keep is as for [order.Order.Failed].
-func (s *storage) learnAt(op string, self *access, r *replica, lo, hi uint64, keep bool) (told error) {
+// learn is learn for one place. keep is as for [order.Order.Failed].
+func (r *replica) learn(op string, self *access, lo, hi uint64, keep bool) (told error) {
+	s := r.owner
 	r.order.Failed(lo, hi, keep, func(from, to uint64, kind order.Kind, err error) bool {
 		if s.accesses.held(self, r.place, from, to) {
 			return false
 		}
-		switch news := s.spoil(r, from, to, kind, err); {
+		switch news := r.spoil(from, to, kind, err); {
 		case !news:
 		case op == "" || to <= lo || hi <= from:
 			s.lost.add(from, to, loss{err: err, once: true})
@@ -41,7 +42,8 @@ func (s *storage) learnAt(op string, self *access, r *replica, lo, hi uint64, ke
 }
 
 // spoil notes in the state that bytes of a replica are bad, and reports whether any of them counted as current.
-func (s *storage) spoil(r *replica, lo, hi uint64, kind order.Kind, err error) (news bool) {
+func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (news bool) {
+	s := r.owner
 	type run struct {
 		lo, hi uint64
 		valid  protocol.Set

@@ -30,7 +30,7 @@ func (l Lease) Region() hal.Region {
 	if x == nil {
 		return hal.Region{}
 	}
-	return l.s.region(x.replica, x.mem, l.lo, l.hi)
+	return x.replica.regionAs(x.mem, l.lo, l.hi)
 }
 
 // Pointer is what a kernel takes: the address of the first leased element on devices that have addresses

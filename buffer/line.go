@@ -41,8 +41,9 @@ func (s *storage) lineCopies(plan []protocol.Transfer, stream *hal.Stream) (left
 	return s.lineUp(waits)
 }
 
-// lineAccess does the same for the access itself, when its copies have been enqueued.
-func (s *storage) lineAccess(x *access) (left []*order.Work, err error) {
+// line does the same for the access itself, when its copies have been enqueued.
+func (x *access) line() (left []*order.Work, err error) {
+	s := x.storage
 	r := x.replica
 	waits := s.scratch.waits[:0]
 	x.each(func(p part) { waits = s.collect(waits, r, x.stream, p.lo, p.hi, p.writes()) })

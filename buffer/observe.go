@@ -235,13 +235,14 @@ func (x *access) device() *hal.Device {
 }
 
 // used reports an access that ends.
-func (s *storage) used(x *access) {
+func (x *access) used() {
 	if x.since != 0 {
-		s.noteUse(x)
+		x.noteUse()
 	}
 }
 
-func (s *storage) noteUse(x *access) {
+func (x *access) noteUse() {
+	s := x.storage
 	since := began.Add(x.since)
 	x.since = 0
 	if !observed() || x.op == "SyncTo" {

@@ -33,21 +33,22 @@ func (s *storage) recordCopy(t protocol.Transfer, r route) {
 
 // record is the fourth step of an access of a device, at its end: the program's work becomes a Work, made of the Works that wrote what
 // the access has read there.
-func (s *storage) record(x *access) {
+func (x *access) record() {
 	r := x.replica
 	if x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
 		return
 	}
 	w := order.NewWork(x.stream)
 	if x.writes {
-		s.makeOf(x, w)
+		x.makeOf(w)
 	}
-	s.recordAs(x, w)
+	x.recordAs(w)
 	w.Release()
 }
 
 // makeOf tells w that it is made of the Works that wrote what an access reads.
-func (s *storage) makeOf(x *access, w *order.Work) {
+func (x *access) makeOf(w *order.Work) {
+	s := x.storage
 	ranges := s.scratch.ranges[:0]
 	x.each(func(p part) {
 		if p.reads() {
@@ -59,9 +60,9 @@ func (s *storage) makeOf(x *access, w *order.Work) {
 }
 
 // recordAs records w as the work of an access.
-func (s *storage) recordAs(x *access, w *order.Work) {
+func (x *access) recordAs(w *order.Work) {
 	for _, writes := range [...]bool{false, true} {
-		if ranges := s.spans(x, writes); len(ranges) > 0 {
+		if ranges := x.spans(writes); len(ranges) > 0 {
 			x.replica.order.Add(w, writes, order.Own, ranges...)
 		}
 	}

@@ -42,8 +42,9 @@ func (h *holding) region(lo, hi uint64) hal.Region { return h.mem.Region(h.base+
 // present reports whether a replica of a device, or of the host's former memory, has memory.
 func (r *replica) present() bool { return r.mem != nil || r.former != nil }
 
-// region is the range [lo, hi) of a replica. mem is the replica's memory, as the device knows it that uses the region.
-func (s *storage) region(r *replica, mem *hal.Memory, lo, hi uint64) hal.Region {
+// regionAs is the range [lo, hi) of a replica. mem is the memory of the replica, as the device that uses the range knows it.
+func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
+	s := r.owner
 	if r.place != protocol.Host || mem == s.host.home {
 		lo, hi = r.base+lo, r.base+hi
 	}
@@ -75,7 +76,7 @@ func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error)
 		}
 		r.dev, r.res = dev, residencyOf(dev)
 	}
-	if err := s.allocate(r, stream, c); err != nil {
+	if err := r.allocate(stream, c); err != nil {
 		return nil, nil, err
 	}
 	return r, r.mem, nil
@@ -115,7 +116,8 @@ func (s *storage) newPlace() (*replica, error) {
 }
 
 // allocate takes memory for a device's replica.
-func (s *storage) allocate(r *replica, stream *hal.Stream, c cause) error {
+func (r *replica) allocate(stream *hal.Stream, c cause) error {
+	s := r.owner
 	a, ok := r.res.take(r)
 	if !ok {
 		return &pressure{dev: r.dev}
@@ -189,7 +191,8 @@ func (h *holding) free(work *order.Order) error {
 }
 
 // spans are the parts of an access that write, or those that only read, as ranges.
-func (s *storage) spans(x *access, writes bool) []span.Range {
+func (x *access) spans(writes bool) []span.Range {
+	s := x.storage
 	list := s.scratch.ranges[:0]
 	x.each(func(p part) {
 		if p.writes() == writes {

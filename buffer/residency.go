@@ -399,7 +399,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 		}
 		if !soon {
 			if victim := res.victim(p.from); victim != nil {
-				n, written, leased, ok := victim.owner.makeRoom(victim, c)
+				n, written, leased, ok := victim.makeRoom(c)
 				if !ok {
 					if !leased { // else the end of the lease puts it back
 						refused = append(refused, victim)
@@ -523,7 +523,8 @@ func (p *pressure) interrupted(ctx context.Context, res *residency, op string, s
 
 // makeRoom evicts one replica, and reports the bytes that are free now and those that had to be copied. It is
 // not ok if the replica is in use, or has gone.
-func (s *storage) makeRoom(r *replica, c cause) (freed, written uint64, leased, ok bool) {
+func (r *replica) makeRoom(c cause) (freed, written uint64, leased, ok bool) {
+	s := r.owner
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || r.mem == nil || r.leaving {
@@ -571,7 +572,8 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 }
 
 // classify notes whether bytes are current at r alone. With more than one interval it leaves r as it was marked before.
-func (s *storage) classify(r *replica) {
+func (r *replica) classify() {
+	s := r.owner
 	if r.res != nil && s.m.Len() == 1 {
 		r.dirty(s.m.State(0, s.size).Valid == protocol.Of(r.place))
 	}

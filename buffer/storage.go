@@ -126,7 +126,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner = s
+	s.host.owner, s.accesses.owner = s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)
@@ -208,7 +208,8 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 }
 
 // commit notes in the state, as one write, what an access is to write.
-func (s *storage) commit(x *access) {
+func (x *access) commit() {
+	s := x.storage
 	if !x.writes {
 		return
 	}

@@ -120,7 +120,7 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 		return nil, nil
 	}
 	// It brings what the host wrote to the device, and so is a write: if it fails the bytes are bad.
-	_ = s.learnAt("", nil, &h.replica, 0, s.size, false)
+	_ = h.replica.learn("", nil, 0, s.size, false)
 	all := span.Range{Hi: s.size}
 	h.order.MakeOf(w, all)
 	h.order.Add(w, true, order.Copied, all)
@@ -225,7 +225,7 @@ func (s *storage) handedOver(op string) error {
 			h.order.SetBarrier(order.NewWork(stream))
 		}
 		if h.mapped == turnHostWrites {
-			s.spoil(&h.replica, 0, s.size, order.Own, err)
+			h.replica.spoil(0, s.size, order.Own, err)
 		}
 	}
 	h.mapped = turnDevice
