@@ -91,7 +91,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	x := s.accesses.take()
 	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, protocol.NoPlace
 	x.replica, x.mem = nil, nil
-	x.side = s.sideOf(x)
+	x.side = s.turns.sideOf(x)
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, protocol.Host
 	}
@@ -152,7 +152,7 @@ func (x *access) bring(ctx context.Context, try bool) error {
 		o, err := x.move(plan, x.stream, x.mem)
 		if err == nil && o.none() {
 			if x.place == protocol.Host {
-				o.busy, err = s.unmapForDevice(x.stream, x.mem, x.writes)
+				o.busy, err = s.turns.toDevice(x.stream, x.mem, x.writes)
 			}
 			if err == nil && o.none() {
 				o.left, err = x.line()
@@ -180,22 +180,22 @@ func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.
 // move enqueues the copies of a plan, behind the work that they depend on.
 func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
 	s := x.storage
-	plan, direct, err := s.detour(plan, stream)
+	plan, direct, err := s.copier.detour(plan, stream)
 	if err == nil && !direct {
-		err = s.hostPresent(x.cause())
+		err = s.host.ready(x.cause())
 	}
 	if err != nil {
 		return o, err
 	}
-	plan, all := s.oneTurn(plan)
-	if o.busy, err = s.handOver(x, plan, stream, mem); err != nil || !o.none() {
+	plan, all := s.turns.one(plan)
+	if o.busy, err = s.turns.handOver(x, plan, stream, mem); err != nil || !o.none() {
 		return o, err
 	}
 	if len(plan) > 0 {
-		if o.left, err = s.lineCopies(plan, stream); err != nil || !o.none() {
+		if o.left, err = s.copier.line(plan, stream); err != nil || !o.none() {
 			return o, err
 		}
-		err = s.copy(plan, stream, mem, x.cause())
+		err = s.copier.copy(plan, stream, mem, x.cause())
 	}
 	o.again = !all || !direct
 	return o, err

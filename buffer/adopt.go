@@ -71,7 +71,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	case s.homeOn != nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the memory becomes the host's replica, and the option WithPinnedHost asks for another")
 	case mem.NeedsMap():
-		s.takeTurns(mem)
+		s.turns.begin(mem)
 	case host == nil:
 		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot touch this %s memory", mem.Kind())
 	default:

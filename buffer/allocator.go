@@ -94,8 +94,9 @@ func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	return holding{mem: r.Mem, base: r.Off, block: block}, nil
 }
 
-// hostMemory takes page-locked memory for the host's replica.
-func (s *storage) hostMemory(dev *hal.Device) (holding, error) {
+// memory takes page-locked memory for the host's replica.
+func (h *hostReplica) memory(dev *hal.Device) (holding, error) {
+	s := h.owner
 	a := s.allocatorOn(dev)
 	if a == nil {
 		res := residencyOf(dev)

@@ -64,7 +64,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 		return nil, nil, err
 	}
 	x.replica, x.place = nil, protocol.NoPlace
-	if err = s.learn(q.op, x, q.lo, q.hi); err == nil {
+	if err = s.lost.learn(q.op, x, q.lo, q.hi); err == nil {
 		err = s.lost.in(q.op, q.lo, q.hi)
 	}
 	if err != nil {

@@ -5,10 +5,21 @@ import (
 	"runtime/trace"
 	"time"
 
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
+
+// copier carries out the copies that were planned for a storage: it finds their streams, lines those up behind earlier work, enqueues the
+// copies and records what they were. storage.mu is held.
+type copier struct {
+	owner *storage
+
+	// Kept from one access to the next, so that none allocates.
+	waits []wait
+	works []*order.Work
+}
 
 // route is the streams that a copy runs on: into writes the destination, from reads the source. They are the same stream, except for a
 // copy between devices that cannot access each other's memory.
@@ -19,7 +30,8 @@ type route struct {
 
 // route returns the streams of a copy. stream is that of the access, or nil. A copy to a device runs on it if it is a stream of that
 // device; a copy to the host runs on a stream of its source.
-func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error) {
+func (k *copier) route(m protocol.Move, stream *hal.Stream) (r route, err error) {
+	s := k.owner
 	r.ordered = true
 	dst := s.replica(m.To)
 	var src *replica
@@ -55,13 +67,13 @@ func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error
 // detour changes copies of a plan that would make a call of the driver block, and sends their bytes to the host first. These are copies
 // between devices that cannot access each other's memory, if the stream of one cannot wait for the other's. all is false if a copy was
 // changed: then the caller plans again afterwards, and waits for the bytes at the host with the buffer unlocked.
-func (s *storage) detour(plan []protocol.Transfer, stream *hal.Stream) (now []protocol.Transfer, all bool, err error) {
+func (k *copier) detour(plan []protocol.Transfer, stream *hal.Stream) (now []protocol.Transfer, all bool, err error) {
 	all = true
 	for i, t := range plan {
 		if t.From == protocol.NoPlace || t.From == protocol.Host || t.To == protocol.Host {
 			continue
 		}
-		r, err := s.route(t.Move, stream)
+		r, err := k.route(t.Move, stream)
 		if err != nil {
 			return nil, false, err
 		}
@@ -87,18 +99,19 @@ func blocks(stream, other *hal.Stream) bool {
 
 // copy is the third step of an access: it enqueues the copies of a plan, and applies each to the state. Each has an event of its own,
 // because an event of OpenCL reports the failure of one command only.
-func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
+func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) error {
+	s := k.owner
 	var r route
 	var err error
 	var former *replica
 	for i, t := range plan {
 		if i == 0 || t.Move != plan[i-1].Move {
-			if r, err = s.route(t.Move, stream); err != nil {
+			if r, err = k.route(t.Move, stream); err != nil {
 				return err
 			}
 		}
-		err = s.transfer(t, r, mem, c)
-		s.recordCopy(t, r)
+		err = k.transfer(t, r, mem, c)
+		k.record(t, r)
 		if err != nil {
 			return err
 		}
@@ -123,22 +136,23 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 }
 
 // transfer enqueues one copy, and counts it.
-func (s *storage) transfer(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
+func (k *copier) transfer(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
 	begin := now()
 	var err error
 	if trace.IsEnabled() {
-		err = s.enqueueTraced(t, r, mem, c)
+		err = k.enqueueTraced(t, r, mem, c)
 	} else {
-		err = s.enqueue(t, r, mem)
+		err = k.enqueue(t, r, mem)
 	}
 	if err == nil {
-		s.account(t, r.into, c, begin)
+		k.account(t, r.into, c, begin)
 	}
 	return err
 }
 
 // enqueue enqueues one copy or fill. mem is the host's replica as the access's device knows it.
-func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
+func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
+	s := k.owner
 	dst := s.replica(t.To)
 	if t.From == protocol.NoPlace {
 		if dst.dev != nil {
@@ -166,7 +180,8 @@ func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 }
 
 // account counts a transfer and shows it to the observer, before it becomes part of the state.
-func (s *storage) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+	s := k.owner
 	n := t.Hi - t.Lo
 	switch {
 	case t.From == protocol.NoPlace:
@@ -184,13 +199,14 @@ func (s *storage) account(t protocol.Transfer, stream *hal.Stream, c cause, begi
 		totals.bytesCopied.Add(n)
 	}
 	if observed() {
-		s.noteTransfer(t, stream, c, begin)
+		k.note(t, stream, c, begin)
 	}
 }
 
 // enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
 // transfer, and a region for the call that enqueues it.
-func (s *storage) enqueueTraced(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
+func (k *copier) enqueueTraced(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
+	s := k.owner
 	name, from := "halyard: copy", ""
 	if t.From == protocol.NoPlace {
 		name = "halyard: fill"
@@ -200,7 +216,7 @@ func (s *storage) enqueueTraced(t protocol.Transfer, r route, mem *hal.Memory, c
 	ctx, task := trace.NewTask(context.Background(), name)
 	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
 	region := trace.StartRegion(ctx, name)
-	err := s.enqueue(t, r, mem)
+	err := k.enqueue(t, r, mem)
 	region.End()
 	if err != nil || r.into.OnDone(task.End) != nil {
 		task.End()

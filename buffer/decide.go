@@ -30,12 +30,12 @@ func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transf
 		}
 	}
 	if err := r.learn(x.op, x, p.lo, p.hi, true); err != nil {
-		_ = s.learn(x.op, x, p.lo, p.hi) // one error tells of all failures in the range
+		_ = s.lost.learn(x.op, x, p.lo, p.hi) // one error tells of all failures in the range
 		return plan, err
 	}
 	valid := s.m.ValidIn(p.lo, p.hi, r.place)
 	if !valid {
-		if err := s.learn(x.op, x, p.lo, p.hi); err != nil {
+		if err := s.lost.learn(x.op, x, p.lo, p.hi); err != nil {
 			return plan, err
 		}
 	}

@@ -46,7 +46,7 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 func (x *access) fetch(ctx context.Context) error {
 	s := x.storage
 	for {
-		if err := s.hostPresent(x.cause()); err != nil {
+		if err := s.host.ready(x.cause()); err != nil {
 			return err
 		}
 		plan, err := x.decide()
@@ -56,7 +56,7 @@ func (x *access) fetch(ctx context.Context) error {
 		copies, zeros := withoutZeros(plan)
 		o, err := x.move(copies, nil, nil)
 		if err == nil && o.none() {
-			o.busy, err = s.mapForHost(x, x.writes || zeros)
+			o.busy, err = s.turns.toHost(x, x.writes || zeros)
 			if err == nil && o.none() {
 				o.left = x.pending(zeros)
 				o.again = len(copies) > 0 // a copy may have failed
@@ -97,10 +97,10 @@ func (x *access) show(zeros bool) (err error) {
 		}
 	})
 	if err != nil {
-		_ = s.learn(x.op, x, x.lo, x.hi) // one error tells of all failures in the range
+		_ = s.lost.learn(x.op, x, x.lo, x.hi) // one error tells of all failures in the range
 		return err
 	}
-	if err := s.handedOver(x.op); err != nil {
+	if err := s.turns.failed(x.op); err != nil {
 		return err
 	}
 	if zeros {
@@ -146,7 +146,7 @@ func (x *access) clear() {
 			if !s.host.clean {
 				clear(s.host.slice(t.Lo, t.Hi))
 			}
-			s.account(t, nil, x.cause(), begin)
+			s.copier.account(t, nil, x.cause(), begin)
 			_ = s.m.Apply(t)
 		}
 	})

@@ -64,7 +64,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			}
 			if len(pending) > 0 {
 				if err = s.await(ctx, x.cause(), nil, 0, s.size, pending); err == nil {
-					err = s.learn(op, nil, 0, s.size)
+					err = s.lost.learn(op, nil, 0, s.size)
 				}
 				if err == nil {
 					continue
@@ -87,10 +87,10 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 // all copies of its bytes are known to have arrived.
 func (s *storage) evictFrom(c cause, r *replica) error {
 	begin := now()
-	if err := s.hostPresent(c); err != nil {
+	if err := s.host.ready(c); err != nil {
 		return err
 	}
-	_ = s.learn("", nil, 0, s.size)
+	_ = s.lost.learn("", nil, 0, s.size)
 	if err := s.rescue(r, c); err != nil {
 		return err
 	}
@@ -111,11 +111,11 @@ func (s *storage) evictFrom(c cause, r *replica) error {
 // failedAlready is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
 func (s *storage) failedAlready(c cause) error {
 	if c.client == 0 {
-		if err := s.learn(c.op, nil, 0, s.size); err != nil {
+		if err := s.lost.learn(c.op, nil, 0, s.size); err != nil {
 			return err
 		}
 	}
-	_ = s.learn("", nil, 0, s.size)
+	_ = s.lost.learn("", nil, 0, s.size)
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
 }
 
@@ -170,7 +170,7 @@ func (s *storage) lookAgain(r *replica, c cause) {
 	if !r.leaving || s.closed {
 		return
 	}
-	_ = s.learn("", nil, 0, s.size)
+	_ = s.lost.learn("", nil, 0, s.size)
 	if !r.leaving {
 		return // it has the only good copy
 	}
@@ -227,8 +227,8 @@ func waitForNone(err error) {
 func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	h := &s.host
 	begin := now()
-	_ = s.learn("", nil, 0, s.size)
-	if pending, err = s.settleHome(c); err != nil || len(pending) > 0 {
+	_ = s.lost.learn("", nil, 0, s.size)
+	if pending, err = s.host.settleHome(c); err != nil || len(pending) > 0 {
 		return pending, err
 	}
 	if err := s.rescue(&h.replica, c); err != nil {
@@ -263,7 +263,7 @@ func (s *storage) rescue(r *replica, c cause) error {
 		return s.refused(r, c, err)
 	}
 	s.scratch.plan = plan[:0]
-	left, err := s.carry(plan, c)
+	left, err := s.copier.carry(plan, c)
 	if len(left) > 0 {
 		return &unready{left}
 	}
@@ -279,19 +279,20 @@ func (s *storage) refused(r *replica, c cause, err error) error {
 }
 
 // carry enqueues the copies of a plan that no access asked for, or returns the work, with a reference each, that has to end first.
-func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
+func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
+	s := k.owner
 	if len(plan) == 0 {
 		return nil, nil
 	}
-	busy, err := s.handOver(nil, plan, nil, nil)
+	busy, err := s.turns.handOver(nil, plan, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	if busy != nil {
 		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(plan[0].From, nil), busy)
 	}
-	if left, err = s.lineCopies(plan, nil); err != nil || len(left) > 0 {
+	if left, err = k.line(plan, nil); err != nil || len(left) > 0 {
 		return left, err
 	}
-	return nil, s.copy(plan, nil, nil, c)
+	return nil, k.copy(plan, nil, nil, c)
 }

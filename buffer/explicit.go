@@ -59,7 +59,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	for first := true; ; {
 		// If host and device take turns with the memory, it is the device's to write now, since the program may write
 		// there without a lease.
-		busy, err := s.unmapForDevice(x.stream, x.mem, true)
+		busy, err := s.turns.toDevice(x.stream, x.mem, true)
 		switch {
 		case err != nil:
 			return err
@@ -140,7 +140,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	dev := stream.Device()
 	x := &access{storage: s, op: op, stream: stream, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.NoPlace}
-	x.side = s.sideOf(x)
+	x.side = s.turns.sideOf(x)
 	if other := s.accesses.excluding(x, never); other != nil {
 		return x.conflictWith(other)
 	}
@@ -166,7 +166,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 			return err
 		}
 	}
-	if busy, err := s.unmapForDevice(stream, mem, true); err != nil {
+	if busy, err := s.turns.toDevice(stream, mem, true); err != nil {
 		return err
 	} else if busy != nil {
 		return x.conflictWith(busy)

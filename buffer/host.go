@@ -27,10 +27,6 @@ type hostReplica struct {
 
 	shares []*hal.Memory // the same bytes as memory of devices, home included
 	locks  []pagelock
-
-	// mapper is the one share that host and device take turns with; mapped is whose turn it is.
-	mapper *hal.Memory
-	mapped turn
 }
 
 func (h *hostReplica) slice(lo, hi uint64) []byte {
@@ -54,14 +50,14 @@ func alignedBytes(n uint64) []byte {
 	return b[skip : skip+n : skip+n]
 }
 
-// hostPresent makes sure that the host has memory.
-func (s *storage) hostPresent(c cause) error {
-	h := &s.host
-	if h.ptr != nil || h.mapper != nil {
+// ready makes sure that the host has memory.
+func (h *hostReplica) ready(c cause) error {
+	s := h.owner
+	if h.ptr != nil || s.turns.mapper != nil {
 		return nil
 	}
 	if s.homeOn != nil {
-		return s.hostFrom(s.homeOn, c)
+		return h.allocateOn(s.homeOn, c)
 	}
 	if s.size > maxHost || s.size >= probed && !available(s.size) {
 		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
@@ -84,29 +80,30 @@ func (s *storage) hostPresent(c cause) error {
 	return nil
 }
 
-// hostFrom takes the host's memory from a device, page-locked.
-func (s *storage) hostFrom(dev *hal.Device, c cause) error {
-	got, err := s.hostMemory(layer.Common(dev))
+// allocateOn takes the host's memory from a device, page-locked.
+func (h *hostReplica) allocateOn(dev *hal.Device, c cause) error {
+	s := h.owner
+	got, err := h.memory(layer.Common(dev))
 	if err != nil {
 		return err
 	}
-	h := &s.host
 	h.home, h.base, h.block = got.mem, got.base, got.block
 	h.shares = append(h.shares, got.mem)
 	h.clean = false
-	s.point(got.mem, got.base)
+	h.point(got.mem, got.base)
 	_ = s.m.Allocate(protocol.Host)
 	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
 }
 
 // point makes memory of a device the host's replica.
-func (s *storage) point(m *hal.Memory, base uint64) {
+func (h *hostReplica) point(m *hal.Memory, base uint64) {
+	s := h.owner
 	if m.NeedsMap() {
-		s.takeTurns(m)
+		s.turns.begin(m)
 		return
 	}
-	s.host.ptr = unsafe.Add(m.HostPointer(), base)
+	h.ptr = unsafe.Add(m.HostPointer(), base)
 }
 
 // as returns the host's replica as memory of dev, if that is a unified device that shares the replica, else nil.
@@ -121,34 +118,34 @@ func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
 
 // share returns the host's replica as memory of a unified device, or nil if the device cannot
 // work on it in place.
-func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
-	h := &s.host
+func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
+	s := h.owner
 	if m := h.as(dev); m != nil {
 		return m
 	}
-	if h.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted {
+	if s.turns.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted {
 		return nil
 	}
 	if h.ptr == nil {
 		if s.homeOn == nil || s.homeOn.Same(dev) {
-			if s.hostFrom(dev, c) == nil {
+			if h.allocateOn(dev, c) == nil {
 				return h.home
 			}
 			return nil
 		}
-		if s.hostPresent(c) != nil || h.ptr == nil {
+		if h.ready(c) != nil || h.ptr == nil {
 			return nil
 		}
 	}
 	if !dev.Caps().Has(hal.CapRegister) {
-		return s.relocate(dev, c)
+		return h.relocate(dev, c)
 	}
 	if dev.Caps().Has(hal.CapMustMap) && s.accesses.onHost() {
 		return nil // an open access of the host uses the bytes, and cannot be made to take turns
 	}
 	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
-		return s.relocate(dev, c)
+		return h.relocate(dev, c)
 	}
 	if m.NeedsMap() {
 		if len(h.shares) > 0 {
@@ -156,7 +153,7 @@ func (s *storage) share(dev *hal.Device, c cause) *hal.Memory {
 			return nil
 		}
 		h.ptr = nil
-		s.takeTurns(m)
+		s.turns.begin(m)
 	}
 	h.shares = append(h.shares, m)
 	return m
@@ -174,8 +171,8 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 // relocate moves the host's replica to memory of a unified device, so that both can work on it in place from now on. The host's former
 // memory becomes a replica of its own, which is freed once its bytes have been copied. It returns nil if the replica cannot move, for
 // instance because an access of the host is open.
-func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
-	h := &s.host
+func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
+	s := h.owner
 	if h.bytes == nil || len(h.shares) > 0 || s.accesses.onHost() {
 		return nil
 	}
@@ -209,12 +206,12 @@ func (s *storage) relocate(dev *hal.Device, c cause) *hal.Memory {
 	s.m.Invalidate(protocol.Host, 0, s.size)
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
-	s.point(m, 0)
-	if left, err := s.carry(old.stranded(), c); err == nil {
+	h.point(m, 0)
+	if left, err := s.copier.carry(old.stranded(), c); err == nil {
 		drop(left) // bytes that cannot be copied without a wait are copied by the access that needs them
 	}
 	if !old.letGo(c) {
-		_ = s.learn("", nil, 0, s.size)
+		_ = s.lost.learn("", nil, 0, s.size)
 	}
 	return m
 }
@@ -255,12 +252,13 @@ func (r *replica) letGo(c cause) bool {
 
 // settleHome frees the host's former memory, after copying what is still current only there, or returns the work, with a reference each,
 // that has to end first.
-func (s *storage) settleHome(c cause) (pending []*order.Work, err error) {
+func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
+	s := h.owner
 	for _, old := range s.devs {
 		if old.former == nil {
 			continue
 		}
-		if pending, err = s.carry(old.stranded(), c); err != nil || len(pending) > 0 {
+		if pending, err = s.copier.carry(old.stranded(), c); err != nil || len(pending) > 0 {
 			return pending, err
 		}
 		switch w, ok := s.arriving(old); {
@@ -279,13 +277,13 @@ func (s *storage) settleHome(c cause) (pending []*order.Work, err error) {
 // drop frees the host's replica. u, unless it is nil, counts the memories that have to be freed before its release function may run.
 func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	s := h.owner
-	if h.ptr != nil || h.mapper != nil {
+	if h.ptr != nil || s.turns.mapper != nil {
 		s.noteReplica(ActivityFree, nil, c)
 	}
-	if h.mapper != nil && h.mapped != turnDevice {
-		if stream, err := h.mapper.Device().CopyStream(false); err == nil {
+	if s.turns.mapper != nil && s.turns.mapped != turnDevice {
+		if stream, err := s.turns.mapper.Device().CopyStream(false); err == nil {
 			h.order.Works(func(w *order.Work, _ bool) { _ = w.Before(stream) })
-			keep(stream.Unmap(h.mapper))
+			keep(stream.Unmap(s.turns.mapper))
 		}
 	}
 	pooled := h.block.Valid()
@@ -304,8 +302,8 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	}
 	h.order.Clear()
 	h.block, h.base, h.guard = pool.Block{}, 0, nil
-	h.ptr, h.bytes, h.home, h.shares, h.locks, h.mapper = nil, nil, nil, nil, nil, nil
-	h.mapped, h.clean = turnDevice, false
+	h.ptr, h.bytes, h.home, h.shares, h.locks, s.turns.mapper = nil, nil, nil, nil, nil, nil
+	s.turns.mapped, h.clean = turnDevice, false
 }
 
 // pagelock is a device's page-lock on the host's replica.

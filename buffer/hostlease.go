@@ -48,7 +48,7 @@ func (l HostLease) Pointer() unsafe.Pointer {
 	if x == nil {
 		return nil
 	}
-	return l.s.hostPointer(l.lo)
+	return l.s.host.pointer(l.lo)
 }
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.

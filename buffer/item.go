@@ -36,7 +36,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 	if err != nil {
 		return err
 	}
-	fn((*T)(b.s.hostPointer(lo)))
+	fn((*T)(b.s.host.pointer(lo)))
 	b.s.leave(x)
 	return nil
 }
@@ -172,7 +172,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 		return err
 	}
 	defer b.s.leave(x)
-	own := unsafe.Slice((*T)(b.s.hostPointer(b.lo)), len(data))
+	own := unsafe.Slice((*T)(b.s.host.pointer(b.lo)), len(data))
 	if mode == protocol.Read {
 		copy(data, own)
 	} else {

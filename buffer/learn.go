@@ -12,7 +12,8 @@ import (
 // A failed write spoils its bytes at its place. They are copied again from a place where they are still current; if there is none, they
 // are lost. Copies made of them need not be looked for, because their Work was made of the failed one and fails with it. What an open
 // access writes is left alone: its own Work will tell whether it was made of spoiled bytes.
-func (s *storage) learn(op string, self *access, lo, hi uint64) (told error) {
+func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
+	s := l.owner
 	s.replicas(func(r *replica) bool {
 		if err := r.learn(op, self, lo, hi, false); told == nil {
 			told = err
@@ -61,14 +62,15 @@ func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (news bool) {
 		case rest == 0 && kind != order.Zeroed:
 			s.lost.add(b.lo, b.hi, loss{err: err})
 		case rest != 0:
-			s.needed(rest)
+			s.lost.needed(rest)
 		}
 	}
 	return len(bad) > 0
 }
 
 // needed is told where some bytes are current. If all these replicas are leaving, it makes one of them stay.
-func (s *storage) needed(valid protocol.Set) {
+func (l *losses) needed(valid protocol.Set) {
+	s := l.owner
 	if s.leaving == 0 {
 		return
 	}

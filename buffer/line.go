@@ -15,20 +15,21 @@ type wait struct {
 	stream *hal.Stream
 }
 
-// lineCopies is the second step of an access, for its copies: their streams are lined up behind the work that they depend on. stream is
+// line is the second step of an access, for its copies: their streams are lined up behind the work that they depend on. stream is
 // the access's own, or nil.
 //
 // A stream cannot be made to wait if its device cannot delay it, or reads the host's memory during the call that enqueues a copy. If
 // there is such a stream, its work is returned in left, with a reference each, and no stream is made to wait. The caller then waits for
 // that work with the buffer unlocked, and repeats the steps of the access.
-func (s *storage) lineCopies(plan []protocol.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
-	waits := s.scratch.waits[:0]
+func (k *copier) line(plan []protocol.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
+	s := k.owner
+	waits := k.waits[:0]
 	for _, t := range plan {
-		r, err := s.route(t.Move, stream)
+		r, err := k.route(t.Move, stream)
 		if err != nil {
 			return nil, err
 		}
-		waits = s.collect(waits, s.replica(t.To), r.into, t.Lo, t.Hi, true)
+		waits = k.collect(waits, s.replica(t.To), r.into, t.Lo, t.Hi, true)
 		if t.From == protocol.NoPlace {
 			continue
 		}
@@ -36,38 +37,38 @@ func (s *storage) lineCopies(plan []protocol.Transfer, stream *hal.Stream) (left
 		if !r.ordered {
 			from = nil // the driver may read the host's memory during the call
 		}
-		waits = s.collect(waits, s.replica(t.From), from, t.Lo, t.Hi, false)
+		waits = k.collect(waits, s.replica(t.From), from, t.Lo, t.Hi, false)
 	}
-	return s.lineUp(waits)
+	return k.lineUp(waits)
 }
 
 // line does the same for the access itself, when its copies have been enqueued.
 func (x *access) line() (left []*order.Work, err error) {
 	s := x.storage
 	r := x.replica
-	waits := s.scratch.waits[:0]
-	x.each(func(p part) { waits = s.collect(waits, r, x.stream, p.lo, p.hi, p.writes()) })
-	return s.lineUp(waits)
+	waits := s.copier.waits[:0]
+	x.each(func(p part) { waits = s.copier.collect(waits, r, x.stream, p.lo, p.hi, p.writes()) })
+	return s.copier.lineUp(waits)
 }
 
 // collect appends what an access of [lo, hi) at a replica has to wait for.
-func (s *storage) collect(waits []wait, r *replica, stream *hal.Stream, lo, hi uint64, write bool) []wait {
+func (k *copier) collect(waits []wait, r *replica, stream *hal.Stream, lo, hi uint64, write bool) []wait {
 	if r.order.Idle() {
 		return waits
 	}
-	list := r.order.Waits(lo, hi, write, r.order.Begin(s.scratch.works[:0]))
+	list := r.order.Waits(lo, hi, write, r.order.Begin(k.works[:0]))
 	for _, w := range list {
 		if w.Stream != stream {
 			waits = append(waits, wait{w, stream})
 		}
 	}
 	clear(list)
-	s.scratch.works = list[:0]
+	k.works = list[:0]
 	return waits
 }
 
 // lineUp makes the streams wait, or returns, with a reference each, the work that the host has to wait for.
-func (s *storage) lineUp(waits []wait) (left []*order.Work, err error) {
+func (k *copier) lineUp(waits []wait) (left []*order.Work, err error) {
 	for _, w := range waits {
 		if w.stream != nil && w.work.Deferred(w.stream) {
 			continue
@@ -84,7 +85,7 @@ func (s *storage) lineUp(waits []wait) (left []*order.Work, err error) {
 		}
 	}
 	clear(waits)
-	s.scratch.waits = waits[:0]
+	k.waits = waits[:0]
 	return left, err
 }
 

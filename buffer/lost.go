@@ -7,7 +7,10 @@ import (
 
 // losses are ranges whose bytes a failure spoiled at some place, and that nobody has written since. If no place has the bytes any more,
 // every access that would read them fails. If another place still has them, one access fails, so that the program learns of the failure.
-type losses struct{ tree span.Tree[loss] }
+type losses struct {
+	owner *storage
+	tree  span.Tree[loss]
+}
 
 type loss struct {
 	err  error

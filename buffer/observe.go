@@ -178,8 +178,9 @@ func deviceName(dev *hal.Device) string {
 	return dev.Name()
 }
 
-// noteTransfer reports a transfer that was just enqueued and is not yet part of the state.
-func (s *storage) noteTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+// note reports a transfer that was just enqueued and is not yet part of the state.
+func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+	s := k.owner
 	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
 		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin}
 	if !begin.IsZero() {

@@ -48,7 +48,7 @@ func (s *storage) enterQuickly(op string, own *owner, p part) *access {
 	}
 	s.mu.Lock()
 	h := &s.host
-	if h.ptr == nil || h.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
+	if h.ptr == nil || h.owner.turns.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
 		p.reads() && !s.m.ValidIn(p.lo, p.hi, protocol.Host) {
 		s.mu.Unlock()
 		return nil

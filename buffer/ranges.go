@@ -36,7 +36,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 		return err
 	}
 	defer b.s.leave(x)
-	return fn(unsafe.Slice((*T)(b.s.hostPointer(q.lo)), (q.hi-q.lo)/b.elementSize()))
+	return fn(unsafe.Slice((*T)(b.s.host.pointer(q.lo)), (q.hi-q.lo)/b.elementSize()))
 }
 
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The

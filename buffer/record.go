@@ -6,9 +6,10 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// recordCopy is the fourth step of an access for one of its copies: the copy becomes a Work, which later accesses wait for and ask how
+// record is the fourth step of an access for one of its copies: the copy becomes a Work, which later accesses wait for and ask how
 // the copy has ended.
-func (s *storage) recordCopy(t protocol.Transfer, r route) {
+func (k *copier) record(t protocol.Transfer, r route) {
+	s := k.owner
 	dst, bytes := s.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.From == protocol.NoPlace {
 		w := order.NewWork(r.into)

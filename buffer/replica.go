@@ -56,7 +56,7 @@ func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error)
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := s.of(dev)
 	if r == nil && layer.SharesHostMemory(dev) {
-		if m := s.share(dev, c); m != nil {
+		if m := s.host.share(dev, c); m != nil {
 			if err := s.host.usedOn(stream, m); err != nil {
 				return nil, nil, err
 			}

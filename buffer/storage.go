@@ -106,7 +106,9 @@ type storage struct {
 	host     hostReplica
 	devs     []*replica // by place, from 1 on
 	lost     losses
-	leaving  int // replicas to be freed once their bytes have arrived elsewhere
+	copier   copier // carries out planned copies
+	turns    turns  // of host and device, on memory that must be mapped
+	leaving  int    // replicas to be freed once their bytes have arrived elsewhere
 	stats    Stats
 	watcher  watch.Watcher // nil for most buffers; those with one never take the short way of quick.go
 
@@ -115,8 +117,6 @@ type storage struct {
 
 	scratch struct {
 		plan   []protocol.Transfer
-		waits  []wait
-		works  []*order.Work
 		left   []*order.Work
 		ranges []span.Range
 	}
@@ -126,7 +126,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.accesses.owner = s, s
+	s.host.owner, s.accesses.owner, s.copier.owner, s.turns.owner, s.lost.owner = s, s, s, s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)
@@ -262,8 +262,8 @@ func (s *storage) shut() (u *lastUse, err error) {
 	return u, first
 }
 
-// hostPointer is where the host's replica has the byte at lo. An access of the host must be open.
-func (s *storage) hostPointer(lo uint64) unsafe.Pointer { return unsafe.Add(s.host.ptr, lo) }
+// pointer is where the host's replica has the byte at lo. An access of the host must be open.
+func (h *hostReplica) pointer(lo uint64) unsafe.Pointer { return unsafe.Add(h.ptr, lo) }
 
 // unlocked runs fn without the lock.
 func (s *storage) unlocked(fn func()) {

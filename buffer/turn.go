@@ -20,15 +20,23 @@ const (
 	turnHostWrites
 )
 
-// takeTurns makes the host's replica memory that host and device take turns with.
-func (s *storage) takeTurns(m *hal.Memory) {
-	s.host.mapper, s.host.mapped = m, turnDevice
-	s.accesses.startTurns(s.sideOf)
+// turns is whose turn it is with the host's replica, where host and device cannot use it at once. storage.mu is held.
+type turns struct {
+	owner  *storage
+	mapper *hal.Memory // the host's replica as memory that must be mapped; nil where nobody takes turns
+	mapped turn        // what the host may do with it
+}
+
+// begin makes the host's replica memory that host and device take turns with.
+func (ts *turns) begin(m *hal.Memory) {
+	s := ts.owner
+	ts.mapper, ts.mapped = m, turnDevice
+	s.accesses.startTurns(ts.sideOf)
 }
 
 // sideOf tells on which side an access is, where host and device take turns.
-func (s *storage) sideOf(x *access) side {
-	switch m := s.host.mapper; {
+func (ts *turns) sideOf(x *access) side {
+	switch m := ts.mapper; {
 	case m == nil:
 		return neither
 	case x.stream == nil:
@@ -39,9 +47,10 @@ func (s *storage) sideOf(x *access) side {
 	return neither
 }
 
-// mapForHost makes the host's replica accessible to the host, where host and a device take
+// toHost makes the host's replica accessible to the host, where host and a device take
 // turns, and where it is guarded. self is the host's access that needs it, or nil. busy is an access that has to end first.
-func (s *storage) mapForHost(self *access, write bool) (busy *access, err error) {
+func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
+	s := ts.owner
 	h := &s.host
 	if err := h.permit(write); err != nil {
 		return nil, err
@@ -50,7 +59,7 @@ func (s *storage) mapForHost(self *access, write bool) (busy *access, err error)
 	if write {
 		want = turnHostWrites
 	}
-	if h.mapper == nil || h.mapped >= want {
+	if ts.mapper == nil || ts.mapped >= want {
 		return nil, nil
 	}
 	device := s.accesses.find(func(x *access) bool {
@@ -59,43 +68,44 @@ func (s *storage) mapForHost(self *access, write bool) (busy *access, err error)
 	if device != nil {
 		return device, nil
 	}
-	if !write && !s.deviceReads() {
+	if !write && !ts.deviceReads() {
 		want = turnHostWrites
 	}
-	stream, err := h.mapper.Device().CopyStream(false)
+	stream, err := ts.mapper.Device().CopyStream(false)
 	if err != nil {
 		return nil, err
 	}
-	if h.mapped == turnHostReads {
+	if ts.mapped == turnHostReads {
 		// Mapping anew may move the memory: nobody else may be looking at it.
 		looking := s.accesses.find(func(x *access) bool { return x != self && x.inside && x.place == protocol.Host && x.stream == nil })
 		if looking != nil {
 			return looking, nil
 		}
 	}
-	if err := s.behindAll(stream, want == turnHostWrites); err != nil {
+	if err := ts.behindAll(stream, want == turnHostWrites); err != nil {
 		return nil, err
 	}
-	if h.mapped == turnHostReads {
-		if err := stream.Unmap(h.mapper); err != nil {
+	if ts.mapped == turnHostReads {
+		if err := stream.Unmap(ts.mapper); err != nil {
 			return nil, err
 		}
-		h.mapped = turnDevice
+		ts.mapped = turnDevice
 	}
-	err = stream.Map(h.mapper, want == turnHostWrites)
+	err = stream.Map(ts.mapper, want == turnHostWrites)
 	if err == nil {
-		h.mapped = want
-		h.ptr = h.mapper.HostPointer()
+		ts.mapped = want
+		h.ptr = ts.mapper.HostPointer()
 	}
 	h.order.SetBarrier(order.NewWork(stream))
 	return nil, err
 }
 
-// unmapForDevice gives the host's replica back to the device that takes turns with the host, before work on the stream. busy is an access
+// toDevice gives the host's replica back to the device that takes turns with the host, before work on the stream. busy is an access
 // that has to end first.
-func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
+func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
+	s := ts.owner
 	h := &s.host
-	if h.mapper == nil || h.mapper != mem || h.mapped == turnDevice || h.mapped == turnHostReads && !write {
+	if ts.mapper == nil || ts.mapper != mem || ts.mapped == turnDevice || ts.mapped == turnHostReads && !write {
 		return nil, nil
 	}
 	if x := s.accesses.find(func(x *access) bool { return x.inside && x.place == protocol.Host && x.stream == nil }); x != nil {
@@ -106,14 +116,14 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 			return nil, err
 		}
 	}
-	if err := s.behindAll(stream, true); err != nil {
+	if err := ts.behindAll(stream, true); err != nil {
 		return nil, err
 	}
-	if err := stream.Unmap(h.mapper); err != nil {
+	if err := stream.Unmap(ts.mapper); err != nil {
 		return nil, err
 	}
-	wrote := h.mapped == turnHostWrites
-	h.mapped = turnDevice
+	wrote := ts.mapped == turnHostWrites
+	ts.mapped = turnDevice
 	w := order.NewWork(stream)
 	if !wrote {
 		h.order.SetBarrier(w)
@@ -130,7 +140,8 @@ func (s *storage) unmapForDevice(stream *hal.Stream, mem *hal.Memory, write bool
 }
 
 // deviceReads reports whether the device reads the memory, under a lease or in work under way.
-func (s *storage) deviceReads() (reads bool) {
+func (ts *turns) deviceReads() (reads bool) {
+	s := ts.owner
 	if s.accesses.find(func(x *access) bool { return x.inside && x.place == protocol.Host && x.stream != nil }) != nil {
 		return true
 	}
@@ -144,7 +155,8 @@ func (s *storage) deviceReads() (reads bool) {
 }
 
 // behindAll makes the stream wait for all work on the host's replica, or for all that writes.
-func (s *storage) behindAll(stream *hal.Stream, reads bool) (err error) {
+func (ts *turns) behindAll(stream *hal.Stream, reads bool) (err error) {
+	s := ts.owner
 	s.host.order.Works(func(w *order.Work, writes bool) {
 		if err == nil && (writes || reads) {
 			err = w.Before(stream)
@@ -154,7 +166,8 @@ func (s *storage) behindAll(stream *hal.Stream, reads bool) (err error) {
 }
 
 // sideOfCopy tells on which side of the host's memory a transfer touches it.
-func (s *storage) sideOfCopy(t protocol.Transfer) side {
+func (ts *turns) sideOfCopy(t protocol.Transfer) side {
+	s := ts.owner
 	switch {
 	case t.To == protocol.Host && (t.From == protocol.NoPlace || s.replica(t.From).former != nil):
 		return deviceSide
@@ -164,16 +177,16 @@ func (s *storage) sideOfCopy(t protocol.Transfer) side {
 	return neither
 }
 
-// oneTurn returns the transfers of a plan that can be enqueued in one turn, and whether these are all. If not, the caller plans again
+// one returns the transfers of a plan that can be enqueued in one turn, and whether these are all. If not, the caller plans again
 // afterwards.
-func (s *storage) oneTurn(plan []protocol.Transfer) (now []protocol.Transfer, all bool) {
-	if s.host.mapper == nil {
+func (ts *turns) one(plan []protocol.Transfer) (now []protocol.Transfer, all bool) {
+	if ts.mapper == nil {
 		return plan, true
 	}
 	now = plan[:0]
 	first := neither
 	for _, t := range plan {
-		side := s.sideOfCopy(t)
+		side := ts.sideOfCopy(t)
 		if first == neither {
 			first = side
 		}
@@ -186,19 +199,20 @@ func (s *storage) oneTurn(plan []protocol.Transfer) (now []protocol.Transfer, al
 
 // handOver gives the host's replica to the side that the copies of a plan need it on. stream is that of the access, or nil. busy is an
 // access that has to end first.
-func (s *storage) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
+func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
+	s := ts.owner
 	for i, t := range plan {
 		if i > 0 && t.Move == plan[i-1].Move {
 			continue
 		}
-		switch s.sideOfCopy(t) {
+		switch ts.sideOfCopy(t) {
 		case hostSide:
-			busy, err = s.mapForHost(self, t.To == protocol.Host)
+			busy, err = ts.toHost(self, t.To == protocol.Host)
 		case deviceSide:
 			if t.From != protocol.NoPlace {
 				stream, mem = nil, s.host.home
 			}
-			busy, err = s.unmapForDevice(stream, mem, true)
+			busy, err = ts.toDevice(stream, mem, true)
 		}
 		if busy != nil || err != nil {
 			return busy, err
@@ -207,9 +221,10 @@ func (s *storage) handOver(self *access, plan []protocol.Transfer, stream *hal.S
 	return nil, nil
 }
 
-// handedOver returns the error of a hand-over that failed; the next access of the host tries again. All work that the hand-over waited for
+// failed returns the error of a hand-over that failed; the next access of the host tries again. All work that the hand-over waited for
 // has ended. Unmapping after a failed mapping for writing may overwrite the device's bytes with others, so the bytes count as bad.
-func (s *storage) handedOver(op string) error {
+func (ts *turns) failed(op string) error {
+	s := ts.owner
 	h := &s.host
 	b := h.order.Barrier()
 	if b == nil {
@@ -217,17 +232,17 @@ func (s *storage) handedOver(op string) error {
 	}
 	_, err := b.End()
 	h.order.SetBarrier(nil)
-	if err == nil || h.mapper == nil {
+	if err == nil || ts.mapper == nil {
 		return nil
 	}
-	if h.mapped != turnDevice {
-		if stream, e := h.mapper.Device().CopyStream(false); e == nil && stream.Unmap(h.mapper) == nil {
+	if ts.mapped != turnDevice {
+		if stream, e := ts.mapper.Device().CopyStream(false); e == nil && stream.Unmap(ts.mapper) == nil {
 			h.order.SetBarrier(order.NewWork(stream))
 		}
-		if h.mapped == turnHostWrites {
+		if ts.mapped == turnHostWrites {
 			h.replica.spoil(0, s.size, order.Own, err)
 		}
 	}
-	h.mapped = turnDevice
+	ts.mapped = turnDevice
 	return underWay(op, err)
 }
