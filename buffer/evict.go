@@ -51,9 +51,9 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			var pending []*order.Work
 			var err error
 			if r.place == protocol.Host {
-				pending, err = s.evictHost(x.cause())
+				pending, err = s.host.evict(x.cause())
 			} else {
-				err = s.evictFrom(x.cause(), r)
+				err = r.evict(x.cause())
 			}
 			switch e := err.(type) {
 			case nil:
@@ -83,33 +83,41 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// evictFrom frees a device's replica, or begins to: bytes that are current there alone are copied elsewhere, and the memory is freed once
+// eviction is one attempt to free the memory of a replica. storage.mu is held, except where the state of the replica is awaited.
+type eviction struct {
+	*replica
+	c     cause
+	begin time.Time // zero if observers are not told
+}
+
+// evict frees a device's replica, or begins to: bytes that are current there alone are copied elsewhere, and the memory is freed once
 // all copies of its bytes are known to have arrived.
-func (s *storage) evictFrom(c cause, r *replica) error {
-	begin := now()
+func (r *replica) evict(c cause) error {
+	s, e := r.owner, eviction{r, c, now()}
 	if err := s.host.ready(c); err != nil {
 		return err
 	}
 	_ = s.lost.learn("", nil, 0, s.size)
-	if err := s.rescue(r, c); err != nil {
+	if err := e.rescue(); err != nil {
 		return err
 	}
-	pending, ok := s.arriving(r)
+	pending, ok := e.arriving()
 	switch {
 	case !ok:
-		return s.failedAlready(c)
+		return e.failed()
 	case pending == nil:
-		return s.part(r, c, begin)
+		return e.finish()
 	}
-	s.noteEviction(r, c, begin)
+	e.note()
 	s.leaving++
 	r.depart()
-	s.watch(r, c, pending)
+	e.watch(pending)
 	return nil
 }
 
-// failedAlready is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
-func (s *storage) failedAlready(c cause) error {
+// failed is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
+func (e eviction) failed() error {
+	s, c := e.owner, e.c
 	if c.client == 0 {
 		if err := s.lost.learn(c.op, nil, 0, s.size); err != nil {
 			return err
@@ -119,15 +127,16 @@ func (s *storage) failedAlready(c cause) error {
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
 }
 
-// part frees the memory of a replica whose bytes are all current elsewhere.
-func (s *storage) part(r *replica, c cause, begin time.Time) error {
-	if err := s.m.Commit(protocol.Evict, r.place, 0, s.size); err != nil {
-		return s.refused(r, c, err)
+// finish frees the memory of a replica whose bytes are all current elsewhere.
+func (e eviction) finish() error {
+	s := e.owner
+	if err := s.m.Commit(protocol.Evict, e.place, 0, s.size); err != nil {
+		return e.refused(err)
 	}
-	if !r.leaving {
-		s.noteEviction(r, c, begin)
+	if !e.leaving {
+		e.note()
 	}
-	return r.free(c)
+	return e.free(e.c)
 }
 
 // awaitParting waits until a leaving replica has been freed, or is to stay.
@@ -157,45 +166,47 @@ func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err er
 }
 
 // watch calls lookAgain for a leaving replica when pending, which it waits for, has ended.
-func (s *storage) watch(r *replica, c cause, pending *order.Work) {
+func (e eviction) watch(pending *order.Work) {
 	pending.OnEnd(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.lookAgain(r, c)
+		e.owner.mu.Lock()
+		defer e.owner.mu.Unlock()
+		e.lookAgain()
 	})
 }
 
 // lookAgain frees a leaving replica whose bytes have arrived elsewhere, or keeps it if a copy of them has failed.
-func (s *storage) lookAgain(r *replica, c cause) {
-	if !r.leaving || s.closed {
+func (e eviction) lookAgain() {
+	s := e.owner
+	if !e.leaving || s.closed {
 		return
 	}
 	_ = s.lost.learn("", nil, 0, s.size)
-	if !r.leaving {
+	if !e.leaving {
 		return // it has the only good copy
 	}
-	pending, ok := s.arriving(r)
+	pending, ok := e.arriving()
 	switch {
 	case !ok:
-		r.stay()
+		e.stay()
 	case pending != nil:
-		s.watch(r, c, pending)
+		e.watch(pending)
 	default:
-		_ = s.part(r, c, time.Time{})
+		_ = e.finish()
 	}
 }
 
-// arriving asks whether all bytes that are current at r are known to be current elsewhere as well. If so, pending is nil and ok true. If
+// arriving asks whether all bytes that are current at the replica are known to be current elsewhere as well. If so, pending is nil and ok true. If
 // work has to end before that is known, pending is such work. ok is false if some of the bytes are known to be nowhere else.
-func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
+func (e eviction) arriving() (pending *order.Work, ok bool) {
+	s := e.owner
 	ok = true
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
-		if !valid.Has(r.place) {
+		if !valid.Has(e.place) {
 			return true
 		}
 		// One other place where the bytes are known to be is enough.
 		var first *order.Work
-		for p := range valid.Without(r.place).All() {
+		for p := range valid.Without(e.place).All() {
 			w, bad := s.replica(p).order.Unsure(lo, hi)
 			switch {
 			case bad:
@@ -216,38 +227,37 @@ type unready struct{ works []*order.Work }
 
 func (*unready) Error() string { return "work under way on the host's copy has to end first" }
 
-// waitForNone releases the works of an unready error of evictFrom, for callers that do not wait for them.
+// waitForNone releases the works of an unready error of evict, for callers that do not wait for them.
 func waitForNone(err error) {
 	if u, ok := err.(*unready); ok {
 		drop(u.works)
 	}
 }
 
-// evictHost frees the host's replica, or returns the work, with a reference each, that has to end first.
-func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
-	h := &s.host
-	begin := now()
+// evict frees the host's replica, or returns the work, with a reference each, that has to end first.
+func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
+	s, e := h.owner, eviction{&h.replica, c, now()}
 	_ = s.lost.learn("", nil, 0, s.size)
-	if pending, err = s.host.settleHome(c); err != nil || len(pending) > 0 {
+	if pending, err = h.settleHome(c); err != nil || len(pending) > 0 {
 		return pending, err
 	}
-	if err := s.rescue(&h.replica, c); err != nil {
+	if err := e.rescue(); err != nil {
 		return nil, err
 	}
-	switch w, ok := s.arriving(&h.replica); {
+	switch w, ok := e.arriving(); {
 	case !ok:
-		return nil, s.failedAlready(c)
+		return nil, e.failed()
 	case w != nil:
 		return []*order.Work{w.Retain()}, nil
 	}
 	if err := s.m.Commit(protocol.Evict, protocol.Host, 0, s.size); err != nil {
-		return nil, s.refused(&h.replica, c, err)
+		return nil, e.refused(err)
 	}
-	s.noteEviction(&h.replica, c, begin)
+	e.note()
 	u := h.lastUse()
-	h.drop(u, func(e error) {
+	h.drop(u, func(failed error) {
 		if err == nil {
-			err = e
+			err = failed
 		}
 	}, c)
 	if u != nil {
@@ -256,14 +266,15 @@ func (s *storage) evictHost(c cause) (pending []*order.Work, err error) {
 	return nil, err
 }
 
-// rescue copies bytes that are current at r alone to another place.
-func (s *storage) rescue(r *replica, c cause) error {
-	plan, err := s.m.Plan(protocol.Evict, r.place, 0, s.size, s.cost, s.scratch.plan[:0])
+// rescue copies bytes that are current at the replica alone to another place.
+func (e eviction) rescue() error {
+	s := e.owner
+	plan, err := s.m.Plan(protocol.Evict, e.place, 0, s.size, s.cost, s.scratch.plan[:0])
 	if err != nil {
-		return s.refused(r, c, err)
+		return e.refused(err)
 	}
 	s.scratch.plan = plan[:0]
-	left, err := s.copier.carry(plan, c)
+	left, err := s.copier.carry(plan, e.c)
 	if len(left) > 0 {
 		return &unready{left}
 	}
@@ -271,11 +282,11 @@ func (s *storage) rescue(r *replica, c cause) error {
 }
 
 // refused is the error of an eviction that the protocol has refused.
-func (s *storage) refused(r *replica, c cause, err error) error {
+func (e eviction) refused(err error) error {
 	if _, ok := err.(*protocol.RefusalError); !ok {
 		return err
 	}
-	return hal.Errorf(c.op, coherence.ErrSoleCopy, "bytes are current at %s alone, and no other place can take them", s.placeName(r.place, nil))
+	return hal.Errorf(e.c.op, coherence.ErrSoleCopy, "bytes are current at %s alone, and no other place can take them", e.owner.placeName(e.place, nil))
 }
 
 // carry enqueues the copies of a plan that no access asked for, or returns the work, with a reference each, that has to end first.

@@ -3,7 +3,6 @@ package buffer
 import (
 	"fmt"
 	"math"
-	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
@@ -237,15 +236,16 @@ func (r *replica) letGo(c cause) bool {
 	if r.leaving || !r.present() {
 		return true
 	}
-	pending, ok := s.arriving(r)
+	e := eviction{replica: r, c: c}
+	pending, ok := e.arriving()
 	switch {
 	case !ok:
 	case pending == nil:
-		_ = s.part(r, c, time.Time{})
+		_ = e.finish()
 	default:
 		s.leaving++
 		r.depart()
-		s.watch(r, c, pending)
+		e.watch(pending)
 	}
 	return ok
 }
@@ -261,13 +261,14 @@ func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 		if pending, err = s.copier.carry(old.stranded(), c); err != nil || len(pending) > 0 {
 			return pending, err
 		}
-		switch w, ok := s.arriving(old); {
+		e := eviction{replica: old, c: c}
+		switch w, ok := e.arriving(); {
 		case !ok:
-			return nil, s.failedAlready(c)
+			return nil, e.failed()
 		case w != nil:
 			return []*order.Work{w.Retain()}, nil
 		}
-		if err = s.part(old, c, time.Time{}); err != nil {
+		if err = e.finish(); err != nil {
 			return nil, err
 		}
 	}

@@ -201,8 +201,9 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	}
 }
 
-// noteEviction reports a replica that is being evicted.
-func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
+// note reports a replica that is being evicted.
+func (e eviction) note() {
+	s, r, c, begin := e.owner, e.replica, e.c, e.begin
 	if observed() && !begin.IsZero() && r.former == nil {
 		notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})

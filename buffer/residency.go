@@ -535,7 +535,7 @@ func (r *replica) makeRoom(c cause) (freed, written uint64, leased, ok bool) {
 		return 0, 0, true, false
 	}
 	before := s.stats.BytesCopied
-	if err := s.evictFrom(c, r); err != nil {
+	if err := r.evict(c); err != nil {
 		waitForNone(err)
 		return 0, 0, false, false
 	}

@@ -7,6 +7,8 @@
 //	which accesses are open, and which wait         accesses            access.go, over trees of ranges in internal/span
 //	which places have the current bytes             protocol.Map        package protocol: it plans copies and is told what was done
 //	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
+//	who may use memory that must be mapped          turns               turn.go
+//	how planned copies are carried out              copier              copy.go, line.go
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
 //	which bytes were lost by failures               losses              lost.go
 //	how much memory a device's replicas take        residency           residency.go, one for each device
@@ -23,11 +25,11 @@
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
 //     waits until the last access in its way ends, which opens it (accesses.end, examine).
-//  2. bring makes the bytes current on the device. settle finds the device's replica, or allocates one; if there is no room,
+//  2. access.bring makes the bytes current on the device. settle finds the device's replica, or allocates one; if there is no room,
 //     pressure.relieve (residency.go) evicts others. Then come three steps:
 //     decide (decide.go) asks what has failed by now (learn.go), fails if bytes are lost, and plans copies with protocol.Map;
-//     line (line.go) makes the streams of the copies, and at last the access's own, wait for the Works that they depend on;
-//     copy (copy.go) enqueues each copy, records it as a Work (record.go) and tells protocol.Map.
+//     copier.line (line.go) makes the streams of the copies wait for the Works that they depend on, access.line at last the access's own;
+//     copier.copy (copy.go) enqueues each copy, records it as a Work (record.go) and tells protocol.Map.
 //     Where something is in the way that a stream cannot wait for, bring waits for it without the lock, and begins again with settle.
 //  3. commit (below) makes the other places stale for what the access is to write, and ends losses there.
 //
@@ -37,28 +39,28 @@
 //
 // # One View
 //
-// Buffer.View calls storage.enter (enter.go): admit as above, then fetch, which is bring for the host. hostPresent (host.go) takes memory;
-// decide, line and copy are the same; in place of a stream the caller waits, in await, for the Works on the bytes. After each wait it
+// Buffer.View calls storage.enter (enter.go): admit as above, then fetch, which is bring for the host. hostReplica.ready (host.go) takes
+// memory; decide, line and copy are the same; in place of a stream the caller waits, in await, for the Works on the bytes. After each wait it
 // begins again with decide, because the lock was given up and a copy may have failed. When there is nothing left to copy and nothing
 // to wait for, it clears what was never written, and View runs its function without the lock. leave ends the access. It leaves no
 // Work, because nothing is under way when it ends.
 //
-// Where host and device take turns with the host's memory, handOver, mapForHost and unmapForDevice (turn.go) map and unmap it in between.
+// Where host and device take turns with the host's memory, turns.handOver, toHost and toDevice (turn.go) map and unmap it in between.
 //
 // # How a failure is found
 //
 // Nothing reports failed work by itself. Work.End asks the driver how a Work, and the Works that it was made of, have ended; if one of
-// them has failed, it has failed as well. learn (learn.go) asks this of the Works that wrote a range. For one that failed, spoil notes
-// that the bytes are not current at its place. If they are current nowhere now, the range joins the losses until it is written anew,
+// them has failed, it has failed as well. losses.learn (learn.go) asks this of the Works that wrote a range. For one that failed,
+// replica.spoil notes that the bytes are not current at its place. If they are current nowhere now, the range joins the losses until it is written anew,
 // unless it held zeros, which are made again. The access that asked fails. If no access of these bytes asked, the next
 // one fails (losses, once).
 //
 // # How a replica leaves
 //
-// Evict and relieve call evictFrom (evict.go). rescue copies the bytes that are current at no other place. arriving asks whether all
-// bytes are known to be somewhere else. If so, part gives the memory back. If that is not known yet, the replica is leaving: State leaves
+// Evict and relieve call replica.evict (evict.go). In an eviction, rescue copies the bytes that are current at no other place. arriving
+// asks whether all bytes are known to be somewhere else. If so, finish gives the memory back. If that is not known yet, the replica is leaving: State leaves
 // it out, its memory stays, and lookAgain runs when the copies have ended. Then it goes, or stays if a copy has failed. An access at
-// its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are elsewhere (evictHost).
+// its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are elsewhere (hostReplica.evict).
 //
 // # Locks, from the outermost to the innermost
 //
