@@ -107,15 +107,16 @@ func main() {
 			}
 			got := run(ctx, seeds[k], func(xs *buffer.Buffer[uint32], fs *buffer.Buffer[float32], ys *buffer.Buffer[uint64], zs *buffer.Buffer[int32]) error {
 				return p.Kernel(names[k]).Launch(ctx, s, hal.Over(n).Of(block), kernel.Value(int64(seeds[k])), kernel.In(xs), kernel.Value(int64(n)), kernel.In(fs), kernel.Value(int64(n)),
-					y(ys), kernel.Value(int64(n)), z(zs), kernel.Value(int64(n)))
+					y(ys), kernel.Value(int64(n)), z(zs), kernel.Value(int64(n-5)))
 			})
 			if got.Error != "" {
 				fmt.Printf("DIFFERS %d fails on %s: %s\n", k, dev.Name(), got.Error)
 				continue
 			}
 			for i := range got.Y {
-				if got.Y[i] != want[k].Y[i] || got.Z[i] != want[k].Z[i] {
-					fmt.Printf("DIFFERS %d writes y[%d] = %#x and z[%d] = %d on %s, %#x and %d on the host\n", k, i, got.Y[i], i, got.Z[i], dev.Name(), want[k].Y[i], want[k].Z[i])
+				j := min(i, len(got.Z)-1)
+				if got.Y[i] != want[k].Y[i] || got.Z[j] != want[k].Z[j] {
+					fmt.Printf("DIFFERS %d writes y[%d] = %#x and z[%d] = %d on %s, %#x and %d on the host\n", k, i, got.Y[i], j, got.Z[j], dev.Name(), want[k].Y[i], want[k].Z[j])
 					break
 				}
 			}
@@ -126,7 +127,7 @@ func main() {
 
 // run launches a kernel with the inputs that belong to its seed.
 func run(ctx context.Context, seed uint64, launch func(*buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error) result {
-	x, f, y, z := must(buffer.New[uint32](n)), must(buffer.New[float32](n)), must(buffer.New[uint64](n)), must(buffer.New[int32](n))
+	x, f, y, z := must(buffer.New[uint32](n)), must(buffer.New[float32](n)), must(buffer.New[uint64](n)), must(buffer.New[int32](n-5))
 	defer func() { hal.CloseAll(x, f, y, z) }()
 	xs := []uint32{0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1<<32 - 2}
 	fs := []float32{0, 1, -1, 0.5, 1.5, -1.5, 2.5, 3e9, -3e9, 5e9, 1e19, -1e19, 1e20, 300, -300, 1e-40, 1e-45, math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)),
@@ -144,7 +145,7 @@ func run(ctx context.Context, seed uint64, launch func(*buffer.Buffer[uint32], *
 	for len(fs) < n {
 		fs = append(fs, float32(int32(next()))/65536)
 	}
-	got := result{make([]uint64, n), make([]int32, n), ""}
+	got := result{make([]uint64, n), make([]int32, n-5), ""}
 	check(x.CopyIn(ctx, xs))
 	check(f.CopyIn(ctx, fs))
 	check(y.CopyIn(ctx, got.Y))

@@ -501,6 +501,11 @@ func (g *generator) kernel(id int) {
 		g.line("s := grid.Shared[[16]%s](t)", shared)
 	}
 	g.line("i := t.Global(0)")
+	if !together && g.IntN(3) == 0 { // z ends within a block
+		g.line("if i >= len(z) {")
+		g.line("\treturn")
+		g.line("}")
+	}
 	g.line("u, w := x[i], f[i]")
 	g.line("sum := uint64(a)")
 	g.calls = true
@@ -526,7 +531,7 @@ func (g *generator) kernel(id int) {
 	}
 	if g.IntN(2) == 0 { // each cell has one operation, whose order does not matter
 		n := g.IntN(6)
-		g.line("grid.Atomic%s(&z[%d+i&7], %s)", []string{"Add", "Xor", "Or", "And", "Max", "Min"}[n], n*8, g.value("int32", 2))
+		g.line("grid.Atomic%s(&z[%d+i%%7], %s)", []string{"Add", "Xor", "Or", "And", "Max", "Min"}[n], n*7, g.value("int32", 2))
 	}
 	for range 4 {
 		g.statement(2)
