@@ -16,9 +16,9 @@ import (
 )
 
 // pooled gives the device a pool, which is closed before the device and must then hold nothing.
-func pooled(tb testing.TB, d *hal.Device, o pool.Options) *pool.Pool {
+func pooled(tb testing.TB, d *hal.Device, opts ...pool.Option) *pool.Pool {
 	tb.Helper()
-	p, err := pool.New(d, o)
+	p, err := pool.New(d, opts...)
 	require.NoError(tb, err)
 	buffer.SetAllocator(d, p)
 	tb.Cleanup(func() {
@@ -42,7 +42,7 @@ func read(t *testing.T, s *hal.Stream, b *buffer.Buffer[uint32]) (got []byte) {
 
 func TestReplicasShareAPoolsMemory(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	pooled(t, d, pool.Options{})
+	pooled(t, d)
 	s := newStream(t, d)
 	var offsets []uint64
 	var bs []*buffer.Buffer[uint32]
@@ -87,7 +87,7 @@ func TestReplicasShareAPoolsMemory(t *testing.T) {
 
 func TestOptionAllocator(t *testing.T) {
 	devs := openMany(t, "one", 2, 1, 2)
-	p, err := pool.New(devs[0], pool.Options{})
+	p, err := pool.New(devs[0])
 	require.NoError(t, err)
 	c := adapt.Count(p)
 	s, other := newStream(t, devs[0]), newStream(t, devs[1])
@@ -104,7 +104,7 @@ func TestOptionAllocator(t *testing.T) {
 	require.NoError(t, p.Close())
 
 	// A device's allocator, and a buffer that does without.
-	q := pooled(t, devs[0], pool.Options{})
+	q := pooled(t, devs[0])
 	require.NoError(t, q.Reserve(hal.KindDevice, 1<<20))
 	b, err = buffer.New[uint32](10, buffer.WithAllocator(devs[0], nil))
 	require.NoError(t, err)
@@ -118,10 +118,10 @@ func TestOptionAllocator(t *testing.T) {
 
 // What was never written reads as zeros, whoever had the memory before.
 func TestPoolsLeftoversAreNotSeen(t *testing.T) {
-	for _, o := range []pool.Options{{}, {Large: 64}} {
+	for _, opts := range [][]pool.Option{nil, {pool.WithLarge(64)}} {
 		d := openMany(t, "one", 1, 1)[0]
 		s := newStream(t, d)
-		p := pooled(t, d, o)
+		p := pooled(t, d, opts...)
 		for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost} {
 			poison, err := p.Alloc(s, kind, 400)
 			require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestPoolsLeftoversAreNotSeen(t *testing.T) {
 // A replica's memory is another's at once, on the stream that used it last, while that still works.
 func TestPooledMemoryIsUsedAgainInStreamOrder(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	pooled(t, d, pool.Options{})
+	pooled(t, d)
 	s, other := newStream(t, d), newStream(t, d)
 	g, err := s.Gate()
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestPooledMemoryIsUsedAgainInStreamOrder(t *testing.T) {
 
 func TestPooledMemoryWaitsForEveryStreamThatUsedIt(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	pooled(t, d, pool.Options{})
+	pooled(t, d)
 	slow, s := newStream(t, d), newStream(t, d)
 	b, err := buffer.New[uint32](64)
 	require.NoError(t, err)
@@ -225,7 +225,7 @@ func TestPooledMemoryWaitsForEveryStreamThatUsedIt(t *testing.T) {
 
 func TestPoolGivesMemoryBackBeforeReplicasAreEvicted(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "small", Discrete: 1, MemoryLimit: 1 << 20}), 1)
-	p := pooled(t, d, pool.Options{Chunk: 64 << 10, Large: 32 << 10})
+	p := pooled(t, d, pool.WithChunk(64<<10), pool.WithLarge(32<<10))
 	s := newStream(t, d)
 	kept := written(t, s, 75<<10, 1) // 300 KiB
 	gone := written(t, s, 75<<10, 2)
@@ -251,7 +251,7 @@ func TestPoolGivesMemoryBackBeforeReplicasAreEvicted(t *testing.T) {
 
 func TestPoolsLimitEvicts(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	pooled(t, d, pool.Options{Limit: 1 << 20})
+	pooled(t, d, pool.WithLimit(1<<20))
 	s := newStream(t, d)
 	var bs []*buffer.Buffer[uint32]
 	for i := range uint32(16) {

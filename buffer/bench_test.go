@@ -142,7 +142,7 @@ func BenchmarkReplica(b *testing.B) {
 				d := openMany(b, "one", 1, 1)[0]
 				s := newStream(b, d)
 				if from == "pool" {
-					pooled(b, d, pool.Options{})
+					pooled(b, d)
 				}
 				use := func(x *buffer.Buffer[uint8]) {
 					l, err := x.TryAcquire(s, coherence.Overwrite)
@@ -211,7 +211,7 @@ func BenchmarkReplicaMemory(b *testing.B) {
 			s := newStream(b, d)
 			var p *pool.Pool
 			if from != "device" {
-				p = pooled(b, d, pool.Options{})
+				p = pooled(b, d)
 			}
 			x, err := buffer.New[uint8](size)
 			require.NoError(b, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -44,7 +43,7 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 					devs = append(devs, d)
 				}
 				if row.anew { // which makes events of its own for memory that is closed
-					pooled(t, devs[0], pool.Options{})
+					pooled(t, devs[0])
 				}
 				var streams []*hal.Stream // so many that each has one step under way
 				for i := range 2 * ahead {

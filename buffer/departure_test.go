@@ -260,7 +260,7 @@ func TestMemoryOfWhatFailed(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	d := devs[0]
 	s, other := newStream(t, d), newStream(t, d)
-	p, err := pool.New(d, pool.Options{})
+	p, err := pool.New(d)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	g := hold(t, s)

@@ -62,7 +62,7 @@ func ExampleAllocator() {
 	dev, stream := discrete()
 	defer dev.Close()
 	defer stream.Close()
-	p, err := pool.New(dev, pool.Options{})
+	p, err := pool.New(dev)
 	check(err)
 	defer p.Close()
 	for range 3 {

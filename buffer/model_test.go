@@ -26,7 +26,7 @@ func TestModel(t *testing.T) {
 				var pools []*pool.Pool
 				if from == "a pool" {
 					for _, d := range f.Devices {
-						p, err := pool.New(d, pool.Options{Chunk: 4 << 10, Large: 100})
+						p, err := pool.New(d, pool.WithChunk(4<<10), pool.WithLarge(100))
 						require.NoError(t, err)
 						buffer.SetAllocator(d, p)
 						pools = append(pools, p)

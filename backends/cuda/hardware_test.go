@@ -75,7 +75,7 @@ func BenchmarkHardwarePool(b *testing.B) {
 	s, err := dev.NewStream()
 	require.NoError(b, err)
 	defer func() { require.NoError(b, s.Close()) }()
-	p, err := pool.New(dev, pool.Options{})
+	p, err := pool.New(dev)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, p.Close()) }()
 	for _, size := range cudahiptest.Sizes {

@@ -142,7 +142,7 @@ func BenchmarkAllocAndFree(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				d, err := hal.OpenWith(b.Context(), p.backend, p.ordinal)
 				ok(b, err)
-				blocks, err := pool.New(d, pool.Options{})
+				blocks, err := pool.New(d)
 				ok(b, err)
 				s, err := d.NewStream()
 				ok(b, err)
@@ -183,7 +183,7 @@ func BenchmarkAllocAndFreeTogether(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			d, err := hal.OpenWith(b.Context(), p.backend, p.ordinal)
 			ok(b, err)
-			blocks, err := pool.New(d, pool.Options{})
+			blocks, err := pool.New(d)
 			ok(b, err)
 			var streams [hands]*hal.Stream
 			for i := range streams {

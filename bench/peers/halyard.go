@@ -160,7 +160,7 @@ func (c *cases) update() (err error) {
 
 func (c *cases) alloc(size uint64) func() error {
 	return func() (err error) {
-		p, err := pool.New(c.dev, pool.Options{})
+		p, err := pool.New(c.dev)
 		if err != nil {
 			return err
 		}

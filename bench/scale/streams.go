@@ -68,7 +68,7 @@ func streamsOnBuffer(p *point) error {
 
 // newPool is a pool that is closed with the point.
 func (p *point) newPool() (*pool.Pool, error) {
-	got, err := pool.New(p.dev, pool.Options{Chunk: 1 << 20})
+	got, err := pool.New(p.dev, pool.WithChunk(1<<20))
 	if err == nil {
 		p.later(got.Close)
 	}

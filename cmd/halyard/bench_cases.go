@@ -487,7 +487,7 @@ func allocHAL(s *site, _ *closers, _ uint64) (func(n uint64) func() error, error
 }
 
 func allocPool(s *site, c *closers, _ uint64) (func(n uint64) func() error, error) {
-	p, err := pool.New(s.dev, pool.Options{})
+	p, err := pool.New(s.dev)
 	if err != nil {
 		return nil, err
 	}

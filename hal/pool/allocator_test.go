@@ -65,19 +65,19 @@ func TestLargeBlocksComeInStreamOrderWhereTheVendorCan(t *testing.T) {
 	d := openHost(t, 1, 0)
 	s := newStream(t, d)
 	for name, row := range map[string]struct {
-		o       pool.Options
+		opts    []pool.Option
 		kind    hal.Kind
 		stream  *hal.Stream
 		size    uint64
 		ordered bool
 	}{
-		"large":     {pool.Options{}, hal.KindDevice, s, 8 * mib, true},
-		"small":     {pool.Options{}, hal.KindDevice, s, 8 * kib, false},
-		"no stream": {pool.Options{}, hal.KindDevice, nil, 8 * mib, false},
-		"host":      {pool.Options{}, hal.KindHost, s, 8 * mib, false},
-		"off":       {pool.Options{NoStreamAlloc: true}, hal.KindDevice, s, 8 * mib, false},
+		"large":     {nil, hal.KindDevice, s, 8 * mib, true},
+		"small":     {nil, hal.KindDevice, s, 8 * kib, false},
+		"no stream": {nil, hal.KindDevice, nil, 8 * mib, false},
+		"host":      {nil, hal.KindHost, s, 8 * mib, false},
+		"off":       {[]pool.Option{pool.WithoutStreamAlloc()}, hal.KindDevice, s, 8 * mib, false},
 	} {
-		p := newPool(t, d, row.o)
+		p := newPool(t, d, row.opts...)
 		b, err := p.Alloc(row.stream, row.kind, row.size)
 		require.NoError(t, err)
 		require.Equal(t, row.ordered, b.Ordered(), name)

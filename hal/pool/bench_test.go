@@ -61,7 +61,7 @@ func BenchmarkAllocFree(b *testing.B) {
 				d, err := hal.Open(ctx, info.Name())
 				require.NoError(b, err)
 				defer func() { require.NoError(b, d.Close()) }()
-				p, err := pool.New(d, pool.Options{})
+				p, err := pool.New(d)
 				require.NoError(b, err)
 				defer func() { require.NoError(b, p.Close()) }()
 				streams := make([]*hal.Stream, row.streams)
@@ -124,7 +124,7 @@ func BenchmarkAllocFree(b *testing.B) {
 func BenchmarkStreams(b *testing.B) {
 	for _, n := range []int{1, 100, 1000, 10000, 100000} {
 		d := openHost(b, 0, 0)
-		p, err := pool.New(d, pool.Options{})
+		p, err := pool.New(d)
 		require.NoError(b, err)
 		streams := make([]*hal.Stream, n)
 		cycle := func(s *hal.Stream) {

@@ -21,7 +21,7 @@ func TestEveryDevice(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, d.Close()) })
 			t.Logf("%s, tier %q, %v", info.Model, info.MemoryModel, info.Caps)
-			p := newPool(t, d, pool.Options{})
+			p := newPool(t, d)
 			a, b := newStream(t, d), newStream(t, d)
 			for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost, hal.KindShared} {
 				if kind == hal.KindShared && !info.Caps.Has(hal.CapShared) {

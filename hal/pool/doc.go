@@ -1,7 +1,7 @@
 // Package pool keeps device memory that a program frees and gives it out again. That is a hundred times as fast as
 // allocating from the device, and holds up no work.
 //
-//	p, err := pool.New(dev, pool.Options{})
+//	p, err := pool.New(dev)
 //	b, err := p.Alloc(stream, hal.KindDevice, 1<<20)
 //	r, err := b.Region() // for copies, fills and launches
 //	err = b.Free(stream) // while the stream still works
@@ -12,7 +12,7 @@
 // block that was freed on a stream is given out again on that stream at once: its next use runs after its last
 // one. It is given out on another stream when the work before Free has finished. Only when memory
 // would run out otherwise does the pool give out memory that another stream still uses, and then it makes
-// the new stream wait for that work; [Options.NoWait] forbids it. If work uses a block on other streams
+// the new stream wait for that work; [WithoutWaits] forbids it. If work uses a block on other streams
 // than the one it is freed on, tell the pool with [Block.RecordUse] or [Block.KeepUntil].
 //
 // In the same way a new block is at first for the stream that it was allocated on. If it is [Block.Ordered], another stream
@@ -26,7 +26,7 @@
 // Small blocks are carved out of chunks that the pool takes from the device, and neighbours that are free merge
 // again. Their sizes are rounded up to a class: a multiple of the alignment, with eight classes to each doubling
 // from 8 alignments on. So the size of a block is rounded up by less than 1/8 or, below 8 alignments, by
-// less than one alignment. From [Options.Large] on a block is a memory of its own, of exactly the size
+// less than one alignment. From the size of [WithLarge] on a block is a memory of its own, of exactly the size
 // asked for, page-locked memory included; a free one is used again for sizes at most 1/8 below its own. On
 // devices with CapStreamAlloc the driver allocates such blocks of device memory in the stream's order.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-func newTestPool(t *testing.T, o Options, streams int) (*Pool, []*hal.Stream) {
+func newTestPool(t *testing.T, streams int, opts ...Option) (*Pool, []*hal.Stream) {
 	t.Helper()
 	d, err := hal.OpenWith(context.Background(), host.New(host.Options{}), 0)
 	require.NoError(t, err)
@@ -23,7 +23,7 @@ func newTestPool(t *testing.T, o Options, streams int) (*Pool, []*hal.Stream) {
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		all = append(all, s)
 	}
-	p, err := New(d, o)
+	p, err := New(d, opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p, all
@@ -39,7 +39,7 @@ func hold(t *testing.T, s *hal.Stream) *hal.Gate {
 
 // A mark stands for the blocks freed before it, and for none freed after.
 func TestMarksEndEpochs(t *testing.T) {
-	_, streams := newTestPool(t, Options{}, 1)
+	_, streams := newTestPool(t, 1)
 	d := newDomain(streams[0], false)
 	defer d.finish()
 	var gates []*hal.Gate
@@ -88,7 +88,7 @@ func TestMarksEndEpochs(t *testing.T) {
 // Memory merged of what several streams use waits for all of them, and so does each part of it.
 func TestMergingUnitesFences(t *testing.T) {
 	const size = 64 << 10
-	p, streams := newTestPool(t, Options{Limit: 4 * size, Chunk: 4 * size, Large: 4 * size, NoWait: true}, 3)
+	p, streams := newTestPool(t, 3, WithLimit(4*size), WithChunk(4*size), WithLarge(4*size), WithoutWaits())
 	hold(t, streams[0])
 	hold(t, streams[1])
 	var all []Block

@@ -23,7 +23,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer stream.Close()
-	p, err := pool.New(dev, pool.Options{Limit: 64 << 20})
+	p, err := pool.New(dev, pool.WithLimit(64<<20))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func ExamplePool_WithTag() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	p, err := pool.New(dev, pool.Options{Limit: 8 << 20})
+	p, err := pool.New(dev, pool.WithLimit(8<<20))
 	if err != nil {
 		log.Fatal(err)
 	}

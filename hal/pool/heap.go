@@ -86,7 +86,7 @@ func (h *heap) request(d *domain, size uint64) request {
 	p := h.pool
 	q := request{domain: d, size: size, class: classOf((size-1)/p.unit + 1)}
 	q.bytes = unitsOf(q.class) * p.unit
-	if size >= p.opts.Large || p.maxAlloc > 0 && q.bytes > p.maxAlloc || p.opts.Limit > 0 && q.bytes > p.opts.Limit {
+	if size >= p.opts.large || p.maxAlloc > 0 && q.bytes > p.maxAlloc || p.opts.limit > 0 && q.bytes > p.opts.limit {
 		q.whole, q.bytes = true, size
 	}
 	return q
@@ -328,7 +328,7 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 		}
 		return grant{h.addWhole(mem, q.bytes), ordered}, 0, nil
 	}
-	want := max(min(h.carved, p.opts.Chunk), min(firstChunk, p.opts.Chunk), 4*q.bytes)
+	want := max(min(h.carved, p.opts.chunk), min(firstChunk, p.opts.chunk), 4*q.bytes)
 	if p.maxAlloc > 0 {
 		want = max(min(want, p.maxAlloc), q.bytes)
 	}
@@ -336,7 +336,7 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 		want = want / p.unit * p.unit
 		var mem *hal.Memory
 		if short, err = p.take(h.kind, want); err == nil {
-			mem, err = p.dev.Alloc(h.kind, want, p.opts.Alignment)
+			mem, err = p.dev.Alloc(h.kind, want, p.opts.alignment)
 			if err == nil {
 				h.addChunk(mem, want)
 				g, _ := h.cut(q)
@@ -356,13 +356,13 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordered bool, err error) {
 	p := h.pool
 	if stream != nil && h.kind == hal.KindDevice && p.streamAlloc {
-		mem, err = stream.AllocAsync(bytes, p.opts.Alignment)
+		mem, err = stream.AllocAsync(bytes, p.opts.alignment)
 		if err == nil {
 			return mem, true, nil
 		}
 		// Alloc may succeed all the same: hal can first give back memory that was closed.
 	}
-	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.Alignment)
+	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.alignment)
 	return mem, false, err
 }
 
@@ -388,7 +388,7 @@ func (h *heap) press(q request) (grant, bool) {
 	}
 	clear(h.parked[len(kept):])
 	h.parked = kept
-	if g, ok := h.cut(q); ok || h.pool.opts.NoWait {
+	if g, ok := h.cut(q); ok || h.pool.opts.noWait {
 		return g, ok
 	}
 	n := h.fenced.find(q.class, nil)
@@ -438,7 +438,7 @@ func (h *heap) fence(d *domain) {
 // pressWhole is press for a block that is a memory of its own.
 func (h *heap) pressWhole(q request) (grant, bool) {
 	stream := q.domain.stream
-	if h.pool.opts.NoWait {
+	if h.pool.opts.noWait {
 		return grant{}, false
 	}
 	for i, k := range h.parked {

@@ -45,7 +45,7 @@ func TestShelfWidens(t *testing.T) {
 
 // Whichever lane a block was freed in, an allocation finds it there without the heap.
 func TestEveryLaneIsLookedIn(t *testing.T) {
-	p, streams := newTestPool(t, Options{}, 1)
+	p, streams := newTestPool(t, 1)
 	s := streams[0]
 	b, err := p.Alloc(s, hal.KindDevice, 300)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestEveryLaneIsLookedIn(t *testing.T) {
 
 // Close sees a block that is being given out while it looks.
 func TestCloseWaitsForWhoeverHasALane(t *testing.T) {
-	p, streams := newTestPool(t, Options{}, 1)
+	p, streams := newTestPool(t, 1)
 	s := streams[0]
 	b, err := p.Alloc(s, hal.KindDevice, 300)
 	require.NoError(t, err)

@@ -20,7 +20,8 @@ type model struct {
 	t       *rapid.T
 	d       *hal.Device
 	p       *pool.Pool
-	o       pool.Options
+	limit   uint64
+	noWaits bool
 	unit    uint64
 	streams []*hal.Stream
 	gates   []*hal.Gate // nil where a stream is open
@@ -81,7 +82,7 @@ func (m *model) allocOn(i int, kind hal.Kind, size uint64) {
 		s = m.streams[i]
 	}
 	b, err := m.p.Alloc(s, kind, size)
-	if m.o.Limit > 0 && errors.Is(err, hal.ErrOutOfMemory) {
+	if m.limit > 0 && errors.Is(err, hal.ErrOutOfMemory) {
 		return
 	}
 	m.check(err)
@@ -199,10 +200,10 @@ func (m *model) figures() {
 	if st.Blocks != len(m.live) || st.Live != sum || st.Asked != asked || rep.Blocks != len(m.live) || rep.Live != sum {
 		m.t.Fatalf("%d blocks of %d bytes, %d asked for; the pool says %+v, %+v", len(m.live), sum, asked, st, rep)
 	}
-	if held := m.d.Usage().Held; st.Reserved > held || m.o.Limit > 0 && st.Reserved > m.o.Limit || st.Live > st.Reserved {
+	if held := m.d.Usage().Held; st.Reserved > held || m.limit > 0 && st.Reserved > m.limit || st.Live > st.Reserved {
 		m.t.Fatalf("the device holds %d; the pool says %+v", held, st)
 	}
-	if m.o.NoWait && st.Waits > 0 {
+	if m.noWaits && st.Waits > 0 {
 		m.t.Fatal("a stream was made to wait")
 	}
 }
@@ -231,16 +232,22 @@ func TestModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := pool.Options{Chunk: 64 << 10, Large: 16 << 10,
-			Limit:     rapid.SampledFrom([]uint64{0, 160 << 10, 100 << 10, 70 << 10}).Draw(t, "limit"),
-			MaxCached: rapid.SampledFrom([]uint64{0, 0, 64 << 10}).Draw(t, "max cached"),
-			Alignment: rapid.SampledFrom([]uint64{0, 0, 1024}).Draw(t, "alignment"),
-			NoWait:    rapid.Bool().Draw(t, "no wait"), NoStreamAlloc: rapid.Bool().Draw(t, "no stream alloc")}
-		p, err := pool.New(d, o)
+		limit := rapid.SampledFrom([]uint64{0, 160 << 10, 100 << 10, 70 << 10}).Draw(t, "limit")
+		alignment := rapid.SampledFrom([]uint64{0, 0, 1024}).Draw(t, "alignment")
+		noWaits := rapid.Bool().Draw(t, "no waits")
+		opts := []pool.Option{pool.WithChunk(64 << 10), pool.WithLarge(16 << 10), pool.WithLimit(limit), pool.WithAlignment(alignment),
+			pool.WithMaxCached(rapid.SampledFrom([]uint64{0, 0, 64 << 10}).Draw(t, "max cached"))}
+		if noWaits {
+			opts = append(opts, pool.WithoutWaits())
+		}
+		if rapid.Bool().Draw(t, "no stream alloc") {
+			opts = append(opts, pool.WithoutStreamAlloc())
+		}
+		p, err := pool.New(d, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &model{t: t, d: d, p: p, o: o, unit: max(d.Info().Alignment, o.Alignment)}
+		m := &model{t: t, d: d, p: p, limit: limit, noWaits: noWaits, unit: max(d.Info().Alignment, alignment)}
 		for range 3 {
 			s, err := d.NewStream()
 			m.check(err)

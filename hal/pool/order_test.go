@@ -24,7 +24,7 @@ func eachSize(t *testing.T, test func(t *testing.T, d *hal.Device, size uint64))
 
 func TestBlockIsReusedOnItsStreamAtOnce(t *testing.T) {
 	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
-		p, s := newPool(t, d, pool.Options{NoStreamAlloc: true}), newStream(t, d)
+		p, s := newPool(t, d, pool.WithoutStreamAlloc()), newStream(t, d)
 		shut(t, s)
 		first := alloc(t, p, s, size)
 		assert.False(t, first.Ordered(), "fresh memory")
@@ -41,7 +41,7 @@ func TestBlockIsReusedOnItsStreamAtOnce(t *testing.T) {
 
 func TestBlockInUseIsNotGivenToAnotherStream(t *testing.T) {
 	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
-		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+		p, a, b := newPool(t, d), newStream(t, d), newStream(t, d)
 		open := shut(t, a)
 		x := alloc(t, p, a, size)
 		was := region(t, x)
@@ -76,7 +76,7 @@ func TestBlockInUseIsNotGivenToAnotherStream(t *testing.T) {
 
 func TestAnotherStreamTakesWhatIsFinished(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
-		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+		p, a, b := newPool(t, d), newStream(t, d), newStream(t, d)
 		x := alloc(t, p, a, 8*mib)
 		was := region(t, x)
 		free(t, x, a)
@@ -92,7 +92,7 @@ func TestAnotherStreamTakesWhatIsFinished(t *testing.T) {
 // Work that comes after the free does not keep the block back.
 func TestMarkOfABatchEndsAtTheFree(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+	p, a, b := newPool(t, d), newStream(t, d), newStream(t, d)
 	free(t, alloc(t, p, b, 256), b) // a second stream makes marks worth while
 	x := alloc(t, p, a, 8*mib)
 	was := region(t, x)
@@ -105,13 +105,13 @@ func TestMarkOfABatchEndsAtTheFree(t *testing.T) {
 
 // short is a pool that a block of size bytes fills, made of pieces of which a stream that is held shut
 // has used each before it freed them.
-func short(t *testing.T, size, piece uint64, o pool.Options) (p *pool.Pool, used *hal.Stream, open func()) {
+func short(t *testing.T, size, piece uint64, opts ...pool.Option) (p *pool.Pool, used *hal.Stream, open func()) {
 	d := openHost(t, 1, 0)
-	o.Limit = size
+	opts = append(opts, pool.WithLimit(size))
 	if piece < size {
-		o.Chunk, o.Large = size, size
+		opts = append(opts, pool.WithChunk(size), pool.WithLarge(size))
 	}
-	p, used = newPool(t, d, o), newStream(t, d)
+	p, used = newPool(t, d, opts...), newStream(t, d)
 	open = shut(t, used)
 	var all []pool.Block
 	for range size / piece {
@@ -133,7 +133,7 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 		"merged": {256 * kib, 64 * kib, 128 * kib},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _, open := short(t, row.size, row.piece, pool.Options{})
+			p, _, open := short(t, row.size, row.piece)
 			d := p.Device()
 			s := newStream(t, d)
 			_, err := p.Alloc(nil, hal.KindDevice, row.ask)
@@ -157,7 +157,7 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 
 // What is left of merged memory still belongs to the work that used it.
 func TestRestOfMergedMemoryStaysFenced(t *testing.T) {
-	p, used, open := short(t, 256*kib, 64*kib, pool.Options{})
+	p, used, open := short(t, 256*kib, 64*kib)
 	s, other := newStream(t, p.Device()), newStream(t, p.Device())
 	x := alloc(t, p, s, 128*kib)
 	_, err := p.Alloc(nil, hal.KindDevice, 64*kib)
@@ -178,7 +178,7 @@ func TestNoWaitFailsInstead(t *testing.T) {
 		"large": {8 * mib, 8 * mib}, "small": {256 * kib, 64 * kib},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, used, open := short(t, row.size, row.piece, pool.Options{NoWait: true})
+			p, used, open := short(t, row.size, row.piece, pool.WithoutWaits())
 			s := newStream(t, p.Device())
 			_, err := p.Alloc(s, hal.KindDevice, row.piece)
 			require.ErrorIs(t, err, hal.ErrOutOfMemory)
@@ -199,7 +199,7 @@ func TestNoWaitFailsInstead(t *testing.T) {
 
 func TestBlockIsKeptForRecordedUse(t *testing.T) {
 	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
-		p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+		p, a, b := newPool(t, d), newStream(t, d), newStream(t, d)
 		open := shut(t, b)
 		for name, record := range map[string]func(x pool.Block) error{
 			"stream": func(x pool.Block) error { return x.RecordUse(b) },
@@ -239,7 +239,7 @@ func TestBlockIsKeptForRecordedUse(t *testing.T) {
 func TestBlockIsKeptForBoth(t *testing.T) {
 	eachSize(t, func(t *testing.T, d *hal.Device, size uint64) {
 		for _, usedFirst := range []bool{true, false} {
-			p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+			p, a, b := newPool(t, d), newStream(t, d), newStream(t, d)
 			first, second := shut(t, a), shut(t, b)
 			x := alloc(t, p, nil, size)
 			was := region(t, x)
@@ -265,7 +265,7 @@ func TestStreamsThatEnd(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		t.Run(map[bool]string{true: "retired", false: "forgotten"}[told], func(t *testing.T) {
 			d := openHost(t, 1, 0)
-			p, s := newPool(t, d, pool.Options{Chunk: 256 * kib}), newStream(t, d)
+			p, s := newPool(t, d, pool.WithChunk(256*kib)), newStream(t, d)
 			open := func() {}
 			for i := range 100 {
 				brief, err := d.NewStream()
@@ -310,7 +310,7 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 	for name, size := range map[string]uint64{"small": 32 * kib, "large": 256 * kib} {
 		t.Run(name, func(t *testing.T) {
 			d := openHost(t, 1, 0)
-			p := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib})
+			p := newPool(t, d, pool.WithLimit(256*kib), pool.WithChunk(256*kib), pool.WithLarge(256*kib))
 			keep, s := newStream(t, d), newStream(t, d)
 			brief, err := d.NewStream()
 			require.NoError(t, err)
@@ -355,7 +355,7 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 
 func TestChunkOfAClosedStreamGoesAtOnce(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	s, err := d.NewStream()
 	require.NoError(t, err)
 	x := alloc(t, p, s, 256)
@@ -374,7 +374,7 @@ func TestWhatAClosedStreamIsDoneWithIsGivenOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := openHost(t, 1, 0)
-			p := newPool(t, d, pool.Options{})
+			p := newPool(t, d)
 			s, err := d.NewStream()
 			require.NoError(t, err)
 			x := alloc(t, p, s, 256)
@@ -396,7 +396,7 @@ func TestWhatAClosedStreamIsDoneWithIsGivenOut(t *testing.T) {
 // Streams that come and go without Retire leave nothing behind.
 func TestClosedStreamsDoNotPileUp(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	s := newStream(t, d)
 	live := alloc(t, p, s, 256)
 	for range 2000 {
@@ -415,7 +415,7 @@ func TestClosedStreamsDoNotPileUp(t *testing.T) {
 
 func TestUseOnAClosedStreamIsRefused(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	s, err := d.NewStream()
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -433,7 +433,7 @@ func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
 	for name, size := range map[string]uint64{"small": 128 * kib, "large": 256 * kib} {
 		t.Run(name, func(t *testing.T) {
 			d, other := masked(t, hal.CapGate|hal.CapStreamAlloc, false), openHost(t, 1, 0)
-			p := newPool(t, d, pool.Options{Limit: 256 * kib, Chunk: 256 * kib, Large: 256 * kib})
+			p := newPool(t, d, pool.WithLimit(256*kib), pool.WithChunk(256*kib), pool.WithLarge(256*kib))
 			s, a, foreign := newStream(t, d), newStream(t, d), newStream(t, other)
 			open := shut(t, foreign)
 			m, err := foreign.RecordShared()

@@ -28,7 +28,7 @@ func keptUntil(t *testing.T, d *hal.Device, open func()) {
 func TestCloseLeavesMemoryToOtherDevice(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	o := openHost(t, 2, 256*mib)
-	p, err := pool.New(d, pool.Options{})
+	p, err := pool.New(d)
 	require.NoError(t, err)
 	s := newStream(t, o)
 	b := alloc(t, p, nil, 4*kib)
@@ -42,7 +42,7 @@ func TestCloseLeavesMemoryToOtherDevice(t *testing.T) {
 func TestTrimLeavesMemoryToClosedStream(t *testing.T) {
 	for _, size := range []uint64{4 * kib, 8 * mib} {
 		d := openHost(t, 1, 256*mib)
-		p := newPool(t, d, pool.Options{NoStreamAlloc: true})
+		p := newPool(t, d, pool.WithoutStreamAlloc())
 		s, err := d.NewStream()
 		require.NoError(t, err)
 		b := alloc(t, p, nil, size)
@@ -58,7 +58,7 @@ func TestTrimLeavesMemoryToClosedStream(t *testing.T) {
 // So does closing the pool.
 func TestCloseLeavesMemoryToClosedStream(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
-	p, err := pool.New(d, pool.Options{NoStreamAlloc: true})
+	p, err := pool.New(d, pool.WithoutStreamAlloc())
 	require.NoError(t, err)
 	s, err := d.NewStream()
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestDirectFreeToClosedStream(t *testing.T) {
 func TestCloseDuringFree(t *testing.T) {
 	hb := &hooked.Backend{Backend: host.New(host.Options{Discrete: 2})}
 	d := fixture.Device(t, hb, 1)
-	p, err := pool.New(d, pool.Options{NoStreamAlloc: true})
+	p, err := pool.New(d, pool.WithoutStreamAlloc())
 	require.NoError(t, err)
 	s, other := newStream(t, d), newStream(t, d)
 	b := alloc(t, p, nil, 4*kib)

@@ -9,46 +9,6 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Options are the options of [New]. The zero value is a pool without a limit.
-type Options struct {
-	// Limit is the most bytes that the pool takes from the device, in all kinds of memory
-	// together; 0 means no limit.
-	Limit uint64
-
-	// MaxCached is the most bytes of free memory that the pool keeps; 0 means no limit. The pool checks
-	// it each time a mebibyte, or an eighth of MaxCached if that is less, has been freed on a
-	// stream. With n streams, n > 16, it checks about every n/16th time only.
-	MaxCached uint64
-
-	// Headroom is how many bytes of the device's memory the pool leaves free for others. It needs
-	// hal.CapMemInfo, and does not count for hal.KindHost.
-	Headroom uint64
-
-	// Alignment is a power of two that blocks are aligned to; 0 means as the device aligns.
-	Alignment uint64
-
-	// Chunk is the size in bytes of the memories that small blocks share; 0 means 32 MiB. The first
-	// ones are smaller, until the pool holds as much.
-	Chunk uint64
-
-	// Large is the size in bytes from which on a block is a memory of its own, of exactly the
-	// size asked for; 0 means an eighth of Chunk.
-	Large uint64
-
-	// NoWait says that the pool never makes one stream wait for another; when no other memory is
-	// left, Alloc fails.
-	NoWait bool
-
-	// NoStreamAlloc says that large blocks come from hal.Device.Alloc even on devices that
-	// allocate in stream order.
-	NoStreamAlloc bool
-
-	// OnFailure, if not nil, is called when memory has run out and the pool has nothing left to
-	// give back. It may free blocks of this pool or anything else, and returns whether it is
-	// worth trying again. It may be called by several goroutines at once.
-	OnFailure func(kind hal.Kind, size uint64, err error) bool
-}
-
 const (
 	defaultChunk = 32 << 20 // bytes
 	firstChunk   = 2 << 20  // bytes
@@ -61,7 +21,7 @@ const (
 // documentation for how.
 type Pool struct {
 	dev         *hal.Device
-	opts        Options
+	opts        options
 	unit        uint64 // bytes, the alignment
 	shift       uint   // of a unit
 	batch       uint64 // bytes
@@ -75,7 +35,7 @@ type Pool struct {
 	reserved, peak atomic.Uint64 // bytes taken from the device
 	grown          atomic.Uint64 // memories taken
 	held           atomic.Int32  // calls of PauseTrim under way
-	batches        atomic.Int64  // since MaxCached was last checked
+	batches        atomic.Int64  // since maxCached was last checked
 	failures       atomic.Uint64
 
 	mu     sync.Mutex // guards changes of the table; locked before the heaps' locks
@@ -90,38 +50,45 @@ var _ Allocator = (*Pool)(nil)
 // device.
 //
 // The error is of kind ErrInvalidArgument if an option makes no sense, ErrMisaligned if the device
-// cannot align memory to Alignment, ErrUnsupported if Headroom is set and the device does not report its free
-// memory.
-func New(dev *hal.Device, o Options) (*Pool, error) {
+// cannot align memory as [WithAlignment] says, ErrUnsupported with [WithHeadroom] if the device does not report its
+// free memory.
+func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	const op = "new pool"
 	if dev == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
+	}
+	var o options
+	for _, set := range opts {
+		if set == nil {
+			return nil, failure(dev, op, hal.ErrInvalidArgument, "nil option")
+		}
+		set(&o)
 	}
 	info := dev.Info()
 	unit := info.Alignment
 	if unit == 0 || unit&(unit-1) != 0 {
 		unit = fallbackUnit
 	}
-	if o.Chunk == 0 {
-		o.Chunk = defaultChunk
+	if o.chunk == 0 {
+		o.chunk = defaultChunk
 	}
-	if o.Large == 0 {
-		o.Large = o.Chunk / 8
+	if o.large == 0 {
+		o.large = o.chunk / 8
 	}
 	switch {
-	case o.Alignment&(o.Alignment-1) != 0:
-		return nil, failure(dev, op, hal.ErrInvalidArgument, "alignment %d is not a power of two", o.Alignment)
-	case info.MaxAlign != 0 && o.Alignment > info.MaxAlign:
-		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d is above the %d bytes that the device offers", o.Alignment, info.MaxAlign)
-	case o.Chunk < max(unit, o.Alignment):
-		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.Chunk)
-	case o.Large > o.Chunk:
-		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.Large, o.Chunk)
-	case o.Headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
-		return nil, failure(dev, op, hal.ErrUnsupported, "Headroom needs the free memory, which is not reported by the driver")
+	case o.alignment&(o.alignment-1) != 0:
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "alignment %d is not a power of two", o.alignment)
+	case info.MaxAlign != 0 && o.alignment > info.MaxAlign:
+		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d is above the %d bytes that the device offers", o.alignment, info.MaxAlign)
+	case o.chunk < max(unit, o.alignment):
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.chunk)
+	case o.large > o.chunk:
+		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.large, o.chunk)
+	case o.headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
+		return nil, failure(dev, op, hal.ErrUnsupported, "headroom needs the free memory, which is not reported by the driver")
 	}
-	p := &Pool{dev: dev, opts: o, unit: max(unit, o.Alignment), batch: batchBytes,
-		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.NoStreamAlloc,
+	p := &Pool{dev: dev, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
+		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc,
 		idle: newDomain(nil, false)}
 	for p.unit>>p.shift > 1 {
 		p.shift++
@@ -130,8 +97,8 @@ func New(dev *hal.Device, o Options) (*Pool, error) {
 		p.heaps[k] = newHeap(p, hal.Kind(k+1))
 	}
 	p.idle.shelf(hal.KindDevice)
-	if o.MaxCached > 0 {
-		p.batch = min(p.batch, max(o.MaxCached/8, 1))
+	if o.maxCached > 0 {
+		p.batch = min(p.batch, max(o.maxCached/8, 1))
 	}
 	p.table.Store(newTable(0))
 	return p, nil
@@ -279,12 +246,12 @@ func (p *Pool) batched(d *domain) {
 	if streams > 1 {
 		_ = d.record() // lets other streams use the blocks; without an event they can later
 	}
-	if p.opts.MaxCached == 0 || p.batches.Add(1) <= streams/few {
+	if p.opts.maxCached == 0 || p.batches.Add(1) <= streams/few {
 		return
 	}
 	p.batches.Store(0)
-	if p.unused() > p.opts.MaxCached {
-		p.Trim(p.opts.MaxCached - p.opts.MaxCached/4)
+	if p.unused() > p.opts.maxCached {
+		p.Trim(p.opts.maxCached - p.opts.maxCached/4)
 	}
 }
 
@@ -335,14 +302,14 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 		if err == nil || !isShort(err) {
 			return b, err
 		}
-		if p.opts.OnFailure == nil || !p.opts.OnFailure(kind, size, err) {
+		if p.opts.onFailure == nil || !p.opts.onFailure(kind, size, err) {
 			p.failures.Add(1)
 			return b, p.exhausted(op, kind, size, err)
 		}
 	}
 }
 
-// obtain allocates a block. It does all that can be done without OnFailure.
+// obtain allocates a block. It does all that can be done without the function of [WithOnFailure].
 func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint32) (Block, error) {
 	h := p.heaps[kind-1]
 	if size-1 >= maxSize {
@@ -434,12 +401,12 @@ func (p *Pool) Trim(keep uint64) (released uint64) {
 
 // PauseTrim runs fn and gives no memory back to the device meanwhile, not even when memory runs out, because freeing
 // may disturb a capture or a measurement. The exception is memory of a stream that was closed too early (see
-// [Pool.ForgetStream]). Calls may overlap; after the last one MaxCached holds again. It returns what fn returns.
+// [Pool.ForgetStream]). Calls may overlap; after the last one [WithMaxCached] holds again. It returns what fn returns.
 func (p *Pool) PauseTrim(fn func() error) error {
 	p.held.Add(1)
 	defer func() {
-		if p.held.Add(-1) == 0 && p.opts.MaxCached > 0 && p.unused() > p.opts.MaxCached {
-			p.Trim(p.opts.MaxCached)
+		if p.held.Add(-1) == 0 && p.opts.maxCached > 0 && p.unused() > p.opts.maxCached {
+			p.Trim(p.opts.maxCached)
 		}
 	}()
 	return fn()
@@ -468,7 +435,7 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	if _, err := p.take(kind, bytes); err != nil {
 		return err
 	}
-	mem, err := p.dev.Alloc(kind, bytes, p.opts.Alignment)
+	mem, err := p.dev.Alloc(kind, bytes, p.opts.alignment)
 	if err == nil && mem.NeedsMap() {
 		h.sharing = sharingNever
 		_ = mem.Close()
@@ -487,18 +454,18 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
 	for {
 		have := p.reserved.Load()
-		if limit := p.opts.Limit; limit > 0 && n > limit-min(limit, have) {
+		if limit := p.opts.limit; limit > 0 && n > limit-min(limit, have) {
 			return n - (limit - min(limit, have)), p.failure("pool alloc", hal.ErrOutOfMemory,
 				"%d bytes more than the %d bytes that the pool has taken exceed its limit of %d", n, have, limit)
 		}
-		if p.opts.Headroom > 0 && kind != hal.KindHost {
+		if p.opts.headroom > 0 && kind != hal.KindHost {
 			free, _, err := p.dev.MemInfo()
 			if err != nil {
 				return 0, err
 			}
-			if n > free-min(free, p.opts.Headroom) {
+			if n > free-min(free, p.opts.headroom) {
 				return 0, p.failure("pool alloc", hal.ErrOutOfMemory,
-					"taking %d bytes of the %d that are free would not leave the headroom of %d", n, free, p.opts.Headroom)
+					"taking %d bytes of the %d that are free would not leave the headroom of %d", n, free, p.opts.headroom)
 			}
 		}
 		if p.reserved.CompareAndSwap(have, have+n) {

@@ -15,26 +15,27 @@ import (
 func TestNewRefusesOptionsThatMakeNoSense(t *testing.T) {
 	d := openHost(t, 1, 0)
 	for name, row := range map[string]struct {
-		o    pool.Options
+		opts []pool.Option
 		kind error
 	}{
-		"alignment":       {pool.Options{Alignment: 384}, hal.ErrInvalidArgument},
-		"large alignment": {pool.Options{Alignment: 1 << 40}, hal.ErrMisaligned},
-		"small chunk":     {pool.Options{Chunk: 100}, hal.ErrInvalidArgument},
-		"large":           {pool.Options{Chunk: mib, Large: 2 * mib}, hal.ErrInvalidArgument},
+		"alignment":       {[]pool.Option{pool.WithAlignment(384)}, hal.ErrInvalidArgument},
+		"large alignment": {[]pool.Option{pool.WithAlignment(1 << 40)}, hal.ErrMisaligned},
+		"small chunk":     {[]pool.Option{pool.WithChunk(100)}, hal.ErrInvalidArgument},
+		"large":           {[]pool.Option{pool.WithChunk(mib), pool.WithLarge(2 * mib)}, hal.ErrInvalidArgument},
+		"nil":             {[]pool.Option{nil}, hal.ErrInvalidArgument},
 	} {
-		_, err := pool.New(d, row.o)
+		_, err := pool.New(d, row.opts...)
 		require.ErrorIs(t, err, row.kind, name)
 	}
-	_, err := pool.New(nil, pool.Options{})
+	_, err := pool.New(nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = pool.New(masked(t, hal.CapMemInfo, false), pool.Options{Headroom: 1})
+	_, err = pool.New(masked(t, hal.CapMemInfo, false), pool.WithHeadroom(1))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
 }
 
 func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 	d, other := openHost(t, 1, 64*mib), openHost(t, 2, 0)
-	p, s, foreign := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, other)
+	p, s, foreign := newPool(t, d), newStream(t, d), newStream(t, other)
 	for name, row := range map[string]struct {
 		stream *hal.Stream
 		kind   hal.Kind
@@ -64,7 +65,7 @@ func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrWrongDevice)
 
 	none := masked(t, hal.CapShared, false)
-	q := newPool(t, none, pool.Options{})
+	q := newPool(t, none)
 	_, err = q.Alloc(nil, hal.KindShared, 1)
 	require.ErrorIs(t, err, hal.ErrUnsupported)
 	require.Zero(t, q.Stats().Reserved)
@@ -72,7 +73,7 @@ func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 
 func TestStaleBlocksAreRefused(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, q, s := newPool(t, d, pool.Options{}), newPool(t, d, pool.Options{}), newStream(t, d)
+	p, q, s := newPool(t, d), newPool(t, d), newStream(t, d)
 	m, err := s.RecordShared()
 	require.NoError(t, err)
 	defer m.Close()
@@ -121,7 +122,7 @@ func TestStaleBlocksAreRefused(t *testing.T) {
 func TestClosedPool(t *testing.T) {
 	d := openHost(t, 1, 0)
 	s := newStream(t, d)
-	p, err := pool.New(d, pool.Options{})
+	p, err := pool.New(d)
 	require.NoError(t, err)
 	x, y := alloc(t, p, s, 256), alloc(t, p, nil, 256)
 	free(t, x, s)
@@ -142,7 +143,7 @@ func TestClosedPool(t *testing.T) {
 func TestCloseNamesWhatIsLive(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		s := newStream(t, d)
-		p, err := pool.New(d, pool.Options{})
+		p, err := pool.New(d)
 		require.NoError(t, err)
 		weights := p.WithTag("weights")
 		x, y := alloc(t, weights, s, 3*kib), alloc(t, weights, s, 9*mib)
@@ -189,7 +190,7 @@ func TestCloseLeavesWorkItsMemory(t *testing.T) {
 			t.Run(name+", "+how, func(t *testing.T) {
 				d := openHost(t, 1, 0)
 				s, busy := newStream(t, d), newStream(t, d)
-				p, err := pool.New(d, pool.Options{Limit: 8 * mib, Chunk: 8 * mib, Large: 8 * mib, NoWait: true})
+				p, err := pool.New(d, pool.WithLimit(8*mib), pool.WithChunk(8*mib), pool.WithLarge(8*mib), pool.WithoutWaits())
 				require.NoError(t, err)
 				shut(t, busy)
 				x := alloc(t, p, nil, size)
@@ -211,9 +212,9 @@ func TestCloseLeavesWorkItsMemory(t *testing.T) {
 }
 
 func TestLargeBlocksHaveExactSizes(t *testing.T) {
-	for _, async := range []bool{true, false} {
+	for async, opts := range map[bool][]pool.Option{true: nil, false: {pool.WithoutStreamAlloc()}} {
 		d := openHost(t, 1, 0)
-		p, s := newPool(t, d, pool.Options{NoStreamAlloc: !async}), newStream(t, d)
+		p, s := newPool(t, d, opts...), newStream(t, d)
 		var sum uint64
 		for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost, hal.KindShared} {
 			for _, size := range []uint64{4*mib + 1, 5*mib + 3, 7777777} {
@@ -248,7 +249,7 @@ func TestLargeBlocksHaveExactSizes(t *testing.T) {
 func TestBlocksAreAligned(t *testing.T) {
 	d := openHost(t, 1, 0)
 	for _, align := range []uint64{0, 1, 4096, 64 * kib} {
-		p := newPool(t, d, pool.Options{Alignment: align})
+		p := newPool(t, d, pool.WithAlignment(align))
 		for _, size := range []uint64{1, 257, 5000, 100 * kib, 5 * mib} {
 			for range 3 {
 				b := alloc(t, p, nil, size)
@@ -263,7 +264,7 @@ func TestBlocksAreAligned(t *testing.T) {
 
 func TestNeighboursMerge(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, s := newPool(t, d, pool.Options{Chunk: 256 * kib, Large: 256 * kib, Limit: 256 * kib}), newStream(t, d)
+	p, s := newPool(t, d, pool.WithChunk(256*kib), pool.WithLarge(256*kib), pool.WithLimit(256*kib)), newStream(t, d)
 	var all []pool.Block
 	for range 8 {
 		all = append(all, alloc(t, p, s, 32*kib))
@@ -282,7 +283,7 @@ func TestNeighboursMerge(t *testing.T) {
 
 func TestLimitReportsWhoHoldsWhat(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, s := newPool(t, d, pool.Options{Limit: 20 * mib}), newStream(t, d)
+	p, s := newPool(t, d, pool.WithLimit(20*mib)), newStream(t, d)
 	x := alloc(t, p.WithTag("activations"), s, 10*mib)
 	y := alloc(t, p.WithTag("weights"), s, 5*mib)
 	z, err := p.WithTag("staging").Alloc(s, hal.KindHost, 4*mib)
@@ -326,7 +327,7 @@ func TestLimitReportsWhoHoldsWhat(t *testing.T) {
 }
 
 func TestSameTagIsOneHolding(t *testing.T) {
-	p := newPool(t, openHost(t, 1, 0), pool.Options{})
+	p := newPool(t, openHost(t, 1, 0))
 	x, y := alloc(t, p.WithTag("a"), nil, 100), alloc(t, p.WithTag("a"), nil, 100)
 	require.Equal(t, []pool.TagUsage{{Tag: "a", Kind: hal.KindDevice, Blocks: 2, Bytes: 200, Occupy: 512}}, p.Report().Tags)
 	free(t, x, nil)
@@ -340,7 +341,7 @@ func TestSameTagIsOneHolding(t *testing.T) {
 // When the device has no more, the pool first gives back what it keeps, of every kind of device memory.
 func TestDeviceShortageEmptiesTheCache(t *testing.T) {
 	d := openHost(t, 1, 32*mib)
-	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	p, s := newPool(t, d), newStream(t, d)
 	for _, kind := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
 		for _, size := range []uint64{300, 5 * mib} {
 			b, err := p.Alloc(s, kind, size)
@@ -361,7 +362,7 @@ func TestDeviceShortageEmptiesTheCache(t *testing.T) {
 
 func TestChunksGrowAndShrinkToWhatThereIs(t *testing.T) {
 	d := openHost(t, 1, 3*mib)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	var all []pool.Block
 	for {
 		b, err := p.Alloc(nil, hal.KindDevice, 64*kib)
@@ -382,7 +383,7 @@ func TestOnFailureFreesAndTriesAgain(t *testing.T) {
 	d := openHost(t, 1, 0)
 	var held []pool.Block
 	var asked []uint64
-	p := newPool(t, d, pool.Options{Limit: 16 * mib, OnFailure: func(kind hal.Kind, size uint64, err error) bool {
+	p := newPool(t, d, pool.WithLimit(16*mib), pool.WithOnFailure(func(kind hal.Kind, size uint64, err error) bool {
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
 		require.Equal(t, hal.KindDevice, kind)
 		asked = append(asked, size)
@@ -392,7 +393,7 @@ func TestOnFailureFreesAndTriesAgain(t *testing.T) {
 		free(t, held[0], nil)
 		held = held[1:]
 		return true
-	}})
+	}))
 	s := newStream(t, d)
 	held = append(held, alloc(t, p, nil, 8*mib), alloc(t, p, nil, 8*mib))
 	b := alloc(t, p, s, 16*mib)
@@ -405,7 +406,7 @@ func TestOnFailureFreesAndTriesAgain(t *testing.T) {
 
 func TestTrim(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, s, busy := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+	p, s, busy := newPool(t, d), newStream(t, d), newStream(t, d)
 	live := alloc(t, p, s, 6*mib)
 	var all []pool.Block
 	for range 4 {
@@ -441,7 +442,7 @@ func TestTrim(t *testing.T) {
 
 func TestHoldKeepsMemoryAndPassesTheErrorOn(t *testing.T) {
 	d := openHost(t, 1, 8*mib)
-	p := newPool(t, d, pool.Options{MaxCached: mib})
+	p := newPool(t, d, pool.WithMaxCached(mib))
 	failed := errors.New("failed")
 	err := p.PauseTrim(func() error {
 		free(t, alloc(t, p, nil, 6*mib), nil)
@@ -456,7 +457,7 @@ func TestHoldKeepsMemoryAndPassesTheErrorOn(t *testing.T) {
 
 func TestMaxCachedIsKept(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, s := newPool(t, d, pool.Options{MaxCached: 20 * mib}), newStream(t, d)
+	p, s := newPool(t, d, pool.WithMaxCached(20*mib)), newStream(t, d)
 	var all []pool.Block
 	for range 8 {
 		all = append(all, alloc(t, p, s, 5*mib))
@@ -470,7 +471,7 @@ func TestMaxCachedIsKept(t *testing.T) {
 
 func TestHeadroomIsLeftFree(t *testing.T) {
 	d := openHost(t, 1, 32*mib)
-	p := newPool(t, d, pool.Options{Headroom: 10 * mib})
+	p := newPool(t, d, pool.WithHeadroom(10*mib))
 	_, err := p.Alloc(nil, hal.KindDevice, 22*mib+1)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	b := alloc(t, p, nil, 22*mib)
@@ -481,7 +482,7 @@ func TestHeadroomIsLeftFree(t *testing.T) {
 
 func TestReserveTakesMemoryAhead(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
-	p := newPool(t, d, pool.Options{Limit: 32 * mib})
+	p := newPool(t, d, pool.WithLimit(32*mib))
 	require.ErrorIs(t, p.Reserve(9, 1), hal.ErrInvalidArgument)
 	require.ErrorIs(t, p.Reserve(hal.KindDevice, 0), hal.ErrInvalidArgument)
 	require.ErrorIs(t, p.Reserve(hal.KindDevice, 33*mib), hal.ErrOutOfMemory)
@@ -494,7 +495,7 @@ func TestReserveTakesMemoryAhead(t *testing.T) {
 
 func TestStats(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	p, s := newPool(t, d), newStream(t, d)
 	x, y := alloc(t, p, s, 300), alloc(t, p, s, 5*mib)
 	require.Equal(t, pool.Stats{Blocks: 2, Asked: 300 + 5*mib, Live: 512 + 5*mib, Reserved: 7 * mib, Peak: 7 * mib,
 		Allocs: 2, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
@@ -515,7 +516,7 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 		"mapped":     masked(t, hal.CapMustMap, true),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPool(t, d, pool.Options{})
+			p := newPool(t, d)
 			seen := map[*hal.Memory]bool{}
 			var all []pool.Block
 			for range 3 {
@@ -540,7 +541,7 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 		})
 	}
 	// Where memory is not mapped after all, it is shared from the second block on.
-	p := newPool(t, masked(t, hal.CapMustMap, false), pool.Options{})
+	p := newPool(t, masked(t, hal.CapMustMap, false))
 	x, y, z := alloc(t, p, nil, 300), alloc(t, p, nil, 300), alloc(t, p, nil, 300)
 	require.NotEqual(t, region(t, x).Mem, region(t, y).Mem)
 	require.Equal(t, region(t, y).Mem, region(t, z).Mem)
@@ -551,7 +552,7 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 
 func TestAllocAndFreeDoNotAllocate(t *testing.T) {
 	d := openHost(t, 0, 0)
-	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	p, s := newPool(t, d), newStream(t, d)
 	for name, a := range map[string]pool.Allocator{
 		"pool": p, "tagged": p.WithTag("x"),
 	} {
@@ -572,7 +573,7 @@ func TestAllocAndFreeDoNotAllocate(t *testing.T) {
 func TestBlockFromNobodyIsAKey(t *testing.T) {
 	d := openHost(t, 0, 0)
 	s := newStream(t, d)
-	for name, a := range map[string]pool.Allocator{"pool": newPool(t, d, pool.Options{}), "direct": pool.Direct(d)} {
+	for name, a := range map[string]pool.Allocator{"pool": newPool(t, d), "direct": pool.Direct(d)} {
 		seen := map[pool.Block]bool{}
 		for range 3 { // of which a pool gives the same memory
 			x, y := alloc(t, a, s, 300), alloc(t, a, s, 300)

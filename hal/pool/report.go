@@ -40,7 +40,7 @@ func (p *Pool) Report() Report {
 
 // report is Report without sorting, under stop.
 func (p *Pool) report() Report {
-	r := Report{Device: p.dev.Name(), Limit: p.opts.Limit, Stats: p.stoppedStats()}
+	r := Report{Device: p.dev.Name(), Limit: p.opts.limit, Stats: p.stoppedStats()}
 	r.Blocks, r.Asked, r.Live = 0, 0, 0 // counted from the records below, with blocks that are being freed
 	for _, h := range p.heaps {
 		h.report(p, &r)

@@ -21,7 +21,7 @@ import (
 // memory, and the contents show two owners of device memory.
 func TestManyGoroutines(t *testing.T) {
 	d := openHost(t, 0, 0)
-	p := newPool(t, d, pool.Options{Limit: 3 * mib, Chunk: 256 * kib, Large: 64 * kib, MaxCached: mib})
+	p := newPool(t, d, pool.WithLimit(3*mib), pool.WithChunk(256*kib), pool.WithLarge(64*kib), pool.WithMaxCached(mib))
 	streams := []*hal.Stream{newStream(t, d), newStream(t, d), newStream(t, d)}
 	anchor := alloc(t, p, nil, 100) // so that Close always fails
 	var work, nuisance sync.WaitGroup
@@ -133,7 +133,7 @@ func TestCloseAmongManyGoroutines(t *testing.T) {
 	for range 30 {
 		d := openHost(t, 0, 0)
 		s := newStream(t, d)
-		p, err := pool.New(d, pool.Options{})
+		p, err := pool.New(d)
 		require.NoError(t, err)
 		var work sync.WaitGroup
 		for i := range 4 {
@@ -173,7 +173,7 @@ func TestCloseAmongManyGoroutines(t *testing.T) {
 // Of many that free one block at once, on streams of their own, exactly one succeeds.
 func TestOnlyOneFreeSucceeds(t *testing.T) {
 	d := openHost(t, 0, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	streams := []*hal.Stream{nil, newStream(t, d)}
 	for range 20000 {
 		b := alloc(t, p, nil, 300)
@@ -206,7 +206,7 @@ func TestOnlyOneFreeSucceeds(t *testing.T) {
 // A free lands in one lane or another; wherever that is, the next allocation finds it.
 func TestGoroutinesOnOneStreamShareWhatTheyFree(t *testing.T) {
 	d := openHost(t, 0, 0)
-	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	p, s := newPool(t, d), newStream(t, d)
 	const goroutines, rounds, each = 16, 300, 4
 	var done sync.WaitGroup
 	for range goroutines {

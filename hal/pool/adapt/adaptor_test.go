@@ -22,7 +22,7 @@ import (
 func TestAllocatorsKeepTheRules(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
 	s, busy := newStream(t, d), newStream(t, d)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	vendor, err := pool.StreamOrdered(d)
 	require.NoError(t, err)
 	bins, err := adapt.Bins(p, 4*kib, 64*kib, 256)
@@ -54,7 +54,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			require.False(t, overlap(region(t, x), region(t, y)))
 			require.GreaterOrEqual(t, x.Size(), uint64(300))
 			require.GreaterOrEqual(t, x.Capacity(), x.Size())
-			other := newPool(t, d, pool.Options{})
+			other := newPool(t, d)
 			foreign := alloc(t, other, s, 1)
 			require.ErrorIs(t, a.Free(foreign, s), hal.ErrInvalidArgument)
 			free(t, foreign, s)
@@ -101,7 +101,7 @@ func requireUsed(t *testing.T, limited pool.Allocator, limit, used uint64) {
 
 func TestLimit(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	p, s := newPool(t, d), newStream(t, d)
 	l := adapt.Limit(p, 1000)
 	x := alloc(t, l, s, 600)
 	_, err := l.Alloc(s, hal.KindDevice, 401)
@@ -130,7 +130,7 @@ func TestLimit(t *testing.T) {
 
 func TestCounterScopes(t *testing.T) {
 	d := openHost(t, 1, 0)
-	c := adapt.Count(newPool(t, d, pool.Options{}))
+	c := adapt.Count(newPool(t, d))
 	_, err := c.Pop()
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	x := alloc(t, c, nil, 100)
@@ -160,7 +160,7 @@ func TestCounterScopes(t *testing.T) {
 
 // Failures belong to the scope that they happen in, and then to those around it.
 func TestCounterCountsFailures(t *testing.T) {
-	c := adapt.Count(adapt.Limit(newPool(t, openHost(t, 1, 0), pool.Options{}), 100))
+	c := adapt.Count(adapt.Limit(newPool(t, openHost(t, 1, 0)), 100))
 	fail := func() {
 		_, err := c.Alloc(nil, hal.KindDevice, 101)
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
@@ -179,7 +179,7 @@ func TestCounterCountsFailures(t *testing.T) {
 
 func TestLimitsAndCountsDoNotAllocate(t *testing.T) {
 	d := openHost(t, 0, 0)
-	p, s := newPool(t, d, pool.Options{}), newStream(t, d)
+	p, s := newPool(t, d), newStream(t, d)
 	for name, a := range map[string]pool.Allocator{
 		"limit": adapt.Limit(p, mib*100), "count": adapt.Count(p),
 	} {
@@ -198,7 +198,7 @@ func TestLimitsAndCountsDoNotAllocate(t *testing.T) {
 
 func TestOnFailureAdaptor(t *testing.T) {
 	d := openHost(t, 1, 0)
-	l := adapt.Limit(newPool(t, d, pool.Options{}), 1000)
+	l := adapt.Limit(newPool(t, d), 1000)
 	held := []pool.Block{alloc(t, l, nil, 500), alloc(t, l, nil, 500)}
 	a := adapt.OnFailure(l, func(kind hal.Kind, size uint64, err error) bool {
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
@@ -222,7 +222,7 @@ func TestOnFailureAdaptor(t *testing.T) {
 
 func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	tr := adapt.Track(p, adapt.TrackOptions{Profile: true})
 	x := allocateWeights(t, tr)
 	y, err := tr.Alloc(nil, hal.KindHost, 77)
@@ -337,7 +337,7 @@ func TestProfileIsReadByTheTools(t *testing.T) {
 	if os.Getenv("HALYARD_TEST_TOOLS") == "" {
 		t.Skip("HALYARD_TEST_TOOLS is not set: the tool may have to be built first, which takes long")
 	}
-	tr := adapt.Track(newPool(t, openHost(t, 1, 0), pool.Options{}), adapt.TrackOptions{Stacks: true})
+	tr := adapt.Track(newPool(t, openHost(t, 1, 0)), adapt.TrackOptions{Stacks: true})
 	x := allocateWeights(t, tr)
 	name := filepath.Join(t.TempDir(), "memory.pb.gz")
 	f, err := os.Create(name)
@@ -353,7 +353,7 @@ func TestProfileIsReadByTheTools(t *testing.T) {
 
 func TestBins(t *testing.T) {
 	d := openHost(t, 1, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	for _, sizes := range [][]uint64{nil, {0, 5}} {
 		_, err := adapt.Bins(p, sizes...)
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
@@ -376,7 +376,7 @@ func TestBins(t *testing.T) {
 // Prefetch asks for it where memory moves, and nowhere else.
 func TestPrefetch(t *testing.T) {
 	d, asked := prefetching(t)
-	s, p := newStream(t, d), newPool(t, d, pool.Options{})
+	s, p := newStream(t, d), newPool(t, d)
 	a := adapt.Prefetch(p)
 	for _, row := range []struct {
 		kind   hal.Kind

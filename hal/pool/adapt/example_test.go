@@ -19,7 +19,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer dev.Close()
-	p, err := pool.New(dev, pool.Options{})
+	p, err := pool.New(dev)
 	if err != nil {
 		log.Fatal(err)
 	}

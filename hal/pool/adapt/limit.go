@@ -16,7 +16,7 @@ type limiter struct {
 }
 
 // Limit returns an allocator for one part of a program. An allocation that would make its live blocks more than
-// limit bytes fails with ErrOutOfMemory. Unlike pool.Options.Limit it counts the bytes asked for, not those
+// limit bytes fails with ErrOutOfMemory. Unlike pool.WithLimit it counts the bytes asked for, not those
 // taken from the device. A [Counter] around it tells how much is in use.
 func Limit(a pool.Allocator, limit uint64) pool.Allocator { return &limiter{next: a, limit: limit} }
 

@@ -18,7 +18,7 @@ import (
 
 func TestLogIsReadBackAndReplayed(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
-	p, a, b := newPool(t, d, pool.Options{}), newStream(t, d), newStream(t, d)
+	p, a, b := newPool(t, d), newStream(t, d), newStream(t, d)
 	var out bytes.Buffer
 	l, flush := adapt.Log(p, &out)
 	x, y := alloc(t, l, a, 300), alloc(t, l, b, 5000)
@@ -26,7 +26,7 @@ func TestLogIsReadBackAndReplayed(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	free(t, x, b)
 	require.ErrorIs(t, x.Free(b), hal.ErrClosed)
-	strange := alloc(t, newPool(t, d, pool.Options{}), a, 1)
+	strange := alloc(t, newPool(t, d), a, 1)
 	require.ErrorIs(t, l.Free(strange, a), hal.ErrInvalidArgument)
 	free(t, strange, a)
 	z, err := l.Alloc(nil, hal.KindHost, 7)
@@ -137,7 +137,7 @@ func TestLogsThatAreNone(t *testing.T) {
 }
 
 func TestLogTellsThatItCouldNotWrite(t *testing.T) {
-	p := newPool(t, openHost(t, 1, 0), pool.Options{})
+	p := newPool(t, openHost(t, 1, 0))
 	l, flush := adapt.Log(p, failingWriter{})
 	free(t, alloc(t, l, nil, 1), nil)
 	require.ErrorIs(t, flush(), errWriter)
@@ -168,7 +168,7 @@ func BenchmarkReplay(b *testing.B) {
 			d := openHost(b, 1, 0)
 			a := pool.Direct(d)
 			if name == "pool" {
-				a = newPool(b, d, pool.Options{})
+				a = newPool(b, d)
 			}
 			var streams []*hal.Stream
 			for range replay.Streams() {
@@ -189,7 +189,7 @@ func TestReplayOfTheBenchmark(t *testing.T) {
 	replay, err := adapt.ReadLog(bytes.NewReader(text))
 	require.NoError(t, err)
 	d := openHost(t, 1, 0)
-	p := newPool(t, d, pool.Options{})
+	p := newPool(t, d)
 	var streams []*hal.Stream
 	for range replay.Streams() {
 		streams = append(streams, newStream(t, d))

@@ -126,7 +126,7 @@ func one(t *testing.T, seed uint64, sims []cudahiptest.Simulated, always []*hal.
 	var pools []*pool.Pool
 	if pooled {
 		for i, d := range f.Devices {
-			p, err := pool.New(d, pool.Options{Chunk: 4 << 10, Large: 1 << (6 + (seed+uint64(i))%4)})
+			p, err := pool.New(d, pool.WithChunk(4<<10), pool.WithLarge(1<<(6+(seed+uint64(i))%4)))
 			require.NoError(t, err)
 			buffer.SetAllocator(d, p)
 			pools = append(pools, p)

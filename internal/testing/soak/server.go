@@ -83,7 +83,7 @@ func newServer(o options) (s *server, err error) {
 	if s.main, err = s.open(ctx); err != nil {
 		return nil, err
 	}
-	if s.pool, err = pool.New(s.pooled, pool.Options{Chunk: 1 << 20}); err != nil {
+	if s.pool, err = pool.New(s.pooled, pool.WithChunk(1<<20)); err != nil {
 		return nil, err
 	}
 	buffer.SetAllocator(s.pooled, s.pool)

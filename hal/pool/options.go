@@ -1,0 +1,51 @@
+package pool
+
+import "github.com/go-halyard/halyard/hal"
+
+// Option is an option of [New].
+type Option func(*options)
+
+type options struct {
+	limit, maxCached, headroom uint64 // bytes, 0 for none
+	alignment                  uint64 // a power of two, or 0 for the device's
+	chunk, large               uint64 // bytes
+	noWait, noStreamAlloc      bool
+	onFailure                  func(kind hal.Kind, size uint64, err error) bool
+}
+
+// WithLimit bounds the bytes that the pool takes from the device, in all kinds of memory together; 0 means no limit.
+func WithLimit(bytes uint64) Option { return func(o *options) { o.limit = bytes } }
+
+// WithMaxCached bounds the bytes of free memory that the pool keeps; 0 means no limit. The pool checks
+// it each time a mebibyte, or an eighth of the bound if that is less, has been freed on a
+// stream. With n streams, n > 16, it checks about every n/16th time only.
+func WithMaxCached(bytes uint64) Option { return func(o *options) { o.maxCached = bytes } }
+
+// WithHeadroom makes the pool leave so many bytes of the device's memory free for others. It needs
+// hal.CapMemInfo, and does not count for hal.KindHost.
+func WithHeadroom(bytes uint64) Option { return func(o *options) { o.headroom = bytes } }
+
+// WithAlignment aligns blocks to a power of two; 0 means as the device aligns.
+func WithAlignment(bytes uint64) Option { return func(o *options) { o.alignment = bytes } }
+
+// WithChunk sets the size of the memories that small blocks share; 0 means 32 MiB. The first
+// ones are smaller, until the pool holds as much.
+func WithChunk(bytes uint64) Option { return func(o *options) { o.chunk = bytes } }
+
+// WithLarge sets the size from which on a block is a memory of its own, of exactly the
+// size asked for; 0 means an eighth of a chunk, see [WithChunk].
+func WithLarge(bytes uint64) Option { return func(o *options) { o.large = bytes } }
+
+// WithoutWaits forbids the pool to make one stream wait for another: when no other memory is left, Alloc fails.
+func WithoutWaits() Option { return func(o *options) { o.noWait = true } }
+
+// WithoutStreamAlloc makes large blocks come from hal.Device.Alloc even on devices that
+// allocate in stream order.
+func WithoutStreamAlloc() Option { return func(o *options) { o.noStreamAlloc = true } }
+
+// WithOnFailure sets a function, or none if it is nil, that is called when memory has run out and the pool has nothing
+// left to give back. It may free blocks of this pool or anything else, and returns whether it is
+// worth trying again. It may be called by several goroutines at once.
+func WithOnFailure(fn func(kind hal.Kind, size uint64, err error) bool) Option {
+	return func(o *options) { o.onFailure = fn }
+}
