@@ -33,7 +33,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	loggedTag, _ := adapt.Log(p.WithTag("y"), io.Discard)
 	all := map[string]pool.Allocator{
 		"pool": p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
-		"limit": adapt.Limit(p, 64*mib), "count": adapt.Count(p), "track": adapt.Track(p, adapt.TrackOptions{Stacks: true}),
+		"limit": adapt.Limit(p, 64*mib), "count": adapt.Count(p), "track": adapt.Track(p, adapt.WithStacks()),
 		"log": logged, "prefetch": adapt.Prefetch(p),
 		"on failure": adapt.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
 		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
@@ -43,7 +43,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": adapt.Limit(adapt.Count(adapt.Track(loggedTag, adapt.TrackOptions{})), 64*mib),
+		"many": adapt.Limit(adapt.Count(adapt.Track(loggedTag)), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestOnFailureAdaptor(t *testing.T) {
 func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p := newPool(t, d)
-	tr := adapt.Track(p, adapt.TrackOptions{Profile: true})
+	tr := adapt.Track(p, adapt.WithProfile())
 	x := allocateWeights(t, tr)
 	y, err := tr.Alloc(nil, hal.KindHost, 77)
 	require.NoError(t, err)
@@ -261,7 +261,13 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	require.Empty(t, tr.Live())
 	require.Zero(t, registered.Count())
 
-	plain := adapt.Track(p, adapt.TrackOptions{})
+	stacks := adapt.Track(p, adapt.WithStacks())
+	x = allocateWeights(t, stacks)
+	require.Contains(t, stacks.Live()[0].String(), "allocateWeights")
+	require.Zero(t, registered.Count(), "only WithProfile adds to the profile")
+	free(t, x, nil)
+
+	plain := adapt.Track(p, nil)
 	x = alloc(t, plain, nil, 10)
 	require.Nil(t, plain.Live()[0].Stack())
 	require.Equal(t, "10 bytes of device memory", plain.Live()[0].String())
@@ -337,7 +343,7 @@ func TestProfileIsReadByTheTools(t *testing.T) {
 	if os.Getenv("HALYARD_TEST_TOOLS") == "" {
 		t.Skip("HALYARD_TEST_TOOLS is not set: the tool may have to be built first, which takes long")
 	}
-	tr := adapt.Track(newPool(t, openHost(t, 1, 0)), adapt.TrackOptions{Stacks: true})
+	tr := adapt.Track(newPool(t, openHost(t, 1, 0)), adapt.WithStacks())
 	x := allocateWeights(t, tr)
 	name := filepath.Join(t.TempDir(), "memory.pb.gz")
 	f, err := os.Create(name)

@@ -2,7 +2,7 @@
 // also limits ([Limit]), counts ([Count]), remembers the calls that allocated ([Track]), writes a log ([Log]), rounds
 // sizes ([Bins], [FixedSize]), makes room when memory runs out ([OnFailure]) or prefetches ([Prefetch]). They compose:
 //
-//	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.TrackOptions{Stacks: true}), 64<<20)
+//	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.WithStacks()), 64<<20)
 //
 // The log of one run is read by [ReadLog], and run again by [Replay.Run] on any allocator.
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// profileName is documented in TrackOptions.
+// profileName is documented in WithProfile.
 const profileName = "halyard.memory"
 
 var profile = sync.OnceValue(func() *pprof.Profile {
@@ -24,21 +24,22 @@ var profile = sync.OnceValue(func() *pprof.Profile {
 	return pprof.NewProfile(profileName)
 })
 
-// TrackOptions are the options of [Track].
-type TrackOptions struct {
-	// Stacks records the calls that lead to each allocation, which costs about a microsecond.
-	Stacks bool
+// TrackOption is an option of [Track].
+type TrackOption func(*Tracker)
 
-	// Profile adds live blocks to the profile "halyard.memory" of runtime/pprof, which counts the live blocks of
-	// every Tracker that has this option, by the calls that allocated them. Programs that serve net/http/pprof serve
-	// it too. A profile of that package counts blocks, not bytes; Tracker.WriteProfile writes both. Profile implies Stacks.
-	Profile bool
-}
+// WithStacks records the calls that lead to each allocation, which costs about a microsecond.
+func WithStacks() TrackOption { return func(t *Tracker) { t.stacks = true } }
+
+// WithProfile adds live blocks to the profile "halyard.memory" of runtime/pprof, which counts the live blocks of
+// every Tracker that has this option, by the calls that allocated them. Programs that serve net/http/pprof serve
+// it too. A profile of that package counts blocks, not bytes; [Tracker.WriteProfile] writes both. The option includes
+// [WithStacks].
+func WithProfile() TrackOption { return func(t *Tracker) { t.stacks, t.profiled = true, true } }
 
 // Tracker is an allocator that knows every live block that passed through it.
 type Tracker struct {
-	next pool.Allocator
-	opts TrackOptions
+	next             pool.Allocator
+	stacks, profiled bool
 
 	mu   sync.Mutex
 	seq  uint64
@@ -80,13 +81,18 @@ func (t Tracked) String() string {
 	return b.String()
 }
 
-// Track returns an allocator that remembers its live blocks.
-func Track(a pool.Allocator, o TrackOptions) *Tracker {
-	o.Stacks = o.Stacks || o.Profile
-	if o.Profile {
+// Track returns an allocator that remembers its live blocks. A nil option does nothing.
+func Track(a pool.Allocator, opts ...TrackOption) *Tracker {
+	t := &Tracker{next: a, live: map[pool.Block]*Tracked{}}
+	for _, set := range opts {
+		if set != nil {
+			set(t)
+		}
+	}
+	if t.profiled {
 		profile()
 	}
-	return &Tracker{next: a, opts: o, live: map[pool.Block]*Tracked{}}
+	return t
 }
 
 // Live lists the live blocks in the order of their allocation.
@@ -108,7 +114,7 @@ func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 		return pool.Block{}, err
 	}
 	x := &Tracked{Kind: kind, Bytes: b.Size(), Since: time.Now()}
-	if t.opts.Stacks {
+	if t.stacks {
 		const deepest = 48
 		var pcs [deepest]uintptr
 		// The stack leaves out runtime.Callers and this method.
@@ -119,7 +125,7 @@ func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 	t.seq++
 	t.live[b.From(nil)] = x
 	t.mu.Unlock()
-	if t.opts.Profile {
+	if t.profiled {
 		profile().Add(x, 1)
 	}
 	return b.From(t), nil
@@ -135,7 +141,7 @@ func (t *Tracker) Free(b pool.Block, stream *hal.Stream) error {
 	x := t.live[id]
 	delete(t.live, id)
 	t.mu.Unlock()
-	if x != nil && t.opts.Profile {
+	if x != nil && t.profiled {
 		profile().Remove(x)
 	}
 	return nil
