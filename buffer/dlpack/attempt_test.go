@@ -24,7 +24,7 @@ func TestDeleterOfRefusedAttempt(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
-	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Device: d})
+	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.WithDevice(d))
 	require.NoError(t, err)
 	for range 100 {
 		runtime.Gosched()
@@ -69,7 +69,7 @@ func TestRefusedCopyIsOverWhenImportReturns(t *testing.T) {
 	f.tensor().device = abi.Device{Type: abi.CUDA, ID: 1}
 	result := make(chan error, 1)
 	go func() {
-		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
+		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.WithDevice(d), dlpack.WithCopy(true))
 		result <- err
 	}()
 	g := <-gates
@@ -97,7 +97,7 @@ func TestRefusedImportDoesNotWait(t *testing.T) {
 	require.NoError(t, copies.WaitStream(s)) // as any copy does of what s writes
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	_, _, err = dlpack.Import[int32](over, f.Managed, dlpack.ImportOptions{Device: d, Copy: true})
+	_, _, err = dlpack.Import[int32](over, f.Managed, dlpack.WithDevice(d), dlpack.WithCopy(true))
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, g.Signal())

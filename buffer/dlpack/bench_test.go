@@ -36,7 +36,7 @@ func BenchmarkExport(b *testing.B) {
 	b.Run("buffer", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			m, err := dlpack.Export(ctx, x, dlpack.Options{})
+			m, err := dlpack.Export(ctx, x)
 			if err != nil || m.Delete() != nil {
 				b.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func BenchmarkExport(b *testing.B) {
 	b.Run("array", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			m, err := dlpack.ExportArray(ctx, a, dlpack.Options{})
+			m, err := dlpack.ExportArray(ctx, a)
 			if err != nil || m.Delete() != nil {
 				b.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func BenchmarkExport(b *testing.B) {
 	b.Run("deleted by C", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			m, err := dlpack.Export(ctx, x, dlpack.Options{})
+			m, err := dlpack.Export(ctx, x)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func BenchmarkImport(b *testing.B) {
 	b.Run("import and close", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			x, _, err := dlpack.Import[int32](ctx, produce(), dlpack.ImportOptions{})
+			x, _, err := dlpack.Import[int32](ctx, produce())
 			if err != nil || x.Close() != nil {
 				b.Fatal(err)
 			}

@@ -1,8 +1,8 @@
 // Package dlpack exchanges buffers and arrays with other libraries in the same process through DLPack, the C structs with
 // which NumPy, PyTorch, CuPy, JAX and others lend each other tensors without copying.
 //
-//	m, err := dlpack.Export(ctx, buf, dlpack.Options{})             // m.Address is a DLManagedTensorVersioned *
-//	buf, arr, err := dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
+//	m, err := dlpack.Export(ctx, buf)               // m.Address is a DLManagedTensorVersioned *
+//	buf, arr, err := dlpack.Import[float32](ctx, m)
 //
 // How an address comes to the other library is the program's affair. For Python it goes into a capsule of the name
 // [Managed.CapsuleName]; a consumer takes the address out and renames the capsule to "used_" and that name once it
@@ -13,10 +13,10 @@
 // [Export] takes a lease on the elements, on the host or on a device, which the struct's deleter releases. The rules
 // for leases at [buffer.Buffer.TryAcquire] say what C and others may do meanwhile. C calls
 // the deleter once, from any thread. Until then the buffer is in use, and closing it fails with an error of kind
-// hal.ErrBusy; a program that has given a buffer away closes it in Options.Done. The addresses of the struct, its
+// hal.ErrBusy; a program that has given a buffer away closes it in the function of [WithDone]. The addresses of the struct, its
 // shape and the elements do not change meanwhile. The deleter takes locks of the buffer briefly and waits for nothing else.
 //
-// On a device, work that C enqueues on the stream that Options.Consumer names is in order with the buffer's work. A
+// On a device, work that C enqueues on the stream that [WithStream] names is in order with the buffer's work. A
 // consumer that uses any other stream must finish its work before it calls the deleter.
 //
 // The structs have version 1.0, which every consumer of DLPack 1 reads; legacy structs have no version. They always

@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := dlpack.ExportArray(ctx, column, dlpack.Options{Mode: coherence.ReadWrite})
+	m, err := dlpack.ExportArray(ctx, column, dlpack.WithMode(coherence.ReadWrite))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func Example() {
 	fmt.Println(m.CapsuleName(), t.DeviceType, t.DeviceID, t.Type, t.Shape, t.Strides)
 
 	// What a consumer of the struct does.
-	taken, view, err := dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
+	taken, view, err := dlpack.Import[float32](ctx, m)
 	if err != nil {
 		log.Fatal(err)
 	}

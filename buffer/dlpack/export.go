@@ -12,74 +12,25 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Options say where and how a tensor is exported. The zero Options exports the host's replica for reading.
-type Options struct {
-	// Device is the device on which the consumer gets the elements; nil means the host.
-	Device *hal.Device
-
-	// Consumer says on which stream the consumer works. It matters only for memory of a device.
-	Consumer Consumer
-
-	// Mode is coherence.Read, which flags the tensor as read-only, ReadWrite, or Overwrite for a consumer that
-	// writes every element and reads none.
-	Mode coherence.Mode
-
-	// Legacy asks for the struct from before DLPack 1.0, which cannot say that a tensor is read-only.
-	Legacy bool
-
-	// Copy exports a copy. The consumer may write to it, whatever Mode is, and the deleter frees it.
-	Copy bool
-
-	// Done, if it is not nil, is called once when the deleter has been called and the lease has ended, with
-	// the lease's error. It runs on the consumer's thread, which may hold locks such as Python's: it may
-	// close the buffer, but must neither wait for anything else nor panic.
-	Done func(error)
-}
-
-// Consumer says on which stream a consumer uses memory of a device.
-type Consumer struct {
-	how      ordering
-	stream   *hal.Stream
-	argument int64
-}
-
-type ordering uint8
-
-const (
-	unordered ordering = iota // the export waits for the bytes
-	onStream
-	byArgument
-)
-
-// OnStream describes a consumer that enqueues its work on a stream of this program. The elements are current for work
-// that is enqueued on it after the export, without any waiting on the host. Later accesses wait for all work that the
-// stream has been given when the deleter is called. The program still owns the stream, and keeps it open until then.
-func OnStream(s *hal.Stream) Consumer { return Consumer{how: onStream, stream: s} }
-
-// StreamArgument describes a consumer by the argument "stream" of __dlpack__ in Python's array API standard. On CUDA 1
-// means the legacy default stream and 2 the per-thread default stream, on ROCm 0 the default stream. On both a larger
-// number is a stream's handle. Everywhere -1 means no order: the consumer itself must wait for work under way. If the
-// argument is None, use the zero Consumer.
-func StreamArgument(n int64) Consumer { return Consumer{how: byArgument, argument: n} }
-
 // Export lends a buffer, or a slice of a buffer, to C as a tensor with one axis. It makes the elements current at
-// the place that o names and takes a lease on them, which the struct's deleter releases. Until then the buffer is
-// in use as under any lease of its mode, and Close fails with a [buffer.ConflictError], of kind
-// hal.ErrBusy. The deleter may be called from any thread.
+// the host, or at the device that the options name, and takes a lease on them, which the struct's deleter releases.
+// Without [WithMode] it is a lease for reading. Until then the buffer is in use as under any lease of its mode, and
+// Close fails with a [buffer.ConflictError], of kind hal.ErrBusy. The deleter may be called from any thread.
 //
 // It waits, until ctx ends, for accesses that exclude the lease. If the memory is the host's, or the consumer's stream
 // is not known, it also waits until the elements have arrived.
 //
-// Errors are those of [buffer.Buffer.Acquire] and [buffer.Buffer.AcquireHost]. If the stream belongs to another
-// device, the error is of kind ErrWrongDevice. It is of kind ErrUnsupported if DLPack has no device type for the memory,
-// if a legacy struct is requested with Mode Read, or if C cannot call Go on this platform. After an error nothing is lent,
-// and Done is not called.
-func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], o Options) (Managed, error) {
+// The error of a nil option is of kind ErrInvalidArgument. Other errors are those of [buffer.Buffer.Acquire] and
+// [buffer.Buffer.AcquireHost]. If the stream belongs to another device, the error is of kind ErrWrongDevice. It is of kind ErrUnsupported if DLPack has no device type for the memory,
+// if a legacy struct is requested for reading only, or if C cannot call Go on this platform. After an error nothing is lent,
+// and the function of [WithDone] is not called.
+func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], opts ...ExportOption) (Managed, error) {
 	const op = "export tensor"
-	if err := o.check(op, b == nil); err != nil {
+	o, err := exportWith(op, b == nil, opts)
+	if err != nil {
 		return Managed{}, err
 	}
-	if o.Copy {
+	if o.copied {
 		c, err := b.Clone(ctx)
 		if err != nil {
 			return Managed{}, err
@@ -95,13 +46,14 @@ func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], o Option
 
 // ExportArray is Export for an array, with its shape and strides. The lease covers the elements and the gaps between
 // them.
-func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], o Options) (Managed, error) {
+func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], opts ...ExportOption) (Managed, error) {
 	const op = "export tensor"
-	if err := o.check(op, a == nil); err != nil {
+	o, err := exportWith(op, a == nil, opts)
+	if err != nil {
 		return Managed{}, err
 	}
 	finish := func() error { return nil }
-	if o.Copy {
+	if o.copied {
 		c, err := a.Pack(ctx)
 		if err != nil {
 			return Managed{}, err
@@ -120,28 +72,40 @@ func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], o Opt
 	return Managed{}, err
 }
 
-func (o *Options) check(op string, missing bool) error {
-	reads := o.Mode == coherence.Read && !o.Copy
+// exportWith returns the options of an export whose buffer or array may be missing.
+func exportWith(op string, missing bool, opts []ExportOption) (exportOptions, error) {
+	var o exportOptions
+	for _, x := range opts {
+		if x == nil {
+			return o, hal.Errorf(op, hal.ErrInvalidArgument, "nil option")
+		}
+		o = x.toExport(o)
+	}
+	return o, o.check(op, missing)
+}
+
+func (o *exportOptions) check(op string, missing bool) error {
+	reads := o.mode == coherence.Read && !o.copied
 	switch {
 	case !supported:
 		return hal.Errorf(op, hal.ErrUnsupported, "C cannot call Go on this platform")
 	case missing:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer or array")
-	case o.Mode != coherence.Read && o.Mode != coherence.ReadWrite && o.Mode != coherence.Overwrite:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "invalid mode %v; use Read, ReadWrite or Overwrite", o.Mode)
-	case o.Legacy && reads:
-		return hal.Errorf(op, hal.ErrUnsupported, "a legacy struct cannot mark a tensor as read-only; use another Mode or Copy")
+	case o.mode != coherence.Read && o.mode != coherence.ReadWrite && o.mode != coherence.Overwrite:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "invalid mode %v; use Read, ReadWrite or Overwrite", o.mode)
+	case o.legacy && reads:
+		return hal.Errorf(op, hal.ErrUnsupported, "a legacy struct cannot mark a tensor as read-only; use another mode or a copy")
 	}
 	return nil
 }
 
 // ofCopy returns the options for exporting a copy. finish frees the copy.
-func (o Options) ofCopy(finish func() error) Options {
-	if o.Mode == coherence.Read {
-		o.Mode = coherence.ReadWrite
+func (o exportOptions) ofCopy(finish func() error) exportOptions {
+	if o.mode == coherence.Read {
+		o.mode = coherence.ReadWrite
 	}
-	done := o.Done
-	o.Done = func(err error) {
+	done := o.done
+	o.done = func(err error) {
 		if cerr := finish(); err == nil {
 			err = cerr
 		}
@@ -152,16 +116,16 @@ func (o Options) ofCopy(finish func() error) Options {
 	return o
 }
 
-func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o Options) (Managed, error) {
-	x := &loan{done: o.Done}
+func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o exportOptions) (Managed, error) {
+	x := &loan{done: o.done}
 	t := cTensor{dtype: abi.TypeOf[T]()}
 	var zero T
 	offset := uintptr(first) * unsafe.Sizeof(zero)
-	if o.Device == nil && o.Consumer.how != onStream {
-		if o.Consumer.how == byArgument && o.Consumer.argument != -1 {
-			return Managed{}, hal.Errorf(op, hal.ErrInvalidArgument, "invalid stream argument %d: the host has no streams", o.Consumer.argument)
+	if o.device == nil && o.how != onStream {
+		if o.how == byArgument && o.argument != -1 {
+			return Managed{}, hal.Errorf(op, hal.ErrInvalidArgument, "invalid stream argument %d: the host has no streams", o.argument)
 		}
-		lease, err := b.AcquireHost(ctx, o.Mode)
+		lease, err := b.AcquireHost(ctx, o.mode)
 		if err != nil {
 			return Managed{}, err
 		}
@@ -174,13 +138,13 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 		return Managed{}, err
 	}
 	flags := uint64(0)
-	if o.Mode == coherence.Read {
+	if o.mode == coherence.Read {
 		flags |= flagReadOnly
 	}
-	if o.Copy {
+	if o.copied {
 		flags |= flagCopied
 	}
-	return lent.begin(x, t, shape, strides, flags, o.Legacy), nil
+	return lent.begin(x, t, shape, strides, flags, o.legacy), nil
 }
 
 // lessor is a buffer with elements of any type.
@@ -189,7 +153,7 @@ type lessor interface {
 }
 
 // acquire takes a lease on a device, makes the consumer's work wait for the elements, and fills in where the data is.
-func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr, o *Options, t *cTensor) (err error) {
+func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr, o *exportOptions, t *cTensor) (err error) {
 	stream, wait, err := x.streamFor(op, o)
 	if err != nil {
 		return err
@@ -204,7 +168,7 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 			}
 		}
 	}()
-	if x.onDevice, err = b.Acquire(ctx, stream, o.Mode); err != nil {
+	if x.onDevice, err = b.Acquire(ctx, stream, o.mode); err != nil {
 		return err
 	}
 	if err = locate(op, x.onDevice.Region(), offset, t); err != nil {
@@ -223,11 +187,11 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 
 // streamFor returns the stream to take the lease on, and whether the host must wait for that stream before the
 // consumer may use the data.
-func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, err error) {
-	dev := o.Device
-	switch o.Consumer.how {
+func (x *loan) streamFor(op string, o *exportOptions) (stream *hal.Stream, wait bool, err error) {
+	dev := o.device
+	switch o.how {
 	case onStream:
-		stream = o.Consumer.stream
+		stream = o.stream
 		if stream == nil {
 			return nil, false, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 		}
@@ -236,7 +200,7 @@ func (x *loan) streamFor(op string, o *Options) (stream *hal.Stream, wait bool, 
 		}
 		return stream, false, nil
 	case byArgument:
-		n := o.Consumer.argument
+		n := o.argument
 		handle, known, err := streamHandle(op, dev.Info().Backend, n)
 		if err != nil {
 			return nil, false, err

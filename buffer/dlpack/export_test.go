@@ -104,33 +104,36 @@ func layouts(t *testing.T) map[string]*array.Array[int32] {
 func TestCReadsAndWritesWhatIsExported(t *testing.T) {
 	peer := dlpacktest.Load(t)
 	for name, a := range layouts(t) {
-		for _, o := range []dlpack.Options{
+		for _, o := range []struct {
+			mode           coherence.Mode
+			legacy, copied bool
+		}{
 			{},
-			{Mode: coherence.ReadWrite},
-			{Mode: coherence.ReadWrite, Legacy: true},
-			{Copy: true},
-			{Copy: true, Legacy: true},
+			{mode: coherence.ReadWrite},
+			{mode: coherence.ReadWrite, legacy: true},
+			{copied: true},
+			{copied: true, legacy: true},
 		} {
 			before, err := a.Values(ctx)
 			require.NoError(t, err, name)
-			m, err := dlpack.ExportArray(ctx, a, o)
+			m, err := dlpack.ExportArray(ctx, a, dlpack.WithMode(o.mode), dlpack.WithLegacy(o.legacy), dlpack.WithCopy(o.copied))
 			require.NoError(t, err, name)
-			writes := o.Copy || o.Mode != coherence.Read
-			if !o.Legacy {
-				require.EqualValues(t, flag(!writes)|2*flag(o.Copy), peer.Flags.Call1(m.Address), name)
+			writes := o.copied || o.mode != coherence.Read
+			if !o.legacy {
+				require.EqualValues(t, flag(!writes)|2*flag(o.copied), peer.Flags.Call1(m.Address), name)
 			}
 			for pass := range 2 {
 				want := weigh(a.Shape(), before)
 				if pass == 1 && writes {
 					want = weigh(a.Shape(), plus(before, 100))
 				}
-				require.Equal(t, want, int64(peer.Weigh.Call3(m.Address, flag(o.Legacy), flag(writes && pass == 0))), "%s %+v", name, o)
+				require.Equal(t, want, int64(peer.Weigh.Call3(m.Address, flag(o.legacy), flag(writes && pass == 0))), "%s %+v", name, o)
 			}
-			require.Zero(t, peer.Delete.Call2(m.Address, flag(o.Legacy)))
+			require.Zero(t, peer.Delete.Call2(m.Address, flag(o.legacy)))
 			require.Zero(t, dlpack.Outstanding())
 			after, err := a.Values(ctx)
 			require.NoError(t, err)
-			if writes && !o.Copy {
+			if writes && !o.copied {
 				before = plus(before, 100)
 			}
 			require.Equal(t, before, after, "%s %+v", name, o)
@@ -160,15 +163,15 @@ func TestExportMovesWhatIsMissing(t *testing.T) {
 
 	part, err := b.Slice(10, 20)
 	require.NoError(t, err)
-	m, err := dlpack.Export(ctx, part, dlpack.Options{Mode: coherence.ReadWrite})
+	m, err := dlpack.Export(ctx, part, dlpack.WithMode(coherence.ReadWrite))
 	require.NoError(t, err)
 	require.EqualValues(t, 40, b.Stats().BytesCopied)
 	require.EqualValues(t, weigh([]int{10}, fill(10, 7)), peer.Weigh.Call3(m.Address, 0, 1))
 	require.NoError(t, m.Delete())
 
 	// The same at the device, whose memory C reaches here.
-	for _, how := range []dlpack.Consumer{{}, dlpack.OnStream(s)} {
-		m, err = dlpack.Export(ctx, part, dlpack.Options{Device: d, Mode: coherence.ReadWrite, Consumer: how})
+	for _, how := range [][]dlpack.ExportOption{{dlpack.WithDevice(d)}, {dlpack.WithDevice(d), dlpack.WithStream(s)}, {dlpack.WithStream(s)}} {
+		m, err = dlpack.Export(ctx, part, append(how, dlpack.WithMode(coherence.ReadWrite))...)
 		require.NoError(t, err)
 		tensor, err := m.Tensor()
 		require.NoError(t, err)
@@ -181,7 +184,7 @@ func TestExportMovesWhatIsMissing(t *testing.T) {
 		require.NoError(t, m.Delete())
 	}
 	require.NoError(t, b.View(ctx, func(x []int32) error {
-		require.Equal(t, fill(10, 307), x[10:20])
+		require.Equal(t, fill(10, 407), x[10:20])
 		require.Equal(t, fill(10, 7), x[:10])
 		require.Equal(t, fill(980, 7), x[20:])
 		return nil
@@ -217,7 +220,7 @@ func TestExportedBufferIsInUse(t *testing.T) {
 	b, err := buffer.From(counted(8))
 	require.NoError(t, err)
 	var told []error
-	m, err := dlpack.Export(ctx, b, dlpack.Options{Done: func(err error) { told = append(told, err) }})
+	m, err := dlpack.Export(ctx, b, dlpack.WithDone(func(err error) { told = append(told, err) }))
 	require.NoError(t, err)
 	require.ErrorIs(t, b.Close(), hal.ErrBusy)
 	require.NoError(t, b.View(ctx, func([]int32) error { return nil }), "readers share")
@@ -228,11 +231,11 @@ func TestExportedBufferIsInUse(t *testing.T) {
 	require.NoError(t, m.Delete())
 	require.Equal(t, []error{nil}, told)
 
-	m, err = dlpack.Export(ctx, b, dlpack.Options{Mode: coherence.ReadWrite})
+	m, err = dlpack.Export(ctx, b, dlpack.WithMode(coherence.ReadWrite))
 	require.NoError(t, err)
 	short, cancel = context.WithTimeout(ctx, 5*time.Millisecond)
 	defer cancel()
-	_, err = dlpack.Export(short, b, dlpack.Options{})
+	_, err = dlpack.Export(short, b)
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.Equal(t, 1, dlpack.Outstanding())
 	var conflict *buffer.ConflictError
@@ -249,7 +252,7 @@ func TestDoneMayCloseTheBuffer(t *testing.T) {
 	b, err := buffer.From(counted(8))
 	require.NoError(t, err)
 	var closed error = hal.ErrNotReady
-	m, err := dlpack.Export(ctx, b, dlpack.Options{Done: func(error) { closed = b.Close() }})
+	m, err := dlpack.Export(ctx, b, dlpack.WithDone(func(error) { closed = b.Close() }))
 	require.NoError(t, err)
 	require.Zero(t, peer.Delete.Call2(m.Address, 0))
 	require.NoError(t, closed)
@@ -262,8 +265,7 @@ func TestDeleterCountsOnce(t *testing.T) {
 		b, err := buffer.From(counted(8))
 		require.NoError(t, err)
 		calls := 0
-		o := dlpack.Options{Mode: coherence.ReadWrite, Legacy: legacy, Done: func(error) { calls++ }}
-		m, err := dlpack.Export(ctx, b, o)
+		m, err := dlpack.Export(ctx, b, dlpack.WithMode(coherence.ReadWrite), dlpack.WithLegacy(legacy), dlpack.WithDone(func(error) { calls++ }))
 		require.NoError(t, err)
 		require.Zero(t, peer.Delete.Call2(m.Address, flag(legacy)))
 		require.Zero(t, peer.Delete.Call2(m.Address, flag(legacy)), "a consumer that calls twice")
@@ -282,7 +284,7 @@ func TestExportOutlivesWhatGoForgets(t *testing.T) {
 		b, err := buffer.From(counted(5000))
 		require.NoError(t, err)
 		runtime.AddCleanup(b, func(int) { collected.Add(1) }, 0)
-		m, err := dlpack.Export(ctx, b, dlpack.Options{Done: func(error) { _ = b.Close() }})
+		m, err := dlpack.Export(ctx, b, dlpack.WithDone(func(error) { _ = b.Close() }))
 		require.NoError(t, err)
 		return m.Address
 	}()
@@ -311,20 +313,20 @@ func TestManyThreadsExportAndDelete(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 50 {
-				o := dlpack.Options{Done: func(error) { done.Add(1) }}
-				if i%5 == 0 {
-					o.Mode, o.Legacy = coherence.ReadWrite, true
+				mode, legacy := coherence.Read, i%5 == 0
+				if legacy {
+					mode = coherence.ReadWrite
 				}
-				m, err := dlpack.Export(ctx, b, o)
+				m, err := dlpack.Export(ctx, b, dlpack.WithMode(mode), dlpack.WithLegacy(legacy), dlpack.WithDone(func(error) { done.Add(1) }))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if got := int64(peer.Weigh.Call3(m.Address, flag(o.Legacy), 0)); got != weigh([]int{64}, counted(64)) {
+				if got := int64(peer.Weigh.Call3(m.Address, flag(legacy), 0)); got != weigh([]int{64}, counted(64)) {
 					t.Errorf("C reads %d", got)
 				}
 				if (g+i)%2 == 0 {
-					peer.Delete.Call2(m.Address, flag(o.Legacy))
+					peer.Delete.Call2(m.Address, flag(legacy))
 				} else if err := m.Delete(); err != nil {
 					t.Error(err)
 				}
@@ -342,42 +344,45 @@ func TestBadExportsAreRefused(t *testing.T) {
 	s := newStream(t, d)
 	b, err := buffer.From(counted(8))
 	require.NoError(t, err)
-	refused := func(kind error, o dlpack.Options) {
+	refused := func(kind error, opts ...dlpack.ExportOption) {
 		t.Helper()
-		o.Done = func(error) { t.Error("Done was called") }
-		_, err := dlpack.Export(ctx, b, o)
+		opts = append(opts, dlpack.WithDone(func(error) { t.Error("the function of WithDone was called") }))
+		_, err := dlpack.Export(ctx, b, opts...)
 		require.ErrorIs(t, err, kind)
 	}
-	refused(hal.ErrUnsupported, dlpack.Options{Legacy: true})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Mode: coherence.Mode(3)})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Consumer: dlpack.StreamArgument(3)})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(3)})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(-2)})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(math.MinInt64)})
-	refused(hal.ErrInvalidArgument, dlpack.Options{Consumer: dlpack.OnStream(nil)})
-	refused(hal.ErrWrongDevice, dlpack.Options{Device: other, Consumer: dlpack.OnStream(s)})
-	_, err = dlpack.Export[int32](ctx, nil, dlpack.Options{})
+	refused(hal.ErrUnsupported, dlpack.WithLegacy(true))
+	refused(hal.ErrInvalidArgument, nil)
+	_, err = dlpack.ExportArray(ctx, &array.Array[int32]{}, nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = dlpack.ExportArray[int32](ctx, nil, dlpack.Options{})
+	refused(hal.ErrInvalidArgument, dlpack.WithMode(coherence.Mode(3)))
+	refused(hal.ErrInvalidArgument, dlpack.WithStreamArgument(3))
+	refused(hal.ErrInvalidArgument, dlpack.WithDevice(d), dlpack.WithStreamArgument(3))
+	refused(hal.ErrInvalidArgument, dlpack.WithDevice(d), dlpack.WithStreamArgument(-2))
+	refused(hal.ErrInvalidArgument, dlpack.WithDevice(d), dlpack.WithStreamArgument(math.MinInt64))
+	refused(hal.ErrInvalidArgument, dlpack.WithStream(nil))
+	refused(hal.ErrWrongDevice, dlpack.WithDevice(other), dlpack.WithStream(s))
+	_, err = dlpack.Export[int32](ctx, nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = dlpack.ExportArray(ctx, &array.Array[int32]{}, dlpack.Options{Copy: true})
+	_, err = dlpack.ExportArray[int32](ctx, nil)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = dlpack.ExportArray(ctx, &array.Array[int32]{}, dlpack.WithCopy(true))
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, dev := range []*hal.Device{nil, d} {
-		_, err = dlpack.Export(over, b, dlpack.Options{Device: dev})
+		_, err = dlpack.Export(over, b, dlpack.WithDevice(dev))
 		require.ErrorIs(t, err, hal.ErrNotReady)
 	}
 	require.NoError(t, b.Freeze())
-	refused(buffer.ErrFrozen, dlpack.Options{Mode: coherence.ReadWrite})
-	refused(buffer.ErrFrozen, dlpack.Options{Mode: coherence.ReadWrite, Device: d})
-	m, err := dlpack.Export(ctx, b, dlpack.Options{})
+	refused(buffer.ErrFrozen, dlpack.WithMode(coherence.ReadWrite))
+	refused(buffer.ErrFrozen, dlpack.WithMode(coherence.ReadWrite), dlpack.WithDevice(d))
+	m, err := dlpack.Export(ctx, b)
 	require.NoError(t, err, "a frozen buffer can be read")
 	require.NoError(t, m.Delete())
 	require.NoError(t, b.Close())
-	refused(hal.ErrClosed, dlpack.Options{})
-	refused(hal.ErrClosed, dlpack.Options{Copy: true})
-	refused(hal.ErrClosed, dlpack.Options{Device: d})
+	refused(hal.ErrClosed)
+	refused(hal.ErrClosed, dlpack.WithCopy(true))
+	refused(hal.ErrClosed, dlpack.WithDevice(d))
 	require.Zero(t, dlpack.Outstanding())
 }
 
@@ -396,11 +401,11 @@ func TestExportWaitsAsAsked(t *testing.T) {
 
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	_, err = dlpack.Export(short, b, dlpack.Options{Device: d})
+	_, err = dlpack.Export(short, b, dlpack.WithDevice(d))
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.Zero(t, dlpack.Outstanding(), "the lease was given back")
 	require.NoError(t, gate.Signal())
-	m, err := dlpack.Export(ctx, b, dlpack.Options{Device: d})
+	m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d))
 	require.NoError(t, err)
 	tensor, err := m.Tensor()
 	require.NoError(t, err)

@@ -57,7 +57,7 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.NoError(t, err)
 	gate, err := s.Gate()
 	require.NoError(t, err)
-	m, err := dlpack.ExportArray(ctx, part, dlpack.Options{Device: d, Consumer: dlpack.OnStream(s), Mode: coherence.ReadWrite})
+	m, err := dlpack.ExportArray(ctx, part, dlpack.WithDevice(d), dlpack.WithStream(s), dlpack.WithMode(coherence.ReadWrite))
 	require.NoError(t, err, "it does not wait for the stream")
 	tensor, err := m.Tensor()
 	require.NoError(t, err)
@@ -73,11 +73,11 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.NoError(t, gate.Signal())
 
 	for _, wrong := range []*hal.Device{nil, other, openHost(t, 1)} {
-		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: wrong})
+		_, _, err = dlpack.Import[int32](ctx, m, dlpack.WithDevice(wrong))
 		require.ErrorIs(t, err, hal.ErrWrongDevice)
 	}
 	before := buffer.Totals()
-	b, got, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: d})
+	b, got, err := dlpack.Import[int32](ctx, m, dlpack.WithDevice(d))
 	require.NoError(t, err)
 	require.Equal(t, []int{7, 2}, got.Strides())
 	lease, err := b.TryAcquire(s, coherence.ReadWrite)
@@ -95,9 +95,9 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.Equal(t, want, values)
 
 	// A copy is made on the device.
-	m, err = dlpack.ExportArray(ctx, part, dlpack.Options{Device: d})
+	m, err = dlpack.ExportArray(ctx, part, dlpack.WithDevice(d))
 	require.NoError(t, err)
-	b, got, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: d, Copy: true})
+	b, got, err = dlpack.Import[int32](ctx, m, dlpack.WithDevice(d), dlpack.WithCopy(true))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return dlpack.Outstanding() == 0 }, patience, time.Millisecond)
 	require.NoError(t, a.Set(ctx, -1, 1, 2))
@@ -113,12 +113,12 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 	require.NoError(t, err)
 	s := newStream(t, d)
 	for _, n := range append([]int64{-1, v.defaultStream, int64(s.Handle())}, v.waits...) {
-		m, err := dlpack.Export(ctx, b, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(n), Mode: coherence.ReadWrite})
+		m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(n), dlpack.WithMode(coherence.ReadWrite))
 		require.NoError(t, err, "stream %d", n)
 		require.NoError(t, m.Delete())
 	}
 	for _, n := range append([]int64{-2}, v.refused...) {
-		_, err := dlpack.Export(ctx, b, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(n)})
+		_, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(n))
 		require.ErrorIs(t, err, hal.ErrInvalidArgument, "stream %d", n)
 	}
 
@@ -130,15 +130,15 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 	require.NoError(t, lease.Release())
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	_, err = dlpack.Export(short, b, dlpack.Options{Device: d})
+	_, err = dlpack.Export(short, b, dlpack.WithDevice(d))
 	require.ErrorIs(t, err, hal.ErrNotReady)
-	m, err := dlpack.Export(ctx, b, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(-1)})
+	m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(-1))
 	require.NoError(t, err)
 	require.NoError(t, m.Delete())
 	require.NoError(t, gate.Signal())
 
 	// What the consumer's stream has been given before the deleter is what the next access waits for.
-	m, err = dlpack.Export(ctx, b, dlpack.Options{Device: d, Consumer: dlpack.StreamArgument(int64(s.Handle())), Mode: coherence.ReadWrite})
+	m, err = dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(int64(s.Handle())), dlpack.WithMode(coherence.ReadWrite))
 	require.NoError(t, err)
 	gate, err = s.Gate()
 	require.NoError(t, err)
@@ -164,12 +164,12 @@ func (v *vendor) hostAndShared(t *testing.T, d *hal.Device) {
 			device: abi.Device{Type: c.name}, ndim: 1, dtype: abi.TypeOf[int32](), shape: shape}})}
 		devices := []*hal.Device{d}
 		if c.name != v.onDevice {
-			_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: openHost(t, 1)})
+			_, _, err = dlpack.Import[int32](ctx, m, dlpack.WithDevice(openHost(t, 1)))
 			require.ErrorIs(t, err, hal.ErrWrongDevice)
 			devices = append(devices, nil)
 		}
 		for _, dev := range devices {
-			b, _, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: dev})
+			b, _, err := dlpack.Import[int32](ctx, m, dlpack.WithDevice(dev))
 			require.NoError(t, err, "%v", c.name)
 			require.NoError(t, b.Update(ctx, func(x []int32) error { x[7]++; return nil }))
 			require.NoError(t, b.SyncTo(ctx, d))

@@ -13,21 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// ImportOptions say how a tensor is imported. The zero ImportOptions imports memory that the host can access, in place.
-type ImportOptions struct {
-	// Device is the device whose memory the tensor is in: the one of the same vendor and ordinal, on whose
-	// streams work on it is ordered after what the producer did. Page-locked and managed memory is
-	// known to it as such. For memory of the host it may be a unified device, whose own such memory
-	// may be; others are of no meaning.
-	Device *hal.Device
-
-	// Copy imports a copy. A copy of host memory is row-major and without gaps, whatever the tensor's strides and
-	// alignment are, and the deleter is called before Import returns. A copy of a device's memory is made on
-	// the device, gaps included, and the deleter is called when the copy is done.
-	Copy bool
-}
-
-// Import takes over a tensor that another library made. Without Options.Copy nothing is copied: the buffer covers the
+// Import takes over a tensor that another library made. Without [WithCopy] nothing is copied: the buffer covers the
 // tensor's memory, from its first element to its last, and the array over the buffer has the tensor's shape and strides.
 // The buffer now owns the tensor. Its deleter is called once, when the buffer has been
 // closed and the last work that uses the memory has finished: for host memory by Close itself if nothing is
@@ -39,19 +25,26 @@ type ImportOptions struct {
 // The error of a struct of another major version is [ErrVersion]; its deleter has been called, which is all that the
 // format allows, and so the struct is gone. After any other error it is as it was, and still the caller's:
 //
-//   - ErrInvalidArgument: the struct is invalid; its elements are not of type T; or elements share
+//   - ErrInvalidArgument: an option is nil; the struct is invalid; its elements are not of type T; or elements share
 //     a place, as in a broadcast, and no copy is requested
 //   - ErrOutOfRange: the size exceeds the address space
 //   - ErrMisaligned: the elements are not aligned as T requires, and no copy is requested
-//   - ErrWrongDevice: the memory belongs to another device than Options.Device
+//   - ErrWrongDevice: the memory belongs to another device than [WithDevice] names
 //   - ErrUnsupported: there are no elements, elements are vectors, the kind of memory is not supported, or Go cannot call
 //     C on this platform
 //   - ErrClosed: the struct came from Export and has been imported or deleted before
 //
 // Import checks what can be checked. But it cannot check that an address is valid: if the struct contains a wrong
 // address, using the buffer reads and writes whatever is there.
-func Import[T buffer.Element](ctx context.Context, m Managed, o ImportOptions) (*buffer.Buffer[T], *array.Array[T], error) {
+func Import[T buffer.Element](ctx context.Context, m Managed, opts ...ImportOption) (*buffer.Buffer[T], *array.Array[T], error) {
 	const op = "import tensor"
+	var o options
+	for _, x := range opts {
+		if x == nil {
+			return nil, nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil option")
+		}
+		o = x.toImport(o)
+	}
 	if err := m.take(op); err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +55,7 @@ func Import[T buffer.Element](ctx context.Context, m Managed, o ImportOptions) (
 	return b, a, err
 }
 
-func imported[T buffer.Element](ctx context.Context, op string, m Managed, o ImportOptions) (*buffer.Buffer[T], *array.Array[T], error) {
+func imported[T buffer.Element](ctx context.Context, op string, m Managed, o options) (*buffer.Buffer[T], *array.Array[T], error) {
 	deleter, t, err := m.read(op)
 	if err != nil {
 		if errors.Is(err, ErrVersion) {
@@ -70,17 +63,17 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		}
 		return nil, nil, err
 	}
-	if ctx.Err() != nil && o.Copy {
+	if ctx.Err() != nil && o.copied {
 		return nil, nil, layer.Interrupted(op, ctx)
 	}
 	own := newOwner(deleter, m.Address)
 	var zero T
 	align := uint64(unsafe.Alignof(zero))
-	onHost, err := t.onHost(op, o.Device)
+	onHost, err := t.onHost(op, o.device)
 	if err != nil {
 		return nil, nil, err
 	}
-	if onHost && o.Copy {
+	if onHost && o.copied {
 		align = 1
 	}
 	p, err := t.cover(op, abi.TypeOf[T](), align)
@@ -88,7 +81,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 		return nil, nil, err
 	}
 	shape, strides := ints(t.Shape), ints(t.Strides)
-	if onHost && o.Copy {
+	if onHost && o.copied {
 		b, a, err := copied[T](ctx, &t, shape)
 		if err == nil {
 			call(deleter, m.Address)
@@ -97,11 +90,11 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	}
 	var b *buffer.Buffer[T]
 	if onHost {
-		if o.Device != nil && layer.SharesHostMemory(o.Device) {
+		if o.device != nil && layer.SharesHostMemory(o.device) {
 			// The device may not know the memory. The attempt gets a separate owner: after a failure that owner is told on
 			// another goroutine, possibly only after the tensor has another owner.
 			attempt := newOwner(deleter, m.Address)
-			if b, _, _ = adopted[T](o.Device, &t, p, attempt); b != nil {
+			if b, _, _ = adopted[T](o.device, &t, p, attempt); b != nil {
 				own = attempt
 			}
 		}
@@ -109,14 +102,14 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 			b, err = buffer.AdoptSlice(unsafe.Slice((*T)(at(uintptr(p.start))), p.n), own.over)
 		}
 	} else {
-		b, p.first, err = adopted[T](o.Device, &t, p, own)
+		b, p.first, err = adopted[T](o.device, &t, p, own)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	mine := b
 	var a *array.Array[T]
-	if o.Copy {
+	if o.copied {
 		if b, err = mine.Clone(ctx); err == nil {
 			a, err = array.FromStrides(b, p.first, shape, strides)
 			if err != nil {
@@ -126,18 +119,18 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o Imp
 	} else {
 		a, err = array.FromStrides(b, p.first, shape, strides)
 	}
-	if err == nil && t.ReadOnly && !o.Copy {
+	if err == nil && t.ReadOnly && !o.copied {
 		err = b.Freeze()
 	}
 	if err != nil {
 		_ = mine.Close()
-		if o.Copy {
+		if o.copied {
 			<-own.given // a copy may have begun; when it has ended, the caller owns the tensor again
 		}
 		return nil, nil, err
 	}
 	own.owns.Store(true)
-	if o.Copy {
+	if o.copied {
 		err = mine.Close()
 	}
 	return b, a, err
@@ -180,7 +173,7 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 		if t.device.Type.Host() || t.device.Type == abi.CUDAManaged {
 			return true, nil
 		}
-		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v needs that device in ImportOptions.Device", t.device)
+		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v needs the option WithDevice with that device", t.device)
 	}
 	info := dev.Info()
 	addresses := dev.Caps().Has(hal.CapAddress)

@@ -93,7 +93,7 @@ func TestImportOfWhatCMade(t *testing.T) {
 			for _, copied := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/legacy=%v/copy=%v", c.name, legacy, copied), func(t *testing.T) {
 					f := makeForeign(t, legacy, c.shape, c.strides, c.skip, 0)
-					b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Copy: copied})
+					b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.WithCopy(copied))
 					require.NoError(t, err)
 					require.Equal(t, flag(copied), uintptr(f.calls()), "the deleter's calls")
 					got, err := a.Values(ctx)
@@ -127,14 +127,14 @@ func TestDeleterWaitsForWork(t *testing.T) {
 	d := openHost(t, 1)
 	s := newStream(t, d)
 	f := makeForeign(t, false, []int64{1000}, nil, 0, 0)
-	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+	b, _, err := dlpack.Import[int32](ctx, f.Managed)
 	require.NoError(t, err)
 	gate, err := s.Gate()
 	require.NoError(t, err)
 	require.NoError(t, b.Prefetch(s), "a copy out of the memory, behind the gate")
 	require.NoError(t, b.Close())
 	idle := makeForeign(t, false, []int64{1000}, nil, 0, 0)
-	other, _, err := dlpack.Import[int32](ctx, idle.Managed, dlpack.ImportOptions{})
+	other, _, err := dlpack.Import[int32](ctx, idle.Managed)
 	require.NoError(t, err)
 	require.NoError(t, other.Close())
 	require.Eventually(t, func() bool { return idle.calls() == 1 }, patience, time.Millisecond)
@@ -148,7 +148,7 @@ func TestUnifiedDeviceWorksInPlace(t *testing.T) {
 	d := openHost(t, 0)
 	s := newStream(t, d)
 	f := makeForeign(t, false, []int64{1000}, nil, 0, 0)
-	b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+	b, _, err := dlpack.Import[int32](ctx, f.Managed)
 	require.NoError(t, err)
 	lease, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
@@ -164,11 +164,11 @@ func TestUnifiedDeviceWorksInPlace(t *testing.T) {
 
 func TestReadOnlyTensorIsFrozen(t *testing.T) {
 	f := makeForeign(t, false, []int64{4}, nil, 0, 1)
-	b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+	b, a, err := dlpack.Import[int32](ctx, f.Managed)
 	require.NoError(t, err)
 	require.ErrorIs(t, b.Update(ctx, func([]int32) error { panic("ran") }), buffer.ErrFrozen)
 	require.ErrorIs(t, a.Set(ctx, 1, 0), buffer.ErrFrozen)
-	_, err = dlpack.Export(ctx, b, dlpack.Options{Mode: coherence.ReadWrite})
+	_, err = dlpack.Export(ctx, b, dlpack.WithMode(coherence.ReadWrite))
 	require.ErrorIs(t, err, buffer.ErrFrozen)
 	got, err := a.Values(ctx)
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestReadOnlyTensorIsFrozen(t *testing.T) {
 	require.EqualValues(t, 1, f.calls())
 
 	f = makeForeign(t, false, []int64{4}, nil, 0, 1)
-	b, _, err = dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Copy: true})
+	b, _, err = dlpack.Import[int32](ctx, f.Managed, dlpack.WithCopy(true))
 	require.NoError(t, err)
 	require.NoError(t, b.Update(ctx, func([]int32) error { return nil }), "a copy is one's own")
 	require.NoError(t, b.Close())
@@ -191,7 +191,7 @@ func TestOtherVersionIsDeleted(t *testing.T) {
 		require.ErrorIs(t, err, dlpack.ErrVersion)
 		require.ErrorContains(t, err, fmt.Sprintf("version %d.", uint32(major)))
 		require.Zero(t, f.calls(), "to look at it takes nothing")
-		_, _, err = dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+		_, _, err = dlpack.Import[int32](ctx, f.Managed)
 		require.ErrorIs(t, err, dlpack.ErrVersion)
 		require.ErrorIs(t, err, hal.ErrUnsupported)
 		require.EqualValues(t, 1, f.calls())
@@ -205,38 +205,39 @@ func TestBadTensorsAreRefused(t *testing.T) {
 		name  string
 		kind  error
 		spoil func(*cTensor)
-		o     dlpack.ImportOptions
+		opts  []dlpack.ImportOption
 	}{
-		{"no data", hal.ErrInvalidArgument, func(c *cTensor) { c.data = 0 }, dlpack.ImportOptions{}},
-		{"negative rank", hal.ErrInvalidArgument, func(c *cTensor) { c.ndim = -1 }, dlpack.ImportOptions{}},
-		{"huge rank", hal.ErrInvalidArgument, func(c *cTensor) { c.ndim = math.MaxInt32 }, dlpack.ImportOptions{}},
-		{"no shape", hal.ErrInvalidArgument, func(c *cTensor) { c.shape = 0 }, dlpack.ImportOptions{}},
-		{"odd shape", hal.ErrMisaligned, func(c *cTensor) { c.shape++ }, dlpack.ImportOptions{}},
-		{"odd strides", hal.ErrMisaligned, func(c *cTensor) { c.strides += 4 }, dlpack.ImportOptions{}},
-		{"other type", hal.ErrInvalidArgument, func(c *cTensor) { c.dtype.Code = abi.Float }, dlpack.ImportOptions{}},
-		{"other width", hal.ErrInvalidArgument, func(c *cTensor) { c.dtype.Bits = 64 }, dlpack.ImportOptions{}},
-		{"vectors", hal.ErrUnsupported, func(c *cTensor) { c.dtype.Lanes = 4 }, dlpack.ImportOptions{}},
-		{"no lanes", hal.ErrUnsupported, func(c *cTensor) { c.dtype.Lanes = 0 }, dlpack.ImportOptions{}},
-		{"past the end", hal.ErrOutOfRange, func(c *cTensor) { c.byteOffset = math.MaxUint64 - 8 }, dlpack.ImportOptions{}},
-		{"past the end", hal.ErrOutOfRange, func(c *cTensor) { c.byteOffset = math.MaxUint64 - uint64(c.data) - 8 }, dlpack.ImportOptions{Copy: true}},
-		{"misaligned", hal.ErrMisaligned, func(c *cTensor) { c.byteOffset = 2 }, dlpack.ImportOptions{}},
-		{"negative device", hal.ErrInvalidArgument, func(c *cTensor) { c.device.ID = -1 }, dlpack.ImportOptions{}},
-		{"Metal", hal.ErrUnsupported, func(c *cTensor) { c.device.Type = 8 }, dlpack.ImportOptions{}},
-		{"no kind", hal.ErrUnsupported, func(c *cTensor) { c.device.Type = 0 }, dlpack.ImportOptions{}},
-		{"CUDA nowhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.CUDA }, dlpack.ImportOptions{}},
-		{"CUDA elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.CUDA }, dlpack.ImportOptions{Device: d}},
-		{"pinned elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.ROCmHost }, dlpack.ImportOptions{Device: d}},
-		{"cl_mem elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.OpenCL }, dlpack.ImportOptions{Device: d}},
+		{"no data", hal.ErrInvalidArgument, func(c *cTensor) { c.data = 0 }, nil},
+		{"negative rank", hal.ErrInvalidArgument, func(c *cTensor) { c.ndim = -1 }, nil},
+		{"huge rank", hal.ErrInvalidArgument, func(c *cTensor) { c.ndim = math.MaxInt32 }, nil},
+		{"no shape", hal.ErrInvalidArgument, func(c *cTensor) { c.shape = 0 }, nil},
+		{"odd shape", hal.ErrMisaligned, func(c *cTensor) { c.shape++ }, nil},
+		{"odd strides", hal.ErrMisaligned, func(c *cTensor) { c.strides += 4 }, nil},
+		{"other type", hal.ErrInvalidArgument, func(c *cTensor) { c.dtype.Code = abi.Float }, nil},
+		{"other width", hal.ErrInvalidArgument, func(c *cTensor) { c.dtype.Bits = 64 }, nil},
+		{"vectors", hal.ErrUnsupported, func(c *cTensor) { c.dtype.Lanes = 4 }, nil},
+		{"no lanes", hal.ErrUnsupported, func(c *cTensor) { c.dtype.Lanes = 0 }, nil},
+		{"past the end", hal.ErrOutOfRange, func(c *cTensor) { c.byteOffset = math.MaxUint64 - 8 }, nil},
+		{"past the end", hal.ErrOutOfRange, func(c *cTensor) { c.byteOffset = math.MaxUint64 - uint64(c.data) - 8 }, []dlpack.ImportOption{dlpack.WithCopy(true)}},
+		{"misaligned", hal.ErrMisaligned, func(c *cTensor) { c.byteOffset = 2 }, nil},
+		{"negative device", hal.ErrInvalidArgument, func(c *cTensor) { c.device.ID = -1 }, nil},
+		{"Metal", hal.ErrUnsupported, func(c *cTensor) { c.device.Type = 8 }, nil},
+		{"no kind", hal.ErrUnsupported, func(c *cTensor) { c.device.Type = 0 }, nil},
+		{"CUDA nowhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.CUDA }, nil},
+		{"CUDA elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.CUDA }, []dlpack.ImportOption{dlpack.WithDevice(d)}},
+		{"pinned elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.ROCmHost }, []dlpack.ImportOption{dlpack.WithDevice(d)}},
+		{"cl_mem elsewhere", hal.ErrWrongDevice, func(c *cTensor) { c.device.Type = abi.OpenCL }, []dlpack.ImportOption{dlpack.WithDevice(d)}},
+		{"nil option", hal.ErrInvalidArgument, func(*cTensor) {}, []dlpack.ImportOption{nil}},
 	} {
 		for _, legacy := range []bool{false, true} {
 			f := makeForeign(t, legacy, []int64{2, 3}, []int64{3, 1}, 0, 0)
 			right := *f.tensor()
 			c.spoil(f.tensor())
-			_, _, err := dlpack.Import[int32](ctx, f.Managed, c.o)
+			_, _, err := dlpack.Import[int32](ctx, f.Managed, c.opts...)
 			require.ErrorIs(t, err, c.kind, c.name)
 			require.Zero(t, f.calls(), c.name)
 			*f.tensor() = right
-			b, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+			b, _, err := dlpack.Import[int32](ctx, f.Managed)
 			require.NoError(t, err, c.name)
 			require.NoError(t, b.Close())
 			require.EqualValues(t, 1, f.calls(), c.name)
@@ -259,17 +260,17 @@ func TestBadTensorsAreRefused(t *testing.T) {
 		{"overlap", hal.ErrInvalidArgument, []int64{3, 3}, []int64{1, 1}},
 	} {
 		f := makeForeign(t, false, c.shape, c.strides, 0, 0)
-		_, _, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{})
+		_, _, err := dlpack.Import[int32](ctx, f.Managed)
 		require.ErrorIs(t, err, c.kind, c.name)
 		require.Zero(t, f.calls(), c.name)
 		require.NoError(t, f.Delete())
 		require.EqualValues(t, 1, f.calls(), c.name)
 	}
 	for _, m := range []dlpack.Managed{{}, {Legacy: true}} {
-		_, _, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		_, _, err := dlpack.Import[int32](ctx, m)
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 		require.ErrorIs(t, m.Delete(), hal.ErrInvalidArgument)
-		_, _, err = dlpack.Import[int32](ctx, dlpack.Managed{Address: 4097, Legacy: m.Legacy}, dlpack.ImportOptions{})
+		_, _, err = dlpack.Import[int32](ctx, dlpack.Managed{Address: 4097, Legacy: m.Legacy})
 		require.ErrorIs(t, err, hal.ErrMisaligned)
 	}
 }
@@ -285,7 +286,7 @@ func TestCopyTakesWhatNoBufferCanBeOver(t *testing.T) {
 		{[]int64{2}, nil, 5, []int32{2 << 24, 3 << 24}}, // the bytes of 1, 2, 3 from the second on
 	} {
 		f := makeForeign(t, true, c.shape, c.strides, c.skip, 0)
-		b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.ImportOptions{Copy: true})
+		b, a, err := dlpack.Import[int32](ctx, f.Managed, dlpack.WithCopy(true))
 		require.NoError(t, err)
 		require.EqualValues(t, 1, f.calls())
 		got, err := a.Values(ctx)
@@ -296,7 +297,7 @@ func TestCopyTakesWhatNoBufferCanBeOver(t *testing.T) {
 	f := makeForeign(t, false, []int64{4}, nil, 0, 0)
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	_, _, err := dlpack.Import[int32](over, f.Managed, dlpack.ImportOptions{Copy: true})
+	_, _, err := dlpack.Import[int32](over, f.Managed, dlpack.WithCopy(true))
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.Zero(t, f.calls())
 	require.NoError(t, f.Delete())
@@ -307,7 +308,7 @@ func TestNoDeleterIsNone(t *testing.T) {
 	data := counted(6)
 	m := dlpack.Managed{Legacy: true, Address: pintest.Address(t, &cLegacy{cTensor: cTensor{data: pintest.Slice(t, data),
 		device: abi.Device{Type: abi.CPU}, ndim: 1, dtype: abi.TypeOf[int32](), shape: pintest.Slice(t, []int64{6})}})}
-	b, _, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+	b, _, err := dlpack.Import[int32](ctx, m)
 	require.NoError(t, err)
 	require.NoError(t, b.Update(ctx, func(x []int32) error { x[5] = 50; return nil }))
 	require.NoError(t, b.Close())
@@ -319,13 +320,13 @@ func TestRoundTrip(t *testing.T) {
 	for name, a := range layouts(t) {
 		want, err := a.Values(ctx)
 		require.NoError(t, err)
-		m, err := dlpack.ExportArray(ctx, a, dlpack.Options{Mode: coherence.ReadWrite})
+		m, err := dlpack.ExportArray(ctx, a, dlpack.WithMode(coherence.ReadWrite))
 		require.NoError(t, err)
-		_, _, err = dlpack.Import[float32](ctx, m, dlpack.ImportOptions{})
+		_, _, err = dlpack.Import[float32](ctx, m)
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
-		b, got, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		b, got, err := dlpack.Import[int32](ctx, m)
 		require.NoError(t, err, name)
-		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		_, _, err = dlpack.Import[int32](ctx, m)
 		require.ErrorIs(t, err, hal.ErrClosed, "it was taken")
 		require.ErrorIs(t, m.Delete(), hal.ErrClosed)
 		require.Equal(t, a.Shape(), got.Shape(), name)
@@ -338,7 +339,7 @@ func TestRoundTrip(t *testing.T) {
 		require.Equal(t, 1, dlpack.Outstanding())
 		require.NoError(t, b.Close())
 		require.Zero(t, dlpack.Outstanding())
-		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		_, _, err = dlpack.Import[int32](ctx, m)
 		require.ErrorIs(t, err, hal.ErrClosed)
 		after, err := a.Values(ctx)
 		require.NoError(t, err)

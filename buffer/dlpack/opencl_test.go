@@ -53,7 +53,7 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 	require.NoError(t, err)
 	part, err := whole.Slice(1024, 1024+256)
 	require.NoError(t, err)
-	m, err := dlpack.Export(ctx, part, dlpack.Options{Device: d, Mode: coherence.ReadWrite})
+	m, err := dlpack.Export(ctx, part, dlpack.WithDevice(d), dlpack.WithMode(coherence.ReadWrite))
 	if d.Info().MemoryModel == "svm-coarse" {
 		require.ErrorIs(t, err, hal.ErrUnsupported, "the address is no cl_mem, and not the host's either")
 		require.NoError(t, whole.Close())
@@ -70,7 +70,7 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 		require.Equal(t, abi.Device{Type: abi.OpenCL, ID: int32(d.Info().Ordinal)}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
 		require.Equal(t, region.Mem.Handle(), tensor.Data)
 		require.EqualValues(t, 4096, tensor.ByteOffset)
-		_, _, err = dlpack.Import[int32](ctx, m, dlpack.ImportOptions{})
+		_, _, err = dlpack.Import[int32](ctx, m)
 		require.ErrorIs(t, err, hal.ErrWrongDevice)
 	case region.Mem.HostPointer() != nil:
 		require.Equal(t, abi.Device{Type: abi.CPU}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
@@ -80,7 +80,7 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 		require.Equal(t, region.Mem.Handle()+4096, tensor.Data)
 	}
 	before := buffer.Totals()
-	b, a, err := dlpack.Import[int32](ctx, m, dlpack.ImportOptions{Device: d})
+	b, a, err := dlpack.Import[int32](ctx, m, dlpack.WithDevice(d))
 	require.NoError(t, err)
 	if d.Info().MemoryModel == "buffer" {
 		require.Equal(t, 1024, a.Offset(), "a cl_mem is known from its start")

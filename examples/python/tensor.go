@@ -104,7 +104,7 @@ func tensor_export(id C.int, versioned bool, address *C.uintptr_t) *C.char {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	m, err := dlpack.Export(ctx, b, dlpack.Options{Mode: coherence.ReadWrite, Legacy: !versioned})
+	m, err := dlpack.Export(ctx, b, dlpack.WithMode(coherence.ReadWrite), dlpack.WithLegacy(!versioned))
 	*address = C.uintptr_t(m.Address)
 	return failed(err)
 }

@@ -56,7 +56,7 @@ func code(err error) C.int {
 // object is an array and its buffer, of any type.
 type object interface {
 	view(how string) (object, error)
-	export(o dlpack.Options) (dlpack.Managed, error)
+	export(opts ...dlpack.ExportOption) (dlpack.Managed, error)
 	shape() []int
 	values(dst unsafe.Pointer) error
 	add(n int) error
@@ -82,8 +82,8 @@ func (t tensor[T]) view(how string) (object, error) {
 	return tensor[T]{t.b, a}, err
 }
 
-func (t tensor[T]) export(o dlpack.Options) (dlpack.Managed, error) {
-	return dlpack.ExportArray(ctx, t.a, o)
+func (t tensor[T]) export(opts ...dlpack.ExportOption) (dlpack.Managed, error) {
+	return dlpack.ExportArray(ctx, t.a, opts...)
 }
 
 func (t tensor[T]) shape() []int { return t.a.Shape() }
@@ -157,14 +157,14 @@ func create[T buffer.Element](shape []int) (object, error) {
 	return tensor[T]{b, a}, err
 }
 
-func take[T buffer.Element](m dlpack.Managed, o dlpack.ImportOptions) (object, error) {
-	b, a, err := dlpack.Import[T](ctx, m, o)
+func take[T buffer.Element](m dlpack.Managed, opts ...dlpack.ImportOption) (object, error) {
+	b, a, err := dlpack.Import[T](ctx, m, opts...)
 	return tensor[T]{b, a}, err
 }
 
 type maker struct {
 	create func(shape []int) (object, error)
-	take   func(m dlpack.Managed, o dlpack.ImportOptions) (object, error)
+	take   func(m dlpack.Managed, opts ...dlpack.ImportOption) (object, error)
 }
 
 func of[T buffer.Element]() maker { return maker{create[T], take[T]} }
@@ -221,22 +221,22 @@ func hy_view(id C.int, how *C.char, view *C.int) C.int {
 
 //export hy_export
 func hy_export(id C.int, write, legacy, copied bool, address *C.ulonglong) C.int {
-	o := dlpack.Options{Legacy: legacy, Copy: copied, Done: func(error) {
+	mode := coherence.Read
+	if write {
+		mode = coherence.ReadWrite
+	}
+	m, err := get(id).export(dlpack.WithMode(mode), dlpack.WithLegacy(legacy), dlpack.WithCopy(copied), dlpack.WithDone(func(error) {
 		state.Lock()
 		state.done++
 		state.Unlock()
-	}}
-	if write {
-		o.Mode = coherence.ReadWrite
-	}
-	m, err := get(id).export(o)
+	}))
 	*address = C.ulonglong(m.Address)
 	return code(err)
 }
 
 //export hy_import
 func hy_import(address C.ulonglong, legacy bool, dtype *C.char, copied bool, id *C.int) C.int {
-	o, err := types[C.GoString(dtype)].take(dlpack.Managed{Address: uintptr(address), Legacy: legacy}, dlpack.ImportOptions{Copy: copied})
+	o, err := types[C.GoString(dtype)].take(dlpack.Managed{Address: uintptr(address), Legacy: legacy}, dlpack.WithCopy(copied))
 	if err == nil {
 		*id = keep(o)
 	}

@@ -1,0 +1,141 @@
+package dlpack
+
+import (
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// ExportOption is an option of [Export] and [ExportArray].
+type ExportOption interface {
+	toExport(exportOptions) exportOptions // takes and returns a value, so that the options stay off the heap
+}
+
+// ImportOption is an option of [Import].
+type ImportOption interface {
+	toImport(options) options
+}
+
+// Option is an option of [Export], of [ExportArray] and of [Import].
+type Option interface {
+	ExportOption
+	ImportOption
+}
+
+// options are what exports and imports have in common.
+type options struct {
+	device *hal.Device // nil for the host
+	copied bool
+}
+
+type exportOptions struct {
+	options
+	how      ordering
+	stream   *hal.Stream // with onStream
+	argument int64       // with byArgument
+	mode     coherence.Mode
+	legacy   bool
+	done     func(error)
+}
+
+// ordering is how the consumer's work on a device is put in order with the buffer's.
+type ordering uint8
+
+const (
+	unordered ordering = iota // the export waits for the bytes
+	onStream
+	byArgument
+)
+
+type option func(options) options
+
+func (f option) toImport(o options) options { return f(o) }
+
+func (f option) toExport(o exportOptions) exportOptions {
+	o.options = f(o.options)
+	return o
+}
+
+type exportOption func(exportOptions) exportOptions
+
+func (f exportOption) toExport(o exportOptions) exportOptions { return f(o) }
+
+// WithDevice names the device of the tensor's memory. Without it, or with nil, that is the host.
+//
+// [Export] makes the elements current on the device and lends its memory.
+//
+// For [Import] it is the device of the same vendor and ordinal as the tensor's, on whose streams work on it is ordered
+// after what the producer did. Page-locked and managed memory is known to it as such. For memory of the host it may be
+// a unified device, whose own such memory may be; others are of no meaning.
+func WithDevice(dev *hal.Device) Option {
+	return option(func(o options) options {
+		o.device = dev
+		return o
+	})
+}
+
+// WithCopy exports or imports a copy if copied is true. It is a parameter because consumers decide it while the program
+// runs, as with the argument "copy" of __dlpack__.
+//
+// The consumer of an exported copy may write to it, whatever [WithMode] says, and the deleter frees it.
+//
+// An imported copy of host memory is row-major and without gaps, whatever the tensor's strides and alignment are, and
+// the deleter is called before Import returns. A copy of a device's memory is made on the device, gaps included, and
+// the deleter is called when the copy is done.
+func WithCopy(copied bool) Option {
+	return option(func(o options) options {
+		o.copied = copied
+		return o
+	})
+}
+
+// WithMode says what the consumer does with the elements: coherence.Read, the default, flags the tensor as read-only;
+// ReadWrite does not; and Overwrite is for a consumer that writes every element and reads none.
+func WithMode(mode coherence.Mode) ExportOption {
+	return exportOption(func(o exportOptions) exportOptions {
+		o.mode = mode
+		return o
+	})
+}
+
+// WithLegacy exports, if legacy is true, the struct from before DLPack 1.0, which cannot say that a tensor is read-only.
+// The argument "max_version" of __dlpack__ says what a consumer reads.
+func WithLegacy(legacy bool) ExportOption {
+	return exportOption(func(o exportOptions) exportOptions {
+		o.legacy = legacy
+		return o
+	})
+}
+
+// WithDone sets a function that is called once when the deleter has been called and the lease has ended, with
+// the lease's error; nil means none. It runs on the consumer's thread, which may hold locks such as Python's: it may
+// close the buffer, but must neither wait for anything else nor panic.
+func WithDone(fn func(error)) ExportOption {
+	return exportOption(func(o exportOptions) exportOptions {
+		o.done = fn
+		return o
+	})
+}
+
+// WithStream is for a consumer that enqueues its work on a stream of this program. The elements are current for work
+// that is enqueued on it after the export, without any waiting on the host. Later accesses wait for all work that the
+// stream has been given when the deleter is called. The program still owns the stream, and keeps it open until then.
+// Without [WithDevice] the memory is that of the stream's device.
+//
+// Of WithStream and [WithStreamArgument] the last one counts.
+func WithStream(s *hal.Stream) ExportOption {
+	return exportOption(func(o exportOptions) exportOptions {
+		o.how, o.stream = onStream, s
+		return o
+	})
+}
+
+// WithStreamArgument is for a consumer that passes the argument "stream" of __dlpack__ in Python's array API standard.
+// On CUDA 1 means the legacy default stream and 2 the per-thread default stream, on ROCm 0 the default stream. On both
+// a larger number is a stream's handle. Everywhere -1 means no order: the consumer itself must wait for work under way.
+// If the argument is None, leave the option out.
+func WithStreamArgument(n int64) ExportOption {
+	return exportOption(func(o exportOptions) exportOptions {
+		o.how, o.argument = byArgument, n
+		return o
+	})
+}
