@@ -21,8 +21,7 @@ func TestEveryDevice(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, d.Close()) })
 			for _, depth := range []int{1, 2, 5} {
 				seen := 0
-				o := pipeline.Options{Chunk: 5000, Depth: depth}
-				require.NoError(t, pipeline.Run(ctx, d, o, numbers(100_000), duplicate, inOrder(&seen)))
+				require.NoError(t, pipeline.Run(ctx, d, 5000, numbers(100_000), duplicate, inOrder(&seen), pipeline.WithDepth(depth)))
 				require.Equal(t, 100_000, seen)
 			}
 		})

@@ -1,9 +1,9 @@
 // Package pipeline streams data that is larger than a device through it, chunk by chunk: while one chunk is processed on
 // the device, the next is read and copied there, and the results of the previous chunk are copied back and written.
 //
-//	err := pipeline.Run(ctx, dev, pipeline.Options{Chunk: 1 << 20},
+//	err := pipeline.Run(ctx, dev, 1<<20,
 //		pipeline.Reader[float32](file),
-//		func(w pipeline.Work) (int, error) { launch(kernel, w.In.Pointer(), w.Out.Pointer(), w.N, w.Stream.Handle()); return w.N, nil },
+//		func(w pipeline.Work) (int, error) { launch(kernel, w.In.Pointer(), w.Results.Pointer(), w.N, w.Stream.Handle()); return w.N, nil },
 //		pipeline.Writer[float32](result))
 //
 // Chunks keep their order. A few sets of coherent buffers are reused in turn, and reading waits when all are in use.

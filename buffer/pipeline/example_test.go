@@ -27,7 +27,7 @@ func ExampleRun() {
 		}
 		return n, nil
 	}
-	process := func(w pipeline.Work) (int, error) { // or a kernel: w.In.Pointer(), w.Out.Pointer(), w.N, w.Stream.Handle()
+	process := func(w pipeline.Work) (int, error) { // or a kernel: w.In.Pointer(), w.Results.Pointer(), w.N, w.Stream.Handle()
 		in := w.In.Region()
 		out, err := w.Results.Region().Sub(0, in.Len)
 		if err != nil {
@@ -39,7 +39,7 @@ func ExampleRun() {
 		fmt.Println(results)
 		return nil
 	}
-	if err := pipeline.Run(ctx, dev, pipeline.Options{Chunk: 4}, source, process, sink); err != nil {
+	if err := pipeline.Run(ctx, dev, 4, source, process, sink); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

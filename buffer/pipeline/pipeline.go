@@ -11,20 +11,6 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// The depth of a pipeline. With the default depth one chunk can be read, one processed, one copied back and one written
-// at the same time.
-const (
-	defaultDepth = 4
-	maxDepth     = 64
-)
-
-// Options are the options of Run.
-type Options struct {
-	Chunk   int // elements of a chunk, at most; more than 0
-	Results int // elements of the results of a chunk, at most; 0 means as many as Chunk
-	Depth   int // chunks under way at once, 1 to 64; 0 means 4
-}
-
 // Source writes the next chunk to the start of fill and returns its number of elements. The error io.EOF says that no
 // chunk follows this one, which may be empty. If a source returns 0 and no error many times in a row, the
 // pipeline ends with io.ErrNoProgress. fill has unspecified contents before the call, and must not be kept after it.
@@ -43,7 +29,7 @@ type Work struct {
 	N       int          // elements of the chunk
 	Stream  *hal.Stream  // the stream on which the work must be enqueued
 	In      buffer.Lease // lease of the N elements, for reading
-	Results buffer.Lease // lease of Options.Results elements, for writing
+	Results buffer.Lease // lease of as many elements as a chunk or WithResults says, for writing
 }
 
 // emptyMost is how often in a row a source, or the io.Reader that it reads, may return nothing and no error before the
@@ -54,31 +40,38 @@ const emptyMost = 100
 var errGone = hal.Errorf("pipeline", hal.ErrInvalidArgument, "a function of the program ended its goroutine instead of returning")
 
 // Run passes all chunks of source through process on the device to sink, in order, and returns nil when the sink has
-// received the results of the last chunk.
+// received the results of the last chunk. A chunk has at most chunk elements, chunk > 0.
 //
 // The three functions run concurrently, but each is called again only after it has returned: source and process on
 // separate goroutines, sink on the caller's. The first error ends the pipeline: Run cancels the context of the functions,
 // waits for them to return, and returns that error unchanged. If ctx ends, the error is of kind hal.ErrNotReady and wraps
 // the context's error. In both cases the sink has received the results of the first chunks, without a gap.
 //
-// Run allocates host memory for Depth chunks and their results, page-locked unless the device shares the host's memory,
-// and as much memory of the device. If either is too small, the error is of kind hal.ErrOutOfMemory. When Run returns an
+// Run allocates host memory for the chunks that are under way at once, see [WithDepth], and for their results,
+// page-locked unless the device shares the host's memory, and as much memory of the device. If either is too small, the error is of kind hal.ErrOutOfMemory. When Run returns an
 // error, enqueued work may still be using that memory, which is freed after the work.
-func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, source Source[T], process Process, sink Sink[U]) error {
+func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, source Source[T], process Process, sink Sink[U], opts ...Option) error {
 	const op = "pipeline"
-	if o.Results == 0 {
-		o.Results = o.Chunk
+	o := options{chunk: chunk}
+	for _, set := range opts {
+		if set == nil {
+			return hal.Errorf(op, hal.ErrInvalidArgument, "nil option")
+		}
+		set(&o)
 	}
-	if o.Depth == 0 {
-		o.Depth = defaultDepth
+	if o.results == 0 {
+		o.results = o.chunk
+	}
+	if o.depth == 0 {
+		o.depth = defaultDepth
 	}
 	switch {
 	case dev == nil || source == nil || process == nil || sink == nil:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil device or function")
-	case o.Chunk <= 0 || o.Results <= 0:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Chunk is %d and Options.Results %d; both must be above 0", o.Chunk, o.Results)
-	case o.Depth < 1 || o.Depth > maxDepth:
-		return hal.Errorf(op, hal.ErrInvalidArgument, "Options.Depth is %d; it must be from 1 to %d", o.Depth, maxDepth)
+	case o.chunk <= 0 || o.results <= 0:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "a chunk has %d elements and its results have %d; both must be above 0", o.chunk, o.results)
+	case o.depth < 1 || o.depth > maxDepth:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the depth is %d; it must be from 1 to %d", o.depth, maxDepth)
 	case ctx.Err() != nil:
 		return layer.Interrupted(op, ctx)
 	}
@@ -86,8 +79,8 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, o Options, s
 	defer stop(nil)
 	p := &run[T, U]{
 		ctx: inner, stop: stop, o: o, source: source, process: process, sink: sink, total: -1,
-		free: make(chan *slot[T, U], o.Depth), filled: make(chan *slot[T, U], o.Depth),
-		sent: make(chan *slot[T, U], o.Depth), fetched: make(chan *slot[T, U], o.Depth),
+		free: make(chan *slot[T, U], o.depth), filled: make(chan *slot[T, U], o.depth),
+		sent: make(chan *slot[T, U], o.depth), fetched: make(chan *slot[T, U], o.depth),
 	}
 	defer p.close()
 	if err := p.open(dev); err != nil {
@@ -130,7 +123,7 @@ type slot[T, U buffer.Element] struct {
 type run[T, U buffer.Element] struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc // only the first cause has an effect
-	o       Options
+	o       options
 	source  Source[T]
 	process Process
 	sink    Sink[U]
@@ -146,17 +139,17 @@ func (p *run[T, U]) open(dev *hal.Device) error {
 	if !layer.SharesHostMemory(dev) {
 		options = append(options, buffer.WithPinnedHost(dev))
 	}
-	for range p.o.Depth {
+	for range p.o.depth {
 		s := &slot[T, U]{}
 		p.slots = append(p.slots, s)
 		var err error
 		if s.stream, err = dev.NewStream(); err != nil {
 			return err
 		}
-		if s.in, err = buffer.New[T](p.o.Chunk, options...); err != nil {
+		if s.in, err = buffer.New[T](p.o.chunk, options...); err != nil {
 			return err
 		}
-		if s.out, err = buffer.New[U](p.o.Results, options...); err != nil {
+		if s.out, err = buffer.New[U](p.o.results, options...); err != nil {
 			return err
 		}
 		p.free <- s
@@ -284,8 +277,8 @@ func (p *run[T, U]) enqueue(s *slot[T, U]) error {
 	switch {
 	case err != nil:
 		return err
-	case s.got < 0 || s.got > p.o.Results:
-		return hal.Errorf("pipeline", hal.ErrInvalidArgument, "the process function returned %d results; there may be at most %d", s.got, p.o.Results)
+	case s.got < 0 || s.got > p.o.results:
+		return hal.Errorf("pipeline", hal.ErrInvalidArgument, "the process function returned %d results; there may be at most %d", s.got, p.o.results)
 	}
 	return failed
 }

@@ -24,8 +24,8 @@ func TestEverythingArrivesInOrder(t *testing.T) {
 		for _, depth := range []int{0, 1, 2, 3, 9} {
 			for _, total := range []int{0, 1, 99, 100, 101, 20_000} {
 				seen := 0
-				o := pipeline.Options{Chunk: 100, Depth: depth}
-				require.NoError(t, pipeline.Run(ctx, d, o, numbers(total), duplicate, inOrder(&seen)), "depth %d", depth)
+				err := pipeline.Run(ctx, d, 100, numbers(total), duplicate, inOrder(&seen), pipeline.WithDepth(depth))
+				require.NoError(t, err, "depth %d", depth)
 				require.Equal(t, total, seen)
 			}
 		}
@@ -36,14 +36,14 @@ func TestEverythingArrivesInOrder(t *testing.T) {
 func TestOtherResults(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		var got []uint8
-		err := pipeline.Run(ctx, d, pipeline.Options{Chunk: 10, Results: 3}, numbers(95),
+		err := pipeline.Run(ctx, d, 10, numbers(95),
 			func(w pipeline.Work) (int, error) {
 				return int(w.Index % 4), w.Stream.Fill(w.Results.Region(), hal.Pattern8(uint8(w.Index)))
 			},
 			func(_ context.Context, r []uint8) error {
 				got = append(got, r...)
 				return nil
-			})
+			}, pipeline.WithResults(3))
 		require.NoError(t, err)
 		require.Equal(t, []uint8{1, 2, 2, 3, 3, 3, 5, 6, 6, 7, 7, 7}, got[:12])
 	})
@@ -56,7 +56,7 @@ func TestStagesOverlap(t *testing.T) {
 		c, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		chunk, sunk := 0, 0
-		err := pipeline.Run(c, d, pipeline.Options{Chunk: 4, Depth: 3},
+		err := pipeline.Run(c, d, 4,
 			func(_ context.Context, fill []int32) (int, error) {
 				if chunk++; chunk > 6 {
 					return 0, io.EOF
@@ -80,7 +80,7 @@ func TestStagesOverlap(t *testing.T) {
 					}
 				}
 				return nil
-			})
+			}, pipeline.WithDepth(3))
 		require.NoError(t, err)
 		require.Equal(t, 6, sunk)
 	})
@@ -91,7 +91,7 @@ func TestBackPressure(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		const depth = 3
 		var read, sunk atomic.Int64
-		err := pipeline.Run(ctx, d, pipeline.Options{Chunk: 4, Depth: depth},
+		err := pipeline.Run(ctx, d, 4,
 			func(_ context.Context, fill []int32) (int, error) {
 				if ahead := read.Add(1) - sunk.Load(); ahead > depth+1 { // the sink's own may just have been given back
 					return 0, errors.New("too far ahead")
@@ -105,7 +105,7 @@ func TestBackPressure(t *testing.T) {
 			func(context.Context, []int32) error {
 				sunk.Add(1)
 				return nil
-			})
+			}, pipeline.WithDepth(depth))
 		require.NoError(t, err)
 	})
 }
@@ -116,7 +116,7 @@ func TestResultsWaitForTheDevice(t *testing.T) {
 		seen := 0
 		var opened atomic.Int64
 		var openers sync.WaitGroup
-		err := pipeline.Run(ctx, d, pipeline.Options{Chunk: 50}, numbers(1000),
+		err := pipeline.Run(ctx, d, 50, numbers(1000),
 			func(w pipeline.Work) (int, error) {
 				g, err := w.Stream.Gate()
 				if err != nil {
@@ -155,7 +155,7 @@ func TestErrorsStopEverything(t *testing.T) {
 					return calls > at
 				}
 				source := numbers(1 << 30)
-				err := pipeline.Run(ctx, d, pipeline.Options{Chunk: 64},
+				err := pipeline.Run(ctx, d, 64,
 					func(c context.Context, fill []int32) (int, error) {
 						if now(0) {
 							return 3, mine
@@ -196,7 +196,7 @@ func TestContextEnds(t *testing.T) {
 					cancel(why)
 				}
 			}
-			err := pipeline.Run(c, d, pipeline.Options{Chunk: 64, Depth: 2},
+			err := pipeline.Run(c, d, 64,
 				func(c context.Context, fill []int32) (int, error) {
 					end(0)
 					return source(c, fill)
@@ -208,10 +208,10 @@ func TestContextEnds(t *testing.T) {
 				func(c context.Context, r []int32) error {
 					end(2)
 					return inOrder(&seen)(c, r)
-				})
+				}, pipeline.WithDepth(2))
 			require.ErrorIs(t, err, hal.ErrNotReady)
 			require.ErrorIs(t, err, why)
-			require.ErrorIs(t, pipeline.Run(c, d, pipeline.Options{Chunk: 64}, source, duplicate, inOrder(&seen)), why)
+			require.ErrorIs(t, pipeline.Run(c, d, 64, source, duplicate, inOrder(&seen)), why)
 		}
 	})
 }
@@ -221,7 +221,7 @@ func TestContextEndsDuringWork(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		c, cancel := context.WithCancel(ctx)
 		var gates []*hal.Gate
-		err := pipeline.Run(c, d, pipeline.Options{Chunk: 64, Depth: 2}, numbers(1<<20),
+		err := pipeline.Run(c, d, 64, numbers(1<<20),
 			func(w pipeline.Work) (int, error) {
 				g, err := w.Stream.Gate()
 				if err != nil {
@@ -232,7 +232,7 @@ func TestContextEndsDuringWork(t *testing.T) {
 				}
 				return duplicate(w)
 			},
-			func(context.Context, []int32) error { return errors.New("results of work that has not run") })
+			func(context.Context, []int32) error { return errors.New("results of work that has not run") }, pipeline.WithDepth(2))
 		require.ErrorIs(t, err, hal.ErrNotReady)
 		require.ErrorIs(t, err, context.Canceled)
 		for _, g := range gates {
@@ -247,7 +247,7 @@ func TestSinkEndsItsGoroutine(t *testing.T) {
 	over := make(chan any)
 	go func() {
 		defer func() { over <- recover() }()
-		_ = pipeline.Run(ctx, d, pipeline.Options{Chunk: 8}, numbers(1<<20), duplicate, func(context.Context, []int32) error { panic("sink") })
+		_ = pipeline.Run(ctx, d, 8, numbers(1<<20), duplicate, func(context.Context, []int32) error { panic("sink") })
 	}()
 	require.Equal(t, "sink", <-over)
 }
@@ -256,16 +256,18 @@ func TestBadArguments(t *testing.T) {
 	d := openHost(t, 1)
 	seen := 0
 	source, sink := numbers(100), inOrder(&seen)
-	good := pipeline.Options{Chunk: 10}
+	const good = 10 // elements of a chunk
 	for what, err := range map[string]error{
 		"no device":       pipeline.Run(ctx, nil, good, source, duplicate, sink),
 		"no source":       pipeline.Run[int32](ctx, d, good, nil, duplicate, sink),
 		"no process":      pipeline.Run(ctx, d, good, source, nil, sink),
 		"no sink":         pipeline.Run[int32, int32](ctx, d, good, source, duplicate, nil),
-		"no chunk":        pipeline.Run(ctx, d, pipeline.Options{}, source, duplicate, sink),
-		"negative chunk":  pipeline.Run(ctx, d, pipeline.Options{Chunk: -1}, source, duplicate, sink),
-		"negative result": pipeline.Run(ctx, d, pipeline.Options{Chunk: 1, Results: -1}, source, duplicate, sink),
-		"too deep":        pipeline.Run(ctx, d, pipeline.Options{Chunk: 1, Depth: 65}, source, duplicate, sink),
+		"no chunk":        pipeline.Run(ctx, d, 0, source, duplicate, sink),
+		"negative chunk":  pipeline.Run(ctx, d, -1, source, duplicate, sink),
+		"negative result": pipeline.Run(ctx, d, 1, source, duplicate, sink, pipeline.WithResults(-1)),
+		"nil option":      pipeline.Run(ctx, d, good, source, duplicate, sink, nil),
+		"negative depth":  pipeline.Run(ctx, d, good, source, duplicate, sink, pipeline.WithDepth(-1)),
+		"too deep":        pipeline.Run(ctx, d, 1, source, duplicate, sink, pipeline.WithDepth(65)),
 		"overfull": pipeline.Run(ctx, d, good, func(_ context.Context, fill []int32) (int, error) { return len(fill) + 1, nil },
 			duplicate, sink),
 		"too many results": pipeline.Run(ctx, d, good, numbers(100), func(w pipeline.Work) (int, error) { return 11, nil }, sink),
@@ -282,11 +284,10 @@ func TestReaderAndWriter(t *testing.T) {
 		data := make([]byte, 12_345*4)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 		var got bytes.Buffer
-		o := pipeline.Options{Chunk: 1000}
-		require.NoError(t, pipeline.Run(ctx, d, o, pipeline.Reader[int32](bytes.NewReader(data)), duplicate, pipeline.Writer[int32](&got)))
+		require.NoError(t, pipeline.Run(ctx, d, 1000, pipeline.Reader[int32](bytes.NewReader(data)), duplicate, pipeline.Writer[int32](&got)))
 		require.True(t, bytes.Equal(data, got.Bytes()))
 
-		err := pipeline.Run(ctx, d, o, pipeline.Reader[int32](bytes.NewReader(data[:4001])), duplicate, pipeline.Writer[int32](io.Discard))
+		err := pipeline.Run(ctx, d, 1000, pipeline.Reader[int32](bytes.NewReader(data[:4001])), duplicate, pipeline.Writer[int32](io.Discard))
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	})
 }

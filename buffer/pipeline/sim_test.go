@@ -27,8 +27,7 @@ func TestAnyOrder(t *testing.T) {
 			d, err := hal.Open(ctx, sim.Device)
 			require.NoError(t, err)
 			seen := 0
-			o := pipeline.Options{Chunk: 300, Depth: 1 + int(seed%4)}
-			require.NoError(t, pipeline.Run(ctx, d, o, numbers(5000), duplicate, inOrder(&seen)))
+			require.NoError(t, pipeline.Run(ctx, d, 300, numbers(5000), duplicate, inOrder(&seen), pipeline.WithDepth(1+int(seed%4))))
 			require.Equal(t, 5000, seen)
 			require.NoError(t, d.Close())
 			sim.Kept(t, "seed", seed)
@@ -45,7 +44,7 @@ func TestEveryVendorCallFails(t *testing.T) {
 			require.NoError(t, err)
 			seen := 0
 			during(func() {
-				err = pipeline.Run(ctx, d, pipeline.Options{Chunk: 300}, numbers(1000), duplicate, inOrder(&seen))
+				err = pipeline.Run(ctx, d, 300, numbers(1000), duplicate, inOrder(&seen))
 			})
 			if err == nil {
 				require.Equal(t, 1000, seen, "call %d", n)
@@ -73,7 +72,7 @@ func BenchmarkPipeline(b *testing.B) {
 			for b.Loop() {
 				start := time.Now()
 				source, sink := busy(chunks)
-				require.NoError(b, pipeline.Run(ctx, d, pipeline.Options{Chunk: chunk}, source, duplicate, sink))
+				require.NoError(b, pipeline.Run(ctx, d, chunk, source, duplicate, sink))
 				piped += time.Since(start)
 				b.StopTimer()
 				start = time.Now()

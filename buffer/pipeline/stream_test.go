@@ -63,7 +63,7 @@ func TestReaderStopsWithItsContext(t *testing.T) {
 		}
 		return 1
 	}}
-	err := pipeline.Run(c, d, pipeline.Options{Chunk: 1 << 20}, pipeline.Reader[uint32](slow),
+	err := pipeline.Run(c, d, 1<<20, pipeline.Reader[uint32](slow),
 		func(pipeline.Work) (int, error) { return 0, errors.New("no chunk is full") }, pipeline.Writer[uint32](io.Discard))
 	require.ErrorIs(t, err, hal.ErrNotReady)
 	require.ErrorIs(t, err, why)

@@ -275,7 +275,7 @@ func (w *worker) handle(ctx context.Context) error {
 func (w *worker) pipeline(ctx context.Context) error {
 	const chunk, chunks = 512, 6
 	sent, seen := 0, 0
-	err := pipeline.Run(ctx, w.main, pipeline.Options{Chunk: chunk},
+	err := pipeline.Run(ctx, w.main, chunk,
 		func(_ context.Context, fill []uint32) (int, error) {
 			if sent == chunks {
 				return 0, io.EOF
