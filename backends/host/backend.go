@@ -23,6 +23,9 @@ const MaxDiscrete = 62
 func init() { driver.Register(New(Options{Variable: EnvDevices})) }
 
 // Options describe a backend. The zero value is a backend "host" with one unified device.
+//
+// They are a struct, while options of calls are functions with names that begin with With: a backend's options describe the machine
+// that it stands for, and a program keeps such a description, compares it, or makes several backends of it.
 type Options struct {
 	// Name is the backend's name; "" means "host".
 	Name string

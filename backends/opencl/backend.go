@@ -33,6 +33,9 @@ type Backend struct {
 }
 
 // Options describe a backend.
+//
+// They are a struct, while options of calls are functions with names that begin with With, because they identify a backend: equal
+// options give the same one, see [New].
 type Options struct {
 	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", as in
 	// HALYARD_OPENCL_MEMORY. If it is "", the variable decides; otherwise the variable is not read. With any other text Devices and
