@@ -133,7 +133,7 @@ func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 }
 
 // begin takes the leases and begins the operation.
-func (p *plan[T]) begin(ctx context.Context) (*Request, error) {
+func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 	both := p.send != nil && p.send == p.recv
 	if both && !p.inPlace {
 		p.refuse("one buffer to send and to receive into")
@@ -176,11 +176,22 @@ func (p *plan[T]) begin(ctx context.Context) (*Request, error) {
 	return r, nil
 }
 
+// start begins the operation, which has to be waited for.
+func (p *plan[T]) start(ctx context.Context) (*Request, error) {
+	r, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := new(Request)
+	q.begun(r)
+	return q, nil
+}
+
 // wait begins the operation, and waits until it has ended.
 func (p *plan[T]) wait(ctx context.Context) error {
 	r, err := p.begin(ctx)
 	if err == nil {
-		_, err = r.Wait(ctx)
+		_, err = r.finally(ctx)
 	}
 	return err
 }
@@ -192,7 +203,7 @@ func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 
 // Ibcast begins Bcast. The result has to be waited for.
 func Ibcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) (*Request, error) {
-	return planBcast("Ibcast", c, b, root).begin(ctx)
+	return planBcast("Ibcast", c, b, root).start(ctx)
 }
 
 func planBcast[T buffer.Element](op string, c *Comm, b *buffer.Buffer[T], root int) *plan[T] {
@@ -211,7 +222,7 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 
 // Ireduce begins Reduce. The result has to be waited for.
 func Ireduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) (*Request, error) {
-	return planReduce("Ireduce", c, send, recv, op, root).begin(ctx)
+	return planReduce("Ireduce", c, send, recv, op, root).start(ctx)
 }
 
 func planReduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) *plan[T] {
@@ -232,7 +243,7 @@ func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 
 // Iallreduce begins Allreduce. The result has to be waited for.
 func Iallreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
-	return planAllreduce("Iallreduce", c, send, recv, op).begin(ctx)
+	return planAllreduce("Iallreduce", c, send, recv, op).start(ctx)
 }
 
 func planAllreduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op) *plan[T] {
@@ -251,7 +262,7 @@ func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buf
 
 // Iscan begins Scan. The result has to be waited for.
 func Iscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
-	return planScan("Iscan", c, send, recv, op).begin(ctx)
+	return planScan("Iscan", c, send, recv, op).start(ctx)
 }
 
 func planScan[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op) *plan[T] {
@@ -271,7 +282,7 @@ func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *b
 
 // IreduceScatter begins ReduceScatter. The result has to be waited for.
 func IreduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) (*Request, error) {
-	return planReduceScatter("IreduceScatter", c, send, recv, counts, op).begin(ctx)
+	return planReduceScatter("IreduceScatter", c, send, recv, counts, op).start(ctx)
 }
 
 func planReduceScatter[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) *plan[T] {
@@ -295,7 +306,7 @@ func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 
 // Igather begins Gather. The result has to be waited for.
 func Igather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
-	return planGather("Igather", c, send, recv, root).begin(ctx)
+	return planGather("Igather", c, send, recv, root).start(ctx)
 }
 
 func planGather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], root int) *plan[T] {
@@ -317,7 +328,7 @@ func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 
 // IgatherV begins GatherV. The result has to be waited for.
 func IgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
-	return planGatherV("IgatherV", c, send, recv, counts, root).begin(ctx)
+	return planGatherV("IgatherV", c, send, recv, counts, root).start(ctx)
 }
 
 func planGatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) *plan[T] {
@@ -342,7 +353,7 @@ func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 
 // Iscatter begins Scatter. The result has to be waited for.
 func Iscatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
-	return planScatter("Iscatter", c, send, recv, root).begin(ctx)
+	return planScatter("Iscatter", c, send, recv, root).start(ctx)
 }
 
 func planScatter[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], root int) *plan[T] {
@@ -364,7 +375,7 @@ func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 
 // IscatterV begins ScatterV. The result has to be waited for.
 func IscatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
-	return planScatterV("IscatterV", c, send, recv, counts, root).begin(ctx)
+	return planScatterV("IscatterV", c, send, recv, counts, root).start(ctx)
 }
 
 func planScatterV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) *plan[T] {
@@ -389,7 +400,7 @@ func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 
 // Iallgather begins Allgather. The result has to be waited for.
 func Iallgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
-	return planAllgather("Iallgather", c, send, recv).begin(ctx)
+	return planAllgather("Iallgather", c, send, recv).start(ctx)
 }
 
 func planAllgather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T]) *plan[T] {
@@ -408,7 +419,7 @@ func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buff
 
 // IallgatherV begins AllgatherV. The result has to be waited for.
 func IallgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) (*Request, error) {
-	return planAllgatherV("IallgatherV", c, send, recv, counts).begin(ctx)
+	return planAllgatherV("IallgatherV", c, send, recv, counts).start(ctx)
 }
 
 func planAllgatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int) *plan[T] {
@@ -428,7 +439,7 @@ func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 
 // Ialltoall begins Alltoall. The result has to be waited for.
 func Ialltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
-	return planAlltoall("Ialltoall", c, send, recv).begin(ctx)
+	return planAlltoall("Ialltoall", c, send, recv).start(ctx)
 }
 
 func planAlltoall[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T]) *plan[T] {
@@ -450,7 +461,7 @@ func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 
 // IalltoallV begins AlltoallV. The result has to be waited for.
 func IalltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) (*Request, error) {
-	return planAlltoallV("IalltoallV", c, send, recv, sends, recvs).begin(ctx)
+	return planAlltoallV("IalltoallV", c, send, recv, sends, recvs).start(ctx)
 }
 
 func planAlltoallV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) *plan[T] {

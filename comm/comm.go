@@ -163,7 +163,7 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 	if err := r.collective(&driver.Collective{Call: driver.Barrier}); err != nil {
 		return err
 	}
-	_, err = r.Wait(ctx)
+	_, err = r.finally(ctx)
 	return err
 }
 

@@ -54,10 +54,19 @@ func checkBuffer[T buffer.Element](op, what string, b *buffer.Buffer[T]) error {
 
 // Isend begins to send the elements of b to another rank. The result has to be waited for; until then b is leased for reading.
 func Isend[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
-	return isend(ctx, "Isend", c, b, dest, tag)
+	return isend(ctx, new(Request), c, b, dest, tag) // short enough to be inlined, so the Request can be on the caller's stack
 }
 
-func isend[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
+func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
+	r, err := sending(ctx, "Isend", c, b, dest, tag)
+	if err != nil {
+		return nil, err
+	}
+	q.begun(r)
+	return q, nil
+}
+
+func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int) (*operation, error) {
 	if err := c.checkDest(op, dest, tag); err != nil {
 		return nil, err
 	}
@@ -82,10 +91,19 @@ func isend[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.
 // is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]; elements of b behind a shorter one have
 // unspecified contents.
 func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
-	return irecv(ctx, "Irecv", c, b, source, tag)
+	return irecv(ctx, new(Request), c, b, source, tag) // short enough to be inlined, so the Request can be on the caller's stack
 }
 
-func irecv[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
+func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
+	r, err := receiving(ctx, "Irecv", c, b, source, tag)
+	if err != nil {
+		return nil, err
+	}
+	q.begun(r)
+	return q, nil
+}
+
+func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int) (*operation, error) {
 	if err := c.checkSource(op, source, tag); err != nil {
 		return nil, err
 	}
@@ -110,21 +128,21 @@ func irecv[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.
 // Send sends the elements of b to another rank. It returns when b may be written again; the message may not have been received by then.
 // A program must not rely on that: a long message waits for its receive.
 func Send[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) error {
-	r, err := isend(ctx, "Send", c, b, dest, tag)
+	r, err := sending(ctx, "Send", c, b, dest, tag)
 	if err != nil {
 		return err
 	}
-	_, err = r.Wait(ctx)
+	_, err = r.finally(ctx)
 	return err
 }
 
 // Recv receives one message into b, under the rules of [Irecv], and waits for it until ctx ends.
 func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (Status, error) {
-	r, err := irecv(ctx, "Recv", c, b, source, tag)
+	r, err := receiving(ctx, "Recv", c, b, source, tag)
 	if err != nil {
 		return Status{}, err
 	}
-	return r.Wait(ctx)
+	return r.finally(ctx)
 }
 
 // Sendrecv sends the elements of send and receives one message into recv at the same time, so that ranks which do so in a ring do not wait for
@@ -161,7 +179,7 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 }
 
 // takeBoth gives both sides the elements of one buffer: the second with the lease, the first with a copy.
-func (r *Request) takeBoth(ctx context.Context, second func() error) error {
+func (r *operation) takeBoth(ctx context.Context, second func() error) error {
 	if err := second(); err != nil {
 		return err
 	}
@@ -178,7 +196,7 @@ func (r *Request) takeBoth(ctx context.Context, second func() error) error {
 }
 
 // exchange receives and sends at the same time, and waits for both.
-func (r *Request) exchange(ctx context.Context, dest, sendTag, source, recvTag int) (Status, error) {
+func (r *operation) exchange(ctx context.Context, dest, sendTag, source, recvTag int) (Status, error) {
 	r.sides[1].writes = true
 	if err := r.receive(source, recvTag); err != nil {
 		return Status{}, r.refuse(err, true)
@@ -186,7 +204,8 @@ func (r *Request) exchange(ctx context.Context, dest, sendTag, source, recvTag i
 	if err := r.send(dest, sendTag); err != nil {
 		e := broken(r.op, err)
 		r.finish(e, e) // the receive is under way, so this is a failure
+		r.over()
 		return Status{}, e
 	}
-	return r.Wait(ctx)
+	return r.finally(ctx)
 }

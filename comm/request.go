@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -24,13 +25,27 @@ type Status struct {
 }
 
 // Request is an operation under way. It has to be waited for, with Wait, or with Test until that reports the end: the operation's leases
-// are held until then.
+// are held until then. Wait and Test may be called again later, and return the same. A Request may be copied while nobody uses it. Once one copy
+// has seen the end, calls of the others that have not are errors of kind [ErrClosed].
+//
+// A Request that is only used by the function that began the operation takes no memory.
 type Request struct {
+	o          *operation
+	generation uint64
+	ended      bool
+	status     Status
+	err        error
+}
+
+// operation is what a Request stands for. It is used again for later operations.
+type operation struct {
 	c         *Comm
 	op        string
 	peer, tag int
 	bytes     uint64
 	elem      uint64 // bytes of an element of what is received
+
+	generation atomic.Uint64 // changes at the end, after the Request has the outcome
 
 	mu     sync.Mutex
 	reqs   [2]driver.Request // what is sent and what is received, or a collective operation as the first
@@ -61,15 +76,54 @@ func (s *side) at() unsafe.Pointer {
 }
 
 // begin begins an operation, unless the communicator refuses it.
-func begin(ctx context.Context, c *Comm, op string, peer, tag int) (*Request, error) {
+func begin(ctx context.Context, c *Comm, op string, peer, tag int) (*operation, error) {
 	if err := c.enter(ctx, op); err != nil {
 		return nil, err
 	}
-	return &Request{c: c, op: op, peer: peer, tag: tag, elem: 1}, nil
+	r := c.engine.idle.take()
+	r.c, r.op, r.peer, r.tag, r.elem = c, op, peer, tag, 1
+	return r, nil
 }
 
+// maxIdle is how many operations that are not under way are kept.
+const maxIdle = 256
+
+// operations are those that are not under way.
+type operations struct {
+	mu   sync.Mutex
+	list []*operation
+}
+
+func (l *operations) take() *operation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.list)
+	if n == 0 {
+		return new(operation)
+	}
+	r := l.list[n-1]
+	l.list = l.list[:n-1]
+	return r
+}
+
+// over makes an operation that has ended available to others.
+func (r *operation) over() {
+	l := &r.c.engine.idle
+	r.c, r.op, r.bytes, r.done, r.status, r.err = nil, "", 0, false, Status{}, nil
+	r.reqs, r.out, r.sides = [2]driver.Request{}, [2]driver.Status{}, [2]side{}
+	r.generation.Add(1)
+	l.mu.Lock()
+	if len(l.list) < maxIdle {
+		l.list = append(l.list, r)
+	}
+	l.mu.Unlock()
+}
+
+// begun makes q stand for an operation.
+func (q *Request) begun(r *operation) { q.o, q.generation = r, r.generation.Load() }
+
 // take gives a side of the operation the elements of a buffer.
-func take[T buffer.Element](ctx context.Context, r *Request, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
+func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
 	s := &r.sides[i]
 	s.n, s.writes = b.Size(), mode != coherence.Read
 	if s.n == 0 {
@@ -93,7 +147,7 @@ func take[T buffer.Element](ctx context.Context, r *Request, i int, b *buffer.Bu
 }
 
 // takeSlice is take for a slice of Go's.
-func takeSlice[T buffer.Element](r *Request, i int, data []T, mode coherence.Mode) error {
+func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.Mode) error {
 	s := &r.sides[i]
 	var zero T
 	s.n, s.writes = uint64(len(data))*uint64(unsafe.Sizeof(zero)), mode != coherence.Read
@@ -111,7 +165,7 @@ func takeSlice[T buffer.Element](r *Request, i int, data []T, mode coherence.Mod
 }
 
 // stage gives a side memory of the engine.
-func (r *Request) stage(i int) (err error) {
+func (r *operation) stage(i int) (err error) {
 	s := &r.sides[i]
 	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n)
 	return err
@@ -125,7 +179,7 @@ func (s *side) fill() {
 }
 
 // refuse ends an operation that has not begun, or begun in part. An engine's error about an argument leaves the communicator as it was.
-func (r *Request) refuse(err error, engine bool) error {
+func (r *operation) refuse(err error, engine bool) error {
 	var failure *Error
 	if engine {
 		if e := broken(r.op, err); e.Kind != ErrInvalidArgument && e.Kind != ErrUnsupported && e.Kind != ErrOutOfMemory {
@@ -133,24 +187,25 @@ func (r *Request) refuse(err error, engine bool) error {
 		}
 	}
 	r.finish(err, failure)
+	r.over()
 	return err
 }
 
 // send and receive begin one message each.
-func (r *Request) send(dest, tag int) (err error) {
+func (r *operation) send(dest, tag int) (err error) {
 	s := &r.sides[0]
 	r.reqs[0], err = r.c.d.Isend(s.at(), s.n, dest, tag)
 	return err
 }
 
-func (r *Request) receive(source, tag int) (err error) {
+func (r *operation) receive(source, tag int) (err error) {
 	s := &r.sides[1]
 	r.reqs[1], err = r.c.d.Irecv(s.at(), s.n, source, tag)
 	return err
 }
 
 // collective begins a collective operation, or refuses it.
-func (r *Request) collective(a *driver.Collective) (err error) {
+func (r *operation) collective(a *driver.Collective) (err error) {
 	if r.reqs[0], err = r.c.d.Collective(*a); err != nil {
 		return r.refuse(err, true)
 	}
@@ -159,7 +214,7 @@ func (r *Request) collective(a *driver.Collective) (err error) {
 
 // finish ends the operation: what was received goes to its place, and everything is given back. failure is what makes the communicator refuse
 // others from now on. Requests that are not done are given up.
-func (r *Request) finish(err error, failure *Error) {
+func (r *operation) finish(err error, failure *Error) {
 	r.done, r.err = true, err
 	pool := &r.c.engine.pool
 	for i := range r.sides {
@@ -210,7 +265,7 @@ func (s *side) release(err error, began bool) {
 }
 
 // poll asks the engine once, and reports whether the operation has ended.
-func (r *Request) poll() bool {
+func (r *operation) poll() bool {
 	n := 0
 	for _, q := range r.reqs {
 		if q != 0 {
@@ -250,31 +305,83 @@ func (r *Request) poll() bool {
 }
 
 // Test reports whether the operation has ended, and how. It does not wait.
-func (r *Request) Test() (status Status, done bool, err error) {
-	r.mu.Lock()
+func (q *Request) Test() (status Status, done bool, err error) {
+	r, err := q.operation("Test")
+	if r == nil {
+		return q.outcome(), true, err
+	}
 	defer r.mu.Unlock()
 	if !r.done && !r.poll() {
 		return Status{}, false, nil
 	}
-	return r.status, true, r.err
+	q.keep(r)
+	return q.status, true, q.err
 }
 
 // Wait waits until the operation has ended, and says how. If ctx ends first, the operation is given up, and the communicator refuses
 // others from then on.
-func (r *Request) Wait(ctx context.Context) (Status, error) {
-	r.mu.Lock()
+func (q *Request) Wait(ctx context.Context) (Status, error) {
+	r, err := q.operation("Wait")
+	if r == nil {
+		return q.outcome(), err
+	}
 	defer r.mu.Unlock()
+	r.wait(ctx)
+	q.keep(r)
+	return q.status, q.err
+}
+
+// operation returns what the request stands for, locked, or nil and the outcome.
+func (q *Request) operation(op string) (*operation, error) {
+	if q == nil || q.o == nil {
+		return nil, driver.Errorf(op, ErrInvalidArgument, "nil or zero request")
+	}
+	r := q.o
+	if r.generation.Load() == q.generation {
+		r.mu.Lock()
+		if r.generation.Load() == q.generation {
+			return r, nil
+		}
+		r.mu.Unlock()
+	}
+	if !q.ended {
+		return nil, driver.Errorf(op, ErrClosed, "a copy of the request has been waited for")
+	}
+	return nil, q.err
+}
+
+func (q *Request) outcome() Status {
+	if q == nil {
+		return Status{}
+	}
+	return q.status
+}
+
+// keep notes the outcome in the request, which does not need the operation any more.
+func (q *Request) keep(r *operation) {
+	q.ended, q.status, q.err = true, r.status, r.err
+	r.over()
+}
+
+func (r *operation) wait(ctx context.Context) {
 	var w waiter
 	for !r.done && !r.poll() {
 		if w.rest(ctx) {
 			r.giveUp(ctx, w.since())
 		}
 	}
-	return r.status, r.err
+}
+
+// finally waits for an operation that has no Request.
+func (r *operation) finally(ctx context.Context) (Status, error) {
+	r.wait(ctx)
+	status, err := r.status, r.err
+	r.over()
+	return status, err
 }
 
 // giveUp ends an operation because ctx has.
-func (r *Request) giveUp(ctx context.Context, after time.Duration) {
+func (r *operation) giveUp(ctx context.Context, after time.Duration) {
 	if r.reqs[1] != 0 && r.c.engine.d.Cancel(r.reqs[1]) == nil {
 		// To cancel is a local matter, so the engine is asked as often as it may take. A message that came before counts.
 		for range 10000 {

@@ -25,7 +25,7 @@ func SendSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, dest, t
 	if err := r.send(dest, tag); err != nil {
 		return r.refuse(err, true)
 	}
-	_, err = r.Wait(ctx)
+	_, err = r.finally(ctx)
 	return err
 }
 
@@ -47,7 +47,7 @@ func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source,
 	if err := r.receive(source, tag); err != nil {
 		return Status{}, r.refuse(err, true)
 	}
-	return r.Wait(ctx)
+	return r.finally(ctx)
 }
 
 // AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is as it was.
@@ -83,6 +83,6 @@ func collectiveSlice[T buffer.Element](ctx context.Context, c *Comm, op string, 
 	if err := r.collective(&a); err != nil {
 		return err
 	}
-	_, err = r.Wait(ctx)
+	_, err = r.finally(ctx)
 	return err
 }

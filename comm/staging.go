@@ -14,6 +14,7 @@ type engine struct {
 	direct bool
 	maxTag int
 	pool   staging
+	idle   operations
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.

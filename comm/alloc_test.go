@@ -1,0 +1,141 @@
+package comm_test
+
+import (
+	"context"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// Operations take no memory once some have ended: what the engine allocates aside, for which a job has to be replaced by one that does not.
+func TestNothingIsAllocatedInSteadyState(t *testing.T) {
+	if raceEnabled {
+		t.Skip("with the race detector everything allocates")
+	}
+	j := commtest.New(1)
+	defer j.Close()
+	c := comm.New(&mirror{Engine: j.Engine(0)})
+	ctx := context.Background()
+	a, b := buffered(numbers(100, 0)), buffered(make([]float64, 100))
+	part, err := b.Slice(10, 60)
+	require.NoError(t, err)
+	half, err := a.Slice(0, 50)
+	require.NoError(t, err)
+	data := make([]int64, 3)
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		name string
+		call func()
+	}{
+		{"Isend, Irecv and Wait of buffers", func() {
+			r, err := comm.Irecv(ctx, c, b, 0, 1)
+			must(err)
+			s, err := comm.Isend(ctx, c, a, 0, 1)
+			must(err)
+			_, err = s.Wait(ctx)
+			must(err)
+			got, err := r.Wait(ctx)
+			must(err)
+			if got.Count != 100 {
+				t.Fatal(got)
+			}
+		}},
+		{"Isend, Irecv and Test of slices of buffers", func() {
+			r, err := comm.Irecv(ctx, c, part, comm.AnySource, comm.AnyTag)
+			must(err)
+			s, err := comm.Isend(ctx, c, half, 0, 1)
+			must(err)
+			for _, q := range [2]*comm.Request{r, s} {
+				for done := false; !done; {
+					_, done, err = q.Test()
+					must(err)
+				}
+			}
+		}},
+		{"Sendrecv", func() {
+			_, err := comm.Sendrecv(ctx, c, half, 0, 1, part, 0, 1)
+			must(err)
+		}},
+		{"Sendrecv in place", func() {
+			_, err := comm.Sendrecv(ctx, c, half, 0, 1, half, 0, 1)
+			must(err)
+		}},
+		{"Irecv, Send and Wait", func() {
+			r, err := comm.Irecv(ctx, c, b, 0, 1)
+			must(err)
+			must(comm.Send(ctx, c, a, 0, 1))
+			_, err = r.Wait(ctx)
+			must(err)
+		}},
+		{"slices", func() {
+			must(comm.SendSlice(ctx, c, data, 0, 1))
+			_, err := comm.RecvSlice(ctx, c, data, 0, 1)
+			must(err)
+		}},
+	} {
+		require.Zero(t, testing.AllocsPerRun(200, row.call), row.name)
+	}
+	require.Equal(t, numbers(100, 0)[:50], contents(half))
+	for _, b := range []*buffer.Buffer[float64]{a, b} {
+		require.NoError(t, b.Close())
+	}
+	require.NoError(t, c.Close())
+}
+
+// mirror is an engine of one rank, for one message at a time, which it keeps in memory of its own.
+type mirror struct {
+	driver.Engine
+	sent, posted bool
+	n            uint64
+	at           unsafe.Pointer
+	message      [1024]byte
+}
+
+const (
+	mirrorSend driver.Request = 1 + iota
+	mirrorReceive
+)
+
+func (e *mirror) World() driver.Comm { return mirrorComm{e.Engine.World(), e} }
+
+type mirrorComm struct {
+	driver.Comm
+	e *mirror
+}
+
+func (c mirrorComm) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, error) {
+	c.e.n = uint64(copy(c.e.message[:], unsafe.Slice((*byte)(p), n)))
+	c.e.sent = true
+	return mirrorSend, nil
+}
+
+func (c mirrorComm) Irecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, error) {
+	c.e.at, c.e.posted = p, true
+	return mirrorReceive, nil
+}
+
+func (e *mirror) Test(reqs []driver.Request, out []driver.Status) (done int, err error) {
+	for i, r := range reqs {
+		switch {
+		case r == mirrorReceive && e.sent && e.posted:
+			copy(unsafe.Slice((*byte)(e.at), e.n), e.message[:e.n])
+			e.sent, e.posted = false, false
+			out[i] = driver.Status{Tag: 1, Bytes: e.n}
+		case r != mirrorSend:
+			continue
+		}
+		reqs[i] = 0
+		done++
+	}
+	return done, nil
+}
