@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-comm bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
+.PHONY: help run api test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,8 +89,11 @@ bench-peers: ## install other systems, measure them beside Halyard and write the
 bench-apps: ## install what whole programs are compared with, measure them, and write docs/apps.md and docs/apps.svg
 	./bench/apps/run -document docs/apps.md -svg docs/apps.svg -json docs/apps.json
 
-bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and print a table
-	./bench/cg/run
+bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and write the table of docs/performance.md
+	./bench/cg/run -document docs/performance.md
+
+bench-kernels: ## measure kernels translated from Go beside OpenCL C by hand, and write the table of docs/performance.md
+	./bench/kernels/run -document docs/performance.md
 
 bench-comm: ## install Open MPI and MPICH, measure messages beside a program in C and write the tables of docs/performance.md
 	./bench/comm/run -document docs/performance.md

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/examples/gokernels/cg"
+	"github.com/go-halyard/halyard/examples/gokernels/matmul"
+	"github.com/go-halyard/halyard/examples/gokernels/saxpy"
+	"github.com/go-halyard/halyard/examples/gokernels/stencil"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// work is one kernel with its data, and two ways to run it that are compared: the translated one, and one by hand. Both read and write the same buffers.
+type work struct {
+	name, size string
+	in         [][]float32 // what the buffers have before a run, by their places
+	want       [][]float32 // what they have after it, computed by plain Go
+	sides      func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error)
+}
+
+//go:embed hand.cl
+var text string
+
+// byHand are the kernels by hand. Their quotients are rounded as Go rounds them.
+var byHand = kernel.New(kernel.Source{Name: "by hand", OpenCL: text, Options: map[hal.Language][]string{hal.LanguageOpenCLC: {"-cl-fp32-correctly-rounded-divide-sqrt"}}})
+
+// launch returns a function that launches a kernel by hand.
+func launch(ctx context.Context, s *hal.Stream, name string, over hal.Grid, args ...kernel.Arg) func() error {
+	call := byHand.Kernel(name).Bind(over, args...)
+	return func() error { return call.Launch(ctx, s) }
+}
+
+const (
+	tile     = 16 // the edge of a block of the examples' matmul
+	block    = 64 // threads of a block of the examples' cg that adds numbers up
+	edge     = 32 // of the blocks of a grid in two dimensions: edge threads by lines
+	lines    = 8
+	together = 256 // threads of a block in one dimension
+)
+
+// numbers returns n numbers that are neither equal nor in order, from 0.5 to 1.5.
+func numbers(n int, seed uint32) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		seed = seed*1664525 + 1013904223
+		list[i] = 0.5 + float32(seed>>8)/(1<<24)
+	}
+	return list
+}
+
+func square(n int) string { return fmt.Sprintf("%d × %d", n, n) }
+
+// works are all kernels, with n×n elements each, and a quarter of that for the matrix product.
+func works(n int) []work {
+	count, i32 := n*n, kernel.Value(int32(n))
+	all := hal.Over(count).Of(together)
+	plane := hal.Over(n, n).Of(edge, lines)
+	length := kernel.Value(int32(count))
+	x, y := numbers(count, 1), numbers(count, 2)
+	m := n / 2
+	u, v, m32 := numbers(m*m, 3), numbers(m*m, 4), kernel.Value(int32(m))
+	return []work{
+		{"saxpy", fmt.Sprint(count), [][]float32{x, y}, [][]float32{x, axpy(1.7, x, y)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				return func() error { return saxpy.Saxpy(ctx, s, all, 1.7, b[0], b[1]) },
+					launch(ctx, s, "saxpy", all, length, kernel.Value(float32(1.7)), kernel.In(b[0]), kernel.InOut(b[1]))
+			}},
+		{"5-point stencil", square(n), [][]float32{x, y}, [][]float32{x, smoothed(n, x)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				return func() error { return stencil.Smooth(ctx, s, plane, int32(n), int32(n), b[0], b[1]) },
+					launch(ctx, s, "smooth", plane, i32, i32, kernel.In(b[0]), kernel.Out(b[1]))
+			}},
+		{"tiled matrix product", square(m), [][]float32{u, v, make([]float32, m*m)}, [][]float32{u, v, product(m, u, v)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				tiles := hal.Over(m, m).Of(tile, tile)
+				return func() error { return matmul.Matmul(ctx, s, tiles, int32(m), int32(m), int32(m), b[0], b[1], b[2]) },
+					launch(ctx, s, "matmul", tiles, m32, m32, m32, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]))
+			}},
+		{"CG: matrix", square(n), [][]float32{x, y}, [][]float32{x, laplacian(n, x)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				return func() error { return cg.Laplace(ctx, s, plane, b[0], b[1], n) },
+					launch(ctx, s, "laplace", plane, kernel.In(b[0]), kernel.Out(b[1]), i32)
+			}},
+		{"CG: dot product", square(n), [][]float32{x, y, make([]float32, n), {0}}, [][]float32{x, y, rowSums(n, x, y), {blockSum(rowSums(n, x, y))}},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				rows, one := hal.Blocks(n).Of(block), hal.Blocks(1).Of(block)
+				first := launch(ctx, s, "product", rows, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]), i32)
+				second := launch(ctx, s, "total", one, kernel.In(b[2]), i32, kernel.Out(b[3]))
+				return func() error {
+						return errors.Join(cg.Product(ctx, s, rows, b[0], b[1], b[2], n), cg.Total(ctx, s, one, b[2], b[3]))
+					}, func() error {
+						return errors.Join(first(), second())
+					}
+			}},
+		{"CG: step", fmt.Sprint(count), [][]float32{x, y, x, y, {2}, {3}}, [][]float32{axpy(2.0/3, x, x), axpy(-2.0/3, y, y), x, y, {2}, {3}},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				return func() error { return cg.Advance(ctx, s, all, b[0], b[1], b[2], b[3], b[4], b[5]) },
+					launch(ctx, s, "advance", all, length, kernel.InOut(b[0]), kernel.InOut(b[1]), kernel.In(b[2]), kernel.In(b[3]), kernel.In(b[4]), kernel.In(b[5]))
+			}},
+		{"CG: direction", fmt.Sprint(count), [][]float32{x, y, {2}, {3}}, [][]float32{axpy(2.0/3, x, y), y, {2}, {3}},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
+				return func() error { return cg.Direct(ctx, s, all, b[0], b[1], b[2], b[3]) },
+					launch(ctx, s, "direct", all, length, kernel.InOut(b[0]), kernel.In(b[1]), kernel.In(b[2]), kernel.In(b[3]))
+			}},
+	}
+}
+
+// compare says where two lists differ.
+func compare(got, want []float32) error {
+	for i := range want {
+		if got[i] != want[i] {
+			return fmt.Errorf("element %d is %v instead of %v", i, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+// ready makes the buffers of a work on a device, and runs both sides once on fresh contents, which must then be those of plain Go to the bit.
+func (w *work) ready(ctx context.Context, s *hal.Stream) (ours, hand func() error, close func() error, err error) {
+	buffers := make([]*buffer.Buffer[float32], len(w.in))
+	close = func() (err error) {
+		for _, b := range buffers {
+			if b != nil {
+				err = errors.Join(err, b.Close())
+			}
+		}
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, close())
+		}
+	}()
+	for i := range w.in {
+		if buffers[i], err = buffer.From(w.in[i]); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	ours, hand = w.sides(ctx, s, buffers)
+	for i, run := range []func() error{ours, hand} {
+		for k, b := range buffers {
+			if err := b.CopyIn(ctx, w.in[k]); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+		if err := errors.Join(run(), s.Sync(ctx)); err != nil {
+			return nil, nil, nil, fmt.Errorf("%s %s: %w", w.name, sideNames[i], err)
+		}
+		for k, b := range buffers {
+			got := make([]float32, b.Len())
+			if err := b.CopyOut(ctx, got); err != nil {
+				return nil, nil, nil, err
+			}
+			if err := compare(got, w.want[k]); err != nil {
+				return nil, nil, nil, fmt.Errorf("%s %s: buffer %d: %w", w.name, sideNames[i], k, err)
+			}
+		}
+	}
+	return ours, hand, close, nil
+}
+
+var sideNames = [...]string{"translated", "by hand"}
