@@ -35,7 +35,8 @@ type Source struct {
 	// both. The kernels then have one more parameter. Launches with HALYARD_CHECK=bounds give it, so those by [Kernel.Of] and hal do not work in that mode.
 	Indexes []string
 
-	// Headers are texts that the source can include, by name. Nothing is included from the file system.
+	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or one that Options name; what was
+	// compiled is kept, and is not compiled anew when such a file changes.
 	Headers map[string]string
 
 	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with additions in
