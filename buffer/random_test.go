@@ -31,8 +31,11 @@ func TestRandomUseFromManyGoroutines(t *testing.T) {
 		for _, d := range devs[:2] {
 			buffer.SetBudget(d, 4*workers*elems*3/2) // room for one of the two
 		}
-		if round%2 == 0 { // so that either of those who share the host's memory comes first
+		switch round % 3 { // who takes turns may come first, to read or to write, or last
+		case 0:
 			use(t, b, streams[6], coherence.Read)
+		case 1:
+			fill(t, streams[6], b, 1)
 		}
 		c := inTime(t)
 		stripes(t, b, streams, workers, 400, seed+round, func(rng *rand.Rand) error {

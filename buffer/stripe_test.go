@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -221,13 +220,4 @@ func same(got, want []uint32) error {
 		}
 	}
 	return nil
-}
-
-func TestStripesInTurns(t *testing.T) {
-	for round := range 4 {
-		sa, sd, _, _, _ := inTurns(t)
-		b := newBuffer(t, make([]uint32, 6*16))
-		fill(t, sa, b, 1)
-		stripes(t, b, []*hal.Stream{sa, sd}, 6, 100, uint64(time.Now().UnixNano())+uint64(round), nil)
-	}
 }
