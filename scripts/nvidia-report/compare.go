@@ -44,11 +44,7 @@ func comparisons(r *Report) []Comparison {
 	both := list[:0]
 	for _, c := range list {
 		for who, ns := range c.NS {
-			ours, other := strings.CutPrefix(who, "raw")
-			if !other {
-				ours = ""
-			}
-			if mine := c.NS["halyard"+ours]; !strings.HasPrefix(who, "halyard") && mine > 0 && ns > 0 {
+			if mine := c.NS[c.ours(who)]; !strings.HasPrefix(who, "halyard") && mine > 0 && ns > 0 {
 				c.Ratios[who] = mine / ns
 			}
 		}
@@ -57,6 +53,14 @@ func comparisons(r *Report) []Comparison {
 		}
 	}
 	return both
+}
+
+// ours names the time of Halyard's that another is compared with: that of the same binding, for the driver's own calls.
+func (c Comparison) ours(who string) string {
+	if binding, raw := strings.CutPrefix(who, "raw"); raw {
+		return "halyard" + binding
+	}
+	return "halyard"
 }
 
 // addBenchmark adds a benchmark of the backend, named SIZE/WHAT/WHO or call/WHAT.

@@ -15,7 +15,7 @@
 // lists the devices, runs the conformance suite, the backend's tests with the seeded model of a
 // buffer over the host and all devices, the example, the benchmarks beside raw driver calls and,
 // where Python has CuPy or PyTorch, their allocators and copies. It prints one JSON report and
-// keeps what the parts printed in DIR/output. A part that fails or takes too long says so in the
+// keeps what the parts printed in DIR/output, with the report as a page for people in report.md. A part that fails or takes too long says so in the
 // report, and the others go on. The exit status is 0 only if everything passed.
 package main
 

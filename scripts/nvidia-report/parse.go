@@ -22,14 +22,31 @@ func readJSON(p *Part, output []byte) error {
 
 var testLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 
-// readTests reads the output of a test binary with -test.v.
+var (
+	runningLine = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(\S+)`)
+	saidLine    = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*\S)`)
+)
+
+// readTests reads the output of a test binary with -test.v. The last thing that a skipped test said is why.
 func readTests(p *Part, output []byte) error {
 	p.Tests = make(map[string]string)
-	passed := false
+	passed, running, said := false, "", make(map[string]string)
 	for line := range bytes.Lines(output) {
+		if m := runningLine.FindSubmatch(line); m != nil {
+			running = string(m[1])
+		} else if m := saidLine.FindSubmatch(line); m != nil {
+			said[running] = string(m[1])
+		}
 		if m := testLine.FindSubmatch(line); m != nil {
-			p.Tests[string(m[2])] = strings.ToLower(string(m[1]))
+			name := string(m[2])
+			p.Tests[name] = strings.ToLower(string(m[1]))
 			passed = passed || string(m[1]) == "PASS"
+			if why := said[name]; string(m[1]) == "SKIP" && why != "" {
+				if p.Reasons == nil {
+					p.Reasons = make(map[string]string)
+				}
+				p.Reasons[name] = why
+			}
 		}
 	}
 	if !passed {

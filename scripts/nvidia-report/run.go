@@ -56,8 +56,9 @@ type Part struct {
 	Error   string  `json:"error,omitempty"`
 	Seconds float64 `json:"seconds"`
 
-	Result     json.RawMessage   `json:"result,omitempty"` // what a program that prints JSON printed
-	Tests      map[string]string `json:"tests,omitempty"`  // "pass", "fail" or "skip" by name
+	Result     json.RawMessage   `json:"result,omitempty"`  // what a program that prints JSON printed
+	Tests      map[string]string `json:"tests,omitempty"`   // "pass", "fail" or "skip" by name
+	Reasons    map[string]string `json:"reasons,omitempty"` // why tests were skipped, by name
 	Benchmarks []Benchmark       `json:"benchmarks,omitempty"`
 }
 
@@ -153,6 +154,7 @@ func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 		r.Parts = append(r.Parts, p)
 		r.Passed = r.Passed && (p.Passed || p.Skipped != "")
 		r.Seconds = time.Since(start).Seconds()
+		r.Simulated = o.simulated || simulatedDevices(r.part("devices"))
 		if err := r.keep(output); err != nil {
 			return nil, err
 		}
@@ -160,7 +162,6 @@ func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 	if ctx.Err() != nil {
 		r.Error = ended(ctx, o.limit)
 	}
-	r.Simulated = simulatedDevices(r.part("devices"))
 	r.Comparisons = comparisons(r)
 	return r, r.keep(output)
 }
@@ -178,7 +179,10 @@ func (r *Report) keep(output string) error {
 	if err := r.write(&b); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(output, "report.json"), b.Bytes(), 0o644)
+	if err := os.WriteFile(filepath.Join(output, "report.json"), b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(output, pageFile), r.page(), 0o644)
 }
 
 func (r *Report) part(name string) *Part {
