@@ -27,6 +27,10 @@ var products = []product{
 	{name: "halyard", args: []string{"build", "-trimpath", "-tags", "cuda"}, path: "./cmd/halyard"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
 	{name: "saxpy.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/saxpy"},
+	{name: "matmul.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/matmul"},
+	{name: "nbody.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/nbody"},
+	{name: "radix.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/radix"},
+	{name: "cg.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/cg"},
 	{name: linkedTest, args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
 }
 
@@ -37,8 +41,9 @@ const unbuilt = ".unbuilt"
 
 // buildOptions are the flags of build.
 type buildOptions struct {
-	linked    bool // it is an error if the linked binding's tests cannot be built
-	simulated bool // also build the simulated driver
+	linked    bool   // it is an error if the linked binding's tests cannot be built
+	simulated bool   // also build the simulated driver
+	nvrtc     string // NVRTC's library, to be taken along; if empty, that of HALYARD_NVRTC_LIBRARY, if any
 }
 
 // build fills the folder, from the module that the working directory is in.
@@ -58,6 +63,9 @@ func build(ctx context.Context, dir string, o buildOptions, log io.Writer) error
 		if err := simulate(dir); err != nil {
 			return fmt.Errorf("simulated driver: %w", err)
 		}
+	}
+	if err := takeNVRTC(dir, o.nvrtc, log); err != nil {
+		return fmt.Errorf("NVRTC: %w", err)
 	}
 	for _, p := range products {
 		fmt.Fprintln(log, "building", p.name)

@@ -44,7 +44,7 @@ const (
 	exitUsage  = 2
 )
 
-const usage = `usage: nvidia-report build [-linked] [-simulated] DIR
+const usage = `usage: nvidia-report build [-linked] [-simulated] [-nvrtc FILE] DIR
        nvidia-report run [-dir DIR] [-limit DURATION] [-simulated]
 `
 
@@ -57,6 +57,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	linked := flags.Bool("linked", false, "build: fail if the tests of the linked binding cannot be built")
 	simulated := flags.Bool("simulated", false, "build: also the simulated driver; run: use it, to try the report without a device")
+	nvrtc := flags.String("nvrtc", "", "build: NVRTC's library, to be taken along with its builtins (default: what HALYARD_NVRTC_LIBRARY names)")
 	dir := flags.String("dir", "", "run: the folder that was built (default: the one this program lies in)")
 	limit := flags.Duration("limit", 7*time.Minute+30*time.Second, "run: the longest that it may take")
 	verb := ""
@@ -75,7 +76,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case verb == "build" && flags.NArg() == 1:
-		o := buildOptions{linked: *linked, simulated: *simulated}
+		o := buildOptions{linked: *linked, simulated: *simulated, nvrtc: *nvrtc}
 		if err := build(ctx, flags.Arg(0), o, stderr); err != nil {
 			return fail(err)
 		}

@@ -48,13 +48,16 @@ esac`,
 	echo 'BenchmarkHardwarePool/4096/alloc/pool-2   100   50 ns/op' ;;
 *) echo '--- PASS: TestHardware (0.00s)'; echo '    --- SKIP: TestHardware/Copy/Peers (0.00s)' ;;
 esac`,
-	"saxpy.test": `echo "--- PASS: TestSaxpyIsRight (0.1s)"; [ "$HALYARD_REQUIRE" = nvidia ]`,
+	"saxpy.test":  `echo "--- PASS: TestSaxpyIsRight (0.1s)"; [ "$HALYARD_REQUIRE" = nvidia ]`,
+	"matmul.test": goKernel, "nbody.test": goKernel, "radix.test": goKernel, "cg.test": goKernel,
 	"nvidia-smi": `echo "A GPU, 1.2, 3 MiB, 9.0"`,
 	"python3": `case "$2" in
 cupy) echo '{"4096": {"alloc": {"pool": {"ns/op": 500}}, "copy": {"in-pinned": {"ns/op": 2500}}}}' ;;
 torch) echo '{"unavailable": "ImportError"}' ;;
 esac`,
 }
+
+const goKernel = `echo "--- PASS: TestSort (0.1s)"; echo "    --- PASS: TestSort/cuda:0 (0.1s)"`
 
 // with is the sound folder with one program replaced.
 func with(name, body string) map[string]string {
@@ -142,7 +145,7 @@ func TestShapeOfTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := func(m map[string]any) string { return strings.Join(slices.Sorted(maps.Keys(m)), " ") }
-	if got := strings.Join(slices.Sorted(maps.Keys(shape.top)), " "); got != "build comparisons date machine parts passed seconds simulated" {
+	if got := strings.Join(slices.Sorted(maps.Keys(shape.top)), " "); got != "build comparisons date machine nvrtc parts passed seconds simulated" {
 		t.Errorf("the report has %s", got)
 	}
 	if got := keys(shape.Machine); got != "arch cpus gpus name os" {
@@ -169,7 +172,7 @@ func TestShapeOfTheReport(t *testing.T) {
 			t.Errorf("%s has %s, want %s", name, keys(p), w)
 		}
 	}
-	const parts = "devices conformance backend kernel benchmarks cupy torch backend-linked benchmarks-linked bench"
+	const parts = "devices conformance backend kernel gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks cupy torch backend-linked benchmarks-linked bench"
 	if got := strings.Join(names, " "); got != parts {
 		t.Errorf("the parts are %s", got)
 	}
@@ -291,6 +294,8 @@ echo "--- FAIL: TestHardwareB (0s)"; echo "    b.go:2: after it"; exit 1`, "back
 		{"panic", "cuda.test", `printf 'panic: nil pointer\n\ngoroutine 1:\n\tx.go:1\n' >&2; exit 2`, "backend", "exit status 2: panic: nil pointer"},
 		{"no test", "saxpy.test", `true`, "kernel", "no test"},
 		{"all skipped", "saxpy.test", `echo "--- SKIP: TestSaxpyIsRight (0s)"`, "kernel", "no test"},
+		{"kernel in Go on the host alone", "radix.test", `echo "=== RUN   TestSort/cuda:0"; echo "    a.go:1: no compiler"; echo "--- PASS: TestSort (0s)"
+echo "    --- PASS: TestSort/host:0 (0s)"; echo "    --- SKIP: TestSort/cuda:0 (0s)"`, "gokernels-radix", "no compiler"},
 		{"crash", "halyard", `[ "$1" = devices ] && echo '{}' || kill -SEGV $$`, "conformance", "signal"},
 		{"broken Python", "python3", `echo "no module" >&2; exit 1`, "cupy", "no module"},
 		{"failing check", "halyard", `echo '{}'; echo broken >&2; [ "$1" = devices ]`, "conformance", "broken"},

@@ -28,6 +28,7 @@ func (r *Report) page() []byte {
 		{"system", fmt.Sprintf("%s, %s, %d processors", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
 		{"devices, by nvidia-smi", strings.Join(r.Machine.GPUs, "; ")},
 		{"date", r.Date.Format("2006-01-02 15:04 MST")},
+		{"compiler of kernels", r.NVRTC},
 		{"built from", r.Build.String()},
 	} {
 		if row[1] == "" {

@@ -55,6 +55,24 @@ func readTests(p *Part, output []byte) error {
 	return nil
 }
 
+// readDeviceTests reads tests with a subtest for each device: those of the host alone are not enough.
+func readDeviceTests(p *Part, output []byte) error {
+	if err := readTests(p, output); err != nil {
+		return err
+	}
+	for name, result := range p.Tests {
+		if result == "pass" && strings.Contains(name, "/cuda:") {
+			return nil
+		}
+	}
+	for name, why := range p.Reasons {
+		if strings.Contains(name, "/cuda:") {
+			return fmt.Errorf("no test passed on a CUDA device: %s", why)
+		}
+	}
+	return errors.New("no test passed on a CUDA device")
+}
+
 // readBenchmarks reads lines of a name, a count and pairs of a value and its unit.
 func readBenchmarks(p *Part, output []byte) error {
 	for line := range strings.Lines(string(output)) {

@@ -27,6 +27,7 @@ type Report struct {
 	Date        time.Time    `json:"date"`
 	Seconds     float64      `json:"seconds"`
 	Build       Build        `json:"build"`
+	NVRTC       string       `json:"nvrtc"` // which compiler of kernels the parts used
 	Machine     Machine      `json:"machine"`
 	Parts       []*Part      `json:"parts"`
 	Comparisons []Comparison `json:"comparisons"`
@@ -103,6 +104,10 @@ var steps = []step{
 	{name: "conformance", args: []string{"halyard", "check", "--json", "--backend", "cuda", "--require", "cuda", "--timeout", "30s"}, read: readJSON, limit: 2 * time.Minute},
 	{name: "backend", args: tests("cuda.test", "^TestHardware", 2*time.Minute), read: readTests, limit: 2 * time.Minute},
 	{name: "kernel", args: tests("saxpy.test", ".", 30*time.Second), read: readTests, limit: 30 * time.Second, hardware: true},
+	{name: "gokernels-radix", args: tests("radix.test", ".", time.Minute), read: readDeviceTests, limit: time.Minute},
+	{name: "gokernels-matmul", args: tests("matmul.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, hardware: true},
+	{name: "gokernels-nbody", args: tests("nbody.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, hardware: true},
+	{name: "gokernels-cg", args: tests("cg.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, hardware: true},
 	{name: "benchmarks", args: benchmarks("cuda.test"), read: readBenchmarks, limit: 90 * time.Second},
 	{name: "cupy", args: []string{"python3", compareFile, "cupy"}, read: readJSON, limit: 60 * time.Second, maybe: true, hardware: true},
 	{name: "torch", args: []string{"python3", compareFile, "torch"}, read: readJSON, limit: 90 * time.Second, maybe: true, hardware: true},
@@ -142,7 +147,9 @@ func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 		w.env = append(os.Environ(), "HALYARD_REQUIRE=nvidia,simulated", "HALYARD_CUDA_LIBRARY="+library,
 			"LD_LIBRARY_PATH="+filepath.Dir(library))
 	}
-	r := &Report{Passed: true, Date: start.UTC().Truncate(time.Second), Build: buildInfo(), Machine: machine(ctx)}
+	nvrtc, settings := compiler(dir)
+	w.env = append(w.env, settings...)
+	r := &Report{Passed: true, NVRTC: nvrtc, Date: start.UTC().Truncate(time.Second), Build: buildInfo(), Machine: machine(ctx)}
 	for _, s := range steps {
 		p := &Part{Name: s.name}
 		if ctx.Err() == nil {
