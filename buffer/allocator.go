@@ -45,7 +45,7 @@ func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
 // and of other libraries in this one, and the device does not close before the pool. With one, taking a
 // replica and giving it back costs some hundred nanoseconds and no call of the vendor's:
 //
-//	p, err := pool.New(dev, pool.Options{})
+//	p, err := pool.New(dev)
 //	buffer.SetAllocator(dev, p)
 //
 // When memory runs out, pools give back free memory first, and only then are replicas evicted. To close the pool,
