@@ -38,6 +38,7 @@ func comparisons(r *Report) []Comparison {
 			addBenchmark(b, part.suffix, add)
 		}
 	}
+	addLaunches(r.part("bench").Result, add)
 	for _, library := range []string{"cupy", "torch"} {
 		addPython(r.part(library).Result, library, add)
 	}
@@ -91,11 +92,43 @@ func addBenchmark(b Benchmark, suffix string, add func(name, who string, ns floa
 	add(name, part[2]+suffix, b.Values["ns/op"])
 }
 
+// addLaunches adds what "halyard bench" measured of launches on the first CUDA device.
+func addLaunches(result json.RawMessage, add func(name, who string, ns float64)) {
+	type summary struct{ Median float64 }
+	var measured struct {
+		Results []struct {
+			Device, Name string
+			Ours         summary  `json:"ours_ns"`
+			Raw          *summary `json:"raw_ns"`
+		}
+	}
+	if json.Unmarshal(result, &measured) != nil {
+		return
+	}
+	for _, m := range measured.Results {
+		if m.Device != "cuda:0" || !strings.HasPrefix(m.Name, "launch/") {
+			continue
+		}
+		add(m.Name, "halyard", m.Ours.Median)
+		if m.Raw != nil {
+			add(m.Name, "raw", m.Raw.Median)
+		}
+	}
+}
+
 // addPython adds what compare.py measured with one library.
 func addPython(result json.RawMessage, library string, add func(name, who string, ns float64)) {
 	var sizes map[string]json.RawMessage
 	if json.Unmarshal(result, &sizes) != nil {
 		return
+	}
+	var launch map[string]struct {
+		NS float64 `json:"ns/op"`
+	}
+	if json.Unmarshal(sizes["launch"], &launch) == nil {
+		for what, t := range launch {
+			add("launch/"+what, library, t.NS)
+		}
 	}
 	for _, size := range pythonSizes {
 		type times map[string]struct {

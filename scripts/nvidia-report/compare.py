@@ -40,6 +40,17 @@ def measure_each(fn, sync):
     return measure(call, sync)
 
 
+def measure_launch(fn, sync):
+    """Nanoseconds for one of 64 launches with one wait, as halyard bench counts."""
+
+    def crowd():
+        for _ in range(64):
+            fn()
+        sync()
+
+    return {"ns/op": measure(crowd, sync) / 64}
+
+
 def with_rates(times, size):
     return {k: {"ns/op": t, "MB/s": size / t * 1e3} for k, t in times.items()}
 
@@ -82,7 +93,20 @@ def cupy_results():
             }, size),
         }
 
-    return each_size({"version": cupy.__version__}, measure_size)
+    def launches():
+        six = cupy.RawKernel("""extern "C" __global__ void six(unsigned *y, unsigned a, unsigned b, unsigned c, unsigned d, unsigned n) {
+            if (blockIdx.x * blockDim.x + threadIdx.x < n) y[0] = a + b + c + d; }""", "six")
+        five = cupy.RawKernel("""extern "C" __global__ void five(unsigned *y, const unsigned *a, const unsigned *b, const unsigned *c,
+            const unsigned *d) { if (blockIdx.x * blockDim.x + threadIdx.x == 0) y[0] = a[0] + b[0] + c[0] + d[0]; }""", "five")
+        arrays = tuple(cupy.zeros(1, dtype=cupy.uint32) for _ in range(5))
+        words = (arrays[0],) + tuple(numpy.uint32(v) for v in (1, 20, 300, 4000, 1))
+        return {
+            "hal": measure_launch(lambda: six((1,), (1,), words), sync),
+            "kernel": measure_launch(lambda: five((1,), (1,), arrays), sync),
+        }
+
+    results = {"version": cupy.__version__, "launch": attempt(launches, "error")}
+    return each_size(results, measure_size)
 
 
 def torch_results():
@@ -107,7 +131,13 @@ def torch_results():
             }, size),
         }
 
-    return each_size({"version": torch.__version__}, measure_size)
+    def launches():
+        x = torch.zeros(1, device="cuda")
+        t = measure_launch(lambda: x.add_(1), sync)
+        return {"hal": t, "kernel": t}
+
+    results = {"version": torch.__version__, "launch": attempt(launches, "error")}
+    return each_size(results, measure_size)
 
 
 def attempt(fn, key="unavailable"):

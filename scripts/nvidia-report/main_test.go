@@ -190,6 +190,26 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
+func TestLaunchesAreCompared(t *testing.T) {
+	programs := with("halyard", `case "$1" in
+bench) echo '{"results":[{"device":"cuda:0","name":"launch/hal","ours_ns":{"median":3000},"raw_ns":{"median":2000}},
+{"device":"cuda:1","name":"launch/hal","ours_ns":{"median":1},"raw_ns":{"median":1}}]}' ;;
+*) echo '{}' ;;
+esac`)
+	programs["python3"] = `echo '{"launch": {"hal": {"ns/op": 6000}}}'`
+	_, r, _ := report(t, programs)
+	want := Comparison{"launch/hal", map[string]float64{"halyard": 3000, "raw": 2000, "cupy": 6000, "torch": 6000},
+		map[string]float64{"raw": 1.5, "cupy": 0.5, "torch": 0.5}}
+	if !slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return reflect.DeepEqual(c, want) }) {
+		t.Errorf("comparisons %+v\nhave no %+v", r.Comparisons, want)
+	}
+	broken := with("halyard", programs["halyard"])
+	broken["python3"] = `echo '{"launch": {"error": "no compiler"}, "4096": {"copy": {"in-pinned": {"ns/op": 2500}}}}'`
+	if _, r, _ := report(t, broken); !slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.NS["cupy"] == 2500 }) {
+		t.Errorf("what a launch failed with keeps copies out: %+v", r.Comparisons)
+	}
+}
+
 func TestLinkedTimesAreComparedWithLinkedOnes(t *testing.T) {
 	_, r, _ := report(t, with(linkedTest, `case "$*" in
 *-test.bench*) echo 'BenchmarkHardware/call/record-2   100   40 ns/op   40 hal-ns   20 raw-ns' ;;
