@@ -1,4 +1,17 @@
 package hal
 
+import (
+	"io"
+
+	"github.com/go-halyard/halyard/internal/calllog"
+)
+
 // SetLaunchSync makes launches wait, as HALYARD_LAUNCH_SYNC=1 does.
 func SetLaunchSync(on bool) { launchSync.Store(on) }
+
+// LogCallsTo has devices that are opened from now on log their calls to w, until the returned function is called.
+func LogCallsTo(w io.Writer) (stop func()) {
+	old := calls
+	calls = calllog.New(w)
+	return func() { calls = old }
+}

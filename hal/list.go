@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/calllog"
+	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // EnvDevices is the environment variable that restricts and orders what [Devices],
@@ -299,11 +301,22 @@ func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, er
 		return nil, noSuchOrdinal(b.Name(), key.ordinal, len(infos))
 	}
 	abandon := func(d driver.Device) { _ = d.Close() }
-	drv, err := within(ctx, "open "+b.Name(), func() (driver.Device, error) { return b.Open(ctx, key.ordinal) }, abandon)
+	drv, err := within(ctx, "open "+b.Name(), func() (driver.Device, error) { return openDriver(ctx, b, key.ordinal) }, abandon)
 	if err != nil {
 		return nil, err
 	}
 	return newDevice(b, drv, key), nil
+}
+
+// calls is the one log of the process, so that its lines do not mix.
+var calls = calllog.New(os.Stderr)
+
+// openDriver opens a device, whose calls are logged if HALYARD_DEBUG has the word "calls".
+func openDriver(ctx context.Context, b driver.Backend, ordinal int) (driver.Device, error) {
+	if debug.Has("calls") {
+		return calls.Open(ctx, b, ordinal)
+	}
+	return b.Open(ctx, ordinal)
 }
 
 // within runs fn and returns its result, or an error if ctx ends first; a result

@@ -19,7 +19,7 @@ type Rule struct {
 var Rules = []Rule{
 	{"coherence", nil, "what the protocol is called: it knows no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
-	{"hal", []string{"hal/driver", "internal/layer/slot"}, "what programs use rests on the narrow interface only"},
+	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot"}, "what programs use rests on the narrow interface only"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "pools are made of what programs use"},
 	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
@@ -48,6 +48,7 @@ var Rules = []Rule{
 	{"backends/opencl", []string{"hal/driver", "internal/...", "github.com/go-gl/cl/..."}, "a backend does not know that buffers exist"},
 	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 		"what backends share lies below the packages that programs use"},
+	{"internal/calllog", []string{"hal/driver"}, "it stands between hal and any backend"},
 	{"internal/layer", []string{"hal", "internal/layer/slot"}, "it is hal's, for what stands on hal"},
 	{"internal/layer/slot", nil, "hal imports it"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
@@ -77,7 +78,7 @@ var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/d
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
-	{"hal", []string{"hal/driver", "internal/layer/slot"}, "a program that takes devices alone gets nothing else"},
+	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot"}, "a program that takes devices alone gets nothing else"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that takes buffers gets no other module"},
 	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels gets no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
