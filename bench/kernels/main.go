@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
-	pairs := flag.Int("pairs", 1001, "how often each side is timed")
+	pairs := flag.Int("pairs", 301, "how often each side is timed")
 	only := flag.String("only", "", "a regular expression: measure the rows whose name it matches")
 	flag.Parse()
 	if flag.NArg() > 0 || *pairs < 1 {
