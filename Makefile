@@ -92,7 +92,7 @@ bench-apps: ## install what whole programs are compared with, measure them, and 
 bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and write the table of docs/performance.md
 	./bench/cg/run -document docs/performance.md
 
-bench-kernels: ## measure kernels translated from Go beside OpenCL C by hand, and write the table of docs/performance.md
+bench-kernels: ## measure kernels in Go beside OpenCL C and loops in Go by hand, and write the table of docs/performance.md
 	./bench/kernels/run -document docs/performance.md
 
 bench-comm: ## install Open MPI and MPICH, measure messages beside a program in C and write the tables of docs/performance.md

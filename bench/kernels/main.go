@@ -1,8 +1,8 @@
 // Command kernels measures kernels that "halyard kernels" translated from Go beside the same kernels written by hand in OpenCL C, on the OpenCL
-// devices of the machine, and writes the ratios as a table.
+// devices of the machine, and kernels that run on the host beside parallel loops in Go, and writes the ratios as a table.
 //
-// Both are launched in the same way, with the same blocks, on the same buffers, by one process, in turn. The result of each is compared with plain
-// Go first, to the bit.
+// On devices both are launched in the same way, with the same blocks, on the same buffers. All is done by one process, in turn. The result of each is
+// compared with plain Go first, to the bit.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 func run(ctx context.Context) error {
 	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
 	pairs := flag.Int("pairs", 301, "how often each side is timed")
-	only := flag.String("only", "", "a regular expression: measure the rows whose name it matches")
+	only := flag.String("only", "", "a regular expression: measure the rows that it matches, such as \"saxpy on PoCL\"")
 	flag.Parse()
 	if flag.NArg() > 0 || *pairs < 1 {
 		flag.Usage()
@@ -52,20 +52,18 @@ func run(ctx context.Context) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s; %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), bench.Machine(), *pairs, first)
 	b.WriteString("| kernel | elements | device | by hand | translated | ratio | quartiles |\n|---|--:|---|--:|--:|--:|--:|\n")
-	for _, w := range works(512) {
-		for _, d := range devices {
-			if !match.MatchString(w.name) {
-				continue
-			}
-			r, err := measure(ctx, d, &w, *pairs)
-			if err != nil {
-				return fmt.Errorf("%s: %w", platform(d), err)
-			}
-			row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", w.name, w.size, platform(d), bench.Duration(r.Raw.Median), bench.Duration(r.Ours.Median),
-				r.Ratio.Median, r.Ratio.Q1, r.Ratio.Q3)
-			fmt.Fprint(os.Stderr, row)
-			b.WriteString(row)
+	for _, c := range append(onDevices(512, devices), onHost(512)...) {
+		if !match.MatchString(c.String()) {
+			continue
 		}
+		r, err := c.measure(ctx, *pairs)
+		if err != nil {
+			return fmt.Errorf("%v: %w", &c, err)
+		}
+		row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", c.name, c.size, c.label, bench.Duration(r.Raw.Median), bench.Duration(r.Ours.Median),
+			r.Ratio.Median, r.Ratio.Q1, r.Ratio.Q3)
+		fmt.Fprint(os.Stderr, row)
+		b.WriteString(row)
 	}
 	b.WriteString("\n")
 	for _, d := range devices {
@@ -106,30 +104,56 @@ func platform(d hal.Info) string {
 	return d.Name()
 }
 
-// measure compares the two sides of a work on a device.
-func measure(ctx context.Context, d hal.Info, w *work, pairs int) (r bench.Result, err error) {
-	dev, err := hal.Open(ctx, d.Name())
+// host is the device that works on the program's own memory.
+const host = "host:0"
+
+// contest is a row of the table: a kernel on a device, and what it is compared with.
+type contest struct {
+	name, size    string
+	device, label string
+	ready         readier
+}
+
+func (c *contest) String() string { return c.name + " on " + c.label }
+
+// onDevices are all kernels on all devices, beside kernels by hand.
+func onDevices(n int, devices []hal.Info) (list []contest) {
+	for _, w := range works(n) {
+		for _, d := range devices {
+			list = append(list, contest{w.name, w.size, d.Name(), platform(d), w.ready})
+		}
+	}
+	return list
+}
+
+// readier makes two ways to do the same work ready, each of which ends when the work is done. Both have been seen to compute what plain Go does.
+type readier func(ctx context.Context, s *hal.Stream) (ours, hand, close func() error, err error)
+
+// measure compares the two sides.
+func (c *contest) measure(ctx context.Context, pairs int) (r bench.Result, err error) {
+	err = c.open(ctx, func(ours, hand func() error) error {
+		r, err = bench.Compare(ctx, bench.Side{Op: ours}, bench.Side{Op: hand}, bench.Options{Reps: pairs})
+		return err
+	})
+	return r, err
+}
+
+// open opens the device, makes both sides ready, and closes all after use.
+func (c *contest) open(ctx context.Context, use func(ours, hand func() error) error) (err error) {
+	dev, err := hal.Open(ctx, c.device)
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
 	s, err := dev.NewStream()
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ours, hand, closeAll, err := w.ready(ctx, s)
+	ours, hand, closeAll, err := c.ready(ctx, s)
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	side := func(launch func() error) bench.Side {
-		return bench.Side{Op: func() error {
-			if err := launch(); err != nil {
-				return err
-			}
-			return s.Sync(ctx)
-		}}
-	}
-	return bench.Compare(ctx, side(ours), side(hand), bench.Options{Reps: pairs})
+	return use(ours, hand)
 }

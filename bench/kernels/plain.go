@@ -1,5 +1,7 @@
 package main
 
+import "github.com/go-halyard/halyard/examples/gokernels/mandelbrot"
+
 // What the kernels compute, in plain Go. Conversions keep Go from fusing a product with a sum.
 
 func axpy(a float32, x, y []float32) []float32 {
@@ -82,4 +84,18 @@ func blockSum(list []float32) float32 {
 		}
 	}
 	return part[0]
+}
+
+// rounds are those that the points of a view take to leave.
+func rounds(v *mandelbrot.View) []int32 {
+	out := make([]int32, v.Width*v.Height)
+	for i := range out {
+		cx, cy := v.Left+float32(float32(i%int(v.Width))*v.Step), v.Top+float32(float32(i/int(v.Width))*v.Step)
+		x, y := float32(0), float32(0)
+		for out[i] < v.Rounds && float32(x*x)+float32(y*y) <= 4 {
+			x, y = float32(x*x)-float32(y*y)+cx, float32(2*x*y)+cy
+			out[i]++
+		}
+	}
+	return out
 }

@@ -111,7 +111,7 @@ func works(n int) []work {
 }
 
 // compare says where two lists differ.
-func compare(got, want []float32) error {
+func compare[T comparable](got, want []T) error {
 	for i := range want {
 		if got[i] != want[i] {
 			return fmt.Errorf("element %d is %v instead of %v", i, got[i], want[i])
@@ -120,45 +120,68 @@ func compare(got, want []float32) error {
 	return nil
 }
 
-// ready makes the buffers of a work on a device, and runs both sides once on fresh contents, which must then be those of plain Go to the bit.
-func (w *work) ready(ctx context.Context, s *hal.Stream) (ours, hand func() error, close func() error, err error) {
-	buffers := make([]*buffer.Buffer[float32], len(w.in))
+// same says where buffers differ from what they are to have.
+func same[T float32 | int32](ctx context.Context, buffers []*buffer.Buffer[T], want [][]T) error {
+	for i, b := range buffers {
+		got := make([]T, b.Len())
+		if err := b.CopyOut(ctx, got); err != nil {
+			return err
+		}
+		if err := compare(got, want[i]); err != nil {
+			return fmt.Errorf("buffer %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// buffersOf returns buffers with the given contents, and a function that closes them.
+func buffersOf[T float32 | int32](in [][]T) (buffers []*buffer.Buffer[T], close func() error, err error) {
 	close = func() (err error) {
 		for _, b := range buffers {
-			if b != nil {
-				err = errors.Join(err, b.Close())
-			}
+			err = errors.Join(err, b.Close())
 		}
 		return err
 	}
-	defer func() {
+	for _, list := range in {
+		b, err := buffer.From(list)
 		if err != nil {
-			err = errors.Join(err, close())
+			return nil, nil, errors.Join(err, close())
 		}
-	}()
-	for i := range w.in {
-		if buffers[i], err = buffer.From(w.in[i]); err != nil {
-			return nil, nil, nil, err
+		buffers = append(buffers, b)
+	}
+	return buffers, close, nil
+}
+
+// synced returns a function that launches and waits.
+func synced(ctx context.Context, s *hal.Stream, launch func() error) func() error {
+	return func() error {
+		if err := launch(); err != nil {
+			return err
 		}
+		return s.Sync(ctx)
+	}
+}
+
+// ready makes the buffers of a work on a device, and runs both sides once on fresh contents, which must then be those of plain Go to the bit.
+func (w *work) ready(ctx context.Context, s *hal.Stream) (ours, hand, close func() error, err error) {
+	buffers, close, err := buffersOf(w.in)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	ours, hand = w.sides(ctx, s, buffers)
+	ours, hand = synced(ctx, s, ours), synced(ctx, s, hand)
 	for i, run := range []func() error{ours, hand} {
 		for k, b := range buffers {
-			if err := b.CopyIn(ctx, w.in[k]); err != nil {
-				return nil, nil, nil, err
-			}
+			err = errors.Join(err, b.CopyIn(ctx, w.in[k]))
 		}
-		if err := errors.Join(run(), s.Sync(ctx)); err != nil {
-			return nil, nil, nil, fmt.Errorf("%s %s: %w", w.name, sideNames[i], err)
+		if err == nil {
+			err = run()
 		}
-		for k, b := range buffers {
-			got := make([]float32, b.Len())
-			if err := b.CopyOut(ctx, got); err != nil {
-				return nil, nil, nil, err
-			}
-			if err := compare(got, w.want[k]); err != nil {
-				return nil, nil, nil, fmt.Errorf("%s %s: buffer %d: %w", w.name, sideNames[i], k, err)
-			}
+		if err == nil {
+			err = same(ctx, buffers, w.want)
+		}
+		if err != nil {
+			return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", sideNames[i], err), close())
 		}
 	}
 	return ours, hand, close, nil
