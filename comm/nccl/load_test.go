@@ -4,7 +4,7 @@ package nccl_test
 
 import (
 	"context"
-	"strings"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,7 +59,8 @@ func TestEveryNameIsNamed(t *testing.T) {
 		}
 		require.ErrorIs(t, err, comm.ErrUnavailable)
 		for _, name := range names {
-			require.Equal(t, 1, strings.Count(err.Error(), name+": "), name)
+			named := regexp.MustCompile(`[ (]` + regexp.QuoteMeta(name) + `: `) // and not the end of a longer one
+			require.Len(t, named.FindAllString(err.Error(), -1), 1, "%s in %v", name, err)
 		}
 	}
 }
