@@ -78,8 +78,55 @@ func RowsLaplace(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Bu
 //
 //go:noinline
 func rowsLaplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int, above int, below int) {
+	from, to := r.First(), r.End
+	from, to = grid.Within(from, to, ((r.Y + above) * n), len(p))
+	from, to = grid.Within(from, to, ((r.Y+above)*n)-n, len(p))
+	from, to = grid.Within(from, to, ((r.Y+above)*n)-1, len(p))
+	from, to = grid.Within(from, to, ((r.Y+above)*n)+1, len(p))
+	from, to = grid.Within(from, to, ((r.Y+above)*n)+n, len(p))
+	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	if from >= to {
+		from = r.End // none
+	}
 threads:
 	for x := r.First(); x < r.End; x++ {
+		if x == from {
+			count := to - from
+			p0 := p[from+((r.Y+above)*n):][:count]
+			p1 := p[from+(((r.Y+above)*n)-n):][:count]
+			p2 := p[from+(((r.Y+above)*n)-1):][:count]
+			p3 := p[from+(((r.Y+above)*n)+1):][:count]
+			p4 := p[from+(((r.Y+above)*n)+n):][:count]
+			q5 := q[from+(r.Y*n):][:count]
+		within:
+			for at_ := range count {
+				x := from + at_
+				_ = x
+//line main.go:40
+				j, i := x, r.Y
+				if i >= len(q)/n || j >= n {
+					continue within
+				}
+				at := (i+above)*n + j
+				v := float32(4 * p0[grid.At(at_, at)])
+				if i+above > 0 {
+					v -= p1[grid.At(at_, at-n)]
+				}
+				if j > 0 {
+					v -= p2[grid.At(at_, at-1)]
+				}
+				if j < n-1 {
+					v -= p3[grid.At(at_, at+1)]
+				}
+				if i+1 < len(q)/n+below {
+					v -= p4[grid.At(at_, at+n)]
+				}
+				q5[grid.At(at_, i*n+j)] = v
+//line main_kernels.go:126
+			}
+			x = to - 1
+			continue
+		}
 //line main.go:40
 		j, i := x, r.Y
 		if i >= len(q)/n || j >= n {
@@ -100,6 +147,6 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:104
+//line main_kernels.go:151
 	}
 }

@@ -396,9 +396,11 @@ func (f *function) refuseShared(e *ast.CallExpr) {
 	}
 }
 
-// declareShared declares the memory that the threads of a block share. It is set to zero before any thread goes on.
+// declareShared declares the memory that the threads of a block share. It is set to zero before any thread goes on, but for what no thread sees before it is
+// written.
 func (f *function) declareShared() {
 	var clears []string
+	all := true
 	for _, s := range f.decl.Body.List {
 		var id *ast.Ident
 		var x ast.Expr
@@ -431,7 +433,10 @@ func (f *function) declareShared() {
 			v := &variable{c: f.name(id.Name), kind: shared, space: local, typ: obj.Type()}
 			f.vars[obj] = v
 			f.shares = append(f.shares, fmt.Sprintf("\tLOCAL %s %s;\n", c, v.c))
-			clears = append(clears, f.clear(v.c, p.Elem(), x.Pos())...)
+			array := &sharedArray{f: f, obj: obj, typ: p.Elem()}
+			filled := array.filled()
+			all = all && filled
+			clears = append(clears, array.clears(v.c, x.Pos(), filled)...)
 		})
 	}
 	if len(f.shares) == 0 {
@@ -442,34 +447,8 @@ func (f *function) declareShared() {
 	f.line("\tu64 v_all = THREADS(0) * THREADS(1) * THREADS(2);")
 	f.line("\tu64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);")
 	f.write(clears)
-	f.line("\tBARRIER();")
+	if !all {
+		f.line("\tBARRIER();")
+	}
 	f.line("}")
-}
-
-// clear returns the lines in which the threads of a block set an array to zero.
-func (f *function) clear(name string, t types.Type, pos token.Pos) []string {
-	var sizes []int64
-	total := int64(1)
-	for {
-		a, ok := t.Underlying().(*types.Array)
-		if !ok {
-			break
-		}
-		sizes, total, t = append(sizes, a.Len()), total*a.Len(), a.Elem()
-	}
-	at, each := name, total
-	for i, n := range sizes {
-		each /= n
-		index := fmt.Sprintf("v_i / %d", each)
-		if i > 0 {
-			index = fmt.Sprintf("v_i / %d %% %d", each, n)
-		}
-		at += fmt.Sprintf(".a[%s]", index)
-	}
-	return []string{
-		fmt.Sprintf("\t\tfor (u64 v_i = v_me; v_i < %d; v_i += v_all) {\n", total),
-		fmt.Sprintf("\t\t\t%s v_zero = %s;\n", f.p.cType(t, pos), zero(t)),
-		fmt.Sprintf("\t\t\t%s = v_zero;\n", at),
-		"\t\t}\n",
-	}
 }

@@ -32,7 +32,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	if f.together || len(f.params) == 0 || len(f.args) > 0 {
 		return nil
 	}
-	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}}
+	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
 	for i := range f.decl.Type.Params.List {
 		for _, id := range f.decl.Type.Params.List[i].Names {
 			w.params = append(w.params, p.info.Defs[id])
@@ -41,7 +41,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	if !w.survey() {
 		return nil
 	}
-	body, ok := w.body()
+	body, ok := w.body(nil)
 	if !ok {
 		return nil
 	}
@@ -80,16 +80,27 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 		fmt.Fprintf(&b, "%s := %s\n", stop, end)
 		end = stop
 	}
+	copies := ""
+	for _, v := range w.params {
+		if v != nil && v.Name() != "_" && w.writes[v] {
+			copies += fmt.Sprintf("%s := %s\n_ = %s\n", v.Name(), v.Name(), v.Name())
+		}
+	}
+	inner, within := w.inner(), ""
+	if inner != nil {
+		if within, ok = w.body(inner); !ok {
+			return nil
+		}
+		b.WriteString(inner.before(w, end))
+	}
 	if w.label != "" {
 		fmt.Fprintf(&b, "%s:\n", w.label)
 	}
 	fmt.Fprintf(&b, "for %s := %s.First(); %s < %s; %s++ {\n", w.x, w.row, w.x, end, w.x)
-	for _, v := range w.params {
-		if v != nil && v.Name() != "_" && w.writes[v] {
-			fmt.Fprintf(&b, "%s := %s\n_ = %s\n", v.Name(), v.Name(), v.Name())
-		}
+	if inner != nil {
+		b.WriteString(inner.begin(w, copies, within))
 	}
-	b.WriteString(body)
+	b.WriteString(copies + body)
 	fmt.Fprintf(&b, "\n%s\n}\n}\n", backHere)
 	return &rows{name: name, args: strings.Join(args, ""), imports: w.imports, text: b.String()}
 }
@@ -140,6 +151,7 @@ type rowWriter struct {
 	names   map[string]bool           // all names in the kernel
 	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
 	known   map[types.Object]ast.Expr // values that variables have in front of the guard
+	guards  map[ast.Node]bool         // comparisons that come out the same for all threads of the row's loop
 	hidden  bool                      // a name of Go itself has another meaning in the package, or is a parameter
 
 	row, x, label string
@@ -320,8 +332,8 @@ func (w *rowWriter) global(dim int) string {
 }
 
 // body returns the statements of the kernel with the lines that they have in its file: a thread's place is a variable, and what returned goes on
-// with the next thread.
-func (w *rowWriter) body() (string, bool) {
+// with the next thread. The text for the threads between a row's ends has no checks that they do not need.
+func (w *rowWriter) body(inner *inner) (string, bool) {
 	decl := *w.f.decl
 	decl.Doc = nil
 	var comments []*ast.CommentGroup
@@ -362,13 +374,37 @@ func (w *rowWriter) body() (string, bool) {
 		if fmt.Sprintf("%T", n) != fmt.Sprintf("%T", now[i]) {
 			return "", false
 		}
+		insert := func(pos token.Pos, text string) { edits = append(edits, edit{at(pos), at(pos), text}) }
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			if dim, ok := w.place(n); ok {
 				edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), w.global(dim)})
 			}
 		case *ast.ReturnStmt:
-			edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), "continue " + w.label})
+			label := w.label
+			if inner != nil {
+				label = inner.label
+			}
+			edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), "continue " + label})
+		case *ast.IndexExpr:
+			x, ok := now[i].(*ast.IndexExpr)
+			if inner == nil || inner.shown[n] == "" || !ok {
+				break
+			}
+			edits = append(edits, edit{at(x.X.Pos()), at(x.X.End()), inner.shown[n]})
+			insert(x.Index.Pos(), "grid.At("+inner.at+", ")
+			insert(x.Index.End(), ")")
+		case *ast.BinaryExpr:
+			if inner == nil {
+				break
+			}
+			if truth, ok := inner.truths[n]; ok && truth {
+				insert(now[i].Pos(), "(true || ")
+				insert(now[i].End(), ")")
+			} else if ok {
+				insert(now[i].Pos(), "(false && ")
+				insert(now[i].End(), ")")
+			}
 		}
 		if _, ok := n.(ast.Stmt); !ok || i == 0 {
 			continue
@@ -521,6 +557,7 @@ func (w *rowWriter) bound(found []limit, e ast.Expr, op, turned token.Token) []l
 	if !ok {
 		return found
 	}
+	w.guards[b] = op == token.LSS
 	l := limit{dim, text}
 	if slices.Contains(found, l) {
 		return found

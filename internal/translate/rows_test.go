@@ -46,6 +46,25 @@ var rowKernels = []struct {
 	{"library", "", "y[t.Global(0)%len(y)] = int32(m.Abs(float64(-n))) + int32(bits.Len32(uint32(t.Global(0)))) // a comment"},
 	{"comments", "", "// one\ni := t.Global(0) // two\n\n\n/* three\n*/ y[i%len(y)] = n\nif n > 100 { y[0] = 1 }"},
 	{"empty", "", ""},
+
+	// With threads between a row's ends that check nothing.
+	{"before", "grid.Within(from, to, -3, len(y))", "if i := t.Global(0) - 3; i >= 0 && i < 16 {\n\ty[i] += n\n}"},
+	{"behind", "grid.Within(from, to, r.Y+1, len(y))", "y[t.Global(1)+t.Global(0)+1] += n"},
+	{"flat", "grid.Within(from, to, (int(2)*r.Y)+(r.Z*len(y)), len(y))", "x, yy := t.Global(0), 2*t.Global(1)\nif x >= int(n) {\n\treturn\n}\ni := yy + x\ni2 := i + t.Global(2)*len(y)\ny[i2]++"},
+	{"edges", "grid.Without(from, to, len(y)-1)", "i, m := t.Global(0), len(y)\nif i >= m {\n\treturn\n}\nif i == 0 || m-1 == i || t.Global(1) == 1 {\n\ty[i] = -1\n\treturn\n}\ny[i] = y[i-1] + y[i+1] + 1"},
+	{"middle", "grid.Without(from, to, 3)", "if t.Global(0)+1 == 4 {\n\treturn\n}\ny[t.Global(0)%len(y)]++\nif t.Global(0) < len(y) {\n\ty[t.Global(0)] += 2\n}"},
+	{"unequal", "grid.Without(from, to, -r.Y+5)", "if t.Global(0)+t.Global(1) != 5 {\n\ty[t.Global(0)] += n\n}"},
+	{"neverMet", "if r.Y == r.Z ||", "if t.Global(1) == t.Global(2) {\n\tn += 100\n}\ny[t.Global(0)] += n"},
+	{"counted", "grid.Within(from, to, int(s.Add)-40, len(y))", "y[t.Global(0)+int(s.Add)-40] = n"},
+	{"far", "grid.Within(from, to, (int(n) * int(1000000000000)), len(y))", "i := t.Global(0) + int(n)*1000000000000\nif i < len(y) {\n\ty[i] = 1\n}"},
+	{"aliased", "grid.Within(from, to, 0, len(y))", "y[t.Global(0)+1] = y[t.Global(0)] + 1\ngrow(&y[t.Global(0)])"},
+	{"namesWithin", "grid.Within(from_, to_, 0, len(y))", "from, to, at, count, within, y0 := 1, 2, 3, 4, 5, 6\ny[t.Global(0)] += int32(from + to + at + count + within + y0)"},
+	{"hiddenWithin", "", "{\n\ty := [3]int32{n, n, n}\n\ts.Add += y[t.Global(0)%3]\n}\ny[t.Global(0)%len(y)] = s.Add"},
+	{"changedOffset", "", "n++\nif i := t.Global(0) + int(n) - 10; i < len(y) {\n\ty[i] = 1\n}"},
+	{"changedIndex", "", "i := t.Global(0)\nif n > 5 {\n\ti /= 2\n}\ny[i] = 1"},
+	{"narrow", "", "i := int32(t.Global(0)) + n\ny[i%16] = 1"},
+	{"mirrored", "", "y[10-t.Global(0)] = n"},
+	{"withLoop", "", "for range 3 {\n\ty[t.Global(0)]++\n}"},
 }
 
 const rowHead = `package main
@@ -160,16 +179,21 @@ func TestRows(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 
+	inner := 2 // in the functions below
 	for _, k := range rowKernels {
 		_, text, _ := strings.Cut(string(made.Go), "\nfunc "+k.name+"Row(")
 		head, _, ok := strings.Cut(text, "++ {\n")
 		require.True(t, ok, k.name)
+		if strings.Contains(head, "grid.Within") {
+			inner++
+		}
+		guard, _, _ := strings.Cut(head, ".First()")
 		switch {
 		case k.name == "negative":
 			assert.NotContains(t, head, "min(", "a negative number of its own is not worth a rule")
 		case k.limits == "":
 			assert.NotContains(t, head, "min(", k.name)
-			assert.NotContains(t, head, "if ", k.name)
+			assert.NotContains(t, guard, "if ", k.name)
 		default:
 			assert.Contains(t, head, k.limits, k.name)
 		}
@@ -182,7 +206,7 @@ func TestRows(t *testing.T) {
 			assert.Equal(t, fmt.Sprintf("//line %s:%d", filepath.Base(made.File), i+2), l)
 		}
 	}
-	assert.Equal(t, len(rowKernels)+2, back)
+	assert.Equal(t, len(rowKernels)+2+inner, back)
 
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
 		cmd := exec.Command("go", args...)

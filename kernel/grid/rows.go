@@ -25,6 +25,30 @@ type Row struct {
 // the row are not negative, and an index that is one of them, and below a length, needs no check.
 func (r Row) First() int { return r.first & (1<<62 - 1) }
 
+// Within returns the part of the places from from up to but not including to for which offset + place is an index of a slice of n elements. It is empty
+// if the first is not below the second. Offsets may be any number.
+func Within(from, to, offset, n int) (int, int) {
+	if offset <= -to || offset >= n {
+		return to, to
+	}
+	return max(from, -offset), min(to, n-offset)
+}
+
+// Without returns the larger part of the places from from up to but not including to that does not have place in it.
+func Without(from, to, place int) (int, int) {
+	switch {
+	case place < from || place >= to:
+	case place-from < to-place:
+		from = place + 1
+	default:
+		to = place
+	}
+	return from, to
+}
+
+// At returns at. A generated file writes x2[grid.At(at, i-1)] where a kernel has x[i-1] and x2 is the part of x that begins where i-1 is when at is 0.
+func At(at, _ int) int { return at }
+
 // Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and [Shared].
 func Rows(b *kernel.Block) iter.Seq[Row] {
 	return func(yield func(Row) bool) {

@@ -1,6 +1,8 @@
 package grid_test
 
 import (
+	"math"
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +42,39 @@ func TestRowsHaveTheThreads(t *testing.T) {
 
 func TestCovered(t *testing.T) {
 	assert.Equal(t, testing.CoverMode() != "", grid.Covered())
+}
+
+// Places within are those whose index is one of the slice, whatever the offset; places without are the larger part beside a place.
+func TestPlacesWithin(t *testing.T) {
+	for from := range 6 {
+		for to := range 7 {
+			for n := range 8 {
+				for _, offset := range []int{math.MinInt, -1 << 62, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1 << 62, math.MaxInt} {
+					var want, got []int
+					for place := from; place < to; place++ {
+						if index := big.NewInt(0).Add(big.NewInt(int64(offset)), big.NewInt(int64(place))); index.Sign() >= 0 && index.Cmp(big.NewInt(int64(n))) < 0 {
+							want = append(want, place)
+						}
+					}
+					first, last := grid.Within(from, to, offset, n)
+					for place := first; place < last; place++ {
+						got = append(got, place)
+					}
+					assert.Equal(t, want, got, "%d to %d, offset %d, length %d", from, to, offset, n)
+				}
+			}
+			for place := -2; place < 9; place++ {
+				first, last := grid.Without(from, to, place)
+				if place < from || place >= to {
+					assert.Equal(t, [2]int{from, to}, [2]int{first, last})
+					continue
+				}
+				assert.False(t, first <= place && place < last)
+				assert.GreaterOrEqual(t, first, from)
+				assert.LessOrEqual(t, last, to)
+				assert.Equal(t, max(place-from, to-place-1), last-first)
+			}
+		}
+	}
+	assert.Equal(t, 5, grid.At(5, 7))
 }

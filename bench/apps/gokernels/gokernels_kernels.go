@@ -194,11 +194,14 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_part.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_part.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_me = ((i64)THREAD(0));
 	i64 h_row = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)h_n)));
@@ -233,11 +236,14 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_part.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_part.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_me = ((i64)THREAD(0));
 	f32 h_mine = 0.0f;
@@ -386,11 +392,14 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			T_body v_zero = {0};
-			h_piece.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				T_body v_zero = {0};
+				if (v_i / 1 >= THREADS(0)) {
+					h_piece.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_i = ((i64)INDEX(0));
 	i64 h_me = ((i64)THREAD(0));
@@ -522,11 +531,14 @@ KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f64 v_zero = (f64)0;
-			h_part.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f64 v_zero = (f64)0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_part.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_me = ((i64)THREAD(0));
 	f64 h_sum = 0.0;
@@ -651,8 +663,49 @@ func laplaceRow(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float32
 		return
 	}
 	end := min(r.End, int(n))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-1, len(p))
+	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+1, len(p))
+	from, to = grid.Within(from, to, (r.Y * int(n)), len(q))
+	from, to = grid.Within(from, to, (r.Y*int(n))+int(n), len(p))
+	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-int(n), len(p))
+	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+int(n), len(p))
+	if from >= to {
+		from = end // none
+	}
 threads:
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			p0 := p[from+((r.Y*int(n))+int(n)-1):][:count]
+			p1 := p[from+((r.Y*int(n))+int(n)+1):][:count]
+			q2 := q[from+(r.Y*int(n)):][:count]
+			p3 := p[from+((r.Y*int(n))+int(n)):][:count]
+			p4 := p[from+((r.Y*int(n))+int(n)-int(n)):][:count]
+			p5 := p[from+((r.Y*int(n))+int(n)+int(n)):][:count]
+		within:
+			for at_ := range count {
+				x := from + at_
+				_ = x
+//line cg.go:51
+				w, j := int(n), x
+				if (false && j >= w) || (false && r.Y >= int(rows)) {
+					continue within
+				}
+				i := r.Y*w + j
+				at, left, right := i+w, float32(0), float32(0)
+				if j > 0 {
+					left = p0[grid.At(at_, at-1)]
+				}
+				if j < w-1 {
+					right = p1[grid.At(at_, at+1)]
+				}
+				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
+//line gokernels_kernels.go:705
+			}
+			x = to - 1
+			continue
+		}
 //line cg.go:51
 		w, j := int(n), x
 		if j >= w || r.Y >= int(rows) {
@@ -667,7 +720,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:671
+//line gokernels_kernels.go:724
 	}
 }
 
@@ -676,14 +729,42 @@ threads:
 //go:noinline
 func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
 	end := min(r_.End, len(x))
+	from, to := r_.First(), end
+	from, to = grid.Within(from, to, 0, len(x))
+	from, to = grid.Within(from, to, 0, len(p))
+	from, to = grid.Within(from, to, 0, len(r))
+	from, to = grid.Within(from, to, 0, len(q))
+	if from >= to {
+		from = end // none
+	}
 	for x_ := r_.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			x0 := x[from+0:][:count]
+			p1 := p[from+0:][:count]
+			r2 := r[from+0:][:count]
+			q3 := q[from+0:][:count]
+			for at := range count {
+				x_ := from + at
+				_ = x_
+//line cg.go:68
+				if i := x_; true || i < len(x) {
+					alpha := rr[0] / pq[0]
+					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
+					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
+				}
+//line gokernels_kernels.go:757
+			}
+			x_ = to - 1
+			continue
+		}
 //line cg.go:68
 		if i := x_; i < len(x) {
 			alpha := rr[0] / pq[0]
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line gokernels_kernels.go:687
+//line gokernels_kernels.go:768
 	}
 }
 
@@ -692,12 +773,34 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 //go:noinline
 func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
 	end := min(r_.End, len(p))
+	from, to := r_.First(), end
+	from, to = grid.Within(from, to, 0, len(p))
+	from, to = grid.Within(from, to, 0, len(r))
+	if from >= to {
+		from = end // none
+	}
 	for x := r_.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			p0 := p[from+0:][:count]
+			r1 := r[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line cg.go:77
+				if i := x; true || i < len(p) {
+					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
+				}
+//line gokernels_kernels.go:795
+			}
+			x = to - 1
+			continue
+		}
 //line cg.go:77
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:701
+//line gokernels_kernels.go:804
 	}
 }
 
@@ -709,8 +812,49 @@ func spreadRow(r grid.Row, n int32, rows int32, from []float32, to grid.Out[floa
 		return
 	}
 	end := min(r.End, int(n))
+	from_, to_ := r.First(), end
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)-1, len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)+1, len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y * int(n)), len(to))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n), len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)-int(n), len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(n))+int(n)+int(n), len(from))
+	if from_ >= to_ {
+		from_ = end // none
+	}
 threads:
 	for x := r.First(); x < end; x++ {
+		if x == from_ {
+			count := to_ - from_
+			from0 := from[from_+((r.Y*int(n))+int(n)-1):][:count]
+			from1 := from[from_+((r.Y*int(n))+int(n)+1):][:count]
+			to2 := to[from_+(r.Y*int(n)):][:count]
+			from3 := from[from_+((r.Y*int(n))+int(n)):][:count]
+			from4 := from[from_+((r.Y*int(n))+int(n)-int(n)):][:count]
+			from5 := from[from_+((r.Y*int(n))+int(n)+int(n)):][:count]
+		within:
+			for at_ := range count {
+				x := from_ + at_
+				_ = x
+//line heat.go:9
+				w, j := int(n), x
+				if (false && j >= w) || (false && r.Y >= int(rows)) {
+					continue within
+				}
+				i := r.Y*w + j
+				at, left, right := i+w, float32(0), float32(0)
+				if j > 0 {
+					left = from0[grid.At(at_, at-1)]
+				}
+				if j < w-1 {
+					right = from1[grid.At(at_, at+1)]
+				}
+				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
+//line gokernels_kernels.go:854
+			}
+			x = to_ - 1
+			continue
+		}
 //line heat.go:9
 		w, j := int(n), x
 		if j >= w || r.Y >= int(rows) {
@@ -725,7 +869,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:729
+//line gokernels_kernels.go:873
 	}
 }
 
@@ -751,7 +895,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:755
+//line gokernels_kernels.go:899
 	}
 }
 
@@ -760,12 +904,34 @@ threads:
 //go:noinline
 func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 	end := min(r.End, len(c))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(c))
+	from, to = grid.Within(from, to, 0, len(a))
+	if from >= to {
+		from = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			c0 := c[from+0:][:count]
+			a1 := a[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line stream.go:9
+				if i := x; true || i < len(c) {
+					c0[grid.At(at, i)] = a1[grid.At(at, i)]
+				}
+//line gokernels_kernels.go:926
+			}
+			x = to - 1
+			continue
+		}
 //line stream.go:9
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:769
+//line gokernels_kernels.go:935
 	}
 }
 
@@ -774,12 +940,34 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 //go:noinline
 func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 	end := min(r.End, len(b))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(b))
+	from, to = grid.Within(from, to, 0, len(c))
+	if from >= to {
+		from = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			b0 := b[from+0:][:count]
+			c1 := c[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line stream.go:16
+				if i := x; true || i < len(b) {
+					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
+				}
+//line gokernels_kernels.go:962
+			}
+			x = to - 1
+			continue
+		}
 //line stream.go:16
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:783
+//line gokernels_kernels.go:971
 	}
 }
 
@@ -788,12 +976,36 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 //go:noinline
 func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 	end := min(r.End, len(c))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(c))
+	from, to = grid.Within(from, to, 0, len(a))
+	from, to = grid.Within(from, to, 0, len(b))
+	if from >= to {
+		from = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			c0 := c[from+0:][:count]
+			a1 := a[from+0:][:count]
+			b2 := b[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line stream.go:23
+				if i := x; true || i < len(c) {
+					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
+				}
+//line gokernels_kernels.go:1000
+			}
+			x = to - 1
+			continue
+		}
 //line stream.go:23
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:797
+//line gokernels_kernels.go:1009
 	}
 }
 
@@ -802,12 +1014,36 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 //go:noinline
 func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 	end := min(r.End, len(a))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(a))
+	from, to = grid.Within(from, to, 0, len(b))
+	from, to = grid.Within(from, to, 0, len(c))
+	if from >= to {
+		from = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			a0 := a[from+0:][:count]
+			b1 := b[from+0:][:count]
+			c2 := c[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line stream.go:30
+				if i := x; true || i < len(a) {
+					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
+				}
+//line gokernels_kernels.go:1038
+			}
+			x = to - 1
+			continue
+		}
 //line stream.go:30
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:811
+//line gokernels_kernels.go:1047
 	}
 }
 
@@ -816,11 +1052,35 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 //go:noinline
 func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 	end := min(r.End, len(a))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(a))
+	from, to = grid.Within(from, to, 0, len(b))
+	from, to = grid.Within(from, to, 0, len(c))
+	if from >= to {
+		from = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			a0 := a[from+0:][:count]
+			b1 := b[from+0:][:count]
+			c2 := c[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line stream.go:37
+				if i := x; true || i < len(a) {
+					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
+				}
+//line gokernels_kernels.go:1076
+			}
+			x = to - 1
+			continue
+		}
 //line stream.go:37
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:825
+//line gokernels_kernels.go:1085
 	}
 }

@@ -158,8 +158,46 @@ func Price(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, vola
 //go:noinline
 func priceRow(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {
 	end := min(r.End, len(share))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(share))
+	from, to = grid.Within(from, to, 0, len(strike))
+	from, to = grid.Within(from, to, 0, len(years))
+	from, to = grid.Within(from, to, 0, len(call))
+	from, to = grid.Within(from, to, 0, len(put))
+	if from >= to {
+		from = end // none
+	}
 threads:
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			share0 := share[from+0:][:count]
+			strike1 := strike[from+0:][:count]
+			years2 := years[from+0:][:count]
+			call3 := call[from+0:][:count]
+			put4 := put[from+0:][:count]
+		within:
+			for at := range count {
+				x := from + at
+				_ = x
+//line blackscholes.go:17
+				i := x
+				if false && i >= len(share) {
+					continue within
+				}
+				s, k, y := share0[grid.At(at, i)], strike1[grid.At(at, i)], years2[grid.At(at, i)]
+				spread := volatility * float32(math.Sqrt(float64(y)))
+				d1 := (logarithm(s/k) + float32((rate+float32(float32(volatility*volatility)*0.5))*y)) / spread
+				d2 := d1 - spread
+				discounted := k * power(-float32(rate*y))
+				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
+				call3[grid.At(at, i)] = c
+				put4[grid.At(at, i)] = c - s + discounted
+//line blackscholes_kernels.go:197
+			}
+			x = to - 1
+			continue
+		}
 //line blackscholes.go:17
 		i := x
 		if i >= len(share) {
@@ -173,6 +211,6 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:177
+//line blackscholes_kernels.go:215
 	}
 }

@@ -111,11 +111,14 @@ KERNEL void product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_part.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_part.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_me = ((i64)THREAD(0));
 	i64 h_row = ((i64)((u64)((i64)BLOCK(0)) * (u64)h_n));
@@ -150,11 +153,14 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_part.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_part.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_me = ((i64)THREAD(0));
 	f32 h_mine = 0.0f;
@@ -259,8 +265,55 @@ func laplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int) {
 		return
 	}
 	end := min(r.End, n)
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, (r.Y * n), len(p))
+	from, to = grid.Within(from, to, (r.Y*n)-n, len(p))
+	from, to = grid.Within(from, to, (r.Y*n)-1, len(p))
+	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
+	from, to = grid.Within(from, to, (r.Y*n)+n, len(p))
+	from, to = grid.Within(from, to, (r.Y * n), len(q))
+	if from >= to {
+		from = end // none
+	}
 threads:
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			p0 := p[from+(r.Y*n):][:count]
+			p1 := p[from+((r.Y*n)-n):][:count]
+			p2 := p[from+((r.Y*n)-1):][:count]
+			p3 := p[from+((r.Y*n)+1):][:count]
+			p4 := p[from+((r.Y*n)+n):][:count]
+			q5 := q[from+(r.Y*n):][:count]
+		within:
+			for at_ := range count {
+				x := from + at_
+				_ = x
+//line cg.go:23
+				j, i := x, r.Y
+				if (false && i >= n) || (false && j >= n) {
+					continue within
+				}
+				at := i*n + j
+				v := float32(4 * p0[grid.At(at_, at)])
+				if i > 0 {
+					v -= p1[grid.At(at_, at-n)]
+				}
+				if j > 0 {
+					v -= p2[grid.At(at_, at-1)]
+				}
+				if j < n-1 {
+					v -= p3[grid.At(at_, at+1)]
+				}
+				if i < n-1 {
+					v -= p4[grid.At(at_, at+n)]
+				}
+				q5[grid.At(at_, at)] = v
+//line cg_kernels.go:313
+			}
+			x = to - 1
+			continue
+		}
 //line cg.go:23
 		j, i := x, r.Y
 		if i >= n || j >= n {
@@ -281,7 +334,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:285
+//line cg_kernels.go:338
 	}
 }
 
@@ -290,14 +343,42 @@ threads:
 //go:noinline
 func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
 	end := min(r_.End, len(x))
+	from, to := r_.First(), end
+	from, to = grid.Within(from, to, 0, len(x))
+	from, to = grid.Within(from, to, 0, len(p))
+	from, to = grid.Within(from, to, 0, len(r))
+	from, to = grid.Within(from, to, 0, len(q))
+	if from >= to {
+		from = end // none
+	}
 	for x_ := r_.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			x0 := x[from+0:][:count]
+			p1 := p[from+0:][:count]
+			r2 := r[from+0:][:count]
+			q3 := q[from+0:][:count]
+			for at := range count {
+				x_ := from + at
+				_ = x_
+//line cg.go:92
+				if i := x_; true || i < len(x) {
+					alpha := rr[0] / pq[0]
+					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
+					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
+				}
+//line cg_kernels.go:371
+			}
+			x_ = to - 1
+			continue
+		}
 //line cg.go:92
 		if i := x_; i < len(x) {
 			alpha := rr[0] / pq[0]
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:301
+//line cg_kernels.go:382
 	}
 }
 
@@ -306,12 +387,35 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 //go:noinline
 func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
 	end := min(r_.End, len(p))
+	from, to := r_.First(), end
+	from, to = grid.Within(from, to, 0, len(p))
+	from, to = grid.Within(from, to, 0, len(r))
+	if from >= to {
+		from = end // none
+	}
 	for x := r_.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			p0 := p[from+0:][:count]
+			r1 := r[from+0:][:count]
+			for at := range count {
+				x := from + at
+				_ = x
+//line cg.go:103
+				if i := x; true || i < len(p) {
+					beta := now[0] / before[0]
+					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
+				}
+//line cg_kernels.go:410
+			}
+			x = to - 1
+			continue
+		}
 //line cg.go:103
 		if i := x; i < len(p) {
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:316
+//line cg_kernels.go:420
 	}
 }

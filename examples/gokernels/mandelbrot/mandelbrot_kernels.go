@@ -80,14 +80,37 @@ func mandelbrotRow(r grid.Row, v View, rounds grid.Out[int32]) {
 		return
 	}
 	end := min(r.End, int(v.Width))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, (r.Y * int(v.Width)), len(rounds))
+	if from >= to {
+		from = end // none
+	}
 threads:
 	for x := r.First(); x < end; x++ {
+		if x == from {
+			count := to - from
+			rounds0 := rounds[from+(r.Y*int(v.Width)):][:count]
+		within:
+			for at := range count {
+				x := from + at
+				_ = x
+//line mandelbrot.go:19
+				px, py := x, r.Y
+				if (false && px >= int(v.Width)) || (false && py >= int(v.Height)) {
+					continue within
+				}
+				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
+//line mandelbrot_kernels.go:104
+			}
+			x = to - 1
+			continue
+		}
 //line mandelbrot.go:19
 		px, py := x, r.Y
 		if px >= int(v.Width) || py >= int(v.Height) {
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:92
+//line mandelbrot_kernels.go:115
 	}
 }

@@ -31,15 +31,22 @@ KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
+		if (THREADS(1) < 16 || THREADS(0) < 16) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) {
+					h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
+				}
+			}
 		}
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
+		if (THREADS(1) < 16 || THREADS(0) < 16) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) {
+					h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_x = ((i64)THREAD(0));
 	i64 h_y = ((i64)THREAD(1));

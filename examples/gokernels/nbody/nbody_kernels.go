@@ -41,11 +41,14 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			T_body v_zero = {0};
-			h_piece.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 64) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				T_body v_zero = {0};
+				if (v_i / 1 >= THREADS(0)) {
+					h_piece.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_i = ((i64)INDEX(0));
 	i64 h_me = ((i64)THREAD(0));

@@ -66,11 +66,14 @@ KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			u32 v_zero = 0;
-			h_sums.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_sums.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_me = ((i64)THREAD(0));
 	i64 h_piece = ((i64)(((i64)((u64)((i64)((u64)h_counts_n + (u64)((i64)256))) - (u64)((i64)1))) / ((i64)256)));
@@ -107,11 +110,14 @@ KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const G
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			u32 v_zero = 0;
-			h_own.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				u32 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) {
+					h_own.a[v_i / 1] = v_zero;
+				}
+			}
 		}
-		BARRIER();
 	}
 	i64 h_i = ((i64)INDEX(0));
 	i64 h_me = ((i64)THREAD(0));

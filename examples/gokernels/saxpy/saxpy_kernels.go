@@ -56,11 +56,33 @@ func Saxpy(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x *buff
 //go:noinline
 func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 	end := min(r.End, len(y))
+	from, to := r.First(), end
+	from, to = grid.Within(from, to, 0, len(y))
+	from, to = grid.Within(from, to, 0, len(x))
+	if from >= to {
+		from = end // none
+	}
 	for x_ := r.First(); x_ < end; x_++ {
+		if x_ == from {
+			count := to - from
+			y0 := y[from+0:][:count]
+			x1 := x[from+0:][:count]
+			for at := range count {
+				x_ := from + at
+				_ = x_
+//line saxpy.go:12
+				if i := x_; true || i < len(y) {
+					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+				}
+//line saxpy_kernels.go:78
+			}
+			x_ = to - 1
+			continue
+		}
 //line saxpy.go:12
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:65
+//line saxpy_kernels.go:87
 	}
 }

@@ -66,8 +66,48 @@ func smoothRow(r grid.Row, width int32, height int32, from []float32, to grid.Ou
 		return
 	}
 	end := min(r.End, int(width))
+	from_, to_ := r.First(), end
+	from_, to_ = grid.Within(from_, to_, (r.Y * int(width)), len(to))
+	from_, to_ = grid.Within(from_, to_, (r.Y * int(width)), len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))-1, len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))+1, len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))-int(width), len(from))
+	from_, to_ = grid.Within(from_, to_, (r.Y*int(width))+int(width), len(from))
+	from_, to_ = grid.Without(from_, to_, 0)
+	from_, to_ = grid.Without(from_, to_, int(width)-1)
+	if r.Y == 0 || r.Y == int(height)-1 || from_ >= to_ {
+		from_ = end // none
+	}
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
+		if x_ == from_ {
+			count := to_ - from_
+			to0 := to[from_+(r.Y*int(width)):][:count]
+			from1 := from[from_+(r.Y*int(width)):][:count]
+			from2 := from[from_+((r.Y*int(width))-1):][:count]
+			from3 := from[from_+((r.Y*int(width))+1):][:count]
+			from4 := from[from_+((r.Y*int(width))-int(width)):][:count]
+			from5 := from[from_+((r.Y*int(width))+int(width)):][:count]
+		within:
+			for at := range count {
+				x_ := from_ + at
+				_ = x_
+//line stencil.go:12
+				x, y, w, h := x_, r.Y, int(width), int(height)
+				if (false && x >= w) || (false && y >= h) {
+					continue within
+				}
+				i := y*w + x
+				if (false && x == 0) || (false && y == 0) || (false && x == w-1) || (false && y == h-1) {
+					to0[grid.At(at, i)] = from1[grid.At(at, i)]
+					continue within
+				}
+				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
+//line stencil_kernels.go:107
+			}
+			x_ = to_ - 1
+			continue
+		}
 //line stencil.go:12
 		x, y, w, h := x_, r.Y, int(width), int(height)
 		if x >= w || y >= h {
@@ -79,6 +119,6 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:83
+//line stencil_kernels.go:123
 	}
 }

@@ -1,0 +1,255 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// inner is what the threads of a row have that lie between a row's ends: a second text of the body, in which no index is checked and no edge is asked for.
+// It is for threads whose indexes are all within their slices, where an index is the thread's place and a number that is the same for the whole row, and for which
+// no such number equals another that the body compares it with. The other threads of the row run the body as it is.
+type inner struct {
+	first, last, count, at string // names: the places where these threads begin and end, how many they are, and which of them runs
+	label                  string
+	views                  []view
+	edges                  []string // places along the row that are left out
+	never                  []string // conditions of the row under which there are no such threads
+	shown                  map[ast.Node]string
+	truths                 map[ast.Node]bool
+}
+
+// view is the part of a slice that begins at a number of elements from the place of the first of the threads.
+type view struct{ name, slice, offset string }
+
+// affine is a number of type int: the thread's place along the row, or nothing, and a sum that is the same for the whole row.
+type affine struct {
+	place bool
+	terms []string // each with its sign in front
+	plus  int64
+}
+
+func (a affine) text() string {
+	s := strings.Join(a.terms, " ")
+	if a.plus != 0 || s == "" {
+		s += fmt.Sprintf(" %+d", a.plus)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(s), "+")
+}
+
+func (a affine) minus(b affine) affine {
+	c := affine{a.place != b.place, slices.Clone(a.terms), a.plus - b.plus}
+	for _, t := range b.terms {
+		if t[0] == '-' {
+			t = "+" + t[1:]
+		} else {
+			t = "-" + t[1:]
+		}
+		c.terms = append(c.terms, t)
+	}
+	return c
+}
+
+// mostViews is how many parts of slices a loop may have; the processor keeps the address of each in a register.
+const mostViews = 8
+
+// inner looks for what the threads between a row's ends need not ask. It returns nil if there is nothing, or if the body has a loop, beside which a check costs
+// little. It is called after limits.
+func (w *rowWriter) inner() *inner {
+	if w.hidden || w.names["grid"] {
+		return nil
+	}
+	info, n := w.p.info, &inner{shown: map[ast.Node]string{}, truths: w.guards}
+	loops := false
+	maps.DeleteFunc(w.known, func(v types.Object, _ ast.Expr) bool { return w.writes[v] })
+	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.LabeledStmt:
+			loops = true
+		case *ast.AssignStmt:
+			if x.Tok != token.DEFINE || len(x.Lhs) != len(x.Rhs) {
+				break
+			}
+			for i, l := range x.Lhs {
+				if id, ok := l.(*ast.Ident); ok && info.Defs[id] != nil && !w.writes[info.Defs[id]] {
+					w.known[info.Defs[id]] = x.Rhs[i]
+				}
+			}
+		}
+		return !loops
+	})
+	if loops {
+		return nil
+	}
+	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.IndexExpr:
+			n.index(w, x)
+		case *ast.BinaryExpr:
+			if x.Op == token.EQL || x.Op == token.NEQ {
+				n.compare(w, x)
+			}
+		}
+		return true
+	})
+	if len(n.views) == 0 || len(n.views) > mostViews {
+		return nil
+	}
+	n.first, n.last, n.count, n.at, n.label = w.fresh("from"), w.fresh("to"), w.fresh("count"), w.fresh("at"), w.fresh("within")
+	for i := range n.views {
+		name := w.fresh(fmt.Sprintf("%s%d", n.views[i].slice, i))
+		for node, is := range n.shown {
+			if is == n.views[i].name {
+				n.shown[node] = name
+			}
+		}
+		n.views[i].name = name
+	}
+	return n
+}
+
+// index notes an index that is the thread's place and a number of the row.
+func (n *inner) index(w *rowWriter, x *ast.IndexExpr) {
+	id, ok := x.X.(*ast.Ident)
+	if !ok {
+		return
+	}
+	v := w.p.info.ObjectOf(id)
+	if _, isSlice := v.Type().Underlying().(*types.Slice); !isSlice || !slices.Contains(w.params, v) || w.writes[v] {
+		return
+	}
+	a, ok := w.affine(x.Index)
+	if !ok || !a.place {
+		return
+	}
+	for _, known := range n.views {
+		if known.slice == v.Name() && known.offset == a.text() {
+			n.shown[x] = known.name
+			return
+		}
+	}
+	part := view{fmt.Sprint(len(n.views)), v.Name(), a.text()} // gets its name when it is known that there is one
+	n.views = append(n.views, part)
+	n.shown[x] = part.name
+}
+
+// compare notes a comparison of numbers of the row, or of one with the thread's place, as one that these threads never meet.
+func (n *inner) compare(w *rowWriter, x *ast.BinaryExpr) {
+	a, ok1 := w.affine(x.X)
+	b, ok2 := w.affine(x.Y)
+	switch {
+	case !ok1 || !ok2 || a.place && b.place:
+		return
+	case a.place:
+		n.edges = append(n.edges, b.minus(affine{terms: a.terms, plus: a.plus}).text())
+	case b.place:
+		n.edges = append(n.edges, a.minus(affine{terms: b.terms, plus: b.plus}).text())
+	default:
+		n.never = append(n.never, fmt.Sprintf("%s == %s", a.text(), b.text()))
+	}
+	n.truths[x] = x.Op == token.NEQ
+}
+
+// affine returns a number of type int as a sum. It wraps around as the sum does, so the order does not matter.
+func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
+	t, isBasic := w.p.info.TypeOf(e).(*types.Basic)
+	if !isBasic || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
+		return affine{}, false
+	}
+	if v := w.p.info.Types[e].Value; v != nil {
+		c, exact := constant.Int64Val(constant.ToInt(v))
+		return affine{plus: c}, exact && c > -1<<20 && c < 1<<20 // sums of a few fit in 32 bits
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return w.affine(e.X)
+	case *ast.Ident:
+		if x := w.known[w.p.info.ObjectOf(e)]; x != nil {
+			return w.affine(x)
+		}
+	case *ast.CallExpr:
+		if dim, ok := w.place(e); ok && dim == 0 {
+			return affine{place: true}, true
+		}
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD && e.Op != token.SUB {
+			break
+		}
+		a, ok1 := w.affine(e.X)
+		b, ok2 := w.affine(e.Y)
+		if !ok1 || !ok2 || b.place && (a.place || e.Op == token.SUB) {
+			return affine{}, false
+		}
+		if e.Op == token.SUB {
+			return a.minus(b), true
+		}
+		return affine{a.place || b.place, slices.Concat(a.terms, b.terms), a.plus + b.plus}, true
+	}
+	if text, ok := w.same(e, true); ok && w.settled(e) {
+		return affine{terms: []string{"+" + text}}, true
+	}
+	return affine{}, false
+}
+
+// settled reports whether no variable in an expression, or in what it was declared with, is assigned to.
+func (w *rowWriter) settled(e ast.Expr) bool {
+	settled := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		v := w.p.info.ObjectOf(id)
+		if x := w.known[v]; x != nil {
+			settled = settled && w.settled(x)
+		}
+		settled = settled && !w.writes[v]
+		return true
+	})
+	return settled
+}
+
+// before returns the lines in front of the row's loop, which find these threads.
+func (n *inner) before(w *rowWriter, end string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s := %s.First(), %s\n", n.first, n.last, w.row, end)
+	for _, v := range n.views {
+		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", n.first, n.last, v.offset, v.slice)
+	}
+	edges := n.edges
+	for i, e := range edges {
+		if !slices.Contains(edges[:i], e) {
+			fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", n.first, n.last, e)
+		}
+	}
+	empty := slices.Compact(slices.Clone(n.never))
+	fmt.Fprintf(&b, "if %s {\n%s = %s // none\n}\n", strings.Join(append(empty, n.first+" >= "+n.last), " || "), n.first, end)
+	return b.String()
+}
+
+// begin returns the first lines of the row's loop, which run these threads when the first one's turn has come.
+func (n *inner) begin(w *rowWriter, params, body string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "if %s == %s {\n%s := %s - %s\n", w.x, n.first, n.count, n.last, n.first)
+	for _, v := range n.views {
+		fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, n.first, parenthesized(v.offset), n.count)
+	}
+	if w.label != "" {
+		fmt.Fprintf(&b, "%s:\n", n.label)
+	}
+	fmt.Fprintf(&b, "for %s := range %s {\n%s := %s + %s\n_ = %s\n%s%s\n%s\n}\n", n.at, n.count, w.x, n.first, n.at, w.x, params, body, backHere)
+	fmt.Fprintf(&b, "%s = %s - 1\ncontinue\n}\n", w.x, n.last)
+	return b.String()
+}
+
+func parenthesized(sum string) string {
+	if strings.ContainsAny(sum, " ") || strings.HasPrefix(sum, "-") {
+		return "(" + sum + ")"
+	}
+	return sum
+}
