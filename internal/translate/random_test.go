@@ -45,7 +45,7 @@ func TestRandomKernels(t *testing.T) {
 				sample = append(sample, k)
 			}
 		}
-		for _, target := range []string{"compute_70", "gfx906"} {
+		for _, target := range []string{"sm_80", "gfx906"} {
 			if left > 0 || len(sample) == 0 {
 				break
 			}
