@@ -2,7 +2,6 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -124,18 +123,12 @@ func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy
 	}
 	wrote := ts.mapped == turnHostWrites
 	ts.mapped = turnDevice
-	w := order.NewWork(stream)
 	if !wrote {
-		h.order.SetBarrier(w)
+		h.order.SetBarrier(order.NewWork(stream))
 		return nil, nil
 	}
-	// It brings what the host wrote to the device, and so is a write: if it fails the bytes are bad.
 	_ = h.replica.learn("", nil, 0, s.size, false)
-	all := span.Range{Hi: s.size}
-	h.order.MakeOf(w, all)
-	h.order.Add(w, true, order.Copied, all)
-	h.order.SetBarrier(nil)
-	w.Release()
+	h.order.Moved(stream, s.size)
 	return nil, nil
 }
 

@@ -270,6 +270,45 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 	}
 }
 
+// Moved notes that the stream was ordered behind all earlier work, and given work that brings all bytes of the replica from one memory to
+// another. It counts as a write of them all: if it fails, they are bad. If a write failed before it, the bytes of that write are bad, and no
+// others.
+func (o *Order) Moved(stream *hal.Stream, size uint64) {
+	type earlier struct {
+		work *Work
+		at   []span.Range
+	}
+	var under []earlier // writes that are not known to have ended well
+	for _, u := range o.uses {
+		if u.write && !u.work.Over() {
+			under = append(under, earlier{u.work.Retain(), u.ranges()})
+		}
+	}
+	w := NewWork(stream)
+	o.Add(w, true, Copied, span.Range{Hi: size})
+	w.Release()
+	for _, e := range under {
+		w := NewWork(stream)
+		w.MadeOf(e.work)
+		o.Add(w, true, Copied, e.at...)
+		w.Release()
+	}
+	o.SetBarrier(nil)
+}
+
+// ranges returns the bytes of the use, without those that others have written since.
+func (u *use) ranges() (at []span.Range) {
+	if u.node.Value != nil {
+		at = append(at, span.Range{Lo: u.node.Lo, Hi: u.node.Hi})
+	}
+	for _, n := range u.more {
+		if n.Value != nil {
+			at = append(at, span.Range{Lo: n.Lo, Hi: n.Hi})
+		}
+	}
+	return at
+}
+
 // overtake forgets earlier reads by the same stream of exactly the bytes that u reads, because a stream does its work in order.
 func (o *Order) overtake(u *use) {
 	for i, e := range o.last {
