@@ -34,7 +34,7 @@ func (h *hostReplica) slice(lo, hi uint64) []byte {
 
 const (
 	maxHost = min(1<<46, math.MaxInt-1<<12) // bytes, beyond which Go cannot allocate
-	probed  = 64 << 20                      // bytes, from which the system is asked first: Go ends the process if it refuses
+	probed  = 64 << 20                      // bytes, from which the system is asked first: if it has too little, Go's allocator ends the process
 )
 
 // alignedBytes returns zeroed memory that starts on a page if it fills one, so that devices can
@@ -167,7 +167,7 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	return stream.RecordUse(h.home)
 }
 
-// relocate moves the host's replica to memory of a unified device, so that both can work on it in place from now on. The host's former
+// relocate moves the host's replica to memory of a unified device, so that host and device can work on it in place from now on. The host's former
 // memory becomes a replica of its own, which is freed once its bytes have been copied. It returns nil if the replica cannot move, for
 // instance because an access of the host is open.
 func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
@@ -250,8 +250,8 @@ func (r *replica) letGo(c cause) bool {
 	return ok
 }
 
-// settleHome frees the host's former memory, after copying what is still current only there, or returns the work, with a reference each,
-// that has to end first.
+// settleHome copies what is current only in the host's former memory, and frees that memory. If work has to end before, it returns that
+// work, with a reference each; the caller waits for it and calls settleHome again.
 func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 	s := h.owner
 	for _, old := range s.devs {
@@ -275,7 +275,8 @@ func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 	return nil, nil
 }
 
-// drop frees the host's replica. u, unless it is nil, counts the memories that have to be freed before its release function may run.
+// drop frees the host's replica, and gives each error to keep. u, unless it is nil, counts the memories that have to be freed before its
+// release function may run.
 func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	s := h.owner
 	if h.ptr != nil || s.turns.mapper != nil {

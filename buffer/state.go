@@ -47,8 +47,8 @@ func (b *Buffer[T]) State() State {
 	return st
 }
 
-// Version is the number of writes to the whole buffer if all of the elements are current on the device, or
-// on the host for nil; -1 if they are not.
+// Version returns the version that dev has of the elements, or the host if dev is nil: it is that of [State] if all of the elements are
+// current there, else -1.
 func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 	if !b.made() {
 		return -1

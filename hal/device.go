@@ -45,7 +45,7 @@ type deviceState struct {
 	objects    int                  // memory and streams not yet given back to the vendor
 	none       sync.Cond            // signalled when objects is 0
 	events     events
-	lookouts   []*lookout // unused, for new memory and events
+	lookouts   []*lookout // spare ones, for the next memory or event
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
@@ -121,10 +121,9 @@ func (d *Device) state() *deviceState {
 // noDevice is the error of a call on a nil or zero Device.
 func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero device") }
 
-// common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
-// from closing. It is for libraries whose objects outlive the part of a program that opened the device.
-// It is closed together with the last handle; Close refuses it. A [Module] that is loaded through it keeps nothing from closing: it is closed
-// with the device.
+// common returns a handle that belongs to the device itself. It is for libraries whose objects outlive the part of a program that opened
+// the device. Objects made through it keep only the last of the program's handles from closing. A [Module] loaded through it keeps none
+// from closing: it is closed with the device. Close refuses this handle, which is closed together with the last of the program's.
 func (d *Device) common() *Device {
 	if s := d.state(); s != nil {
 		return s.common
@@ -324,14 +323,14 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 // Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events or gates made
 // through this handle are open. Objects made through other handles do not matter.
 //
-// Closing the last handle closes the device. It also fails with ErrBusy while an object is open that was made through the device's
-// own handle, as [Stream.Device] of a stream of [Device.CopyStream] returns it. On CUDA and HIP it also fails with ErrBusy while a
-// [Gate] holds a stream of any device of that driver. It waits for calls under way, for work on objects that are already closed,
-// through any handle, and for the work of shared references to events ([Event.Retain]), which keep its result. Closing any other
-// handle does not wait.
+// Closing the last handle closes the device. That fails with ErrBusy in two more cases: while an object is open that was made through the
+// device's own handle, which is the one that [Stream.Device] returns for the streams of [Device.CopyStream]; and, on CUDA and HIP, while a
+// [Gate] holds a stream of any device of that driver. Closing the last handle waits for calls under way, for work on objects that are
+// already closed, and for the work of events that a library has retained ([Event.Retain]); such an event keeps its result. Closing any
+// other handle does not wait.
 //
-// A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device,
-// because that may be waiting for the very goroutine: for one that runs a function given to [Event.OnDone], for example. A Close that
+// A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device: the first
+// may itself be waiting for the goroutine that called the second, such as one that runs a function given to [Event.OnDone]. A Close that
 // failed with ErrBusy closed nothing, so the next one tries again.
 //
 // The device's own handle cannot be closed: the error is of kind ErrInvalidArgument.
@@ -469,7 +468,8 @@ func (s *deviceState) begin(op string) error {
 	return nil
 }
 
-// end ends a call. Device.Close waits for it and does the cleanup, so that the call itself returns when its context ends.
+// end ends a call. Device.Close waits for calls under way and cleans up after them; a call itself never does, and so returns when its context
+// ends.
 func (s *deviceState) end() {
 	if s.leave() {
 		s.callsEnded.open()
@@ -486,7 +486,7 @@ func (s *deviceState) drain() {
 	s.reaper.drain()
 }
 
-// check returns the driver's error unchanged and records the loss of the device.
+// check returns the driver's error unchanged. If the error says that the device is lost, check notes that.
 func (s *deviceState) check(err error) error {
 	if err != nil && isKind(err, ErrDeviceLost) {
 		lost := &Error{Op: "use", Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrDeviceLost, Err: err}
@@ -524,8 +524,8 @@ func (s *deviceState) links(other *deviceState, want driver.PeerAccess) bool {
 	return ok && s.info.Backend == other.info.Backend && l.PeerAccess(other.drv)&want == want
 }
 
-// enlist adds an open object, which holds one of the vendor's, to the handle's list. It reports false if the handle is
-// closed; the caller then gives the vendor's object back, and Device.Close waits for that call.
+// enlist adds an open object to the handle's list, and counts the vendor's object behind it. It returns false if the handle is closed:
+// then the caller gives the vendor's object back before it calls end, and Device.Close waits for that.
 func (d *Device) enlist(c *child, owner described) bool {
 	d.s.mu.Lock()
 	defer d.s.mu.Unlock()
@@ -645,9 +645,9 @@ func (d *Device) Same(other *Device) bool {
 	return s != nil && s == other.state()
 }
 
-// value returns the value stored under key with the device, through any handle; if there is none, it stores and returns
-// the result of init. Libraries keep their state for a device there, so that it lives as long as the device.
-// key is of the library's own type, as for context.Context. With a nil or zero Device nothing is stored.
+// value returns what is stored in the device under key; if there is nothing, it stores and returns the result of init. All handles of the
+// device share these values. Libraries keep their state for a device there, so that it lives as long as the device. key is of the
+// library's own type, as for context.Context. With a nil or zero Device nothing is stored.
 func (d *Device) value(key any, init func() any) any {
 	if d.state() == nil {
 		return init()

@@ -14,14 +14,14 @@ import (
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch is waited
-// for, and fails if its kernel failed, wrote to an argument passed with In, or left elements unwritten of one passed with Out. It costs a copy of
-// these arguments to the host. Bytes of an In that the same launch may also write, through another argument, are not checked.
+// for, and fails if its kernel failed, wrote to an argument passed with In, or left elements unwritten of one passed with Out. To find out, it
+// copies these arguments to the host. Bytes of an In that the same launch may also write, through another argument, are not checked.
 //
-// With "bounds" each launch of a kernel that halyard kernels translated from Go is waited for, and fails if an index was out of range on the device: the error, of kind
-// hal.ErrOutOfRange, names the file, the line, the first such index and the length. Instead of the element that it names, the first one is read or written: nothing
-// outside is. On the host Go looks at indexes by itself.
+// With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go is waited for, and fails if an index was out of range on the device.
+// The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with such an index reads or writes the first
+// element instead, so that nothing outside is touched. On the host Go itself checks indexes.
 //
-// It is read once, when the program starts: to set it later changes nothing.
+// The variable is read once, when the program starts; setting it later has no effect.
 const EnvCheck = "HALYARD_CHECK"
 
 var checking, checkingBounds atomic.Bool
@@ -113,7 +113,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 		return nil
 	}
-	// What stood in an Out is gone once the pattern is there, so that the launch must be checked first. An empty grid does that.
+	// The pattern overwrites what stood in an Out, so a launch that is refused must be refused before. Launching an empty grid checks it.
 	err := stream.Launch(d.kernel, grid.None(), s.args...)
 	if err == nil {
 		err = prepare()

@@ -32,10 +32,8 @@ type Backend struct {
 	variants  map[Options]*Backend // backends with options, which use this one's libraries
 }
 
-// Options describe a backend.
-//
-// They are a struct, while options of calls are functions with names that begin with With, because they identify a backend: equal
-// options give the same one, see [New].
+// Options identify a backend for [New]: equal Options give the same backend. For that they have to be comparable, and so are a struct,
+// and not functions as the options of other calls.
 type Options struct {
 	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", as in
 	// HALYARD_OPENCL_MEMORY. If it is "", the variable decides; otherwise the variable is not read. With any other text Devices and

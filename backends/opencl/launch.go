@@ -10,15 +10,15 @@ import (
 )
 
 // object is a cl_kernel. It holds the arguments of one launch until that is enqueued, so one launch at a time can use it. It keeps them
-// afterwards (OpenCL 1.2, section 5.7.2): what the next launch passes again is not set again.
+// afterwards (OpenCL 1.2, section 5.7.2): an argument that the next launch passes unchanged need not be set.
 type object struct {
 	cl    uintptr
-	parts []*subBuffer // that the launch uses
+	parts []*subBuffer // those that the launch uses
 	args  []setting    // what was set last, by parameter
 }
 
-// setting is what an argument was set to. The zero value is that of an argument whose value is not known. The memory is compared, not its
-// address or handle, which other memory may have later.
+// setting is what an argument was set to; the zero setting says that this is not known. Two settings name the same memory only if they
+// have the same *memory: the driver may give its address and handle to other memory later.
 type setting struct {
 	kind driver.ParamKind
 	size uint32
@@ -119,7 +119,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	t := d.t
 	st, api := success, "clSetKernelArg"
 	now := setting{kind: a.Kind, size: a.Size, bits: a.Bits}
-	again := a.Ptr == nil // the setting says all of it
+	again := a.Ptr == nil // now describes the argument completely, so that an equal one need not be set
 	switch a.Kind {
 	case driver.ParamShared:
 		now.bits = [2]uint64{}
@@ -150,7 +150,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 			st = t.setKernelArgSVM(o.cl, index, addr)
 		case a.Region.Off == 0:
 			st = t.setKernelArg(o.cl, index, wordSize, unsafe.Pointer(&m.mem))
-		case a.Region.Off >= m.size: // a pointer behind the last byte, to nothing
+		case a.Region.Off >= m.size: // the region is empty and begins behind the last byte: pass a null pointer
 			st = t.setKernelArg(o.cl, index, wordSize, nil)
 		default:
 			b, err := m.from(op, a.Region.Off)
@@ -198,7 +198,7 @@ func (k *kernel) failed(op, api string, st status, l *driver.Launch) *driver.Err
 			shared += uint64(l.Args[i].Size)
 		}
 	}
-	err.Detail = fmt.Sprintf("kernel %s in %dx%dx%d blocks of %dx%dx%d threads, of at most %d, with %d bytes of shared memory, of at most %d",
+	err.Detail = fmt.Sprintf("kernel %s: %dx%dx%d blocks of %dx%dx%d threads (a block has at most %d) with %d bytes of shared memory (a block has at most %d)",
 		k.info.Name, l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], k.info.MaxThreads,
 		shared, k.of.dev.hw.compute.Shared)
 	return err

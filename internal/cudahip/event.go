@@ -41,7 +41,7 @@ func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 	return true, d.fail(op, c, code)
 }
 
-// Sync implements driver.Event. The thread sleeps meanwhile.
+// Sync implements driver.Event. The calling thread sleeps until the event is done.
 func (e *Event) Sync() error {
 	d := e.dev
 	if !e.recorded.Load() {

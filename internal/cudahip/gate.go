@@ -13,7 +13,7 @@ import (
 // holds the number of consecutive open gates, counted from the first, and one word serves all
 // of a stream's gates.
 //
-// If streams cannot, and the vendor allows it, a gate is a host function that blocks until the
+// If streams cannot wait for memory, and the vendor allows it, a gate is a host function that blocks until the
 // gate is opened. A vendor that runs host functions one at a time then delays those
 // of other streams too.
 type gates struct {
@@ -79,7 +79,7 @@ func (g *gate) Open() error {
 	defer w.mu.Unlock()
 	value := w.value.Load()
 	if g.number <= value {
-		return nil // the stream was closed, its device lost
+		return nil // pass has opened it, when the stream was closed
 	}
 	w.open[g.number-value-1] = true
 	n := 0

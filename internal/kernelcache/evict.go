@@ -12,16 +12,17 @@ import (
 
 const (
 	scanEvery = 64        // entries stored by a process between two scans, at most
-	block     = 4096      // bytes; the disk gives whole blocks, and that bounds the number of small entries as well
-	tempAge   = time.Hour // a file that is still being written is not older
+	block     = 4096      // bytes; sizes are rounded up to whole blocks, as on the disk, so that the limit bounds the number of small entries, too
+	tempAge   = time.Hour // a temporary file that is older was left behind by a process that died
 )
 
 // blocks rounds a size up to whole blocks.
 func blocks(size int64) int64 { return (size + block - 1) &^ (block - 1) }
 
-// stored counts an entry that was stored, and deletes old ones if it is time. A scan looks at every entry, of which there are at most
-// limit/block and those that processes have stored since; it takes place at a process's first entry, at each 64th, and when the entries
-// known of become larger than the limit, which takes at least an eighth of the limit after the last scan that deleted something.
+// stored counts an entry that was stored, and begins a scan if it is time: at the first entry that a process stores, at every 64th after
+// that, and when the entries that the process knows of exceed the limit. A scan looks at every entry and deletes old ones. It finds at
+// most limit/block entries and those stored since the last scan. A scan that deletes leaves an eighth of the limit free, so that much has
+// to be stored before the limit causes another.
 func (c *Cache) stored(root *os.Root, size int64) {
 	known := c.known.Add(blocks(size))
 	if c.puts.Add(1)%scanEvery != 1 && known <= c.limit {
@@ -66,7 +67,7 @@ func (c *Cache) evict(root *os.Root) int64 {
 			switch age := now.Sub(info.ModTime()); {
 			case entry:
 				last := info.ModTime()
-				if age < -refreshAfter { // the clock was wrong; it must not keep the entry for ever
+				if age < -refreshAfter { // a wrong clock dated it in the future, which must not keep it for ever
 					last = time.Time{}
 				}
 				entries = append(entries, used{name: name, size: blocks(info.Size()), last: last})
@@ -84,14 +85,14 @@ func (c *Cache) evict(root *os.Root) int64 {
 	slices.SortFunc(entries, func(a, b used) int { return cmp.Or(a.last.Compare(b.last), strings.Compare(a.name, b.name)) })
 	keep := c.limit - c.limit/8
 	for i, e := range entries {
-		if total <= keep || i == len(entries)-1 { // the last may be larger than keep
+		if total <= keep || i == len(entries)-1 { // the entry used last stays, even if it alone is larger than keep
 			break
 		}
 		if err := remove(root, e.name); err == nil || errors.Is(err, fs.ErrNotExist) {
 			total -= e.size
 		}
 	}
-	return min(total, keep) // if nothing can be deleted, the next scan is not at the next entry
+	return min(total, keep) // not more, or a cache from which nothing can be deleted would be scanned at every entry
 }
 
 // list returns what is in a folder, with what could be read before an error.

@@ -39,7 +39,7 @@ func newReport(out io.Writer) *report {
 	return &report{out: out, tests: map[key]*test{}, parents: map[key]bool{}}
 }
 
-// read follows the events to the end. What is no event is printed as it is.
+// read follows the events to the end. A line that is not an event is printed unchanged.
 func (r *report) read(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
@@ -63,7 +63,7 @@ func (r *report) line(line []byte) {
 		return
 	}
 	if e.Test == "" {
-		// Of a package: the ok line, or what the compiler said.
+		// An event of a package: its output is the ok line, or what the compiler said.
 		if e.Output != "" && e.Output != "PASS\n" && e.Output != "FAIL\n" {
 			fmt.Fprint(r.out, e.Output)
 		}
@@ -98,7 +98,7 @@ func (r *report) line(line []byte) {
 	}
 }
 
-// leaves are the tests without subtests, in the order in which they started, with an outcome.
+// leaves returns the tests that have the outcome and no subtests, in the order in which they started.
 func (r *report) leaves(outcome string) []key {
 	var keys []key
 	for _, k := range r.order {
@@ -109,8 +109,8 @@ func (r *report) leaves(outcome string) []key {
 	return keys
 }
 
-// failed counts failures. A test that never ended, because its process died, is one, and so are a test
-// that failed outside its subtests and a package that failed outside its tests or did not compile.
+// failed counts the failures: tests without subtests that failed, or never ended because their process died; tests that failed though
+// none of their subtests did; packages that failed though none of their tests did, such as one that does not compile.
 func (r *report) failed() int {
 	n := len(r.leaves("fail")) + len(r.leaves(""))
 	for _, pkg := range r.broken {
@@ -154,7 +154,7 @@ func (t *test) reason() string {
 	return "(no reason given)"
 }
 
-// finish prints what ended in the middle, what was skipped, and the sums.
+// finish prints the output of tests that never ended, which tests were skipped and why, and the totals.
 func (r *report) finish() {
 	for _, k := range r.leaves("") {
 		for _, o := range r.tests[k].output {
