@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Types of kernels that hal shares with its drivers.
+// Types for kernels, which hal shares with its drivers.
 type (
 	Image      = driver.Image      // code that a device can load
 	Format     = driver.Format     // format of code
@@ -21,7 +21,7 @@ type (
 	BuildError = driver.BuildError // what a compiler had to say
 	Function   = driver.Function   // a kernel that is a Go function
 	Block      = driver.Block      // one block of a launch of a Go function
-	Handles    = driver.Handles    // the vendor's names of a device
+	Handles    = driver.Handles    // the vendor's handles of a device
 )
 
 // The formats of code; see package driver for each.
@@ -104,7 +104,7 @@ func (d *Device) Load(img Image) (*Module, error) {
 	formats := l.Formats()
 	switch {
 	case !slices.Contains(formats, img.Format):
-		return nil, s.failure(op, ErrUnsupported, "the device does not load %v, but %s", img.Format, listFormats(formats))
+		return nil, s.failure(op, ErrUnsupported, "the device loads %s, not %v", listFormats(formats), img.Format)
 	case img.Format == FormatGo && len(img.Functions) == 0:
 		return nil, s.failure(op, ErrInvalidArgument, "no function")
 	case img.Format != FormatGo && len(img.Data) == 0:
@@ -119,7 +119,7 @@ func (d *Device) Load(img Image) (*Module, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	params := make(map[string][]Param, len(img.Params)) // the program may change its own
+	params := make(map[string][]Param, len(img.Params)) // a copy, since the program may change its map
 	for name, list := range img.Params {
 		params[name] = slices.Clone(list)
 	}
@@ -157,8 +157,8 @@ func (d *Device) Formats() []Format {
 	return nil
 }
 
-// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs CapCompile. It keeps
-// nothing: package kernel has a cache. The error is of kind ErrBuild if the text does not compile, and then errors.As finds a
+// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs CapCompile. Nothing
+// is cached here; package kernel has a cache. The error is of kind ErrBuild if the text does not compile, and then errors.As finds a
 // [*BuildError]; of kind ErrUnavailable if the vendor's compiler is not installed.
 func (d *Device) Compile(src Source) (Image, error) {
 	const op = "compile"
@@ -205,8 +205,8 @@ func (s *deviceState) compiler(op string) (driver.Compiler, error) {
 	return c, nil
 }
 
-// Handles returns the vendor's names of the device, for the program's own calls. They are zero on the host, and once the
-// device is closed.
+// Handles returns the vendor's handles of the device, for the program's own calls of the vendor's library. They are zero on the host, and
+// once the device is closed.
 func (d *Device) Handles() Handles {
 	if d.state() == nil || d.begin("handles") != nil {
 		return Handles{}
@@ -251,8 +251,8 @@ func (m *Module) Names() []string {
 	return names
 }
 
-// Kernel returns the kernel with that name, ready to be launched: what the driver loads late is loaded here. The error is of kind
-// ErrNotFound if the module has no such kernel, and names those that it has.
+// Kernel returns the kernel with that name. If the driver loads code only when it is needed, that happens here, and not at the first launch.
+// The error is of kind ErrNotFound if the module has no such kernel, and names those that it has.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	const op = "kernel"
 	s := m.state()
@@ -405,7 +405,8 @@ func (s *moduleState) finish() error {
 	return nil
 }
 
-// beginUnload reports whether no gate forbids to unload the code now; if so, the caller must call unload.
+// beginUnload reports whether the code may be unloaded now. It returns false while unloading could block on a gate. After true the caller must
+// call unload.
 func (s *moduleState) beginUnload() bool { return !s.waits || frees.begin(s.dev.frees) }
 
 func (s *moduleState) unload() error {

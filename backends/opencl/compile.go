@@ -61,7 +61,7 @@ func (d *device) Compile(target string, src *driver.Source) (*driver.Image, erro
 		}
 		params, err := d.params(op, name, cl)
 		_ = d.t.releaseKernel(cl)
-		if err == nil && !slices.ContainsFunc(params, unknown) { // on an error the module refuses the kernel, and may have others
+		if err == nil && !slices.ContainsFunc(params, unknown) { // a module refuses a kernel whose parameters it cannot read; others in it may be good
 			image.Params[name] = params
 		}
 	}
@@ -163,7 +163,7 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 		}
 		return 0, err
 	}
-	return b.made(program, b.line()) // PoCL asks for the option again
+	return b.made(program, b.line()) // PoCL needs the options of the build here, too
 }
 
 // spirv builds a module of SPIR-V.
@@ -174,7 +174,7 @@ func (b *builder) spirv(data []byte) (uintptr, error) {
 	}
 	const header, magic = 20, 0x07230203
 	if len(data) < header || len(data)%4 != 0 || binary.LittleEndian.Uint32(data) != magic && binary.BigEndian.Uint32(data) != magic {
-		return 0, refusal(b.op, d.info.Ordinal, driver.ErrInvalidArgument, "%d bytes that are not a module of SPIR-V", len(data))
+		return 0, refusal(b.op, d.info.Ordinal, driver.ErrInvalidArgument, "the %d bytes are not a module of SPIR-V", len(data))
 	}
 	program, st := d.hw.createIL(d.ctx.cl, data)
 	if st != success {
@@ -183,7 +183,7 @@ func (b *builder) spirv(data []byte) (uintptr, error) {
 	return b.made(program, b.line())
 }
 
-// source builds OpenCL C, with texts that it can include.
+// source builds a program of OpenCL C. headers are the texts that it may include, by name.
 func (b *builder) source(text string, headers map[string]string) (uintptr, error) {
 	d := b.dev
 	if err := b.checkOptions(); err != nil {

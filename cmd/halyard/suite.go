@@ -13,7 +13,7 @@ import (
 type suiteRun struct {
 	Version string      `json:"version"`
 	Devices []deviceRun `json:"devices"`
-	Absent  []string    `json:"absent,omitempty"`  // backends that cannot be checked here, and why
+	Absent  []string    `json:"absent,omitempty"`  // backends and devices that cannot be checked here, and why
 	Missing []string    `json:"missing,omitempty"` // required backends and devices that are missing
 	Summary counts      `json:"summary"`
 }

@@ -14,7 +14,7 @@ import (
 
 // The tests of this file run on libraries that do less than the vendors' own, as HIP-CPU and chipStar do.
 
-// unansweredQuestions are about a device's identity and attributes.
+// unansweredQuestions: the library does not answer questions about a device's identity and attributes.
 func unansweredQuestions(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Without, uint64(simgpu.LackAnswers), 0)
 	h.reset(t, 1)
@@ -25,7 +25,7 @@ func unansweredQuestions(h *Harness, t *testing.T) {
 	}
 	for _, info := range infos {
 		if info.UUID != (driver.UUID{}) || info.PCI.Known {
-			t.Errorf("UUID %v and address %v, which nobody told", info.UUID, info.PCI)
+			t.Errorf("UUID %v and address %v, which the library did not report", info.UUID, info.PCI)
 		}
 		if info.Caps.Has(driver.CapGate) != h.HostGates {
 			t.Errorf("gates: %t, want %t", !h.HostGates, h.HostGates)
@@ -38,7 +38,7 @@ func unansweredQuestions(h *Harness, t *testing.T) {
 	same(t, "contents", read(t, s, whole(m)), want)
 }
 
-// unansweredCalls are exported and not supported.
+// unansweredCalls: the library exports calls for which it only returns "not supported".
 func unansweredCalls(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Without, uint64(simgpu.LackPointerQuery|simgpu.LackIPC), 0)
 	h.reset(t, 1)
@@ -70,7 +70,7 @@ func unansweredCalls(h *Harness, t *testing.T) {
 	}
 }
 
-// lessAligned is memory of a library that aligns to 16 bytes.
+// lessAligned: the library aligns memory to 16 bytes only.
 func lessAligned(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Without, uint64(simgpu.LackAlignment), 0)
 	h.reset(t, 1)
@@ -103,7 +103,7 @@ func lessAligned(h *Harness, t *testing.T) {
 	}
 }
 
-// nullAddress is what a library calls a success.
+// nullAddress: the library returns success and a null address, which is no memory.
 func nullAddress(h *Harness, t *testing.T) {
 	h.reset(t, 1)
 	h.set(t, simgpu.Without, uint64(simgpu.LackAddress), 0)
@@ -125,7 +125,7 @@ func nullAddress(h *Harness, t *testing.T) {
 	}
 }
 
-// neverRecorded is an event of which the library never says that it is ready.
+// neverRecorded: the library reports an event that was never recorded as not ready for ever.
 func neverRecorded(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Without, uint64(simgpu.LackFreshEvents), 0)
 	h.reset(t, 1)
@@ -154,8 +154,8 @@ func neverRecorded(h *Harness, t *testing.T) {
 	ok(t, open.Close())
 }
 
-// Integrated is what a library lacks whose devices share the host's memory, and which aligns and answers no more than it
-// must.
+// Integrated is what the plainest library for devices in the host's memory lacks: discrete memory, and all alignment and answers that the
+// backends can do without.
 const Integrated = simgpu.LackDiscreteMemory | simgpu.LackAlignment | simgpu.LackPointerQuery | simgpu.LackIPC | simgpu.LackFreshEvents
 
 // HostCalls runs on a library whose newer call for host functions is not supported.
@@ -167,7 +167,7 @@ func HostCalls(t *testing.T, h *Harness) {
 	t.Run("LostDevice", func(t *testing.T) { lostDevice(h, t) })
 }
 
-// ConformanceWithout runs the shared suite in short on a simulated library that lacks something.
+// ConformanceWithout runs the shared suite in short mode on a simulated library that lacks something.
 func ConformanceWithout(t *testing.T, h *Harness, codes cudahip.Codes, lack simgpu.Lack) {
 	h.start(t)
 	h.set(t, simgpu.Without, uint64(lack), 0)

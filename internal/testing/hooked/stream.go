@@ -13,7 +13,7 @@ type Stream struct {
 	Data   any // what hooks want to know of it
 }
 
-// moves is the error that a copy or fill is to fail with, and whether it is to be left out.
+// moves asks the hooks about a copy or fill: whether it is to be left out, and the error that it is to fail with.
 func (s *Stream) moves(op string) (drop bool, err error) {
 	if err := s.Device.ask(op); err != nil {
 		return true, err

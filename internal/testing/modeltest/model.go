@@ -1,5 +1,5 @@
-// Package modeltest drives a real buffer at random, over whatever devices it is given, and holds every byte that is
-// seen, and every byte that is moved, against a plain slice.
+// Package modeltest does random actions on a buffer, on the devices that it is given. It compares every element that is read with a plain
+// slice, and the number of bytes that each action copies with a simple model of which elements are current where.
 package modeltest
 
 import (
@@ -25,7 +25,7 @@ type T interface {
 	Logf(format string, args ...any)
 }
 
-// Draw chooses a number from lo to hi, both included. A property-testing library's draws make runs shrink.
+// Draw chooses a number from lo to hi, both included. If a property-testing library draws, it can shrink runs that fail.
 type Draw func(label string, lo, hi int) int
 
 // Fleet is a set of open devices with streams to use them by.
@@ -36,7 +36,7 @@ type Fleet struct {
 
 var ctx = context.Background()
 
-// Run makes a buffer of up to elements elements and does so many random actions on it.
+// Run makes a buffer whose length is at most elements, and does random actions on it, at most as many as actions says.
 func Run(t T, draw Draw, f Fleet, elements, actions int) {
 	t.Helper()
 	n := draw("elements", 1, elements)
@@ -79,13 +79,13 @@ func Run(t T, draw Draw, f Fleet, elements, actions int) {
 	failed = false
 }
 
-// model drives a real buffer at random and holds it against a plain slice.
+// model is what the buffer should hold, and what it should have where.
 type model struct {
 	devs    []*hal.Device
 	streams [][]*hal.Stream // several per device
 	b       *buffer.Buffer[uint16]
 	want    []uint16
-	valid   [][]bool // [place][element], place 0 is the host: what an oracle holds for current
+	valid   [][]bool // [place][element]: whether the element should be current there; place 0 is the host
 	place   map[*hal.Device]int
 	next    uint16
 	draw    Draw
@@ -106,8 +106,8 @@ func (m *model) slice(t T, lo, hi int) *buffer.Buffer[uint16] {
 	return s
 }
 
-// row is where the model keeps what is current on a device: a row of its own, or the host's for a unified device
-// that shares the host's replica. Which of the two is decided when the device first uses the buffer.
+// row returns the index in valid of a device: one of its own, or the host's for a unified device that shares the host's replica. Which of the
+// two is decided when the device first uses the buffer.
 func (m *model) row(d *hal.Device) int {
 	for _, p := range m.b.State().Places {
 		if d != nil && d.Same(p.Device) {
@@ -246,7 +246,7 @@ func (m *model) deviceFills(t T) {
 	m.wrote(m.row(d), lo, hi)
 }
 
-// deviceWritesPart has a lease that reads and writes, and writes to half of it.
+// deviceWritesPart takes a lease to read and write, and writes half of its elements.
 func (m *model) deviceWritesPart(t T) {
 	lo, hi := m.part()
 	s := m.slice(t, lo, hi)
@@ -310,7 +310,8 @@ func (m *model) evict(t T) {
 	}
 }
 
-// awaitParting waits until the device's replica has gone. Until its bytes have arrived elsewhere the next access would find it where it was.
+// awaitParting waits until the device's replica has gone. An access of the device before that would make the replica stay, and copy less than the
+// model expects.
 func (m *model) awaitParting(t T, d *hal.Device) {
 	limit := time.Now().Add(time.Minute)
 	for buffer.ResidencyOf(d).Used > 0 {

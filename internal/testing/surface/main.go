@@ -1,6 +1,6 @@
-// Command surface counts the exported names of the packages that a program imports, each beside the number that it may have.
-// A name is a constant, variable, function or type, a method of an exported type, a field of an exported struct, or a method
-// of an exported interface. It fails when there are more than the budget.
+// Command surface counts the exported names of the packages that a program imports. A name is a constant, variable, function or type,
+// a method of an exported type, a field of an exported struct, or a method of an exported interface. With -budget it fails if there are
+// more in all.
 //
 //	go run ./internal/testing/surface
 package main
@@ -84,7 +84,7 @@ func run(w io.Writer, dirs []string, list bool) (total int, err error) {
 	return total, out.Flush()
 }
 
-// count returns the exported names of the package in a directory, sorted. A name that several systems define counts once.
+// count returns the exported names of the package in a directory, sorted. A name that is defined once for each of several operating systems counts once.
 func count(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
