@@ -12,7 +12,8 @@ import (
 
 // Evict frees the memory of the whole buffer's replica at a device, or at the host for nil. Bytes that are
 // current nowhere else are first copied to the host or, from the host, to a device that has a replica; if
-// there is no such device the error is of kind coherence.ErrSoleCopy. Evict waits for accesses at that place, until ctx
+// there is no such device the error is of kind coherence.ErrSoleCopy. For a device that works on the host's replica in place, such as the
+// host device, Evict concerns that replica. Evict waits for accesses at that place, until ctx
 // ends. It waits for the copy only if the host's memory is to be freed. At a place without a replica it does nothing.
 // Evict of a slice is an error of kind ErrInvalidArgument, and Evict of adopted memory one of kind ErrUnsupported, because
 // that memory stays until the buffer is closed.

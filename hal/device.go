@@ -323,8 +323,8 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 // Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events or gates made
 // through this handle are open. Objects made through other handles do not matter.
 //
-// Closing the last handle closes the device. That fails with ErrBusy in two more cases: while an object is open that was made through the
-// device's own handle, which is the one that [Stream.Device] returns for the streams of [Device.CopyStream]; and, on CUDA and HIP, while a
+// Closing the last handle closes the device. That fails with ErrBusy in two more cases: while an object other than a [Module] is open that was made through
+// the device's own handle, which is the one that [Stream.Device] returns for the streams of [Device.CopyStream]; and, on CUDA and HIP, while a
 // [Gate] holds a stream of any device of that driver. Closing the last handle waits for calls under way, for work on objects that are
 // already closed, and for the work of events that a library has retained ([Event.Retain]); such an event keeps its result. Closing any
 // other handle does not wait.
@@ -425,12 +425,16 @@ func (s *deviceState) settle(h *holder) {
 	}
 }
 
+// listChildren names what keeps the handle from closing; last says that it is the last handle. s.mu is held.
 func (s *deviceState) listChildren(h *holder, last bool) string {
 	const most = 5
 	var names []string
 	n := 0
 	count := func(h *holder) {
 		for c := h.children.next; c != &h.children; c = c.next {
+			if _, module := c.owner.(*moduleState); module && h == s.common.h {
+				continue // closed with the device
+			}
 			if n++; n <= most {
 				names = append(names, c.owner.describe())
 			}

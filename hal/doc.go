@@ -1,55 +1,37 @@
-// Package hal gives a program its devices: memory, streams and events on the host
-// and on every accelerator whose backend is linked in.
+// Package hal gives a program its devices: memory, streams and events on the host and on every accelerator whose backend is linked in.
+// Package buffer keeps typed data coherent on several devices, and package kernel runs kernels on such data.
 //
-// A backend is linked by importing package backends (or one backend's own package)
-// for its side effect. [List] reports which devices were found, [Open] opens a device by name:
+//	import _ "github.com/go-halyard/halyard/backends" // links what the build tags select
 //
-//	dev, err := hal.Open(ctx, "cuda:0")
+//	infos, err := hal.Devices(ctx)                 // List also says what is missing, and why
+//	dev, err := hal.Default(ctx)                   // or Open(ctx, "cuda:0"), OpenAll(ctx)
+//	fmt.Println(dev.Name(), dev.Info().Model, dev.Caps())
+//	stream, err := dev.NewStream()
+//	mem, err := dev.Alloc(hal.KindDevice, 4096, 0) // bytes; contents are unspecified
+//	err = stream.Fill(mem.All(), hal.Pattern32(7)) // enqueued, like all work of a stream
+//	err = stream.CopyIn(mem.Region(16, 64), in)
+//	event, err := stream.Record()                  // stands for the work so far
+//	err = other.WaitEvent(event)                   // later work of another stream waits
+//	err = stream.CopyOut(out, mem.All())
+//	err = stream.Sync(ctx)                         // waits; now out may be read
+//	err = dev.Read(ctx, out, mem.All())            // waits, ordered with no stream; so does Write
+//	err = hal.CloseAll(dev, stream, mem, event)    // in reverse order
 //
-// # Objects and their lifetime
+// # Lifetime
 //
-// A [Device] makes [Memory], [Stream] and [Event] values, which belong to it. Each is
-// closed by its Close method, which may be called more than once and never waits for
-// work under way: the handle refuses further use at once, with [ErrClosed], and the
-// resource behind it is given back when the last work that uses it has finished. A
-// device with open children does not close; the error names them. Opening a device that is already open returns another
-// handle on it: each handle can be closed when the objects made through it are closed, and the last one closes the device.
-// An object that becomes unreachable without having been closed is reported (see [SetLeakHandler]) and
-// given back.
+// The Close of memory, streams and events may be called more than once and never waits for work under way: the object refuses further use at
+// once, with [ErrClosed], and is given back to the driver when the last work that uses it has finished. An object that becomes unreachable
+// without Close is reported ([SetLeakHandler]) and given back. A device does not close while objects made on it are open, and names them;
+// the memory of buffers is among them, so close buffers first. Opening a device again returns another handle, and closing the last one
+// closes it.
 //
-// # Memory and streams of other libraries
+// # Order and errors
 //
-// [Device.Import] makes a Memory of memory that another library allocated, and [Device.ImportStream] a Stream of its
-// stream; [Device.PointerInfo] describes the memory at an address, if the vendor can. Such objects are used and closed like
-// any other. When the work that uses one has finished after its Close, the library does not free it: it calls the
-// owner's release function, once.
+// A stream runs its work in the order in which it was enqueued. Nothing else is ordered, unless a stream waits for an event, of whatever
+// device and backend. No method waits for work unless its documentation says so. All methods are safe for concurrent use: the work of
+// several goroutines on one stream has the order in which their calls took effect.
 //
-// [Memory.IPCHandle] returns an [IPCHandle] that another process on the same machine gives to [Device.OpenIPC]. A
-// handle can be sent as bytes or as text. The exporter must keep its memory open until all importers have closed theirs.
-//
-// # Order
-//
-// A stream runs its work in the order in which it was enqueued. Nothing else is
-// ordered: no stream waits for another unless it is told to, for example by [Stream.WaitEvent].
-// A stream can wait for an event of any device of any backend.
-//
-// No method blocks unless its documentation says so: [Stream.Sync], [Event.Sync],
-// [Device.Read], [Device.Write] and [Device.Close] do, and the first four honour their context.
-//
-// # Checks
-//
-// Arguments are checked in this package alone, in one order: closed handles, wrong
-// device, alignment, range, overlap. A call of length zero that passes every check does
-// nothing. A call that fails has no effect. All sizes and offsets are in bytes. A call on a nil or zero handle fails with
-// kind ErrInvalidArgument; methods without an error, such as Memory.Size, return zero for it.
-//
-// # Rows
-//
-// [Stream.Copy2D], [Stream.CopyIn2D] and [Stream.CopyOut2D] copy rows with a pitch, in one vendor call on devices with
-// CapCopy2D and row by row on others.
-//
-// # Concurrency
-//
-// All methods of all types are safe for concurrent use. The order of work that several
-// goroutines enqueue on one stream is the order in which their calls took effect.
+// A call that fails has no effect; errors.Is finds the kind of an error, such as [ErrOutOfMemory]. Checks come in one order: closed handles, wrong
+// device, alignment, range, overlap. A call of length zero that passes them does nothing. A nil or zero handle is refused with
+// ErrInvalidArgument, or has zero values. Types such as [Info], which drivers share, have their fields documented in package hal/driver.
 package hal

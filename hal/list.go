@@ -101,10 +101,10 @@ func Devices(ctx context.Context) ([]Info, error) {
 }
 
 // Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
-// its first device. Each call returns a new handle. All handles on one device share its memory, its value and
+// its first device. Each call returns a new handle. All handles on one device share its memory and
 // its [Usage]. A device that was lost is opened anew. The error is of kind
-// ErrInvalidArgument if the backend is unknown, ErrNotBuilt if it is not linked,
-// ErrUnavailable if its driver is missing, ErrOutOfRange if the device number is too large.
+// ErrInvalidArgument if the backend is unknown, ErrNotBuilt if the program was built without it,
+// ErrUnavailable if its driver is missing, ErrOutOfRange if there is no device with that number.
 // EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {

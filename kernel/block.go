@@ -24,8 +24,8 @@ import (
 // If it panics, the launch has failed: the error names the kernel and the block, and what the kernel was to write is lost.
 type Block = hal.Block
 
-// Go is a kernel that is a Go function. It checks its arguments as it asks for them, by [Slice] and [Number]: one that it does not ask for,
-// or that is missing and not asked for, is not noticed on the host. Devices check all.
+// Go makes a kernel of a Go function. On the host an argument is checked when the function asks for it, by [Slice] or [Number]: arguments
+// that it does not ask for may be wrong, missing or too many without an error. Devices check all.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
 // Threads returns the threads of the block in dimension d, from the first up to but not including the last, as indexes in the grid. Those that are not below n are left out.

@@ -1,11 +1,27 @@
 // Package kernel runs kernels on coherent buffers: one call takes the leases that a kernel needs, copies what is stale, launches it
 // and returns.
 //
-//	var program = kernel.New(kernel.Source{Portable: saxpyC, Go: kernel.Functions{"saxpy": saxpyGo}})
-//	var saxpy = program.Kernel("saxpy")
+//	import _ "github.com/go-halyard/halyard/backends" // links what the build tags select
 //
-//	err := saxpy.Launch(ctx, stream, kernel.Over(n),
-//		kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n)))
+//	var program = kernel.New(kernel.Source{
+//		// for devices: the portable text, or OpenCL, CUDA and HIP with text in the device's own language
+//		Portable: `KERNEL void scale(GLOBAL f32 *x, f32 a, u64 n) { u64 i = INDEX(0); if (i < n) x[i] *= a; }`,
+//		// for the host, which compiles nothing
+//		Go: kernel.Functions{"scale": kernel.Go(func(b *kernel.Block) {
+//			x, a := kernel.Slice[float32](b, 0), kernel.Number[float32](b, 1)
+//			for i, end := kernel.Threads(b, 0, len(x)); i < end; i++ {
+//				x[i] *= a
+//			}
+//		})},
+//	})
+//
+//	dev, err := hal.Default(ctx)
+//	stream, err := dev.NewStream()
+//	x, err := buffer.From([]float32{1, 2, 3})
+//	err = program.Kernel("scale").Launch(ctx, stream, kernel.Over(x.Len()),
+//		kernel.InOut(x), kernel.Value(float32(2)), kernel.Value(uint64(x.Len()))) // does not wait
+//	err = x.CopyOut(ctx, result)       // waits
+//	err = hal.CloseAll(dev, stream, x) // in reverse order; the program need not be closed
 //
 // # Sources
 //

@@ -27,12 +27,13 @@ type Source struct {
 	// Images are compiled already. A device takes the first that it can load.
 	Images []hal.Image
 
-	// Go are the kernels as Go functions. Only the host runs them, and it runs nothing else: a program without them fails there, of kind
-	// hal.ErrUnsupported.
+	// Go are the kernels as Go functions. Only the host runs them, and it runs nothing else: launches of a program without them fail there, with
+	// an error of kind hal.ErrUnsupported.
 	Go Functions
 
-	// Indexes are the places in a program's Go code, as file:line, whose indexes its Portable text looks at where HALYARD_BOUNDS is defined: halyard kernels writes
-	// both. The kernels then have one more parameter. Launches with HALYARD_CHECK=bounds give it, so those by [Kernel.Of] and hal do not work in that mode.
+	// Indexes is for the command "halyard kernels", which writes it together with Portable: the places in Go code, as file:line, whose indexes the text checks if the
+	// macro HALYARD_BOUNDS is defined. That is so with HALYARD_CHECK=bounds. The kernels then have one more parameter, which [Kernel.Launch] and [Call.Launch] pass:
+	// launches by [Kernel.Of] and package hal fail in that mode. Leave it nil in a source written by hand.
 	Indexes []string
 
 	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or one that Options name; what was
