@@ -1,25 +1,28 @@
-// Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and
-// any number of devices read and write. Each of them may have a copy in its own memory, and none ever reads a
-// stale element.
+// Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and any number of devices read and
+// write. Each of them may have a copy in its own memory, a replica, and none ever reads a stale element.
 //
-// A [Buffer] keeps up to one replica per place: the host and each device that has used it. It knows,
-// for every range of elements, which replicas are current. An access names what it is going to do.
-// The buffer then copies the bytes that are stale at that place, and only those, ordered on streams
-// by events. What the access is to write becomes stale at every other place.
+//	x, err := buffer.New[float32](1000)                        // zeros; From copies a slice
+//	err = x.Update(ctx, func(s []float32) error { ... })       // on the host: reads and writes
+//	err = x.Overwrite(ctx, func(s []float32) error { ... })    // writes every element, reads none
+//	err = x.CopyIn(ctx, data)                                  // and CopyOut, Fill, At
+//	part, err := x.Slice(100, 200)                             // a view of 100 elements
+//	lease, err := part.TryAcquire(stream, coherence.ReadWrite) // on a device; Acquire may wait
+//	err = stream.Fill(lease.Region(), pattern)                 // or a kernel: lease.Pointer()
+//	err = lease.Release()                                      // later accesses wait for this point
+//	err = x.View(ctx, func(s []float32) error { ... })         // waits, copies back, reads
+//	fmt.Println(x.Len(), x.State().Name, x.Stats().BytesCopied)
+//	err = hal.CloseAll(dev, stream, x)                         // the buffer before its device
 //
-//	x, err := buffer.From(data)
-//	err = x.Update(ctx, func(s []float32) error { ... })   // on the host
-//	lease, err := x.TryAcquire(stream, coherence.ReadWrite)   // on a device; does not wait
-//	launch(kernel, lease.Pointer(), stream.Handle())
-//	err = lease.Release()
-//	err = x.View(ctx, func(s []float32) error { ... })     // waits, copies back, reads
+// Package kernel launches kernels on buffers in one call, and takes the leases by itself.
+//
+// A [Buffer] knows, for every range of elements, which replicas are current. An access names what it is going to do. The buffer then copies
+// the bytes that are stale at that place, and only those, ordered on streams by events. What the access is to write becomes stale at every
+// other place.
 //
 // # Access on the host
 //
-// [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice that is the
-// buffer's host replica. The slice must not be kept. They wait for the work that they depend on and
-// for conflicting accesses, until their context ends. [Buffer.CopyIn] and [Buffer.CopyOut] copy all elements from and to a slice of
-// the program's own.
+// [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice that is the buffer's host replica, and must not be kept. They
+// wait for the work that they depend on and for conflicting accesses, until their context ends.
 //
 // # Access on a device
 //
@@ -27,10 +30,8 @@
 // which the program reaches the memory. It enqueues what is needed and does not wait for it, unless it needs memory that
 // others have to give back first ([SetBudget]).
 // [Lease.Release] marks the end of the program's own work on the stream. Until then a lease for reading
-// admits other readers, and a lease for writing excludes all other accesses.
-//
-// [AcquireAll] takes leases on all buffers of one piece of work together: nothing is acquired before all
-// can be, and two such calls cannot deadlock, whatever the order of their arguments.
+// admits other readers, and a lease for writing excludes all other accesses. [AcquireAll] takes leases on several buffers together: nothing is
+// acquired before all can be, and two such calls cannot deadlock.
 //
 // # Ranges
 //
