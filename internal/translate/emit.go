@@ -163,7 +163,10 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 			wire++
 		}
 		call := fmt.Sprintf("%s(%s)", f.decl.Name.Name, strings.Join(args, ", "))
-		if loops[i] != nil {
+		switch {
+		case loops[i] != nil && f.together:
+			fmt.Fprintf(&b, "\t\tif grid.InPhases() {\n\t\t\t%s(blk%s)\n\t\t\treturn\n\t\t}\n", loops[i].name, loops[i].args)
+		case loops[i] != nil:
 			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", loops[i].name, loops[i].args)
 		}
 		if f.together {

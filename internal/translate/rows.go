@@ -1,17 +1,13 @@
 package translate
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/parser"
-	"go/printer"
 	"go/token"
 	"go/types"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,14 +25,18 @@ type rows struct {
 
 // rows returns the function for a kernel, or nil if the body has words whose meaning would be another there.
 func (p *Package) rows(f *function, taken map[string]bool) *rows {
-	if f.together || len(f.params) == 0 || len(f.args) > 0 {
+	if len(f.params) == 0 || len(f.args) > 0 {
 		return nil
 	}
 	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
+	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for i := range f.decl.Type.Params.List {
 		for _, id := range f.decl.Type.Params.List[i].Names {
 			w.params = append(w.params, p.info.Defs[id])
 		}
+	}
+	if f.together {
+		return w.phases(taken)
 	}
 	if !w.survey() {
 		return nil
@@ -45,28 +45,11 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	if !ok {
 		return nil
 	}
-	first, size := utf8.DecodeRuneInString(f.decl.Name.Name)
-	name := p.free(string(unicode.ToLower(first)) + f.decl.Name.Name[size:] + "Row")
-	for taken[name] || w.names[name] || w.isParam(name) {
-		name += "_"
-	}
-	taken[name] = true
-
-	var params, args []string
-	for i, m := range f.params {
-		if m.kind == thread {
-			continue
-		}
-		label := m.name
-		if label == "" {
-			label = "_"
-		}
-		params = append(params, ", "+label+" "+p.typeName(m.typ))
-		args = append(args, ", "+p.argName(m, i))
-	}
+	name := w.called("Row", taken)
+	params, args := w.parameters()
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
-	fmt.Fprintf(&b, "func %s(%s grid.Row%s) {\n", name, w.row, strings.Join(params, ""))
+	fmt.Fprintf(&b, "func %s(%s grid.Row%s) {\n", name, w.row, params)
 	end := w.row + ".End"
 	for _, l := range w.limits() {
 		if l.dim == 0 {
@@ -102,7 +85,35 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	}
 	b.WriteString(copies + body)
 	fmt.Fprintf(&b, "\n%s\n}\n}\n", backHere)
-	return &rows{name: name, args: strings.Join(args, ""), imports: w.imports, text: b.String()}
+	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
+}
+
+// called returns the name of the function: that of the kernel with an ending.
+func (w *rowWriter) called(ending string, taken map[string]bool) string {
+	kernel := w.f.decl.Name.Name
+	first, size := utf8.DecodeRuneInString(kernel)
+	name := w.p.free(string(unicode.ToLower(first)) + kernel[size:] + ending)
+	for taken[name] || w.names[name] || w.isParam(name) {
+		name += "_"
+	}
+	taken[name] = true
+	return name
+}
+
+// parameters returns the function's parameters and arguments behind the first, each with a comma in front.
+func (w *rowWriter) parameters() (params, args string) {
+	for i, m := range w.f.params {
+		if m.kind == thread {
+			continue
+		}
+		label := m.name
+		if label == "" {
+			label = "_"
+		}
+		params += ", " + label + " " + w.p.typeName(m.typ)
+		args += ", " + w.p.argName(m, i)
+	}
+	return params, args
 }
 
 // loops returns the functions of kernels, nil for those without one, and the lines that import what they need.
@@ -127,20 +138,6 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string) {
 
 var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
 
-// backHere stands where lines are again those of the generated file.
-const backHere = "//line HERE"
-
-// numbered replaces backHere by the lines of a file that has been formatted.
-func numbered(src []byte, name string) []byte {
-	lines := bytes.Split(src, []byte("\n"))
-	for i, l := range lines {
-		if string(bytes.TrimSpace(l)) == backHere {
-			lines[i] = fmt.Appendf(nil, "//line %s:%d", name, i+2)
-		}
-	}
-	return bytes.Join(lines, []byte("\n"))
-}
-
 // rowWriter writes the function of one kernel.
 type rowWriter struct {
 	p       *Package
@@ -151,10 +148,20 @@ type rowWriter struct {
 	names   map[string]bool           // all names in the kernel
 	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
 	known   map[types.Object]ast.Expr // values that variables have in front of the guard
+	written []change                  // where
+	own     func(*ast.CallExpr) bool  // calls of the thread that have a text of their own
 	guards  map[ast.Node]bool         // comparisons that come out the same for all threads of the row's loop
 	hidden  bool                      // a name of Go itself has another meaning in the package, or is a parameter
 
+	hidesGrid bool // something in the kernel has the name of package grid
+
 	row, x, label string
+}
+
+// change is a place where a variable is assigned to.
+type change struct {
+	v   types.Object
+	pos token.Pos
 }
 
 func (w *rowWriter) isParam(name string) bool {
@@ -181,7 +188,9 @@ func (w *rowWriter) survey() bool {
 	selected := map[*ast.Ident]bool{}
 	write := func(e ast.Expr) {
 		if id := root(info, e); id != nil {
-			w.writes[info.ObjectOf(id)] = true
+			v := info.ObjectOf(id)
+			w.writes[v] = true
+			w.written = append(w.written, change{v, e.Pos()})
 		}
 	}
 	ast.Inspect(w.f.decl, func(n ast.Node) bool {
@@ -231,8 +240,7 @@ func (w *rowWriter) survey() bool {
 				}
 			}
 		case *ast.CallExpr:
-			_, ok := w.place(n)
-			return !ok
+			return !w.own(n)
 		case *ast.Ident:
 			w.names[n.Name] = true
 			obj := info.ObjectOf(n)
@@ -243,6 +251,9 @@ func (w *rowWriter) survey() bool {
 			case selected[n]:
 			case obj.Pkg() != nil && obj.Pkg() != w.p.types && obj.Parent() == obj.Pkg().Scope():
 				same = false // it was imported without a name
+			}
+			if _, ok := obj.(*types.PkgName); !ok && n.Name == "grid" && !selected[n] {
+				w.hidesGrid = true
 			}
 			if name, ok := obj.(*types.PkgName); ok {
 				path := name.Imported().Path()
@@ -259,6 +270,7 @@ func (w *rowWriter) survey() bool {
 		if v != nil {
 			w.names[v.Name()] = true
 			w.hidden = w.hidden || types.Universe.Lookup(v.Name()) != nil
+			w.hidesGrid = w.hidesGrid || v.Name() == "grid"
 		}
 	}
 	for _, name := range types.Universe.Names() {
@@ -334,119 +346,40 @@ func (w *rowWriter) global(dim int) string {
 // body returns the statements of the kernel with the lines that they have in its file: a thread's place is a variable, and what returned goes on
 // with the next thread. The text for the threads between a row's ends has no checks that they do not need.
 func (w *rowWriter) body(inner *inner) (string, bool) {
-	decl := *w.f.decl
-	decl.Doc = nil
-	var comments []*ast.CommentGroup
-	for _, file := range w.p.files {
-		if file.FileStart <= decl.Pos() && decl.Pos() < file.FileEnd {
-			comments = file.Comments
-		}
-	}
-	var printed bytes.Buffer
-	printed.WriteString("package p\n")
-	mode := printer.Config{Mode: printer.UseSpaces | printer.TabIndent, Tabwidth: 8}
-	if err := mode.Fprint(&printed, w.p.Fset, &printer.CommentedNode{Node: &decl, Comments: comments}); err != nil {
-		return "", false
-	}
-	text := printed.String()
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil || len(file.Decls) != 1 {
-		return "", false
-	}
-	again, ok := file.Decls[0].(*ast.FuncDecl)
+	text, ok := w.p.print(w.f.decl)
 	if !ok {
 		return "", false
 	}
-	was, now := nodes(w.f.decl.Body), nodes(again.Body)
-	if len(was) != len(now) {
-		return "", false
-	}
-	type edit struct {
-		from, to int
-		text     string
-	}
-	var edits []edit
-	at := func(pos token.Pos) int { return fset.Position(pos).Offset }
-	shift, first := 0, true
-	begin := at(again.Body.Lbrace) + 1
-	for i, n := range was {
-		if fmt.Sprintf("%T", n) != fmt.Sprintf("%T", now[i]) {
-			return "", false
-		}
-		insert := func(pos token.Pos, text string) { edits = append(edits, edit{at(pos), at(pos), text}) }
-		switch n := n.(type) {
+	return text.cut(text.at(text.body.Lbrace)+1, text.at(text.body.Rbrace), func(was, now ast.Node) []edit {
+		switch n := was.(type) {
 		case *ast.CallExpr:
 			if dim, ok := w.place(n); ok {
-				edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), w.global(dim)})
+				return []edit{text.replace(now, w.global(dim))}
 			}
 		case *ast.ReturnStmt:
 			label := w.label
 			if inner != nil {
 				label = inner.label
 			}
-			edits = append(edits, edit{at(now[i].Pos()), at(now[i].End()), "continue " + label})
+			return []edit{text.replace(now, "continue "+label)}
 		case *ast.IndexExpr:
-			x, ok := now[i].(*ast.IndexExpr)
+			x, ok := now.(*ast.IndexExpr)
 			if inner == nil || inner.shown[n] == "" || !ok {
 				break
 			}
-			edits = append(edits, edit{at(x.X.Pos()), at(x.X.End()), inner.shown[n]})
-			insert(x.Index.Pos(), "grid.At("+inner.at+", ")
-			insert(x.Index.End(), ")")
+			return []edit{text.replace(x.X, inner.shown[n]), text.insert(x.Index.Pos(), "grid.At("+inner.at+", "), text.insert(x.Index.End(), ")")}
 		case *ast.BinaryExpr:
 			if inner == nil {
 				break
 			}
 			if truth, ok := inner.truths[n]; ok && truth {
-				insert(now[i].Pos(), "(true || ")
-				insert(now[i].End(), ")")
+				return []edit{text.insert(now.Pos(), "(true || "), text.insert(now.End(), ")")}
 			} else if ok {
-				insert(now[i].Pos(), "(false && ")
-				insert(now[i].End(), ")")
+				return []edit{text.insert(now.Pos(), "(false && "), text.insert(now.End(), ")")}
 			}
 		}
-		if _, ok := n.(ast.Stmt); !ok || i == 0 {
-			continue
-		}
-		offset := at(now[i].Pos())
-		line := strings.LastIndexByte(text[:offset], '\n') + 1
-		if strings.TrimSpace(text[max(line, begin):offset]) != "" {
-			continue // it does not begin its line
-		}
-		source := w.p.Fset.Position(n.Pos())
-		if moved := source.Line - fset.Position(now[i].Pos()).Line; first || moved != shift {
-			shift, first = moved, false
-			directive := fmt.Sprintf("//line %s:%d\n", filepath.Base(source.Filename), source.Line)
-			if line < begin {
-				directive = "\n" + directive
-			}
-			edits = append(edits, edit{max(line, begin), max(line, begin), directive})
-		}
-	}
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
-	var b strings.Builder
-	for _, e := range edits {
-		if e.from < begin {
-			return "", false
-		}
-		b.WriteString(text[begin:e.from] + e.text)
-		begin = e.to
-	}
-	return strings.TrimRight(strings.TrimLeft(b.String()+text[begin:at(again.Body.Rbrace)], "\n"), " \t\n"), true
-}
-
-// nodes returns the nodes of a body in the order of the text, but for parentheses, of which the printer drops some, and comments.
-func nodes(body *ast.BlockStmt) (all []ast.Node) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n.(type) {
-		case nil, *ast.ParenExpr, *ast.EmptyStmt, *ast.Comment, *ast.CommentGroup:
-		default:
-			all = append(all, n)
-		}
-		return true
+		return nil
 	})
-	return all
 }
 
 // limit says that threads whose place along a dimension is not below it do nothing.

@@ -61,7 +61,7 @@ const mostViews = 8
 // inner looks for what the threads between a row's ends need not ask. It returns nil if there is nothing, or if the body has a loop, beside which a check costs
 // little. It is called after limits.
 func (w *rowWriter) inner() *inner {
-	if w.hidden || w.names["grid"] {
+	if w.hidden || w.hidesGrid {
 		return nil
 	}
 	info, n := w.p.info, &inner{shown: map[ast.Node]string{}, truths: w.guards}

@@ -208,6 +208,11 @@ func TestRunKnowsNoBarriers(t *testing.T) {
 	assert.PanicsWithValue(t, "grid: a kernel that calls Shared needs RunTogether", func() { Run(b, func(th Thread) { Shared[[1]int32](th) }) })
 }
 
+// Not with the race detector, which is to see threads, nor where statements are counted.
+func TestInPhases(t *testing.T) {
+	assert.Equal(t, !racing && testing.CoverMode() == "", InPhases())
+}
+
 // Coroutines are used again, so that blocks do not allocate.
 func TestBlocksDoNotAllocate(t *testing.T) {
 	if racing {

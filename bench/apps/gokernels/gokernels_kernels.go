@@ -4,6 +4,7 @@ package gokernels
 
 import (
 	"context"
+	"math"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
@@ -18,11 +19,19 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		a := kernel.Slice[float32](blk, 1)
 		b := kernel.Slice[float32](blk, 3)
 		sums := kernel.Slice[float32](blk, 5)
+		if grid.InPhases() {
+			productPhases(blk, n, a, b, sums)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { product(t, n, a, b, sums) })
 	}),
 	"total": kernel.Go(func(blk *kernel.Block) {
 		sums := kernel.Slice[float32](blk, 0)
 		out := kernel.Slice[float32](blk, 2)
+		if grid.InPhases() {
+			totalPhases(blk, sums, out)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { total(t, sums, out) })
 	}),
 	"laplace": kernel.Go(func(blk *kernel.Block) {
@@ -108,6 +117,10 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		v := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
 		dt := kernel.Number[float32](blk, 6)
+		if grid.InPhases() {
+			movePhases(blk, old, v, now, dt)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { move(t, old, v, now, dt) })
 	}),
 	"copies": kernel.Go(func(blk *kernel.Block) {
@@ -182,6 +195,10 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		sums := kernel.Slice[float64](blk, 4)
+		if grid.InPhases() {
+			innerPhases(blk, a, b, sums)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
 }, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:22", "cg.go:33", "cg.go:35", "cg.go:39", "cg.go:43", "cg.go:58", "cg.go:61", "cg.go:63", "cg.go:69", "cg.go:70", "cg.go:71", "cg.go:78", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
@@ -655,6 +672,142 @@ func Inner(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[f
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
 }
 
+// productPhasesKept is what a thread of product keeps for later phases.
+type productPhasesKept struct {
+	me int
+}
+
+var productPhasesPool grid.Pool[productPhasesKept]
+
+// productPhases runs product for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums grid.Out[float32]) {
+	var part_ [64]float32
+	part := &part_
+	kept := productPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row_ {
+				_, _, _ = tx, ty, tz
+//line cg.go:10
+				me, row, mine := tx, int(b_.Index[0])*int(n), float32(0)
+				for j := me; j < int(n); j += block {
+					mine += float32(a[row+j] * b[row+j])
+				}
+				part[me] = mine
+//line gokernels_kernels.go:701
+				row_[tx].me = me
+			}
+		}
+	}
+//line cg.go:15
+	for half := block / 2; half > 0; half /= 2 {
+//line gokernels_kernels.go:708
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+				for tx := range row_ {
+					_, _, _ = tx, ty, tz
+					me := row_[tx].me
+					_ = me
+//line cg.go:17
+					if me < half {
+						part[me] += part[me+half]
+					}
+//line gokernels_kernels.go:720
+				}
+			}
+		}
+	}
+//line gokernels_kernels.go:725
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row_ {
+				_, _, _ = tx, ty, tz
+				me := row_[tx].me
+				_ = me
+//line cg.go:21
+				if me == 0 {
+					sums[int(b_.Index[0])] = part[0]
+				}
+//line gokernels_kernels.go:737
+			}
+		}
+	}
+	productPhasesPool.Give(kept)
+}
+
+// totalPhasesKept is what a thread of total keeps for later phases.
+type totalPhasesKept struct {
+	me int
+}
+
+var totalPhasesPool grid.Pool[totalPhasesKept]
+
+// totalPhases runs total for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
+	var part_ [64]float32
+	part := &part_
+	kept := totalPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+//line cg.go:31
+				me, mine := tx, float32(0)
+				for j := me; j < len(sums); j += block {
+					mine += sums[j]
+				}
+				part[me] = mine
+//line gokernels_kernels.go:769
+				row[tx].me = me
+			}
+		}
+	}
+//line cg.go:36
+	for half := block / 2; half > 0; half /= 2 {
+//line gokernels_kernels.go:776
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+				for tx := range row {
+					_, _, _ = tx, ty, tz
+					me := row[tx].me
+					_ = me
+//line cg.go:38
+					if me < half {
+						part[me] += part[me+half]
+					}
+//line gokernels_kernels.go:788
+				}
+			}
+		}
+	}
+//line gokernels_kernels.go:793
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				me := row[tx].me
+				_ = me
+//line cg.go:42
+				if me == 0 {
+					out[0] = part[0]
+				}
+//line gokernels_kernels.go:805
+			}
+		}
+	}
+	totalPhasesPool.Give(kept)
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
 //
 //go:noinline
@@ -701,7 +854,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:705
+//line gokernels_kernels.go:858
 			}
 			x = to - 1
 			continue
@@ -720,7 +873,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:724
+//line gokernels_kernels.go:877
 	}
 }
 
@@ -753,7 +906,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:757
+//line gokernels_kernels.go:910
 			}
 			x_ = to - 1
 			continue
@@ -764,7 +917,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line gokernels_kernels.go:768
+//line gokernels_kernels.go:921
 	}
 }
 
@@ -791,7 +944,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:795
+//line gokernels_kernels.go:948
 			}
 			x = to - 1
 			continue
@@ -800,7 +953,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:804
+//line gokernels_kernels.go:957
 	}
 }
 
@@ -850,7 +1003,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:854
+//line gokernels_kernels.go:1007
 			}
 			x = to_ - 1
 			continue
@@ -869,7 +1022,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:873
+//line gokernels_kernels.go:1026
 	}
 }
 
@@ -895,8 +1048,111 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:899
+//line gokernels_kernels.go:1052
 	}
+}
+
+// movePhasesKept is what a thread of move keeps for later phases.
+type movePhasesKept struct {
+	b  body
+	ax float32
+	ay float32
+	az float32
+}
+
+var movePhasesPool grid.Pool[movePhasesKept]
+
+// movePhases runs move for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float32], dt float32) {
+	firstX := int(b_.Index[0]) * int(b_.Size[0])
+	var piece_ [64]body
+	piece := &piece_
+	kept := movePhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	n := len(old) / 4
+	_ = n
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+//line nbody.go:22
+				var b body
+				if i < n {
+					b = read(old, i)
+				}
+				ax, ay, az := float32(0), float32(0), float32(0)
+//line gokernels_kernels.go:1088
+				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
+			}
+		}
+	}
+//line nbody.go:27
+	for from := 0; from < n; from += block {
+//line gokernels_kernels.go:1095
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				for tx := range int(b_.Size[0]) {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line nbody.go:28
+					piece[me] = body{}
+					if from+me < n {
+						piece[me] = read(old, from+me)
+					}
+//line gokernels_kernels.go:1106
+				}
+			}
+		}
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+				for tx := range row {
+					_, _, _ = tx, ty, tz
+					b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
+					_, _, _, _ = b, ax, ay, az
+//line nbody.go:33
+					for k := 0; k < block; k++ {
+						o := piece[k]
+						dx, dy, dz := o.X-b.X, o.Y-b.Y, o.Z-b.Z
+						d := float32(dx*dx) + float32(dy*dy) + float32(dz*dz) + 0.01
+						pull := o.Mass / float32(d*float32(math.Sqrt(float64(d))))
+						ax += float32(dx * pull)
+						ay += float32(dy * pull)
+						az += float32(dz * pull)
+					}
+//line gokernels_kernels.go:1127
+					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
+				}
+			}
+		}
+	}
+//line gokernels_kernels.go:1133
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
+				_, _, _, _ = b, ax, ay, az
+//line nbody.go:44
+				if i < n {
+					v[3*i] += float32(ax * dt)
+					v[3*i+1] += float32(ay * dt)
+					v[3*i+2] += float32(az * dt)
+					now[4*i] = b.X + float32(v[3*i]*dt)
+					now[4*i+1] = b.Y + float32(v[3*i+1]*dt)
+					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
+					now[4*i+3] = b.Mass
+				}
+//line gokernels_kernels.go:1152
+			}
+		}
+	}
+	movePhasesPool.Give(kept)
 }
 
 // copiesRow runs copies for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
@@ -922,7 +1178,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:926
+//line gokernels_kernels.go:1182
 			}
 			x = to - 1
 			continue
@@ -931,7 +1187,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:935
+//line gokernels_kernels.go:1191
 	}
 }
 
@@ -958,7 +1214,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:962
+//line gokernels_kernels.go:1218
 			}
 			x = to - 1
 			continue
@@ -967,7 +1223,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:971
+//line gokernels_kernels.go:1227
 	}
 }
 
@@ -996,7 +1252,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1000
+//line gokernels_kernels.go:1256
 			}
 			x = to - 1
 			continue
@@ -1005,7 +1261,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:1009
+//line gokernels_kernels.go:1265
 	}
 }
 
@@ -1034,7 +1290,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1038
+//line gokernels_kernels.go:1294
 			}
 			x = to - 1
 			continue
@@ -1043,7 +1299,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1047
+//line gokernels_kernels.go:1303
 	}
 }
 
@@ -1072,7 +1328,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1076
+//line gokernels_kernels.go:1332
 			}
 			x = to - 1
 			continue
@@ -1081,6 +1337,75 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1085
+//line gokernels_kernels.go:1341
 	}
+}
+
+// innerPhasesKept is what a thread of inner keeps for later phases.
+type innerPhasesKept struct {
+	me int
+}
+
+var innerPhasesPool grid.Pool[innerPhasesKept]
+
+// innerPhases runs inner for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float64]) {
+	firstX := int(b_.Index[0]) * int(b_.Size[0])
+	var part_ [64]float64
+	part := &part_
+	kept := innerPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+//line stream.go:47
+				me, sum := tx, 0.0
+				for i := (firstX + tx); i < len(a); i += block * int(b_.Grid[0]) {
+					sum += float64(a[i] * b[i])
+				}
+				part[me] = sum
+//line gokernels_kernels.go:1371
+				row[tx].me = me
+			}
+		}
+	}
+//line stream.go:52
+	for half := block / 2; half > 0; half /= 2 {
+//line gokernels_kernels.go:1378
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+				for tx := range row {
+					_, _, _ = tx, ty, tz
+					me := row[tx].me
+					_ = me
+//line stream.go:54
+					if me < half {
+						part[me] += part[me+half]
+					}
+//line gokernels_kernels.go:1390
+				}
+			}
+		}
+	}
+//line gokernels_kernels.go:1395
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				me := row[tx].me
+				_ = me
+//line stream.go:58
+				if me == 0 {
+					sums[int(b_.Index[0])] = part[0]
+				}
+//line gokernels_kernels.go:1407
+			}
+		}
+	}
+	innerPhasesPool.Give(kept)
 }

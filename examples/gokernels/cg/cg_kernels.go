@@ -32,11 +32,19 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		b := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
 		n := int(kernel.Number[int64](blk, 6))
+		if grid.InPhases() {
+			productPhases(blk, a, b, sums, n)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { product(t, a, b, sums, n) })
 	}),
 	"total": kernel.Go(func(blk *kernel.Block) {
 		sums := kernel.Slice[float32](blk, 0)
 		out := kernel.Slice[float32](blk, 2)
+		if grid.InPhases() {
+			totalPhases(blk, sums, out)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { total(t, sums, out) })
 	}),
 	"advance": kernel.Go(func(blk *kernel.Block) {
@@ -309,7 +317,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:313
+//line cg_kernels.go:321
 			}
 			x = to - 1
 			continue
@@ -334,7 +342,117 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:338
+//line cg_kernels.go:346
+	}
+}
+
+// productPhases runs product for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32], n int) {
+	var part_ [64]float32
+	part := &part_
+	row := int(b_.Index[0]) * n
+	_ = row
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			for tx := range int(b_.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line cg.go:50
+				mine := float32(0)
+				for j := me; j < n; j += block {
+					mine += float32(a[row+j] * b[row+j])
+				}
+				part[me] = mine
+//line cg_kernels.go:369
+			}
+		}
+	}
+//line cg.go:55
+	for half := block / 2; half > 0; half /= 2 {
+//line cg_kernels.go:375
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				for tx := range int(b_.Size[0]) {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line cg.go:57
+					if me < half {
+						part[me] += part[me+half]
+					}
+//line cg_kernels.go:385
+				}
+			}
+		}
+	}
+//line cg_kernels.go:390
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			for tx := range int(b_.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line cg.go:61
+				if me == 0 {
+					sums[int(b_.Index[0])] = part[0]
+				}
+//line cg_kernels.go:400
+			}
+		}
+	}
+}
+
+// totalPhases runs total for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
+	var part_ [64]float32
+	part := &part_
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line cg.go:72
+				mine := float32(0)
+				for j := me; j < len(sums); j += block {
+					mine += sums[j]
+				}
+				part[me] = mine
+//line cg_kernels.go:423
+			}
+		}
+	}
+//line cg.go:77
+	for half := block / 2; half > 0; half /= 2 {
+//line cg_kernels.go:429
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				for tx := range int(b.Size[0]) {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line cg.go:79
+					if me < half {
+						part[me] += part[me+half]
+					}
+//line cg_kernels.go:439
+				}
+			}
+		}
+	}
+//line cg_kernels.go:444
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line cg.go:83
+				if me == 0 {
+					out[0] = part[0]
+				}
+//line cg_kernels.go:454
+			}
+		}
 	}
 }
 
@@ -367,7 +485,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:371
+//line cg_kernels.go:489
 			}
 			x_ = to - 1
 			continue
@@ -378,7 +496,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:382
+//line cg_kernels.go:500
 	}
 }
 
@@ -406,7 +524,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:410
+//line cg_kernels.go:528
 			}
 			x = to - 1
 			continue
@@ -416,6 +534,6 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:420
+//line cg_kernels.go:538
 	}
 }

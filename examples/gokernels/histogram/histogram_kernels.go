@@ -16,6 +16,10 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 	"count": kernel.Go(func(blk *kernel.Block) {
 		data := kernel.Slice[uint8](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
+		if grid.InPhases() {
+			countPhases(blk, data, counts)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
@@ -58,4 +62,39 @@ var (
 // Count launches count.
 func Count(ctx context.Context, s *hal.Stream, over hal.Grid, data *buffer.Buffer[uint8], counts *buffer.Buffer[uint32]) error {
 	return countKernel.Launch(ctx, s, over, kernel.In(data), kernel.Value(int64(data.Len())), kernel.InOut(counts), kernel.Value(int64(counts.Len())))
+}
+
+// countPhases runs count for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
+	firstX := int(b_.Index[0]) * int(b_.Size[0])
+	var own_ [256]uint32
+	own := &own_
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			for tx := range int(b_.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line histogram.go:16
+				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
+					grid.AtomicAdd(&own[data[i]], 1)
+				}
+//line histogram_kernels.go:83
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			for tx := range int(b_.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line histogram.go:20
+				for b := tx; b < bins; b += int(b_.Size[0]) {
+					if own[b] != 0 {
+						grid.AtomicAdd(&counts[b], own[b])
+					}
+				}
+//line histogram_kernels.go:97
+			}
+		}
+	}
 }

@@ -20,6 +20,10 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		a := kernel.Slice[float32](blk, 3)
 		b := kernel.Slice[float32](blk, 5)
 		c := kernel.Slice[float32](blk, 7)
+		if grid.InPhases() {
+			matmulPhases(blk, rows, cols, inner, a, b, c)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
@@ -96,4 +100,100 @@ var (
 // Matmul launches matmul.
 func Matmul(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, cols int32, inner int32, a *buffer.Buffer[float32], b *buffer.Buffer[float32], c *buffer.Buffer[float32]) error {
 	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(c), kernel.Value(int64(c.Len())))
+}
+
+// matmulPhasesKept is what a thread of matmul keeps for later phases.
+type matmulPhasesKept struct {
+	sum float32
+}
+
+var matmulPhasesPool grid.Pool[matmulPhasesKept]
+
+// matmulPhases runs matmul for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []float32, b []float32, c grid.Out[float32]) {
+	firstX := int(b_.Index[0]) * int(b_.Size[0])
+	firstY := int(b_.Index[1]) * int(b_.Size[1])
+	var at_ [16][16]float32
+	at := &at_
+	var bt_ [16][16]float32
+	bt := &bt_
+	kept := matmulPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	m, n, depth := int(rows), int(cols), int(inner)
+	_, _, _ = m, n, depth
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row_ {
+				_, _, _ = tx, ty, tz
+//line matmul.go:19
+				sum := float32(0)
+//line matmul_kernels.go:133
+				row_[tx].sum = sum
+			}
+		}
+	}
+//line matmul.go:20
+	for k := 0; k < depth; k += tile {
+//line matmul_kernels.go:140
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				for tx := range int(b_.Size[0]) {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					col := (firstX + tx)
+					row := (firstY + ty)
+//line matmul.go:21
+					at[y][x] = 0
+					if row < m && k+x < depth {
+						at[y][x] = a[row*depth+k+x]
+					}
+					bt[y][x] = 0
+					if col < n && k+y < depth {
+						bt[y][x] = b[(k+y)*n+col]
+					}
+//line matmul_kernels.go:158
+				}
+			}
+		}
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+				for tx := range row_ {
+					_, _, _ = tx, ty, tz
+					x := tx
+					y := ty
+					sum := row_[tx].sum
+					_ = sum
+//line matmul.go:30
+					for i := 0; i < tile; i++ {
+						sum += float32(at[y][i] * bt[i][x])
+					}
+//line matmul_kernels.go:175
+					row_[tx].sum = sum
+				}
+			}
+		}
+	}
+//line matmul_kernels.go:181
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row_ {
+				_, _, _ = tx, ty, tz
+				col := (firstX + tx)
+				row := (firstY + ty)
+				sum := row_[tx].sum
+				_ = sum
+//line matmul.go:35
+				if row < m && col < n {
+					c[row*n+col] = sum
+				}
+//line matmul_kernels.go:195
+			}
+		}
+	}
+	matmulPhasesPool.Give(kept)
 }

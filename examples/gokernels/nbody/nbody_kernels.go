@@ -18,6 +18,10 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		old := kernel.Slice[float32](blk, 1)
 		v := kernel.Slice[float32](blk, 3)
 		now := kernel.Slice[float32](blk, 5)
+		if grid.InPhases() {
+			stepPhases(blk, dt, old, v, now)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, old, v, now) })
 	}),
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
@@ -114,4 +118,107 @@ var (
 // Step launches step.
 func Step(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32]) error {
 	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())))
+}
+
+// stepPhasesKept is what a thread of step keeps for later phases.
+type stepPhasesKept struct {
+	b  body
+	ax float32
+	ay float32
+	az float32
+}
+
+var stepPhasesPool grid.Pool[stepPhasesKept]
+
+// stepPhases runs step for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now grid.Out[float32]) {
+	firstX := int(b_.Index[0]) * int(b_.Size[0])
+	var piece_ [64]body
+	piece := &piece_
+	kept := stepPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	n := len(old) / 4
+	_ = n
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+//line nbody.go:29
+				var b body
+				if i < n {
+					b = read(old, i)
+				}
+				ax, ay, az := float32(0), float32(0), float32(0)
+//line nbody_kernels.go:156
+				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
+			}
+		}
+	}
+//line nbody.go:34
+	for from := 0; from < n; from += block {
+//line nbody_kernels.go:163
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				for tx := range int(b_.Size[0]) {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line nbody.go:35
+					piece[me] = body{}
+					if from+me < n {
+						piece[me] = read(old, from+me)
+					}
+//line nbody_kernels.go:174
+				}
+			}
+		}
+		for tz := range int(b_.Size[2]) {
+			for ty := range int(b_.Size[1]) {
+				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+				for tx := range row {
+					_, _, _ = tx, ty, tz
+					b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
+					_, _, _, _ = b, ax, ay, az
+//line nbody.go:40
+					for k := 0; k < block; k++ {
+						o := piece[k]
+						dx, dy, dz := o.X-b.X, o.Y-b.Y, o.Z-b.Z
+						d := float32(dx*dx) + float32(dy*dy) + float32(dz*dz) + 0.01
+						pull := o.Mass / float32(d*root(d))
+						ax += float32(dx * pull)
+						ay += float32(dy * pull)
+						az += float32(dz * pull)
+					}
+//line nbody_kernels.go:195
+					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
+				}
+			}
+		}
+	}
+//line nbody_kernels.go:201
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
+				_, _, _, _ = b, ax, ay, az
+//line nbody.go:51
+				if i < n {
+					v[3*i] += float32(ax * dt)
+					v[3*i+1] += float32(ay * dt)
+					v[3*i+2] += float32(az * dt)
+					now[4*i] = b.X + float32(v[3*i]*dt)
+					now[4*i+1] = b.Y + float32(v[3*i+1]*dt)
+					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
+					now[4*i+3] = b.Mass
+				}
+//line nbody_kernels.go:220
+			}
+		}
+	}
+	stepPhasesPool.Give(kept)
 }

@@ -17,10 +17,18 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		shift := kernel.Number[uint32](blk, 0)
 		keys := kernel.Slice[uint32](blk, 1)
 		counts := kernel.Slice[uint32](blk, 3)
+		if grid.InPhases() {
+			countPhases(blk, shift, keys, counts)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, shift, keys, counts) })
 	}),
 	"starts": kernel.Go(func(blk *kernel.Block) {
 		counts := kernel.Slice[uint32](blk, 0)
+		if grid.InPhases() {
+			startsPhases(blk, counts)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { starts(t, counts) })
 	}),
 	"scatter": kernel.Go(func(blk *kernel.Block) {
@@ -28,6 +36,10 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		keys := kernel.Slice[uint32](blk, 1)
 		starts_ := kernel.Slice[uint32](blk, 3)
 		sorted := kernel.Slice[uint32](blk, 5)
+		if grid.InPhases() {
+			scatterPhases(blk, shift, keys, starts_, sorted)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
 }, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
@@ -167,4 +179,157 @@ func Starts(ctx context.Context, s *hal.Stream, over hal.Grid, counts *buffer.Bu
 // Scatter launches scatter.
 func Scatter(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys *buffer.Buffer[uint32], starts_ *buffer.Buffer[uint32], sorted *buffer.Buffer[uint32]) error {
 	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(keys.Len())), kernel.In(starts_), kernel.Value(int64(starts_.Len())), kernel.Out(sorted), kernel.Value(int64(sorted.Len())))
+}
+
+// countPhases runs count for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[uint32]) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var own_ [16]uint32
+	own := &own_
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line radix.go:19
+				if i := (firstX + tx); i < len(keys) {
+					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
+				}
+//line radix_kernels.go:200
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+//line radix.go:23
+				if d := tx; d < digits {
+					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
+				}
+//line radix_kernels.go:212
+			}
+		}
+	}
+}
+
+// startsPhasesKept is what a thread of starts keeps for later phases.
+type startsPhasesKept struct {
+	from int
+	to   int
+	sum  uint32
+}
+
+var startsPhasesPool grid.Pool[startsPhasesKept]
+
+// startsPhases runs starts for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func startsPhases(b *kernel.Block, counts []uint32) {
+	var sums_ [256]uint32
+	sums := &sums_
+	kept := startsPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	piece := (len(counts) + block - 1) / block
+	_ = piece
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line radix.go:35
+				from, to := min(me*piece, len(counts)), min((me+1)*piece, len(counts))
+				sum := uint32(0)
+				for i := from; i < to; i++ {
+					sum += counts[i]
+				}
+				sums[me] = sum
+//line radix_kernels.go:249
+				row[tx].from, row[tx].to, row[tx].sum = from, to, sum
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				me := tx
+				from, to, sum := row[tx].from, row[tx].to, row[tx].sum
+				_, _, _ = from, to, sum
+//line radix.go:42
+				sum = 0
+				for i := 0; i < me; i++ {
+					sum += sums[i]
+				}
+				for i := from; i < to; i++ {
+					next := counts[i]
+					counts[i] = sum
+					sum += next
+				}
+//line radix_kernels.go:272
+			}
+		}
+	}
+	startsPhasesPool.Give(kept)
+}
+
+// scatterPhasesKept is what a thread of scatter keeps for later phases.
+type scatterPhasesKept struct {
+	digit uint32
+}
+
+var scatterPhasesPool grid.Pool[scatterPhasesKept]
+
+// scatterPhases runs scatter for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32, sorted grid.Out[uint32]) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var own_ [256]uint32
+	own := &own_
+	kept := scatterPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				me := tx
+//line radix.go:59
+				digit := uint32(digits) // none
+				if i < len(keys) {
+					digit = keys[i] >> shift & (digits - 1)
+				}
+				own[me] = digit
+//line radix_kernels.go:307
+				row[tx].digit = digit
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+			for tx := range row {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				me := tx
+				digit := row[tx].digit
+				_ = digit
+//line radix.go:65
+				if i < len(keys) {
+					at := starts[int(digit)*int(b.Grid[0])+int(b.Index[0])]
+					for before := 0; before < me; before++ {
+						if own[before] == digit {
+							at++
+						}
+					}
+					sorted[at] = keys[i]
+				}
+//line radix_kernels.go:331
+			}
+		}
+	}
+	scatterPhasesPool.Give(kept)
 }

@@ -16,12 +16,20 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"sum": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		sums := kernel.Slice[uint32](blk, 2)
+		if grid.InPhases() {
+			sumPhases(blk, x, sums)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { sum(t, x, sums) })
 	}),
 	"scan": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		upTo := kernel.Slice[uint32](blk, 2)
 		sums := kernel.Slice[uint32](blk, 4)
+		if grid.InPhases() {
+			scanPhases(blk, x, upTo, sums)
+			return
+		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan(t, x, upTo, sums) })
 	}),
 	"shift": kernel.Go(func(blk *kernel.Block) {
@@ -143,4 +151,141 @@ func Scan(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[ui
 // Shift launches shift.
 func Shift(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[uint32], upTo *buffer.Buffer[uint32]) error {
 	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(x.Len())), kernel.In(upTo), kernel.Value(int64(upTo.Len())))
+}
+
+// sumPhases runs sum for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var part_ [256]uint32
+	part := &part_
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line reduce.go:16
+				if i := (firstX + tx); i < len(x) {
+					part[me] = x[i]
+				}
+//line reduce_kernels.go:173
+			}
+		}
+	}
+//line reduce.go:19
+	for half := block / 2; half > 0; half /= 2 {
+//line reduce_kernels.go:179
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				for tx := range int(b.Size[0]) {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line reduce.go:21
+					if me < half {
+						part[me] += part[me+half]
+					}
+//line reduce_kernels.go:189
+				}
+			}
+		}
+	}
+//line reduce_kernels.go:194
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+//line reduce.go:25
+				if me == 0 {
+					sums[int(b.Index[0])] = part[0]
+				}
+//line reduce_kernels.go:204
+			}
+		}
+	}
+}
+
+// scanPhasesKept is what a thread of scan keeps for later phases.
+type scanPhasesKept struct {
+	before uint32
+}
+
+var scanPhasesPool grid.Pool[scanPhasesKept]
+
+// scanPhases runs scan for a block: what stands between two barriers for one thread after the other.
+//
+//go:noinline
+func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Out[uint32]) {
+	firstX := int(b.Index[0]) * int(b.Size[0])
+	var part_ [256]uint32
+	part := &part_
+	kept := scanPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+				i := (firstX + tx)
+//line reduce.go:36
+				if i < len(x) {
+					part[me] = x[i]
+				}
+//line reduce_kernels.go:235
+			}
+		}
+	}
+//line reduce.go:40
+	for step := 1; step < block; step *= 2 {
+//line reduce_kernels.go:241
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+				for tx := range row {
+					_, _, _ = tx, ty, tz
+					me := tx
+//line reduce.go:41
+					before := uint32(0)
+					if me >= step {
+						before = part[me-step]
+					}
+//line reduce_kernels.go:253
+					row[tx].before = before
+				}
+			}
+		}
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
+				for tx := range row {
+					_, _, _ = tx, ty, tz
+					me := tx
+					before := row[tx].before
+					_ = before
+//line reduce.go:46
+					part[me] += before
+//line reduce_kernels.go:268
+				}
+			}
+		}
+	}
+//line reduce_kernels.go:273
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			for tx := range int(b.Size[0]) {
+				_, _, _ = tx, ty, tz
+				me := tx
+				i := (firstX + tx)
+//line reduce.go:49
+				if i < len(x) {
+					upTo[i] = part[me]
+				}
+				if me == 0 {
+					sums[int(b.Index[0])] = part[block-1]
+				}
+//line reduce_kernels.go:287
+			}
+		}
+	}
+	scanPhasesPool.Give(kept)
 }

@@ -1,0 +1,762 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// phases returns the function of the generated file that runs a block of a kernel with barriers on the host, or nil if that has to be left to coroutines: a phase is
+// what stands between two barriers, and runs for one thread after the other. What a thread still needs in a later phase is kept in an array, or computed again if
+// it follows from the thread's place alone. Loops around barriers run once for the block, so all that decides how often must be the same for all threads.
+func (w *rowWriter) phases(taken map[string]bool) *rows {
+	w.own = func(c *ast.CallExpr) bool {
+		_, _, ok := w.threadCall(c)
+		return ok || w.f.isShared(c)
+	}
+	if !w.survey() || w.hidden || w.hidesGrid {
+		return nil
+	}
+	text, ok := w.p.print(w.f.decl)
+	if !ok {
+		return nil
+	}
+	ph := &phaseWriter{rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{}, shown: map[types.Object]string{}}
+	if !ph.params() {
+		return nil
+	}
+	all, ok := ph.split(w.f.decl.Body.List, true)
+	if !ok || !ph.distinct() || !ph.leaves() {
+		return nil
+	}
+	ph.share()
+
+	ph.block, ph.kept, ph.row = w.fresh("b"), w.fresh("kept"), w.fresh("row")
+	for d, name := range [...]string{"x", "y", "z"} {
+		ph.local[d], ph.first[d] = w.fresh("t"+name), w.fresh("first"+strings.ToUpper(name))
+	}
+	ph.label = w.fresh("threads")
+	name := w.called("Phases", taken)
+	params, args := w.parameters()
+	var b strings.Builder
+	if len(ph.keeps) > 0 {
+		fmt.Fprintf(&b, "// %s is what a thread of %s keeps for later phases.\ntype %[1]s struct {\n", w.p.free(name+"Kept"), w.f.decl.Name.Name)
+		for _, v := range ph.keeps {
+			fmt.Fprintf(&b, "%s %s\n", v.Name(), w.p.typeName(v.Type()))
+		}
+		fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", ph.pool(name), w.p.free(name+"Kept"))
+	}
+	fmt.Fprintf(&b, "// %s runs %s for a block: what stands between two barriers for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)
+	fmt.Fprintf(&b, "func %s(%s *kernel.Block%s) {\n", name, ph.block, params)
+	var loops strings.Builder
+	if !ph.write(&loops, all) {
+		return nil
+	}
+	for d := range 3 {
+		if ph.global[d] {
+			fmt.Fprintf(&b, "%s := int(%s.Index[%d]) * int(%[2]s.Size[%[3]d])\n", ph.first[d], ph.block, d)
+		}
+	}
+	for _, v := range ph.shared {
+		memory := w.fresh(v.Name())
+		fmt.Fprintf(&b, "var %s %s\n%s := &%[1]s\n", memory, w.p.typeName(v.Type().Underlying().(*types.Pointer).Elem()), v.Name())
+	}
+	if len(ph.keeps) > 0 {
+		fmt.Fprintf(&b, "%s := %s.Take(int(%s.Size[0]) * int(%[3]s.Size[1]) * int(%[3]s.Size[2]))\n", ph.kept, ph.pool(name), ph.block)
+	}
+	b.WriteString(loops.String())
+	if len(ph.keeps) > 0 {
+		fmt.Fprintf(&b, "%s.Give(%s)\n", ph.pool(name), ph.kept)
+	}
+	b.WriteString("}\n")
+	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
+}
+
+// phase is statements without a barrier, or a loop around some.
+type phase struct {
+	same     []definition // of variables that are the same for all threads, in front of it
+	stmts    []ast.Stmt
+	runs     [][]ast.Stmt          // the same, with a gap where a statement is left out
+	gap      bool                  // the last statement was
+	declares map[types.Object]bool // variables among the statements, that later phases may use
+
+	loop   ast.Stmt
+	inside []*phase
+	last   bool // nothing comes behind it
+}
+
+// definition is a statement's part that declares some variables.
+type definition struct {
+	names  []string
+	values []ast.Expr
+}
+
+type phaseWriter struct {
+	*rowWriter
+	text   *printed
+	shared []types.Object
+	same   map[types.Object]bool     // variables that are the same for all threads
+	again  map[types.Object]ast.Expr // variables that each phase computes again, with their values
+	order  []types.Object            // of those
+	in     map[types.Object]*phase   // variables that a phase declares, and which
+	keeps  []types.Object            // those that others use
+	all    []*phase                  // without the loops
+	shown  map[types.Object]string
+
+	block, kept, row, label string
+	local, first            [3]string
+	global                  [3]bool // first is asked for
+}
+
+func (ph *phaseWriter) pool(name string) string { return ph.p.free(name + "Pool") }
+
+// threadCall takes t.Local(0) and the like apart. A call of t.Barrier has no dimension.
+func (w *rowWriter) threadCall(c *ast.CallExpr) (method string, dim int, ok bool) {
+	s, isSelector := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !isSelector {
+		return "", 0, false
+	}
+	id, isIdent := ast.Unparen(s.X).(*ast.Ident)
+	if !isIdent || w.p.info.ObjectOf(id) != w.thread {
+		return "", 0, false
+	}
+	if s.Sel.Name == "Barrier" {
+		return s.Sel.Name, 0, true
+	}
+	if len(c.Args) != 1 || w.p.info.Types[c.Args[0]].Value == nil {
+		return "", 0, false
+	}
+	d, exact := constant.Int64Val(constant.ToInt(w.p.info.Types[c.Args[0]].Value))
+	return s.Sel.Name, int(d), exact && d >= 0 && d <= 2
+}
+
+// params notes the parameters, which are the same for all threads. Each thread has its own if it changes one, which is not tried here.
+func (ph *phaseWriter) params() bool {
+	for _, v := range ph.rowWriter.params {
+		if v == nil || v == ph.thread || v.Name() == "_" {
+			continue
+		}
+		if ph.writes[v] {
+			return false
+		}
+		ph.same[v] = true
+	}
+	return true
+}
+
+func (ph *phaseWriter) isBarrier(s ast.Stmt) bool {
+	e, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	c, ok := ast.Unparen(e.X).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	method, _, ok := ph.threadCall(c)
+	return ok && method == "Barrier"
+}
+
+func (ph *phaseWriter) hasBarrier(n ast.Node) bool {
+	found := false
+	ast.Inspect(n, func(n ast.Node) bool {
+		s, ok := n.(ast.Stmt)
+		found = found || ok && ph.isBarrier(s)
+		return !found
+	})
+	return found
+}
+
+// split divides a list of statements into phases.
+func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) {
+	now := &phase{declares: map[types.Object]bool{}}
+	end := func() {
+		if len(now.stmts) > 0 || len(now.same) > 0 {
+			all, ph.all = append(all, now), append(ph.all, now)
+		}
+		now = &phase{declares: map[types.Object]bool{}}
+	}
+	for _, s := range list {
+		if ph.isBarrier(s) {
+			end()
+			continue
+		}
+		if ph.hasBarrier(s) {
+			end()
+			loop := &phase{loop: s}
+			inside, ok := ph.loop(s)
+			if !ok {
+				return nil, false
+			}
+			loop.inside = inside
+			all = append(all, loop)
+			continue
+		}
+		if !ph.declare(now, s) {
+			return nil, false
+		}
+	}
+	end()
+	if top && len(all) > 0 && all[len(all)-1].loop == nil {
+		all[len(all)-1].last = true
+	}
+	return all, true
+}
+
+// declare adds a statement to a phase.
+func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
+	info := ph.p.info
+	var ids []*ast.Ident
+	var values []ast.Expr
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		if s.Tok != token.DEFINE {
+			break
+		}
+		for _, l := range s.Lhs {
+			ids = append(ids, l.(*ast.Ident))
+		}
+		values = s.Rhs
+	case *ast.DeclStmt:
+		g := s.Decl.(*ast.GenDecl)
+		if g.Tok != token.VAR {
+			return false
+		}
+		for _, spec := range g.Specs {
+			v := spec.(*ast.ValueSpec)
+			ids = append(ids, v.Names...)
+			values = append(values, v.Values...)
+		}
+		if len(values) == 1 && len(ids) == 1 && ph.f.isShared(values[0]) {
+			break
+		}
+		values = nil // it may have a type, so it stays as it is
+	case *ast.LabeledStmt:
+		switch s.Stmt.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt: // what leaves it does not leave the phase
+		default:
+			return false
+		}
+	}
+	if len(values) == 1 && len(ids) == 1 && ph.f.isShared(values[0]) {
+		v := info.Defs[ids[0]]
+		if v == nil || ph.writes[v] {
+			return false
+		}
+		ph.shared = append(ph.shared, v)
+		ph.same[v] = true
+		now.gap = true
+		return true
+	}
+	follows := len(values) == len(ids) && len(ids) > 0
+	for i, id := range ids {
+		v := info.Defs[id]
+		follows = follows && v != nil && !ph.writes[v] && ph.settledInt(values[i], true)
+	}
+	if follows {
+		var d definition
+		var same []types.Object
+		for i, id := range ids {
+			v := info.Defs[id]
+			if ph.settledInt(values[i], false) {
+				d.names, d.values, same = append(d.names, id.Name), append(d.values, values[i]), append(same, v)
+			} else {
+				ph.again[v] = values[i]
+				ph.order = append(ph.order, v)
+			}
+		}
+		for _, v := range same {
+			ph.same[v] = true
+		}
+		if len(d.names) > 0 {
+			now.same = append(now.same, d)
+		}
+		now.gap = true
+		return true
+	}
+	for _, id := range ids {
+		v := info.Defs[id]
+		if v == nil {
+			if id.Name == "_" || info.Uses[id] != nil {
+				continue
+			}
+			return false
+		}
+		if !ph.typeStands(v.Type()) {
+			return false
+		}
+		now.declares[v] = true
+		ph.in[v] = now
+	}
+	if n := len(now.runs); n == 0 || now.gap {
+		now.runs = append(now.runs, []ast.Stmt{s})
+	} else {
+		now.runs[n-1] = append(now.runs[n-1], s)
+	}
+	now.stmts, now.gap = append(now.stmts, s), false
+	return true
+}
+
+// typeStands reports whether a type can be written outside of the function.
+func (ph *phaseWriter) typeStands(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Basic:
+		return true
+	case *types.Array:
+		return ph.typeStands(t.Elem())
+	case *types.Named:
+		return t.Obj().Pkg() == ph.p.types && t.Obj().Parent() == ph.p.types.Scope() && t.TypeArgs().Len() == 0
+	}
+	return false
+}
+
+// settledInt reports whether an expression is a number, not of floating point, that nothing changes: the same for all threads or, with places, one that follows
+// from a thread's place alone.
+func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
+	info := ph.p.info
+	if n, ok := numberOf(info.TypeOf(e)); ok && n.float && info.Types[e].Value == nil {
+		return false // Go may round it otherwise elsewhere
+	}
+	if info.Types[e].Value != nil {
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return ph.settledInt(e.X, places)
+	case *ast.Ident:
+		v := info.ObjectOf(e)
+		if _, isPointer := v.Type().Underlying().(*types.Pointer); isPointer {
+			return false
+		}
+		return ph.same[v] || places && ph.again[v] != nil
+	case *ast.SelectorExpr:
+		s := info.Selections[e]
+		return s != nil && s.Kind() == types.FieldVal && !s.Indirect() && ph.settledInt(e.X, places)
+	case *ast.UnaryExpr:
+		return (e.Op == token.SUB || e.Op == token.ADD || e.Op == token.XOR || e.Op == token.NOT) && ph.settledInt(e.X, places)
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.QUO, token.REM, token.SHL, token.SHR:
+			by := info.Types[e.Y].Value
+			if by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0 {
+				return false // by zero, or by a negative count
+			}
+		case token.EQL, token.NEQ:
+			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
+				return false
+			}
+		}
+		return ph.settledInt(e.X, places) && ph.settledInt(e.Y, places)
+	case *ast.CallExpr:
+		if method, _, ok := ph.threadCall(e); ok {
+			switch method {
+			case "Size", "Block", "Blocks":
+				return true
+			case "Local", "Global":
+				return places
+			}
+			return false
+		}
+		if len(e.Args) != 1 {
+			return false
+		}
+		if info.Types[e.Fun].IsType() {
+			_, to := numberOf(info.TypeOf(e))
+			from, number := numberOf(info.TypeOf(e.Args[0]))
+			return to && number && !from.float && ph.settledInt(e.Args[0], places)
+		}
+		name, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		if !ok || info.ObjectOf(name) != types.Universe.Lookup("len") {
+			return false
+		}
+		id, ok := ast.Unparen(e.Args[0]).(*ast.Ident)
+		return ok && ph.same[info.ObjectOf(id)]
+	}
+	return false
+}
+
+// loop divides the body of a loop that all threads run equally often.
+func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
+	info := ph.p.info
+	switch s := s.(type) {
+	case *ast.ForStmt:
+		var own []types.Object
+		if s.Init != nil {
+			init, ok := s.Init.(*ast.AssignStmt)
+			if !ok || init.Tok != token.DEFINE || len(init.Lhs) != len(init.Rhs) {
+				return nil, false
+			}
+			for i, l := range init.Lhs {
+				v := defined(info, l)
+				if v == nil || !ph.settledInt(init.Rhs[i], false) {
+					return nil, false
+				}
+				own = append(own, v)
+			}
+		}
+		for _, c := range ph.written {
+			if slices.Contains(own, c.v) && (s.Post == nil || c.pos < s.Post.Pos() || c.pos >= s.Post.End()) {
+				return nil, false
+			}
+		}
+		for _, v := range own {
+			ph.same[v] = true
+		}
+		if s.Cond == nil || !ph.settledInt(s.Cond, false) || !ph.steps(s.Post) {
+			return nil, false
+		}
+		return ph.split(s.Body.List, false)
+	case *ast.RangeStmt:
+		if n, ok := numberOf(info.TypeOf(s.X)); !ok || n.float || !ph.settledInt(s.X, false) || s.Value != nil || s.Key != nil && s.Tok != token.DEFINE {
+			return nil, false
+		}
+		if s.Key != nil {
+			if v := defined(info, s.Key); v != nil {
+				if ph.writes[v] {
+					return nil, false
+				}
+				ph.same[v] = true
+			}
+		}
+		return ph.split(s.Body.List, false)
+	}
+	return nil, false
+}
+
+// steps reports whether the last part of a loop's head does the same for all threads.
+func (ph *phaseWriter) steps(s ast.Stmt) bool {
+	switch s := s.(type) {
+	case nil:
+		return true
+	case *ast.IncDecStmt:
+		return ph.settledInt(s.X, false)
+	case *ast.AssignStmt:
+		if len(s.Lhs) != 1 || len(s.Rhs) != 1 || !ph.settledInt(s.Lhs[0], false) {
+			return false
+		}
+		switch s.Tok {
+		case token.QUO_ASSIGN, token.REM_ASSIGN, token.SHL_ASSIGN, token.SHR_ASSIGN:
+			by := ph.p.info.Types[s.Rhs[0]].Value
+			return by != nil && by.Kind() == constant.Int && constant.Sign(by) > 0
+		}
+		return ph.settledInt(s.Rhs[0], false)
+	}
+	return false
+}
+
+// distinct reports whether each variable that a phase declares, or computes again, has a name that means nothing else in the kernel but, within a statement, another variable.
+func (ph *phaseWriter) distinct() bool {
+	info := ph.p.info
+	named := map[string]types.Object{}
+	add := func(v types.Object) bool {
+		was := named[v.Name()]
+		named[v.Name()] = v
+		return was == nil || was == v
+	}
+	for v := range ph.same {
+		if !add(v) {
+			return false
+		}
+	}
+	for v := range ph.again {
+		if !add(v) {
+			return false
+		}
+	}
+	for v := range ph.in {
+		if !add(v) {
+			return false
+		}
+	}
+	fine := true
+	selected := map[*ast.Ident]bool{}
+	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			selected[n.Sel] = true
+		case *ast.KeyValueExpr:
+			if id, ok := n.Key.(*ast.Ident); ok {
+				if f, ok := info.Uses[id].(*types.Var); ok && f.IsField() {
+					selected[id] = true
+				}
+			}
+		case *ast.Ident:
+			v, obj := named[n.Name], info.ObjectOf(n)
+			if v != nil && obj != v && !selected[n] && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() != v.Pkg() || obj.Parent() == ph.p.types.Scope()) {
+				fine = false
+			}
+		}
+		return fine
+	})
+	return fine
+}
+
+// leaves reports whether no statement of a phase leaves it, but that of the last one returns.
+func (ph *phaseWriter) leaves() bool {
+	fine := true
+	var look func(n ast.Node, breaks, continues bool, p *phase)
+	look = func(n ast.Node, breaks, continues bool, p *phase) {
+		ast.Inspect(n, func(c ast.Node) bool {
+			if c == n {
+				return true
+			}
+			switch c := c.(type) {
+			case *ast.ForStmt, *ast.RangeStmt:
+				look(c, true, true, p)
+				return false
+			case *ast.SwitchStmt:
+				look(c, true, continues, p)
+				return false
+			}
+			ph.leaving(c, breaks, continues, p, &fine)
+			return true
+		})
+	}
+	for _, p := range ph.all {
+		for _, s := range p.stmts {
+			switch s.(type) {
+			case *ast.ForStmt, *ast.RangeStmt:
+				look(s, true, true, p)
+			case *ast.SwitchStmt:
+				look(s, true, false, p)
+			default:
+				ph.leaving(s, false, false, p, &fine)
+				look(s, false, false, p)
+			}
+		}
+	}
+	return fine
+}
+
+func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fine *bool) {
+	switch n := n.(type) {
+	case *ast.ReturnStmt:
+		*fine = *fine && p.last
+	case *ast.BranchStmt:
+		switch {
+		case n.Tok == token.GOTO:
+			*fine = false
+		case n.Label != nil: // of a loop or switch that is in the phase
+		case n.Tok == token.BREAK && !breaks, n.Tok == token.CONTINUE && !continues:
+			*fine = false
+		}
+	}
+}
+
+// share notes the variables that more than one phase uses.
+func (ph *phaseWriter) share() {
+	for _, p := range ph.all {
+		for _, v := range ph.used(p) {
+			if in := ph.in[v]; in != nil && in != p && !slices.Contains(ph.keeps, v) {
+				ph.keeps = append(ph.keeps, v)
+			}
+		}
+	}
+	slices.SortFunc(ph.keeps, func(a, b types.Object) int { return int(a.Pos() - b.Pos()) })
+}
+
+// used returns the variables that the statements of a phase use.
+func (ph *phaseWriter) used(p *phase) (all []types.Object) {
+	for _, s := range p.stmts {
+		ast.Inspect(s, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if v := ph.p.info.ObjectOf(id); v != nil && !slices.Contains(all, v) {
+					all = append(all, v)
+				}
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// write writes phases.
+func (ph *phaseWriter) write(b *strings.Builder, all []*phase) bool {
+	for _, p := range all {
+		if p.loop != nil {
+			if !ph.writeLoop(b, p) {
+				return false
+			}
+			continue
+		}
+		for _, d := range p.same {
+			values, ok := ph.values(d.values)
+			if !ok {
+				return false
+			}
+			names := strings.Join(d.names, ", ")
+			fmt.Fprintf(b, "%s := %s\n%s = %s\n", names, values, strings.TrimSuffix(strings.Repeat("_, ", len(d.names)), ", "), names)
+		}
+		if len(p.stmts) > 0 && !ph.writePhase(b, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (ph *phaseWriter) writeLoop(b *strings.Builder, p *phase) bool {
+	n := ph.text.twin(p.loop)
+	var body *ast.BlockStmt
+	switch n := n.(type) {
+	case *ast.ForStmt:
+		body = n.Body
+	case *ast.RangeStmt:
+		body = n.Body
+	default:
+		return false
+	}
+	head, ok := ph.text.cut(ph.text.at(n.Pos()), ph.text.at(body.Lbrace)+1, ph.change)
+	if !ok {
+		return false
+	}
+	fmt.Fprintf(b, "%s\n%s\n", head, backHere)
+	if !ph.write(b, p.inside) {
+		return false
+	}
+	fmt.Fprintf(b, "}\n%s\n", backHere)
+	return true
+}
+
+// values returns the text of expressions, with commas between them.
+func (ph *phaseWriter) values(list []ast.Expr) (string, bool) {
+	var all []string
+	for _, e := range list {
+		n := ph.text.twin(ast.Unparen(e))
+		if n == nil {
+			return "", false
+		}
+		text, ok := ph.text.cut(ph.text.at(n.Pos()), ph.text.at(n.End()), ph.change)
+		if !ok {
+			return "", false
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", "), true
+}
+
+// change replaces what the thread is asked for.
+func (ph *phaseWriter) change(was, now ast.Node) []edit {
+	switch n := was.(type) {
+	case *ast.CallExpr:
+		method, d, ok := ph.threadCall(n)
+		if !ok {
+			break
+		}
+		switch method {
+		case "Local":
+			return []edit{ph.text.replace(now, ph.local[d])}
+		case "Global":
+			ph.global[d] = true
+			return []edit{ph.text.replace(now, fmt.Sprintf("(%s + %s)", ph.first[d], ph.local[d]))}
+		default:
+			field := map[string]string{"Size": "Size", "Block": "Index", "Blocks": "Grid"}[method]
+			return []edit{ph.text.replace(now, fmt.Sprintf("int(%s.%s[%d])", ph.block, field, d))}
+		}
+	case *ast.ReturnStmt:
+		return []edit{ph.text.replace(now, "continue "+ph.label)}
+	}
+	return nil
+}
+
+// writePhase writes the loops over the threads around the statements of a phase.
+func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
+	uses := ph.used(p)
+	again := map[types.Object]bool{}
+	var need func(e ast.Node)
+	need = func(e ast.Node) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if v := ph.p.info.ObjectOf(id); ph.again[v] != nil && !again[v] {
+					again[v] = true
+					need(ph.again[v])
+				}
+			}
+			return true
+		})
+	}
+	for _, s := range p.stmts {
+		need(s)
+	}
+	var load, store, all []string
+	for _, v := range ph.keeps {
+		if !slices.Contains(uses, v) {
+			continue
+		}
+		all = append(all, v.Name())
+		if !p.declares[v] {
+			load = append(load, v.Name())
+		}
+		if p.declares[v] || ph.changes(p, v) {
+			store = append(store, v.Name())
+		}
+	}
+	label := ""
+	returns := false
+	for _, s := range p.stmts {
+		ast.Inspect(s, func(n ast.Node) bool {
+			_, is := n.(*ast.ReturnStmt)
+			returns = returns || is
+			return true
+		})
+	}
+	fmt.Fprintf(b, "for %s := range int(%s.Size[2]) {\nfor %s := range int(%[2]s.Size[1]) {\n", ph.local[2], ph.block, ph.local[1])
+	threads := fmt.Sprintf("int(%s.Size[0])", ph.block)
+	if len(all) > 0 {
+		fmt.Fprintf(b, "%s := (*%s)[(%s*int(%s.Size[1])+%s)*int(%[4]s.Size[0]):][:%[4]s.Size[0]]\n", ph.row, ph.kept, ph.local[2], ph.block, ph.local[1])
+		threads = ph.row
+	}
+	if returns {
+		label = ph.label + ":\n"
+	}
+	fmt.Fprintf(b, "%sfor %s := range %s {\n_, _, _ = %[2]s, %[4]s, %[5]s\n", label, ph.local[0], threads, ph.local[1], ph.local[2])
+	for _, v := range ph.order {
+		if !again[v] {
+			continue
+		}
+		value, ok := ph.values([]ast.Expr{ph.again[v]})
+		if !ok {
+			return false
+		}
+		fmt.Fprintf(b, "%s := %s\n", v.Name(), value)
+	}
+	if len(load) > 0 {
+		fmt.Fprintf(b, "%s := %s\n", strings.Join(load, ", "), ph.fields(load))
+		fmt.Fprintf(b, "%s = %s\n", strings.TrimSuffix(strings.Repeat("_, ", len(load)), ", "), strings.Join(load, ", "))
+	}
+	for _, run := range p.runs {
+		first, last := ph.text.twin(run[0]), ph.text.twin(run[len(run)-1])
+		if first == nil || last == nil {
+			return false
+		}
+		body, ok := ph.text.cut(ph.text.at(first.Pos()), ph.text.at(last.End()), ph.change)
+		if !ok {
+			return false
+		}
+		fmt.Fprintf(b, "%s\n", body)
+	}
+	fmt.Fprintf(b, "%s\n", backHere)
+	if len(store) > 0 && !p.last {
+		fmt.Fprintf(b, "%s = %s\n", ph.fields(store), strings.Join(store, ", "))
+	}
+	b.WriteString("}\n}\n}\n")
+	return true
+}
+
+func (ph *phaseWriter) fields(names []string) string {
+	var all []string
+	for _, n := range names {
+		all = append(all, fmt.Sprintf("%s[%s].%s", ph.row, ph.local[0], n))
+	}
+	return strings.Join(all, ", ")
+}
+
+// changes reports whether a phase assigns to a variable.
+func (ph *phaseWriter) changes(p *phase, v types.Object) bool {
+	return slices.ContainsFunc(ph.written, func(c change) bool {
+		return c.v == v && slices.ContainsFunc(p.stmts, func(s ast.Stmt) bool { return s.Pos() <= c.pos && c.pos < s.End() })
+	})
+}

@@ -1,0 +1,149 @@
+package translate
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// phaseKernels are kernels with barriers, of which the phases of a block must do what its threads do together.
+var phaseKernels = []struct{ name, body string }{
+	{"halves", "s := grid.Shared[[8]int32](t)\nme, i := t.Local(0), t.Global(0)\ns[me] = x[i%len(x)] + n\nfor h := t.Size(0) / 2; h > 0; h /= 2 {\n\tt.Barrier()\n\tif me < h {\n\t\ts[me] += s[me+h]\n\t}\n}\ny[i] = s[me]"},
+	{"keeps", "s := grid.Shared[[64]int32](t)\nme := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)\nsum := int32(1)\nfor k := 0; k < int(n); k++ {\n\ts[me] = sum * int32(k)\n\tt.Barrier()\n\tsum = sum*3 + s[(me+1)%(t.Size(0)*t.Size(1)*t.Size(2))]\n\tt.Barrier()\n}\ny[t.Block(0)*8+me] = sum"},
+	{"nested", "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\ntotal := int32(0)\nfor i := range 3 {\n\tfor j := 1; j <= i+1; j++ {\n\t\ts[me] = x[(me+i*j)%len(x)]\n\t\tt.Barrier()\n\t\ttotal += s[7-me%8] * int32(i-j)\n\t\tt.Barrier()\n\t}\n\tfor range 2 {\n\t\tt.Barrier()\n\t\ttotal++\n\t}\n}\ny[t.Global(0)] += total"},
+	{"ends", "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\ns[me] = n\nt.Barrier()\nif me == 2 {\n\treturn\n}\nfor k := range 5 {\n\tif k == me {\n\t\treturn\n\t}\n\ty[t.Global(0)] += s[(me+k)%8]\n}"},
+	{"records", "s := grid.Shared[[8]S](t)\nme := t.Local(0)\nrec, list := S{n, int32(me)}, [3]int32{n, 1, int32(me)}\ns[me] = rec\nt.Barrier()\nrec.grow()\ngrow(&list[1])\nt.Barrier()\nother := s[7-me%8]\ny[t.Global(0)] = rec.Most*other.Add + rec.Add + list[0]*list[1] + list[2]"},
+	{"declared", "var s = grid.Shared[[4]uint32](t)\nvar a, b int32\nvar c = n * 2\na, d := two(n)\nt.Barrier()\nb += a + d\ngrid.AtomicAdd(&s[t.Local(0)%4], uint32(b+c))\nt.Barrier()\ny[t.Global(0)] = int32(s[t.Local(0)%4])"},
+	{"again", "s := grid.Shared[[8]int32](t)\nw, h := int(n), t.Size(0)\nme, row := t.Local(0), t.Global(0)*2+w\nat := row - me<<1 + h%3\ns[me] = int32(at)\nt.Barrier()\ny[t.Global(0)] = s[(me+1)%h] + int32(row&7)\nt.Barrier()\ny[t.Global(0)] += int32(at / 2)"},
+	{"inner", "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\nfor v := range 3 {\n\ts[me] += int32(v)\n}\nif n > 3 {\n\tme := 7 - me\n\ts[me%8] += 0\n}\nt.Barrier()\nfor v := 4; v > 0; v-- {\n\tif v == 2 {\n\t\tcontinue\n\t}\n\tswitch {\n\tcase v == 3:\n\t\tbreak\n\tdefault:\n\t\ty[t.Global(0)] += s[(me+v)%8]\n\t}\n}"},
+	{"namesKept", "s := grid.Shared[[8]int32](t)\nkept, b := s[0]+n, s[1]+2\nt.Barrier()\ntx, row, threads, firstX := 1, 2, 3, t.Global(0)\ny[firstX] = kept + b + int32(tx+row+threads)\nif b == 0 {\n\treturn\n}"},
+	{"planes", "s := grid.Shared[[4][4][4]int32](t)\ns[t.Local(2)][t.Local(1)][t.Local(0)%4] += int32(t.Global(1)*100 + t.Global(2)*10 + t.Global(0))\nt.Barrier()\nif t.Local(0) < 4 {\n\ty[(t.Block(0)*4+t.Local(2)*2+t.Local(1))*4+t.Local(0)] = s[t.Local(2)][t.Local(1)][3-t.Local(0)] + int32(t.Blocks(0))\n}"},
+	{"cleared", "s := grid.Shared[[9]int32](t)\ny[t.Global(0)] += s[t.Local(0)]\nt.Barrier()\ns[t.Local(0)] = n\nt.Barrier()\ny[t.Global(0)] += s[8-t.Local(0)]"},
+	{"labels", "s := grid.Shared[[8]int32](t)\nall:\nfor v := range 4 {\n\tfor m := range 4 {\n\t\tswitch {\n\t\tcase v*m == t.Local(0):\n\t\t\tcontinue all\n\t\tcase v+m > 6:\n\t\t\tbreak all\n\t\t}\n\t\ts[t.Local(0)] += int32(v)\n\t}\n}\nt.Barrier()\ny[t.Global(0)] = s[(t.Local(0)+1)%8]"},
+	{"between", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = n\nme := t.Local(0)\nm := int(n)\ns[me] += int32(m)\nt.Barrier()\ny[t.Global(0)] = s[(me+m)%8]"},
+	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
+}
+
+// unphased are kernels that run as coroutines.
+var unphased = []struct{ name, body string }{
+	{"conditional", "if n > 3 {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
+	{"divergent", "for k := 0; k < t.Local(0); k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
+	{"loaded", "for k := int32(0); k < x[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
+	{"endless", "for {\n\tt.Barrier()\n\tif n > 3 {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1"},
+	{"leaves", "if t.Local(0) > 90 {\n\treturn\n}\nt.Barrier()\ny[t.Global(0)] = 1"},
+	{"breaks", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tif k == int(n) {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1"},
+	{"goesOn", "for k := 0; k < 3; k++ {\n\tif k == int(n) {\n\t\tcontinue\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
+	{"labelled", "all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
+	{"counted", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tk += int(x[t.Global(0)%len(x)])\n}\ny[t.Global(0)] = 1"},
+	{"parameter", "t.Barrier()\nn++\nt.Barrier()\ny[t.Global(0)] = n"},
+	{"passed", "t.Barrier()\nhelp(t, y)"},
+	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\tme := 3\n\tt.Barrier()\n\ty[t.Global(0)] += int32(me)\n}\ny[t.Global(0)] += int32(me)"},
+	{"hides", "for range 2 {\n\tx := x[0]\n\tt.Barrier()\n\ty[t.Global(0)] += x\n}"},
+	{"constant", "const k = 3\nt.Barrier()\ny[t.Global(0)] = k"},
+	{"grids", "grid := n\nt.Barrier()\ny[t.Global(0)] = grid"},
+}
+
+const phaseHead = `package main
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+type S struct{ Most, Add int32 }
+
+func (s *S) grow() { s.Add += 5 }
+
+func grow(n *int32) { *n += 4 }
+
+func two(n int32) (int32, int32) { return n + 1, n * 2 }
+
+func help(t grid.Thread, y []int32) { y[t.Global(0)] = 1 }
+
+`
+
+const phaseMain = `package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+func main() {
+	if !grid.InPhases() {
+		fmt.Println("FAILED: not in phases")
+	}
+	for _, c := range comparisons {
+		for _, size := range [][3]uint32{{8, 1, 1}, {4, 2, 1}, {2, 2, 2}, {1, 1, 1}} {
+			for index := range uint32(3) {
+				results := [2][]int32{}
+				failed := [2]string{}
+				for i := range results {
+					y, x := make([]int32, 64), []int32{3, -1, 4, 1, -5, 9, 2, 6, 5}
+					func() {
+						defer func() {
+							if p := recover(); p != nil {
+								failed[i] = fmt.Sprint(p)
+							}
+						}()
+						b := &kernel.Block{Size: size, Index: [3]uint32{index, 0, 0}, Grid: [3]uint32{3, 1, 1}}
+						if i == 0 {
+							grid.RunTogether(b, func(t grid.Thread) { c.function(t, 4, x, y) })
+						} else {
+							c.phases(b, 4, x, y)
+						}
+					}()
+					results[i] = y
+				}
+				if (failed[0] == "") != (failed[1] == "") || failed[0] == "" && !slices.Equal(results[0], results[1]) {
+					fmt.Println("FAILED", c.name, size, index, failed, results)
+				}
+				if failed[0] != "" {
+					fmt.Println("failed as expected:", c.name)
+				}
+			}
+		}
+		fmt.Println("compared", c.name)
+	}
+}
+`
+
+// The phases of a block do what its threads do together.
+func TestPhases(t *testing.T) {
+	src := phaseHead
+	table := "package main\n\nimport (\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, []int32, []int32)\n\tphases func(*kernel.Block, int32, []int32, []int32)\n}{\n"
+	for _, k := range phaseKernels {
+		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n\n", k.name, k.body)
+		table += fmt.Sprintf("\t{%q, %s, %[2]sPhases},\n", k.name, k.name)
+	}
+	for _, k := range unphased {
+		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n\n", k.name, k.body)
+	}
+	dir := module(t, map[string]string{"kernels.go": src, "main.go": phaseMain, "table.go": table + "}\n"})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	for _, k := range unphased {
+		assert.NotContains(t, string(made.Go), k.name+"Phases", k.name)
+		assert.Contains(t, string(made.Go), "{ "+k.name+"(t, n, x, y) }", k.name)
+	}
+	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", out, made.Go)
+		if args[0] == "run" {
+			assert.NotContains(t, string(out), "FAILED", "%s", made.Go)
+			assert.Equal(t, len(phaseKernels), strings.Count(string(out), "compared"))
+			assert.Equal(t, 12, strings.Count(string(out), "failed as expected: outside"))
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package translate
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// printed is a function as package go/printer writes it, so that parts of its text can be replaced.
+type printed struct {
+	p        *Package
+	text     string
+	fset     *token.FileSet
+	body     *ast.BlockStmt
+	was, now []ast.Node // the nodes of the body in the function's file, and the same ones in the text
+}
+
+// edit replaces the text between two offsets.
+type edit struct {
+	from, to int
+	text     string
+}
+
+func (t *printed) at(pos token.Pos) int { return t.fset.Position(pos).Offset }
+
+func (t *printed) replace(now ast.Node, by string) edit {
+	return edit{t.at(now.Pos()), t.at(now.End()), by}
+}
+
+func (t *printed) insert(pos token.Pos, text string) edit { return edit{t.at(pos), t.at(pos), text} }
+
+// print prints a function.
+func (p *Package) print(f *ast.FuncDecl) (*printed, bool) {
+	decl := *f
+	decl.Doc = nil
+	var comments []*ast.CommentGroup
+	for _, file := range p.files {
+		if file.FileStart <= decl.Pos() && decl.Pos() < file.FileEnd {
+			comments = file.Comments
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("package p\n")
+	mode := printer.Config{Mode: printer.UseSpaces | printer.TabIndent, Tabwidth: 8}
+	if err := mode.Fprint(&b, p.Fset, &printer.CommentedNode{Node: &decl, Comments: comments}); err != nil {
+		return nil, false
+	}
+	t := &printed{p: p, text: b.String(), fset: token.NewFileSet()}
+	file, err := parser.ParseFile(t.fset, "", t.text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || len(file.Decls) != 1 {
+		return nil, false
+	}
+	again, ok := file.Decls[0].(*ast.FuncDecl)
+	if !ok {
+		return nil, false
+	}
+	t.body, t.was, t.now = again.Body, nodes(f.Body), nodes(again.Body)
+	if len(t.was) != len(t.now) {
+		return nil, false
+	}
+	for i := range t.was {
+		if fmt.Sprintf("%T", t.was[i]) != fmt.Sprintf("%T", t.now[i]) {
+			return nil, false
+		}
+	}
+	return t, true
+}
+
+// twin returns the node of the text that a node of the file is.
+func (t *printed) twin(was ast.Node) ast.Node {
+	if i := slices.Index(t.was, was); i >= 0 {
+		return t.now[i]
+	}
+	return nil
+}
+
+// cut returns the text between two offsets, with the edits that change asks for and, where lines do not follow each other as in the file, lines that tell the compiler
+// which those are.
+func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (string, bool) {
+	var edits []edit
+	shift, first := 0, true
+	for i, n := range t.was {
+		offset := t.at(t.now[i].Pos())
+		if offset < begin || offset >= end {
+			continue
+		}
+		edits = append(edits, change(n, t.now[i])...)
+		if _, ok := n.(ast.Stmt); !ok {
+			continue
+		}
+		line := strings.LastIndexByte(t.text[:offset], '\n') + 1
+		if strings.TrimSpace(t.text[max(line, begin):offset]) != "" {
+			continue // it does not begin its line
+		}
+		source := t.p.Fset.Position(n.Pos())
+		if moved := source.Line - t.fset.Position(t.now[i].Pos()).Line; first || moved != shift {
+			shift, first = moved, false
+			directive := fmt.Sprintf("//line %s:%d\n", filepath.Base(source.Filename), source.Line)
+			if line < begin {
+				directive = "\n" + directive
+			}
+			edits = append(edits, edit{max(line, begin), max(line, begin), directive})
+		}
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+	var b strings.Builder
+	for _, e := range edits {
+		if e.from < begin {
+			return "", false
+		}
+		b.WriteString(t.text[begin:e.from] + e.text)
+		begin = e.to
+	}
+	return strings.TrimRight(strings.TrimLeft(b.String()+t.text[begin:end], "\n"), " \t\n"), true
+}
+
+// nodes returns the nodes of a body in the order of the text, but for parentheses, of which the printer drops some, and comments.
+func nodes(body *ast.BlockStmt) (all []ast.Node) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n.(type) {
+		case nil, *ast.ParenExpr, *ast.EmptyStmt, *ast.Comment, *ast.CommentGroup:
+		default:
+			all = append(all, n)
+		}
+		return true
+	})
+	return all
+}
+
+// backHere stands where lines are again those of the generated file.
+const backHere = "//line HERE"
+
+// numbered replaces backHere by the lines of a file that has been formatted.
+func numbered(src []byte, name string) []byte {
+	lines := bytes.Split(src, []byte("\n"))
+	for i, l := range lines {
+		if string(bytes.TrimSpace(l)) == backHere {
+			lines[i] = fmt.Appendf(nil, "//line %s:%d", name, i+2)
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
