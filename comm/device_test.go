@@ -177,8 +177,8 @@ func TestKernelBeforeSendIsWaitedFor(t *testing.T) {
 			if err := onDevice(ctx, streams[0], b, 7); err != nil {
 				return errors.Join(err, g.Signal())
 			}
-			soon, cancel := context.WithCancel(ctx)
-			cancel()
+			soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			defer cancel()
 			if _, err := comm.Isend(soon, c, b, 1, 0); err == nil {
 				return errors.Join(errors.New("sent while the kernel was under way"), g.Signal())
 			}
@@ -226,8 +226,8 @@ func TestKernelBeforeReceiveIsNotOverrun(t *testing.T) {
 				_, err = comm.Recv(ctx, c, b, 0, 0)
 				err = errors.Join(err, g.Signal())
 			} else { // it would come where the stream reads
-				soon, cancel := context.WithCancel(ctx)
-				cancel()
+				soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				defer cancel()
 				if _, err = comm.Irecv(soon, c, b, 0, 0); err == nil {
 					return errors.Join(errors.New("received under work that reads"), g.Signal())
 				}
