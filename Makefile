@@ -12,7 +12,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
+.PHONY: help run api test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ bench-kernels: ## measure kernels in Go beside OpenCL C and loops in Go by hand,
 
 bench-comm: ## install Open MPI and MPICH, measure messages beside a program in C and write the tables of docs/performance.md
 	./bench/comm/run -document docs/performance.md
+
+bench-ranks: ## measure exchanges of partitioned buffers with up to 4096 ranks in one process; write the table of docs/performance.md and docs/ranks.svg
+	$(GO) run ./bench/ranks -document docs/performance.md -svg docs/ranks.svg
 
 bench-scale: ## measure how costs grow with the number of things; write the table of docs/performance.md and docs/scale.svg
 	@mkdir -p bin

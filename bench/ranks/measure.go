@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/part"
+)
+
+// each is the elements of one rank.
+const each = 4096
+
+// problem is a layout with ghosts for any number of ranks that is a power of 8.
+type problem struct {
+	name   string
+	layout func(ranks int) part.Layout
+	halo   func(rank, ranks int) part.Halo
+	to     func(ranks int) part.Layout // what it is redistributed to; nil for none
+}
+
+var problems = []problem{
+	{"1-D, periodic", line, around(1), nil},
+	{"2-D, periodic", square, around(2), nil},
+	{"3-D, periodic", cube, around(3), nil},
+	{"lists of needs", line, needs, nil},
+	{"rows to squares", rows, func(int, int) part.Halo { return part.Halo{} }, square},
+}
+
+// sides returns the ranks along two edges, as equal as can be.
+func sides(ranks int) (int, int) {
+	a := 1
+	for a*a < ranks {
+		a *= 2
+	}
+	return a, ranks / a
+}
+
+func line(ranks int) part.Layout { return part.Block(ranks * each) }
+
+func square(ranks int) part.Layout {
+	a, b := sides(ranks)
+	return part.Grid([]int{a * 64, b * 64}, []int{a, b})
+}
+
+func rows(ranks int) part.Layout {
+	a, b := sides(ranks)
+	return part.Grid([]int{a * 64, b * 64}, []int{ranks, 1})
+}
+
+func cube(ranks int) part.Layout {
+	a := 1
+	for a*a*a < ranks {
+		a *= 2
+	}
+	return part.Grid([]int{a * 16, a * 16, a * 16}, []int{a, a, a})
+}
+
+// around is one ghost on each side of each dimension, with the corners.
+func around(dims int) func(int, int) part.Halo {
+	return func(int, int) part.Halo {
+		h := part.Width([]int{1, 1, 1}[:dims]...)
+		h.Periodic = []bool{true, true, true}[:dims]
+		return h
+	}
+}
+
+// needs are four elements of each of up to eight ranks, as in a mesh whose parts touch in no order.
+func needs(rank, ranks int) (h part.Halo) {
+	r := rand.New(rand.NewPCG(1, uint64(rank)))
+	for taken := map[int]bool{rank: true}; len(h.Needs) < 8 && len(taken) < ranks; {
+		peer := r.IntN(ranks)
+		if taken[peer] {
+			continue
+		}
+		taken[peer] = true
+		lo := peer*each + r.IntN(each-4)
+		h.Needs = append(h.Needs, part.Range{Lo: lo, Hi: lo + 4})
+	}
+	return h
+}
+
+// point is what was measured with a number of ranks. Bytes and messages are those of the rank that sent most, and times are divided by the number of ranks.
+type point struct {
+	ranks          int
+	made, moved    time.Duration // to make the buffers, and to exchange, or to redistribute
+	clean          time.Duration // to exchange when nothing was written
+	bytes          uint64
+	messages       int
+	cleanBytes     uint64
+	redistribution bool
+}
+
+// stage is where all ranks begin together, and the last to come notes the time.
+type stage struct {
+	mu      sync.Mutex
+	waiting int
+	open    chan struct{}
+	start   time.Time
+}
+
+// pass waits for all ranks, or until ctx ends.
+func (s *stage) pass(ctx context.Context, ranks int) {
+	s.mu.Lock()
+	if s.waiting++; s.waiting == ranks {
+		s.start = time.Now()
+		close(s.open)
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.open:
+	case <-ctx.Done():
+	}
+}
+
+func measure(ctx context.Context, p problem, ranks int) (point, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	at := point{ranks: ranks, redistribution: p.to != nil}
+	var mu sync.Mutex
+	stages := make([]stage, 7)
+	for i := range stages {
+		stages[i].open = make(chan struct{})
+	}
+	err := commtest.Execute(ranks, func(e driver.Engine) error {
+		c := comm.New(e)
+		stages[0].pass(ctx, ranks)
+		a, err := part.New[float64](ctx, c, p.layout(ranks), p.halo(c.Rank(), ranks))
+		var b *part.Buffer[float64]
+		if err == nil && p.to != nil {
+			b, err = part.New[float64](ctx, c, p.to(ranks), part.Halo{})
+		}
+		stages[1].pass(ctx, ranks)
+		if err != nil {
+			cancel() // nobody waits for this rank
+			return err
+		}
+		err = fill(ctx, a, c.Rank())
+		stages[2].pass(ctx, ranks)
+		var moved, clean part.Moved
+		switch {
+		case err != nil:
+		case b != nil:
+			moved, err = part.Redistribute(ctx, b, a)
+		default:
+			moved, err = a.Exchange(ctx)
+		}
+		stages[3].pass(ctx, ranks)
+		stages[4].pass(ctx, ranks)
+		if err == nil && b == nil {
+			clean, err = a.Exchange(ctx)
+		}
+		stages[5].pass(ctx, ranks)
+		mu.Lock()
+		at.bytes, at.messages, at.cleanBytes = max(at.bytes, moved.Bytes), max(at.messages, moved.Messages), max(at.cleanBytes, clean.Bytes)
+		mu.Unlock()
+		if b != nil {
+			err = errors.Join(err, b.Close())
+		}
+		return errors.Join(err, check(ctx, a, p), a.Close(), c.Close())
+	})
+	share := func(from, to int) time.Duration {
+		return stages[to].start.Sub(stages[from].start) / time.Duration(ranks)
+	}
+	at.made, at.moved, at.clean = share(0, 1), share(2, 3), share(4, 5)
+	return at, err
+}
+
+// fill writes a number that tells the rank to all that it owns.
+func fill(ctx context.Context, b *part.Buffer[float64], rank int) error {
+	return b.Local().AccessRanges(ctx, writing, b.OwnedRanges(), func(s []float64) error {
+		for i := range s {
+			s[i] = float64(rank + 1)
+		}
+		return nil
+	})
+}
+
+// check sees that no ghost is stale, and that each holds what some rank wrote.
+func check(ctx context.Context, b *part.Buffer[float64], p problem) error {
+	if p.to != nil {
+		return nil
+	}
+	if stale := b.Stale(); len(stale) > 0 {
+		return fmt.Errorf("stale ghosts %v", stale)
+	}
+	return b.Local().View(ctx, func(s []float64) error {
+		for i, v := range s {
+			if v < 1 {
+				return fmt.Errorf("element %d was not written", i)
+			}
+		}
+		return nil
+	})
+}
