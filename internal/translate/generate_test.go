@@ -160,7 +160,11 @@ func (g *generator) value(t string, deep int) string {
 		switch g.IntN(8) {
 		case 4:
 			if g.IntN(2) == 0 {
-				return fmt.Sprintf("%s(math.%s(float64(%s), float64(%s)))", t, pick(g, []string{"Max", "Min", "Copysign"}), left(), left())
+				name, second := pick(g, []string{"Max", "Min", "Copysign"}), "float64"
+				if name == "Copysign" {
+					second = "known"
+				}
+				return fmt.Sprintf("%s(math.%s(float64(%s), %s(float64(%s))))", t, name, left(), second, left())
 			}
 			return fmt.Sprintf("%s(math.FMA(float64(%s), float64(%s), float64(%s)))", t, left(), left(), right())
 		case 0:

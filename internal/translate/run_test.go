@@ -37,6 +37,14 @@ func f64(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
+// known is a number whose sign can be taken: that of a NaN is not defined.
+func known(x float64) float64 {
+	if x != x {
+		return 1
+	}
+	return x
+}
+
 func b(x bool) uint64 {
 	if x {
 		return 1
