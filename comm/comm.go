@@ -168,7 +168,7 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 }
 
 // Close releases the communicator. All ranks call it, and it may wait for them. It fails, and changes nothing, while operations are under
-// way. A communicator that has failed is given up without the others.
+// way, and for the last communicator while buffers of [NewBuffer] are open. A communicator that has failed is given up without the others.
 func (c *Comm) Close() error {
 	const op = "Close"
 	if c == nil {
@@ -183,6 +183,9 @@ func (c *Comm) Close() error {
 		n := c.active
 		c.mu.Unlock()
 		return driver.Errorf(op, ErrInvalidArgument, "%d operations are under way", n)
+	case c.err == nil && c.engine.lent.n.Load() > 0 && c.engine.pool.last():
+		c.mu.Unlock()
+		return driver.Errorf(op, ErrInvalidArgument, "%d buffers with memory of the engine are open", c.engine.lent.n.Load())
 	}
 	c.closed = true
 	failed := c.err != nil

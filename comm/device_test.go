@@ -75,7 +75,6 @@ func TestOnlyTheSliceMoves(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer part.Close()
 			before := b.Stats().BytesCopied
 			if c.Rank() == 0 {
 				err = comm.Send(ctx, c, part, 1, 0)

@@ -139,6 +139,10 @@ func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.
 		return err
 	}
 	s.lease, s.leased, s.host = l, true, l.Pointer()
+	if s.stage.p != nil && r.c.engine.lent.has(s.host, s.n) {
+		r.c.engine.pool.give(s.stage)
+		s.stage = piece{}
+	}
 	s.kept = mode == coherence.ReadWrite
 	if mode != coherence.Overwrite {
 		s.fill()

@@ -15,6 +15,7 @@ type engine struct {
 	maxTag int
 	pool   staging
 	idle   operations
+	lent   lent
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.
@@ -72,6 +73,13 @@ func (s *staging) abandon(l loss) {
 	s.mu.Lock()
 	s.lost = append(s.lost, l)
 	s.mu.Unlock()
+}
+
+// last reports whether one communicator is open.
+func (s *staging) last() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.comms == 1
 }
 
 func (s *staging) open() {

@@ -1,0 +1,103 @@
+package comm
+
+import (
+	"math"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm/driver"
+)
+
+// NewBuffer makes a buffer of n > 0 elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use it as it is, where that of other buffers
+// is copied to and from memory of the engine: on one machine the copies take longer than the message from some 64 KiB on. It is safe wherever the engine is, because
+// this memory never goes back to the system while the engine is open.
+//
+// Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may go on to use the memory: the buffer stays leased
+// then, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind [ErrInvalidArgument], and so is an n that is not positive; too little memory is an
+// error of kind [ErrOutOfMemory].
+func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer.Buffer[T], error) {
+	const op = "NewBuffer"
+	var zero T
+	elem := int(unsafe.Sizeof(zero))
+	switch {
+	case c == nil:
+		return nil, driver.Errorf(op, ErrInvalidArgument, "nil communicator")
+	case n <= 0:
+		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements", n)
+	case elem > 0 && n > math.MaxInt/elem:
+		return nil, driver.Errorf(op, ErrOutOfMemory, "%d elements of %d bytes", n, elem)
+	}
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return nil, driver.Errorf(op, ErrClosed, "the communicator was closed")
+	}
+	e, size := c.engine, uint64(n)*uint64(elem)
+	p, err := e.d.Alloc(size)
+	if err != nil {
+		return nil, broken(op, err)
+	}
+	e.lent.add(p, size)
+	free := func() {
+		e.lent.remove(p)
+		e.d.Free(p, size)
+	}
+	b, err := buffer.AdoptSlice(unsafe.Slice((*T)(p), n), free, opts...)
+	if err != nil {
+		free()
+		failure := driver.Errorf(op, ErrInvalidArgument, "")
+		failure.Err = err
+		return nil, failure
+	}
+	return b, nil
+}
+
+// lent is the memory of an engine that buffers have, by its address.
+type lent struct {
+	n    atomic.Int64 // how many; usually none, and then nobody needs the lock
+	mu   sync.RWMutex
+	list []extent
+}
+
+type extent struct {
+	p    uintptr
+	size uint64
+}
+
+func (l *lent) search(p uintptr) int {
+	return sort.Search(len(l.list), func(i int) bool { return l.list[i].p > p })
+}
+
+func (l *lent) add(p unsafe.Pointer, size uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := l.search(uintptr(p))
+	l.list = append(l.list, extent{})
+	copy(l.list[i+1:], l.list[i:])
+	l.list[i] = extent{uintptr(p), size}
+	l.n.Add(1)
+}
+
+func (l *lent) remove(p unsafe.Pointer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.search(uintptr(p)) - 1; i >= 0 && l.list[i].p == uintptr(p) {
+		l.list = append(l.list[:i], l.list[i+1:]...)
+		l.n.Add(-1)
+	}
+}
+
+// has reports whether n bytes are all of one buffer's memory.
+func (l *lent) has(p unsafe.Pointer, n uint64) bool {
+	if l.n.Load() == 0 {
+		return false
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	i := l.search(uintptr(p)) - 1
+	return i >= 0 && uint64(uintptr(p)-l.list[i].p)+n <= l.list[i].size
+}
