@@ -183,9 +183,9 @@ func (c *Comm) Close() error {
 		n := c.active
 		c.mu.Unlock()
 		return driver.Errorf(op, ErrInvalidArgument, "%d operations are under way", n)
-	case c.err == nil && c.engine.lent.n.Load() > 0 && c.engine.pool.last():
+	case c.engine.lent.open() > 0 && c.engine.pool.last():
 		c.mu.Unlock()
-		return driver.Errorf(op, ErrInvalidArgument, "%d buffers with memory of the engine are open", c.engine.lent.n.Load())
+		return driver.Errorf(op, ErrInvalidArgument, "%d buffers with memory of the engine are open", c.engine.lent.open())
 	}
 	c.closed = true
 	failed := c.err != nil

@@ -59,6 +59,7 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 // lent is the memory of an engine that buffers have, by its address.
 type lent struct {
 	n    atomic.Int64 // how many; usually none, and then nobody needs the lock
+	lost atomic.Int64 // how many of them cannot be closed, because an operation was given up
 	mu   sync.RWMutex
 	list []extent
 }
@@ -66,7 +67,11 @@ type lent struct {
 type extent struct {
 	p    uintptr
 	size uint64
+	lost bool
 }
+
+// open is how many buffers can be closed, and are not.
+func (l *lent) open() int64 { return l.n.Load() - l.lost.Load() }
 
 func (l *lent) search(p uintptr) int {
 	return sort.Search(len(l.list), func(i int) bool { return l.list[i].p > p })
@@ -78,7 +83,7 @@ func (l *lent) add(p unsafe.Pointer, size uint64) {
 	i := l.search(uintptr(p))
 	l.list = append(l.list, extent{})
 	copy(l.list[i+1:], l.list[i:])
-	l.list[i] = extent{uintptr(p), size}
+	l.list[i] = extent{p: uintptr(p), size: size}
 	l.n.Add(1)
 }
 
@@ -88,6 +93,19 @@ func (l *lent) remove(p unsafe.Pointer) {
 	if i := l.search(uintptr(p)) - 1; i >= 0 && l.list[i].p == uintptr(p) {
 		l.list = append(l.list[:i], l.list[i+1:]...)
 		l.n.Add(-1)
+	}
+}
+
+// lose notes that an operation was given up that may go on to use the memory.
+func (l *lent) lose(p unsafe.Pointer) {
+	if l.n.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.search(uintptr(p)) - 1; i >= 0 && uint64(uintptr(p)-l.list[i].p) < l.list[i].size && !l.list[i].lost {
+		l.list[i].lost = true
+		l.lost.Add(1)
 	}
 }
 

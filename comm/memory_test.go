@@ -207,7 +207,7 @@ func TestASendThatIsGivenUpKeepsTheBuffer(t *testing.T) {
 	require.ErrorIs(t, err, comm.ErrTimeout)
 	require.Error(t, b.Close())
 	require.NoError(t, b.View(t.Context(), func([]float64) error { return nil }))
-	require.NoError(t, c.Close(), "it has failed")
+	require.NoError(t, c.Close(), "what cannot be closed need not be")
 
 	to := comm.New(j.Engine(1))
 	got := make([]float64, 4)

@@ -252,6 +252,8 @@ func (r *operation) finish(err error, failure *Error) {
 		}
 		if s.leased && (!used[i] || s.stage.p != nil) { // without staging the engine goes on to use the leased memory itself
 			s.release(err, failure != nil)
+		} else if s.leased {
+			r.c.engine.lent.lose(s.host)
 		}
 		s.host = nil
 	}

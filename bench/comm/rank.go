@@ -41,8 +41,11 @@ func measure(ctx context.Context, e driver.Engine, limit time.Duration) error {
 	direct := comm.New(e, comm.Direct())
 	plain := *r
 	plain.c = direct
-	return errors.Join(r.slices("slices, 8 bytes", 8, 20), r.buffers("buffers, 8 bytes", 8, 20),
-		r.slices("slices, 1 MiB", long, 2), r.buffers("buffers, 1 MiB", long, 2), plain.buffers("direct, 1 MiB", long, 2),
+	ordinary := func(n int) (*buffer.Buffer[float64], error) { return buffer.New[float64](n) }
+	own := func(n int) (*buffer.Buffer[float64], error) { return comm.NewBuffer[float64](c, n) }
+	return errors.Join(r.slices("slices, 8 bytes", 8, 20), r.buffers("buffers, 8 bytes", 8, 20, ordinary), r.buffers("own, 8 bytes", 8, 20, own),
+		r.slices("slices, 1 MiB", long, 2), r.buffers("buffers, 1 MiB", long, 2, ordinary), r.buffers("own, 1 MiB", long, 2, own),
+		plain.buffers("direct, 1 MiB", long, 2, ordinary),
 		r.halos(), r.parts(), r.waits(), direct.Close(), c.Close())
 }
 
@@ -107,8 +110,8 @@ func (r *rank) slices(name string, bytes, batch int) error {
 }
 
 // buffers sends buffers to and fro, whose elements are on the host.
-func (r *rank) buffers(name string, bytes, batch int) error {
-	b, err := buffer.New[float64](bytes / 8)
+func (r *rank) buffers(name string, bytes, batch int, get func(n int) (*buffer.Buffer[float64], error)) error {
+	b, err := get(bytes / 8)
 	if err != nil {
 		return err
 	}

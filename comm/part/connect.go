@@ -92,7 +92,7 @@ func (b *Buffer[T]) connect(ctx context.Context, h *Halo) error {
 	for _, l := range b.state.links {
 		l.out.ready()
 		l.in.ready()
-		m, err := newMail(l, b.state.elem)
+		m, err := newMail(b.c, l, b.state.elem)
 		if err != nil {
 			return err
 		}
@@ -135,15 +135,15 @@ type mail struct {
 const headSize, spanSize = 8, 8
 
 // newMail makes memory for the longest messages of a link.
-func newMail(l *link, elem uint64) (*mail, error) {
+func newMail(c *comm.Comm, l *link, elem uint64) (*mail, error) {
 	size := uint64(headSize) + spanSize*uint64((l.out.n+1)/2+(l.in.n+1)/2) + elem*uint64(max(l.out.n, l.in.n))
 	if size > math.MaxInt32 {
 		return nil, driver.Errorf("New", comm.ErrUnsupported, "messages of %d bytes", size)
 	}
 	m := new(mail)
 	var err error
-	if m.out, err = buffer.New[byte](int(size)); err == nil {
-		m.in, err = buffer.New[byte](int(size))
+	if m.out, err = comm.NewBuffer[byte](c, int(size)); err == nil {
+		m.in, err = comm.NewBuffer[byte](c, int(size))
 	}
 	return m, err
 }

@@ -260,7 +260,9 @@ func (b *Buffer[T]) close() (err error) {
 		err = b.local.Close()
 	}
 	for _, m := range b.mail {
-		err = errors.Join(err, m.close())
+		if e := m.close(); b.c.Err() == nil { // otherwise the engine may go on to use one
+			err = errors.Join(err, e)
+		}
 	}
 	return err
 }
