@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,6 +63,98 @@ func TestProgramsOnTheHostAreRight(t *testing.T) {
 			_, err = check(make([]byte, len(right)))
 			assert.Error(t, err, "only zeros")
 		})
+	}
+}
+
+// What StarPU computes is right, on two devices as well, where there are StarPU, a C compiler and the devices.
+func TestProgramsOfStarPUAreRight(t *testing.T) {
+	flags, err := exec.Command("pkg-config", "--cflags", "--libs", "starpu-1.3").Output()
+	if err != nil {
+		t.Skip("StarPU is missing: pkg-config starpu-1.3: ", err)
+	}
+	dir := t.TempDir()
+	v := &variants[slices.IndexFunc(variants, func(v variant) bool { return v.Name == "StarPU" })]
+	o, programs := options{built: dir}, 0
+	for _, w := range rows() {
+		if !v.has(w) {
+			continue
+		}
+		programs++
+		t.Run(w.name(), func(t *testing.T) {
+			args := []string{"-O2", "-Wall", "-Wno-unused-function", "-Werror", "-I", "c", "-o", filepath.Join(dir, "starpu-"+w.App.Name), "starpu/" + w.App.Name + ".c", "-l:libOpenCL.so.1"}
+			if text, err := exec.Command("gcc", append(args, strings.Fields(string(flags))...)...).CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+				t.Skip(err)
+			} else {
+				require.NoError(t, err, string(text))
+			}
+			a := small(*w.App)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
+			f := &figure{}
+			err := o.once(t.Context(), f, &row{&a, w.Devices, 1}, v, dir, a.reference(&a))
+			// What it prints where the loader finds no platform, and where none has this name.
+			if err != nil && (strings.HasSuffix(err.Error(), "clGetPlatformIDs: -1001") || strings.HasSuffix(err.Error(), ": -1")) {
+				t.Skip("a device is missing: ", err)
+			}
+			require.NoError(t, err)
+			require.Len(t, f.Rounds, 1)
+			assert.Len(t, f.Rounds[0]["run"], a.Repeats)
+		})
+	}
+	assert.Equal(t, 6, programs)
+}
+
+// Counted is the source of what is measured, all of it, and of nothing else.
+func TestSourceOfEveryProgramIsCounted(t *testing.T) {
+	for _, w := range rows() {
+		for i := range variants {
+			v := &variants[i]
+			n, err := lines(".", v.files(w.App.Name))
+			require.NoError(t, err)
+			if !v.has(w) {
+				continue
+			}
+			assert.NotZero(t, n, "%s, %s", v.Name, w.name())
+			for _, file := range v.files(w.App.Name) {
+				text, err := os.ReadFile(file)
+				if filepath.Dir(file) != "c" && filepath.Dir(file) != "starpu" || os.IsNotExist(err) {
+					continue
+				}
+				require.NoError(t, err)
+				for line := range strings.Lines(string(text)) {
+					name, found := strings.CutPrefix(line, "#include \"")
+					name = strings.TrimSuffix(name, "\"\n")
+					// All programs in C share program.h.
+					if found && name != "program.h" {
+						counted := func(f string) bool { return filepath.Base(f) == name }
+						assert.True(t, slices.ContainsFunc(v.files(w.App.Name), counted), "%s includes %s", file, name)
+					}
+				}
+			}
+		}
+	}
+	n, err := lines(".", variants[slices.IndexFunc(variants, func(v variant) bool { return v.Name == "StarPU" })].files("nbody"))
+	require.NoError(t, err)
+	assert.Zero(t, n, "there is no such program")
+}
+
+// A choice of variants leaves what all ratios are to, and adds none to a row that cannot have it.
+func TestChosenVariantsAreMeasuredBesideTheFirst(t *testing.T) {
+	with := regexp.MustCompile("^StarPU$")
+	for _, w := range rows() {
+		var names []string
+		for i := range variants {
+			if variants[i].measured(w, with) {
+				names = append(names, variants[i].Name)
+			}
+		}
+		var want []string
+		if w.Devices[0] != "host" {
+			want = append(want, "OpenCL C by hand")
+			if (w.App.Name == "cg" || w.App.Name == "heat") && w.Ranks == 1 {
+				want = append(want, "StarPU")
+			}
+		}
+		assert.Equal(t, want, names, w.name())
 	}
 }
 

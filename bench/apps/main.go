@@ -25,9 +25,10 @@ import (
 )
 
 type options struct {
-	rounds                             int
-	only, python, mpi, programs, built string
-	document, picture, json, versions  string
+	rounds                            int
+	only, with                        string
+	python, mpi, programs, built      string
+	document, picture, json, versions string
 }
 
 func main() {
@@ -36,6 +37,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.rounds, "rounds", 5, "how many times each program runs")
 	flag.StringVar(&o.only, "only", "", "a regular expression: measure rows whose name it matches")
+	flag.StringVar(&o.with, "with", "", "a regular expression: beside OpenCL C by hand, measure only what is written in ways whose names it matches")
 	flag.StringVar(&o.python, "python", "python3", "the Python that has numba and PyOpenCL")
 	flag.StringVar(&o.mpi, "mpi", "", "the folder of an Open MPI, with bin and lib")
 	flag.StringVar(&o.programs, "programs", "bench/apps", "the folder of the programs' source")
@@ -66,7 +68,7 @@ type variant struct {
 var variants = []variant{
 	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c"} }, func(r *row) bool { return r.Devices[0] != "host" }},
+	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, func(r *row) bool { return r.Devices[0] != "host" }},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
 	}, func(app string) []string { return []string{"halyard/" + app + ".go", "halyard/" + app + "_c.go"} }, func(r *row) bool { return r.Devices[0] != "host" }},
@@ -77,9 +79,28 @@ var variants = []variant{
 	}, func(*row) bool { return true }},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
 		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }},
+	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
+		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
+		// Its threads and those of the devices are on the same processors: it is faster unbound, and with copies that it does not ask for again and again.
+		return []string{filepath.Join(o.built, "starpu-"+r.App.Name)}, []string{"STARPU_HOME=" + home, "STARPU_OPENCL_ON_CPUS=1", "STARPU_SILENT=1",
+			"STARPU_WORKERS_NOBIND=1", "STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY=1"}
+	}, func(app string) []string {
+		if !inStarPU(app) {
+			return nil
+		}
+		return []string{"starpu/device.h", "starpu/" + app + ".c", "c/" + app + "_kernels.h"}
+	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.Devices[0] != "host" }},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
 		func(r *row) bool { return r.Devices[0] == "host" }},
 }
+
+// measured reports whether a variant is to be measured in a row. OpenCL C by hand always is where it can be, because all ratios are to it.
+func (v *variant) measured(r *row, with *regexp.Regexp) bool {
+	return v.has(r) && (v == &variants[0] || with.MatchString(v.Name))
+}
+
+// inStarPU reports whether there is a program with StarPU. There is one for those in which a step needs what others have written on another device.
+func inStarPU(app string) bool { return app == "cg" || app == "heat" }
 
 // inPython is the command of a program in Python.
 func inPython(folder string) func(o *options, r *row) (args, env []string) {
@@ -152,6 +173,10 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	with, err := regexp.Compile(o.with)
+	if err != nil {
+		return err
+	}
 	load, _ := os.ReadFile("/proc/loadavg") // left out elsewhere
 	first, _, _ := strings.Cut(string(load), " ")
 	r := results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Load: first, Rounds: o.rounds}
@@ -172,7 +197,7 @@ func (o *options) run(ctx context.Context) error {
 			continue
 		}
 		r.rows = append(r.rows, row)
-		if err := o.measure(ctx, &r, row, dir); err != nil {
+		if err := o.measure(ctx, &r, row, with, dir); err != nil {
 			return err
 		}
 	}
@@ -202,7 +227,7 @@ func (o *options) run(ctx context.Context) error {
 }
 
 // measure runs all programs of a row in turns.
-func (o *options) measure(ctx context.Context, r *results, row *row, dir string) error {
+func (o *options) measure(ctx context.Context, r *results, row *row, with *regexp.Regexp, dir string) error {
 	in := filepath.Join(dir, "in")
 	if err := os.WriteFile(in, row.App.input(row.App.N), 0o600); err != nil {
 		return err
@@ -212,7 +237,7 @@ func (o *options) measure(ctx context.Context, r *results, row *row, dir string)
 		for i := range variants {
 			// Who begins changes, so that none always comes after the same neighbour.
 			v := &variants[(i+round)%len(variants)]
-			if !v.has(row) {
+			if !v.measured(row, with) {
 				continue
 			}
 			f := r.figure(row.name(), v.Name)

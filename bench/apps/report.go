@@ -77,6 +77,10 @@ OpenCL C, on Halyard, and on other systems.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. Compiling is not in it, as
   a first run does not count. BabelStream's kernels are each waited for, as its description says.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
+- **StarPU** has the same kernels in tasks, in C. It decides from the data that each accesses what it waits for and what is copied between devices; on two
+  devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the processors on which the devices
+  compute. So tasks and copies wait in OpenCL, and the threads are not bound to a processor: when workers ask again and again whether something is done, as
+  StarPU does otherwise, two devices took more than ten times as long. Where a step needs nothing of another device there is no program.
 - **On the host** Go kernels run as Go, beside numba's parallel loops, on all processors.
 
 `

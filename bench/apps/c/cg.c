@@ -3,48 +3,9 @@
 #include <stddef.h>
 #include "program.h"
 #include "device.h"
+#include "cg_kernels.h"
 
 enum { block = 64 };
-
-static const char *text =
-	"void add_up(local float *part, float mine) {\n"
-	"	size_t me = get_local_id(0);\n"
-	"	part[me] = mine;\n"
-	"	for (size_t width = get_local_size(0) / 2; width > 0; width /= 2) {\n"
-	"		barrier(CLK_LOCAL_MEM_FENCE);\n"
-	"		if (me < width) part[me] += part[me + width];\n"
-	"	}\n"
-	"}\n"
-	"kernel void product(global const float *a, global const float *b, global float *sums, int n, int skip) {\n"
-	"	local float part[64];\n"
-	"	float mine = 0;\n"
-	"	size_t row = get_group_id(0) * n;\n"
-	"	for (size_t j = get_local_id(0); j < n; j += 64) mine += a[row + j + skip] * b[row + j];\n"
-	"	add_up(part, mine);\n"
-	"	if (get_local_id(0) == 0) sums[get_group_id(0)] = part[0];\n"
-	"}\n"
-	"kernel void total(global const float *sums, global float *out, int n) {\n"
-	"	local float part[64];\n"
-	"	float mine = 0;\n"
-	"	for (size_t j = get_local_id(0); j < n; j += 64) mine += sums[j];\n"
-	"	add_up(part, mine);\n"
-	"	if (get_local_id(0) == 0) *out = part[0];\n"
-	"}\n"
-	"kernel void laplace(global const float *p, global float *q, int n) {\n"
-	"	size_t j = get_global_id(0), i = get_global_id(1), at = (i + 1) * n + j;\n"
-	"	float left = j > 0 ? p[at - 1] : 0, right = j < n - 1 ? p[at + 1] : 0;\n"
-	"	q[i * n + j] = 4 * p[at] - p[at - n] - p[at + n] - left - right;\n"
-	"}\n"
-	"kernel void advance(global float *x, global float *r, global const float *p, global const float *q, global const float *rr, global const float *pq, int n) {\n"
-	"	size_t i = get_global_id(0);\n"
-	"	float alpha = *rr / *pq;\n"
-	"	x[i] += alpha * p[i + n];\n"
-	"	r[i] -= alpha * q[i];\n"
-	"}\n"
-	"kernel void direct(global float *p, global const float *r, global const float *now, global const float *before, int n) {\n"
-	"	size_t i = get_global_id(0);\n"
-	"	p[i + n] = r[i] + *now / *before * p[i + n];\n"
-	"}\n";
 
 typedef struct {
 	device d;
