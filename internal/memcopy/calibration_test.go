@@ -66,6 +66,27 @@ func TestBest(t *testing.T) {
 	}
 }
 
+// A plan is measured with the caches as it left them itself, and not as another did.
+func TestTrialsAreNotChargedForTheLastPlan(t *testing.T) {
+	counted := make([]int, 5)
+	last := -1
+	for tried := range len(counted) * trialsPerPlan {
+		plan, counts := turn(tried)
+		if counts && plan != last {
+			t.Errorf("trial %d of plan %d counts, and the copy before followed plan %d", tried, plan, last)
+		}
+		if counts {
+			counted[plan]++
+		}
+		last = plan
+	}
+	for plan, n := range counted {
+		if n < 3 {
+			t.Errorf("plan %d is measured %d times", plan, n)
+		}
+	}
+}
+
 // A class is settled by its copies, says so, and then follows what was the fastest.
 func TestCalibrationSettles(t *testing.T) {
 	size := uint64(4 << 20)

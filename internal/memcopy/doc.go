@@ -11,6 +11,8 @@
 // goroutines take in turn. The way to copy, the length of a piece and the number of goroutines are chosen by measuring.
 // The first copies of each size class are the trials. So measuring needs no extra copies
 // and no memory, and uses the sizes that the program really copies.
+// Each plan is tried several times in a row, and the first time does not count: what a plan costs shows in part only in the
+// next copy of the same data, which finds it in the caches or has to wait for the memory.
 // [Calibration] returns the result.
 //
 // All copies that run at the same time in the process share an allowance of
