@@ -86,6 +86,47 @@ func TestRecordingAgainKeepsEarlierWaits(t *testing.T) {
 	})
 }
 
+// An event that stands for a stream's work keeps its reference when it is recorded again without new work, and is that of another stream's or later work when
+// there is some.
+func TestRecordingTheSameWorkAgainCallsNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		calls := 0
+		retain, release := p.t.retainEvent, p.t.releaseEvent
+		p.t.retainEvent = func(e uintptr) status { calls++; return retain(e) }
+		p.t.releaseEvent = func(e uintptr) status { calls++; return release(e) }
+		a, b, m := newStream(t, p), newStream(t, p), alloc(t, p, driver.KindDevice, 4)
+		first := gated(t, a)
+		ok(t, a.Fill(whole(m), driver.Pattern{Bits: 1, Width: 1}))
+		e := newEvent(t, p, false)
+		ok(t, a.Record(e))
+		calls = 0
+		for range 3 {
+			ok(t, a.Record(e))
+		}
+		if calls != 0 {
+			t.Errorf("recording the same work three times retains or releases %d times", calls)
+		}
+		wantDone(t, false, e.Query)
+		second := gated(t, b)
+		ok(t, b.Record(e))
+		ok(t, first.Open())
+		ok(t, a.Sync())
+		wantDone(t, false, e.Query) // of b, whose gate is closed
+		ok(t, second.Open())
+		ok(t, e.Sync())
+		wantDone(t, true, e.Query) // lets go of the command
+		ok(t, b.Record(e))
+		ok(t, b.Record(e))
+		wantDone(t, true, e.Query)
+		third := gated(t, b)
+		ok(t, b.Record(e)) // new work on the same stream
+		wantDone(t, false, e.Query)
+		ok(t, third.Open())
+		ok(t, e.Sync())
+		closeAll(t, e, m, a, b)
+	})
+}
+
 func TestFanOutFanIn(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		const n = 6

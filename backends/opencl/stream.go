@@ -355,6 +355,9 @@ func (s *stream) Record(e driver.Event) error {
 		cl, err = s.mark(op)
 		s.mu.Unlock()
 	} else {
+		if same, err := s.unchanged(op, ev); same {
+			return err
+		}
 		cl, err = s.tail(op)
 	}
 	if err != nil {
@@ -368,6 +371,19 @@ func (s *stream) Record(e driver.Event) error {
 	}
 	ev.set(s, cl)
 	return nil
+}
+
+// unchanged reports whether the event stands for the work so far already. It then only sees to it that the work is sent to the device.
+func (s *stream) unchanged(op string, ev *event) (bool, error) {
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The event holds a reference, so that no other command's event has this handle.
+	if ev.cl == 0 || ev.cl != s.last || ev.stream != s || s.handedOut.Load() {
+		return false, nil
+	}
+	return true, s.flushLocked(op)
 }
 
 // Wait makes later work wait for the event.
