@@ -45,8 +45,12 @@ func halyard(ctx context.Context, args []string, out io.Writer) error {
 	if err := m.enc.Encode(l); err != nil {
 		return err
 	}
+	large := 3 // calls of the case that copies most
+	if l.Shared {
+		large = 100
+	}
 	c := cases{ctx: ctx, dev: dev, stream: stream, meter: &m}
-	for _, do := range []func() error{c.valid, c.pingPong(1<<20, 50), c.pingPong(64<<20, 3), c.update,
+	for _, do := range []func() error{c.valid, c.pingPong(1, 1000), c.pingPong(1<<20, 50), c.pingPong(64<<20, large), c.update,
 		c.alloc(4 << 10), c.alloc(1 << 20), c.sweep} {
 		if err := do(); err != nil {
 			return err

@@ -15,6 +15,7 @@ var rows = []struct {
 	key, title string
 }{
 	{"acquire-valid 1048576", "make current what is current"},
+	{"ping-pong 1", "ping-pong, 1 byte"},
 	{"ping-pong 1048576", "ping-pong, 1 MiB"},
 	{"ping-pong 67108864", "ping-pong, 64 MiB"},
 	{"update-1KiB 1073741824", "update of 1 KiB in 1 GiB"},

@@ -46,6 +46,7 @@ def alloc(size):
     timed("alloc-free", size, once, 2000)
 
 
+ping_pong(1, 1000)
 ping_pong(1 << 20, 50)
 ping_pong(64 << 20, 3)
 update(1 << 30)

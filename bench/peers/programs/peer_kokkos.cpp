@@ -54,6 +54,7 @@ int main(int argc, char **argv)
 	bool shared = std::is_same<View::t_dev::memory_space, View::t_host::memory_space>::value;
 	head("Kokkos DualView", version.c_str(), View::execution_space::name(), "inlined by the compiler", shared);
 	valid(1 << 20);
+	ping_pong(1, 1000);
 	ping_pong(1 << 20, 1000);
 	ping_pong(64 << 20, 100);
 	update(1 << 30);

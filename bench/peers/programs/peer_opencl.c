@@ -87,6 +87,7 @@ int main(int argc, char **argv)
 	queue = clCreateCommandQueueWithProperties(ctx, dev, NULL, &status);
 	check(status, "clCreateCommandQueueWithProperties");
 	head("OpenCL in C", version, name, "the program copies by hand", 0);
+	ping_pong(1, 1000);
 	ping_pong(1 << 20, 50);
 	ping_pong(64 << 20, 3);
 	update(1 << 30);

@@ -61,6 +61,7 @@ def alloc(size):
 
 
 valid(1 << 20)
+ping_pong(1, 1000)
 ping_pong(1 << 20, 1000)
 ping_pong(64 << 20, 100)
 update(1 << 30)

@@ -117,6 +117,7 @@ int main(int argc, char **argv)
 		sweep(32 << 20);
 	} else {
 		valid(1 << 20);
+		ping_pong(1, 200);
 		ping_pong(1 << 20, 50);
 		ping_pong(64 << 20, 3);
 		update(1 << 30);
