@@ -19,8 +19,35 @@ const (
 	tagParts         // of Redistribute
 )
 
-// connect tells the owners which of their elements this rank has ghosts of, and learns the same of others.
-func (b *Buffer[T]) connect(ctx context.Context, h *Halo) error {
+// connect makes the links with the neighbours. With widths all follows from the layout. Who needs what is known to each rank alone, so ranks with needs
+// tell the owners. If it fails on one rank, it fails on all.
+func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
+	if needs {
+		if err := b.tell(ctx, h); err != nil {
+			return err
+		}
+	} else {
+		b.serve(h)
+	}
+	b.state.links = b.links
+	var err error
+	for _, l := range b.links {
+		l.out.ready()
+		l.in.ready()
+		var m *mail
+		if m, err = newMail(b.c, l, b.state.elem); err != nil {
+			break
+		}
+		b.mail = append(b.mail, m)
+	}
+	b.state.settle()
+	// A rank of tell that is told to receive from any must not get the messages of a later call, so no rank goes on before the others.
+	return agree(ctx, b.c, "New", err)
+}
+
+// tell tells the owners which of their elements this rank has ghosts of, and learns the same of others. Each rank counts for all others whether it will
+// write to them, which takes a number for each rank there is.
+func (b *Buffer[T]) tell(ctx context.Context, h *Halo) error {
 	needs := map[int][]int64{}
 	h.runs(b.grid, b.rank, func(r run) {
 		if r.ghost {
@@ -86,39 +113,13 @@ func (b *Buffer[T]) connect(ctx context.Context, h *Halo) error {
 		}
 		b.owes(status.Source, list)
 	}
-	if err := finish(nil); err != nil {
-		return err
-	}
-	for _, l := range b.state.links {
-		l.out.ready()
-		l.in.ready()
-		m, err := newMail(b.c, l, b.state.elem)
-		if err != nil {
-			return err
-		}
-		b.mail = append(b.mail, m)
-	}
-	b.state.settle()
-	// A rank that is told to receive from any must not get the messages of a later call.
-	return b.c.Barrier(ctx)
+	return finish(nil)
 }
 
 // owes notes which elements a rank has ghosts of: pairs of a global index and a length.
-func (b *Buffer[T]) owes(peer int, list []int64) {
-	l := b.link(peer)
+func (p *parts) owes(peer int, list []int64) {
 	for i := 0; i+1 < len(list); i += 2 {
-		global, n := int(list[i]), int(list[i+1])
-		b.at(global, n, func(local, n int) { l.out.add(local, n) })
-	}
-}
-
-// at calls fn for each run of local elements of owned global indices.
-func (b *Buffer[T]) at(global, n int, fn func(local, n int)) {
-	for n > 0 {
-		r := b.ownRun(global)
-		k := min(n, r.global+r.n-global)
-		fn(r.local+global-r.global, k)
-		global, n = global+k, n-k
+		p.owe(peer, int(list[i]), int(list[i+1]))
 	}
 }
 

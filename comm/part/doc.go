@@ -42,6 +42,11 @@
 // had written over ghosts. Messages come from the ranks' maps of package coherence's protocol, with owner and neighbour as the places. For each neighbour a rank
 // keeps memory for two messages of the greatest length. A buffer is closed by Close, which frees everything.
 //
+// With widths, each rank finds its neighbours and what goes to them from the layout alone. What it keeps and looks at for that grows with its
+// own elements and neighbours, and not with the number of ranks, unless the layout is explicit: [Starts] has a number for each rank. With
+// needs, New exchanges a number for each rank as well, and two messages with each neighbour. [PlanExchange] and [PlanRedistribute] say what ranks
+// would send without a communicator, so that a program can plan for more ranks than there are.
+//
 // # Errors
 //
 // Errors of collective calls are those of package comm; a call that is refused has changed nothing. Where ranks differ, the kind is

@@ -69,7 +69,7 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 	}
 	sorted := slices.Clone(h.Needs)
 	slices.SortFunc(sorted, func(a, b Range) int { return a.Lo - b.Lo })
-	lo, hi := g.cuts[0][rank], g.cuts[0][rank+1]
+	lo, hi := g.cut(0, rank), g.cut(0, rank+1)
 	for i, r := range sorted {
 		switch {
 		case r.Lo < 0 || r.Hi > g.len() || r.Lo >= r.Hi:
@@ -85,7 +85,7 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 
 // runs calls fn for each run of a rank's local elements, and returns the extents of the box of widths, and the number of elements.
 func (h *Halo) runs(g *grid, rank int, fn func(run)) (extent [3]int, n int) {
-	extent = g.walk(rank, h, fn)
+	extent = g.walk(rank, anyone, h, fn)
 	n = 1
 	for d := range g.shape {
 		n *= extent[d]

@@ -34,10 +34,12 @@ func Grid(shape, procs []int) Layout {
 	return Layout{shape: slices.Clone(shape), procs: slices.Clone(procs)}
 }
 
-// grid is a layout for a number of ranks.
+// grid is a layout for a number of ranks. Equal parts follow from numbers alone, so what a rank keeps and looks at does not grow with the
+// number of ranks.
 type grid struct {
 	shape, procs []int
-	cuts         [][]int // of each dimension: where the parts begin, and the end
+	cuts         []int // of Starts that divide otherwise than Block: where the parts begin, and the end
+	steps        int   // stretches, parts and starts that were looked at
 }
 
 // on makes the layout one of so many ranks.
@@ -72,17 +74,32 @@ func (l Layout) on(op string, ranks int) (*grid, error) {
 		if l.cuts[0] != 0 || !slices.IsSorted(l.cuts) {
 			return bad("starts %v do not ascend from 0", l.cuts)
 		}
-		g.cuts = [][]int{l.cuts}
-		return g, nil
-	}
-	for d, n := range g.shape {
-		cuts, p := make([]int, g.procs[d]+1), g.procs[d]
-		for i := range cuts {
-			cuts[i] = i*(n/p) + min(i, n%p)
+		g.steps += len(l.cuts)
+		for i, at := range l.cuts {
+			if at != g.cut(0, i) {
+				g.cuts = l.cuts
+				break
+			}
 		}
-		g.cuts = append(g.cuts, cuts)
 	}
 	return g, nil
+}
+
+// cut is where part i of dimension d begins, or the end of the dimension for the number of parts.
+func (g *grid) cut(d, i int) int {
+	if g.cuts != nil {
+		return g.cuts[i]
+	}
+	n, p := g.shape[d], g.procs[d]
+	return i*(n/p) + min(i, n%p)
+}
+
+// ranked is on for a plan of one of the ranks.
+func (l Layout) ranked(op string, rank, ranks int) (*grid, error) {
+	if rank < 0 || rank >= ranks {
+		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "rank %d of %d", rank, ranks)
+	}
+	return l.on(op, ranks)
 }
 
 // maxElements is the most elements of a layout, so that products do not overflow.
@@ -106,10 +123,17 @@ func (g *grid) coords(rank int) (at [3]int) {
 	return at
 }
 
-// part is the coordinate of the parts that have position x in dimension d.
+// part is the coordinate of the parts that have position x in dimension d. It takes O(log n) steps for n explicit starts, and else one.
 func (g *grid) part(d, x int) int {
-	cuts := g.cuts[d]
-	return sort.Search(len(cuts)-1, func(i int) bool { return cuts[i+1] > x })
+	g.steps++
+	if g.cuts != nil {
+		return sort.Search(len(g.cuts)-1, func(i int) bool { return g.cuts[i+1] > x })
+	}
+	n, p := g.shape[d], g.procs[d]
+	if long := n % p * (n/p + 1); x >= long {
+		return n%p + (x-long)/(n/p)
+	}
+	return x / (n/p + 1)
 }
 
 // owner is the rank that owns a global index, and end is the end of the run of indices from there that it owns in one row.
@@ -121,7 +145,7 @@ func (g *grid) owner(index int) (rank, end int) {
 		rest /= g.shape[d]
 		c := g.part(d, x)
 		if d == last {
-			end = index + g.cuts[d][c+1] - x
+			end = index + g.cut(d, c+1) - x
 		}
 		rank += c * stride
 		stride *= g.procs[d]
@@ -139,7 +163,7 @@ type segment struct {
 
 // stretch lists the segments of dimension d of a part with ghosts.
 func (g *grid) stretch(d, part int, h *Halo) (list []segment, total int) {
-	n, lo, hi := g.shape[d], g.cuts[d][part], g.cuts[d][part+1]
+	n, lo, hi := g.shape[d], g.cut(d, part), g.cut(d, part+1)
 	add := func(from, to int) {
 		for from < to {
 			x := from
@@ -152,7 +176,7 @@ func (g *grid) stretch(d, part int, h *Halo) (list []segment, total int) {
 				return
 			}
 			c := g.part(d, x)
-			k := min(to-from, g.cuts[d][c+1]-x)
+			k := min(to-from, g.cut(d, c+1)-x)
 			list = append(list, segment{at: total, n: k, global: x, part: c})
 			from += k
 			total += k
@@ -171,24 +195,39 @@ type run struct {
 	ghost                   bool
 }
 
-// walk calls fn for each run of a rank's local box in ascending order of the local numbering. It returns the box's extents, all 0
-// if the rank owns nothing.
-func (g *grid) walk(rank int, h *Halo, fn func(run)) (extent [3]int) {
-	dims := len(g.shape)
-	at := g.coords(rank)
-	var segs [3][]segment
-	var total [3]int
-	for d := range dims {
-		if g.cuts[d][at[d]] == g.cuts[d][at[d]+1] {
-			return [3]int{}
+// empty reports whether the rank with such coordinates owns nothing.
+func (g *grid) empty(at [3]int) bool {
+	for d := range g.shape {
+		if g.cut(d, at[d]) == g.cut(d, at[d]+1) {
+			return true
 		}
 	}
+	return false
+}
+
+// anyone stands for all ranks.
+const anyone = -1
+
+// walk calls fn for each run of a rank's local box in ascending order of the local numbering, or for those alone that a certain rank owns. It
+// returns the box's extents, all 0 if the rank owns nothing.
+func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
+	dims := len(g.shape)
+	at := g.coords(rank)
+	if g.empty(at) {
+		return [3]int{}
+	}
+	var segs [3][]segment
+	var total [3]int
 	for d := range 3 - dims { // outer dimensions of extent 1
 		segs[d], total[d] = []segment{{n: 1, mine: true}}, 1
 	}
 	off := 3 - dims
 	for d := range dims {
 		segs[off+d], total[off+d] = g.stretch(d, at[d], h)
+		if from != anyone {
+			part := g.coords(from)[d]
+			segs[off+d] = slices.DeleteFunc(segs[off+d], func(s segment) bool { return s.part != part })
+		}
 	}
 	shape, procs := [3]int{1, 1, 1}, [3]int{1, 1, 1}
 	copy(shape[off:], g.shape)
@@ -198,6 +237,7 @@ func (g *grid) walk(rank int, h *Halo, fn func(run)) (extent [3]int) {
 			for _, b := range segs[1] {
 				for j := range b.n {
 					for _, c := range segs[2] {
+						g.steps++
 						fn(run{
 							local:  ((a.at+i)*total[1]+b.at+j)*total[2] + c.at,
 							global: ((a.global+i)*shape[1]+b.global+j)*shape[2] + c.global,
@@ -212,4 +252,31 @@ func (g *grid) walk(rank int, h *Halo, fn func(run)) (extent [3]int) {
 	}
 	copy(extent[:], total[off:])
 	return extent
+}
+
+// readers lists the ranks whose boxes have elements that a rank owns, itself among them. They are the parts that the rank's own box would
+// meet if the widths below and above were exchanged: whoever has so many ghosts above its part lies as far below this one.
+func (g *grid) readers(rank int, h *Halo) []int {
+	at := g.coords(rank)
+	if g.empty(at) {
+		return nil
+	}
+	mirror := &Halo{Lo: h.Hi, Hi: h.Lo, Periodic: h.Periodic}
+	list := []int{0}
+	for d := range g.shape {
+		segs, _ := g.stretch(d, at[d], mirror)
+		var parts, next []int
+		for _, s := range segs {
+			if !slices.Contains(parts, s.part) {
+				parts = append(parts, s.part)
+			}
+		}
+		for _, r := range list {
+			for _, p := range parts {
+				next = append(next, r*g.procs[d]+p)
+			}
+		}
+		list = next
+	}
+	return list
 }

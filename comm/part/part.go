@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sort"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -17,13 +16,8 @@ import (
 
 // Buffer is one rank's part of a buffer that is divided among the ranks of a communicator, with its ghosts.
 type Buffer[T buffer.Element] struct {
+	parts
 	c      *comm.Comm
-	grid   *grid
-	rank   int
-	extent [3]int
-	size   int   // local elements
-	count  int   // owned elements
-	own    []run // the owned elements
 	local  *buffer.Buffer[T]
 	owned  *buffer.Buffer[T]
 	state  *state
@@ -64,21 +58,23 @@ func New[T buffer.Element](ctx context.Context, c *comm.Comm, layout Layout, hal
 	}
 	halo = Halo{slices.Clone(halo.Lo), slices.Clone(halo.Hi), slices.Clone(halo.Periodic), slices.Clone(halo.Needs)}
 	var zero T
-	b := &Buffer[T]{rank: c.Rank()}
-	var err error
-	if b.grid, err = layout.on(op, c.Size()); err == nil {
-		err = halo.check(op, b.grid, b.rank)
+	b := new(Buffer[T])
+	g, err := layout.on(op, c.Size())
+	if err == nil {
+		err = halo.check(op, g, c.Rank())
 	}
 	if err == nil {
-		err = b.divide(op, &halo, &o)
+		b.parts = g.divide(c.Rank(), &halo)
+		err = b.allocate(op, &o)
 	}
 	if b.c, err = join(ctx, c, err); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%T %v %v %v %v %v", zero, b.grid.shape, b.grid.cuts, halo.Lo, halo.Hi, halo.Periodic)
-	if err = b.alike(ctx, op, int64(h.Sum64()>>1)); err == nil {
-		err = b.connect(ctx, &halo)
+	fmt.Fprintf(h, "%T %v %v %v %v %v %v", zero, b.grid.shape, b.grid.procs, b.grid.cuts, halo.Lo, halo.Hi, halo.Periodic)
+	needs, err := b.alike(ctx, op, int64(h.Sum64()>>1), len(halo.Needs) > 0)
+	if err == nil {
+		err = b.connect(ctx, &halo, needs)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.close(), b.c.Close())
@@ -114,42 +110,28 @@ func agree(ctx context.Context, c *comm.Comm, op string, err error) error {
 	return err
 }
 
-// alike fails on all ranks if a value is not the same on all.
-func (b *Buffer[T]) alike(ctx context.Context, op string, v int64) error {
-	pair := []int64{v, -v}
-	if err := comm.AllreduceSlice(ctx, b.c, pair, comm.Min); err != nil {
-		return err
+// alike fails on all ranks if a value is not the same on all. It reports whether some rank has needs.
+func (b *Buffer[T]) alike(ctx context.Context, op string, v int64, needs bool) (some bool, err error) {
+	all := []int64{v, -v, 0}
+	if needs {
+		all[2] = -1
 	}
-	if pair[0] != -pair[1] {
-		return driver.Errorf(op, comm.ErrMismatch, "ranks gave different layouts, widths or types of elements")
+	if err := comm.AllreduceSlice(ctx, b.c, all, comm.Min); err != nil {
+		return false, err
 	}
-	return nil
+	if all[0] != -all[1] {
+		return false, driver.Errorf(op, comm.ErrMismatch, "ranks gave different layouts, widths or types of elements")
+	}
+	return all[2] < 0, nil
 }
 
-// divide makes the local buffer.
-func (b *Buffer[T]) divide(op string, h *Halo, o *options) (err error) {
+// allocate makes the local buffer.
+func (b *Buffer[T]) allocate(op string, o *options) (err error) {
 	var zero T
-	var ghosts []run
-	b.extent, b.size = h.runs(b.grid, b.rank, func(r run) {
-		switch k := len(b.own) - 1; {
-		case r.ghost:
-			ghosts = append(ghosts, r)
-		case k >= 0 && b.own[k].local+b.own[k].n == r.local && b.own[k].global+b.own[k].n == r.global:
-			b.own[k].n += r.n
-			b.count += r.n
-		default:
-			b.own = append(b.own, r)
-			b.count += r.n
-		}
-	})
 	if b.size > 1<<31-1 {
 		return driver.Errorf(op, comm.ErrUnsupported, "%d local elements; a rank may have up to %d", b.size, 1<<31-1)
 	}
-	b.state = &state{elem: uint64(unsafe.Sizeof(zero)), rank: b.rank, lagged: o.lagged}
-	b.state.global = func(local int) int {
-		i := sort.Search(len(ghosts), func(i int) bool { return ghosts[i].local+ghosts[i].n > local })
-		return ghosts[i].global + local - ghosts[i].local
-	}
+	b.state = &state{elem: uint64(unsafe.Sizeof(zero)), rank: b.rank, lagged: o.lagged, global: b.globalOf}
 	if b.size == 0 {
 		return nil
 	}
@@ -159,20 +141,7 @@ func (b *Buffer[T]) divide(op string, h *Halo, o *options) (err error) {
 	if len(b.own) == 1 {
 		b.owned, err = b.local.Slice(b.own[0].local, b.own[0].local+b.own[0].n)
 	}
-	for _, r := range ghosts {
-		b.link(r.owner).in.add(r.local, r.n)
-	}
 	return err
-}
-
-// link is the link with a rank.
-func (b *Buffer[T]) link(peer int) *link {
-	s := b.state
-	i, found := slices.BinarySearchFunc(s.links, peer, func(l *link, peer int) int { return l.peer - peer })
-	if !found {
-		s.links = slices.Insert(s.links, i, &link{peer: peer})
-	}
-	return s.links[i]
 }
 
 // Size returns the number of elements of all ranks together.
@@ -212,15 +181,15 @@ func (b *Buffer[T]) Range() (lo, hi int) {
 		last := b.own[len(b.own)-1]
 		return b.own[0].global, last.global + last.n
 	}
-	return b.grid.cuts[0][b.rank], b.grid.cuts[0][b.rank+1]
+	return b.grid.cut(0, b.rank), b.grid.cut(0, b.rank+1)
 }
 
 // Box is where the owned box begins and ends in each dimension of the whole grid.
 func (b *Buffer[T]) Box() (lo, hi []int) {
 	at := b.grid.coords(b.rank)
 	for d := range b.grid.shape {
-		lo = append(lo, b.grid.cuts[d][at[d]])
-		hi = append(hi, b.grid.cuts[d][at[d]+1])
+		lo = append(lo, b.grid.cut(d, at[d]))
+		hi = append(hi, b.grid.cut(d, at[d]+1))
 	}
 	return lo, hi
 }
@@ -295,10 +264,4 @@ func (b *Buffer[T]) done() {
 func bytes[T buffer.Element](s []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
-}
-
-// ownRun is the run of owned elements that has a global index.
-func (b *Buffer[T]) ownRun(global int) run {
-	i := sort.Search(len(b.own), func(i int) bool { return b.own[i].global+b.own[i].n > global })
-	return b.own[i]
 }

@@ -137,22 +137,22 @@ type piece struct {
 }
 
 // pieces divides the owned elements as another layout does. It lists the ranks in their order.
-func (b *Buffer[T]) pieces(g *grid) (list []piece) {
-	for _, own := range b.own {
+func (p *parts) pieces(g *grid) (list []piece) {
+	for _, own := range p.own {
 		for at := own.global; at < own.global+own.n; {
 			peer, end := g.owner(at)
 			k := min(end, own.global+own.n) - at
-			i, found := slices.BinarySearchFunc(list, peer, func(p piece, peer int) int { return p.peer - peer })
+			i, found := slices.BinarySearchFunc(list, peer, func(q piece, peer int) int { return q.peer - peer })
 			if !found {
 				list = slices.Insert(list, i, piece{peer: peer})
 			}
 			lo := own.local + at - own.global
-			p := &list[i]
-			p.n += k
-			if n := len(p.local) - 1; n >= 0 && p.local[n].Hi == lo {
-				p.local[n].Hi += k
+			q := &list[i]
+			q.n += k
+			if n := len(q.local) - 1; n >= 0 && q.local[n].Hi == lo {
+				q.local[n].Hi += k
 			} else {
-				p.local = append(p.local, Range{Lo: lo, Hi: lo + k})
+				q.local = append(q.local, Range{Lo: lo, Hi: lo + k})
 			}
 			at += k
 		}
