@@ -85,7 +85,7 @@ func onTurns(t *testing.T, b driver.Backend) (s, second *hal.Stream, x, low, hig
 
 // A waiting access of one side keeps later accesses of the other from overtaking it, though they share no byte with it: otherwise a
 // steady flow of them could keep it waiting for ever.
-func TestTurnIsNotOvertaken(t *testing.T) {
+func TestNobodyIsOvertakenInTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		mode    coherence.Mode // of the device's accesses
@@ -129,7 +129,7 @@ func TestTurnIsNotOvertaken(t *testing.T) {
 
 // The host reads mapped memory once the mapping has ended, and not when it has been enqueued. Here the mapping is held until somebody asks
 // for its end.
-func TestHostWaitsForTheMapping(t *testing.T) {
+func TestHostWaitsForTheMappingInTurns(t *testing.T) {
 	backend := newTurns()
 	m := markEvents(backend)
 	var gate driver.Gate
@@ -166,7 +166,7 @@ func TestHostWaitsForTheMapping(t *testing.T) {
 }
 
 // When the host has only read, giving the memory back changes no byte. Still no work of the device may overtake it.
-func TestWorkWaitsForTheHandBack(t *testing.T) {
+func TestWorkWaitsForTheHandBackInTurns(t *testing.T) {
 	backend := newTurns()
 	m := markEvents(backend)
 	unmapNow := backend.Unmap
@@ -193,7 +193,7 @@ func TestWorkWaitsForTheHandBack(t *testing.T) {
 }
 
 // The same goes for memory that is given back because mapping it has failed.
-func TestWorkWaitsForTheHandBackAfterAFailure(t *testing.T) {
+func TestWorkWaitsForTheHandBackInTurnsAfterAFailure(t *testing.T) {
 	f := newFaulty(host.Options{Name: "failing turns", Discrete: 1})
 	takeTurns(&f.Backend)
 	recordFaulty := f.Record
@@ -238,7 +238,7 @@ func TestWorkWaitsForTheHandBackAfterAFailure(t *testing.T) {
 
 // Giving memory back to the device counts as a write of all its bytes. If a copy that wrote some of them before turns out to have failed,
 // that is not forgotten, and the other bytes are not lost.
-func TestFailureBeforeTheHandBackIsKept(t *testing.T) {
+func TestFailureBeforeTheHandBackInTurnsIsKept(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	s, _, b, _, high := onTurns(t, newTurns())
 	other := newStream(t, devs[0])
