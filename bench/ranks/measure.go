@@ -26,12 +26,22 @@ type problem struct {
 }
 
 var problems = []problem{
-	{"1-D, periodic", line, around(1), nil},
-	{"2-D, periodic", square, around(2), nil},
-	{"3-D, periodic", cube, around(3), nil},
+	{"1-D, periodic", line, around(1, true), nil},
+	{"2-D, periodic", square, around(2, true), nil},
+	{"3-D, periodic", cube, around(3, true), nil},
 	{"lists of needs", line, needs, nil},
-	{"rows to squares", rows, func(int, int) part.Halo { return part.Halo{} }, square},
+	{"rows to squares", rows, none, square},
+	{"1-D, explicit starts", starts, around(1, true), nil},
+	{"1-D", line, around(1, false), nil},
+	{"2-D", square, around(2, false), nil},
+	{"3-D", cube, around(3, false), nil},
+	{"blocks to cubes", line, none, cube},
 }
+
+// drawn is how many of the problems, from the first on, are in the picture: as many as there are colors.
+const drawn = 6
+
+func none(int, int) part.Halo { return part.Halo{} }
 
 // sides returns the ranks along two edges, as equal as can be.
 func sides(ranks int) (int, int) {
@@ -43,6 +53,18 @@ func sides(ranks int) (int, int) {
 }
 
 func line(ranks int) part.Layout { return part.Block(ranks * each) }
+
+// starts are parts that are longer and shorter in turns.
+func starts(ranks int) part.Layout {
+	list := make([]int, ranks+1)
+	for i := range list {
+		list[i] = i * each
+		if i%2 == 1 && i < ranks {
+			list[i] += each / 8
+		}
+	}
+	return part.Starts(list...)
+}
 
 func square(ranks int) part.Layout {
 	a, b := sides(ranks)
@@ -63,10 +85,10 @@ func cube(ranks int) part.Layout {
 }
 
 // around is one ghost on each side of each dimension, with the corners.
-func around(dims int) func(int, int) part.Halo {
+func around(dims int, periodic bool) func(int, int) part.Halo {
 	return func(int, int) part.Halo {
 		h := part.Width([]int{1, 1, 1}[:dims]...)
-		h.Periodic = []bool{true, true, true}[:dims]
+		h.Periodic = []bool{periodic, periodic, periodic}[:dims]
 		return h
 	}
 }
@@ -95,6 +117,7 @@ type point struct {
 	messages       int
 	cleanBytes     uint64
 	redistribution bool
+	plan           planned
 }
 
 // stage is where all ranks begin together, and the last to come notes the time.
@@ -123,12 +146,16 @@ func measure(ctx context.Context, p problem, ranks int) (point, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	at := point{ranks: ranks, redistribution: p.to != nil}
+	var err error
+	if at.plan, err = p.plan(ranks); err != nil {
+		return at, err
+	}
 	var mu sync.Mutex
 	stages := make([]stage, 7)
 	for i := range stages {
 		stages[i].open = make(chan struct{})
 	}
-	err := commtest.Execute(ranks, func(e driver.Engine) error {
+	err = commtest.Execute(ranks, func(e driver.Engine) error {
 		c := comm.New(e)
 		stages[0].pass(ctx, ranks)
 		a, err := part.New[float64](ctx, c, p.layout(ranks), p.halo(c.Rank(), ranks))
@@ -152,6 +179,9 @@ func measure(ctx context.Context, p problem, ranks int) (point, error) {
 			moved, err = a.Exchange(ctx)
 		}
 		stages[3].pass(ctx, ranks)
+		if want := at.plan.sends[c.Rank()]; err == nil && moved != want {
+			err = fmt.Errorf("rank %d sent %+v in place of %+v", c.Rank(), moved, want)
+		}
 		stages[4].pass(ctx, ranks)
 		if err == nil && b == nil {
 			clean, err = a.Exchange(ctx)

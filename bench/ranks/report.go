@@ -25,14 +25,15 @@ func markdown(all []curve, picture string) string {
 	if picture != "" {
 		fmt.Fprintf(&b, "![What a rank sends, and its share of the time](%s)\n\n", picture)
 	}
-	b.WriteString("| layout | ranks | messages of a rank | bytes of a rank | making it | moving | clean exchange | clean bytes |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| layout | ranks | messages of a rank | bytes of a rank | entries | steps | planning | making it | moving | clean exchange | clean bytes |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, c := range all {
 		for _, p := range c.points {
 			clean, bytes := duration(p.clean), fmt.Sprint(p.cleanBytes)
 			if p.redistribution {
 				clean, bytes = "", ""
 			}
-			fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %s |\n", c.name, p.ranks, p.messages, p.bytes, duration(p.made), duration(p.moved), clean, bytes)
+			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s |\n", c.name, p.ranks, p.messages, p.bytes,
+				p.plan.entries, p.plan.steps, duration(p.plan.took), duration(p.made), duration(p.moved), clean, bytes)
 		}
 	}
 	return b.String()
@@ -49,18 +50,20 @@ func duration(d time.Duration) string {
 
 // page is the picture: messages, bytes and times by ranks.
 func page(all []curve) chart.Page {
-	page := chart.Page{Title: "Exchanges by the number of ranks", Columns: 2, Notes: []string{bench.Machine() + "; ranks are goroutines of one process"}}
+	page := chart.Page{Title: "Exchanges by the number of ranks", Columns: 3, Notes: []string{bench.Machine() + "; ranks are goroutines of one process"}}
 	for _, panel := range []struct {
 		title, unit string
 		value       func(point) float64
 	}{
 		{"messages of a rank", "messages", func(p point) float64 { return float64(p.messages) }},
 		{"bytes of a rank", "bytes", func(p point) float64 { return float64(p.bytes) }},
+		{"what a rank keeps of its plan", "entries", func(p point) float64 { return float64(p.plan.entries) }},
+		{"planning for a rank", "µs", func(p point) float64 { return float64(p.plan.took) / 1e3 }},
 		{"making it, a rank's share", "µs", func(p point) float64 { return float64(p.made) / 1e3 }},
 		{"moving, a rank's share", "µs", func(p point) float64 { return float64(p.moved) / 1e3 }},
 	} {
 		out := chart.Panel{Title: panel.title, X: "ranks", Y: panel.unit, Logarithmic: true}
-		for _, c := range all {
+		for _, c := range all[:min(drawn, len(all))] {
 			l := chart.Line{Name: c.name}
 			for _, p := range c.points {
 				l.X, l.Y = append(l.X, float64(p.ranks)), append(l.Y, panel.value(p))
