@@ -50,49 +50,36 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 			_ = m.Close()
 		}
 	}()
-	message := func(n int) ([]T, *buffer.Buffer[T], error) {
-		data := make([]T, n)
-		m, err := buffer.AdoptSlice(data, nil)
+	message := func(n int) (*buffer.Buffer[T], error) {
+		m, err := comm.NewBuffer[T](c, n) // the engine takes it from there
 		if err == nil {
 			closing = append(closing, m)
 		}
-		return data, m, err
+		return m, err
 	}
-	got := make([][]T, len(in))
-	receives := make([]*comm.Request, len(in))
+	got, receives := make([]*buffer.Buffer[T], len(in)), make([]*comm.Request, len(in))
 	for i, p := range in {
 		if p.peer == c.Rank() {
 			continue
 		}
-		data, m, err := message(p.n)
-		if err != nil {
+		if got[i], err = message(p.n); err != nil {
 			return moved, err
 		}
-		r, err := comm.Irecv(ctx, c, m, p.peer, tagParts)
-		if err != nil {
+		if receives[i], err = comm.Irecv(ctx, c, got[i], p.peer, tagParts); err != nil {
 			return moved, err
 		}
-		got[i], receives[i] = data, r
-		requests = append(requests, r)
+		requests = append(requests, receives[i])
 	}
 	for _, p := range out {
-		data, m, err := message(p.n)
+		m, err := message(p.n)
 		if err != nil {
 			return moved, err
 		}
-		at := data
-		err = src.local.AccessRanges(ctx, coherence.Read, p.local, func(s []T) error {
-			for _, r := range p.local {
-				at = at[copy(at, s[r.Lo-p.local[0].Lo:r.Hi-p.local[0].Lo]):]
-			}
-			return nil
-		})
-		if err != nil {
+		if err := m.Overwrite(ctx, func(to []T) error { return src.gather(ctx, p, to) }); err != nil {
 			return moved, err
 		}
 		if p.peer == c.Rank() {
-			i := slices.IndexFunc(in, func(q piece) bool { return q.peer == p.peer })
-			got[i] = data
+			got[slices.IndexFunc(in, func(q piece) bool { return q.peer == p.peer })] = m
 			continue
 		}
 		r, err := comm.Isend(ctx, c, m, p.peer, tagParts)
@@ -115,19 +102,31 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 		}
 	}
 	for i, p := range in {
-		from := got[i]
-		err := dst.local.AccessRanges(ctx, coherence.Overwrite, p.local, func(s []T) error {
-			for _, r := range p.local {
-				from = from[copy(s[r.Lo-p.local[0].Lo:r.Hi-p.local[0].Lo], from):]
-			}
-			return nil
-		})
-		if err != nil {
+		if err := got[i].View(ctx, func(from []T) error { return dst.scatter(ctx, p, from) }); err != nil {
 			return moved, err
 		}
 	}
 	dst.Expire()
 	return moved, nil
+}
+
+// gather copies the elements of a piece to where they are consecutive, and scatter from there.
+func (b *Buffer[T]) gather(ctx context.Context, p piece, to []T) error {
+	return b.local.AccessRanges(ctx, coherence.Read, p.local, func(s []T) error {
+		for _, r := range p.local {
+			to = to[copy(to, s[r.Lo-p.local[0].Lo:r.Hi-p.local[0].Lo]):]
+		}
+		return nil
+	})
+}
+
+func (b *Buffer[T]) scatter(ctx context.Context, p piece, from []T) error {
+	return b.local.AccessRanges(ctx, coherence.Overwrite, p.local, func(s []T) error {
+		for _, r := range p.local {
+			from = from[copy(s[r.Lo-p.local[0].Lo:r.Hi-p.local[0].Lo], from):]
+		}
+		return nil
+	})
 }
 
 // piece is the owned elements that another layout gives to one rank, in the order of both numberings.

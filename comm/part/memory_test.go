@@ -1,0 +1,101 @@
+package part_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/part"
+)
+
+// spy notes which memory the messages of a rank are in.
+type spy struct {
+	driver.Engine
+	mu     sync.Mutex
+	blocks map[unsafe.Pointer]uint64
+	sent   []uint64 // the sizes of the blocks that messages begin in, 0 for other memory
+}
+
+type spyComm struct {
+	driver.Comm
+	s *spy
+}
+
+func (s *spy) World() driver.Comm { return spyComm{s.Engine.World(), s} }
+
+func (s *spy) Alloc(n uint64) (unsafe.Pointer, error) {
+	p, err := s.Engine.Alloc(n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blocks[p] = n
+	return p, err
+}
+
+func (s *spy) see(p unsafe.Pointer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, s.blocks[p])
+}
+
+func (c spyComm) Dup() (driver.Comm, error) {
+	d, err := c.Comm.Dup()
+	return spyComm{d, c.s}, err
+}
+
+func (c spyComm) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, error) {
+	c.s.see(p)
+	return c.Comm.Isend(p, n, dest, tag)
+}
+
+func (c spyComm) Irecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, error) {
+	c.s.see(p)
+	return c.Comm.Irecv(p, n, source, tag)
+}
+
+// Exchange and Redistribute make their messages in memory of the engine, which are not copied again. Memory for copies has a power of two as its size.
+func TestMessagesAreNotCopied(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	commtest.Run(t, 4, func(e driver.Engine) error {
+		s := &spy{Engine: e, blocks: map[unsafe.Pointer]uint64{}}
+		c := comm.New(s)
+		a, err := part.New[float64](ctx, c, part.Grid([]int{80, 100}, []int{4, 1}), part.Width(1, 0))
+		if err != nil {
+			return err
+		}
+		b, err := part.New[float64](ctx, c, part.Grid([]int{80, 100}, []int{1, 4}), part.Halo{})
+		if err != nil {
+			return err
+		}
+		for _, call := range []struct {
+			name string
+			do   func() (part.Moved, error)
+		}{
+			{"Exchange", func() (part.Moved, error) { return a.Exchange(ctx) }},
+			{"Redistribute", func() (part.Moved, error) { return part.Redistribute(ctx, b, a) }},
+		} {
+			s.sent = nil
+			moved, err := call.do()
+			if err != nil {
+				return err
+			}
+			if len(s.sent) != 2*moved.Messages {
+				return fmt.Errorf("%s: %d addresses for %d messages", call.name, len(s.sent), moved.Messages)
+			}
+			for _, size := range s.sent {
+				if bits.OnesCount64(size) < 2 {
+					return fmt.Errorf("%s: a message is in a block of %d bytes", call.name, size)
+				}
+			}
+		}
+		return errors.Join(a.Close(), b.Close(), c.Close())
+	})
+}
