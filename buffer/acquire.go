@@ -266,15 +266,18 @@ func (x *access) standBehind(ctx context.Context, other *access) error {
 }
 
 // release ends an access of a device.
-func (s *storage) release(slot, gen uint32) error {
+func (s *storage) release(slot, gen uint32, check func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.accesses.get(slot, gen)
 	if x == nil {
 		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
 	}
+	if check != nil && !x.writes {
+		return hal.Errorf("release", hal.ErrInvalidArgument, "the lease is for reading, so its elements are as they were")
+	}
 	err := x.keep()
-	x.record()
+	x.record(check)
 	x.used()
 	s.end(x)
 	return err

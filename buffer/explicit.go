@@ -175,7 +175,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		r.stay()
 	}
 	x.replica, x.place, x.mem = r, r.place, mem
-	x.record()
+	x.record(nil)
 	x.commit()
 	return nil
 }

@@ -65,12 +65,26 @@ func (l Lease) Mode() coherence.Mode {
 // Acquire. Releasing a stale lease is an error of kind ErrClosed and changes nothing; a lease of [AcquireAll] ends
 // with the others, and to release it alone is an error of kind ErrInvalidArgument. If the
 // stream has failed, or was closed, the lease ends all the same, and the error says so.
-func (l Lease) Release() error {
+func (l Lease) Release() error { return l.release(nil) }
+
+// ReleaseChecked is Release for work whose success the driver cannot know, such as a copy of bytes that another process was to
+// send. check is called at most once, after the stream's work under the lease has ended, and before the host is shown its elements. If it
+// returns an error, the elements are lost, as after [HostLease.Fail], and so is what the stream has made of them meanwhile: until they are
+// written anew or reset, every access that reads one of them fails, and errors.Is finds the error of check. check must not block, nor use
+// the buffer. A nil check and a lease for reading are errors of kind ErrInvalidArgument, after which the lease is still open.
+func (l Lease) ReleaseChecked(check func() error) error {
+	if check == nil {
+		return hal.Errorf("release", hal.ErrInvalidArgument, "nil function")
+	}
+	return l.release(check)
+}
+
+func (l Lease) release(check func() error) error {
 	if l.s == nil {
 		return hal.Errorf("release", hal.ErrClosed, "not a lease")
 	}
 	if l.of != nil {
 		return hal.Errorf("release", hal.ErrInvalidArgument, "a lease of AcquireAll ends with the others")
 	}
-	return l.s.release(l.slot, l.gen)
+	return l.s.release(l.slot, l.gen, check)
 }

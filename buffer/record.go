@@ -33,13 +33,13 @@ func (k *copier) record(t protocol.Transfer, r route) {
 }
 
 // record is the fourth step of an access of a device, at its end: the program's work becomes a Work, made of the Works that wrote what
-// the access has read there.
-func (x *access) record() {
+// the access has read there. check, if not nil, is asked after the end whether the work was all that there was to do.
+func (x *access) record(check func() error) {
 	r := x.replica
-	if x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
+	if check == nil && x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
 		return
 	}
-	w := order.NewWork(x.stream)
+	w := order.Checked(x.stream, check)
 	if x.writes {
 		x.makeOf(w)
 	}

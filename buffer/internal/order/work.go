@@ -26,11 +26,12 @@ type Work struct {
 	ended atomic.Bool
 
 	mu    sync.Mutex
-	event *hal.Event // nil if none could be recorded; then the stream as a whole stands for the work
-	after []*Work    // the Works that made the bytes which this one reads, without those known to have ended
-	err   error      // found so far; final once ended
-	depth int        // length of the longest line of Works, each made of the one before, that ends with this one
-	chain *chain     // the chain that it is in, or nil
+	event *hal.Event   // nil if none could be recorded; then the stream as a whole stands for the work
+	after []*Work      // the Works that made the bytes which this one reads, without those known to have ended
+	err   error        // found so far; final once ended
+	check func() error // if not nil, it says after the end of what the stream was given whether that was all
+	depth int          // length of the longest line of Works, each made of the one before, that ends with this one
+	chain *chain       // the chain that it is in, or nil
 }
 
 // spare are Works that nobody has a reference to.
@@ -41,6 +42,14 @@ var spare = sync.Pool{New: func() any { return new(Work) }}
 func NewWork(stream *hal.Stream) *Work {
 	w := Earlier(stream)
 	w.event, _ = stream.RecordShared()
+	return w
+}
+
+// Checked is NewWork for work whose success the driver cannot know, because its bytes come from elsewhere. Once the stream's work has
+// ended well, check is asked for an error, once. It must not block.
+func Checked(stream *hal.Stream, check func() error) *Work {
+	w := NewWork(stream)
+	w.check = check
 	return w
 }
 
@@ -77,6 +86,7 @@ func (w *Work) Release() {
 	}
 	w.event = nil
 	w.forgetCauses()
+	w.check = nil
 	if w.chain == nil { // which may still look at it
 		w.Stream, w.err, w.depth = nil, nil, 0
 		w.ended.Store(false)
@@ -97,7 +107,7 @@ func (w *Work) forgetCauses() {
 // again makes the work stand for all that its stream has been given by now, if the caller has all of its references: holders says
 // how many. The work stays made of the same Works, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
-	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
+	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
 	w.depth = 0
@@ -112,7 +122,7 @@ func (w *Work) again(holders int32, reads bool) bool {
 
 // alone reports whether the caller has the only reference to the work, no chain can add one, and how it ends depends on its mark only.
 func (w *Work) alone() bool {
-	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && len(w.after) == 0 && w.err == nil
+	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.after) == 0 && w.err == nil
 }
 
 // End reports whether the work has ended, and the error with which it or what it was made of has failed. It asks the driver, and
@@ -134,6 +144,10 @@ func (w *Work) End() (done bool, err error) {
 	if !done && err == nil {
 		return false, nil
 	}
+	if err == nil && w.check != nil {
+		err = w.check()
+	}
+	w.check = nil
 	if w.err == nil {
 		w.err = err
 	}
