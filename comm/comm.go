@@ -174,6 +174,7 @@ func (c *Comm) Close() error {
 	if c == nil {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
+	c.engine.mover.ask() // what has ended, and nobody waits for
 	c.mu.Lock()
 	switch {
 	case c.closed:

@@ -20,6 +20,11 @@
 // the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied. [Direct] avoids the copy for all buffers, where that
 // danger does not exist.
 //
+// # In the order of a stream
+//
+// [SendOn] and [RecvOn] take their place in the work of a stream, as a kernel does: what is sent is what the stream has made before, what it does later
+// finds what was received, and the program waits for nothing in between. One goroutine for each engine goes on with all of them.
+//
 // # Waiting and failures
 //
 // Every call that waits takes a context. The calling goroutine asks the engine again and again, first at once, and after a millisecond with

@@ -25,7 +25,7 @@ type Status struct {
 }
 
 // Request is an operation under way. It has to be waited for, with Wait, or with Test until that reports the end: the operation's leases
-// are held until then. Wait and Test may be called again later, and return the same. A Request may be copied while nobody uses it. Once one copy
+// are held until then. Those of [SendOn] and [RecvOn] end without that, too. Wait and Test may be called again later, and return the same. A Request may be copied while nobody uses it. Once one copy
 // has seen the end, calls of the others that have not are errors of kind [ErrClosed].
 //
 // A Request that is only used by the function that began the operation takes no memory.
@@ -51,6 +51,7 @@ type operation struct {
 	reqs   [2]driver.Request // what is sent and what is received, or a collective operation as the first
 	out    [2]driver.Status
 	sides  [2]side
+	on     *ordered // if it is in the order of a stream
 	done   bool
 	status Status
 	err    error
@@ -110,7 +111,7 @@ func (l *operations) take() *operation {
 func (r *operation) over() {
 	l := &r.c.engine.idle
 	r.c, r.op, r.bytes, r.done, r.status, r.err = nil, "", 0, false, Status{}, nil
-	r.reqs, r.out, r.sides = [2]driver.Request{}, [2]driver.Status{}, [2]side{}
+	r.reqs, r.out, r.sides, r.on = [2]driver.Request{}, [2]driver.Status{}, [2]side{}, nil
 	r.generation.Add(1)
 	l.mu.Lock()
 	if len(l.list) < maxIdle {
@@ -171,6 +172,9 @@ func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.M
 // stage gives a side memory of the engine.
 func (r *operation) stage(i int) (err error) {
 	s := &r.sides[i]
+	if s.n == 0 {
+		return nil
+	}
 	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n)
 	return err
 }
@@ -223,7 +227,7 @@ func (r *operation) finish(err error, failure *Error) {
 	pool := &r.c.engine.pool
 	for i := range r.sides {
 		s := &r.sides[i]
-		if err == nil && failure == nil && s.writes && s.stage.p != nil {
+		if err == nil && failure == nil && s.writes && s.stage.p != nil && r.on == nil {
 			n := s.n
 			if i == 1 && r.tag != driver.NoTag { // a message, which may be shorter
 				n = min(n, r.out[1].Bytes)
@@ -234,10 +238,11 @@ func (r *operation) finish(err error, failure *Error) {
 	both := [2]piece{r.sides[0].stage, r.sides[1].stage}
 	used := [2]bool{}
 	for i, req := range r.reqs {
-		if req == 0 {
+		event := r.on.copying(i)
+		if req == 0 && event == nil {
 			continue
 		}
-		l := loss{req: req}
+		l := &loss{req: req, event: event}
 		if r.tag == driver.NoTag { // a collective operation uses both sides
 			l.pieces, used = both, [2]bool{true, true}
 		} else {
@@ -270,8 +275,29 @@ func (s *side) release(err error, began bool) {
 	_ = s.lease.Release()
 }
 
-// poll asks the engine once, and reports whether the operation has ended.
+// poll asks once, and reports whether the operation has ended.
 func (r *operation) poll() bool {
+	if r.on != nil {
+		return r.on.poll(r)
+	}
+	ended, failure := r.ask()
+	if ended {
+		r.end(failure)
+	}
+	return ended
+}
+
+// end is finish for an operation that the engine has ended.
+func (r *operation) end(failure *Error) {
+	if failure != nil {
+		r.finish(failure, failure)
+		return
+	}
+	r.finish(nil, nil)
+}
+
+// ask asks the engine once, and reports whether it has done what it was given, or failed.
+func (r *operation) ask() (ended bool, failure *Error) {
 	n := 0
 	for _, q := range r.reqs {
 		if q != 0 {
@@ -281,19 +307,15 @@ func (r *operation) poll() bool {
 	if n > 0 {
 		done, err := r.c.engine.d.Test(r.reqs[:], r.out[:])
 		if err != nil {
-			e := broken(r.op, err)
-			r.finish(e, e)
-			return true
+			return true, broken(r.op, err)
 		}
 		for i := range r.out {
 			if r.reqs[i] == 0 && r.out[i].Err != nil { // the other half is of no use any more
-				e := broken(r.op, r.out[i].Err)
-				r.finish(e, e)
-				return true
+				return true, broken(r.op, r.out[i].Err)
 			}
 		}
 		if done < n {
-			return false
+			return false, nil
 		}
 	}
 	if r.sides[1].writes && r.tag != driver.NoTag {
@@ -301,13 +323,11 @@ func (r *operation) poll() bool {
 		if m.Bytes%r.elem != 0 {
 			e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
 			e.Detail = "the message does not consist of whole elements"
-			r.finish(e, e)
-			return true
+			return true, e
 		}
 		r.status = Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / r.elem)}
 	}
-	r.finish(nil, nil)
-	return true
+	return true, nil
 }
 
 // Test reports whether the operation has ended, and how. It does not wait.
@@ -400,5 +420,8 @@ func (r *operation) giveUp(ctx context.Context, after time.Duration) {
 		}
 	}
 	e := interrupted(r.op, ctx, r.peer, r.tag, r.bytes, after)
+	if r.on != nil {
+		r.on.giveUp(e)
+	}
 	r.finish(e, e)
 }

@@ -3,9 +3,11 @@ package comm
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // engine is what the communicators of one driver.Engine share.
@@ -16,6 +18,8 @@ type engine struct {
 	pool   staging
 	idle   operations
 	lent   lent
+	lanes  lanes
+	mover  mover
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.
@@ -27,12 +31,14 @@ type staging struct {
 	mu    sync.Mutex
 	free  [64][]unsafe.Pointer // by size, a power of two
 	comms int                  // open communicators
-	lost  []loss               // at most a few for each communicator, which refuses operations after the first
+	lost  []*loss              // at most a few for each communicator, which refuses operations after the first
 }
 
-// loss is a request that was given up, and the memory that the engine may still use for it.
+// loss is a request that was given up, and the memory that the engine may still use for it, or a stream up to the event.
 type loss struct {
 	req    driver.Request
+	event  *hal.Event  // or nil
+	passed atomic.Bool // the stream has come so far
 	pieces [2]piece
 }
 
@@ -69,10 +75,14 @@ func (s *staging) give(m piece) {
 }
 
 // abandon keeps memory of a request that was given up.
-func (s *staging) abandon(l loss) {
+func (s *staging) abandon(l *loss) {
 	s.mu.Lock()
 	s.lost = append(s.lost, l)
 	s.mu.Unlock()
+	if e := l.event; e != nil {
+		_ = e.OnDone(func(error) { l.passed.Store(true) })
+		_ = e.Close()
+	}
 }
 
 // last reports whether one communicator is open.
@@ -88,7 +98,18 @@ func (s *staging) open() {
 	s.mu.Unlock()
 }
 
-// close frees all memory with the last communicator, but for that of requests which are still not done.
+// used reports whether the memory may still be used.
+func (l *loss) used(d driver.Engine) bool {
+	if l.req != 0 {
+		reqs, out := []driver.Request{l.req}, make([]driver.Status, 1)
+		if n, err := d.Test(reqs, out); err != nil || n == 0 {
+			return true
+		}
+	}
+	return l.event != nil && !l.passed.Load()
+}
+
+// close frees all memory with the last communicator, but for that of requests and copies which are still not done.
 func (s *staging) close(d driver.Engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +117,7 @@ func (s *staging) close(d driver.Engine) {
 		return
 	}
 	for _, l := range s.lost {
-		reqs, out := []driver.Request{l.req}, make([]driver.Status, 1)
-		if n, err := d.Test(reqs, out); err != nil || n == 0 {
+		if l.used(d) {
 			continue
 		}
 		for _, m := range l.pieces {

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,9 +14,15 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // rank is what a scenario has: this process's part in the job.
@@ -28,7 +35,7 @@ type rank struct {
 var scenarios = map[string]func(*rank) error{
 	"ring": ring, "order": order, "wildcards": wildcards, "truncation": truncation, "deadline": deadline, "goroutines": goroutines,
 	"collections": collections, "signals": signalsKept, "collectives": collectives, "communicators": communicators, "long": long, "errors": errorsReturned,
-	"level": level, "many": many,
+	"level": level, "many": many, "streams": streams,
 }
 
 // endings are ways in which one rank ends badly.
@@ -878,4 +885,67 @@ func put(t driver.Type, p unsafe.Pointer, v int64) {
 	default:
 		copy(unsafe.Slice((*byte)(p), t.Size()), unsafe.Slice((*byte)(unsafe.Pointer(&v)), 8))
 	}
+}
+
+// streams sends short and long messages around in the order of a stream of a discrete device, which adds nothing to the program's own waits.
+func streams(r *rank) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := comm.New(r.e)
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Name: "rank", Discrete: 1}), 1)
+	if err != nil {
+		return err
+	}
+	s, err := dev.NewStream()
+	if err != nil {
+		return err
+	}
+	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	for _, n := range []int{1, 100_000} {
+		b, e1 := buffer.New[uint32](n)
+		if e1 != nil {
+			return e1
+		}
+		var got []*buffer.Buffer[uint32]
+		var requests []*comm.Request
+		for round := range 20 {
+			in, e1 := buffer.New[uint32](n)
+			l, e2 := b.Acquire(ctx, s, coherence.Overwrite)
+			if err := errors.Join(e1, e2); err != nil {
+				return err
+			}
+			got = append(got, in)
+			if err := errors.Join(s.Fill(l.Region(), hal.Pattern32(uint32(100*c.Rank()+round))), l.Release()); err != nil {
+				return err
+			}
+			out, e1 := comm.SendOn(ctx, c, s, b, right, n)
+			back, e2 := comm.RecvOn(ctx, c, s, in, left, n)
+			if err := errors.Join(e1, e2); err != nil {
+				return err
+			}
+			requests = append(requests, out, back)
+		}
+		for round, in := range got {
+			err := in.View(ctx, func(s []uint32) error {
+				for i, v := range s {
+					if want := uint32(100*left + round); v != want {
+						return fmt.Errorf("round %d: element %d of %d is %d, not %d", round, i, n, v, want)
+					}
+				}
+				return nil
+			})
+			if err := errors.Join(err, in.Close()); err != nil {
+				return err
+			}
+		}
+		for _, q := range requests {
+			if _, err := q.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		if err := b.Close(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.Sync(ctx), s.Close(), dev.Close(), c.Close())
 }

@@ -1,0 +1,444 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// SendOn sends the elements of b to another rank in the order of a stream: as they are after the work that the stream has been given so
+// far. It does not wait for that work, and work that the stream is given later may write b again. Messages of one stream leave in the order of the calls; nothing orders
+// them with those of other streams, nor with Isend and Send.
+//
+// The operation is given up, and the communicator refuses others from then on, if ctx ends before the message has left. The result says
+// how the send has ended. It goes on whether that is waited for or not.
+//
+// SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has come so far.
+func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
+	const op = "SendOn"
+	if err := c.checkDest(op, dest, tag); err != nil {
+		return nil, err
+	}
+	if err := checkBuffer(op, "send", b); err != nil {
+		return nil, err
+	}
+	if err := checkStream(op, stream); err != nil {
+		return nil, err
+	}
+	r, err := begin(ctx, c, op, dest, tag)
+	if err != nil {
+		return nil, err
+	}
+	o := &ordered{ctx: ctx, lane: lane{c, stream}}
+	s := &r.sides[0]
+	r.bytes, s.n, r.on = b.Size(), b.Size(), o
+	if err := r.stage(0); err != nil {
+		return nil, r.refuse(err, false)
+	}
+	lease, err := b.Acquire(ctx, stream, coherence.Read)
+	if err != nil {
+		return nil, r.refuse(err, false)
+	}
+	err = o.copy(s, stream, func() error { return stream.CopyOut(s.bytes(), lease.Region()) })
+	if err := errors.Join(err, lease.Release()); err != nil {
+		return nil, r.refuse(err, false)
+	}
+	if !stream.Device().Caps().Has(hal.CapOrderedPageable) && o.event.Sync(ctx) != nil && ctx.Err() != nil {
+		return nil, r.refuse(interrupted(op, ctx, dest, tag, r.bytes, 0), false)
+	}
+	c.engine.lanes.enter(o)
+	return r.moving(), nil
+}
+
+// RecvOn receives one message into b in the order of a stream: work that the stream is given later finds the elements, and the call waits for
+// neither the message nor the stream. Source, tag and the length are as for [Irecv]. Receives match messages in the order of the calls.
+//
+// The operation is given up, and the communicator refuses others from then on, if ctx ends before the message has come. The stream then goes
+// on, as it does if the receive fails. In both cases the elements are lost, and so is what the stream has made of them: until they are written anew, every access that
+// reads them fails. The result says how the receive has ended. It goes on whether that is waited for or not; Wait waits until the elements are in
+// b. Until the message is there, a gate holds the stream (see [hal.Gate] for what else waits then).
+//
+// RecvOn needs [hal.CapGate] and [hal.CapOrderedPageable]. For a device that lacks one, the call waits for the message.
+func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source, tag int) (*Request, error) {
+	const op = "RecvOn"
+	if err := c.checkSource(op, source, tag); err != nil {
+		return nil, err
+	}
+	if err := checkBuffer(op, "receive into", b); err != nil {
+		return nil, err
+	}
+	if err := checkStream(op, stream); err != nil {
+		return nil, err
+	}
+	r, err := begin(ctx, c, op, source, tag)
+	if err != nil {
+		return nil, err
+	}
+	o := &ordered{ctx: ctx, side: 1, step: moving}
+	s := &r.sides[1]
+	r.bytes, r.elem, s.n, s.writes, r.on = b.Size(), size[T](), b.Size(), true, o
+	if err := r.stage(1); err != nil {
+		return nil, r.refuse(err, false)
+	}
+	gated := stream.Device().Caps().Has(hal.CapGate | hal.CapOrderedPageable)
+	if !gated {
+		o.step = early
+		if err := r.receive(source, tag); err != nil {
+			return nil, r.refuse(err, true)
+		}
+		if r.wait(ctx); r.done { // it failed; else the message is there, and the operation goes on
+			err := r.err
+			r.over()
+			return nil, err
+		}
+	}
+	lease, err := b.Acquire(ctx, stream, coherence.Overwrite)
+	if err != nil {
+		return nil, r.refuse(err, !gated)
+	}
+	// From here on the elements are lost unless they come.
+	if gated {
+		if o.gate, err = stream.Gate(); err == nil {
+			err = r.receive(source, tag)
+		}
+	}
+	if err == nil {
+		err = o.copy(s, stream, func() error { return stream.CopyIn(lease.Region(), s.bytes()) })
+	}
+	if e := lease.ReleaseChecked(o.outcome); err == nil {
+		err = e
+	}
+	if err != nil {
+		e := broken(op, err)
+		o.giveUp(e)
+		r.finish(e, e)
+		r.over()
+		return nil, e
+	}
+	if !gated {
+		o.arrived(nil)
+	}
+	return r.moving(), nil
+}
+
+func checkStream(op string, stream *hal.Stream) error {
+	if stream.Device() == nil {
+		return driver.Errorf(op, ErrInvalidArgument, "nil or zero stream")
+	}
+	return nil
+}
+
+// bytes is the memory of the engine that a side has.
+func (s *side) bytes() []byte { return unsafe.Slice((*byte)(s.stage.p), s.n) }
+
+// ordered is an operation in the order of a stream. For a send, the stream copies the elements to memory of the engine, and then the send begins.
+// A receive begins at once. At its end it opens a gate of the stream, which then copies the elements from memory of the engine. The fields are
+// those of the operation's user, who has locked it, if nothing else is said.
+type ordered struct {
+	ctx   context.Context
+	side  int // the index of its side in operation.sides
+	step  step
+	late  bool       // ctx has ended, and was heeded
+	event *hal.Event // recorded behind the copy; nil before, and once the copy is known to have ended
+	gate  *hal.Gate  // of a receive; nil if the message was there before the copy was enqueued
+
+	// Anybody may read failure once settled is set. It is why the elements did not come, or nil.
+	failure error
+	settled atomic.Bool
+
+	lane   lane
+	before *ordered    // of a send: the one before it in its lane, until that has left
+	left   atomic.Bool // anybody may ask
+}
+
+// step is what an ordered operation waits for.
+type step uint8
+
+const (
+	copyingOut step = iota // of a send: the stream
+	moving                 // the engine
+	early                  // the same, of a receive that has not been told to the stream
+	copyingIn              // of a receive: the stream
+)
+
+// copy enqueues the copy of the elements.
+func (o *ordered) copy(s *side, stream *hal.Stream, enqueue func() error) error {
+	err := enqueue()
+	if err != nil {
+		return err
+	}
+	if o.event, err = stream.RecordShared(); err != nil {
+		s.stage = piece{} // nobody can know when the stream has used it, so it stays
+	}
+	return err
+}
+
+// copying returns the event of the copy on the memory of a side, or nil if there is none under way.
+func (o *ordered) copying(side int) *hal.Event {
+	if o == nil || o.side != side {
+		return nil
+	}
+	return o.event
+}
+
+// copied reports whether the copy has ended, and how.
+func (o *ordered) copied() (done bool, err error) {
+	if done, err = o.event.Done(); !done && err == nil {
+		return false, nil
+	}
+	_ = o.event.Close()
+	o.event = nil
+	return true, err
+}
+
+var errUnsettled = errors.New("the stream went on before it was known whether the message came")
+
+// outcome says whether the elements came, for [buffer.Lease.ReleaseChecked].
+func (o *ordered) outcome() error {
+	if !o.settled.Load() {
+		return errUnsettled
+	}
+	return o.failure
+}
+
+// arrived lets the stream go on, with the elements, or without them because of a failure.
+func (o *ordered) arrived(failure *Error) {
+	o.step = copyingIn
+	if o.settled.Load() {
+		return
+	}
+	if failure != nil {
+		o.failure = failure
+	}
+	o.settled.Store(true)
+	if o.gate != nil {
+		_ = o.gate.Signal()
+	}
+}
+
+// giveUp lets the stream and the sends after this one go on.
+func (o *ordered) giveUp(failure *Error) {
+	switch {
+	case o.side == 1:
+		o.arrived(failure)
+	case o.step == copyingOut:
+		o.leave()
+	}
+}
+
+// poll goes on with an operation, and reports whether it has ended or, before the stream has been told of it, the message is there.
+func (o *ordered) poll(r *operation) (ended bool) {
+	if o.step != copyingIn && !o.late && o.ctx.Err() != nil {
+		o.late = true
+		r.giveUp(o.ctx, 0)
+		return true
+	}
+	switch o.step {
+	case copyingOut:
+		return o.pollSend(r)
+	case copyingIn:
+		return o.pollCopy(r)
+	}
+	ended, failure := r.ask()
+	switch {
+	case !ended:
+		return false
+	case o.side == 0:
+		r.end(failure)
+	case o.step == moving:
+		o.arrived(failure)
+		return o.pollCopy(r)
+	case failure != nil:
+		r.finish(failure, failure)
+	default:
+		o.step = copyingIn
+	}
+	return true
+}
+
+// pollSend begins a send once its elements are there, and those before it in its lane have begun.
+func (o *ordered) pollSend(r *operation) (ended bool) {
+	if o.event != nil {
+		done, err := o.copied()
+		if !done {
+			return false
+		}
+		o.failure = err
+	}
+	if !o.turn() {
+		return false
+	}
+	err := o.failure
+	if err == nil {
+		err = r.send(r.peer, r.tag)
+	}
+	o.leave()
+	if err != nil {
+		e := broken(r.op, err)
+		r.finish(e, e)
+		return true
+	}
+	o.step = moving
+	return o.poll(r)
+}
+
+// pollCopy ends a receive once its elements are in the buffer.
+func (o *ordered) pollCopy(r *operation) (ended bool) {
+	done, err := o.copied()
+	if !done {
+		return false
+	}
+	if failure, ok := o.failure.(*Error); ok {
+		r.finish(failure, failure)
+	} else if err != nil {
+		r.finish(broken(r.op, err), nil) // the message came; the buffer hears from the stream that its elements did not
+	} else {
+		r.finish(nil, nil)
+	}
+	return true
+}
+
+// lane is the sends of a communicator in the order of one stream, which leave one after the other.
+type lane struct {
+	c      *Comm
+	stream *hal.Stream
+}
+
+// lanes are those with sends that have not left.
+type lanes struct {
+	mu   sync.Mutex
+	last map[lane]*ordered
+}
+
+func (l *lanes) enter(o *ordered) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		l.last = make(map[lane]*ordered)
+	}
+	o.before = l.last[o.lane]
+	l.last[o.lane] = o
+}
+
+// turn reports whether all sends before it in its lane have left.
+func (o *ordered) turn() bool {
+	if o.before != nil && o.before.left.Load() {
+		o.before = nil
+	}
+	return o.before == nil
+}
+
+// leave makes way for the next in the lane.
+func (o *ordered) leave() {
+	o.left.Store(true)
+	l := &o.lane.c.engine.lanes
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last[o.lane] == o {
+		delete(l.last, o.lane)
+	}
+}
+
+// moving lets the operation go on whether somebody waits for it or not.
+func (r *operation) moving() *Request {
+	q := new(Request)
+	q.begun(r)
+	r.c.engine.mover.add(q.o, q.generation)
+	return q
+}
+
+// mover goes on with operations in the order of streams, on one goroutine for all of an engine, which ends with the last of them.
+type mover struct {
+	mu    sync.Mutex
+	added []movement
+	runs  bool
+
+	turn sync.Mutex // of whoever asks
+	list []movement
+}
+
+type movement struct {
+	r          *operation
+	generation uint64
+}
+
+// idle is how many times as long as it asks the mover sleeps, once nothing has ended for a while.
+const idle = 16
+
+func (m *mover) add(r *operation, generation uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.added = append(m.added, movement{r, generation})
+	if !m.runs {
+		m.runs = true
+		go m.run()
+	}
+}
+
+func (m *mover) run() {
+	var w waiter
+	for {
+		start := time.Now()
+		some := m.ask()
+		took := time.Since(start)
+		if m.stop() {
+			return
+		}
+		if some {
+			w = waiter{}
+		}
+		w.rest(context.Background())
+		if w.since() > awake { // the more there is to ask, the longer the sleep
+			time.Sleep(min(idle*took, awake))
+		}
+	}
+}
+
+// ask asks all operations once, and reports whether some have ended.
+func (m *mover) ask() (some bool) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.mu.Lock()
+	m.list = append(m.list, m.added...)
+	clear(m.added)
+	m.added = m.added[:0]
+	m.mu.Unlock()
+	under := m.list[:0]
+	for _, o := range m.list {
+		if !o.goOn() {
+			under = append(under, o)
+		}
+	}
+	some = len(under) < len(m.list)
+	clear(m.list[len(under):])
+	m.list = under
+	return some
+}
+
+// stop ends the goroutine if there is nothing to ask.
+func (m *mover) stop() bool {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs = len(m.list)+len(m.added) > 0
+	return !m.runs
+}
+
+// goOn asks once, and reports whether the operation has ended. If somebody waits for it, that goroutine asks.
+func (o movement) goOn() (ended bool) {
+	r := o.r
+	if !r.mu.TryLock() {
+		return false
+	}
+	defer r.mu.Unlock()
+	return r.generation.Load() != o.generation || r.done || r.poll()
+}
