@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
+	"github.com/go-halyard/halyard/internal/testing/simnccl"
 )
 
 // product is one program of the folder.
@@ -31,6 +32,8 @@ var products = []product{
 	{name: "nbody.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/nbody"},
 	{name: "radix.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/radix"},
 	{name: "cg.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/cg"},
+	{name: "parts.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./scripts/nvidia-report/parts"},
+	{name: "nccl.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda hip"}, path: "./comm/nccl"},
 	{name: linkedTest, args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
 }
 
@@ -42,8 +45,9 @@ const unbuilt = ".unbuilt"
 // buildOptions are the flags of build.
 type buildOptions struct {
 	linked    bool   // it is an error if the linked binding's tests cannot be built
-	simulated bool   // also build the simulated driver
+	simulated bool   // also build the simulated driver and the simulated NCCL
 	nvrtc     string // NVRTC's library, to be taken along; if empty, that of HALYARD_NVRTC_LIBRARY, if any
+	nccl      string // NCCL's library, to be taken along; if empty, that of HALYARD_NCCL_LIBRARY, if any
 }
 
 // build fills the folder, from the module that the working directory is in.
@@ -59,13 +63,16 @@ func build(ctx context.Context, dir string, o buildOptions, log io.Writer) error
 		return err
 	}
 	if o.simulated {
-		fmt.Fprintln(log, "building the simulated driver")
+		fmt.Fprintln(log, "building the simulated driver and the simulated NCCL")
 		if err := simulate(dir); err != nil {
 			return fmt.Errorf("simulated driver: %w", err)
 		}
 	}
 	if err := takeNVRTC(dir, o.nvrtc, log); err != nil {
 		return fmt.Errorf("NVRTC: %w", err)
+	}
+	if err := takeNCCL(dir, o.nccl, log); err != nil {
+		return fmt.Errorf("NCCL: %w", err)
 	}
 	for _, p := range products {
 		fmt.Fprintln(log, "building", p.name)
@@ -156,21 +163,23 @@ func linkedSettings() ([]string, error) {
 // simulatedCache is where the tests keep the simulated drivers.
 func simulatedCache() string { return filepath.Join(os.TempDir(), "halyard-simgpu") }
 
-// simulatedLibrary is where the folder has the simulated driver.
-var simulatedLibrary = filepath.Join("simulated", "libcuda.so.1")
+// simulatedLibrary is where the folder has the simulated driver, and simulatedNCCL the simulated NCCL, which needs it.
+var (
+	simulatedLibrary = filepath.Join("simulated", "libcuda.so.1")
+	simulatedNCCL    = filepath.Join("simulated", "libnccl.so.2")
+)
 
 func simulate(dir string) error {
-	library, _, err := simgpu.Build(simulatedCache())
+	cuda, hip, err := simgpu.Build(simulatedCache())
 	if err != nil {
 		return err
 	}
-	image, err := os.ReadFile(library)
+	nccl, _, err := simnccl.Build(simulatedCache(), cuda, hip)
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(dir, simulatedLibrary)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(simulatedLibrary)), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(to, image, 0o755)
+	return errors.Join(copyFile(filepath.Join(dir, simulatedLibrary), cuda), copyFile(filepath.Join(dir, simulatedNCCL), nccl))
 }

@@ -10,8 +10,11 @@ import (
 // other's: 1 is as fast, below 1 is faster.
 type Comparison struct {
 	Name   string             `json:"name"` // "copy/4096/in-pinned"
-	NS     map[string]float64 `json:"ns"`   // by who does it: "halyard", "halyard-linked", "raw", "raw-linked", "cupy", "torch"
+	NS     map[string]float64 `json:"ns"`   // by who does it: "halyard", "halyard-linked", "raw", "raw-linked", "cupy", "torch", "rmm"
 	Ratios map[string]float64 `json:"ratios"`
+
+	// Simulated says that the driver was: the times say nothing about hardware.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // The benchmarks of the backend and what the report calls them.
@@ -20,11 +23,14 @@ const (
 	poolPrefix     = "BenchmarkHardwarePool/"
 )
 
-// comparisons puts side by side what different parts measured.
-func comparisons(r *Report) []Comparison {
+// measured puts side by side what different parts measured.
+func (r *Report) measured() []Comparison {
 	list := []Comparison{}
 	at := make(map[string]int)
 	add := func(name, who string, ns float64) {
+		if ns <= 0 {
+			return // it was not measured
+		}
 		i, ok := at[name]
 		if !ok {
 			i = len(list)
@@ -39,16 +45,23 @@ func comparisons(r *Report) []Comparison {
 		}
 	}
 	addLaunches(r.part("bench").Result, add)
-	for _, library := range []string{"cupy", "torch"} {
+	for _, library := range pythonLibraries {
 		addPython(r.part(library).Result, library, add)
 	}
+	return list
+}
+
+// comparisons are what Halyard and at least one other measured, with ratios.
+func comparisons(r *Report) []Comparison {
+	list := r.measured()
 	both := list[:0]
 	for _, c := range list {
 		for who, ns := range c.NS {
-			if mine := c.NS[c.ours(who)]; !strings.HasPrefix(who, "halyard") && mine > 0 && ns > 0 {
+			if mine := c.NS[c.ours(who)]; !strings.HasPrefix(who, "halyard") && mine > 0 {
 				c.Ratios[who] = mine / ns
 			}
 		}
+		c.Simulated = r.Simulated
 		if len(c.Ratios) > 0 {
 			both = append(both, c)
 		}
@@ -116,6 +129,9 @@ func addLaunches(result json.RawMessage, add func(name, who string, ns float64))
 	}
 }
 
+// pythonLibraries are those of Python that Halyard is compared with.
+var pythonLibraries = []string{"cupy", "torch", "rmm"}
+
 // addPython adds what compare.py measured with one library.
 func addPython(result json.RawMessage, library string, add func(name, who string, ns float64)) {
 	var sizes map[string]json.RawMessage
@@ -144,6 +160,9 @@ func addPython(result json.RawMessage, library string, add func(name, who string
 		}
 		if t, ok := measured.Alloc["raw"]; ok {
 			add("alloc/"+key, library, t.NS)
+		}
+		if t, ok := measured.Alloc["stream"]; ok {
+			add("alloc-stream/"+key, library, t.NS)
 		}
 		if t, ok := measured.Alloc["pool"]; ok {
 			add("pool/"+key, library, t.NS)

@@ -1,12 +1,15 @@
-"""Times the allocators and copies of CuPy or PyTorch, and prints one JSON object.
+"""Times the allocators, copies and launches of CuPy or PyTorch, or the allocators of RMM,
+and prints one JSON object.
 
-usage: compare.py cupy|torch
+usage: compare.py cupy|torch|rmm [simulated]
 
 The sizes are those of the Go benchmarks. A library that is missing, or that finds no
 device, is reported with the reason, and so is a size for which it has not enough
-memory. Times are in nanoseconds, rates in MB/s.
+memory. Times are in nanoseconds, rates in MB/s. With the second argument nothing is
+loaded: it only says whether the library is installed.
 """
 
+import importlib.util
 import json
 import sys
 import time
@@ -140,6 +143,32 @@ def torch_results():
     return each_size(results, measure_size)
 
 
+def rmm_results():
+    import rmm
+    from rmm.pylibrmm.stream import DEFAULT_STREAM
+
+    sync = DEFAULT_STREAM.synchronize
+    raw = rmm.mr.CudaMemoryResource()
+
+    def take(resource, size):
+        return lambda: resource.deallocate(resource.allocate(size), size)
+
+    def measure_size(size):
+        times = {"raw": {"ns/op": measure(take(raw, size), sync)}}
+        # Each has what it needs before the first call that counts.
+        pool = rmm.mr.PoolMemoryResource(raw, initial_pool_size=256 << 20)
+        times["pool"] = {"ns/op": measure(take(pool, size), sync)}
+        del pool
+
+        def ordered():
+            return {"ns/op": measure(take(rmm.mr.CudaAsyncMemoryResource(), size), sync)}
+
+        times["stream"] = attempt(ordered, "error")
+        return {"alloc": times}
+
+    return each_size({"version": rmm.__version__}, measure_size)
+
+
 def attempt(fn, key="unavailable"):
     try:
         return fn()
@@ -148,7 +177,14 @@ def attempt(fn, key="unavailable"):
 
 
 if __name__ == "__main__":
-    libraries = {"cupy": cupy_results, "torch": torch_results}
-    if len(sys.argv) != 2 or sys.argv[1] not in libraries:
-        sys.exit("usage: compare.py cupy|torch")
-    print(json.dumps(attempt(libraries[sys.argv[1]])))
+    libraries = {"cupy": cupy_results, "torch": torch_results, "rmm": rmm_results}
+    name, rest = "".join(sys.argv[1:2]), sys.argv[2:]
+    if name not in libraries or rest not in ([], ["simulated"]):
+        sys.exit("usage: compare.py cupy|torch|rmm [simulated]")
+    if importlib.util.find_spec(name) is None:
+        result = {"unavailable": "not installed"}
+    elif rest:
+        result = {"unavailable": "installed, but not run on a simulated driver"}
+    else:
+        result = attempt(libraries[name])
+    print(json.dumps(result))

@@ -13,10 +13,11 @@
 //	DIR/nvidia-report run > report.json
 //
 // lists the devices, runs the conformance suite, the backend's tests with the seeded model of a
-// buffer over the host and all devices, the example, the benchmarks beside raw driver calls and,
-// where Python has CuPy or PyTorch, their allocators and copies. It prints one JSON report and
-// keeps what the parts printed in DIR/output, with the report as a page for people in report.md. A part that fails or takes too long says so in the
-// report, and the others go on. The exit status is 0 only if everything passed.
+// buffer over the host and all devices, kernels that NVRTC compiles to PTX and to a cubin, NCCL with
+// two ranks on one device, the benchmarks beside raw driver calls and, where Python has CuPy, PyTorch
+// or RMM, their allocators, copies and launches. It prints one JSON report and keeps what the parts
+// printed in DIR/output, with the report as a page for people in report.md. A part that fails or takes
+// too long says so in the report, and the others go on. The exit status is 0 only if everything passed.
 package main
 
 import (
@@ -44,7 +45,7 @@ const (
 	exitUsage  = 2
 )
 
-const usage = `usage: nvidia-report build [-linked] [-simulated] [-nvrtc FILE] DIR
+const usage = `usage: nvidia-report build [-linked] [-simulated] [-nvrtc FILE] [-nccl FILE] DIR
        nvidia-report run [-dir DIR] [-limit DURATION] [-simulated]
 `
 
@@ -56,8 +57,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		flags.PrintDefaults()
 	}
 	linked := flags.Bool("linked", false, "build: fail if the tests of the linked binding cannot be built")
-	simulated := flags.Bool("simulated", false, "build: also the simulated driver; run: use it, to try the report without a device")
+	simulated := flags.Bool("simulated", false, "build: also the simulated driver and NCCL; run: use them, to try the report without a device")
 	nvrtc := flags.String("nvrtc", "", "build: NVRTC's library, to be taken along with its builtins (default: what HALYARD_NVRTC_LIBRARY names)")
+	nccl := flags.String("nccl", "", "build: NCCL's library, to be taken along (default: what HALYARD_NCCL_LIBRARY names)")
 	dir := flags.String("dir", "", "run: the folder that was built (default: the one this program lies in)")
 	limit := flags.Duration("limit", 7*time.Minute+30*time.Second, "run: the longest that it may take")
 	verb := ""
@@ -76,7 +78,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case verb == "build" && flags.NArg() == 1:
-		o := buildOptions{linked: *linked, simulated: *simulated, nvrtc: *nvrtc}
+		o := buildOptions{linked: *linked, simulated: *simulated, nvrtc: *nvrtc, nccl: *nccl}
 		if err := build(ctx, flags.Arg(0), o, stderr); err != nil {
 			return fail(err)
 		}

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -14,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
@@ -48,12 +53,19 @@ esac`,
 	echo 'BenchmarkHardwarePool/4096/alloc/pool-2   100   50 ns/op' ;;
 *) echo '--- PASS: TestHardware (0.00s)'; echo '    --- SKIP: TestHardware/Copy/Peers (0.00s)' ;;
 esac`,
-	"saxpy.test":  `echo "--- PASS: TestSaxpyIsRight (0.1s)"; [ "$HALYARD_REQUIRE" = nvidia ]`,
+	// On the simulated driver it must not ask for a device of NVIDIA's.
+	"saxpy.test":  goKernel + `; if [ -n "$HALYARD_CUDA_LIBRARY" ]; then [ "$HALYARD_REQUIRE" = simulated ]; else [ "$HALYARD_REQUIRE" = nvidia ]; fi`,
 	"matmul.test": goKernel, "nbody.test": goKernel, "radix.test": goKernel, "cg.test": goKernel,
+	"parts.test": `case "$*" in
+*TestFormats*) echo "--- PASS: TestFormats (0.1s)"; echo "    --- PASS: TestFormats/cuda:0/ptx (0.1s)" ;;
+*) echo "=== RUN   TestTwoRanksOnOneDevice"; echo "    ranks_test.go:7: there is no NCCL: nowhere"; echo "--- SKIP: TestTwoRanksOnOneDevice (0.0s)" ;;
+esac`,
+	"nccl.test":  `echo "--- PASS: TestOnHardware (0.1s)"`,
 	"nvidia-smi": `echo "A GPU, 1.2, 3 MiB, 9.0"`,
 	"python3": `case "$2" in
 cupy) echo '{"4096": {"alloc": {"pool": {"ns/op": 500}}, "copy": {"in-pinned": {"ns/op": 2500}}}}' ;;
 torch) echo '{"unavailable": "ImportError"}' ;;
+rmm) echo '{"unavailable": "not installed"}' ;;
 esac`,
 }
 
@@ -84,6 +96,12 @@ func report(t *testing.T, programs map[string]string, flags ...string) (status i
 		t.Errorf("the report in the folder is another: %v, %s", err, kept)
 	}
 	return status, r, log.String()
+}
+
+// folderOf is where folder put the programs.
+func folderOf() string {
+	dir, _, _ := strings.Cut(os.Getenv("PATH"), ":")
+	return dir
 }
 
 func part(t *testing.T, r Report, name string) *Part {
@@ -145,7 +163,7 @@ func TestShapeOfTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := func(m map[string]any) string { return strings.Join(slices.Sorted(maps.Keys(m)), " ") }
-	if got := strings.Join(slices.Sorted(maps.Keys(shape.top)), " "); got != "build comparisons date machine nvrtc parts passed seconds simulated" {
+	if got := strings.Join(slices.Sorted(maps.Keys(shape.top)), " "); got != "build comparisons date machine nccl nvrtc parts passed seconds simulated" {
 		t.Errorf("the report has %s", got)
 	}
 	if got := keys(shape.Machine); got != "arch cpus gpus name os" {
@@ -172,7 +190,8 @@ func TestShapeOfTheReport(t *testing.T) {
 			t.Errorf("%s has %s, want %s", name, keys(p), w)
 		}
 	}
-	const parts = "devices conformance backend kernel gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks cupy torch backend-linked benchmarks-linked bench"
+	const parts = "devices conformance backend kernel kernel-formats gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks " +
+		"cupy torch rmm nccl nccl-devices backend-linked benchmarks-linked bench"
 	if got := strings.Join(names, " "); got != parts {
 		t.Errorf("the parts are %s", got)
 	}
@@ -181,9 +200,9 @@ func TestShapeOfTheReport(t *testing.T) {
 func TestComparisons(t *testing.T) {
 	_, r, _ := report(t, sound)
 	want := []Comparison{
-		{"copy/4096/in-pinned", map[string]float64{"raw": 1000, "halyard": 1250, "cupy": 2500}, map[string]float64{"raw": 1.25, "cupy": 0.5}},
-		{"call/record", map[string]float64{"raw": 50, "halyard": 60}, map[string]float64{"raw": 1.2}},
-		{"pool/4096", map[string]float64{"cupy": 500, "halyard": 50}, map[string]float64{"cupy": 0.1}},
+		{Name: "copy/4096/in-pinned", NS: map[string]float64{"raw": 1000, "halyard": 1250, "cupy": 2500}, Ratios: map[string]float64{"raw": 1.25, "cupy": 0.5}},
+		{Name: "call/record", NS: map[string]float64{"raw": 50, "halyard": 60}, Ratios: map[string]float64{"raw": 1.2}},
+		{Name: "pool/4096", NS: map[string]float64{"cupy": 500, "halyard": 50}, Ratios: map[string]float64{"cupy": 0.1}},
 	}
 	if !reflect.DeepEqual(r.Comparisons, want) {
 		t.Errorf("comparisons %+v\nwant %+v", r.Comparisons, want)
@@ -196,10 +215,10 @@ bench) echo '{"results":[{"device":"cuda:0","name":"launch/hal","ours_ns":{"medi
 {"device":"cuda:1","name":"launch/hal","ours_ns":{"median":1},"raw_ns":{"median":1}}]}' ;;
 *) echo '{}' ;;
 esac`)
-	programs["python3"] = `echo '{"launch": {"hal": {"ns/op": 6000}}}'`
+	programs["python3"] = `case "$2" in cupy|torch) echo '{"launch": {"hal": {"ns/op": 6000}}}' ;; *) echo '{"unavailable": "not installed"}' ;; esac`
 	_, r, _ := report(t, programs)
-	want := Comparison{"launch/hal", map[string]float64{"halyard": 3000, "raw": 2000, "cupy": 6000, "torch": 6000},
-		map[string]float64{"raw": 1.5, "cupy": 0.5, "torch": 0.5}}
+	want := Comparison{Name: "launch/hal", NS: map[string]float64{"halyard": 3000, "raw": 2000, "cupy": 6000, "torch": 6000},
+		Ratios: map[string]float64{"raw": 1.5, "cupy": 0.5, "torch": 0.5}}
 	if !slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return reflect.DeepEqual(c, want) }) {
 		t.Errorf("comparisons %+v\nhave no %+v", r.Comparisons, want)
 	}
@@ -234,8 +253,83 @@ esac`), "-simulated")
 	if !r.Simulated {
 		t.Error("the report does not say that the device is simulated")
 	}
-	if p := part(t, r, "kernel"); p.Skipped == "" || p.Error != "" {
-		t.Errorf("a kernel on the simulated driver: %+v", p)
+	if p := part(t, r, "nccl-devices"); p.Skipped == "" || p.Error != "" {
+		t.Errorf("ranks on hardware, on the simulated driver: %+v", p)
+	}
+}
+
+// Whoever finds one part, one comparison or one file alone still sees that the driver was simulated.
+func TestEverythingSaysThatItIsSimulated(t *testing.T) {
+	for _, simulated := range []bool{false, true} {
+		flags := []string{"-simulated"}[:map[bool]int{true: 1}[simulated]]
+		_, r, log := report(t, sound, flags...)
+		if r.Simulated != simulated || len(r.Comparisons) == 0 || strings.Contains(log, "running devices-simulated\n") != simulated {
+			t.Errorf("simulated %t in the report, where it is %t, %d comparisons, and the log is\n%s", r.Simulated, simulated, len(r.Comparisons), log)
+		}
+		for _, p := range r.Parts {
+			if p.Simulated != simulated {
+				t.Errorf("part %s says simulated %t, where it is %t", p.Name, p.Simulated, simulated)
+			}
+		}
+		for _, c := range r.Comparisons {
+			if c.Simulated != simulated {
+				t.Errorf("comparison %s says simulated %t, where it is %t", c.Name, c.Simulated, simulated)
+			}
+		}
+		names, err := filepath.Glob(filepath.Join(folderOf(), "output", "*.out"))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("output %q, %v", names, err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "-simulated.out") != simulated {
+				t.Errorf("simulated %t, and a file is %s", simulated, name)
+			}
+		}
+	}
+}
+
+// A part that needs a device of NVIDIA's does not ask for one there, and Python's libraries are looked for and not loaded.
+func TestPartsOnTheSimulatedDriver(t *testing.T) {
+	programs := with("python3", `case "$2" in cupy|torch|rmm) echo "{\"unavailable\": \"asked for $2 $3\"}" ;; esac`)
+	for _, simulated := range []bool{false, true} {
+		flags, want := []string(nil), "not available: asked for rmm "
+		if simulated {
+			flags, want = []string{"-simulated"}, "not available: asked for rmm simulated"
+		}
+		_, r, _ := report(t, programs, flags...)
+		for _, name := range []string{"kernel", "kernel-formats", "gokernels-matmul"} {
+			if p := part(t, r, name); !p.Passed {
+				t.Errorf("simulated %t: %+v", simulated, p)
+			}
+		}
+		if got := part(t, r, "rmm").Skipped; got != want {
+			t.Errorf("simulated %t: RMM is skipped for %q, want %q", simulated, got, want)
+		}
+	}
+}
+
+// Tests that find nothing to run on skip their part; with one that failed or none at all, the part fails.
+func TestPartOfSkippedTestsIsSkipped(t *testing.T) {
+	for _, c := range []struct {
+		name, body, skipped, err string
+	}{
+		{"skipped", `echo "=== RUN   TestTwo"; echo "    a.go:1: there is no NCCL"; echo "--- SKIP: TestTwo (0s)"`, "there is no NCCL", ""},
+		{"passed", `echo "--- PASS: TestTwo (0s)"`, "", ""},
+		{"skipped and failed", `echo "=== RUN   TestTwo"; echo "    a.go:1: no"; echo "--- SKIP: TestTwo (0s)"; echo "--- FAIL: TestThree (0s)"`, "", "no test passed"},
+		{"skipped, and a crash at the end", `echo "=== RUN   TestTwo"; echo "    a.go:1: no"; echo "--- SKIP: TestTwo (0s)"; exit 3`, "", "exit status 3"},
+		{"no test", `true`, "", "no test passed"},
+		{"skipped without a reason", `echo "--- SKIP: TestTwo (0s)"`, "", "no test passed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, r, _ := report(t, with("nccl.test", c.body))
+			p := part(t, r, "nccl-devices")
+			if p.Skipped != c.skipped || !strings.Contains(p.Error, c.err) || (p.Error == "") != (c.err == "") || p.Passed != (c.skipped == "" && c.err == "") {
+				t.Errorf("%+v", p)
+			}
+			if r.Passed != (c.err == "") {
+				t.Errorf("the report passed: %t", r.Passed)
+			}
+		})
 	}
 }
 
@@ -354,5 +448,115 @@ func TestProductsAreInTheModule(t *testing.T) {
 		if files, err := filepath.Glob(filepath.Join("..", "..", p.path, "*.go")); err != nil || len(files) == 0 {
 			t.Errorf("%s is built from %s, which has no Go files: %v", p.name, p.path, err)
 		}
+	}
+}
+
+// What compare.py says of a library that Python lacks, has and cannot use.
+func TestPythonLibrariesThatAreNotThere(t *testing.T) {
+	python, err := exec.LookPath(python())
+	if err != nil {
+		t.Skip(err)
+	}
+	script := write(t, compare, t.TempDir(), compareFile)
+	for _, c := range []struct {
+		module, simulated, want string // module is the text of an rmm that is installed
+	}{
+		{"", "", "not installed"},
+		{"", "simulated", "not installed"},
+		{`raise ImportError("no device")`, "", "not available: ImportError: no device"},
+		{`raise ImportError("no device")`, "simulated", "not available: installed, but not run on a simulated driver"},
+	} {
+		cmd := exec.Command(python, append([]string{"-S", script, "rmm"}, strings.Fields(c.simulated)...)...) // -S: nothing that was installed is found
+		site := t.TempDir()
+		if c.module != "" {
+			write(t, c.module, site, "rmm", "__init__.py")
+		}
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+site)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := readLibrary(&Part{}, out); !errors.Is(got, skipped(c.want)) {
+			t.Errorf("rmm is %q and its argument %q: %v, want %q", c.module, c.simulated, got, c.want)
+		}
+	}
+	if err := exec.Command(python, script, "numpy").Run(); err == nil {
+		t.Error("compare.py measures any library")
+	}
+}
+
+// RMM's allocators are timed and named as the report reads them.
+func TestPythonTimesRMM(t *testing.T) {
+	python, err := exec.LookPath(python())
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	script := write(t, strings.Replace(compare, "seconds=0.3", "seconds=0.001", 1), dir, compareFile)
+	write(t, `from . import mr
+__version__ = "1.2"
+`, dir, "rmm", "__init__.py")
+	write(t, `class CudaMemoryResource:
+    def allocate(self, size): return size
+    def deallocate(self, at, size): assert at == size
+class PoolMemoryResource(CudaMemoryResource):
+    def __init__(self, upstream, initial_pool_size): assert initial_pool_size >= 64 << 20
+class CudaAsyncMemoryResource:
+    def __init__(self): raise RuntimeError("too old")
+`, dir, "rmm", "mr.py")
+	write(t, `class DEFAULT_STREAM:
+    synchronize = staticmethod(lambda: None)
+`, dir, "rmm", "pylibrmm", "stream.py")
+	out, err := exec.Command(python, script, "rmm").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Part
+	if err := readLibrary(&p, out); err != nil || p.resultSummary() != "1.2" {
+		t.Errorf("%v, version %q in %s", err, p.resultSummary(), out)
+	}
+	p.Name = "rmm"
+	times := make(map[string]float64)
+	for _, c := range (&Report{Parts: []*Part{&p}}).measured() {
+		times[c.Name] = c.NS["rmm"]
+	}
+	for _, size := range pythonSizes {
+		if times[fmt.Sprint("alloc/", size)] <= 0 || times[fmt.Sprint("pool/", size)] <= 0 {
+			t.Errorf("%d bytes: %v in %s", size, times, out)
+		}
+	}
+	if len(times) != 2*len(pythonSizes) {
+		t.Errorf("an allocator that failed has a time: %v", times)
+	}
+}
+
+// The parts that are of the folder alone, on the simulated driver and NCCL of a folder.
+func TestPartsRunOnTheSimulatedLibraries(t *testing.T) {
+	cudahiptest.Libraries(t, "cuda") // skips the test where they cannot be built
+	dir := t.TempDir()
+	if err := simulate(dir); err != nil {
+		t.Fatal(err)
+	}
+	root, err := moduleRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(products, func(p product) bool { return p.name == "parts.test" })
+	if err := products[i].build(t.Context(), root, filepath.Join(dir, "parts.test"), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	r, err := run(t.Context(), runOptions{dir: dir, limit: 2 * time.Minute, simulated: true}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.part("nccl"); !p.Passed || p.Tests["TestTwoRanksOnOneDevice"] != "pass" {
+		t.Errorf("%+v", p)
+	}
+	p := r.part("kernel-formats")
+	if os.Getenv(rtc.EnvNVRTC) == "" && !cudahiptest.Required("nvrtc") && strings.Contains(p.Error, "there is no NVRTC") {
+		t.Skip(p.Error)
+	}
+	if !p.Passed || p.Tests["TestFormats/cuda:0/PTX"] != "pass" || !strings.Contains(p.Reasons["TestFormats/cuda:0/cubin"], "takes PTX alone") {
+		t.Errorf("%+v", p)
 	}
 }

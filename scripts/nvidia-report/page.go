@@ -29,6 +29,7 @@ func (r *Report) page() []byte {
 		{"devices, by nvidia-smi", strings.Join(r.Machine.GPUs, "; ")},
 		{"date", r.Date.Format("2006-01-02 15:04 MST")},
 		{"compiler of kernels", r.NVRTC},
+		{"library for ranks", r.NCCL},
 		{"built from", r.Build.String()},
 	} {
 		if row[1] == "" {
@@ -36,12 +37,13 @@ func (r *Report) page() []byte {
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], cell(row[1]))
 	}
-	b.WriteString("\n## Parts\n\n| part | result | seconds | what it says |\n|---|---|---|---|\n")
+	b.WriteString("\n## Parts" + r.simulated() + "\n\n| part | result | seconds | what it says |\n|---|---|---|---|\n")
 	for _, p := range r.Parts {
 		fmt.Fprintf(&b, "| %s | %s | %.1f | %s |\n", p.Name, p.verdict(), p.Seconds, cell(p.summary()))
 	}
 	r.suite(&b)
 	r.skippedTests(&b)
+	r.pools(&b)
 	r.table(&b)
 	return b.Bytes()
 }
@@ -103,18 +105,13 @@ func (p *Part) summary() string {
 	return count(counts)
 }
 
-// resultSummary sums up what a program printed as JSON: how many of the suite's checks passed, or why a library
-// was not used.
+// resultSummary sums up what a program printed as JSON: how many of the suite's checks passed, or the version.
 func (p *Part) resultSummary() string {
 	var result struct {
-		Unavailable string `json:"unavailable"`
-		Version     string `json:"version"`
+		Version string `json:"version"`
 	}
 	if json.Unmarshal(p.Result, &result) != nil {
 		return ""
-	}
-	if result.Unavailable != "" {
-		return "not available: " + result.Unavailable
 	}
 	counts := make(map[string]int)
 	for _, d := range checkedDevices(p) {
@@ -163,7 +160,7 @@ func (r *Report) suite(b *bytes.Buffer) {
 		}
 		for _, group := range slices.Sorted(maps.Keys(groups)) {
 			if first {
-				b.WriteString("\n## The suite\n\n| device | group | checks |\n|---|---|---|\n")
+				b.WriteString("\n## The suite" + r.simulated() + "\n\n| device | group | checks |\n|---|---|---|\n")
 				first = false
 			}
 			fmt.Fprintf(b, "| %s | %s | %s |\n", cell(d.Device.Device), cell(group), count(groups[group]))
@@ -189,7 +186,7 @@ func (r *Report) skippedTests(b *bytes.Buffer) {
 				continue
 			}
 			if first {
-				b.WriteString("\n## Skipped tests\n\n| part | test | why |\n|---|---|---|\n")
+				b.WriteString("\n## Skipped tests" + r.simulated() + "\n\n| part | test | why |\n|---|---|---|\n")
 				first = false
 			}
 			fmt.Fprintf(b, "| %s | %s | %s |\n", p.Name, cell(name), cell(p.Reasons[name]))
@@ -197,9 +194,42 @@ func (r *Report) skippedTests(b *bytes.Buffer) {
 	}
 }
 
+// simulated is what stands after a title when a device is.
+func (r *Report) simulated() string {
+	if r.Simulated {
+		return ", simulated"
+	}
+	return ""
+}
+
+// pools writes a row for each size, with Halyard's pool beside those of Python's libraries, or why one is not there.
+func (r *Report) pools(b *bytes.Buffer) {
+	b.WriteString("\n## Pools" + r.simulated() + "\n\nAllocating and freeing, in nanoseconds.\n\n| bytes | Halyard | RMM | PyTorch | CuPy |\n|---:|---:|---:|---:|---:|\n")
+	measured := make(map[string]map[string]float64)
+	for _, m := range r.measured() {
+		measured[m.Name] = m.NS
+	}
+	for _, size := range pythonSizes {
+		fmt.Fprintf(b, "| %d |", size)
+		for _, who := range []string{"halyard", "rmm", "torch", "cupy"} {
+			said := "not measured"
+			switch ns, ok := measured[fmt.Sprint("pool/", size)][who]; {
+			case ok:
+				said = fmt.Sprintf("%.4g", ns)
+			case r.part(who).Skipped != "":
+				said = r.part(who).Skipped
+			case r.part(who).Error != "":
+				said = r.part(who).Error
+			}
+			fmt.Fprintf(b, " %s |", cell(said))
+		}
+		b.WriteString("\n")
+	}
+}
+
 // table writes the comparisons, a row for each time beside one of Halyard's.
 func (r *Report) table(b *bytes.Buffer) {
-	b.WriteString("\n## Comparisons\n\n")
+	b.WriteString("\n## Comparisons" + r.simulated() + "\n\n")
 	if len(r.Comparisons) == 0 {
 		b.WriteString("There is nothing to compare.\n")
 		return

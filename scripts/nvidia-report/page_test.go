@@ -11,8 +11,7 @@ import (
 func pageOf(t *testing.T, programs map[string]string, flags ...string) string {
 	t.Helper()
 	report(t, programs, flags...)
-	dir, _, _ := strings.Cut(os.Getenv("PATH"), ":") // where folder put the programs
-	page, err := os.ReadFile(filepath.Join(dir, "output", pageFile))
+	page, err := os.ReadFile(filepath.Join(folderOf(), "output", pageFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,35 @@ esac`)
 			t.Errorf("%s: the title is %q", name, title)
 		}
 		contains(t, page, "Its times say nothing about hardware.")
+		for line := range strings.Lines(page) {
+			if strings.HasPrefix(line, "## ") && line != "## Machine\n" && !strings.HasSuffix(line, ", simulated\n") {
+				t.Errorf("%s: a title is %q", name, line)
+			}
+		}
 	}
+}
+
+// Beside Halyard's pool stands the time of another's, or why there is none.
+func TestPageShowsPools(t *testing.T) {
+	programs := with("python3", `case "$2" in
+rmm) echo '{"version": "1", "4096": {"alloc": {"raw": {"ns/op": 5000}, "pool": {"ns/op": 300}, "stream": {"ns/op": 700}}}, "1048576": {"error": "out of memory"}}' ;;
+torch) echo '{"unavailable": "no device"}' ;;
+cupy) echo "no | module" >&2; exit 1 ;;
+esac`)
+	programs["cuda.test"] = strings.Replace(sound["cuda.test"], "*-test.bench*)", `*-test.bench*)
+	echo 'BenchmarkHardware/4096/alloc-stream/halyard-2   100   350 ns/op'
+	echo 'BenchmarkHardware/4096/alloc/halyard-2   100   5000 ns/op'`, 1)
+	page := pageOf(t, programs)
+	contains(t, page, "\n## Pools\n", "| bytes | Halyard | RMM | PyTorch | CuPy |",
+		`| 4096 | 50 | 300 | not available: no device | exit status 1: no \| module |`,
+		`| 1048576 | not measured | not measured | not available: no device |`,
+		"| pool/4096 | 50 | rmm | 300 | 0.17 |", "| alloc/4096 | 5000 | rmm | 5000 | 1.00 |", "| alloc-stream/4096 | 350 | rmm | 700 | 0.50 |")
+	contains(t, pageOf(t, sound), "| rmm | skipped |", "| 4096 | 50 | not installed | not available: ImportError | 500 |")
+	contains(t, pageOf(t, sound, "-simulated"), "\n## Pools, simulated\n")
+}
+
+func TestPageShowsSkippedRanks(t *testing.T) {
+	contains(t, pageOf(t, sound), "| nccl | skipped |", "| there is no NCCL: nowhere |", "| library for ranks | none was taken along;")
 }
 
 func TestPageSaysWhatFailed(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,6 +19,28 @@ func readJSON(p *Part, output []byte) error {
 		return errors.New("the output is not JSON")
 	}
 	p.Result = output
+	return nil
+}
+
+// notInstalled is what compare.py says of a library that Python does not have.
+const notInstalled = "not installed"
+
+// readLibrary keeps what compare.py measured with a library. The part is skipped if it says why it measured nothing.
+func readLibrary(p *Part, output []byte) error {
+	if err := readJSON(p, output); err != nil {
+		return err
+	}
+	var result struct {
+		Unavailable string `json:"unavailable"`
+	}
+	switch err := json.Unmarshal(p.Result, &result); {
+	case err != nil:
+		return err
+	case result.Unavailable == notInstalled:
+		return skipped(notInstalled)
+	case result.Unavailable != "":
+		return skipped("not available: " + result.Unavailable)
+	}
 	return nil
 }
 
@@ -71,6 +95,23 @@ func readDeviceTests(p *Part, output []byte) error {
 		}
 	}
 	return errors.New("no test passed on a CUDA device")
+}
+
+// readTestsOrSkip reads tests that may all be skipped: then the part is.
+func readTestsOrSkip(p *Part, output []byte) error {
+	err := readTests(p, output)
+	if err == nil {
+		return nil
+	}
+	for _, result := range p.Tests {
+		if result != "skip" {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Reasons)) {
+		return skipped(p.Reasons[name])
+	}
+	return err
 }
 
 // readBenchmarks reads lines of a name, a count and pairs of a value and its unit.

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ type Report struct {
 	Seconds     float64      `json:"seconds"`
 	Build       Build        `json:"build"`
 	NVRTC       string       `json:"nvrtc"` // which compiler of kernels the parts used
+	NCCL        string       `json:"nccl"`  // and which library for ranks
 	Machine     Machine      `json:"machine"`
 	Parts       []*Part      `json:"parts"`
 	Comparisons []Comparison `json:"comparisons"`
@@ -51,8 +53,11 @@ type Machine struct {
 
 // Part is one program that was run.
 type Part struct {
-	Name    string  `json:"name"`
-	Passed  bool    `json:"passed"`
+	Name   string `json:"name"`
+	Passed bool   `json:"passed"`
+	// Simulated says that it ran, or would have, on the simulated driver.
+	Simulated bool `json:"simulated,omitempty"`
+
 	Skipped string  `json:"skipped,omitempty"` // why it was not run
 	Error   string  `json:"error,omitempty"`
 	Seconds float64 `json:"seconds"`
@@ -83,7 +88,16 @@ type step struct {
 	limit    time.Duration
 	maybe    bool // the program may be missing
 	hardware bool // it makes no sense on the simulated driver
+
+	// extra are further arguments on the simulated driver, and require is what HALYARD_REQUIRE is there in place of "nvidia,simulated".
+	extra   []string
+	require string
 }
+
+// skipped is the error of a part that ran and had nothing to do: it says why.
+type skipped string
+
+func (s skipped) Error() string { return string(s) }
 
 //go:embed compare.py
 var compare string
@@ -103,20 +117,27 @@ var steps = []step{
 	{name: "devices", args: []string{"halyard", "devices", "--json"}, read: readJSON, limit: 30 * time.Second},
 	{name: "conformance", args: []string{"halyard", "check", "--json", "--backend", "cuda", "--require", "cuda", "--timeout", "30s"}, read: readJSON, limit: 2 * time.Minute},
 	{name: "backend", args: tests("cuda.test", "^TestHardware", 2*time.Minute), read: readTests, limit: 2 * time.Minute},
-	{name: "kernel", args: tests("saxpy.test", ".", 30*time.Second), read: readTests, limit: 30 * time.Second, hardware: true},
+	{name: "kernel", args: tests("saxpy.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, require: "simulated"},
+	{name: "kernel-formats", args: tests("parts.test", "^TestFormats$", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second},
 	{name: "gokernels-radix", args: tests("radix.test", ".", time.Minute), read: readDeviceTests, limit: time.Minute},
-	{name: "gokernels-matmul", args: tests("matmul.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, hardware: true},
-	{name: "gokernels-nbody", args: tests("nbody.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, hardware: true},
-	{name: "gokernels-cg", args: tests("cg.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second, hardware: true},
+	{name: "gokernels-matmul", args: tests("matmul.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second},
+	{name: "gokernels-nbody", args: tests("nbody.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second},
+	{name: "gokernels-cg", args: tests("cg.test", ".", 30*time.Second), read: readDeviceTests, limit: 30 * time.Second},
 	{name: "benchmarks", args: benchmarks("cuda.test"), read: readBenchmarks, limit: 90 * time.Second},
-	{name: "cupy", args: []string{"python3", compareFile, "cupy"}, read: readJSON, limit: 60 * time.Second, maybe: true, hardware: true},
-	{name: "torch", args: []string{"python3", compareFile, "torch"}, read: readJSON, limit: 90 * time.Second, maybe: true, hardware: true},
+	{name: "cupy", args: []string{"python3", compareFile, "cupy"}, read: readLibrary, limit: 60 * time.Second, maybe: true, extra: onlyLook},
+	{name: "torch", args: []string{"python3", compareFile, "torch"}, read: readLibrary, limit: 90 * time.Second, maybe: true, extra: onlyLook},
+	{name: "rmm", args: []string{"python3", compareFile, "rmm"}, read: readLibrary, limit: 60 * time.Second, maybe: true, extra: onlyLook},
+	{name: "nccl", args: tests("parts.test", "^TestTwoRanksOnOneDevice$", time.Minute), read: readTestsOrSkip, limit: time.Minute},
+	{name: "nccl-devices", args: tests("nccl.test", "^TestOnHardware$", time.Minute), read: readTestsOrSkip, limit: time.Minute, hardware: true},
 	{name: "backend-linked", args: tests(linkedTest, "^TestHardware", time.Minute), read: readTests, limit: time.Minute, maybe: true},
 	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
 	{name: "bench", args: []string{"halyard", "bench", "--json", "--backend", "cuda", "--time", "20ms"}, read: readJSON, limit: 90 * time.Second},
 }
 
 const compareFile = "compare.py"
+
+// onlyLook has compare.py say whether a library is there, without loading it: the simulated driver is not for it.
+var onlyLook = []string{"simulated"}
 
 // runOptions are the flags of run.
 type runOptions struct {
@@ -148,12 +169,13 @@ func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 			"LD_LIBRARY_PATH="+filepath.Dir(library))
 	}
 	nvrtc, settings := compiler(dir)
-	w.env = append(w.env, settings...)
-	r := &Report{Passed: true, NVRTC: nvrtc, Date: start.UTC().Truncate(time.Second), Build: buildInfo(), Machine: machine(ctx)}
+	nccl, ranks := ncclOf(ctx, dir, o.simulated)
+	w.env = slices.Concat(w.env, settings, ranks)
+	r := &Report{Passed: true, NVRTC: nvrtc, NCCL: nccl, Date: start.UTC().Truncate(time.Second), Build: buildInfo(), Machine: machine(ctx)}
 	for _, s := range steps {
 		p := &Part{Name: s.name}
 		if ctx.Err() == nil {
-			fmt.Fprintln(log, "running", s.name)
+			fmt.Fprintln(log, "running", w.title(s))
 			w.do(ctx, s, p)
 		} else {
 			p.Error = "not run: " + ended(ctx, o.limit)
@@ -162,6 +184,7 @@ func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 		r.Passed = r.Passed && (p.Passed || p.Skipped != "")
 		r.Seconds = time.Since(start).Seconds()
 		r.Simulated = o.simulated || simulatedDevices(r.part("devices"))
+		p.Simulated = r.Simulated
 		if err := r.keep(output); err != nil {
 			return nil, err
 		}
@@ -237,6 +260,14 @@ type work struct {
 	simulated   bool
 }
 
+// title is the name of a part, which says so if the driver is simulated.
+func (w *work) title(s step) string {
+	if w.simulated {
+		return s.name + "-simulated"
+	}
+	return s.name
+}
+
 // program finds the program of a part. skip says why a part does without.
 func (w *work) program(s step) (path, skip string, err error) {
 	name := s.args[0]
@@ -244,10 +275,7 @@ func (w *work) program(s step) (path, skip string, err error) {
 		return "", "it makes no sense on the simulated driver", nil
 	}
 	if name == "python3" {
-		if own := os.Getenv("HALYARD_PYTHON"); own != "" {
-			name = own
-		}
-		path, err = exec.LookPath(name)
+		path, err = exec.LookPath(python())
 		if err != nil {
 			return "", "there is no Python: " + err.Error(), nil
 		}
@@ -283,16 +311,22 @@ func (w *work) do(ctx context.Context, s step, p *Part) {
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, s.args[1:]...)
 	cmd.Dir, cmd.Env = w.output, w.env
+	if w.simulated {
+		cmd.Args = append(cmd.Args, s.extra...)
+		if s.require != "" {
+			cmd.Env = append(slices.Clip(cmd.Env), "HALYARD_REQUIRE="+s.require)
+		}
+	}
 	// A program may have something to say when it is interrupted. What it started may live on.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = grace
-	stdout, err := os.Create(filepath.Join(w.output, s.name+".out"))
+	stdout, err := os.Create(filepath.Join(w.output, w.title(s)+".out"))
 	if err != nil {
 		p.Error = err.Error()
 		return
 	}
 	defer stdout.Close()
-	stderr, err := os.Create(filepath.Join(w.output, s.name+".err"))
+	stderr, err := os.Create(filepath.Join(w.output, w.title(s)+".err"))
 	if err != nil {
 		p.Error = err.Error()
 		return
@@ -315,6 +349,11 @@ func (w *work) do(ctx context.Context, s step, p *Part) {
 	}
 	if err == nil {
 		err = outErr
+	}
+	var why skipped
+	if errors.As(err, &why) {
+		p.Skipped = string(why)
+		return
 	}
 	if err != nil {
 		p.Error = err.Error()

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// envNCCL names NCCL's library, for package comm/nccl.
+const envNCCL = "HALYARD_NCCL_LIBRARY"
+
+// takenNCCL is where the folder has NCCL's library.
+var takenNCCL = filepath.Join("nccl", "libnccl.so.2")
+
+// takeNCCL copies NCCL's library into the folder, in place of that of an earlier build. Without a name, or HALYARD_NCCL_LIBRARY, the folder has none.
+func takeNCCL(dir, library string, log io.Writer) error {
+	to := filepath.Join(dir, takenNCCL)
+	if err := os.RemoveAll(filepath.Dir(to)); err != nil {
+		return err
+	}
+	if library == "" {
+		library = os.Getenv(envNCCL)
+	}
+	if library == "" {
+		fmt.Fprintf(log, "going on without NCCL: neither -nccl nor %s names its library\n", envNCCL)
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return copyFile(to, library)
+}
+
+// ncclOf says which NCCL the parts use, and the environment in which they find it: what the machine's own environment names, what was taken along, or what
+// Python has, which PyTorch brings with it. Beside the simulated driver it is the simulated one.
+func ncclOf(ctx context.Context, dir string, simulated bool) (said string, env []string) {
+	use := func(path, why string) (string, []string) { return path + ", " + why, []string{envNCCL + "=" + path} }
+	if simulated {
+		return use(filepath.Join(dir, simulatedNCCL), "simulated")
+	}
+	if own := os.Getenv(envNCCL); own != "" {
+		return own + ", which " + envNCCL + " names", nil
+	}
+	taken := filepath.Join(dir, takenNCCL)
+	if _, err := os.Stat(taken); err == nil {
+		return use(taken, "taken along")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python(), "-c", "import os, nvidia.nccl as n; print('nccl=' + os.path.join(list(n.__path__)[0], 'lib', 'libnccl.so.2'))")
+	cmd.WaitDelay = grace
+	if out, err := cmd.Output(); err == nil {
+		for line := range strings.Lines(string(out)) {
+			path, ok := strings.CutPrefix(strings.TrimSpace(line), "nccl=")
+			if _, err := os.Stat(path); ok && err == nil {
+				return use(path, "of Python")
+			}
+		}
+	}
+	return "none was taken along; ranks need one that this machine has", nil
+}
+
+// python is the name of the Python that the parts use.
+func python() string {
+	if own := os.Getenv("HALYARD_PYTHON"); own != "" {
+		return own
+	}
+	return "python3"
+}
