@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -179,13 +180,22 @@ func TestRows(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 
-	inner := 2 // in the functions below
+	within := regexp.MustCompile(`(?m)^\s+\w+ := from\w* \+ at\w*$`)
+	twice, once := false, false // whether two threads of a row run at a time
 	for _, k := range rowKernels {
 		_, text, _ := strings.Cut(string(made.Go), "\nfunc "+k.name+"Row(")
 		head, _, ok := strings.Cut(text, "++ {\n")
 		require.True(t, ok, k.name)
 		if strings.Contains(head, "grid.Within") {
-			inner++
+			text, _, _ = strings.Cut(text, "\n}\n")
+			switch n := len(within.FindAllString(text, -1)); n {
+			case 1:
+				once = true
+			case 3:
+				twice = true
+			default:
+				t.Errorf("%s: the body is there %d times", k.name, n)
+			}
 		}
 		guard, _, _ := strings.Cut(head, ".First()")
 		switch {
@@ -206,7 +216,8 @@ func TestRows(t *testing.T) {
 			assert.Equal(t, fmt.Sprintf("//line %s:%d", filepath.Base(made.File), i+2), l)
 		}
 	}
-	assert.Equal(t, len(rowKernels)+2+inner, back)
+	assert.Equal(t, len(rowKernels)+2+len(within.FindAll(made.Go, -1)), back)
+	assert.True(t, twice && once)
 
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
 		cmd := exec.Command("go", args...)

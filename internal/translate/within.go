@@ -22,6 +22,7 @@ type inner struct {
 	never                  []string // conditions of the row under which there are no such threads
 	shown                  map[ast.Node]string
 	truths                 map[ast.Node]bool
+	statements             int // of the body
 }
 
 // view is the part of a slice that begins at a number of elements from the place of the first of the threads.
@@ -58,6 +59,10 @@ func (a affine) minus(b affine) affine {
 // mostViews is how many parts of slices a loop may have; the processor keeps the address of each in a register.
 const mostViews = 8
 
+// mostTwice is how many statements a body may have of which the loop runs two threads at a time. What a loop does beside a short body is a good part of its
+// time, the more if the linker happens to put it across a line of the processor's cache.
+const mostTwice = 3
+
 // inner looks for what the threads between a row's ends need not ask. It returns nil if there is nothing, or if the body has a loop, beside which a check costs
 // little. It is called after limits.
 func (w *rowWriter) inner() *inner {
@@ -88,6 +93,8 @@ func (w *rowWriter) inner() *inner {
 	}
 	ast.Inspect(w.f.decl.Body, func(x ast.Node) bool {
 		switch x := x.(type) {
+		case *ast.AssignStmt, *ast.IncDecStmt, *ast.ExprStmt, *ast.IfStmt:
+			n.statements++
 		case *ast.IndexExpr:
 			n.index(w, x)
 		case *ast.BinaryExpr:
@@ -239,10 +246,16 @@ func (n *inner) begin(w *rowWriter, params, body string) string {
 	for _, v := range n.views {
 		fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, n.first, parenthesized(v.offset), n.count)
 	}
-	if w.label != "" {
+	thread := fmt.Sprintf("%s := %s + %s\n_ = %s\n%s%s\n%s\n", w.x, n.first, n.at, w.x, params, body, backHere)
+	switch {
+	case w.label == "" && n.statements <= mostTwice:
+		fmt.Fprintf(&b, "%[1]s := 0\nfor ; %[1]s < %[2]s-1; %[1]s += 2 {\n{\n%[3]s}\n{\n%[1]s := %[1]s + 1\n%[3]s}\n}\nif %[1]s < %[2]s {\n%[3]s}\n", n.at, n.count, thread)
+	case w.label != "":
 		fmt.Fprintf(&b, "%s:\n", n.label)
+		fallthrough
+	default:
+		fmt.Fprintf(&b, "for %s := range %s {\n%s}\n", n.at, n.count, thread)
 	}
-	fmt.Fprintf(&b, "for %s := range %s {\n%s := %s + %s\n_ = %s\n%s%s\n%s\n}\n", n.at, n.count, w.x, n.first, n.at, w.x, params, body, backHere)
 	fmt.Fprintf(&b, "%s = %s - 1\ncontinue\n}\n", w.x, n.last)
 	return b.String()
 }

@@ -937,14 +937,36 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			count := to - from
 			p0 := p[from+0:][:count]
 			r1 := r[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line cg.go:77
+					if i := x; true || i < len(p) {
+						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
+					}
+//line gokernels_kernels.go:950
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line cg.go:77
+					if i := x; true || i < len(p) {
+						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
+					}
+//line gokernels_kernels.go:960
+				}
+			}
+			if at < count {
 				x := from + at
 				_ = x
 //line cg.go:77
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:948
+//line gokernels_kernels.go:970
 			}
 			x = to - 1
 			continue
@@ -953,7 +975,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:957
+//line gokernels_kernels.go:979
 	}
 }
 
@@ -1003,7 +1025,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:1007
+//line gokernels_kernels.go:1029
 			}
 			x = to_ - 1
 			continue
@@ -1022,7 +1044,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:1026
+//line gokernels_kernels.go:1048
 	}
 }
 
@@ -1048,7 +1070,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:1052
+//line gokernels_kernels.go:1074
 	}
 }
 
@@ -1084,14 +1106,14 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 					b = read(old, i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line gokernels_kernels.go:1088
+//line gokernels_kernels.go:1110
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:27
 	for from := 0; from < n; from += block {
-//line gokernels_kernels.go:1095
+//line gokernels_kernels.go:1117
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -1102,7 +1124,7 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line gokernels_kernels.go:1106
+//line gokernels_kernels.go:1128
 				}
 			}
 		}
@@ -1123,13 +1145,13 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line gokernels_kernels.go:1127
+//line gokernels_kernels.go:1149
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1133
+//line gokernels_kernels.go:1155
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1148,7 +1170,7 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line gokernels_kernels.go:1152
+//line gokernels_kernels.go:1174
 			}
 		}
 	}
@@ -1171,14 +1193,36 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 			count := to - from
 			c0 := c[from+0:][:count]
 			a1 := a[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line stream.go:9
+					if i := x; true || i < len(c) {
+						c0[grid.At(at, i)] = a1[grid.At(at, i)]
+					}
+//line gokernels_kernels.go:1206
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line stream.go:9
+					if i := x; true || i < len(c) {
+						c0[grid.At(at, i)] = a1[grid.At(at, i)]
+					}
+//line gokernels_kernels.go:1216
+				}
+			}
+			if at < count {
 				x := from + at
 				_ = x
 //line stream.go:9
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1182
+//line gokernels_kernels.go:1226
 			}
 			x = to - 1
 			continue
@@ -1187,7 +1231,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:1191
+//line gokernels_kernels.go:1235
 	}
 }
 
@@ -1207,14 +1251,36 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 			count := to - from
 			b0 := b[from+0:][:count]
 			c1 := c[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line stream.go:16
+					if i := x; true || i < len(b) {
+						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
+					}
+//line gokernels_kernels.go:1264
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line stream.go:16
+					if i := x; true || i < len(b) {
+						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
+					}
+//line gokernels_kernels.go:1274
+				}
+			}
+			if at < count {
 				x := from + at
 				_ = x
 //line stream.go:16
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1218
+//line gokernels_kernels.go:1284
 			}
 			x = to - 1
 			continue
@@ -1223,7 +1289,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:1227
+//line gokernels_kernels.go:1293
 	}
 }
 
@@ -1245,14 +1311,36 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 			c0 := c[from+0:][:count]
 			a1 := a[from+0:][:count]
 			b2 := b[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line stream.go:23
+					if i := x; true || i < len(c) {
+						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
+					}
+//line gokernels_kernels.go:1324
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line stream.go:23
+					if i := x; true || i < len(c) {
+						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
+					}
+//line gokernels_kernels.go:1334
+				}
+			}
+			if at < count {
 				x := from + at
 				_ = x
 //line stream.go:23
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1256
+//line gokernels_kernels.go:1344
 			}
 			x = to - 1
 			continue
@@ -1261,7 +1349,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:1265
+//line gokernels_kernels.go:1353
 	}
 }
 
@@ -1283,14 +1371,36 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 			a0 := a[from+0:][:count]
 			b1 := b[from+0:][:count]
 			c2 := c[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line stream.go:30
+					if i := x; true || i < len(a) {
+						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
+					}
+//line gokernels_kernels.go:1384
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line stream.go:30
+					if i := x; true || i < len(a) {
+						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
+					}
+//line gokernels_kernels.go:1394
+				}
+			}
+			if at < count {
 				x := from + at
 				_ = x
 //line stream.go:30
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1294
+//line gokernels_kernels.go:1404
 			}
 			x = to - 1
 			continue
@@ -1299,7 +1409,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1303
+//line gokernels_kernels.go:1413
 	}
 }
 
@@ -1321,14 +1431,36 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 			a0 := a[from+0:][:count]
 			b1 := b[from+0:][:count]
 			c2 := c[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line stream.go:37
+					if i := x; true || i < len(a) {
+						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
+					}
+//line gokernels_kernels.go:1444
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line stream.go:37
+					if i := x; true || i < len(a) {
+						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
+					}
+//line gokernels_kernels.go:1454
+				}
+			}
+			if at < count {
 				x := from + at
 				_ = x
 //line stream.go:37
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1332
+//line gokernels_kernels.go:1464
 			}
 			x = to - 1
 			continue
@@ -1337,7 +1469,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1341
+//line gokernels_kernels.go:1473
 	}
 }
 
@@ -1367,14 +1499,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:1371
+//line gokernels_kernels.go:1503
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1378
+//line gokernels_kernels.go:1510
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1386,12 +1518,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1390
+//line gokernels_kernels.go:1522
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1395
+//line gokernels_kernels.go:1527
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1403,7 +1535,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1407
+//line gokernels_kernels.go:1539
 			}
 		}
 	}

@@ -67,14 +67,36 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 			count := to - from
 			y0 := y[from+0:][:count]
 			x1 := x[from+0:][:count]
-			for at := range count {
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x_ := from + at
+					_ = x_
+//line saxpy.go:12
+					if i := x_; true || i < len(y) {
+						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					}
+//line saxpy_kernels.go:80
+				}
+				{
+					at := at + 1
+					x_ := from + at
+					_ = x_
+//line saxpy.go:12
+					if i := x_; true || i < len(y) {
+						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
+					}
+//line saxpy_kernels.go:90
+				}
+			}
+			if at < count {
 				x_ := from + at
 				_ = x_
 //line saxpy.go:12
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line saxpy_kernels.go:78
+//line saxpy_kernels.go:100
 			}
 			x_ = to - 1
 			continue
@@ -83,6 +105,6 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:87
+//line saxpy_kernels.go:109
 	}
 }
