@@ -42,7 +42,7 @@ var scenarios = []scenario{
 	{name: "failing launches", do: failingLaunches, explained: faults,
 		what: "the same on simulated CUDA devices while one call of the driver fails"},
 	{name: "ranks", do: ranks,
-		what: "two to five ranks write parts of a divided buffer, on all devices, and exchange ghosts by messages that come late and in another order"},
+		what: "two to five ranks write parts of a divided buffer, on all devices, and exchange ghosts by messages that come late and in another order; streams send what they make"},
 	{name: "lost rank", do: lostRank, explained: []error{comm.ErrRankLost},
 		what: "the same, and a rank goes away on the way: the others are told"},
 	{name: "many buffers", do: manyBuffers, every: 200,

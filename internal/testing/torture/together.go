@@ -320,6 +320,66 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 		if sum[0] != 0 {
 			r.wrong(4, "a sum over ranks, at step %d", step)
 		}
+		if err := r.around(c, s, 1+rng.IntN(400), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// around sends three messages to the next rank in the order of the stream, each as soon as the stream has made it, and receives as many.
+func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) (err error) {
+	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	var requests []*comm.Request
+	var buffers []*buffer.Buffer[uint32]
+	defer func() {
+		for _, q := range requests {
+			_, e := q.Wait(r.ctx)
+			err = errors.Join(err, e)
+		}
+		for _, b := range buffers {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	add := func(q *comm.Request, err error) error {
+		if err == nil {
+			requests = append(requests, q)
+		}
+		return err
+	}
+	fresh := func() *buffer.Buffer[uint32] {
+		b, err := buffer.New[uint32](n)
+		r.must(err)
+		buffers = append(buffers, b)
+		return b
+	}
+	mine := fresh()
+	var got [3]*buffer.Buffer[uint32]
+	for i := range got {
+		got[i] = fresh()
+		if err := r.fill(mine, s, v+uint32(8*c.Rank()+i)); err != nil {
+			return err
+		}
+		if err := add(comm.SendOn(r.ctx, c, s, mine, right, 7)); err != nil {
+			return err
+		}
+		if err := add(comm.RecvOn(r.ctx, c, s, got[i], left, 7)); err != nil {
+			return err
+		}
+	}
+	for i, b := range got {
+		if err := b.View(r.ctx, func(s []uint32) error {
+			bad := 0
+			for _, x := range s {
+				if x != v+uint32(8*left+i) {
+					bad += 4
+				}
+			}
+			r.wrong(bad, "message %d of %d elements, received by a stream", i, n)
+			return nil
+		}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
