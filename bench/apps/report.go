@@ -81,7 +81,7 @@ OpenCL C, on Halyard, and on other systems.
   devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the processors on which the devices
   compute. So tasks and copies wait in OpenCL, and the threads are not bound to a processor: when workers ask again and again whether something is done, as
   StarPU does otherwise, two devices took more than ten times as long. Where a step needs nothing of another device there is no program.
-- **On the host** Go kernels run as Go, beside numba's parallel loops, on all processors.
+- **On the host** Go kernels run as Go, beside numba's parallel loops, on all processors. numba's compiler makes vector instructions, and Go's does not.
 
 `
 
