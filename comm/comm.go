@@ -100,10 +100,14 @@ func (c *Comm) leave(err *Error) {
 	}
 }
 
-// broken makes an Error of what an engine returned.
+// broken makes an Error of what an engine returned, with the name of the program's call.
 func broken(op string, err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
+		if e.Op != op {
+			named := *e
+			named.Op, e = op, &named
+		}
 		return e
 	}
 	e = driver.Errorf(op, ErrEngine, "")

@@ -7,3 +7,6 @@ func (c *Comm) Lanes() int {
 	defer l.mu.Unlock()
 	return len(l.last)
 }
+
+// Ask asks what operations in the order of streams wait for, as the goroutine that goes on with them does.
+func (c *Comm) Ask() { c.engine.mover.ask() }

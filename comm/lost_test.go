@@ -32,7 +32,7 @@ func TestAFailedReceiveLosesItsElements(t *testing.T) {
 			_, err = r.Wait(ctx)
 			return err
 		}},
-		"truncated message": {comm.ErrTruncated, "recv (rank 1, tag 3, 32 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"truncated message": {comm.ErrTruncated, "Recv (rank 1, tag 3, 32 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			other := comm.New(j.Engine(1))
 			require.NoError(t, comm.SendSlice(t.Context(), other, numbers(5, 1), 0, 3))
 			_, err := comm.Recv(t.Context(), c, part, 1, 3)

@@ -18,8 +18,9 @@ import (
 // far. It does not wait for that work, and work that the stream is given later may write b again. Messages of one stream leave in the order of the calls; nothing orders
 // them with those of other streams, nor with Isend and Send.
 //
-// The operation is given up, and the communicator refuses others from then on, if ctx ends before the message has left. The result says
-// how the send has ended. It goes on whether that is waited for or not.
+// ctx is for the whole operation, not only for the call: if it ends before the message has left, the operation is given up, and the communicator refuses others from
+// then on. The result says how the send has ended. It goes on whether that is waited for or not, but before [Comm.Close] all requests have to have
+// ended. [Request.Test] looks without a risk; a Wait whose context ends gives the operation up.
 //
 // SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has come so far.
 func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
@@ -61,10 +62,14 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 // RecvOn receives one message into b in the order of a stream: work that the stream is given later finds the elements, and the call waits for
 // neither the message nor the stream. Source, tag and the length are as for [Irecv]. Receives match messages in the order of the calls.
 //
-// The operation is given up, and the communicator refuses others from then on, if ctx ends before the message has come. The stream then goes
-// on, as it does if the receive fails. In both cases the elements are lost, and so is what the stream has made of them: until they are written anew, every access that
-// reads them fails. The result says how the receive has ended. It goes on whether that is waited for or not; Wait waits until the elements are in
-// b. Until the message is there, a gate holds the stream (see [hal.Gate] for what else waits then).
+// What the stream is given after a RecvOn waits for the message, sends included. So, unlike with Irecv, give a stream its sends first: if two ranks each
+// receive first what the other sends after, neither goes on. Until the message is there a gate holds the stream, and drivers whose frees may wait
+// for the device (CUDA, HIP) free no memory.
+//
+// ctx is for the whole operation, not only for the call: if it ends before the message has come, the operation is given up, and the communicator refuses others from
+// then on. The stream then goes on, as it does if the receive fails. In both cases the elements are lost, and so is what the stream has made of them:
+// until they are written anew, every access that reads them fails. The result and [Comm.Err] say so, too; [hal.Stream.Sync] does not. The operation goes on
+// whether the result is waited for or not, under the rules of [SendOn]; Wait waits until the elements are in b.
 //
 // RecvOn needs [hal.CapGate] and [hal.CapOrderedPageable]. For a device that lacks one, the call waits for the message.
 func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source, tag int) (*Request, error) {
@@ -82,7 +87,7 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	if err != nil {
 		return nil, err
 	}
-	o := &ordered{ctx: ctx, side: 1, step: moving}
+	o := &ordered{ctx: ctx, side: 1, step: moving, lane: lane{c, stream}}
 	s := &r.sides[1]
 	r.bytes, r.elem, s.n, s.writes, r.on = b.Size(), size[T](), b.Size(), true, o
 	if err := r.stage(1); err != nil {
@@ -143,12 +148,13 @@ func (s *side) bytes() []byte { return unsafe.Slice((*byte)(s.stage.p), s.n) }
 // A receive begins at once. At its end it opens a gate of the stream, which then copies the elements from memory of the engine. The fields are
 // those of the operation's user, who has locked it, if nothing else is said.
 type ordered struct {
-	ctx   context.Context
-	side  int // the index of its side in operation.sides
-	step  step
-	late  bool       // ctx has ended, and was heeded
-	event *hal.Event // recorded behind the copy; nil before, and once the copy is known to have ended
-	gate  *hal.Gate  // of a receive; nil if the message was there before the copy was enqueued
+	ctx     context.Context
+	side    int // the index of its side in operation.sides
+	step    step
+	late    bool        // ctx has ended, and was heeded
+	unwatch func() bool // if ctx can end, it ends the watch of ctx
+	event   *hal.Event  // recorded behind the copy; nil before, and once the copy is known to have ended
+	gate    *hal.Gate   // of a receive; nil if the message was there before the copy was enqueued
 
 	// Anybody may read failure once settled is set. It is why the elements did not come, or nil.
 	failure error
@@ -349,9 +355,15 @@ func (o *ordered) leave() {
 
 // moving lets the operation go on whether somebody waits for it or not.
 func (r *operation) moving() *Request {
-	q := new(Request)
+	q, o := new(Request), r.on
 	q.begun(r)
-	r.c.engine.mover.add(q.o, q.generation)
+	m := movement{r, q.generation, o.lane, o.queue()}
+	if o.ctx.Done() != nil {
+		r.mu.Lock()
+		o.unwatch = context.AfterFunc(o.ctx, func() { m.goOn(true) })
+		r.mu.Unlock()
+	}
+	r.c.engine.mover.add(m)
 	return q
 }
 
@@ -361,22 +373,41 @@ type mover struct {
 	added []movement
 	runs  bool
 
-	turn sync.Mutex // of whoever asks
-	list []movement
+	turn  sync.Mutex // of whoever asks
+	lanes map[lane]*queues
 }
 
 type movement struct {
 	r          *operation
 	generation uint64
+	lane       lane
+	at         int // the queue that it is in
+}
+
+// queues are the operations of a lane that are under way, by what they wait for, each in the order of the calls. A stream needs them in that order, so only the first
+// of a queue is asked, and the others cost nothing.
+type queues [4][]movement
+
+// queue is the index in queues of what an operation waits for.
+func (o *ordered) queue() int {
+	switch {
+	case o.step == copyingIn:
+		return 3
+	case o.side == 1:
+		return 2
+	case o.step == moving:
+		return 1
+	}
+	return 0
 }
 
 // idle is how many times as long as it asks the mover sleeps, once nothing has ended for a while.
 const idle = 16
 
-func (m *mover) add(r *operation, generation uint64) {
+func (m *mover) add(o movement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.added = append(m.added, movement{r, generation})
+	m.added = append(m.added, o)
 	if !m.runs {
 		m.runs = true
 		go m.run()
@@ -402,24 +433,48 @@ func (m *mover) run() {
 	}
 }
 
-// ask asks all operations once, and reports whether some have ended.
+// ask asks what each queue waits for, and reports whether something has gone on.
 func (m *mover) ask() (some bool) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	m.mu.Lock()
-	m.list = append(m.list, m.added...)
-	clear(m.added)
+	for i, o := range m.added {
+		q := m.lanes[o.lane]
+		if q == nil {
+			if m.lanes == nil {
+				m.lanes = make(map[lane]*queues)
+			}
+			q = new(queues)
+			m.lanes[o.lane] = q
+		}
+		q[o.at] = append(q[o.at], o)
+		m.added[i] = movement{}
+	}
 	m.added = m.added[:0]
 	m.mu.Unlock()
-	under := m.list[:0]
-	for _, o := range m.list {
-		if !o.goOn() {
-			under = append(under, o)
+	for key, q := range m.lanes {
+		left := 0
+		for at := range q {
+			for len(q[at]) > 0 {
+				o := q[at][0]
+				to, ended := o.goOn(false)
+				if !ended && to == at {
+					break
+				}
+				some = true
+				q[at][0] = movement{}
+				q[at] = q[at][1:]
+				if !ended {
+					o.at = to
+					q[to] = append(q[to], o)
+				}
+			}
+			left += len(q[at])
+		}
+		if left == 0 {
+			delete(m.lanes, key)
 		}
 	}
-	some = len(under) < len(m.list)
-	clear(m.list[len(under):])
-	m.list = under
 	return some
 }
 
@@ -429,16 +484,22 @@ func (m *mover) stop() bool {
 	defer m.turn.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.runs = len(m.list)+len(m.added) > 0
+	m.runs = len(m.lanes)+len(m.added) > 0
 	return !m.runs
 }
 
-// goOn asks once, and reports whether the operation has ended. If somebody waits for it, that goroutine asks.
-func (o movement) goOn() (ended bool) {
+// goOn asks once, and returns the queue of what the operation waits for then, or that it has ended. If somebody waits for the operation, that goroutine asks;
+// must says to wait for that one.
+func (o movement) goOn(must bool) (queue int, ended bool) {
 	r := o.r
-	if !r.mu.TryLock() {
-		return false
+	if must {
+		r.mu.Lock()
+	} else if !r.mu.TryLock() {
+		return o.at, false
 	}
 	defer r.mu.Unlock()
-	return r.generation.Load() != o.generation || r.done || r.poll()
+	if r.generation.Load() != o.generation || r.done || r.poll() {
+		return 0, true
+	}
+	return r.on.queue(), false
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
 	haldriver "github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
@@ -210,6 +212,96 @@ func TestNobodyHasToWaitForAStream(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return c.Close() == nil }, 10*time.Second, time.Millisecond)
 	require.NoError(t, other.Close())
+}
+
+// asked counts how often an engine is asked.
+type asked struct {
+	driver.Engine
+	n atomic.Int64
+}
+
+func (e *asked) Test(reqs []driver.Request, out []driver.Status) (int, error) {
+	e.n.Add(1)
+	return e.Engine.Test(reqs, out)
+}
+
+// What a stream waits for later costs nothing now.
+func TestOnlyTheNextMessageOfAStreamIsAskedFor(t *testing.T) {
+	_, s := device(t)
+	j := commtest.New(2)
+	defer j.Close()
+	e := &asked{Engine: j.Engine(0)}
+	c := comm.New(e)
+	const n = 300
+	b := buffered(make([]float64, n))
+	for i := range n {
+		part, err := b.Slice(i, i+1)
+		require.NoError(t, err)
+		_, err = comm.RecvOn(t.Context(), c, s, part, 1, i)
+		require.NoError(t, err)
+	}
+	c.Ask() // the first time all are new
+	before, most := e.n.Load(), int64(0)
+	for range 20 {
+		c.Ask()
+		c.Ask()
+		most = max(most, e.n.Load()-before)
+		before = e.n.Load()
+	}
+	require.LessOrEqual(t, most, int64(100), "of %d operations", n) // two here, and some of the goroutine's
+	other := comm.New(j.Engine(1))
+	for i := range n {
+		require.NoError(t, comm.SendSlice(t.Context(), other, []float64{float64(i)}, 0, i))
+	}
+	require.Equal(t, numbers(n, 0), contents(b))
+	require.NoError(t, b.Close())
+	require.Eventually(t, func() bool { return c.Close() == nil }, 10*time.Second, time.Millisecond)
+}
+
+// A context that ends is heeded although the stream waits for another message first.
+func TestADeadlineBehindAnotherMessage(t *testing.T) {
+	_, s := device(t)
+	j := commtest.New(2)
+	defer j.Close()
+	c := comm.New(j.Engine(0))
+	first, second := buffered(numbers(4, 0)), buffered(numbers(4, 0))
+	q, err := comm.RecvOn(t.Context(), c, s, first, 1, 1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = comm.RecvOn(ctx, c, s, second, 1, 2)
+	require.NoError(t, err)
+	cancel()
+	require.Eventually(t, func() bool { return errors.Is(c.Err(), comm.ErrTimeout) }, 10*time.Second, time.Millisecond)
+	require.NoError(t, comm.SendSlice(t.Context(), comm.New(j.Engine(1)), numbers(4, 1), 0, 1))
+	_, err = q.Wait(t.Context())
+	require.NoError(t, err, "what had begun goes on")
+	require.Equal(t, numbers(4, 1), contents(first))
+	require.ErrorIs(t, second.View(t.Context(), func([]float64) error { panic("ran") }), comm.ErrTimeout)
+	require.NoError(t, hal.CloseAll(first, second))
+	require.Eventually(t, func() bool { return c.Close() == nil }, 10*time.Second, time.Millisecond)
+}
+
+// A rank that leaves with messages under way does not take memory from streams that still copy.
+func TestARankLeavesWithMessagesUnderWay(t *testing.T) {
+	for range 20 {
+		_, s := device(t)
+		err := commtest.Execute(2, func(e driver.Engine) error {
+			c := comm.New(e)
+			for range 10 {
+				b := buffered(make([]float64, 1<<14))
+				defer b.Close()
+				if _, err := comm.SendOn(t.Context(), c, s, b, 1-c.Rank(), 0); err != nil {
+					return err
+				}
+				if _, err := comm.RecvOn(t.Context(), c, s, b, 1-c.Rank(), 0); err != nil {
+					return err
+				}
+			}
+			return errors.New("this rank leaves")
+		})
+		require.ErrorContains(t, err, "this rank leaves")
+		require.NoError(t, s.Sync(t.Context()))
+	}
 }
 
 // A receive that fails lets the stream go on, and loses its elements and what the stream has made of them.

@@ -224,6 +224,9 @@ func (r *operation) collective(a *driver.Collective) (err error) {
 // others from now on. Requests that are not done are given up.
 func (r *operation) finish(err error, failure *Error) {
 	r.done, r.err = true, err
+	if r.on != nil && r.on.unwatch != nil {
+		r.on.unwatch()
+	}
 	pool := &r.c.engine.pool
 	for i := range r.sides {
 		s := &r.sides[i]

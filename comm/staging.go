@@ -80,8 +80,10 @@ func (s *staging) abandon(l *loss) {
 	s.lost = append(s.lost, l)
 	s.mu.Unlock()
 	if e := l.event; e != nil {
-		_ = e.OnDone(func(error) { l.passed.Store(true) })
-		_ = e.Close()
+		_ = e.OnDone(func(error) {
+			l.passed.Store(true)
+			_ = e.Close()
+		})
 	}
 }
 
@@ -106,7 +108,11 @@ func (l *loss) used(d driver.Engine) bool {
 			return true
 		}
 	}
-	return l.event != nil && !l.passed.Load()
+	if l.event == nil || l.passed.Load() {
+		return false
+	}
+	done, err := l.event.Done() // it is closed, which is an error, only after that
+	return !done && err == nil
 }
 
 // close frees all memory with the last communicator, but for that of requests and copies which are still not done.

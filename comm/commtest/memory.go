@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// memory is what a rank has allocated, kept until the job is closed.
+// memory is what a rank has allocated. What it has freed is kept until the job is closed; what it has not, for ever.
 type memory struct {
 	mu     sync.Mutex
 	blocks []*block // by address
@@ -75,8 +75,12 @@ func (m *memory) has(p unsafe.Pointer, n uint64) bool {
 }
 
 func (m *memory) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, b := range m.blocks {
-		unmapPages(b.pages)
+		if !b.used { // else an operation that was given up, or a stream, may still use it
+			unmapPages(b.pages)
+		}
 	}
 	m.blocks = nil
 }

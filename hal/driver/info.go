@@ -40,7 +40,7 @@ type Caps uint32
 const (
 	CapAsyncCopy        Caps = 1 << iota // copies from and to page-locked memory do not block the caller
 	CapTiming                            // Timer
-	CapGate                              // Gater
+	CapGate                              // Gater: a stream can be held until the host lets it go on
 	CapHostCallback                      // Notifier
 	CapRegister                          // Registerer
 	CapPeerCopy                          // Peering may answer PeerCopy
