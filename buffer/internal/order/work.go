@@ -200,7 +200,8 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, on another goroutine, soon after the work or one that it was made of has ended. fn has to ask whether all have.
+// OnEnd calls fn once, on a goroutine of its own, soon after the work or one that it was made of has ended. fn has to ask whether all have. It may wait: the
+// goroutine that the driver's events share would have to open the gates that it waits for.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
 	event := w.event
@@ -218,7 +219,7 @@ func (w *Work) OnEnd(fn func()) {
 	}
 	w.mu.Unlock()
 	if event != nil {
-		_ = event.OnDone(func(error) { fn() })
+		_ = event.OnDone(func(error) { go fn() })
 		return
 	}
 	w.Retain()
