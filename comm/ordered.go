@@ -55,6 +55,8 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	if !stream.Device().Caps().Has(hal.CapOrderedPageable) && o.event.Sync(ctx) != nil && ctx.Err() != nil {
 		return nil, r.refuse(interrupted(op, ctx, dest, tag, r.bytes, 0), false)
 	}
+	c.engine.order.Lock() // sends are queued in the order of their lane
+	defer c.engine.order.Unlock()
 	c.engine.lanes.enter(o)
 	return r.moving(), nil
 }
@@ -109,7 +111,9 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	if err != nil {
 		return nil, r.refuse(err, !gated)
 	}
-	// From here on the elements are lost unless they come.
+	// From here on the elements are lost unless they come. Receives are queued in the order of their gates.
+	c.engine.order.Lock()
+	defer c.engine.order.Unlock()
 	if gated {
 		if o.gate, err = stream.Gate(); err == nil {
 			err = r.receive(source, tag)
@@ -117,6 +121,9 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	}
 	if err == nil {
 		err = o.copy(s, stream, func() error { return stream.CopyIn(lease.Region(), s.bytes()) })
+	}
+	if !gated && err == nil {
+		o.arrived(nil) // before anybody asks
 	}
 	if e := lease.ReleaseChecked(o.outcome); err == nil {
 		err = e
@@ -127,9 +134,6 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 		r.finish(e, e)
 		r.over()
 		return nil, e
-	}
-	if !gated {
-		o.arrived(nil)
 	}
 	return r.moving(), nil
 }
@@ -244,8 +248,12 @@ func (o *ordered) giveUp(failure *Error) {
 func (o *ordered) poll(r *operation) (ended bool) {
 	if o.step != copyingIn && !o.late && o.ctx.Err() != nil {
 		o.late = true
-		r.giveUp(o.ctx, 0)
-		return true
+		if !r.cancel() {
+			e := interrupted(r.op, o.ctx, r.peer, r.tag, r.bytes, 0)
+			o.giveUp(e)
+			r.finish(e, e)
+			return true
+		}
 	}
 	switch o.step {
 	case copyingOut:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -615,4 +616,140 @@ func TestACallThatWaitsEndsWithItsContext(t *testing.T) {
 			require.NoError(t, c.Close())
 		})
 	}
+}
+
+// Who waits for one message holds up neither those after it, nor those who ask with a copy of the request.
+func TestAWaitHoldsUpNobody(t *testing.T) {
+	_, s := device(t)
+	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 1 { // the second message first
+			got := make([]float64, 4)
+			for _, tag := range []int{2, 1} {
+				if _, err := comm.RecvSlice(ctx, c, got, 0, tag); err != nil {
+					return err
+				}
+			}
+			return same(got, constant(4, 1))
+		}
+		g, err := s.Gate()
+		if err != nil {
+			return err
+		}
+		one, two := buffered(constant(4, 1)), buffered(constant(4, 2))
+		first, err := comm.SendOn(ctx, c, s, one, 1, 1)
+		if err != nil {
+			return errors.Join(err, g.Signal())
+		}
+		second, err := comm.SendOn(ctx, c, s, two, 1, 2)
+		if err != nil {
+			return errors.Join(err, g.Signal())
+		}
+		asking := *first
+		waited := make(chan error, 1)
+		go func() { _, err := first.Wait(ctx); waited <- err }()
+		for range 100 {
+			if _, done, _ := asking.Test(); done {
+				return errors.Join(errors.New("done behind a gate"), g.Signal())
+			}
+		}
+		if err := errors.Join(g.Signal(), <-waited); err != nil {
+			return err
+		}
+		_, err = second.Wait(ctx)
+		return errors.Join(err, hal.CloseAll(one, two))
+	}, commtest.EagerLimit(0))
+}
+
+// A message that came before the context ended counts, although the stream has not copied its elements.
+func TestAContextThatEndsAfterTheMessage(t *testing.T) {
+	_, s := device(t)
+	j := commtest.New(2)
+	defer j.Close()
+	c, other := comm.New(j.Engine(0)), comm.New(j.Engine(1))
+	for range 50 {
+		g := fixture.Gate(t, s)
+		b := buffered(make([]float64, 4))
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := comm.RecvOn(ctx, c, s, b, 1, 1)
+		require.NoError(t, err)
+		require.NoError(t, comm.SendSlice(t.Context(), other, numbers(4, 1), 0, 1))
+		cancel()
+		require.NoError(t, g.Signal())
+		_, err = r.Wait(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, c.Err())
+		require.Equal(t, numbers(4, 1), contents(b))
+		require.NoError(t, b.Close())
+	}
+	require.NoError(t, hal.CloseAll(c, other))
+}
+
+// Where the call waits for the message, nobody finds its elements undecided, however much the buffer's other parts are used.
+func TestAReceiveThatWaitedIsDecided(t *testing.T) {
+	backend := &hooked.Backend{Backend: host.New(host.Options{Name: "host", Discrete: 1})}
+	backend.Info = without(hal.CapOrderedPageable)
+	backend.Record = func(s *hooked.Stream, e *hooked.Event) error {
+		err := s.Stream.Record(e.Event)
+		time.Sleep(time.Millisecond) // what was recorded has ended when others ask
+		return err
+	}
+	s := fixture.Stream(t, fixture.Device(t, backend, 1))
+	j := commtest.New(2)
+	defer j.Close()
+	c, other := comm.New(j.Engine(0)), comm.New(j.Engine(1))
+	const parts = 32
+	b := buffered(make([]float64, parts))
+	g := fixture.Gate(t, s)
+	for i := range parts {
+		part, err := b.Slice(i, i+1)
+		require.NoError(t, err)
+		require.NoError(t, onDevice(t.Context(), s, part, float64(i)))
+	}
+	require.NoError(t, g.Signal())
+	require.NoError(t, s.Sync(t.Context()))
+	last, err := b.Slice(parts-1, parts)
+	require.NoError(t, err)
+	require.NoError(t, comm.SendSlice(t.Context(), other, []float64{7}, 0, 1))
+	_, err = comm.RecvOn(t.Context(), c, s, last, 1, 1)
+	require.NoError(t, err)
+	require.Equal(t, append(numbers(parts-1, 0), 7), contents(b))
+	require.NoError(t, hal.CloseAll(b))
+	require.Eventually(t, func() bool { return c.Close() == nil }, 10*time.Second, time.Millisecond)
+	require.NoError(t, other.Close())
+}
+
+// Several goroutines give one stream sends, in whatever order they come.
+func TestGoroutinesSendOnOneStream(t *testing.T) {
+	_, s := device(t)
+	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		const hands, each = 3, 300
+		if c.Rank() == 1 {
+			got := make([]float64, 2)
+			for range each {
+				for hand := range hands {
+					if _, err := comm.RecvSlice(ctx, c, got, 0, hand); err != nil {
+						return err
+					}
+				}
+			}
+			return comm.SendSlice(ctx, c, []int64{1}, 0, 9)
+		}
+		var all sync.WaitGroup
+		var errs [hands]error
+		for hand := range hands {
+			all.Go(func() {
+				b := buffered(numbers(2, hand))
+				for range each {
+					if _, err := comm.SendOn(ctx, c, s, b, 1, hand); err != nil {
+						errs[hand] = err
+						return
+					}
+				}
+				errs[hand] = b.Close()
+			})
+		}
+		all.Wait()
+		_, err := comm.RecvSlice(ctx, c, make([]int64, 1), 1, 9) // the other rank has all of them
+		return errors.Join(err, errors.Join(errs[:]...))
+	})
 }

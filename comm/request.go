@@ -350,14 +350,23 @@ func (q *Request) Test() (status Status, done bool, err error) {
 // Wait waits until the operation has ended, and says how. If ctx ends first, the operation is given up, and the communicator refuses
 // others from then on.
 func (q *Request) Wait(ctx context.Context) (Status, error) {
-	r, err := q.operation("Wait")
-	if r == nil {
-		return q.outcome(), err
+	var w waiter
+	for late := false; ; late = w.rest(ctx) { // others may ask while this goroutine rests
+		r, err := q.operation("Wait")
+		if r == nil {
+			return q.outcome(), err
+		}
+		ended := r.done || r.poll()
+		if !ended && late {
+			r.giveUp(ctx, w.since())
+		}
+		if ended || late {
+			q.keep(r)
+			r.mu.Unlock()
+			return q.status, q.err
+		}
+		r.mu.Unlock()
 	}
-	defer r.mu.Unlock()
-	r.wait(ctx)
-	q.keep(r)
-	return q.status, q.err
 }
 
 // operation returns what the request stands for, locked, or nil and the outcome.
@@ -409,18 +418,23 @@ func (r *operation) finally(ctx context.Context) (Status, error) {
 	return status, err
 }
 
+// cancel cancels a receive, and reports whether its message had come before, which counts.
+func (r *operation) cancel() (came bool) {
+	if r.reqs[1] == 0 || r.c.engine.d.Cancel(r.reqs[1]) != nil {
+		return false
+	}
+	for range 10000 { // to cancel is a local matter, so the engine is asked as often as it may take
+		if n, err := r.c.engine.d.Test(r.reqs[1:], r.out[1:]); n > 0 || err != nil {
+			break
+		}
+	}
+	return r.reqs[1] == 0 && !r.out[1].Cancelled
+}
+
 // giveUp ends an operation because ctx has.
 func (r *operation) giveUp(ctx context.Context, after time.Duration) {
-	if r.reqs[1] != 0 && r.c.engine.d.Cancel(r.reqs[1]) == nil {
-		// To cancel is a local matter, so the engine is asked as often as it may take. A message that came before counts.
-		for range 10000 {
-			if n, err := r.c.engine.d.Test(r.reqs[1:], r.out[1:]); n > 0 || err != nil {
-				break
-			}
-		}
-		if r.reqs[1] == 0 && !r.out[1].Cancelled && r.poll() {
-			return
-		}
+	if r.cancel() && r.poll() {
+		return
 	}
 	e := interrupted(r.op, ctx, r.peer, r.tag, r.bytes, after)
 	if r.on != nil {

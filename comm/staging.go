@@ -20,6 +20,7 @@ type engine struct {
 	lent   lent
 	lanes  lanes
 	mover  mover
+	order  sync.Mutex // of what is queued for the mover
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.
