@@ -55,9 +55,6 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	if !stream.Device().Caps().Has(hal.CapOrderedPageable) && o.event.Sync(ctx) != nil && ctx.Err() != nil {
 		return nil, r.refuse(interrupted(op, ctx, dest, tag, r.bytes, 0), false)
 	}
-	c.engine.order.Lock() // sends are queued in the order of their lane
-	defer c.engine.order.Unlock()
-	c.engine.lanes.enter(o)
 	return r.moving(), nil
 }
 
@@ -164,9 +161,8 @@ type ordered struct {
 	failure error
 	settled atomic.Bool
 
-	lane   lane
-	before *ordered    // of a send: the one before it in its lane, until that has left
-	left   atomic.Bool // anybody may ask
+	lane  lane
+	first bool // of a send: those before it in its lane have left
 }
 
 // step is what an ordered operation waits for.
@@ -234,13 +230,10 @@ func (o *ordered) arrived(failure *Error) {
 	}
 }
 
-// giveUp lets the stream and the sends after this one go on.
+// giveUp lets the stream go on.
 func (o *ordered) giveUp(failure *Error) {
-	switch {
-	case o.side == 1:
+	if o.side == 1 {
 		o.arrived(failure)
-	case o.step == copyingOut:
-		o.leave()
 	}
 }
 
@@ -278,7 +271,7 @@ func (o *ordered) poll(r *operation) (ended bool) {
 	return true
 }
 
-// pollSend begins a send once its elements are there, and those before it in its lane have begun.
+// pollSend begins a send once its elements are there, and those before it in its lane have left.
 func (o *ordered) pollSend(r *operation) (ended bool) {
 	if o.event != nil {
 		done, err := o.copied()
@@ -287,14 +280,13 @@ func (o *ordered) pollSend(r *operation) (ended bool) {
 		}
 		o.failure = err
 	}
-	if !o.turn() {
+	if !o.first {
 		return false
 	}
 	err := o.failure
 	if err == nil {
 		err = r.send(r.peer, r.tag)
 	}
-	o.leave()
 	if err != nil {
 		e := broken(r.op, err)
 		r.finish(e, e)
@@ -320,45 +312,10 @@ func (o *ordered) pollCopy(r *operation) (ended bool) {
 	return true
 }
 
-// lane is the sends of a communicator in the order of one stream, which leave one after the other.
+// lane is the operations of a communicator in the order of one stream.
 type lane struct {
 	c      *Comm
 	stream *hal.Stream
-}
-
-// lanes are those with sends that have not left.
-type lanes struct {
-	mu   sync.Mutex
-	last map[lane]*ordered
-}
-
-func (l *lanes) enter(o *ordered) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == nil {
-		l.last = make(map[lane]*ordered)
-	}
-	o.before = l.last[o.lane]
-	l.last[o.lane] = o
-}
-
-// turn reports whether all sends before it in its lane have left.
-func (o *ordered) turn() bool {
-	if o.before != nil && o.before.left.Load() {
-		o.before = nil
-	}
-	return o.before == nil
-}
-
-// leave makes way for the next in the lane.
-func (o *ordered) leave() {
-	o.left.Store(true)
-	l := &o.lane.c.engine.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last[o.lane] == o {
-		delete(l.last, o.lane)
-	}
 }
 
 // moving lets the operation go on whether somebody waits for it or not.
@@ -368,7 +325,7 @@ func (r *operation) moving() *Request {
 	m := movement{r, q.generation, o.lane, o.queue()}
 	if o.ctx.Done() != nil {
 		r.mu.Lock()
-		o.unwatch = context.AfterFunc(o.ctx, func() { m.goOn(true) })
+		o.unwatch = context.AfterFunc(o.ctx, m.expire)
 		r.mu.Unlock()
 	}
 	r.c.engine.mover.add(m)
@@ -465,7 +422,7 @@ func (m *mover) ask() (some bool) {
 		for at := range q {
 			for len(q[at]) > 0 {
 				o := q[at][0]
-				to, ended := o.goOn(false)
+				to, ended := o.goOn()
 				if !ended && to == at {
 					break
 				}
@@ -496,18 +453,28 @@ func (m *mover) stop() bool {
 	return !m.runs
 }
 
-// goOn asks once, and returns the queue of what the operation waits for then, or that it has ended. If somebody waits for the operation, that goroutine asks;
-// must says to wait for that one.
-func (o movement) goOn(must bool) (queue int, ended bool) {
+// goOn asks the first of a queue once, and returns the queue of what it waits for then, or that it has ended. It asks nothing while another goroutine does.
+func (o movement) goOn() (queue int, ended bool) {
 	r := o.r
-	if must {
-		r.mu.Lock()
-	} else if !r.mu.TryLock() {
+	if !r.mu.TryLock() {
 		return o.at, false
 	}
 	defer r.mu.Unlock()
-	if r.generation.Load() != o.generation || r.done || r.poll() {
+	if r.generation.Load() != o.generation || r.done {
+		return 0, true
+	}
+	r.on.first = true
+	if r.poll() {
 		return 0, true
 	}
 	return r.on.queue(), false
+}
+
+// expire heeds the end of the operation's context, wherever it is in its queue.
+func (o movement) expire() {
+	o.r.mu.Lock()
+	defer o.r.mu.Unlock()
+	if o.r.generation.Load() == o.generation && !o.r.done {
+		o.r.poll()
+	}
 }

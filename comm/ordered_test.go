@@ -79,7 +79,7 @@ func TestAStreamSendsWhatItHasMade(t *testing.T) {
 			if err = errors.Join(err, onDevice(ctx, s, b, 3)); err != nil {
 				return errors.Join(err, g.Signal())
 			}
-			time.Sleep(5 * time.Millisecond)
+			c.Ask()
 			for i, r := range requests {
 				if _, done, err := r.Test(); done || err != nil {
 					return errors.Join(fmt.Errorf("message %d left a stream that is held: %w", i, err), g.Signal())
@@ -473,6 +473,7 @@ func TestAGivenUpSendMakesWay(t *testing.T) {
 	require.NoError(t, err)
 	second, err := comm.SendOn(t.Context(), c, s, b, 1, 4)
 	require.NoError(t, err)
+	c.Ask()
 	require.Equal(t, 1, c.Lanes())
 	cancel()
 	_, err = first.Wait(t.Context())
@@ -480,6 +481,7 @@ func TestAGivenUpSendMakesWay(t *testing.T) {
 	require.NoError(t, g.Signal())
 	_, err = second.Wait(t.Context())
 	require.NoError(t, err)
+	c.Ask()
 	require.Zero(t, c.Lanes(), "nothing is kept of streams without sends")
 	require.NoError(t, b.Close())
 	require.NoError(t, c.Close())
@@ -688,9 +690,12 @@ func TestAContextThatEndsAfterTheMessage(t *testing.T) {
 func TestAReceiveThatWaitedIsDecided(t *testing.T) {
 	backend := &hooked.Backend{Backend: host.New(host.Options{Name: "host", Discrete: 1})}
 	backend.Info = without(hal.CapOrderedPageable)
+	written := false
 	backend.Record = func(s *hooked.Stream, e *hooked.Event) error {
 		err := s.Stream.Record(e.Event)
-		time.Sleep(time.Millisecond) // what was recorded has ended when others ask
+		if written { // what is recorded has ended when others ask
+			err = errors.Join(err, s.Stream.Sync())
+		}
 		return err
 	}
 	s := fixture.Stream(t, fixture.Device(t, backend, 1))
@@ -707,6 +712,7 @@ func TestAReceiveThatWaitedIsDecided(t *testing.T) {
 	}
 	require.NoError(t, g.Signal())
 	require.NoError(t, s.Sync(t.Context()))
+	written = true
 	last, err := b.Slice(parts-1, parts)
 	require.NoError(t, err)
 	require.NoError(t, comm.SendSlice(t.Context(), other, []float64{7}, 0, 1))

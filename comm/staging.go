@@ -18,9 +18,8 @@ type engine struct {
 	pool   staging
 	idle   operations
 	lent   lent
-	lanes  lanes
 	mover  mover
-	order  sync.Mutex // of what is queued for the mover
+	order  sync.Mutex // of receives, whose gates and places in the mover's queues must agree
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.

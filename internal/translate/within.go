@@ -60,7 +60,7 @@ func (a affine) minus(b affine) affine {
 const mostViews = 8
 
 // mostTwice is how many statements a body may have of which the loop runs two threads at a time. What a loop does beside a short body is a good part of its
-// time, the more if the linker happens to put it across a line of the processor's cache.
+// time.
 const mostTwice = 3
 
 // inner looks for what the threads between a row's ends need not ask. It returns nil if there is nothing, or if the body has a loop, beside which a check costs
