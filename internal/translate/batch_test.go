@@ -2,6 +2,7 @@ package translate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ const batchRunner = `package main
 import (
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -71,6 +73,10 @@ func main() {
 			language = hal.LanguageHIP
 		}
 		img, err := hal.CompileFor(ctx, os.Args[2], hal.Source{Name: "kernels.c", Text: kernel.Prelude(language) + string(must(os.ReadFile(os.Args[3])))})
+		if errors.Is(err, hal.ErrUnavailable) {
+			fmt.Println("MISSING", err)
+			return
+		}
 		if err != nil {
 			fmt.Println("REFUSED", err)
 			return
@@ -295,7 +301,10 @@ func (b *batch) run(ctx context.Context, kernels []text, on func(k int) []string
 	return all, nil
 }
 
+var errNoCompiler = errors.New("the compiler is not there")
+
 // device runs kernels on a device, or has them compiled for an architecture. If the compiler refuses them all at once or crashes, halves are tried.
+// Without a compiler for the architecture the error is errNoCompiler.
 func (b *batch) device(ctx context.Context, d string, kernels []text, list []int, all []found) error {
 	if len(list) == 0 {
 		return nil
@@ -324,6 +333,9 @@ func (b *batch) device(ctx context.Context, d string, kernels []text, list []int
 		return ctx.Err()
 	}
 	last := said[len(said)-1]
+	if reason, missing := strings.CutPrefix(last, "MISSING "); missing {
+		return fmt.Errorf("%w: %s", errNoCompiler, reason)
+	}
 	for _, line := range said {
 		var k int
 		if n, _ := fmt.Sscanf(line, "DIFFERS %d", &k); n == 1 {
