@@ -111,6 +111,7 @@ func must[T any](v T, err error) T {
 
 // With HALYARD_CHECK=bounds an index out of range is an error that names it, and nothing outside is written.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	dir := module(t, map[string]string{"kernels.go": wrongByOne, "main.go": wrongRunner})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)

@@ -37,13 +37,25 @@ var imports = sync.OnceValues(func() (types.Importer, error) {
 		}
 		exports[l.ImportPath] = l.Export
 	}
-	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+	return &oneByOne{imp: importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
 			return nil, fmt.Errorf("no package %s in tests", path)
 		}
 		return os.Open(exports[path])
-	}), nil
+	})}, nil
 })
+
+// oneByOne is an importer for tests that run side by side.
+type oneByOne struct {
+	mu  sync.Mutex
+	imp types.Importer
+}
+
+func (o *oneByOne) Import(path string) (*types.Package, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.imp.Import(path)
+}
 
 // translated translates the text of a package.
 func translated(t testing.TB, src string) (*Output, error) {
@@ -96,6 +108,7 @@ func saxpy(t grid.Thread, a float32, x, y []float32) {
 
 // A package is loaded that uses what is yet to be generated, and the file makes it whole.
 func TestGeneratedFileCompletesThePackage(t *testing.T) {
+	t.Parallel()
 	// a parameter has the name of its kernel, and others those of what the file needs
 	hiding := "\n//halyard:kernel\nfunc scale(t grid.Thread, scale int32, ctx, s, kernels, float32 []int32) { s[0] = scale + ctx[0] + kernels[0] + float32[0] }\n"
 	dir := module(t, map[string]string{"saxpy.go": saxpy + hiding, "use.go": "package p\n\nvar Use = Saxpy\n"})

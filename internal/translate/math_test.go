@@ -185,6 +185,7 @@ var twoArguments = []string{"Copysign", "Mod", "Remainder", "Atan2", "Pow", "Hyp
 // Functions of package math are as near to those of the host for float64 as the guide says, on each device that is here. The host's own are not all right to the last
 // bit, which the bounds allow for.
 func TestMathBounds(t *testing.T) {
+	t.Parallel()
 	bounds := readBounds(t)
 	names := slices.Sorted(maps.Keys(mathNames))
 	assert.ElementsMatch(t, names, slices.Collect(maps.Keys(bounds)), "the guide has a row for each function")

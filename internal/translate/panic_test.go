@@ -44,6 +44,7 @@ func (n *noImports) Import(path string) (*types.Package, error) {
 // The translator refuses or translates every function that Go's own source has, marked as a kernel as it stands, and called by one. It never panics.
 // What is imported is missing, so that types are missing too, which the translator has to bear as well.
 func TestGoItselfDoesNotPanic(t *testing.T) {
+	t.Parallel()
 	imp, err := imports()
 	require.NoError(t, err)
 	var units [][]string // the files of a package, or a test of Go's

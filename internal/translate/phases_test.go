@@ -115,6 +115,7 @@ func main() {
 
 // The phases of a block do what its threads do together.
 func TestPhases(t *testing.T) {
+	t.Parallel()
 	src := phaseHead
 	table := "package main\n\nimport (\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, []int32, []int32)\n\tphases func(*kernel.Block, int32, []int32, []int32)\n}{\n"
 	for _, k := range phaseKernels {

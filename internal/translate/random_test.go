@@ -20,6 +20,7 @@ var (
 
 // Random kernels give the same bits as Go and as their translation. Each is compared on one OpenCL device, which takes turns.
 func TestRandomKernels(t *testing.T) {
+	t.Parallel()
 	const each = 200
 	if testing.Short() {
 		*randomKernels, *randomTargets = min(*randomKernels, 25), min(*randomTargets, 5)
@@ -124,6 +125,7 @@ func (b *batch) report(t *testing.T, k text, f found) {
 
 // A mistake that is planted in the translation shows in random kernels, one of which is made so small that little but the mistake is left.
 func TestPlantedMistakeIsShrunk(t *testing.T) {
+	t.Parallel()
 	if *randomKernels < 1000 {
 		t.Skip("building Go programs for many small kernels takes minutes; make fuzz does")
 	}

@@ -159,6 +159,7 @@ func main() {
 
 // A row does what the function does for each of its threads, and a failure is at the function's line.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	src, table := rowHead, "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, S, []int32)\n\trow func(grid.Row, int32, S, []int32)\n}{\n"
 	for _, k := range rowKernels {
 		body := k.body

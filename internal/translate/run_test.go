@@ -237,6 +237,7 @@ func compareNamed(t *testing.T, src string, names []string) string {
 
 // What Go says about numbers, statements and functions holds on devices to the bit.
 func TestMeaning(t *testing.T) {
+	t.Parallel()
 	src := head + readKernels(t)
 	compare(t, src, strings.Count(src, "//halyard:kernel"))
 }
@@ -256,6 +257,7 @@ func readKernels(t *testing.T) string {
 
 // Names that a dialect has for something else are no trouble: of kernels, functions, types, fields and variables.
 func TestNamesThatDialectsHave(t *testing.T) {
+	t.Parallel()
 	src, names := head, []string(nil)
 	for i, name := range []string{"step", "dot", "half", "abs", "exp2f", "barrier", "mul24", "rsqrt", "atomicAdd", "memcpy", "isnan", "assert", "clamp", "mix", "printf", "float4", "double",
 		"this", "template", "new_", "int2", "i32", "INDEX", "KERNEL", "asin", "popcount", "sinf", "erf", "floorf", "clock64", "größe", "f_x", "y0", "threadIdx", "warpSize", "native_sin", "fract"} {

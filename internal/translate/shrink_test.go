@@ -445,6 +445,7 @@ func withoutShiftMeaning(c string) string {
 
 // A kernel that shows a mistake is made so small that little but the mistake is left. Whether it shows it is told by its text here, which takes no device.
 func TestShrinkingLeavesTheMistake(t *testing.T) {
+	t.Parallel()
 	imp, err := imports()
 	require.NoError(t, err)
 	shifts := func(src string) bool {
