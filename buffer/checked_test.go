@@ -109,3 +109,29 @@ func TestCheckedRelease(t *testing.T) {
 		})
 	}
 }
+
+// Elements of a lease that came to nothing are refused, and not those among them that were written anew before anybody knew.
+func TestWrittenAnewIsNotRefused(t *testing.T) {
+	d := openMany(t, "discrete", 1, 1)[0]
+	s := newStream(t, d)
+	b, err := buffer.From([]uint32{1, 2, 3, 4, 5, 6})
+	require.NoError(t, err)
+	part, err := b.Slice(2, 4)
+	require.NoError(t, err)
+	cause := errors.New("nothing came")
+	l, err := b.Acquire(ctx, s, coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(9)))
+	require.NoError(t, l.ReleaseChecked(func() error { return cause }))
+	require.NoError(t, s.Sync(ctx))
+	require.NoError(t, part.Overwrite(ctx, func(v []uint32) error { v[0], v[1] = 7, 8; return nil }))
+	require.Equal(t, []uint32{7, 8}, contents(t, part))
+	again, err := part.Acquire(ctx, s, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, again.Release())
+	for range 2 {
+		require.ErrorIs(t, b.View(ctx, func([]uint32) error { return nil }), cause)
+	}
+	require.Equal(t, []uint32{7, 8}, contents(t, part))
+	require.NoError(t, b.Close())
+}

@@ -1,7 +1,10 @@
 package buffer
 
 import (
+	"slices"
+
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -30,10 +33,12 @@ func (r *replica) learn(op string, self *access, lo, hi uint64, keep bool) (told
 		if s.accesses.held(self, r.place, from, to) {
 			return false
 		}
-		switch news := r.spoil(from, to, kind, err); {
-		case !news:
-		case op == "" || to <= lo || hi <= from:
-			s.lost.add(from, to, loss{err: err, once: true})
+		bad := r.spoil(from, to, kind, err)
+		switch here := func(b span.Range) bool { return b.Lo < hi && lo < b.Hi }; {
+		case op == "" || !slices.ContainsFunc(bad, here):
+			for _, b := range bad {
+				s.lost.add(b.Lo, b.Hi, loss{err: err, once: true})
+			}
 		case told == nil:
 			told = underWay(op, err)
 		}
@@ -42,30 +47,26 @@ func (r *replica) learn(op string, self *access, lo, hi uint64, keep bool) (told
 	return told
 }
 
-// spoil notes in the state that bytes of a replica are bad, and reports whether any of them counted as current.
-func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (news bool) {
+// spoil notes in the state that bytes of a replica are bad, and returns which of them counted as current.
+func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (bad []span.Range) {
 	s := r.owner
-	type run struct {
-		lo, hi uint64
-		valid  protocol.Set
-	}
-	var bad []run
-	s.m.Runs(lo, hi, func(lo, hi uint64, valid protocol.Set) bool {
-		if valid.Has(r.place) {
-			bad = append(bad, run{lo, hi, valid})
+	var valid []protocol.Set
+	s.m.Runs(lo, hi, func(lo, hi uint64, at protocol.Set) bool {
+		if at.Has(r.place) {
+			bad, valid = append(bad, span.Range{Lo: lo, Hi: hi}), append(valid, at)
 		}
 		return true
 	})
-	for _, b := range bad {
-		s.m.Invalidate(r.place, b.lo, b.hi)
-		switch rest := b.valid.Without(r.place); {
+	for i, b := range bad {
+		s.m.Invalidate(r.place, b.Lo, b.Hi)
+		switch rest := valid[i].Without(r.place); {
 		case rest == 0 && kind != order.Zeroed:
-			s.lost.add(b.lo, b.hi, loss{err: err})
+			s.lost.add(b.Lo, b.Hi, loss{err: err})
 		case rest != 0:
 			s.lost.needed(rest)
 		}
 	}
-	return len(bad) > 0
+	return bad
 }
 
 // needed is told where some bytes are current. If all these replicas are leaving, it makes one of them stay.
