@@ -43,7 +43,7 @@ func validMode(op string, mode protocol.Action) error {
 // acquirePart is acquire for one range.
 func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream *hal.Stream, p part, try bool) (*access, error) {
 	if ctx.Err() == nil {
-		if x := s.acquireQuickly(op, own, stream, p); x != nil {
+		if x := s.recent.acquire(op, own, stream, p); x != nil {
 			return x, nil
 		}
 	}
@@ -72,7 +72,7 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 		return nil, err
 	}
 	x.commit()
-	s.remember(x)
+	s.recent.remember(x)
 	x.inside = true
 	x.begun()
 	return x, nil
@@ -233,11 +233,11 @@ func (x *access) settle(ctx context.Context) error {
 	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
 		return nil
 	}
-	r, mem, err := s.at(x.stream, x.cause())
+	r, mem, err := s.places.settle(x.stream, x.cause())
 	if _, full := err.(*pressure); full {
 		err = s.unpressed(ctx, x.op, func() (err error) {
 			if err = s.usable(x.op, x.writes); err == nil {
-				r, mem, err = s.at(x.stream, x.cause())
+				r, mem, err = s.places.settle(x.stream, x.cause())
 			}
 			return err
 		})

@@ -62,7 +62,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	if mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil && !mem.NeedsMap()) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
-		s.devs = append(s.devs, r)
+		s.places.devs = append(s.places.devs, r)
 		r.adopt(c)
 		return newHandle[T](s), nil
 	}

@@ -75,7 +75,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 	s.m.Runs(q.lo, q.hi, func(lo, hi uint64, valid protocol.Set) bool {
 		var dev *hal.Device
 		if valid != 0 && !valid.Has(protocol.Host) {
-			dev = s.replica(valid.First()).dev
+			dev = s.places.replica(valid.First()).dev
 		}
 		last := len(runs) - 1
 		switch {

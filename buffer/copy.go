@@ -33,10 +33,10 @@ type route struct {
 func (k *copier) route(m protocol.Move, stream *hal.Stream) (r route, err error) {
 	s := k.owner
 	r.ordered = true
-	dst := s.replica(m.To)
+	dst := s.places.replica(m.To)
 	var src *replica
 	if m.From != protocol.NoPlace {
-		src = s.replica(m.From)
+		src = s.places.replica(m.From)
 	}
 	switch {
 	case dst.dev == nil && src == nil:
@@ -119,7 +119,7 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 			return err
 		}
 		if t.From != protocol.NoPlace {
-			src := s.replica(t.From)
+			src := s.places.replica(t.From)
 			src.classify()
 			if src.former != nil {
 				former = src
@@ -153,14 +153,14 @@ func (k *copier) transfer(t protocol.Transfer, r route, mem *hal.Memory, c cause
 // enqueue enqueues one copy or fill. mem is the host's replica as the access's device knows it.
 func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	s := k.owner
-	dst := s.replica(t.To)
+	dst := s.places.replica(t.To)
 	if t.From == protocol.NoPlace {
 		if dst.dev != nil {
 			mem = dst.mem
 		}
 		return r.into.Fill(dst.regionAs(mem, t.Lo, t.Hi), hal.Zero)
 	}
-	src := s.replica(t.From)
+	src := s.places.replica(t.From)
 	switch {
 	case src.former != nil:
 		if dst.dev == nil {
@@ -189,7 +189,7 @@ func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin
 		s.stats.BytesFilled += n
 		totals.fills.Add(1)
 		totals.bytesFilled.Add(n)
-	case s.replica(t.From).former != nil:
+	case s.places.replica(t.From).former != nil:
 		s.stats.BytesRelocated += n
 		return
 	default:
@@ -211,10 +211,10 @@ func (k *copier) enqueueTraced(t protocol.Transfer, r route, mem *hal.Memory, c 
 	if t.From == protocol.NoPlace {
 		name = "halyard: fill"
 	} else {
-		from = s.placeName(t.From, nil) + " to "
+		from = s.places.name(t.From, nil) + " to "
 	}
 	ctx, task := trace.NewTask(context.Background(), name)
-	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
+	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.places.name(t.To, nil), c.op, c.action)
 	region := trace.StartRegion(ctx, name)
 	err := k.enqueue(t, r, mem)
 	region.End()

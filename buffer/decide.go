@@ -1,9 +1,6 @@
 package buffer
 
-import (
-	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/protocol"
-)
+import "github.com/go-halyard/halyard/internal/protocol"
 
 // decide is the first step of an access: it plans what has to be copied to its replica. First it looks for work that has failed, so
 // that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if it is
@@ -43,7 +40,7 @@ func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transf
 		return plan, err
 	}
 	if !valid {
-		return s.m.Plan(p.mode, r.place, p.lo, p.hi, s.cost, plan)
+		return s.m.Plan(p.mode, r.place, p.lo, p.hi, s.places.cost, plan)
 	}
 	if !x.counted {
 		s.stats.BytesAvoided += p.hi - p.lo
@@ -52,26 +49,4 @@ func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transf
 		}
 	}
 	return plan, nil
-}
-
-// cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),
-// another device whose copies no call waits for (3), the host if work on its replica has to end first (4), any other device (5).
-// For a copy to the host all devices are equal.
-func (s *storage) cost(from, to protocol.Place) int {
-	dst := s.replica(to).dev
-	switch {
-	case dst == nil:
-		return 1
-	case s.replica(from).dev != nil:
-		if dst.CanAccessPeer(s.replica(from).dev) {
-			return 1
-		}
-		if !dst.Caps().Has(hal.CapGate) || !s.replica(from).dev.Caps().Has(hal.CapGate) {
-			return 5
-		}
-		return 3
-	case from == protocol.Host && s.host.order.Len() > 0 && !s.host.lockedFor(dst):
-		return 4
-	}
-	return 2
 }

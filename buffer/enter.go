@@ -10,7 +10,7 @@ import (
 // enterPart is enter for one range.
 func (s *storage) enterPart(ctx context.Context, op string, own *owner, p part) (*access, error) {
 	if ctx.Err() == nil {
-		if x := s.enterQuickly(op, own, p); x != nil {
+		if x := s.recent.enter(op, own, p); x != nil {
 			return x, nil
 		}
 	}
@@ -133,7 +133,7 @@ func (x *access) clear() {
 		if !p.reads() {
 			return
 		}
-		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.lo, p.hi, s.cost, s.scratch.plan[:0])
+		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.lo, p.hi, s.places.cost, s.scratch.plan[:0])
 		if err != nil {
 			return
 		}

@@ -40,7 +40,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		if ctx.Err() != nil {
 			return interrupted(op, ctx, nil)
 		}
-		r := s.find(dev)
+		r := s.places.find(dev)
 		if r == nil || !s.m.Allocated().Has(r.place) || r.leaving {
 			return nil
 		}
@@ -208,7 +208,7 @@ func (e eviction) arriving() (pending *order.Work, ok bool) {
 		// One other place where the bytes are known to be is enough.
 		var first *order.Work
 		for p := range valid.Without(e.place).All() {
-			w, bad := s.replica(p).order.Unsure(lo, hi)
+			w, bad := s.places.replica(p).order.Unsure(lo, hi)
 			switch {
 			case bad:
 			case w == nil:
@@ -270,7 +270,7 @@ func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 // rescue copies bytes that are current at the replica alone to another place.
 func (e eviction) rescue() error {
 	s := e.owner
-	plan, err := s.m.Plan(protocol.Evict, e.place, 0, s.size, s.cost, s.scratch.plan[:0])
+	plan, err := s.m.Plan(protocol.Evict, e.place, 0, s.size, s.places.cost, s.scratch.plan[:0])
 	if err != nil {
 		return e.refused(err)
 	}
@@ -287,7 +287,7 @@ func (e eviction) refused(err error) error {
 	if _, ok := err.(*protocol.RefusalError); !ok {
 		return err
 	}
-	return hal.Errorf(e.c.op, coherence.ErrSoleCopy, "bytes are current at %s alone, and no other place can take them", e.owner.placeName(e.place, nil))
+	return hal.Errorf(e.c.op, coherence.ErrSoleCopy, "bytes are current at %s alone, and no other place can take them", e.owner.places.name(e.place, nil))
 }
 
 // carry enqueues the copies of a plan that no access asked for, or returns the work, with a reference each, that has to end first.
@@ -301,7 +301,7 @@ func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, e
 		return nil, err
 	}
 	if busy != nil {
-		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(plan[0].From, nil), busy)
+		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(plan[0].From, nil), busy)
 	}
 	if left, err = k.line(plan, nil); err != nil || len(left) > 0 {
 		return left, err

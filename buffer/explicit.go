@@ -109,7 +109,7 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	if m := s.host.as(dev); m != nil {
 		return s.host.replica.regionAs(m, b.lo, b.hi), nil
 	}
-	if r := s.find(dev); r != nil && r.mem != nil {
+	if r := s.places.find(dev); r != nil && r.mem != nil {
 		if r.leaving {
 			r.stay()
 		}
@@ -144,14 +144,14 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if other := s.accesses.excluding(x, never); other != nil {
 		return x.conflictWith(other)
 	}
-	r := s.find(dev)
+	r := s.places.find(dev)
 	if r == nil {
 		return x.staleError(dev.Name() + " has no replica")
 	}
 	if err := r.learn(op, x, b.lo, b.hi, true); err != nil {
 		return err
 	}
-	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
+	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.places.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)
 	}
 	mem := r.mem
@@ -189,7 +189,7 @@ func (x *access) notCurrent(err error) error {
 	}
 	where := "they were never written, or reset"
 	if valid := refusal.State.Valid; valid != 0 {
-		where = "they are current at " + s.placeNames(valid)
+		where = "they are current at " + s.places.names(valid)
 	}
 	return x.staleError(fmt.Sprintf("elements [%d, %d) are not current there: %s", refusal.Lo/s.elem, (refusal.Hi+s.elem-1)/s.elem, where))
 }

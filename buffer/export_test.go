@@ -13,7 +13,7 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, _, err := s.at(stream, cause{})
+	r, _, err := s.places.settle(stream, cause{})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func Leaving[T Element](b *Buffer[T]) int {
 func Works[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	b.s.replicas(func(r *replica) bool {
+	b.s.places.each(func(r *replica) bool {
 		n += r.order.Len()
 		return true
 	})
@@ -73,7 +73,7 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 			n += s.accesses.turn[side][i].Steps()
 		}
 	}
-	s.replicas(func(r *replica) bool {
+	s.places.each(func(r *replica) bool {
 		n += r.order.Steps()
 		return true
 	})

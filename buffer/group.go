@@ -168,7 +168,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 				m.x.commit()
 			}
 			if stream != nil {
-				m.s.remember(m.x)
+				m.s.recent.remember(m.x)
 			}
 			m.x.begun()
 		}
@@ -181,7 +181,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	return g, nil
 }
 
-// quick begins all accesses the short way of quick.go if each of them can take it, else none.
+// quick begins all accesses the short way of recent.go if each of them can take it, else none.
 func (g *group) quick() bool {
 	if g.stream == nil {
 		return false
@@ -190,16 +190,16 @@ func (g *group) quick() bool {
 	defer g.unlock()
 	for i := range g.list {
 		m := &g.list[i]
-		if m.q.parts != nil || !m.s.plain(m.q.stream, &m.q.part) {
+		if m.q.parts != nil || !m.s.recent.repeats(m.q.stream, &m.q.part) {
 			return false
 		}
-		if g.reserved && m.q.writes() && !m.s.m.Sole(m.q.lo, m.q.hi, m.s.recent.place) {
+		if g.reserved && m.q.writes() && !m.s.m.Sole(m.q.lo, m.q.hi, m.s.recent.replica.place) {
 			return false // again would make it stale elsewhere
 		}
 	}
 	for i := range g.list {
 		m := &g.list[i]
-		m.x = m.s.again(m.q.op, m.q.own, m.q.stream, m.q.part)
+		m.x = m.s.recent.again(m.q.op, m.q.own, m.q.part)
 	}
 	return true
 }

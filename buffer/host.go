@@ -179,7 +179,7 @@ func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
 	if err != nil {
 		return nil
 	}
-	old, err := s.newPlace()
+	old, err := s.places.add()
 	if err != nil {
 		_ = m.Close()
 		return nil
@@ -254,7 +254,7 @@ func (r *replica) letGo(c cause) bool {
 // work, with a reference each; the caller waits for it and calls settleHome again.
 func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 	s := h.owner
-	for _, old := range s.devs {
+	for _, old := range s.places.devs {
 		if old.former == nil {
 			continue
 		}

@@ -192,5 +192,5 @@ func (s *storage) home(lo, hi uint64) *hal.Device {
 	if valid == 0 || valid.Has(protocol.Host) {
 		return nil
 	}
-	return s.replica(valid.First()).dev
+	return s.places.replica(valid.First()).dev
 }

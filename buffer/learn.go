@@ -17,7 +17,7 @@ import (
 // access writes is left alone: its own Work will tell whether it was made of spoiled bytes.
 func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
 	s := l.owner
-	s.replicas(func(r *replica) bool {
+	s.places.each(func(r *replica) bool {
 		if err := r.learn(op, self, lo, hi, false); told == nil {
 			told = err
 		}
@@ -76,9 +76,9 @@ func (l *losses) needed(valid protocol.Set) {
 		return
 	}
 	for p := range valid.All() {
-		if !s.replica(p).leaving {
+		if !s.places.replica(p).leaving {
 			return
 		}
 	}
-	s.replica(valid.First()).stay()
+	s.places.replica(valid.First()).stay()
 }

@@ -29,7 +29,7 @@ func (k *copier) line(plan []protocol.Transfer, stream *hal.Stream) (left []*ord
 		if err != nil {
 			return nil, err
 		}
-		waits = k.collect(waits, s.replica(t.To), r.into, t.Lo, t.Hi, true)
+		waits = k.collect(waits, s.places.replica(t.To), r.into, t.Lo, t.Hi, true)
 		if t.From == protocol.NoPlace {
 			continue
 		}
@@ -37,7 +37,7 @@ func (k *copier) line(plan []protocol.Transfer, stream *hal.Stream) (left []*ord
 		if !r.ordered {
 			from = nil // the driver may read the host's memory during the call
 		}
-		waits = k.collect(waits, s.replica(t.From), from, t.Lo, t.Hi, false)
+		waits = k.collect(waits, s.places.replica(t.From), from, t.Lo, t.Hi, false)
 	}
 	return k.lineUp(waits)
 }

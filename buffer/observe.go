@@ -181,14 +181,14 @@ func deviceName(dev *hal.Device) string {
 // note reports a transfer that was just enqueued and is not yet part of the state.
 func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
 	s := k.owner
-	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
-		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin}
+	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
+		For: c.client, Why: c.why, ToDevice: s.places.replica(t.To).dev, Stream: stream, At: begin}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
 	}
 	if t.From != protocol.NoPlace {
-		e.Kind, e.From, e.FromDevice = ActivityCopy, s.placeName(t.From, nil), s.replica(t.From).dev
-		e.Sources = s.placeNames(s.m.State(t.Lo, t.Hi).Valid)
+		e.Kind, e.From, e.FromDevice = ActivityCopy, s.places.name(t.From, nil), s.places.replica(t.From).dev
+		e.Sources = s.places.names(s.m.State(t.Lo, t.Hi).Valid)
 	}
 	notify(e)
 }
@@ -250,7 +250,7 @@ func (x *access) noteUse() {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Activity{Kind: ActivityUse, Buffer: s.id, To: s.placeName(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode.String(),
+	e := Activity{Kind: ActivityUse, Buffer: s.id, To: s.places.name(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode.String(),
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)

@@ -10,14 +10,14 @@ import (
 // the copy has ended.
 func (k *copier) record(t protocol.Transfer, r route) {
 	s := k.owner
-	dst, bytes := s.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
+	dst, bytes := s.places.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.From == protocol.NoPlace {
 		w := order.NewWork(r.into)
 		dst.order.Add(w, true, order.Zeroed, bytes)
 		w.Release()
 		return
 	}
-	src := s.replica(t.From)
+	src := s.places.replica(t.From)
 	w := order.NewWork(r.into)
 	src.order.MakeOf(w, bytes)
 	if r.from != r.into {

@@ -7,7 +7,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -51,70 +50,6 @@ func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
 	return mem.Region(lo, hi-lo)
 }
 
-// at returns the replica that the stream works on, and its memory, made if need be.
-func (s *storage) at(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
-	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
-	r := s.of(dev)
-	if r == nil && layer.SharesHostMemory(dev) {
-		if m := s.host.share(dev, c); m != nil {
-			if err := s.host.usedOn(stream, m); err != nil {
-				return nil, nil, err
-			}
-			return &s.host.replica, m, nil
-		}
-	}
-	if r != nil && r.mem != nil {
-		if r.leaving {
-			r.stay()
-		}
-		return r, r.mem, nil
-	}
-	if r == nil {
-		var err error
-		if r, err = s.newPlace(); err != nil {
-			return nil, nil, err
-		}
-		r.dev, r.res = dev, residencyOf(dev)
-	}
-	if err := r.allocate(stream, c); err != nil {
-		return nil, nil, err
-	}
-	return r, r.mem, nil
-}
-
-// of returns the replica of a device, with or without memory, or nil.
-func (s *storage) of(dev *hal.Device) *replica {
-	for _, r := range s.devs {
-		if r.dev == dev || r.dev != nil && r.dev.Same(dev) {
-			return r
-		}
-	}
-	return nil
-}
-
-// fewPlaces is the number of places of devices from which on a place without memory is used again for another device. Before that, State
-// lists all.
-const fewPlaces = 8
-
-// newPlace returns a replica without memory at a place of its own. With many places that is one whose replica has lost its memory, else
-// a new one.
-func (s *storage) newPlace() (*replica, error) {
-	if len(s.devs) >= fewPlaces {
-		for i, r := range s.devs {
-			if !r.present() {
-				s.devs[i] = &replica{owner: s, place: r.place}
-				return s.devs[i], nil
-			}
-		}
-	}
-	if len(s.devs)+1 >= protocol.MaxPlaces {
-		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer has %d places for replicas, and all are in use", protocol.MaxPlaces)
-	}
-	r := &replica{owner: s, place: protocol.Place(len(s.devs) + 1)}
-	s.devs = append(s.devs, r)
-	return r, nil
-}
-
 // allocate takes memory for a device's replica.
 func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	s := r.owner
@@ -143,20 +78,6 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	}
 	_ = s.m.Allocate(r.place)
 	s.noteReplica(ActivityAlloc, r.dev, c)
-	return nil
-}
-
-// find returns the replica of a device that has one, the host's for nil, or nil.
-func (s *storage) find(dev *hal.Device) *replica {
-	if dev == nil {
-		return &s.host.replica
-	}
-	if r := s.of(dev); r != nil {
-		return r
-	}
-	if s.host.as(dev) != nil {
-		return &s.host.replica
-	}
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (b *Buffer[T]) State() State {
 	c := s.state(b.lo, b.hi)
 	st := State{Name: c.Name().String(), Version: s.version}
 	st.Places = append(st.Places, PlaceState{Place: "host", Allocated: c.Allocated.Has(protocol.Host), Valid: c.Valid.Has(protocol.Host)})
-	for _, r := range s.devs {
+	for _, r := range s.places.devs {
 		if r.dev == nil {
 			continue // what the host had before
 		}
@@ -56,7 +56,7 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.find(dev)
+	r := s.places.find(dev)
 	if r == nil {
 		return -1
 	}
@@ -67,7 +67,7 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 func (s *storage) state(lo, hi uint64) protocol.State {
 	c := s.m.State(lo, hi)
 	if s.leaving > 0 {
-		for _, r := range s.devs {
+		for _, r := range s.places.devs {
 			if r.leaving {
 				c.Allocated, c.Valid = c.Allocated.Without(r.place), c.Valid.Without(r.place)
 			}

@@ -6,7 +6,9 @@
 //
 //	which accesses are open, and which wait         accesses            access.go, over trees of ranges in internal/span
 //	which places have the current bytes             protocol.Map        package protocol: it plans copies and is told what was done
+//	which places there are                          places              places.go
 //	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
+//	which access the next one may repeat            recent              recent.go
 //	who may use memory that must be mapped          turns               turn.go
 //	how planned copies are carried out              copier              copy.go, line.go
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
@@ -20,7 +22,7 @@
 // # One Acquire, from Acquire to Release
 //
 // Buffer.TryAcquire and Acquire (buffer.go) call acquirePart (acquire.go). An access that repeats an earlier one, while no other uses the
-// buffer and nothing has to be copied or waited for, is begun at once (quick.go). For all others storage.acquire takes these steps, with
+// buffer and nothing has to be copied or waited for, is begun at once (recent.go). For all others storage.acquire takes these steps, with
 // the storage locked except during waits:
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
@@ -76,7 +78,6 @@
 package buffer
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -106,16 +107,14 @@ type storage struct {
 	m        protocol.Map
 	version  int64 // writes so far
 	host     hostReplica
-	devs     []*replica // by place, from 1 on
+	places   places
 	lost     losses
 	copier   copier // carries out planned copies
 	turns    turns  // of host and device, on memory that must be mapped
 	leaving  int    // replicas to be freed once their bytes have arrived elsewhere
 	stats    Stats
-	watcher  watch.Watcher // nil for most buffers; those with one never take the short way of quick.go
-
-	recent   *replica // the replica that a device used last, and on which stream
-	recentOn *hal.Stream
+	watcher  watch.Watcher // nil for most buffers; those with one never take the short way of recent.go
+	recent   recent        // what the next access may repeat
 
 	scratch struct {
 		plan   []protocol.Transfer
@@ -128,7 +127,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.accesses.owner, s.copier.owner, s.turns.owner, s.lost.owner = s, s, s, s, s
+	s.host.owner, s.accesses.owner, s.places.owner, s.copier.owner, s.turns.owner, s.lost.owner, s.recent.owner = s, s, s, s, s, s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)
@@ -154,45 +153,6 @@ func (s *storage) usable(op string, writes bool) error {
 	return nil
 }
 
-// replica returns the replica at a place.
-func (s *storage) replica(p protocol.Place) *replica {
-	if p == protocol.Host {
-		return &s.host.replica
-	}
-	return s.devs[p-1]
-}
-
-// replicas calls fn for every replica, until it returns false.
-func (s *storage) replicas(fn func(*replica) bool) {
-	if !fn(&s.host.replica) {
-		return
-	}
-	for _, r := range s.devs {
-		if !fn(r) {
-			return
-		}
-	}
-}
-
-func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
-	switch {
-	case stream != nil:
-		return stream.Device().Name()
-	case p == protocol.Host || int(p) > len(s.devs) || s.devs[p-1].dev == nil:
-		return "host"
-	}
-	return s.devs[p-1].dev.Name()
-}
-
-// placeNames lists places as "host, cuda:1".
-func (s *storage) placeNames(set protocol.Set) string {
-	var names []string
-	for p := range set.All() {
-		names = append(names, s.placeName(p, nil))
-	}
-	return strings.Join(names, ", ")
-}
-
 // wrote notes a write in the state: every other replica of the bytes is stale.
 func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	_ = s.m.Commit(a, p, lo, hi)
@@ -201,7 +161,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	case p == protocol.Host:
 		s.host.clean = false
 	default:
-		s.replica(p).dirty(true)
+		s.places.replica(p).dirty(true)
 	}
 	s.lost.forget(lo, hi)
 	if s.watcher != nil {
@@ -254,7 +214,7 @@ func (s *storage) shut() (u *lastUse, err error) {
 			first = err
 		}
 	}
-	for _, r := range s.devs {
+	for _, r := range s.places.devs {
 		if r.present() {
 			keep(r.free(c))
 		}

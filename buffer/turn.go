@@ -162,7 +162,7 @@ func (ts *turns) behindAll(stream *hal.Stream, reads bool) (err error) {
 func (ts *turns) sideOfCopy(t protocol.Transfer) side {
 	s := ts.owner
 	switch {
-	case t.To == protocol.Host && (t.From == protocol.NoPlace || s.replica(t.From).former != nil):
+	case t.To == protocol.Host && (t.From == protocol.NoPlace || s.places.replica(t.From).former != nil):
 		return deviceSide
 	case t.To == protocol.Host || t.From == protocol.Host:
 		return hostSide

@@ -11,52 +11,68 @@ import (
 // the same stream is under way. These take a short way, which copies nothing and waits for nothing. All other accesses go through admit
 // and then bring or fetch.
 
-// acquireQuickly begins an access of a device, or returns nil.
-func (s *storage) acquireQuickly(op string, own *owner, stream *hal.Stream, p part) *access {
+// recent is the last access of a device. It begins the next one at once if that one repeats it.
+type recent struct {
+	owner   *storage
+	replica *replica // what a device used last, nil if none has
+	stream  *hal.Stream
+}
+
+// acquire begins an access of a device, or returns nil.
+func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *access {
 	if stream == nil || layer.Err(stream) != nil || !p.valid() {
 		return nil
 	}
+	s := q.owner
 	var x *access
 	s.mu.Lock()
-	if s.plain(stream, &p) {
-		x = s.again(op, own, stream, p)
+	if q.repeats(stream, &p) {
+		x = q.again(op, own, p)
 	}
 	s.mu.Unlock()
 	return x
 }
 
-// again begins an access of a device for which plain returned true.
-func (s *storage) again(op string, own *owner, stream *hal.Stream, p part) *access {
-	x := s.accesses.take()
-	x.stream, x.mem = stream, s.recent.mem
-	s.recent.touch()
-	s.open(x, op, own, p, s.recent)
+// again begins an access of a device for which repeats returned true.
+func (q *recent) again(op string, own *owner, p part) *access {
+	x := q.owner.accesses.take()
+	x.stream, x.mem = q.stream, q.replica.mem
+	q.replica.touch()
+	x.beginAtOnce(op, own, p, q.replica)
 	return x
 }
 
-// plain reports whether an access of a device can begin at once.
-func (s *storage) plain(stream *hal.Stream, p *part) bool {
-	r := s.recent
-	return r != nil && s.recentOn == stream && r.mem != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream) &&
+// repeats reports whether an access of a device can begin at once.
+func (q *recent) repeats(stream *hal.Stream, p *part) bool {
+	s, r := q.owner, q.replica
+	return r != nil && q.stream == stream && r.mem != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream) &&
 		(!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
 }
 
-// enterQuickly is acquireQuickly for the host.
-func (s *storage) enterQuickly(op string, own *owner, p part) *access {
+// enter begins an access of the host, or returns nil.
+func (q *recent) enter(op string, own *owner, p part) *access {
 	if !p.valid() {
 		return nil
 	}
+	s := q.owner
 	s.mu.Lock()
 	h := &s.host
-	if h.ptr == nil || h.owner.turns.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
+	if h.ptr == nil || s.turns.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
 		p.reads() && !s.m.ValidIn(p.lo, p.hi, protocol.Host) {
 		s.mu.Unlock()
 		return nil
 	}
 	x := s.accesses.take()
-	s.open(x, op, own, p, &h.replica)
+	x.beginAtOnce(op, own, p, &h.replica)
 	s.mu.Unlock()
 	return x
+}
+
+// remember makes an access of a device the one that the next is compared with.
+func (q *recent) remember(x *access) {
+	if x.place != protocol.Host {
+		q.replica, q.stream = x.replica, x.stream
+	}
 }
 
 // calm reports whether no other access, freeze or loss is in the way of an access. It does not look at work under way, nor at where the
@@ -65,8 +81,9 @@ func (s *storage) calm(p *part) bool {
 	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && s.watcher == nil
 }
 
-// open begins an access whose bytes are ready.
-func (s *storage) open(x *access, op string, own *owner, p part, r *replica) {
+// beginAtOnce begins an access whose bytes are ready.
+func (x *access) beginAtOnce(op string, own *owner, p part, r *replica) {
+	s := x.storage
 	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
 	if x.side != neither || x.since != 0 { // left by the last use of the slot; a store costs more here than this test
 		x.side, x.since = neither, 0
@@ -97,12 +114,5 @@ func (x *access) here() {
 		}
 	} else if x.site[0] != 0 {
 		x.site[0] = 0
-	}
-}
-
-// remember makes an access of a device the one that the next is compared with.
-func (s *storage) remember(x *access) {
-	if x.place != protocol.Host {
-		s.recent, s.recentOn = x.replica, x.stream
 	}
 }

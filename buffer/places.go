@@ -1,0 +1,159 @@
+package buffer
+
+import (
+	"strings"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/protocol"
+)
+
+// places are the places that a buffer has had a replica at: the host, and the devices that have used it. Each has one replica, with memory or
+// without. A device has the same place through all of its handles. With many devices, a place whose replica has lost its memory is used
+// again for another device.
+type places struct {
+	owner *storage
+	devs  []*replica // of devices, by place, from 1 on
+}
+
+// replica returns the replica at a place.
+func (ps *places) replica(p protocol.Place) *replica {
+	if p == protocol.Host {
+		return &ps.owner.host.replica
+	}
+	return ps.devs[p-1]
+}
+
+// each calls fn for every replica, until it returns false.
+func (ps *places) each(fn func(*replica) bool) {
+	if !fn(&ps.owner.host.replica) {
+		return
+	}
+	for _, r := range ps.devs {
+		if !fn(r) {
+			return
+		}
+	}
+}
+
+// name is what an error calls a place. If a stream is given, it is the name of the stream's device.
+func (ps *places) name(p protocol.Place, stream *hal.Stream) string {
+	switch {
+	case stream != nil:
+		return stream.Device().Name()
+	case p == protocol.Host || int(p) > len(ps.devs) || ps.devs[p-1].dev == nil:
+		return "host"
+	}
+	return ps.devs[p-1].dev.Name()
+}
+
+// names lists places as "host, cuda:1".
+func (ps *places) names(set protocol.Set) string {
+	var names []string
+	for p := range set.All() {
+		names = append(names, ps.name(p, nil))
+	}
+	return strings.Join(names, ", ")
+}
+
+// of returns the replica of a device, with or without memory, or nil.
+func (ps *places) of(dev *hal.Device) *replica {
+	for _, r := range ps.devs {
+		if r.dev == dev || r.dev != nil && r.dev.Same(dev) {
+			return r
+		}
+	}
+	return nil
+}
+
+// find returns the replica that a device works on, nil if it has none. It returns the host's replica for a nil device.
+func (ps *places) find(dev *hal.Device) *replica {
+	h := &ps.owner.host
+	if dev == nil {
+		return &h.replica
+	}
+	if r := ps.of(dev); r != nil {
+		return r
+	}
+	if h.as(dev) != nil {
+		return &h.replica
+	}
+	return nil
+}
+
+// settle returns the replica that the stream works on, and its memory. If there is none, it is made.
+func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
+	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
+	r := ps.of(dev)
+	if r == nil && layer.SharesHostMemory(dev) {
+		h := &ps.owner.host
+		if m := h.share(dev, c); m != nil {
+			if err := h.usedOn(stream, m); err != nil {
+				return nil, nil, err
+			}
+			return &h.replica, m, nil
+		}
+	}
+	if r != nil && r.mem != nil {
+		if r.leaving {
+			r.stay()
+		}
+		return r, r.mem, nil
+	}
+	if r == nil {
+		var err error
+		if r, err = ps.add(); err != nil {
+			return nil, nil, err
+		}
+		r.dev, r.res = dev, residencyOf(dev)
+	}
+	if err := r.allocate(stream, c); err != nil {
+		return nil, nil, err
+	}
+	return r, r.mem, nil
+}
+
+// fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
+const fewPlaces = 8
+
+// add returns a replica without memory at a place of its own. With many places that is one whose replica has lost its memory, else
+// a new one.
+func (ps *places) add() (*replica, error) {
+	if len(ps.devs) >= fewPlaces {
+		for i, r := range ps.devs {
+			if !r.present() {
+				ps.devs[i] = &replica{owner: ps.owner, place: r.place}
+				return ps.devs[i], nil
+			}
+		}
+	}
+	if len(ps.devs)+1 >= protocol.MaxPlaces {
+		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer has %d places for replicas, and all are in use", protocol.MaxPlaces)
+	}
+	r := &replica{owner: ps.owner, place: protocol.Place(len(ps.devs) + 1)}
+	ps.devs = append(ps.devs, r)
+	return r, nil
+}
+
+// cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),
+// another device whose copies no call waits for (3), the host if work on its replica has to end first (4), any other device (5).
+// For a copy to the host all devices are equal.
+func (ps *places) cost(from, to protocol.Place) int {
+	h, dst := &ps.owner.host, ps.replica(to).dev
+	switch {
+	case dst == nil:
+		return 1
+	case ps.replica(from).dev != nil:
+		src := ps.replica(from).dev
+		if dst.CanAccessPeer(src) {
+			return 1
+		}
+		if !dst.Caps().Has(hal.CapGate) || !src.Caps().Has(hal.CapGate) {
+			return 5
+		}
+		return 3
+	case from == protocol.Host && h.order.Len() > 0 && !h.lockedFor(dst):
+		return 4
+	}
+	return 2
+}
