@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -374,11 +375,19 @@ func TestEvictionOfAHostThatMovesToUnifiedMemory(t *testing.T) {
 	}
 }
 
+// unnoticed counts the seeds that TestNoFailureGoesUnnoticed has used, so that each pass of -count and -cpu has others.
+var unnoticed atomic.Uint64
+
 // Whatever fails, and whenever that is found: an access fails, or has the right bytes.
 func TestNoFailureGoesUnnoticed(t *testing.T) {
 	const n, rounds = 12, 400
+	seeds := uint64(30)
+	if raceEnabled {
+		seeds = 1 // hundreds of passes are run
+	}
 	seen := map[string]int{}
-	for seed := range uint64(30) {
+	first := unnoticed.Add(seeds) - seeds
+	for seed := first; seed < first+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			f, devs, streams := openLinked(t, 3)
@@ -480,9 +489,13 @@ func TestNoFailureGoesUnnoticed(t *testing.T) {
 		})
 	}
 	t.Log(seen)
-	require.Greater(t, seen["told"], 100)
-	require.Greater(t, seen["lost"], 100)
-	require.Greater(t, seen["good"], 3*seen["lost"])
+	require.NotZero(t, seen["lost"])
+	require.NotZero(t, seen["good"])
+	if seeds > 1 {
+		require.Greater(t, seen["told"], 100)
+		require.Greater(t, seen["lost"], 100)
+		require.Greater(t, seen["good"], 3*seen["lost"])
+	}
 }
 
 // hold holds up what a stream is given from now on.
