@@ -21,6 +21,7 @@ const (
 	WrongLength                  // a receive tells the length of its memory
 	IgnoresTags                  // a receive takes messages with other tags
 	TruncatesSilently            // a message that is too long is cut without an error
+	Overruns                     // a byte of a message that is too long is written behind the memory for it
 	ForgetsCancel                // cancelled receives are never done
 	CancelsLate                  // cancelled receives wait for a message, and lose it
 	MixesCommunicators           // Dup returns the communicator itself
@@ -36,6 +37,7 @@ const (
 	ReducesPairs                 // reductions leave out rank 2
 	ReducesHalf                  // the first half of the elements is not combined
 	ReducesUnsigned              // signed integers are compared as unsigned ones
+	Saturates                    // sums of 8-bit integers that do not fit become the largest
 	ReducesAtRankZero            // Allreduce is Reduce
 	ScansExclusively             // Scan leaves out the rank itself
 	GivesMemoryTwice             // memory of Alloc is in use already
@@ -47,9 +49,9 @@ const (
 
 var bugNames = [lastBug]string{"NoBug", "Drops", "DropsEmpty", "Duplicates", "Overtakes", "Shortens", "LosesTail", "WritesBeyond",
 	"CompletesSendsEarly", "CompletesReceivesEarly", "WrongSource", "WrongTag", "WrongLength", "IgnoresTags", "TruncatesSilently",
-	"ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
+	"Overruns", "ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
 	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "IgnoresOffsets", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
-	"ReducesUnsigned", "ReducesAtRankZero", "ScansExclusively",
+	"ReducesUnsigned", "Saturates", "ReducesAtRankZero", "ScansExclusively",
 	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody"}
 
 // String is the name of the constant.

@@ -202,6 +202,8 @@ func (g *group) move(r *request, m *message) {
 		if r.n > n {
 			n++
 		}
+	case Overruns:
+		n = min(m.n, r.n+1)
 	}
 	if bug == WritesBeyond && n > m.n {
 		view(r.p, n)[n-1] ^= 0xff

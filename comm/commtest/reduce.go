@@ -23,6 +23,12 @@ func reduce(acc, more []byte, t driver.Type, op driver.Op, bug Bug) {
 		half := uint64(len(acc)) / t.Size() / 2 * t.Size()
 		acc, more = acc[half:], more[half:]
 	}
+	if bug == Saturates && t == driver.Uint8 && op == driver.Sum {
+		for i := range acc {
+			acc[i] = uint8(min(int(acc[i])+int(more[i]), 255))
+		}
+		return
+	}
 	switch t {
 	case driver.Int8:
 		integers(as[int8](acc), as[int8](more), op)

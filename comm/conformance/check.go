@@ -107,14 +107,14 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Execute runs the checks one after the other on one rank of a job whose ranks are processes. All ranks call it. After each check the ranks agree on whether one of them
-// found something. Execute then stops, since an engine that broke a rule may break any, with this rank's error or one that says that another rank has
-// it. report, unless it is nil, is told of each check that was passed, or skipped for the reason given.
-func Execute(ctx context.Context, e driver.Engine, timeout time.Duration, report func(c Check, skipped string)) error {
+// Execute runs checks one after the other on one rank of a job whose ranks are processes. All ranks call it, with the same checks. After each check the ranks agree on
+// whether one of them found something. Execute then stops, since an engine that broke a rule may break any, with this rank's error or one that says that
+// another rank has it. report, unless it is nil, is told of each check that was passed, or skipped for the reason given.
+func Execute(ctx context.Context, e driver.Engine, checks []Check, timeout time.Duration, report func(c Check, skipped string)) error {
 	if report == nil {
 		report = func(Check, string) {}
 	}
-	for _, c := range Checks() {
+	for _, c := range checks {
 		switch {
 		case c.Ranks > e.World().Size():
 			report(c, fmt.Sprintf("it takes %d ranks", c.Ranks))

@@ -187,6 +187,30 @@ var collectiveChecks = []Check{
 			}
 		})
 	}},
+	{Name: "IntegersWrapAround", Rule: "Sums and products of integers that do not fit keep their low bits, as in Go.", run: func(t *trial) {
+		for _, k := range kinds {
+			if k.typ > driver.Uint64 {
+				continue
+			}
+			for _, op := range []driver.Op{driver.Sum, driver.Prod} {
+				for _, n := range []int{1, 7, 500} {
+					src, dst := t.area(n*k.size()), t.area(n*k.size())
+					k.fillWith(src.b, k.largest())
+					want, more := make([]byte, n*k.size()), make([]byte, k.size())
+					k.fillWith(want, k.largest())
+					k.fillWith(more, k.largest())
+					for range t.size - 1 {
+						for i := range n {
+							k.combine(op, want[i*k.size():], more)
+						}
+					}
+					t.collective(driver.Collective{Call: driver.Allreduce, Send: src.p, Recv: dst.p, Count: uint64(n), Type: k.typ, Op: op})
+					t.equal(k.differs(dst.b, want), "", "%v of %d %v, the largest each", op, n, k.typ)
+					t.drop()
+				}
+			}
+		}
+	}},
 	{Name: "Scan", Rule: "Each rank has the combination of the ranks up to and with itself, also in place.", run: func(t *trial) {
 		t.reductions(func(k kind, op driver.Op, n, root int) {
 			src, dst := t.area(n*k.size()), t.area(n*k.size())

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
@@ -31,6 +32,21 @@ func (k kind) fill(b []byte, rank int, op driver.Op) {
 	for i := 0; i < len(b)/k.size(); i++ {
 		k.write(b[i*k.size():], value(rank, i, op))
 	}
+}
+
+// fillWith sets every element to v.
+func (k kind) fillWith(b []byte, v int) {
+	for i := 0; i < len(b)/k.size(); i++ {
+		k.write(b[i*k.size():], v)
+	}
+}
+
+// largest is what write makes the largest value of a type of integers of: all bits, without the sign's in signed types.
+func (k kind) largest() int {
+	if k.typ >= driver.Uint8 {
+		return -1
+	}
+	return math.MaxInt >> (64 - 8*k.size())
 }
 
 // fold is the combination of n elements of the ranks from first to last-1.
