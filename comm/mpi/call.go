@@ -35,6 +35,8 @@ type calls struct {
 	TypeCommit       dl.Proc `sym:"MPI_Type_commit"`
 	TypeFree         dl.Proc `sym:"MPI_Type_free"`
 
+	OpCreate dl.Proc `sym:"MPI_Op_create"`
+
 	Isend         dl.Proc `sym:"MPI_Isend"`
 	IsendC        dl.Proc `sym:"MPI_Isend_c,optional"`
 	Irecv         dl.Proc `sym:"MPI_Irecv"`

@@ -181,6 +181,14 @@ func (c *communicator) moveParts(r *request, o *driver.Collective) error {
 
 func (l *library) typeOf(t driver.Type) uintptr { return l.handles[typeInt8+object(t)] }
 
+// opOf returns the handle of an operation on elements of a type.
+func (e *Engine) opOf(o driver.Op, t driver.Type) (uintptr, error) {
+	if o == driver.Sum && t <= driver.Uint64 && t.Size() <= 2 && e.lib.saturates() {
+		return e.wrapping(t)
+	}
+	return e.lib.opOf(o), nil
+}
+
 func (l *library) opOf(o driver.Op) uintptr {
 	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
 }
@@ -188,7 +196,12 @@ func (l *library) opOf(o driver.Op) uintptr {
 // reduce starts Reduce, Allreduce or Scan: in pieces if the elements are too many for a C int and the library has no calls with longer counts.
 func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
-	t, op := c.e.lib.typeOf(o.Type), c.e.lib.opOf(o.Op)
+	t := c.e.lib.typeOf(o.Type)
+	op, err := c.e.opOf(o.Op, o.Type)
+	if err != nil {
+		c.e.recycle(r)
+		return err
+	}
 	inPlace := o.InPlace(c.rank)
 	send, recv := c.buffers(o, true)
 	begin := func(done, n uint64, wide bool) func(uintptr) uintptr {
@@ -258,6 +271,11 @@ func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
 		c.e.recycle(r)
 		return err
 	}
+	op, err := c.e.opOf(o.Op, o.Type)
+	if err != nil {
+		c.e.recycle(r)
+		return err
+	}
 	a, err := c.e.place(r, wideHere, nil, &counts)
 	if err != nil {
 		c.e.recycle(r)
@@ -269,6 +287,6 @@ func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
 		call = f.IreduceScatterC
 	}
 	return c.narrow(r, func(h uintptr) uintptr {
-		return call.Call7(send, recv, a.counts[1], c.e.lib.typeOf(o.Type), c.e.lib.opOf(o.Op), c.handle, h)
+		return call.Call7(send, recv, a.counts[1], c.e.lib.typeOf(o.Type), op, c.handle, h)
 	})
 }

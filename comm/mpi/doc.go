@@ -31,6 +31,12 @@
 // Open MPI 5.0.11 shortens a small message that a rank sends to itself, if it is longer than the memory for it, and reports no error; C programs see the same. Messages
 // between ranks, and long ones, give ErrTruncated.
 //
+// Open MPI 5.0.11 writes a message of more than some 4 KiB that is longer than the memory for it to the end, behind that memory, and then reports the error;
+// C programs see the same. Over shared memory, OMPI_MCA_smsc=^cma in the environment avoids it, and copies long messages twice.
+//
+// Open MPI's sum of integers of one or two bytes gives the largest value in place of one that does not fit, on processors with AVX (its issue 8045). With Open MPI
+// such sums are made by a function of this package, and wrap around as they do elsewhere.
+//
 // # Tables
 //
 // The three ABIs give constants different values. tables.go has them side by side. A test compares them with the header files of the libraries, and

@@ -54,6 +54,17 @@ func TestCallbackGetsItsArguments(t *testing.T) {
 	}
 }
 
+func TestFunctionGetsItsArguments(t *testing.T) {
+	var got dl.CallbackArgs
+	f := dl.ProcAt(dl.NewFunction(func(a dl.CallbackArgs) { got = a }))
+	for first := range uintptr(3) { // it can be called more than once
+		f.Call4(first, 12, 13, 14)
+		if got != (dl.CallbackArgs{first, 12, 13, 14}) {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
 func TestCallbackIdIsGoodForOneCall(t *testing.T) {
 	c := threeArgs()
 	entry := dl.ProcAt(c.Entry())
