@@ -25,6 +25,7 @@ A library that is missing is shown with every name that was tried, and is not an
 library that does not work with the launcher is an error: the exit status is 1.`,
 		Example: `  halyard comm
   mpiexec -n 4 halyard comm
+  mpiexec -n 4 halyard comm check
   HALYARD_MPI_LIBRARY=/opt/mpich/lib/libmpi.so.12 halyard comm`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,6 +53,7 @@ library that does not work with the launcher is an error: the exit status is 1.`
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that is known, as JSON")
+	cmd.AddCommand(newCommCheck())
 	return cmd
 }
 

@@ -2,13 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/go-halyard/halyard/comm/conformance"
 )
 
 // asCommand makes the test binary the command: tests of what happens when a process ends start it.
@@ -28,11 +33,10 @@ func TestCommWithoutALibrarySaysWhatWasTried(t *testing.T) {
 	}
 }
 
-// The command starts each installed library, shows what it is, and ends in a way that its launcher takes for good.
-func TestCommShowsTheLibrary(t *testing.T) {
-	dirs := filepath.SplitList(os.Getenv("HALYARD_TEST_MPI"))
+// onEachMPI runs a test for each library that HALYARD_TEST_MPI names, with the command under the library's launcher.
+func onEachMPI(t *testing.T, test func(t *testing.T, abi, path string, command func(ranks int, args ...string) *exec.Cmd)) {
 	found := 0
-	for _, dir := range dirs {
+	for _, dir := range filepath.SplitList(os.Getenv("HALYARD_TEST_MPI")) {
 		for lib, abi := range map[string]string{"libmpi.so.40": "openmpi", "libmpi.so.12": "mpich", "libmpi_abi.so.1": "standard"} {
 			path := filepath.Join(dir, "lib", lib)
 			if _, err := os.Stat(path); err != nil {
@@ -40,18 +44,12 @@ func TestCommShowsTheLibrary(t *testing.T) {
 			}
 			found++
 			t.Run(abi, func(t *testing.T) {
-				cmd := exec.Command(filepath.Join(dir, "bin", "mpiexec"), "-n", "2", os.Args[0], "comm", "--json")
-				cmd.Env = append(os.Environ(), asCommand+"=1", "HALYARD_MPI_LIBRARY="+path,
-					"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
-				out, err := cmd.CombinedOutput()
-				var l commListing
-				if err != nil || json.Unmarshal(out, &l) != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				if l.ABI != abi || l.Ranks != 2 || l.Path != path || l.Launcher == "" || l.Version == "" || l.Threads != "multiple" || l.MaxTag < 32767 ||
-					!slices.Equal(l.Memory, []string{"host"}) || l.Error != nil {
-					t.Errorf("%+v", l)
-				}
+				test(t, abi, path, func(ranks int, args ...string) *exec.Cmd {
+					cmd := exec.Command(filepath.Join(dir, "bin", "mpiexec"), append([]string{"-n", strconv.Itoa(ranks), os.Args[0]}, args...)...)
+					cmd.Env = append(os.Environ(), asCommand+"=1", "HALYARD_MPI_LIBRARY="+path,
+						"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+					return cmd
+				})
 			})
 		}
 	}
@@ -60,5 +58,75 @@ func TestCommShowsTheLibrary(t *testing.T) {
 			t.Fatal("HALYARD_REQUIRE asks for mpi, and HALYARD_TEST_MPI names no library")
 		}
 		t.Skip("HALYARD_TEST_MPI names no folder of an installed MPI")
+	}
+}
+
+// The command starts each installed library, shows what it is, and ends in a way that its launcher takes for good.
+func TestCommShowsTheLibrary(t *testing.T) {
+	onEachMPI(t, func(t *testing.T, abi, path string, command func(int, ...string) *exec.Cmd) {
+		out, err := command(2, "comm", "--json").CombinedOutput()
+		var l commListing
+		if err != nil || json.Unmarshal(out, &l) != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if l.ABI != abi || l.Ranks != 2 || l.Path != path || l.Launcher == "" || l.Version == "" || l.Threads != "multiple" || l.MaxTag < 32767 ||
+			!slices.Equal(l.Memory, []string{"host"}) || l.Error != nil {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Each installed library keeps the rules of engines.
+func TestCommCheckPasses(t *testing.T) {
+	skipped := map[int]int{1: 15, 2: 1, 4: 1} // what takes more ranks, or ends the job
+	onEachMPI(t, func(t *testing.T, abi, _ string, command func(int, ...string) *exec.Cmd) {
+		for ranks, skips := range skipped {
+			args := []string{"comm", "check"}
+			if abi == "openmpi" {
+				args = append(args, "--exclude", "Messages/StayInTheirMemory=Open MPI 5.0.11 writes a long message behind the memory for it, also in C")
+				if ranks > 1 { // alone it is skipped anyway
+					skips++
+				}
+			}
+			out, err := command(ranks, args...).CombinedOutput()
+			want := fmt.Sprintf("%d passed, 0 failed, %d skipped\n", len(conformance.Checks())-skips, skips)
+			if err != nil || !strings.HasSuffix(string(out), want) {
+				t.Errorf("%d ranks: %v; the last line is not %q\n%s", ranks, err, want, out)
+			}
+		}
+	})
+}
+
+// A rule that the library does not keep ends the job with a status that is not 0, and says what was found.
+func TestCommCheckFails(t *testing.T) {
+	onEachMPI(t, func(t *testing.T, abi, _ string, command func(int, ...string) *exec.Cmd) {
+		if abi != "openmpi" {
+			t.Skip("no rule is known that it breaks")
+		}
+		out, err := command(2, "comm", "check", "--run", "^Messages/(ArriveComplete|StayInTheirMemory)$").CombinedOutput()
+		var status *exec.ExitError
+		if !errors.As(err, &status) || !strings.Contains(string(out), "FAIL Messages/StayInTheirMemory: ") || !strings.Contains(string(out), "1 passed, 1 failed, 0 skipped\n") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+func TestCommCheckRefusesBadFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--run ^Nothing$", "no check matches"},
+		{"--run (", "--run: "},
+		{"--timeout 0s", "--timeout must be positive"},
+		{"--exclude Messages/ArriveComplete", "write Group/Name=reason"},
+		{"--exclude Messages/Nothing=reason", "no check has that name"},
+		{"argument", "takes no arguments"},
+	} {
+		var out, errs strings.Builder
+		if status := run(t.Context(), append([]string{"comm", "check"}, strings.Fields(c.args)...), &out, &errs); status != exitUsage || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s: status %d: %s", c.args, status, errs.String())
+		}
+	}
+	var out, errs strings.Builder
+	if status := run(t.Context(), []string{"comm", "check", "--list"}, &out, &errs); status != exitPassed || strings.Count(out.String(), "\n") != 2*len(conformance.Checks()) {
+		t.Errorf("--list: status %d\n%s%s", status, out.String(), errs.String())
 	}
 }

@@ -8,7 +8,7 @@
 //	halyard bench --plot curves.svg
 //	halyard trace -- ./program
 //	halyard kernels ./physics
-//	mpiexec -n 4 halyard comm
+//	mpiexec -n 4 halyard comm check
 //
 // The exit status is 0, 1 if a check failed or something required is missing, or 2 for wrong usage.
 package main
