@@ -43,6 +43,9 @@ func runScenarios(e *Engine, names []string) error {
 			run, ok = endings[name]
 		}
 		if !ok {
+			run, ok = large[name]
+		}
+		if !ok {
 			return fmt.Errorf("there is no scenario %s", name)
 		}
 		r := &rank{e: e, w: e.World()}
@@ -118,7 +121,13 @@ type outcome struct {
 // job runs scenarios in n ranks. env is added to the environment.
 func (in installation) job(t *testing.T, n int, names string, env ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	return in.jobFor(t, time.Minute, n, names, env...)
+}
+
+// jobFor is job, which takes at most limit.
+func (in installation) jobFor(t *testing.T, limit time.Duration, n int, names string, env ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, in.mpiexec, "-n", strconv.Itoa(n), os.Args[0], "-test.run=^$")
 	cmd.WaitDelay = 5 * time.Second
@@ -169,6 +178,21 @@ func TestScenarios(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// Real messages of more elements than a C int counts. Each of two ranks takes up to 8 GiB.
+func TestCountsBeyondAnInt(t *testing.T) {
+	if os.Getenv("HALYARD_TEST_MPI_LARGE") == "" {
+		t.Skip("HALYARD_TEST_MPI_LARGE is not set: two ranks take 16 GiB and some minutes")
+	}
+	onEach(t, func(t *testing.T, in installation) {
+		start := time.Now()
+		o := in.jobFor(t, 10*time.Minute, 2, "beyond")
+		if o.status != 0 || o.completed("beyond", 2) != 2 {
+			t.Errorf("status %d, hung: %v\n%s", o.status, o.hung, o.output)
+		}
+		t.Log(time.Since(start))
 	})
 }
 

@@ -38,6 +38,9 @@ var scenarios = map[string]func(*rank) error{
 	"level": level, "many": many, "streams": streams,
 }
 
+// large are scenarios that take gigabytes.
+var large = map[string]func(*rank) error{"beyond": beyond}
+
 // endings are ways in which one rank ends badly.
 var endings = map[string]func(*rank) error{
 	"panic":           badly(func() { panic("on purpose") }),
@@ -587,6 +590,83 @@ func long(r *rank) error {
 		}
 		r.e.Free(a, most)
 		r.e.Free(b, most)
+	}
+	return nil
+}
+
+// beyond sends a buffer with more elements than a C int counts from the first rank to the last, sends it back to all of them, and adds theirs up.
+// The two kinds of buffer are those whose messages are copied and those whose are not.
+func beyond(r *rank) error {
+	ctx := context.Background()
+	c := comm.New(r.e)
+	const n = 1<<31 + 1<<20 + 13
+	last := c.Size() - 1
+	value := func(i, add int) byte { return byte(i*7+i>>20) + byte(add) }
+	check := func(b *buffer.Buffer[byte], want func(i int) byte) error {
+		return b.View(ctx, func(v []byte) error {
+			for i, got := range v {
+				if got != want(i) {
+					return fmt.Errorf("byte %d is %d, not %d", i, got, want(i))
+				}
+			}
+			return nil
+		})
+	}
+	for _, make := range []func() (*buffer.Buffer[byte], error){
+		func() (*buffer.Buffer[byte], error) { return buffer.New[byte](n) },
+		func() (*buffer.Buffer[byte], error) { return comm.NewBuffer[byte](c, n) },
+	} {
+		b, err := make()
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			err := b.Overwrite(ctx, func(v []byte) error {
+				for i := range v {
+					v[i] = value(i, 0)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if err := comm.Send(ctx, c, b, last, 1); err != nil {
+				return fmt.Errorf("Send: %w", err)
+			}
+		}
+		if c.Rank() == last {
+			st, err := comm.Recv(ctx, c, b, 0, 1)
+			if err != nil || st.Count != n {
+				return fmt.Errorf("Recv: %+v, %w", st, err)
+			}
+			if err := check(b, func(i int) byte { return value(i, 0) }); err != nil {
+				return fmt.Errorf("Recv: %w", err)
+			}
+			err = b.Update(ctx, func(v []byte) error {
+				for i := range v {
+					v[i] += 100
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := comm.Bcast(ctx, c, b, last); err != nil {
+			return fmt.Errorf("Bcast: %w", err)
+		}
+		if err := check(b, func(i int) byte { return value(i, 100) }); err != nil {
+			return fmt.Errorf("Bcast: %w", err)
+		}
+		if err := comm.Allreduce(ctx, c, b, b, comm.Sum); err != nil {
+			return fmt.Errorf("Allreduce: %w", err)
+		}
+		if err := check(b, func(i int) byte { return byte(c.Size()) * value(i, 100) }); err != nil {
+			return fmt.Errorf("Allreduce: %w", err)
+		}
+		if err := b.Close(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
