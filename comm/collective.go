@@ -149,6 +149,9 @@ func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.agree(ctx, &p.a); err != nil {
+		return nil, err
+	}
 	switch {
 	case both:
 		err = take(ctx, r, 1, p.recv, coherence.ReadWrite)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // Comm is a communicator: some ranks of the job, whose messages never mix with those of other communicators.
@@ -14,6 +15,7 @@ type Comm struct {
 	d          driver.Comm
 	rank, size int
 	world      bool
+	agreement  agreement
 
 	mu     sync.Mutex
 	err    *Error // the first failure
@@ -31,7 +33,7 @@ func Direct() Option { return func(e *engine) { e.direct = true } }
 
 // New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.
 func New(d driver.Engine, opts ...Option) *Comm {
-	e := &engine{d: d, maxTag: d.Info().MaxTag}
+	e := &engine{d: d, maxTag: d.Info().MaxTag, compares: debug.Has("comm")}
 	for _, o := range opts {
 		o(e)
 	}
@@ -164,7 +166,11 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.collective(&driver.Collective{Call: driver.Barrier}); err != nil {
+	o := driver.Collective{Call: driver.Barrier}
+	if err := r.agree(ctx, &o); err != nil {
+		return err
+	}
+	if err := r.collective(&o); err != nil {
 		return err
 	}
 	_, err = r.finally(ctx)
@@ -195,9 +201,9 @@ func (c *Comm) Close() error {
 	c.closed = true
 	failed := c.err != nil
 	c.mu.Unlock()
-	var err error
+	err := c.agreement.close(failed)
 	if !c.world && !failed {
-		err = c.d.Free()
+		err = errors.Join(err, c.d.Free())
 	}
 	c.engine.pool.close(c.engine.d)
 	return err

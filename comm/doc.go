@@ -36,6 +36,9 @@
 // every access that reads one of them fails with an error that has the operation's as its cause, until they are written anew or reset.
 // Slices of Go's are as they were. Arguments that are refused change nothing.
 //
+// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. With
+// the word comm in HALYARD_DEBUG they are compared first, and all are told with an error of kind [ErrMismatch].
+//
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that do so at the same time need a communicator each ([Comm.Dup]).
 package comm

@@ -75,6 +75,9 @@ func collectiveSlice[T buffer.Element](ctx context.Context, c *Comm, op string, 
 	if err != nil {
 		return err
 	}
+	if err := r.agree(ctx, &a); err != nil {
+		return err
+	}
 	if err := takeSlice(r, 1, data, mode); err != nil {
 		return r.refuse(err, false)
 	}

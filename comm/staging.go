@@ -12,14 +12,15 @@ import (
 
 // engine is what the communicators of one driver.Engine share.
 type engine struct {
-	d      driver.Engine
-	direct bool
-	maxTag int
-	pool   staging
-	idle   operations
-	lent   lent
-	mover  mover
-	order  sync.Mutex // of receives, whose gates and places in the mover's queues must agree
+	d        driver.Engine
+	direct   bool
+	compares bool // what ranks are about to do
+	maxTag   int
+	pool     staging
+	idle     operations
+	lent     lent
+	mover    mover
+	order    sync.Mutex // of receives, whose gates and places in the mover's queues must agree
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.

@@ -34,7 +34,7 @@ var Rules = []Rule{
 	{"kernel/grid", []string{"kernel", "internal/crash"}, "what a kernel can say knows no device"},
 	{"comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"comm/commtest", []string{"comm/driver"}, "it is an engine like any other"},
-	{"comm", []string{"buffer", "coherence", "comm/driver", "hal"}, "what is sent are buffers, in the order of a stream if need be; which library carries it is not known here"},
+	{"comm", []string{"buffer", "coherence", "comm/driver", "hal", "internal/debug"}, "what is sent are buffers, in the order of a stream if need be; which library carries it is not known here"},
 	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "comm/driver", "hal", "internal/protocol", "internal/watch"},
 		"what is divided are buffers; which library carries the ghosts is not known here"},
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
