@@ -18,14 +18,14 @@ type bridge struct {
 	prev, next *bridge // in the stream's list, nil once the gate is opened
 }
 
-// bridges are the bridges of a stream whose gates are shut. A goroutine that synchronises with the stream waits for their events
-// and opens the gates itself, which is quicker than being woken through two other goroutines.
+// bridges holds those bridges of a stream whose gates are still shut. A goroutine that synchronises with the stream waits for their
+// events and opens the gates itself. That is quicker than being woken through two other goroutines.
 type bridges struct {
 	made atomic.Uint64 // bridges made so far
 	shut atomic.Int64  // bridges whose gates are shut
 
 	mu   sync.Mutex
-	list bridge // head, in order
+	list bridge // head of the list, the oldest first
 }
 
 // bridge makes later work of the stream wait for the event.
@@ -80,7 +80,7 @@ func (b *bridge) open() {
 	b.event.release()
 }
 
-// help waits for the events of the first made bridges and opens their gates, until ctx ends.
+// help waits for the events of the bridges numbered up to made and opens their gates. It stops when ctx ends.
 func (o *bridges) help(ctx context.Context, made uint64) {
 	for o.shut.Load() > 0 {
 		o.mu.Lock()

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// CloseAll closes its arguments in reverse order: given in the order in which they were made, a device is closed after the streams,
-// memory and buffers on it. An error does not stop it; all errors are joined. Nil values and nil pointers are skipped, so that
-// objects that could not be made may be passed too.
+// CloseAll closes its arguments in reverse order. If they are in the order in which they were made, a device is closed after the
+// streams, memory and buffers on it. An error does not stop CloseAll; all errors are joined. Nil values and nil pointers are skipped,
+// so a variable whose object could not be made may be passed too.
 func CloseAll(made ...io.Closer) error {
 	var errs []error
 	for _, c := range slices.Backward(made) {

@@ -8,13 +8,13 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// targets maps how the names of architectures begin to the backend that compiles for them.
+// targets maps prefixes of architecture names to the backend that compiles for these architectures.
 var targets = map[string]string{"sm_": "cuda", "compute_": "cuda", "gfx": "hip"}
 
-// CompileFor compiles source text for an architecture of which no device need be present: CUDA C++ for "sm_90" or "compute_70", which gives a
-// cubin or PTX, and HIP C++ for "gfx942", which gives a code object. A linked backend does it with its vendor's compiler, which has to be
-// installed, in place of a device's [Device.Compile]. It keeps nothing. If ctx ends first, CompileFor returns, and the compiler ends on
-// its own.
+// CompileFor compiles source text for an architecture, without a device. CUDA C++ gives a cubin for a target like "sm_90", and PTX for one
+// like "compute_70"; HIP C++ gives a code object for a target like "gfx942". The backend must be linked, and its vendor's compiler
+// installed. With a device, use [Device.Compile]. CompileFor does not cache the result. If ctx ends first, CompileFor returns and the
+// compiler finishes in the background.
 //
 // The error is of kind ErrNotBuilt if the backend is not linked, ErrUnsupported if no backend or its compiler knows the architecture,
 // ErrUnavailable if the compiler is not installed, and ErrBuild if the text does not compile; then errors.As finds a [*BuildError].

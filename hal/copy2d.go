@@ -15,7 +15,7 @@ type Pitched struct {
 	Pitch uint64 // bytes from the start of one row to the start of the next
 }
 
-// Pitched returns rows of which the first begins at offset off and each next one pitch bytes later.
+// Pitched returns rows: the first begins at offset off, and each further one pitch bytes after the one before it.
 func (m *Memory) Pitched(off, pitch uint64) Pitched { return Pitched{Mem: m, Off: off, Pitch: pitch} }
 
 // span returns the number of bytes from the first byte of the first row to the last byte of the last row; ok is
@@ -31,8 +31,8 @@ func span(pitch, width, rows uint64) (n uint64, ok bool) {
 
 // Copy2D enqueues a copy of rows rows of width bytes each. It is Copy for each row, in one vendor call if the device has
 // CapCopy2D. A pitch must be at least the width, unless there is only one row, else the error is of kind
-// ErrInvalidArgument. Source and destination may lie in one memory if they share no byte; pitches that differ count
-// as sharing if the extents overlap. The other errors are those of Copy. If width or rows is 0, the offsets are checked
+// ErrInvalidArgument. Source and destination may lie in one memory if they share no byte; if their pitches differ, their
+// whole extents must not overlap. The other errors are those of Copy. If width or rows is 0, the offsets are checked
 // and nothing is copied.
 func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	const op = "copy rows"
@@ -81,15 +81,15 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 	})
 }
 
-// CopyIn2D enqueues a copy of rows of width bytes from src, where they begin pitch bytes apart. It is
+// CopyIn2D enqueues a copy of rows of width bytes from src, where the rows begin pitch bytes apart. It is
 // CopyIn for each row, under the rules of Copy2D. src must hold all rows, else the error is of kind
 // ErrOutOfRange.
 func (s *Stream) CopyIn2D(dst Pitched, src []byte, pitch, width, rows uint64) error {
 	return s.copyHost2D("copy rows in", dst, src, pitch, width, rows, true)
 }
 
-// CopyOut2D enqueues a copy of rows of width bytes to dst, where they begin pitch bytes apart, under the
-// rules of CopyIn2D. The bytes between the rows of dst do not change.
+// CopyOut2D enqueues a copy of rows of width bytes to dst, where the rows begin pitch bytes apart. The
+// rules are those of CopyIn2D. The bytes between the rows of dst do not change.
 func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Pitched, width, rows uint64) error {
 	return s.copyHost2D("copy rows out", src, dst, pitch, width, rows, false)
 }

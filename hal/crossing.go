@@ -30,7 +30,7 @@ type block struct {
 	bytes    []byte
 	locked   [2]*Memory             // the allocation or registrations that make bytes page-locked, nil if there are none
 	keep     bool                   // worth keeping for later copies
-	ordered  struct{ in, out bool } // in: the destination reads bytes in stream order; out: the source writes them so
+	ordered  struct{ in, out bool } // in: the destination reads bytes in stream order; out: the source writes them in stream order
 
 	// The last copy that used the block: its streams and the event of its end. All nil once it is known to be done.
 	to, from *streamState
@@ -53,7 +53,7 @@ func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 	src.crossings = append(src.crossings, c)
 	src.mu.Unlock()
 	if s.closed() || src.closed() {
-		c.drop() // other goroutines may have put blocks there before it was on both lists
+		c.drop() // other goroutines may have put blocks into c before it was on both lists
 	}
 	return c
 }
@@ -112,8 +112,8 @@ func (s *deviceState) allCrossings() []*crossing {
 }
 
 // take returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its
-// source wait for its destination in any case. Then, if another block would be too much to keep, take may return one that
-// the previous copy between the same two streams still uses; the block's field read is the event of that copy's end.
+// source stream wait for its destination stream in any case. If it does, and a new block would exceed crossingBytes, take may
+// return a block that the previous copy between the same two streams still uses; its field read is the event of that copy's end.
 func (c *crossing) take(dst, src *Stream, n uint64, waits bool) *block {
 	n = blockSize(n)
 	if b := c.takeKept(dst.s, src.s, n, waits); b != nil {
@@ -157,7 +157,7 @@ func (c *crossing) remove(i int) *block {
 }
 
 // put keeps a block for later copies, or closes it if it is not worth keeping or a device is closed. If the crossing then
-// exceeds a limit, put closes its smallest blocks, b perhaps among them.
+// exceeds a limit, put closes its smallest blocks, which may include b.
 func (c *crossing) put(b *block) {
 	var gone []*block
 	c.mu.Lock()

@@ -20,7 +20,7 @@ type Device struct {
 	cleanup runtime.Cleanup
 }
 
-// holder lists what a handle has open. It is separate from Device so that the runtime can collect an unreachable Device.
+// holder lists the open objects of a handle. It is separate from Device so that the runtime can collect an unreachable Device.
 type holder struct {
 	dev       *deviceState
 	closed    atomic.Bool
@@ -34,7 +34,7 @@ type deviceState struct {
 	drv    driver.Device
 	info   Info
 	key    deviceKey
-	common *Device // the device's own handle, which no program closes
+	common *Device // the device's own handle, which a program cannot close
 	lost   atomic.Pointer[Error]
 
 	mu         sync.Mutex
@@ -122,8 +122,9 @@ func (d *Device) state() *deviceState {
 func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero device") }
 
 // common returns a handle that belongs to the device itself. It is for libraries whose objects outlive the part of a program that opened
-// the device. Objects made through it keep only the last of the program's handles from closing. A [Module] loaded through it keeps none
-// from closing: it is closed with the device. Close refuses this handle, which is closed together with the last of the program's.
+// the device. While an object made through this handle is open, the last of the program's handles cannot be closed; the others can. A
+// [Module] loaded through it never prevents that: the module closes with the device. Close refuses this handle, which closes together
+// with the last of the program's handles.
 func (d *Device) common() *Device {
 	if s := d.state(); s != nil {
 		return s.common
@@ -179,7 +180,7 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 
 // Usage counts the allocations on a device, through all its handles.
 type Usage struct {
-	Held        uint64 // bytes allocated now, closed memory that has not been freed included
+	Held        uint64 // bytes allocated now, including closed memory that has not been freed yet
 	Peak        uint64 // the largest value of Held so far
 	Allocations uint64 // allocations made since the device was opened
 	Pending     int    // closed objects that wait for work under way
@@ -244,7 +245,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	return newMemory(d, op, drv, kind, size, allocated, nil)
 }
 
-// collect frees what is closed and no longer in use, and reports whether anything was freed since the count was taken.
+// collect frees closed objects that are no longer in use. It reports whether anything has been freed since the reaper's count was since.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.closeIdleCrossings()
 	s.watch.sweep()
@@ -323,11 +324,14 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 // Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events or gates made
 // through this handle are open. Objects made through other handles do not matter.
 //
-// Closing the last handle closes the device. That fails with ErrBusy in two more cases: while an object other than a [Module] is open that was made through
-// the device's own handle, which is the one that [Stream.Device] returns for the streams of [Device.CopyStream]; and, on CUDA and HIP, while a
-// [Gate] holds a stream of any device of that driver. Closing the last handle waits for calls under way, for work on objects that are
-// already closed, and for the work of events that a library has retained ([Event.Retain]); such an event keeps its result. Closing any
-// other handle does not wait.
+// Closing the last handle closes the device. That fails with ErrBusy in two more cases:
+//
+//   - An object other than a [Module] is open that was made through the device's own handle. [Stream.Device] returns that handle for
+//     the streams of [Device.CopyStream].
+//   - On CUDA and HIP, a [Gate] holds a stream of any device of that driver.
+//
+// Closing the last handle waits for calls under way, for work on objects that are already closed, and for the work of events that a
+// library has retained ([Event.Retain]); such an event keeps its result. Closing any other handle does not wait.
 //
 // A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device: the first
 // may itself be waiting for the goroutine that called the second, such as one that runs a function given to [Event.OnDone]. A Close that
@@ -472,8 +476,8 @@ func (s *deviceState) begin(op string) error {
 	return nil
 }
 
-// end ends a call. Device.Close waits for calls under way and cleans up after them; a call itself never does, and so returns when its context
-// ends.
+// end ends a call. Device.Close waits for calls under way and then cleans up. The call itself cleans up nothing, so it returns as soon as
+// its context ends.
 func (s *deviceState) end() {
 	if s.leave() {
 		s.callsEnded.open()
@@ -663,8 +667,8 @@ func (d *Device) value(key any, init func() any) any {
 	return v
 }
 
-// Reclaim waits until all closed objects have been given back, which happens when the work that uses
-// them has finished, or until ctx ends. It also frees idle memory that is kept for [CopyPeer].
+// Reclaim waits until all closed objects have been given back to the driver, or until ctx ends. An object is
+// given back when the work that uses it has finished. Reclaim also frees idle memory that is kept for [CopyPeer].
 func (d *Device) Reclaim(ctx context.Context) error {
 	const op = "reclaim"
 	if err := d.begin(op); err != nil {

@@ -14,24 +14,25 @@
 //	err = other.WaitEvent(event)                   // later work of another stream waits
 //	err = stream.CopyOut(out, mem.All())
 //	err = stream.Sync(ctx)                         // waits; now out may be read
-//	err = dev.Read(ctx, out, mem.All())            // waits, ordered with no stream; so does Write
+//	err = dev.Read(ctx, out, mem.All())            // waits, and is ordered with no stream; so is Write
 //	err = hal.CloseAll(dev, stream, mem, event)    // in reverse order
 //
 // # Lifetime
 //
 // The Close of memory, streams and events may be called more than once and never waits for work under way: the object refuses further use at
 // once, with [ErrClosed], and is given back to the driver when the last work that uses it has finished. An object that becomes unreachable
-// without Close is reported ([SetLeakHandler]) and given back. A device does not close while objects made on it are open, and names them;
-// the memory of buffers is among them, so close buffers first. Opening a device again returns another handle, and closing the last one
-// closes it.
+// without Close is reported ([SetLeakHandler]) and given back. A device does not close while objects made on it are open; the error names
+// them. The memory of buffers counts too, so close buffers first. Opening a device again returns another handle, and closing the last
+// handle closes the device.
 //
 // # Order and errors
 //
-// A stream runs its work in the order in which it was enqueued. Nothing else is ordered, unless a stream waits for an event, of whatever
-// device and backend. No method waits for work unless its documentation says so. All methods are safe for concurrent use: the work of
-// several goroutines on one stream has the order in which their calls took effect.
+// A stream runs its work in the order in which it was enqueued. Work of two streams is not ordered, unless one waits for an event of the
+// other; the event may belong to any device of any backend. No method waits for work unless its documentation says so. All methods are
+// safe for concurrent use: the work of several goroutines on one stream has the order in which their calls took effect.
 //
-// A call that fails has no effect; errors.Is finds the kind of an error, such as [ErrOutOfMemory]. Checks come in one order: closed handles, wrong
-// device, alignment, range, overlap. A call of length zero that passes them does nothing. A nil or zero handle is refused with
-// ErrInvalidArgument, or has zero values. Types such as [Info], which drivers share, have their fields documented in package hal/driver.
+// A call that fails has no effect; errors.Is finds the kind of an error, such as [ErrOutOfMemory]. Arguments are checked in this order:
+// closed handles, wrong device, alignment, range, overlap. A call of length zero that passes the checks does nothing. A method of a nil or
+// zero handle fails with ErrInvalidArgument, or returns zero values. The fields of types that drivers share, such as [Info], are
+// documented in package hal/driver.
 package hal

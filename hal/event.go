@@ -7,16 +7,16 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Event stands for the work that a stream had been given when [Stream.Record] returned the event. It does not change when the stream is
-// given more: a later point of the stream has an event of its own, unless the program moves this one with [Stream.RecordAgain]. Any
-// stream of any device can wait for it.
+// Event stands for the work that had been enqueued on a stream when [Stream.Record] returned the event. Work that is enqueued later is not
+// part of it: record another event for that work, or move this one with [Stream.RecordAgain]. Any stream of any device can wait for an
+// event.
 //
-// The vendor's event behind it is used again for later events once Close has been called and nothing waits for it.
+// After Close, once nothing waits for the event, the vendor's event behind it is used for a later Event.
 type Event struct {
 	s       *eventState
 	dev     *Device
-	calls   handle   // of the program's reference; a shared one does not use it
-	lookout *lookout // of the program's reference; nil once it is closed
+	calls   handle   // of the program's reference; unused in a shared reference
+	lookout *lookout // of the program's reference; nil once that is closed
 }
 
 // EventOption is an option of [Stream.Record].
@@ -58,8 +58,8 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	return e, nil
 }
 
-// RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing once
-// the device has events to use again.
+// RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing while
+// the device has spare events.
 func (s *Stream) RecordShared() (*Event, error) {
 	es, err := s.event("record")
 	if err != nil {
@@ -69,9 +69,9 @@ func (s *Stream) RecordShared() (*Event, error) {
 }
 
 // RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new Record or RecordShared. It
-// allocates nothing. Waits that are already enqueued keep what the event stood for before. It reports false and leaves the event
-// unchanged if anybody else refers to the event, a function given to OnDone included, if the event belongs to another device, or if
-// the call fails. The event must not be used concurrently.
+// allocates nothing. Waits that are already enqueued still wait for the work that the event stood for before. RecordAgain reports false
+// and leaves the event unchanged if something else refers to the event, such as a function given to OnDone; if the event is closed or
+// belongs to another device; or if the call fails. The event must not be used concurrently.
 func (s *Stream) RecordAgain(e *Event) bool {
 	if e == nil || e.s == nil || s.state() == nil {
 		return false
@@ -195,7 +195,7 @@ func (e *Event) Sync(ctx context.Context) error {
 }
 
 // OnDone calls fn once with the error of the event's work, soon after the work has finished, at the latest when the device
-// is closed. The event may be closed before. fn runs on a goroutine that the device's other waits share: it must be quick,
+// is closed. The event may be closed earlier. fn runs on a goroutine that the device's other waits share: fn must be quick,
 // must not block, and must not take a lock that a goroutine holds while it waits for work. [Stream.OnDone] has no such limits.
 func (e *Event) OnDone(fn func(error)) error {
 	const op = "call a function"
@@ -211,9 +211,9 @@ func (e *Event) OnDone(fn func(error)) error {
 	return nil
 }
 
-// Elapsed returns the device time from since to e. The error is of kind ErrInvalidArgument if an event
+// Elapsed returns the device time from since to e. The error is of kind ErrInvalidArgument if one of the events
 // was recorded without WithTiming, ErrWrongDevice if the devices cannot time each other's
-// events, and ErrNotReady if the work of one has not finished.
+// events, and ErrNotReady if the work of one of the events has not finished.
 func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	const op = "elapsed time"
 	to, err := e.begin(op)
@@ -247,9 +247,10 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 }
 
 // Retain adds a shared reference to the event and returns it, or nil if e is closed. It is for libraries that keep an event
-// longer than the program does. All shared references to an event are one pointer, each of them must be closed exactly once,
-// and none may be used after the last of them is closed: the device then returns the pointer for another event. They do not keep
-// the device from closing, which waits for the event's work and keeps its result, and are not reported when they leak.
+// longer than the program does. All shared references to an event are the same pointer. Each of them must be closed exactly once,
+// and none may be used after the last of them is closed: the device then returns the pointer for another event. A shared reference
+// does not keep the device from closing: Device.Close waits for the event's work, and the event keeps its result. The leak of a
+// shared reference is not reported.
 func (e *Event) Retain() *Event {
 	es, err := e.begin("retain")
 	if err != nil {

@@ -136,7 +136,7 @@ func (e *eventState) finish(err error) []*bridge {
 	return gates
 }
 
-// wait is Event.Sync, and reports whether the work has finished.
+// wait waits like Event.Sync, and also reports whether the work has finished.
 func (e *eventState) wait(ctx context.Context, op string) (over bool, err error) {
 	if e.known() {
 		return true, e.err
@@ -228,8 +228,9 @@ type events struct {
 	live  []*eventState    // in use
 	spare [2][]*eventState // to be reused: without timing, with timing
 
-	// peak and last are the largest number of events in use at once, in this period and in the last one. The device keeps
-	// that many events, spare ones included. A period lasts for about 2*last releases, which releases counts.
+	// peak is the largest number of events in use at once in this period, last that of the period before. The device keeps as
+	// many events as the larger of the two, spare ones included. releases counts the releases of this period; the next one
+	// begins after about 2*last releases.
 	peak, last, releases int
 }
 
@@ -312,7 +313,7 @@ func (es *events) keep(e *eventState) {
 	*spare = append(*spare, e)
 }
 
-// closeEvents closes the driver's events of unused events. Those whose work is under way are kept as spare ones.
+// closeEvents closes the driver's events behind unused events. An event whose work is under way is kept as a spare one.
 func (s *deviceState) closeEvents(list []*eventState) {
 	for _, e := range list {
 		if done, _ := e.done(); done {
@@ -325,7 +326,7 @@ func (s *deviceState) closeEvents(list []*eventState) {
 	}
 }
 
-// trimEvents closes the driver's events of spare events.
+// trimEvents closes the driver's events behind spare events.
 func (s *deviceState) trimEvents() {
 	if !s.asks.enter() {
 		return

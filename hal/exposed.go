@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// exposed is the set of memories whose bytes the program may hold, from Memory.Bytes. A copy may refer to such a memory
-// by its host bytes alone, and still has to count as a use of it. While the set is empty a copy pays one atomic load.
+// exposed is the set of memories of which the program may hold the slice from Memory.Bytes. A copy may name such a memory
+// only by its host bytes, and must still count as a use of the memory. While the set is empty a copy pays one atomic load.
 var exposed struct {
 	mu   sync.Mutex // held to change the tree
 	tree atomic.Pointer[exposures]
@@ -28,8 +28,8 @@ func (x *exposure) has(start, end uintptr) bool {
 	return x.start <= start && end <= x.end && !x.crossed.Load() && !x.over.Load()
 }
 
-// exposures is a tree ordered by start, in which no node has a higher rank than its parent; ranks are random, so that the depth
-// is logarithmic. A tree is immutable: insert and remove copy the path to the node.
+// exposures is a treap: a tree ordered by start, in which no node has a higher rank than its parent. Ranks are random, so that the
+// depth is logarithmic. A tree is immutable: insert and remove copy the path to the node.
 type exposures struct {
 	*exposure
 	left, right *exposures
@@ -86,7 +86,7 @@ func (t *exposures) remove(x *exposure) *exposures {
 	return t.with(t.left.remove(x), t.right)
 }
 
-// joined joins two trees, of which all of l comes before all of r.
+// joined joins two trees. Every exposure of l comes before every exposure of r.
 func joined(l, r *exposures) *exposures {
 	switch {
 	case l == nil:
@@ -131,7 +131,7 @@ func (t *exposures) note(st *streamState, start, end uintptr) {
 	t.right.note(st, start, end)
 }
 
-// expose adds the memory to the set. The caller is inside the memory, so that it is not freed meanwhile.
+// expose adds the memory to the set. The caller has entered the memory, so that it is not freed meanwhile.
 func (s *memoryState) expose(p unsafe.Pointer) {
 	if s.exposed.Load() != nil {
 		return

@@ -46,7 +46,8 @@ func (g *Gate) Signal() error {
 
 func (s *gateState) signal() error {
 	s.once.Do(func() {
-		// Before the stream goes on: whoever sees its work end may close the device, which then waits for this call.
+		// Counted as a call before the stream goes on: a goroutine that sees the stream's work end may close the device, and
+		// Device.Close must wait until this function is done with the device.
 		s.dev.stay()
 		defer s.dev.end()
 		s.dev.strike(&s.child)

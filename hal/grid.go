@@ -65,8 +65,8 @@ func (g Grid) None() Grid {
 	return g
 }
 
-// suggest returns the block for a kernel that suggests a number of threads: as many as fit the shape of the grid, with the first
-// dimension the longest, or squarer on a device whose threads run in step.
+// suggest returns a block for the kernel, of at most as many threads as the kernel suggests, that fits the shape of the grid. The first
+// dimension of the block is the longest; on a device whose threads run in step the block is closer to a square.
 func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {
 	block = [3]uint32{1, 1, 1}
 	if k.RequiredBlock != [3]uint32{} {
@@ -172,7 +172,7 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 	return grid, block, empty, nil
 }
 
-// least returns the lower of two limits, of which 0 sets none.
+// least returns the lower of two limits. A limit of 0 means that there is none.
 func least(a, b uint32) uint64 {
 	switch {
 	case a == 0 && b == 0:

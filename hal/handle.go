@@ -30,8 +30,8 @@ func (h *handle) stay() { h.state.Add(1) }
 // is closed only calls inside can raise the count, so it reaches zero exactly once.
 func (h *handle) leave() (finish bool) { return h.state.Add(-1) == closedBit }
 
-// close marks the handle closed. first is false if it was closed before; finish is
-// as for leave.
+// close marks the handle closed. first is false if it was closed before; finish means
+// the same as for leave.
 func (h *handle) close() (first, finish bool) {
 	s := h.state.Or(closedBit)
 	return s&closedBit == 0, s == 0

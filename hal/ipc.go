@@ -151,7 +151,7 @@ func (t IPCHandle) MarshalText() ([]byte, error) {
 func (t *IPCHandle) UnmarshalText(text []byte) error {
 	const op = "read a handle"
 	rest, ok := bytes.CutPrefix(text, []byte(ipcText))
-	if !ok || bytes.ContainsAny(rest, "\r\n") { // which the decoder would skip
+	if !ok || bytes.ContainsAny(rest, "\r\n") { // the decoder would skip line breaks
 		return Errorf(op, ErrInvalidArgument, "not an IPC handle: unrecognized text of %d bytes", len(text))
 	}
 	b, err := base64.RawURLEncoding.Strict().AppendDecode(nil, rest)
@@ -196,8 +196,8 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	}, nil
 }
 
-// OpenIPC opens memory that another process exported, on the device that holds it. Closing the Memory ends the use in this
-// process only, once the work that uses it has finished. The memory is not counted in Usage.
+// OpenIPC opens memory that another process exported, on the device that holds it. Close closes the memory in this process only,
+// once the work that uses it has finished. The memory is not counted in Usage.
 //
 // The error is of kind ErrWrongDevice for a handle of another backend or of other hardware; ErrInvalidArgument for an
 // invalid handle, and for one that this process exported, which the vendors refuse to open; ErrOutOfRange if the range

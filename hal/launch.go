@@ -69,8 +69,8 @@ func Struct[T any](v *T) Arg {
 	return a
 }
 
-// At passes the address of the region's first byte. A Go function on the host gets the whole region. A region of length 0 passes its
-// address all the same. On a device without CapAddress the offset must be 0 or a multiple of an alignment of the device's.
+// At passes the address of the region's first byte. A Go function on the host gets the whole region. A region of length 0 also passes its
+// address. On a device without CapAddress the offset must be 0 or a multiple of an alignment that the device sets.
 func At(r Region) Arg {
 	return Arg{kind: driver.ParamPointer, size: 8, ptr: unsafe.Pointer(r.Mem), bits: [2]uint64{r.Off, r.Len}}
 }
@@ -90,7 +90,7 @@ func Shared(n int) Arg {
 // IsShared reports whether the argument was made by [Shared].
 func (a Arg) IsShared() bool { return a.kind == driver.ParamShared }
 
-// layouts are the answers of layoutOf.
+// layouts caches the results of layoutOf.
 var layouts sync.Map // of reflect.Type to *string
 
 // maxValue is the most bytes of one argument.
@@ -140,7 +140,7 @@ func unfixed(t reflect.Type) reflect.Type {
 	return t
 }
 
-// launch is a driver's launch that is used again for later launches.
+// launch is a driver's launch, kept in a pool for later launches.
 type launch struct {
 	driver.Launch
 	args [16]driver.Arg // room for Args; what Args did not reach is zero
@@ -148,7 +148,7 @@ type launch struct {
 
 var launches = sync.Pool{New: func() any { return new(launch) }}
 
-// give makes the launch available again.
+// give returns the launch to the pool.
 func (l *launch) give() {
 	clear(l.args[:min(len(l.Args), len(l.args))])
 	l.Args = nil
@@ -237,8 +237,8 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 	return err
 }
 
-// plain gives the driver's launch the arguments up to the first that is not a value, or a region of this device's open memory, as the kernel takes it
-// there, and returns their number. Their memory is in use. What is done about the others, and with which error, is the matter of argument and fill.
+// plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their parameters.
+// It stops at the first other argument and returns how many it passed on; their memory is in use. argument and fill handle the others, and all errors.
 func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 	params := k.info.Params
 	n := min(len(args), len(params), len(l.args))
@@ -488,9 +488,9 @@ func (st *streamState) blame(err error) error {
 }
 
 // Do calls fn in stream order: after the work enqueued so far, on a goroutine of its own, and before the work that is enqueued after Do
-// returns. fn may block and may use the library, but not wait for later work of this stream. It runs even if work before it failed. Its error, or
-// its panic, is the stream's, which the next Done or Sync returns; later work runs nevertheless. It needs CapGate. Work that other goroutines enqueue
-// during the call may run beside fn.
+// returns. fn may block and may use the library, but must not wait for later work of this stream. It runs even if work before it failed. If fn fails
+// or panics, the stream's next Done or Sync returns the error; later work runs nevertheless. Do needs CapGate. Work that other goroutines enqueue during
+// the call of Do may run at the same time as fn.
 func (s *Stream) Do(fn func() error) error {
 	const op = "do"
 	st := s.state()

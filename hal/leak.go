@@ -44,8 +44,8 @@ func reportLeak(l Leak) {
 	slog.Warn("halyard: never closed", "object", l.Object, "device", l.Device)
 }
 
-// lookout detects the leak of a Memory or an Event: only that object refers to it, and a runtime cleanup is attached to it.
-// Attaching a cleanup costs more than the rest of an allocation, so an object that is closed leaves its lookout to the next one.
+// lookout detects the leak of a Memory or an Event. Only that object refers to the lookout, and a runtime cleanup is attached to the
+// lookout. Attaching a cleanup costs more than the rest of an allocation, so the lookout of a closed object is kept for a later object.
 type lookout struct {
 	of      *sentry
 	cleanup runtime.Cleanup

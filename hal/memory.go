@@ -154,8 +154,8 @@ func (m *Memory) Size() uint64 {
 }
 
 // Handle returns the value to pass to the vendor's kernel launches: an address if the
-// device has CapAddress, otherwise a cl_mem. It is 0 once the memory is closed, and must
-// not be used after Close.
+// device has CapAddress, otherwise a cl_mem. The value must not be used after Close.
+// Handle returns 0 once the memory is closed.
 func (m *Memory) Handle() uintptr {
 	if m.state() == nil || m.s.closed() {
 		return 0
@@ -304,7 +304,8 @@ func (s *memoryState) reap(ready func() bool, finish func()) {
 	s.dev.reaper.put(reaped{ready: ready, finish: finish, slow: s.freeWaits})
 }
 
-// beginFree reports whether no gate forbids to free the memory now; if so, the caller must call free.
+// beginFree reports whether the memory may be freed now. It returns false while freeing could block on a gate. After true the caller
+// must call free.
 func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin(s.dev.frees) }
 
 func (s *memoryState) free(closing bool) error {
@@ -330,8 +331,8 @@ func (s *memoryState) free(closing bool) error {
 	return dev.check(err)
 }
 
-// tell calls the program's fn, if there is one: on a goroutine of its own, for which the device waits, if apart is true, else
-// at once.
+// tell calls fn, a function of the program, unless it is nil. If apart is true, fn runs on a new goroutine, and closing the device
+// waits for it.
 func (s *deviceState) tell(fn func(), apart bool) {
 	switch {
 	case fn == nil:

@@ -18,7 +18,7 @@ type (
 	Compute    = driver.Compute    // what a device can run
 	Language   = driver.Language   // language that a device's compiler takes
 	Source     = driver.Source     // text to compile
-	BuildError = driver.BuildError // what a compiler had to say
+	BuildError = driver.BuildError // a compiler's report on code that does not build
 	Function   = driver.Function   // a kernel that is a Go function
 	Block      = driver.Block      // one block of a launch of a Go function
 	Handles    = driver.Handles    // the vendor's handles of a device
@@ -292,7 +292,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	return &Kernel{s: k, module: m}, nil
 }
 
-// declare adds what the program says about the parameters to what the code says.
+// declare completes the parameters that the code describes with those that the program has declared.
 func (k *kernelState) declare(op string, declared []Param) error {
 	info := &k.info
 	if !info.Known {

@@ -26,8 +26,8 @@ const (
 // the bytes pass through three pieces of host memory of at most 4 MiB each, so that both sides work at once. This memory
 // is page-locked for the devices that support it. Up to 12 MiB of it are kept for later copies between the two devices in
 // this direction, until [Device.Reclaim], or until one of them is closed or runs out of memory. The call waits for the
-// other device, piece by piece, if a device lacks CapOrderedPageable and no page-locked memory is available, and if
-// a device lacks CapGate, as [Stream.WaitEvent] does.
+// other device, piece by piece, in two cases: if a device lacks CapOrderedPageable and no page-locked memory is
+// available; and if a device lacks CapGate, for the reason given at [Stream.WaitEvent].
 //
 // After a driver's error the contents of dst are unspecified.
 func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
@@ -164,7 +164,8 @@ func (b *passage) copyOut(dst, src Region, idle bool) error {
 }
 
 // hostFor reports whether streams of dev, which is not the region's device, may copy to and from the region as host
-// memory, in stream order and as fast as through page-locked memory. A copy of a single piece is not faster that way.
+// memory, in stream order and as fast as through page-locked memory. For a copy of a single piece, page-locking makes no
+// difference.
 func (r *Region) hostFor(dev *deviceState) bool {
 	m := r.Mem.s
 	switch {

@@ -16,7 +16,7 @@ type reaper struct {
 	items   []reaped
 	running bool
 
-	slow  []func() // functions that may wait for other work, called in turn by runSlow
+	slow  []func() // functions that may wait for other work; runSlow calls one after the other
 	slows bool     // runSlow is running
 
 	outside  int           // functions run by apart, and latches given to await

@@ -38,8 +38,8 @@ type streamState struct {
 	launched recentLaunches
 }
 
-// newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. After that other goroutines
-// can see s.
+// newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. Once newStream has returned,
+// other goroutines can see s.
 func newStream(d *Device, op string, s *streamState) (*Stream, error) {
 	s.dev = d.s
 	if !d.enlist(&s.child, s) {
@@ -312,7 +312,7 @@ func (st *streamState) query() (bool, error) {
 	return done, st.dev.check(err)
 }
 
-// tell returns the error of a driver's call for the program, or else the one that the library has found before.
+// tell returns the error for the program: that of the driver's call, or else the error that the library has found earlier.
 func (st *streamState) tell(err error) error {
 	if err != nil {
 		err = st.blame(err)
@@ -388,8 +388,8 @@ func (s *Stream) err() error {
 	return nil
 }
 
-// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks where [Stream.WaitEvent] does. t may
-// belong to any device; if t is closed, s waits for its work that is still under way.
+// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same case as [Stream.WaitEvent].
+// t may belong to any device. If t is closed, s waits for the work of t that is still under way.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "follow"
 	if s.state() == nil || t.state() == nil {
@@ -427,7 +427,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 	return nil
 }
 
-// idle is Done, but on a closed stream it reports whether the work that was under way has finished.
+// idle is like Done, but on a closed stream it reports whether the work that was under way has finished.
 func (s *Stream) idle() (bool, error) {
 	done, err := s.Done()
 	if err != nil && isKind(err, ErrClosed) {
@@ -436,7 +436,7 @@ func (s *Stream) idle() (bool, error) {
 	return done, err
 }
 
-// drain is Sync, but on a closed stream it waits for the work that was under way.
+// drain is like Sync, but on a closed stream it waits for the work that was under way.
 func (s *Stream) drain(ctx context.Context) error {
 	err := s.Sync(ctx)
 	if err == nil || !isKind(err, ErrClosed) {

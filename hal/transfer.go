@@ -98,7 +98,7 @@ func (t *transfers) abandon(s *Stream) {
 		return
 	}
 	e.onDone(func(error) {
-		_, _ = s.Done() // takes the copy's error away from the stream's next user
+		_, _ = s.Done() // else the stream's next user would get this copy's error
 		t.idle <- s
 	})
 	e.release()

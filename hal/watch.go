@@ -7,8 +7,9 @@ import (
 )
 
 // watch waits for a device's events on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
-// call, because each may cost a thread; all other events are polled. A blocked wait that ends makes room for the event that has waited longest: those of
-// a chain of copies end in the order in which they were recorded, and each is blocked for before it is due. An event is watched once, however many wait for it.
+// call, because each may cost a thread; all other events are polled. When a blocked wait ends, a goroutine blocks for the event that
+// has been polled longest. The events of a chain of copies end in the order in which they were recorded, so a goroutine blocks for each
+// of them before it ends. An event is watched once, however many goroutines wait for it.
 type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 
@@ -90,12 +91,12 @@ func (w *watch) inline(e *eventState) bool {
 	}
 	e.mu.Unlock()
 	if was == inTurn {
-		e.release() // the list's
+		e.release() // the list's reference
 	}
 	return true
 }
 
-// add has e watched, if it is not; e.mu is held.
+// add makes the watch wait for e, unless it already does; e.mu is held.
 func (w *watch) add(e *eventState) {
 	if e.watched != unwatched {
 		return
@@ -106,7 +107,7 @@ func (w *watch) add(e *eventState) {
 	}
 }
 
-// poll has e polled, if it is not watched; e.mu is held.
+// poll makes the watch poll e, unless e is already watched; e.mu is held.
 func (w *watch) poll(e *eventState) {
 	if e.watched == unwatched {
 		e.retain()
@@ -128,8 +129,8 @@ func (w *watch) start(e *eventState) bool {
 	return true
 }
 
-// seat has a goroutine block for e in place of polling it, with the call that the caller may make block (sit). If it reports false, e is where it was, and
-// the caller's call is given up. e.mu is held.
+// seat takes e, which is polled, from the list and starts a goroutine that blocks for it. The caller has called sit, which reported
+// true. If seat reports false, e is unchanged and rise has been called. e.mu is held.
 func (w *watch) seat(e *eventState) bool {
 	if e.watched != inTurn || e.known() || !e.dev.asks.enter() {
 		w.rise()
@@ -168,7 +169,7 @@ func (w *watch) block(e *eventState) {
 	w.mu.Unlock()
 }
 
-// promote has goroutines block for the events that have been polled longest, while calls may block.
+// promote starts goroutines that block for the events that have been polled longest, as many as sit allows.
 func (w *watch) promote() {
 	for w.sit() {
 		w.mu.Lock()
@@ -208,7 +209,7 @@ func (w *watch) oldest() *eventState {
 	return nil
 }
 
-// compact removes the places of removed events, if they are more than those of the others; w.mu is held.
+// compact removes the nil entries from the list, if there are many more of them than events; w.mu is held.
 func (w *watch) compact() {
 	if len(w.events) <= 2*w.live+pollBatch {
 		return

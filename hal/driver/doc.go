@@ -10,10 +10,11 @@
 //   - Memory, streams and events belong to the device they are used on, or to a
 //     device with which [Peering] allows them to be used together.
 //   - Every [Region] lies inside its memory, offset + length does not overflow,
-//     and the length is greater than zero.
+//     and the length is greater than zero. Only the region of an [Arg] may have
+//     length zero.
 //   - Copies within one memory do not overlap.
-//   - A fill pattern is 1, 2, 4 or 8 bytes wide, the region's offset and length
-//     are multiples of that width.
+//   - A fill pattern is 1, 2, 4 or 8 bytes wide, and the region's offset and
+//     length are multiples of that width.
 //   - Sizes given to Alloc are greater than zero and at most Info.MaxAlloc;
 //     alignments are a power of two, at most Info.MaxAlign.
 //
@@ -22,7 +23,8 @@
 // Methods are safe for concurrent use by many goroutines unless a comment says
 // otherwise. No method may depend on which OS thread calls it: a backend whose
 // vendor keeps the current device or context per thread locks the thread for the
-// length of the call. It need not restore what was current before.
+// length of the call. It need not restore the device or context that was current
+// before.
 //
 // A backend reports errors as *[Error], whose Kind is one of the sentinel errors
 // of this package, so that errors.Is works across backends.

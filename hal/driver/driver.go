@@ -15,14 +15,15 @@ type Backend interface {
 	// creating contexts or reserving device memory. If the vendor's driver is
 	// missing, the error is of kind ErrUnavailable and says what was tried.
 	// An empty list without an error means that the driver works and found no
-	// device. Devices returns when ctx ends.
+	// device. If ctx ends, Devices returns without the list.
 	Devices(ctx context.Context) ([]Info, error)
 
-	// Open opens the device with that index in the list. All of a program's
-	// handles on the device share the result; package hal calls Open again
-	// if that device is being closed or was lost. Each result is independent:
-	// closing one leaves others on the same hardware working. Package hal
-	// takes devices of equal Backends with equal ordinals for the same device.
+	// Open opens the device whose index in the list is ordinal. All of a
+	// program's handles on the device share the result; package hal calls Open
+	// again if that device is being closed or was lost. Each result is
+	// independent: closing one leaves others on the same hardware working. If
+	// two Backends are equal (==), package hal treats their devices with the
+	// same ordinal as one device.
 	Open(ctx context.Context, ordinal int) (Device, error)
 }
 
@@ -35,8 +36,9 @@ type Device interface {
 	// kind ErrUnsupported if the driver does not report it.
 	MemInfo() (free, total uint64, err error)
 
-	// Alloc returns new memory of at least size bytes whose address or origin is
-	// a multiple of align (0 asks for Info.Alignment). Its contents are
+	// Alloc returns new memory of at least size bytes. Its address, or its origin
+	// where memory has no address, is a multiple of align (0 asks for
+	// Info.Alignment). Its contents are
 	// unspecified. Too little memory is an error of kind ErrOutOfMemory.
 	Alloc(kind Kind, size, align uint64) (Memory, error)
 
@@ -80,8 +82,8 @@ type Region struct {
 }
 
 // Stream is an in-order queue of work. Every method but Sync and Close returns
-// without waiting for work to finish. A device whose copies must wait lacks
-// CapAsyncCopy.
+// without waiting for work to finish. Only on a device without CapAsyncCopy may
+// the copies wait.
 type Stream interface {
 	// Copy copies src to dst, which have the same length.
 	Copy(dst, src Region) error
@@ -90,7 +92,7 @@ type Stream interface {
 	// unchanged until the work is done. src may be any host memory, page-locked
 	// or not, and may lie inside host-visible memory of any device. It is read in
 	// stream order if it is page-locked or the device has CapOrderedPageable;
-	// otherwise it may be read already during the call.
+	// otherwise the backend may read it during the call.
 	CopyIn(dst Region, src unsafe.Pointer) error
 
 	// CopyOut copies src to src.Len bytes at dst, under the same rules.
@@ -112,8 +114,8 @@ type Stream interface {
 	Query() (done bool, err error)
 
 	// Sync blocks the calling goroutine until all work enqueued before the call
-	// is done, and returns an error found in that work. Meanwhile it must not
-	// block other calls, on this stream or on others.
+	// is done, and returns an error found in that work. While it waits, it must
+	// not block other calls, on this stream or on others.
 	Sync() error
 
 	// Handle returns the vendor's stream: CUstream, hipStream_t or
@@ -156,15 +158,16 @@ type Pattern struct {
 	Width uint8 // 1, 2, 4 or 8 bytes
 }
 
-// The interfaces below are optional. A backend implements one if and only if the
-// capability named beside it can be set for one of its devices; Caps says whether
-// this device has it. Package hal asks Caps first, then the interface.
+// The interfaces below are optional. A backend implements an interface if and only
+// if one of its devices can have the capability named beside it; Info.Caps says
+// which capabilities a device has. Package hal looks at Caps first, then for the
+// interface.
 
 // Timer is implemented by an Event (CapTiming).
 type Timer interface {
 	// Elapsed returns the device time from since to this event. Both were recorded
-	// with Timing, on devices between which Peering reports PeerWait. The error is
-	// of kind ErrNotReady if the work of one is not done.
+	// with Timing, on one device or on two between which Peering reports PeerWait.
+	// The error is of kind ErrNotReady if the work of either event is not done.
 	Elapsed(since Event) (time.Duration, error)
 }
 
@@ -210,7 +213,8 @@ const (
 type Registerer interface {
 	// Register makes existing host memory page-locked and known to the device,
 	// as memory of KindHost. Registering a range that overlaps one already
-	// registered is an error of kind ErrBusy. The host memory outlives it.
+	// registered is an error of kind ErrBusy. The host memory stays allocated
+	// until after Memory.Free.
 	Register(ptr unsafe.Pointer, size uint64) (Memory, error)
 }
 
@@ -222,7 +226,7 @@ type Importer interface {
 	// handle that is not memory or is of another kind, ErrWrongDevice for memory of another device,
 	// and ErrOutOfRange if the allocation has fewer bytes.
 	//
-	// The handle is not 0, and if it is an address, size bytes from there do not exceed the address space.
+	// The handle is not 0. If it is an address, the size bytes from there lie inside the address space.
 	Import(kind Kind, handle uintptr, size uint64) (Memory, error)
 }
 
@@ -299,14 +303,14 @@ type NeedsMapper interface {
 
 // FreeBlocker is implemented by Memory whose Free, or by a Device whose Close, may wait for work that does not use it.
 type FreeBlocker interface {
-	// FreeMayBlock reports whether the call may wait. It is asked once. If so, package hal does not make the call while
-	// the program holds a stream of the backend with a gate, since the blocked goroutine might be the one to open it.
+	// FreeMayBlock reports whether Free or Close may wait. Package hal asks once. If they may, it calls neither while a gate
+	// of the program holds a stream of the backend: the blocked goroutine might be the one that would open the gate.
 	FreeMayBlock() bool
 }
 
 // Trimmer is implemented by a Device that caches memory.
 type Trimmer interface {
-	// Trim frees the cached memory. It may wait as Free may.
+	// Trim frees the cached memory. Like Free, it may wait for work that does not use the memory.
 	Trim()
 }
 

@@ -34,7 +34,7 @@ func Kinds() []error {
 		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver, ErrBuild, ErrNotFound}
 }
 
-// Vendor is a status of the vendor's interface, unchanged.
+// Vendor is a status that the vendor's interface returned, unchanged.
 type Vendor struct {
 	API  string // the call that failed: "cuMemAlloc_v2"
 	Name string // the vendor's name of the code: "CUDA_ERROR_OUT_OF_MEMORY"

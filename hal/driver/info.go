@@ -89,7 +89,7 @@ func (c Caps) String() string { return strings.Join(c.Names(), " ") }
 // PointerInfo describes the memory at an address.
 type PointerInfo struct {
 	Kind   Kind
-	Device int     // ordinal of the device that allocated the memory, -1 if it is no device of the backend
+	Device int     // ordinal of the device that allocated the memory, -1 if no device of the backend did
 	Base   uintptr // where the allocation begins
 	Size   uint64  // bytes of the whole allocation
 }
@@ -124,7 +124,7 @@ type Info struct {
 	Model       string // for display; says so if the device is simulated
 	Vendor      string
 	Driver      string // version of driver and platform, for display
-	MemoryModel string // the way to access memory, if the backend has several: "usm", "svm", "buffer"
+	MemoryModel string // how the device's memory is accessed, if the backend knows several ways: "usm", "svm", "buffer"
 
 	UUID UUID
 	PCI  PCI

@@ -12,11 +12,11 @@ const (
 	FormatPTX          Format = 1 + iota // text for NVIDIA's driver, which translates it for the device
 	FormatCubin                          // an ELF image for one NVIDIA architecture
 	FormatFatbin                         // several images for NVIDIA's driver to choose from
-	FormatCodeObject                     // an ELF image for one AMD architecture, or a bundle of such
+	FormatCodeObject                     // an ELF image for one AMD architecture, or a bundle of such images
 	FormatOpenCLC                        // source text in OpenCL C
-	FormatOpenCLBinary                   // what the OpenCL driver of one device made of it
+	FormatOpenCLBinary                   // code that an OpenCL driver has compiled for one device
 	FormatSPIRV                          // a module of SPIR-V for OpenCL
-	FormatGo                             // functions of the program itself
+	FormatGo                             // Go functions of the program itself
 )
 
 var formatNames = [...]string{"", "PTX", "cubin", "fatbin", "AMD code object", "OpenCL C", "OpenCL binary", "SPIR-V", "Go"}
@@ -39,7 +39,8 @@ type Image struct {
 	// Options are for the driver's compiler, separated by spaces: with FormatOpenCLC the options of clBuildProgram.
 	Options string
 
-	// Params says what the kernels take, by name, where the code itself does not say or the driver cannot read it. It may be nil.
+	// Params describes the kernels' parameters, by the name of the kernel, for code that does not describe them in a form that the
+	// driver can read. It may be nil.
 	Params map[string][]Param
 
 	// Functions are the kernels, by name, with FormatGo.
@@ -51,10 +52,10 @@ type Param struct {
 	Name  string // "" if not known
 	Kind  ParamKind
 	Size  uint32 // bytes of a value; 8 for a pointer; 0 if not known
-	Const bool   // the kernel does not write to where the pointer points
+	Const bool   // the kernel does not write through the pointer
 }
 
-// ParamKind says what a kernel takes as a parameter.
+// ParamKind is the kind of a parameter.
 type ParamKind uint8
 
 const (
@@ -85,16 +86,16 @@ type KernelInfo struct {
 	Params []Param
 	Known  bool
 
-	// Checks says that the kernel looks at its arguments itself, so that wrong ones do no harm.
+	// Checks says that the kernel checks its arguments itself, so that wrong ones do no harm.
 	Checks bool
 
 	MaxThreads    uint32    // most threads in a block of this kernel
-	Suggested     uint32    // threads in a block, to run fast
+	Suggested     uint32    // threads in a block with which the kernel should run fast
 	RequiredBlock [3]uint32 // threads of a block in each dimension, if the code demands one shape
 
-	StaticShared uint64 // memory of a block that the code itself declares
-	MaxShared    uint64 // most bytes that a launch can add
-	Local        uint64 // memory of its own that each thread uses, for what does not fit into registers
+	StaticShared uint64 // shared memory of a block that the code itself declares
+	MaxShared    uint64 // most shared memory that a launch can add for each block
+	Local        uint64 // private memory of each thread, for values that do not fit into registers
 }
 
 // Language is a language that a device's compiler takes.
@@ -121,8 +122,8 @@ func (l Language) String() string {
 
 // Compute describes what a device with CapKernels can run. A zero means that the driver does not say, or sets no limit.
 type Compute struct {
-	Arch     string   // what code is compiled for: "sm_90", "gfx942"; "" if code is compiled for the device alone
-	Language Language // what its compiler takes, if it has CapCompile
+	Arch     string   // the architecture that code is compiled for: "sm_90", "gfx942"; "" if code is compiled for this device alone
+	Language Language // of source text for the device's compiler, if the device has CapCompile
 
 	Units int // processors: streaming multiprocessors or compute units
 
@@ -130,18 +131,19 @@ type Compute struct {
 	MaxBlock   [3]uint32 // most threads of a block in each dimension
 	MaxGrid    [3]uint32 // most blocks of a launch in each dimension
 	MaxGlobal  uint64    // most threads of a launch in one dimension
-	Warp       uint32    // threads that run in step, where code may depend on it
+	Warp       uint32    // threads that run in step, if code may rely on that
 	Shared     uint64    // bytes of memory that the threads of a block share
 
-	// SharedByParam says that a kernel takes such memory as a parameter (ParamShared), as in OpenCL, and not beside them.
+	// SharedByParam says that a kernel takes shared memory as a parameter (ParamShared), as in OpenCL. On other devices the launch
+	// adds it, beside the parameters (Launch.Shared).
 	SharedByParam bool
 
-	Float64, Float16 bool // there is arithmetic on these
+	Float64, Float16 bool // kernels can compute with 64-bit and 16-bit floating-point numbers
 }
 
 // Loader is implemented by a Device (CapKernels).
 type Loader interface {
-	// Formats lists what Load takes, the best first.
+	// Formats lists the formats that Load takes, the best first.
 	Formats() []Format
 
 	// Load loads an image. It does not keep Data. The error is of kind ErrBuild, and wraps a [*BuildError], if code does not
@@ -153,10 +155,10 @@ type Loader interface {
 // Module is code that is loaded on a device.
 type Module interface {
 	// Kernel returns the kernel with that name, ready to be launched without further loading. The error is of kind ErrNotFound if
-	// there is none. It is asked once for each name.
+	// there is none. Package hal asks once for each name.
 	Kernel(name string) (Kernel, error)
 
-	// Names lists the kernels, or is nil if the driver cannot.
+	// Names lists the names of the kernels. It returns nil if the driver cannot list them.
 	Names() []string
 
 	// Close unloads the code, whose launches are done.
@@ -181,7 +183,7 @@ type Launcher interface {
 type Launch struct {
 	Grid   [3]uint32 // blocks
 	Block  [3]uint32 // threads of each block
-	Shared uint64    // bytes that each block shares, besides what the code declares; 0 where KernelInfo has a ParamShared
+	Shared uint64    // bytes that each block shares, besides those that the code declares; 0 if a parameter is a ParamShared
 	Args   []Arg     // one for each parameter
 }
 
@@ -210,8 +212,9 @@ type Compiler interface {
 	// kind ErrUnavailable if the compiler cannot be loaded and says what was tried.
 	CompilerID(target string) (string, error)
 
-	// Compile compiles source text and returns an image for Load, with what the kernels take if only the compiler can tell. The error is
-	// of kind ErrBuild, and wraps a [*BuildError], if the text does not compile; ErrUnsupported if the compiler does not know the target.
+	// Compile compiles source text and returns an image for Load. It sets Image.Params if only the compiler knows the kernels' parameters.
+	// The error is of kind ErrBuild, and wraps a [*BuildError], if the text does not compile; ErrUnsupported if the compiler does not know
+	// the target.
 	Compile(target string, src *Source) (*Image, error)
 }
 
@@ -223,7 +226,7 @@ type Source struct {
 	Options []string          // for the compiler, unchanged
 }
 
-// BuildError is what a compiler had to say about code that it refused.
+// BuildError is a compiler's report on code that does not build.
 type BuildError struct {
 	Source  string   // Source.Name
 	Options []string // given to the compiler
@@ -235,10 +238,10 @@ func (e *BuildError) Error() string { return e.Log }
 
 // Function is a kernel that is a Go function. The host runs it.
 type Function struct {
-	// Params are what it takes, in order; nil if it looks at its arguments itself.
+	// Params are the parameters in order; nil if the function checks its arguments itself.
 	Params []Param
 
-	// Run is called once for each block of a launch, for several blocks at once.
+	// Run is called once for each block of a launch, and for several blocks at the same time.
 	Run func(*Block)
 }
 
@@ -258,8 +261,8 @@ type Block struct {
 	Bytes [][]byte
 }
 
-// Handles are the vendor's names of a device: CUdevice and CUcontext, hipDevice_t (and no context), or cl_platform_id, cl_device_id
-// and cl_context. What the vendor does not have is 0.
+// Handles are the vendor's handles of a device: CUdevice and CUcontext, hipDevice_t (and no context), or cl_platform_id, cl_device_id
+// and cl_context. A handle that the vendor does not have is 0.
 type Handles struct{ Platform, Device, Context uintptr }
 
 // Native is implemented by a Device whose vendor has handles.
