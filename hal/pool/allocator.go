@@ -2,19 +2,19 @@ package pool
 
 import "github.com/go-halyard/halyard/hal"
 
-// Allocator gives out blocks of device memory in the order of streams. [Pool] is one; [Direct],
+// Allocator gives out blocks of device memory in stream order. [Pool] is an Allocator; [Direct],
 // [StreamOrdered] and [Callbacks] return others. Package adapt wraps an allocator and adds a limit, figures, a log
-// and so on, which can be combined in any order.
+// and so on; these wrappers can be combined in any order.
 //
 // Implementations are safe for concurrent use.
 type Allocator interface {
-	// Alloc returns size bytes of the given kind, at least as aligned as the device aligns, with
-	// unspecified contents. Work of the stream may use them at once; work of another stream only
-	// after an event that was recorded on this one after Alloc; if the block is not [Block.Ordered],
-	// it may use them at once, too. A nil stream asks for memory that no work uses any more, which
-	// all streams and the host may use at once.
+	// Alloc returns a block of size bytes of the given kind, with unspecified contents and at least
+	// the device's alignment. Work of the stream may use the block at once. If the block is
+	// [Block.Ordered], work of other streams must first wait for an event that was recorded on this
+	// stream after Alloc; if not, that work may use the block at once, too. With a nil stream the
+	// block has memory that no work uses any more: all streams and the host may use it at once.
 	//
-	// Size 0 is an error of kind ErrInvalidArgument, too little memory one of kind ErrOutOfMemory.
+	// Size 0 is an error of kind ErrInvalidArgument, too little memory an error of kind ErrOutOfMemory.
 	Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error)
 
 	// Free takes a block back. All use of the block must be on the stream, or ordered before the

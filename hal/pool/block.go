@@ -37,7 +37,7 @@ func (b Block) Valid() bool { return b.rec != nil && b.rec.state.Load() == b.sta
 // Region is the memory of the block, with the length that was asked for.
 func (b Block) Region() (hal.Region, error) {
 	if b.rec == nil {
-		return hal.Region{}, hal.Errorf("region of a block", hal.ErrClosed, "not a block")
+		return hal.Region{}, hal.Errorf("region of a block", hal.ErrClosed, "zero block")
 	}
 	r := hal.Region{Mem: b.rec.mem, Off: b.rec.off, Len: b.rec.size.Load()}
 	if !b.Valid() {
@@ -83,15 +83,15 @@ func (b Block) Pool() *Pool {
 	return b.rec.pool
 }
 
-// Ordered reports whether the memory may still be in use by earlier work of the stream that it was
-// allocated on, so that other streams and the host must wait for an event recorded there after
-// Alloc. If not, all may use it at once.
+// Ordered reports whether earlier work of the stream that the block was allocated on may still use
+// the memory. If so, other streams and the host must wait for an event recorded on that stream after
+// Alloc. If not, all of them may use the block at once.
 func (b Block) Ordered() bool { return b.ticket&orderedBit != 0 }
 
 // Free gives the block back to the allocator that gave it out; see [Allocator].
 func (b Block) Free(stream *hal.Stream) error {
 	if b.from == nil {
-		return hal.Errorf("free", hal.ErrClosed, "not a block")
+		return hal.Errorf("free", hal.ErrClosed, "zero block")
 	}
 	return b.from.Free(b, stream)
 }
@@ -104,17 +104,17 @@ func (b Block) From(a Allocator) Block {
 	return b
 }
 
-// KeepUntil tells that the block is in use until the event's work has finished, wherever it is freed. The block
-// holds a reference of its own to the event.
+// KeepUntil tells the allocator that the block is in use until the event's work has finished, whichever stream it is
+// freed on. The block holds a reference of its own to the event.
 func (b Block) KeepUntil(e *hal.Event) error {
 	const op = "use of a block"
 	if b.rec == nil {
-		return hal.Errorf(op, hal.ErrClosed, "not a block")
+		return hal.Errorf(op, hal.ErrClosed, "zero block")
 	}
 	own := e.Retain()
 	if own == nil {
 		_, err := e.Done()
-		return err // that the event is nil or closed
+		return err // it says that the event is nil or closed
 	}
 	if !b.rec.uses.add(b, own) {
 		_ = own.Close()
@@ -123,12 +123,12 @@ func (b Block) KeepUntil(e *hal.Event) error {
 	return nil
 }
 
-// RecordUse tells that the work which the stream has been given so far uses the block. Call it after using a block
-// on another stream than the one that it will be freed on.
+// RecordUse tells the allocator that the work enqueued on the stream so far uses the block. Call it after using a
+// block on another stream than the one that it will be freed on.
 func (b Block) RecordUse(stream *hal.Stream) error {
 	const op = "use of a block"
 	if b.rec == nil {
-		return hal.Errorf(op, hal.ErrClosed, "not a block")
+		return hal.Errorf(op, hal.ErrClosed, "zero block")
 	}
 	if !b.Valid() {
 		return b.stale(op)

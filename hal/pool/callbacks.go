@@ -13,9 +13,9 @@ type callbacks struct {
 }
 
 // Callbacks makes an allocator of a program's own functions, which must be safe for concurrent use. alloc must return
-// a region of at least size bytes, whose offset is aligned as the device aligns. free is called once with the same region,
-// after its block has been freed. Before that, uses recorded with Block.KeepUntil or RecordUse are waited for: on the stream
-// that frees the block, or on the host if there is none.
+// a region of at least size bytes, whose offset has the device's alignment. free is called once with the same region, after
+// its block has been freed. If uses were recorded with Block.KeepUntil or RecordUse, they are waited for before: by the stream
+// that the block is freed on, or by Block.Free itself if there is no stream.
 func Callbacks(alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error),
 	free func(r hal.Region, stream *hal.Stream) error) Allocator {
 	return &callbacks{alloc, free}
@@ -52,7 +52,7 @@ func (a *callbacks) Free(b Block, stream *hal.Stream) error {
 	defer releaseAll(events)
 	for _, m := range events {
 		if stream == nil || stream.WaitEvent(m) != nil {
-			_ = m.Sync(context.Background()) // a failure is for the owner of the work to find
+			_ = m.Sync(context.Background()) // the owner of the work finds its error
 		}
 	}
 	return a.free(hal.Region{Mem: r.mem, Off: r.off, Len: r.cap}, stream)

@@ -24,9 +24,10 @@ type node struct {
 	off, bytes uint64
 	prev, next *node // by address
 	rec        *record
-	lost       bool // work may use it that cannot be asked whether it has ended
+	lost       bool // work may use it of which the pool cannot find out whether it has ended
 
-	// A free node is on the list of its class. It can be used once its fence is passed.
+	// A free node is on the list of its class. It can be used once the work of all events of its fence has finished: then the
+	// fence is passed.
 	fence    []*hal.Event
 	up, down *node
 }
@@ -65,7 +66,7 @@ func (s *nodes) remove(n *node, unit uint64) {
 	s.count--
 }
 
-// find returns a node of the lowest class, at least the given one, that has a suitable node, or nil.
+// find returns a suitable node of the given class or, if there is none, of the next higher class that has one; else nil.
 func (s *nodes) find(class int, suits func(*node) bool) *node {
 	for w := class / 64; w < len(s.words); w++ {
 		word := s.words[w]
@@ -94,7 +95,7 @@ func (s *nodes) all() []*node {
 	return list
 }
 
-// index returns where a free node is kept.
+// index returns the set that a free node is in.
 func (h *heap) index(n *node) *nodes {
 	if len(n.fence) > 0 {
 		return &h.fenced
@@ -118,7 +119,7 @@ func (h *heap) lift(n *node) {
 	}
 }
 
-// release makes a record's node free, waiting for the fence, and merges it with its neighbours.
+// release makes a record's node free, with that fence, and merges it with free neighbours.
 func (h *heap) release(n *node, fence []*hal.Event) {
 	n.rec = nil
 	n.chunk.out--
@@ -152,8 +153,8 @@ func (h *heap) absorb(n, next *node) {
 	next.fence = nil
 }
 
-// carve makes a record of the first bytes of a free node, which is not on a list any more, and
-// lists the rest. It returns the fence that the record has to wait for.
+// carve makes a record of the first bytes of a free node, which has been taken off its list, and
+// lists the rest of the node. It returns the fence that the user of the record must wait for.
 func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
 	if n.bytes > bytes {
 		rest := &node{chunk: n.chunk, off: n.off + bytes, bytes: n.bytes - bytes, prev: n, next: n.next}

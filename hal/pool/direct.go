@@ -34,7 +34,7 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 	var err error
 	switch {
 	case stream != nil && !stream.Device().Same(a.dev):
-		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "a stream of %s", stream.Device().Name())
+		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
 	case !a.async:
 		mem, err = a.dev.Alloc(kind, size, 0)
 	case kind != hal.KindDevice:
@@ -74,7 +74,7 @@ func (a *direct) Free(b Block, stream *hal.Stream) error {
 // own refuses blocks of other allocators.
 func own(a Allocator, b Block) error {
 	if b.rec == nil {
-		return hal.Errorf("free", hal.ErrClosed, "not a block")
+		return hal.Errorf("free", hal.ErrClosed, "zero block")
 	}
 	if b.rec.owner != a {
 		return failure(b.rec.mem.Device(), "free", hal.ErrInvalidArgument, "the block belongs to another allocator")
@@ -82,7 +82,7 @@ func own(a Allocator, b Block) error {
 	return nil
 }
 
-// keepFor makes hal keep a memory until the events' work has finished, and closes them.
+// keepFor makes hal keep a memory until the events' work has finished, and closes the events.
 func keepFor(mem *hal.Memory, fence []*hal.Event) {
 	for _, m := range fence {
 		_ = layer.KeepUntil(mem, m)

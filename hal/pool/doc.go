@@ -8,16 +8,16 @@
 //
 // # Order
 //
-// Allocation and freeing take part in the order of streams, without waiting and, mostly, without an event. A
-// block that was freed on a stream is given out again on that stream at once: its next use runs after its last
-// one. It is given out on another stream when the work before Free has finished. Only when memory
-// would run out otherwise does the pool give out memory that another stream still uses, and then it makes
-// the new stream wait for that work; [WithoutWaits] forbids it. If work uses a block on other streams
-// than the one it is freed on, tell the pool with [Block.RecordUse] or [Block.KeepUntil].
+// Alloc and Free have a place in the order of a stream's work. They do not wait and mostly need no event. A
+// block that was freed on a stream can be given out again on that stream at once: its next use runs after its last
+// one. It is given out on another stream when the work before Free has finished. If memory would run out
+// otherwise, the pool gives out memory that another stream still uses, and makes the new stream wait for that
+// work; [WithoutWaits] forbids it. If work uses a block on other streams than the one it is freed on, tell the
+// pool with [Block.RecordUse] or [Block.KeepUntil].
 //
 // In the same way a new block is at first for the stream that it was allocated on. If it is [Block.Ordered], another stream
-// or the host must wait for an event recorded on that stream after Alloc before using it. A block allocated
-// with a nil stream can be used by all at once.
+// or the host must wait for an event recorded on that stream after Alloc before using it. All streams and the host can use
+// a block allocated with a nil stream at once.
 //
 // The contents of a block are unspecified; mostly they are those of an earlier block.
 //
@@ -26,12 +26,12 @@
 // Small blocks are carved out of chunks that the pool takes from the device, and neighbours that are free merge
 // again. Their sizes are rounded up to a class: a multiple of the alignment, with eight classes to each doubling
 // from 8 alignments on. So the size of a block is rounded up by less than 1/8 or, below 8 alignments, by
-// less than one alignment. From the size of [WithLarge] on a block is a memory of its own, of exactly the size
-// asked for, page-locked memory included; a free one is used again for sizes at most 1/8 below its own. On
-// devices with CapStreamAlloc the driver allocates such blocks of device memory in the stream's order.
+// less than one alignment. A block of at least the size of [WithLarge] is a memory of its own, of exactly the size
+// asked for; so is page-locked memory of that size. When such a block is free, it is reused for sizes at most 1/8
+// below its own. On devices with CapStreamAlloc the driver allocates such blocks of device memory in stream order.
 //
-// Every block is a memory of its own where blocks cannot share one: where memory has no address that an
-// offset could be added to (no CapAddress), and where the host can map memory only as a whole.
+// Where blocks cannot share a memory, every block is a memory of its own: if memory has no address that an
+// offset could be added to (no CapAddress), and if the host can map memory only as a whole.
 //
 // # Streams
 //

@@ -38,8 +38,8 @@ type ended struct {
 	event *hal.Event
 }
 
-// mostEvents is how many events a domain keeps. Before one more, every other one is dropped: the epochs that they
-// ended then pass only with the next event that was kept.
+// mostEvents is the number of events that a domain keeps. Before one more is added, every other event is dropped: the epoch
+// that a dropped event ended then passes only with the next event that was kept.
 const mostEvents = 8
 
 func newDomain(stream *hal.Stream, foreign bool) *domain {
@@ -113,7 +113,7 @@ func (d *domain) release() {
 func (d *domain) poll() {
 	n := 0
 	for _, x := range d.events {
-		if done, _ := x.event.Done(); !done { // a failure is for the owner of the work to find
+		if done, _ := x.event.Done(); !done { // the owner of the work finds its error
 			break
 		}
 		d.passed.Store(x.epoch)
@@ -149,8 +149,8 @@ func (d *domain) cover(epoch uint64) *hal.Event {
 	return nil
 }
 
-// shelf returns the shelf for blocks of one kind that are freed here. It makes a missing one, but not if the domain is
-// retired: then it returns nil.
+// shelf returns the shelf for blocks of one kind that are freed here, and makes it if there is none. It returns nil if there is
+// none and the domain is retired.
 func (d *domain) shelf(kind hal.Kind) *shelf {
 	at := &d.shelves[kind-1]
 	if s := at.Load(); s != nil {
@@ -167,7 +167,7 @@ func (d *domain) shelf(kind hal.Kind) *shelf {
 	return at.Load()
 }
 
-// table is a hash table that finds the domain of a stream. Looking needs no lock. Whoever changes it holds the pool's lock.
+// table is a hash table that finds the domain of a stream. Finding needs no lock; changes need the pool's lock.
 // A change takes constant time on average: now and then it makes a table of another size.
 type table struct {
 	slots   []atomic.Pointer[domain] // their number is a power of two; no slot between a stream's hash and its domain is empty
@@ -203,7 +203,7 @@ func (t *table) find(stream *hal.Stream) *domain {
 	}
 }
 
-// insert adds a domain that is not there, and returns the table to use from now on.
+// insert adds a domain that is not in the table, and returns the table to use from now on.
 func (t *table) insert(d *domain) *table {
 	if 2*(t.used+1) > len(t.slots) {
 		t = t.remade()

@@ -20,8 +20,8 @@ func (p *Pool) failure(op string, kind error, format string, args ...any) error 
 	return failure(p.dev, op, kind, format, args...)
 }
 
-// ExhaustedError is what errors.As finds in an error of kind hal.ErrOutOfMemory of a [Pool]. It says what held the memory
-// when it ran out, and why the last attempt failed.
+// ExhaustedError is wrapped in each error of kind hal.ErrOutOfMemory of a [Pool]; errors.As finds it. It says which blocks held
+// the memory when it ran out, and why the last attempt failed.
 type ExhaustedError struct {
 	Report Report
 	err    error // of the last attempt: the device's, or that of the limit or headroom

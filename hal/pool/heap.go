@@ -28,9 +28,9 @@ type heap struct {
 	hand int // index in the pool's table where nearby goes on
 }
 
-// few is how many streams an allocation looks at, for blocks that they have finished with, before it asks the device for
-// memory. Each time it goes on where the last one stopped, so that the cost does not grow with the number of streams. The
-// table is at least a sixteenth full.
+// few is the number of streams whose finished blocks an allocation looks at before it asks the device for memory. Each
+// search begins where the last one stopped, so that the cost does not grow with the number of streams. A table is at least a
+// sixteenth full, so few streams are found in about 16*few slots.
 const few = 16
 
 // nearby visits the idle domain and those of up to few streams; h.mu is held.
@@ -126,7 +126,7 @@ func (h *heap) look(q request) (grant, bool) {
 	return grant{}, false
 }
 
-// cut takes a block from a chunk. Nothing may still use its memory except the stream itself.
+// cut takes a block from a chunk. Only work of the request's own stream may still use its memory.
 func (h *heap) cut(q request) (grant, bool) {
 	if q.whole {
 		return grant{}, false
@@ -200,7 +200,8 @@ func (h *heap) steal(d *domain, q request) *record {
 	return nil
 }
 
-// settle takes back parked blocks, and removes fences of nodes, whose marks have been passed since.
+// settle takes back parked blocks whose fences have been passed, and removes the events that have been passed from the fences
+// of nodes.
 func (h *heap) settle() {
 	kept := h.parked[:0]
 	for _, k := range h.parked {
@@ -234,8 +235,8 @@ func (h *heap) rest(r *record) {
 	l.mu.Unlock()
 }
 
-// lose gives up a record that work of the stream may still use, if the pool cannot ask whether that work has finished. Its
-// memory goes back to the device, which waits for the work, when no other block needs the memory.
+// lose gives up a record that work of the stream may still use, when the pool cannot find out whether that work has finished.
+// The memory is given back once no other block needs it; hal then waits for the work.
 func (h *heap) lose(r *record, stream *hal.Stream) {
 	c := r.chunk
 	_ = stream.RecordUse(c.mem) // on a closed stream this still covers work under way
@@ -252,10 +253,10 @@ func (h *heap) lose(r *record, stream *hal.Stream) {
 	}
 }
 
-// gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. It gives back the
-// others, and chunks that nothing needs, until at least release bytes are given back, and returns how many were.
+// gather takes the free blocks that nothing uses out of the lanes and merges those that share chunks. It gives the others, and
+// chunks without blocks, back to the device until these are at least release bytes, and returns how many bytes it gave back.
 //
-// If release is 0 it looks at a few streams only, because the allocation that asks for it can ask the device instead.
+// If release is 0 it looks at a few streams only, because the allocation that calls it can still ask the device for memory.
 func (h *heap) gather(release uint64) (released uint64) {
 	h.settle()
 	visit := h.pool.everybody
@@ -307,8 +308,8 @@ func (h *heap) gather(release uint64) (released uint64) {
 	return released
 }
 
-// grow takes more memory from the device; h.mu is held. If it fails, short is how many bytes the request is above the
-// pool's own limit, 0 if the device refused.
+// grow takes more memory from the device; h.mu is held. If it fails, short is the number of bytes by which the request
+// exceeds the pool's own limit, or 0 if the device refused.
 func (h *heap) grow(q request) (g grant, short uint64, err error) {
 	p := h.pool
 	if q.whole || h.sharing != sharingOK {
@@ -360,7 +361,7 @@ func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordere
 		if err == nil {
 			return mem, true, nil
 		}
-		// Alloc may succeed all the same: hal can first give back memory that was closed.
+		// Alloc may still succeed, because it can first free memory that was closed.
 	}
 	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.alignment)
 	return mem, false, err
@@ -406,14 +407,14 @@ func (h *heap) press(q request) (grant, bool) {
 	return grant{r, true}, true
 }
 
-// fence moves the blocks of a domain that share chunks out of its lanes, each fenced by the event that
-// stands for its use.
+// fence moves the blocks of a domain that share chunks out of its lanes. The fence of each is the event
+// that comes after its last use.
 func (h *heap) fence(d *domain) {
 	s := d.shelves[h.kind-1].Load()
 	if s == nil {
 		return
 	}
-	_ = d.record() // blocks that no event covers then stay where they are
+	_ = d.record() // if this fails, blocks that no event covers stay in their lanes
 	finished, _ := d.settled()
 	s.each(func(l *lane) bool {
 		l.sift(func(r *record) bool {

@@ -14,7 +14,7 @@ type lane struct {
 	tally
 	freed uint64 // bytes since the last batch
 	bins  [classes]*record
-	_     [64]byte // what follows belongs to another lane
+	_     [64]byte // keeps the next lane off the last cache line of this one
 }
 
 // tally counts the blocks given out and taken back by one lane or heap, under its lock. A block may come back
@@ -135,7 +135,7 @@ func (s *shelf) lockTaken(lanes []*lane, i uint64) *lane {
 	return lanes[i]
 }
 
-// widen doubles the number of lanes if it is still from.
+// widen doubles the number of lanes, unless it is no longer from.
 func (s *shelf) widen(from int) {
 	s.spread.Lock()
 	defer s.spread.Unlock()
@@ -161,7 +161,7 @@ func (s *shelf) kill() {
 	})
 }
 
-// each calls fn with each lane, locked, until it returns false.
+// each calls fn with each lane, locked, until fn returns false.
 func (s *shelf) each(fn func(l *lane) bool) {
 	for _, l := range *s.lanes.Load() {
 		l.mu.Lock()

@@ -17,19 +17,19 @@ type options struct {
 func WithLimit(bytes uint64) Option { return func(o *options) { o.limit = bytes } }
 
 // WithMaxCached bounds the bytes of free memory that the pool keeps; 0 means no limit. The pool checks
-// it each time a mebibyte, or an eighth of the bound if that is less, has been freed on a
-// stream. With n streams, n > 16, it checks about every n/16th time only.
+// the bound each time a mebibyte, or an eighth of the bound if that is less, has been freed on a
+// stream. With n streams, n > 16, it checks only about every n/16th time.
 func WithMaxCached(bytes uint64) Option { return func(o *options) { o.maxCached = bytes } }
 
-// WithHeadroom makes the pool leave so many bytes of the device's memory free for others. It needs
-// hal.CapMemInfo, and does not count for hal.KindHost.
+// WithHeadroom makes the pool leave that many bytes of the device's memory free for others. It needs
+// hal.CapMemInfo, and does not apply to memory of hal.KindHost.
 func WithHeadroom(bytes uint64) Option { return func(o *options) { o.headroom = bytes } }
 
-// WithAlignment aligns blocks to a power of two; 0 means as the device aligns.
+// WithAlignment aligns blocks to a power of two, in bytes; 0 means the device's alignment.
 func WithAlignment(bytes uint64) Option { return func(o *options) { o.alignment = bytes } }
 
 // WithChunk sets the size of the memories that small blocks share; 0 means 32 MiB. The first
-// ones are smaller, until the pool holds as much.
+// chunks are smaller: from 2 MiB on, each is as large as all earlier ones together.
 func WithChunk(bytes uint64) Option { return func(o *options) { o.chunk = bytes } }
 
 // WithLarge sets the size from which on a block is a memory of its own, of exactly the
@@ -43,9 +43,9 @@ func WithoutWaits() Option { return func(o *options) { o.noWait = true } }
 // allocate in stream order.
 func WithoutStreamAlloc() Option { return func(o *options) { o.noStreamAlloc = true } }
 
-// WithOnFailure sets a function, or none if it is nil, that is called when memory has run out and the pool has nothing
-// left to give back. It may free blocks of this pool or anything else, and returns whether it is
-// worth trying again. It may be called by several goroutines at once.
+// WithOnFailure sets a function that is called when memory has run out and the pool has nothing left to give back; nil sets
+// none. The function may free blocks of this pool or anything else. If it returns true, the pool tries again. It may
+// be called by several goroutines at once.
 func WithOnFailure(fn func(kind hal.Kind, size uint64, err error) bool) Option {
 	return func(o *options) { o.onFailure = fn }
 }

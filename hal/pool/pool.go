@@ -23,7 +23,7 @@ type Pool struct {
 	dev         *hal.Device
 	opts        options
 	unit        uint64 // bytes, the alignment
-	shift       uint   // of a unit
+	shift       uint   // unit is 1<<shift
 	batch       uint64 // bytes
 	maxAlloc    uint64 // bytes, 0 if unknown
 	streamAlloc bool
@@ -49,8 +49,8 @@ var _ Allocator = (*Pool)(nil)
 // New returns a pool of a device's memory. It takes no memory before the first Alloc or Reserve. Close the pool before the
 // device.
 //
-// The error is of kind ErrInvalidArgument if an option makes no sense, ErrMisaligned if the device
-// cannot align memory as [WithAlignment] says, ErrUnsupported with [WithHeadroom] if the device does not report its
+// The error is of kind ErrInvalidArgument if an option is invalid, ErrMisaligned if the device
+// cannot align memory as [WithAlignment] says, and ErrUnsupported with [WithHeadroom] if the device does not report its
 // free memory.
 func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	const op = "new pool"
@@ -79,13 +79,13 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	case o.alignment&(o.alignment-1) != 0:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "alignment %d is not a power of two", o.alignment)
 	case info.MaxAlign != 0 && o.alignment > info.MaxAlign:
-		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d is above the %d bytes that the device offers", o.alignment, info.MaxAlign)
+		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d exceeds the device's maximum of %d", o.alignment, info.MaxAlign)
 	case o.chunk < max(unit, o.alignment):
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.chunk)
 	case o.large > o.chunk:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.large, o.chunk)
 	case o.headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
-		return nil, failure(dev, op, hal.ErrUnsupported, "headroom needs the free memory, which is not reported by the driver")
+		return nil, failure(dev, op, hal.ErrUnsupported, "headroom cannot be kept: free memory is not reported by the driver")
 	}
 	p := &Pool{dev: dev, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
 		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc,
@@ -107,9 +107,9 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 // Device is the device whose memory the pool manages.
 func (p *Pool) Device() *hal.Device { return p.dev }
 
-// Alloc implements [Allocator]. It takes, in this order: memory that was freed on the stream; memory that nothing uses
+// Alloc implements [Allocator]. It tries, in this order: memory that was freed on the stream; memory that nothing uses
 // any more; memory that another stream has finished with; new memory from the device; new memory after giving free
-// memory back to the device; and memory that another stream still uses, for whose work it makes the stream wait.
+// memory back to the device; and memory that another stream still uses, after making the stream wait for that use.
 //
 // An error of kind ErrOutOfMemory wraps an [ExhaustedError]. A stream of another device is an error of kind
 // ErrWrongDevice.
@@ -168,8 +168,8 @@ func (p *Pool) find(stream *hal.Stream) *domain {
 	return p.table.Load().find(stream)
 }
 
-// Free implements [Allocator]. The memory can be given out on the same stream at once, and elsewhere once the stream
-// has done the work that it was given before Free.
+// Free implements [Allocator]. The memory can be given out on the same stream at once, and elsewhere once the work
+// enqueued on the stream before Free has finished.
 func (p *Pool) Free(b Block, stream *hal.Stream) error {
 	r := b.rec
 	if r == nil || r.pool != p {
@@ -235,16 +235,16 @@ func (p *Pool) pause() (closed bool) {
 
 func (p *Pool) refuse(op string, b Block) error {
 	if b.rec == nil {
-		return p.failure(op, hal.ErrClosed, "not a block")
+		return p.failure(op, hal.ErrClosed, "zero block")
 	}
 	return p.failure(op, hal.ErrInvalidArgument, "the block belongs to another allocator")
 }
 
-// batched does what is due after a number of bytes has been freed in a domain.
+// batched runs each time a batch of bytes has been freed in a domain. It records an event and checks the bound of WithMaxCached.
 func (p *Pool) batched(d *domain) {
 	streams := p.table.Load().streams.Load()
 	if streams > 1 {
-		_ = d.record() // lets other streams use the blocks; without an event they can later
+		_ = d.record() // for other streams, which can then use the blocks sooner
 	}
 	if p.opts.maxCached == 0 || p.batches.Add(1) <= streams/few {
 		return
@@ -255,7 +255,7 @@ func (p *Pool) batched(d *domain) {
 	}
 }
 
-// park keeps a block apart that has been freed while recorded uses of it are under way.
+// park keeps apart a block that has been freed while recorded uses of it are under way.
 func (p *Pool) park(r *record, d *domain) {
 	fence := r.uses.take()
 	certain := true
@@ -399,9 +399,9 @@ func (p *Pool) Trim(keep uint64) (released uint64) {
 	return released
 }
 
-// PauseTrim runs fn and gives no memory back to the device meanwhile, not even when memory runs out, because freeing
-// may disturb a capture or a measurement. The exception is memory of a stream that was closed too early (see
-// [Pool.ForgetStream]). Calls may overlap; after the last one [WithMaxCached] holds again. It returns what fn returns.
+// PauseTrim runs fn and returns its result. Meanwhile the pool gives no memory back to the device, not even when memory
+// runs out, because freeing may disturb a capture or a measurement. The exception is memory of a stream that was closed too
+// early (see [Pool.ForgetStream]). Calls may overlap; after the last one [WithMaxCached] applies again.
 func (p *Pool) PauseTrim(fn func() error) error {
 	p.held.Add(1)
 	defer func() {
@@ -450,13 +450,13 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	return nil
 }
 
-// take claims bytes of the device's memory. If the limit refuses them, lacking is how many bytes they are above it.
+// take claims bytes of the device's memory. If they exceed the pool's limit, lacking is the number of bytes above it.
 func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
 	for {
 		have := p.reserved.Load()
 		if limit := p.opts.limit; limit > 0 && n > limit-min(limit, have) {
 			return n - (limit - min(limit, have)), p.failure("pool alloc", hal.ErrOutOfMemory,
-				"%d bytes more than the %d bytes that the pool has taken exceed its limit of %d", n, have, limit)
+				"the pool has taken %d bytes; %d more exceed its limit of %d", have, n, limit)
 		}
 		if p.opts.headroom > 0 && kind != hal.KindHost {
 			free, _, err := p.dev.MemInfo()
@@ -495,7 +495,7 @@ func (p *Pool) everybody(yield func(*domain) bool) {
 	}
 }
 
-// join returns the domain of a stream, made if need be.
+// join returns the domain of a stream, and makes it if there is none.
 func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -530,12 +530,12 @@ func (p *Pool) sweep() {
 
 // ForgetStream makes the pool forget a stream. Call it before closing one: blocks that were freed on the stream are then given
 // out elsewhere once its work has finished. A pool finds out by itself that a stream was closed, and forgets it when its
-// last work has finished. But if memory runs out before that, blocks that were freed on such a stream cannot be given out again before the
-// whole of their chunk has gone back to the device. A stream that is closed already
-// is forgotten too, with an error of kind ErrClosed. A stream that the pool does not know is no error.
+// last work has finished. But if memory runs out before that, blocks that were freed on such a stream are not given out again:
+// their memory is lost to the pool until their whole chunk has gone back to the device. A stream that is closed already is
+// forgotten too, with an error of kind ErrClosed. A stream that the pool does not know is no error.
 func (p *Pool) ForgetStream(stream *hal.Stream) error {
 	if stream == nil {
-		return p.failure("retire", hal.ErrInvalidArgument, "nil stream")
+		return p.failure("forget a stream", hal.ErrInvalidArgument, "nil stream")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -546,7 +546,7 @@ func (p *Pool) ForgetStream(stream *hal.Stream) error {
 	return p.dissolve(d)
 }
 
-// dissolve removes a domain; p.mu is held. It returns why no event could be recorded for the stream's last work.
+// dissolve removes a domain; p.mu is held. If no event could be recorded for the stream's last work, it returns that error.
 func (p *Pool) dissolve(d *domain) error {
 	p.table.Store(p.table.Load().remove(d))
 	d.mu.Lock()
@@ -557,7 +557,7 @@ func (p *Pool) dissolve(d *domain) error {
 			s.kill()
 		}
 	}
-	// Nothing is freed there any more, so this event covers all blocks that were.
+	// No more blocks are freed in the domain, so this event covers all of its blocks.
 	err := d.record()
 	for _, h := range p.heaps {
 		h.dissolve(d)
@@ -583,7 +583,7 @@ func (p *Pool) Close() error {
 	p.closed = true
 	var first error
 	for _, h := range p.heaps {
-		// Only the pool may know of work that the program itself enqueued.
+		// hal does not know of work that the program itself enqueued, so it is told which streams used the memory.
 		for d := range p.everybody {
 			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil {
 				for _, c := range h.chunks {

@@ -36,9 +36,9 @@ type record struct {
 	live bool
 }
 
-// give makes a block of the record, whose lock is held.
+// give makes a block of the record. In a pool, the lock of its lane or heap is held.
 func (r *record) give(size uint64, tag uint32) (state uint64) {
-	// These mostly stay the same, and a load is cheaper than a store, which other processors have to see.
+	// Size and tag mostly stay the same. A load is cheaper than a store, which other processors have to see.
 	if r.size.Load() != size {
 		r.size.Store(size)
 	}
@@ -49,7 +49,7 @@ func (r *record) give(size uint64, tag uint32) (state uint64) {
 	return r.state.Load()
 }
 
-// end makes the block of a state stale, with the lock held. It returns false if the block is stale already.
+// end makes the block that has this state stale. It returns false if the block is stale already. In a pool, the lock of a lane is held.
 func (r *record) end(state uint64) bool {
 	if !r.state.CompareAndSwap(state, state+1) {
 		return false
@@ -58,7 +58,7 @@ func (r *record) end(state uint64) bool {
 	return true
 }
 
-// uses are marks of work that uses a block, besides the work of the stream that frees it.
+// uses holds the events of work that uses a block, besides the work of the stream that it is freed on.
 type uses struct {
 	some   atomic.Bool
 	mu     sync.Mutex
@@ -78,7 +78,7 @@ func (u *uses) add(b Block, e *hal.Event) bool {
 	if b.Valid() {
 		return true
 	}
-	u.events = u.events[:len(u.events)-1] // the block was freed just now, by a call that has yet to take the events
+	u.events = u.events[:len(u.events)-1] // the block was freed just now, by a call that has not taken the events yet
 	u.some.Store(len(u.events) > 0)
 	return false
 }
@@ -96,7 +96,7 @@ func (u *uses) take() []*hal.Event {
 // passed closes and removes the events whose work has finished, and reuses the slice.
 func passed(events []*hal.Event) []*hal.Event {
 	return slices.DeleteFunc(events, func(m *hal.Event) bool {
-		done, _ := m.Done() // whether the work failed is for its owner to find
+		done, _ := m.Done() // the owner of the work finds its error
 		if done {
 			_ = m.Close()
 		}

@@ -98,7 +98,7 @@ func (r Report) Summary() string {
 func (r Report) holders() string {
 	const most = 5
 	if len(r.Tags) == 0 {
-		return "nobody"
+		return "none"
 	}
 	var parts []string
 	for _, x := range r.Tags[:min(most, len(r.Tags))] {

@@ -1,17 +1,17 @@
 package pool
 
-// Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on, so they may differ by what these calls do.
-// A block is live from its allocation until it is freed.
+// Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on, so they may be off by what those calls allocate
+// and free. A block is live from its allocation until it is freed.
 type Stats struct {
 	Blocks   int    // live blocks
 	Asked    uint64 // bytes that were requested for the live blocks
 	Live     uint64 // bytes that the live blocks occupy
-	Reserved uint64 // bytes that the pool has from the device
+	Reserved uint64 // bytes that the pool has taken from the device
 	Peak     uint64 // the highest that Reserved has been
 	Lost     uint64 // bytes of Reserved that are not used again before their chunk is given back; see Pool.ForgetStream
 
 	Allocs   uint64 // blocks given out
-	Misses   uint64 // attempts to allocate, failed ones included, for which no free memory could be used at once
+	Misses   uint64 // attempts to allocate, failed ones included, that found no free memory to use at once
 	Steals   uint64 // those of Allocs whose memory another stream had finished with
 	Waits    uint64 // those of Allocs for which a stream was made to wait for another
 	Failures uint64 // allocations that ended with ErrOutOfMemory

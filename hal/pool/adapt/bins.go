@@ -38,7 +38,7 @@ func (a *bins) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block
 	if i, _ := slices.BinarySearch(a.sizes, size); size > 0 && i < len(a.sizes) {
 		size = a.sizes[i]
 	} else if size > 0 && a.only {
-		return pool.Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes do not fit in a block, which has %d", size, a.sizes[0])
+		return pool.Block{}, hal.Errorf("alloc", hal.ErrOutOfRange, "%d bytes do not fit in a block of %d bytes", size, a.sizes[0])
 	}
 	return a.next.Alloc(stream, kind, size)
 }

@@ -15,9 +15,9 @@ type limiter struct {
 	used  atomic.Uint64
 }
 
-// Limit returns an allocator for one part of a program. An allocation that would make its live blocks more than
-// limit bytes fails with ErrOutOfMemory. Unlike pool.WithLimit it counts the bytes asked for, not those
-// taken from the device. A [Counter] around it tells how much is in use.
+// Limit returns an allocator for one part of a program. An allocation fails with ErrOutOfMemory if its live blocks would then
+// have more than limit bytes in total. Unlike pool.WithLimit it counts the bytes asked for, not those taken from the device.
+// A [Counter] around it tells how much is in use.
 func Limit(a pool.Allocator, limit uint64) pool.Allocator { return &limiter{next: a, limit: limit} }
 
 func (l *limiter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
@@ -52,7 +52,7 @@ func (l *limiter) Free(b pool.Block, stream *hal.Stream) error {
 // exceeded is the error of an allocation of size bytes, while used bytes are in use.
 func (l *limiter) exceeded(stream *hal.Stream, size, used uint64) error {
 	err := &hal.Error{Op: "alloc", Device: -1, Kind: hal.ErrOutOfMemory,
-		Detail: fmt.Sprintf("%d bytes more than the %d in use exceed the limit of %d", size, used, l.limit)}
+		Detail: fmt.Sprintf("%d bytes are in use; %d more exceed the limit of %d", used, size, l.limit)}
 	if stream != nil {
 		info := stream.Device().Info()
 		err.Backend, err.Device = info.Backend, info.Ordinal

@@ -19,7 +19,7 @@ const logHeader = "Time,Action,Pointer,Kind,Size,Stream"
 // logTime is the layout of the time in a log.
 const logTime = "2006-01-02T15:04:05.000000000Z07:00"
 
-// What a line of a log says.
+// The actions in a log.
 const (
 	actionAllocate = "allocate"
 	actionFree     = "free"
@@ -33,7 +33,7 @@ type logger struct {
 	mu   sync.Mutex
 	w    *bufio.Writer
 	line []byte
-	err  error // the first of the writer
+	err  error // the first error of the writer
 
 	freeing map[uint64]*freeing // by address
 }
@@ -45,8 +45,7 @@ type logger struct {
 // [ReadLog] reads it back.
 //
 // The log is buffered. flush writes what is in the buffer, and returns the first error that w ever returned. Call it at
-// the end; it may be called at any time. Lines that cannot be written are lost, and the allocation succeeds all the
-// same.
+// the end; it may be called at any time. If a line cannot be written, it is lost, and the allocation still succeeds.
 func Log(a pool.Allocator, w io.Writer) (logging pool.Allocator, flush func() error) {
 	l := &logger{next: a, w: bufio.NewWriter(w), freeing: map[uint64]*freeing{}}
 	_, l.err = l.w.WriteString(logHeader + "\n")

@@ -10,7 +10,7 @@ import (
 
 // WriteProfile writes the live blocks as a profile that "go tool pprof" reads: their number and bytes, by
 // the calls that allocated them. Blocks without a recorded stack are listed by their kind of memory
-// only. It takes a copy first, so that writing does not hold up allocations.
+// only. WriteProfile copies the list of blocks first, so that writing does not hold up allocations.
 //
 // The format is the gzipped protocol buffer of github.com/google/pprof/blob/main/proto/profile.proto.
 func (t *Tracker) WriteProfile(w io.Writer) error {

@@ -63,7 +63,7 @@ func ReadLog(r io.Reader) (*Replay, error) {
 type reading struct {
 	Replay
 	live    map[uint64]int // numbers of blocks, by address
-	streams map[uint64]int // numbers of streams, by what stands for them in the log
+	streams map[uint64]int // numbers of streams, by their numbers in the log
 }
 
 // add adds what a line does.
@@ -79,7 +79,8 @@ func (r *reading) add(l line) error {
 	}
 	block, there := r.live[l.pointer]
 	if there != (l.action == actionFree) {
-		return hal.Errorf("replay", hal.ErrInvalidArgument, "%s of block %#x; live before this line: %t", l.action, l.pointer, there)
+		state := map[bool]string{true: "is live already", false: "is not live"}[there]
+		return hal.Errorf("replay", hal.ErrInvalidArgument, "%s of block %#x, which %s", l.action, l.pointer, state)
 	}
 	if there {
 		delete(r.live, l.pointer)
@@ -95,10 +96,10 @@ func (r *reading) add(l line) error {
 // Streams is the number of streams in the log.
 func (r *Replay) Streams() int { return r.streams }
 
-// Run does what the log says on an allocator, on the calling goroutine. streams are what it uses for the streams of the
-// log. It returns what a [Counter] would have counted, and how long the whole log took. Blocks that the log leaves
-// live are freed after that. If there are fewer streams than in the log the error is of kind hal.ErrInvalidArgument. An error
-// of the allocator other than ErrOutOfMemory ends the run.
+// Run repeats the allocations and frees of the log on an allocator, on the calling goroutine. It uses the given streams in
+// place of those in the log. It returns what a [Counter] would have counted, and how long the whole log took. Blocks that the
+// log leaves live are freed after that. If there are fewer streams than in the log the error is of kind hal.ErrInvalidArgument.
+// An error of the allocator other than ErrOutOfMemory ends the run.
 func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Counts, time.Duration, error) {
 	var done Counts
 	if len(streams) < r.streams {

@@ -43,7 +43,7 @@ type Tracker struct {
 
 	mu   sync.Mutex
 	seq  uint64
-	live map[pool.Block]*Tracked // by what From(nil) of the block returns
+	live map[pool.Block]*Tracked // the key is From(nil) of the block
 }
 
 // Tracked is a live block.
@@ -71,7 +71,7 @@ func (t Tracked) Stack() []runtime.Frame {
 	}
 }
 
-// String describes the block in one line, and its stack in one more for each call.
+// String describes the block in one line. Each call of its stack adds a line for the function and one for the position.
 func (t Tracked) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d bytes of %s memory", t.Bytes, t.Kind)
