@@ -65,10 +65,10 @@ func New(opts Options) *Backend {
 	return &Backend{opts: opts, parts: map[int]*hardware{}}
 }
 
-// Calibration returns how this process makes large copies: for each class of sizes, the
-// length of the pieces and the number of goroutines that were measured to be the
-// fastest, or that no measurement is complete yet. The first copies of a class are
-// used to measure.
+// Calibration returns how this process makes large copies. For each class of sizes it
+// gives the length of the pieces and the number of goroutines that were measured to be
+// the fastest, or says that the measurements are not complete yet. The first copies of
+// a class are the ones that are measured.
 func Calibration() []CopyClass { return memcopy.Calibration() }
 
 // CopyClass is one class of sizes in [Calibration]: the smallest size, From; the Plan

@@ -15,7 +15,7 @@ func adviseHuge(b []byte) {
 	_ = syscall.Madvise(b, syscall.MADV_HUGEPAGE)
 }
 
-// memoryNow returns the free and the total bytes of memory; ok tells that free is known.
+// memoryNow returns the free and the total bytes of memory; ok reports whether free is known.
 func memoryNow() (free, total uint64, ok bool) { return memoryOf(os.DirFS("/")) }
 
 // memoryOf reads the machine's memory (proc_meminfo(5)) and the limits of the control groups that the process is in

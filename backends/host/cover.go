@@ -3,7 +3,7 @@ package host
 import "math/rand/v2"
 
 // cover counts, for each address, how many of the spans that were added include it. It is a treap of pieces that do not overlap;
-// pieces that adjoin have different counts. With n pieces, each method takes O(log n) for itself and for each piece inside its span.
+// adjacent pieces have different counts. With n pieces, each method takes O(log n) for itself and for each piece inside its span.
 type cover struct {
 	root   *piece
 	pieces int
@@ -54,7 +54,7 @@ func (c *cover) join(before, behind *piece) *piece {
 	return behind
 }
 
-// mend is join, and makes one piece of the two in the middle if they adjoin and have the same count.
+// mend is like join, but makes one piece of the last of before and the first of behind if they are adjacent and have the same count.
 func (c *cover) mend(before, behind *piece) *piece {
 	if before == nil || behind == nil {
 		return c.join(before, behind)
@@ -74,7 +74,7 @@ func (c *cover) mend(before, behind *piece) *piece {
 	return c.join(before, behind)
 }
 
-// cut makes two pieces of one that has at inside.
+// cut makes two pieces of the one that contains at, so that a piece begins there.
 func (c *cover) cut(at uintptr) {
 	before, behind := c.split(c.root, at)
 	last := before
@@ -148,7 +148,7 @@ func (c *cover) add(s span) {
 	})
 }
 
-// remove takes back one add of the same span, and returns the parts that are in no other, in order.
+// remove takes back one add of the same span, and returns the parts that no other span includes, in order.
 func (c *cover) remove(s span) (loose []span) {
 	c.replace(s, func(inside []*piece) (left []*piece) {
 		for _, p := range inside {

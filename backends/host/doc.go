@@ -4,10 +4,10 @@
 // Importing the package registers a backend named "host". Its device 0 is unified: it
 // works on host memory in place, all three kinds of memory are visible to the host, and
 // nothing ever needs to be copied to it. The environment variable
-// HALYARD_HOST_DEVICES, a number up to 62, adds as many discrete devices, numbered from
+// HALYARD_HOST_DEVICES, a number up to 62, adds that many discrete devices, numbered from
 // 1. Their KindDevice memory has no host address, as on most graphics cards, and is
-// a separate allocation, so that a missing copy shows as wrong bytes. So a program for
-// several devices can be written and tested on any machine. Discrete devices are
+// a separate allocation, so that a missing copy shows as wrong bytes. A program for
+// several devices can thus be written and tested on any machine. Discrete devices are
 // reported as simulated. [New] makes further backends, for tests.
 //
 // # Streams
@@ -33,11 +33,11 @@
 // Info.Driver names the limit if it is known; PageLocked, a method of the memory, reports whether
 // one allocation is page-locked. New memory is filled with the byte 0xA5 (on the
 // unified device memory of more than 8 MiB only in its first and last MiB),
-// so that code which takes new memory for zeros fails soon.
+// so that code which expects zeros in new memory fails soon.
 //
-// If memory runs out, Alloc returns ErrOutOfMemory, also where Go's own allocator would
-// end the process: on Linux and Windows large requests are compared with the memory that
-// the system and the control group report as available.
+// If memory runs out, Alloc returns ErrOutOfMemory, even where Go's own allocator would
+// end the process. For that, large requests on Linux and Windows are compared with the
+// memory that the system and, on Linux, the control group report as available.
 //
 // All devices of all backends made by this package can wait for one another's events
 // and copy from one another's memory.

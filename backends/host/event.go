@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// event stands for the first operations of a stream.
+// event stands for the operations of a stream up to a certain number.
 type event struct {
 	dev    *device
 	timing bool
@@ -40,7 +40,7 @@ func (e *event) record(s *stream, done uint64) uint64 {
 	if s.done.Load() >= done && !faulty {
 		s = nil
 		if !e.timing && e.stream.Load() == nil && !e.failed.Load() {
-			return 0 // it is so already, and nobody asks how often it was recorded
+			return 0 // e is done already, and without timing the number of records is not used
 		}
 	}
 	e.mu.Lock()
@@ -67,8 +67,8 @@ func (e *event) stampNow(n uint64) {
 	e.mu.Unlock()
 }
 
-// pending returns the stream and the number of operations that e still waits for, or
-// nil if it is done.
+// pending returns the stream that e still waits for and the number of operations that
+// the stream must have done. The stream is nil if e is done.
 func (e *event) pending() (*stream, uint64) {
 	if e.stream.Load() == nil {
 		return nil, 0

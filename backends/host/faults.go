@@ -2,8 +2,8 @@ package host
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// faults are the errors of a stream's last operations that failed, oldest first. Query and Sync report the first since they last did, and an
-// event the first of its operations that they had not reported when the event was recorded.
+// faults holds the errors of the last operations of a stream that failed, oldest first. Query and Sync report the first error since their
+// last report. An event reports the first error of its operations that Query and Sync had not reported when the event was recorded.
 type faults struct {
 	list        []fault
 	first, last uint64 // numbers of the first and last operation that failed and is no longer in the list; 0 if there is none
@@ -32,7 +32,7 @@ func (f *faults) add(n uint64, err error) {
 // between returns the first error among the operations after the from-th and up to the to-th.
 func (f *faults) between(d *device, from, to uint64) error {
 	if f.last > from && f.first <= to {
-		return d.failure("launch", driver.ErrDriver, "work may have failed; more has failed since than is remembered")
+		return d.failure("launch", driver.ErrDriver, "work may have failed; too much has failed since for the stream to remember the errors")
 	}
 	for i := range f.list {
 		if n := f.list[i].n; n > from && n <= to {

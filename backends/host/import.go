@@ -7,7 +7,7 @@ import (
 )
 
 // Import implements driver.Importer. handle is any address that the process may read and write. Import does not page-lock the
-// memory. On a discrete device Memory of KindDevice has no host pointer, although the bytes lie in host memory.
+// memory. On a discrete device imported memory of KindDevice has no host pointer, although its bytes lie in host memory.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	switch {
 	case handle == 0 || size == 0:

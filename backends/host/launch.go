@@ -42,7 +42,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 		for i := range f.Params {
 			switch p := &f.Params[i]; {
 			case p.Kind == driver.ParamUnknown, p.Kind == driver.ParamShared:
-				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a %v; it must be a value or a pointer", name, i, p.Kind)
+				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d must be declared as a value or a pointer", name, i)
 			case p.Kind == driver.ParamValue && p.Size == 0:
 				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a value of unknown size", name, i)
 			}
@@ -169,7 +169,7 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 	return nil
 }
 
-// give makes the launch available again.
+// give returns the launch to the pool.
 func (l *launch) give() {
 	clear(l.args)
 	clear(l.bytes)
@@ -178,7 +178,8 @@ func (l *launch) give() {
 	launches.Put(l)
 }
 
-// run runs the whole launch and returns the first error. No function runs on the caller's goroutine, which it could end.
+// run runs the whole launch and returns the first error. The function does not run on the caller's goroutine, because it could end that
+// goroutine.
 func (l *launch) run() error {
 	l.total = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
 	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))

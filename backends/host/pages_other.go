@@ -27,7 +27,7 @@ func lockPages(span) error      { return errors.ErrUnsupported }
 func unlockPages(span) error    { return nil }
 func lockLimit() (uint64, bool) { return 0, false }
 
-// memoryNow returns the free and the total bytes of memory; ok tells that free is known.
+// memoryNow returns the free and the total bytes of memory; ok reports whether free is known.
 func memoryNow() (free, total uint64, ok bool) { return 0, 0, false }
 
 func processorName() string { return "" }

@@ -74,7 +74,7 @@ type memoryStatus struct {
 	availExtendedVirtually uint64
 }
 
-// memoryNow returns the free and the total bytes of memory; ok tells that free is known.
+// memoryNow returns the free and the total bytes of memory; ok reports whether free is known.
 func memoryNow() (free, total uint64, ok bool) {
 	s := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}
 	if r, _, _ := globalMemStatus.Call(uintptr(unsafe.Pointer(&s))); r == 0 {

@@ -11,13 +11,13 @@ import (
 )
 
 // inlineSize is the size in bytes up to which a copy or fill on an idle stream is done
-// by the caller: about what waking a goroutine costs.
+// by the caller. A copy of that size takes about as long as waking a goroutine.
 const inlineSize = 32 << 10
 
 // stream is a queue of operations. At most one goroutine, gate or other stream holds the
 // right to run it. A goroutine with the right runs operations; at a shut gate, or a wait
 // for another stream, it passes the right to that gate or stream, which later starts a new
-// goroutine. An empty queue is not run by anyone.
+// goroutine. An empty queue is not run.
 type stream struct {
 	dev  *device
 	work func() // run, kept so that starting it does not allocate
