@@ -18,17 +18,17 @@ import (
 // Variable is the environment variable with the folder of the cache that [Default] returns.
 const Variable = "HALYARD_KERNEL_CACHE"
 
-// DefaultLimit is the size, in bytes, of a cache for which no other is chosen.
+// DefaultLimit is the limit of a cache, in bytes, if no other is chosen.
 const DefaultLimit = 256 << 20
 
-// refreshAfter is how old the time of an entry's last use may become before a use renews it. It bounds how often reading writes.
+// refreshAfter is the age from which a use renews the recorded time of an entry's last use. It bounds how often reads write to the disk.
 const refreshAfter = time.Hour
 
 // Cache is a folder with compiled kernels. Several goroutines, and several processes, may use it at once.
 type Cache struct {
 	dir   string // absolute; "" if nothing is stored
 	limit int64
-	none  *driver.Error // why dir is "", or nil if nobody wants a cache
+	none  *driver.Error // why dir is "", or nil if the cache is switched off
 
 	failed   atomic.Pointer[driver.Error] // how the last store failed, or nil
 	puts     atomic.Uint64                // entries that this Cache has stored
@@ -42,9 +42,9 @@ type Cache struct {
 	sync func(*os.File) error // brings a file to the disk; tests replace it
 }
 
-// Open returns the cache in a folder. With dir "" it stores nothing. The entries together have at most limit bytes, each rounded up to 4 KiB; 0 or
-// less stands for [DefaultLimit]. Other processes that store at the same time may exceed it by what each stores in 64 entries. Nothing is
-// created or looked at before the first use; [Cache.Err] tells whether the folder can be used.
+// Open returns the cache in a folder. With dir "" it stores nothing. The entries, each rounded up to 4 KiB, have at most limit bytes together; 0 or
+// less stands for [DefaultLimit]. If several processes store at the same time, each may exceed the limit by 64 entries. Nothing is
+// created or looked at before the first use; [Cache.Err] says whether the folder can be used.
 func Open(dir string, limit int64) *Cache {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -123,8 +123,8 @@ func (c *Cache) unusable(op string, cause error) *driver.Error {
 	return failure(op, driver.ErrUnavailable, cause, "folder %s", c.dir)
 }
 
-// Get returns the image of an entry. It is the caller's own. An entry that is damaged is removed, and one that is damaged or cannot be read is
-// absent.
+// Get returns the image of an entry, which then belongs to the caller. It reports false if there is no such entry, or if the entry is damaged
+// or cannot be read. A damaged entry is removed.
 func (c *Cache) Get(key Key) (*driver.Image, bool) {
 	if c.dir == "" {
 		return nil, false
@@ -150,13 +150,13 @@ func (c *Cache) Get(key Key) (*driver.Image, bool) {
 	}
 	img, err := read(f, info.Size(), key)
 	if err != nil {
-		if now, e := root.Lstat(name); err == errDamaged && e == nil && os.SameFile(now, info) { // not what has replaced it
+		if now, e := root.Lstat(name); err == errDamaged && e == nil && os.SameFile(now, info) { // another file may have replaced it by now
 			_ = remove(root, name)
 		}
 		return nil, false
 	}
 	if now := time.Now(); now.Sub(info.ModTime()).Abs() > refreshAfter { // or the clock has been wrong
-		_ = root.Chtimes(name, now, now) // it is deleted sooner, if that fails
+		_ = root.Chtimes(name, now, now) // if this fails, the entry is deleted sooner
 	}
 	return img, true
 }
@@ -173,7 +173,7 @@ func read(f *os.File, size int64, key Key) (*driver.Image, error) {
 		return nil, err
 	}
 	if !plausible(header[:], size) {
-		return nil, errDamaged // before there is memory for it
+		return nil, errDamaged // before memory of that size is allocated
 	}
 	b := make([]byte, size)
 	copy(b, header[:])
@@ -196,9 +196,9 @@ func readFull(f *os.File, b []byte) error {
 	return err
 }
 
-// Put stores an image, which replaces one that is there. It does nothing if the cache stores nothing. Other processes see the whole entry or
-// none. The error is of kind ErrUnavailable if the folder cannot be used or written to, and the program can go on without; ErrUnsupported if
-// the image has functions of the program; ErrOutOfRange if it is larger than the cache.
+// Put stores an image, which replaces one that is there. It does nothing if the cache is switched off. Other processes see the whole entry or
+// none. The error is of kind ErrUnavailable if the folder cannot be used or written to, and the program can go on without the cache;
+// ErrUnsupported if the image has functions of the program; ErrOutOfRange if it is larger than the cache.
 func (c *Cache) Put(key Key, img *driver.Image) error {
 	const op = "store a kernel"
 	if img == nil {
@@ -246,7 +246,7 @@ func (c *Cache) put(key Key, entry []byte) error {
 	return nil
 }
 
-// write makes a file. If it fails, there is none.
+// write makes a file. If it fails, it leaves no file behind.
 func (c *Cache) write(root *os.Root, name string, b []byte) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c *Cache) write(root *os.Root, name string, b []byte) error {
 	}
 	_, err = f.Write(b)
 	if err == nil {
-		err = c.sync(f) // or a crash of the machine could leave the name without the bytes
+		err = c.sync(f) // else a crash of the machine could leave a file without its bytes
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		_ = remove(root, name)
@@ -263,7 +263,7 @@ func (c *Cache) write(root *os.Root, name string, b []byte) error {
 	return nil
 }
 
-// Delete removes an entry, if it is there: one that the driver has refused.
+// Delete removes an entry, if it is there. It is for an entry that the driver has refused.
 func (c *Cache) Delete(key Key) {
 	if c.dir == "" {
 		return

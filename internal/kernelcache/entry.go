@@ -19,14 +19,14 @@ import (
 //
 // After it come
 //
-//	key       32 bytes, so that an entry under another's name is found
+//	key       32 bytes, so that an entry in the file of another key is detected
 //	format    uint8
 //	options   string
 //	kernels   uint32, and for each, sorted by name: its name, the number of its parameters, and for each of these
 //	          name, kind (uint8), size (uint32), const (uint8, 0 or 1)
 //	image     the rest
 //
-// Numbers are little-endian; a string is a uint32 with its length, and its bytes. There is one encoding of an image, and no other is read.
+// Numbers are little-endian; a string is a uint32 with its length, and its bytes. There is one encoding of an image, and no other is accepted.
 const (
 	schema = 1
 	magic  = "HALYKERN"
@@ -38,7 +38,7 @@ const (
 	leastKernel = 4 + 4         // bytes of a kernel without name and parameters
 	leastParam  = 4 + 1 + 4 + 1 // bytes of a parameter without a name
 
-	maxEntry = 1 << 30 // bytes; what says that it is longer is damaged
+	maxEntry = 1 << 30 // bytes; a longer file is damaged
 )
 
 // sizeOf returns how many bytes the entry of an image has.
@@ -53,7 +53,7 @@ func sizeOf(img *driver.Image) int64 {
 	return n
 }
 
-// encode returns the entry of an image, which has to be shorter than maxEntry.
+// encode returns the entry of an image. The entry must not be longer than maxEntry.
 func encode(key Key, img *driver.Image) []byte {
 	b := make([]byte, headerSize, sizeOf(img))
 	b = append(b, key[:]...)
@@ -94,7 +94,7 @@ func seal(b []byte) {
 	copy(b[sumAt:], sum[:])
 }
 
-// plausible reports whether the header can be that of an entry of size bytes. The checksum is not looked at.
+// plausible reports whether the header can be that of an entry of size bytes. It does not look at the checksum.
 func plausible(header []byte, size int64) bool {
 	return size <= maxEntry && len(header) == headerSize && string(header[:len(magic)]) == magic &&
 		binary.LittleEndian.Uint16(header[len(magic):]) == schema && binary.LittleEndian.Uint64(header[lengthAt:]) == uint64(size-headerSize)
@@ -175,7 +175,7 @@ func (r *reader) uint32() uint32 {
 	return 0
 }
 
-// count reads how many things follow that have at least least bytes each.
+// count reads the number of items that follow. Each has at least least bytes, so a number that does not fit is wrong.
 func (r *reader) count(least int) int {
 	n := int64(r.uint32())
 	if n > int64(len(r.left)/least) {

@@ -19,17 +19,17 @@ const (
 // blocks rounds a size up to whole blocks.
 func blocks(size int64) int64 { return (size + block - 1) &^ (block - 1) }
 
-// stored counts an entry that was stored, and begins a scan if it is time: at the first entry that a process stores, at every 64th after
+// stored counts an entry that was stored, and scans the folder if it is time: at the first entry that a process stores, at every 64th after
 // that, and when the entries that the process knows of exceed the limit. A scan looks at every entry and deletes old ones. It finds at
-// most limit/block entries and those stored since the last scan. A scan that deletes leaves an eighth of the limit free, so that much has
-// to be stored before the limit causes another.
+// most limit/block entries and those stored since the last scan. A scan that deletes leaves an eighth of the limit free, so that an eighth
+// must be stored before the limit causes the next scan.
 func (c *Cache) stored(root *os.Root, size int64) {
 	known := c.known.Add(blocks(size))
 	if c.puts.Add(1)%scanEvery != 1 && known <= c.limit {
 		return
 	}
 	if !c.scanning.TryLock() {
-		return // the scan under way does it, or the next
+		return // the scan under way counts the entry, or the next scan does
 	}
 	defer c.scanning.Unlock()
 	before := c.known.Load()
@@ -44,8 +44,8 @@ type used struct {
 	last time.Time
 }
 
-// evict deletes the entries that have not been used for longest, if all together are larger than the limit, until an eighth of
-// the limit is free. It returns the size of those that are left. Errors do not matter: what cannot be deleted is left to the next scan.
+// evict deletes entries if all together exceed the limit: those that have not been used for longest, until an eighth of the limit is free. It
+// returns the size of the entries that are left. Errors do not matter: a file that cannot be deleted is left to the next scan.
 func (c *Cache) evict(root *os.Root) int64 {
 	var entries []used
 	var total int64

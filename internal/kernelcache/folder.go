@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// openFolder opens a folder of which a cache can be made. The error matches fs.ErrNotExist if there is none.
+// openFolder opens a folder, and refuses it if it is not safe for a cache. The error matches fs.ErrNotExist if there is no folder.
 func openFolder(dir string) (*os.Root, error) {
 	link, err := os.Lstat(dir)
 	if err != nil {
@@ -22,7 +22,7 @@ func openFolder(dir string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := root.Stat(".") // of what was opened, whatever the path names by now
+	info, err := root.Stat(".") // of the folder that was opened; the path may name another one by now
 	if err == nil {
 		if why := unsafeFolder(info); why != "" {
 			err = errors.New(why)
@@ -35,7 +35,7 @@ func openFolder(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// makeFolder opens a folder of which a cache can be made, and makes it if there is none.
+// makeFolder is like openFolder, but makes the folder if there is none.
 func makeFolder(dir string) (*os.Root, error) {
 	root, err := openFolder(dir)
 	if !errors.Is(err, fs.ErrNotExist) {

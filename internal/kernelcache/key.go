@@ -10,8 +10,8 @@ import (
 // Key names an entry.
 type Key [sha256.Size]byte
 
-// NewKey returns the key of what is decided by these parts, in this order. Parts are kept apart: "ab", "c" and "a", "bc" give different keys.
-// Another version of the format of entries gives other keys.
+// NewKey returns the hash of these parts, in this order. Parts are kept apart: "ab", "c" and "a", "bc" give different keys. The version of the
+// format of entries is part of the hash, too.
 func NewKey(parts ...string) Key {
 	h := sha256.New()
 	room := append(make([]byte, 0, 16), "halyard kernel"...)

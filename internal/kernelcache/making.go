@@ -12,16 +12,16 @@ type making struct {
 	done chan struct{} // closed at the end
 	img  *driver.Image
 	err  error
-	own  bool // the end says nothing about what another caller's attempt would give: there was a panic, or a context ended
+	own  bool // the outcome concerns only this caller: there was a panic, or a context ended; others have to try themselves
 }
 
-// Do returns the image of an entry, from the cache or else from compile, whose result it stores; that it cannot be stored is no error, and
-// [Cache.Err] tells it. Calls for the same key at the same time look it up and compile it once, on the goroutine of one of them, and return
-// the same image, which nobody may change. An error of compile goes to all who wait then, and is not kept. If compile panics, or its
-// error is that of a context, those who wait try themselves.
+// Do returns the image of an entry from the cache. If it is not there, Do calls compile and stores the result. If the result cannot be stored,
+// Do still returns it, and [Cache.Err] says why. Calls for the same key at the same time look up and compile only once, on the goroutine of
+// one of them. They return the same image, which must not be changed. An error of compile goes to all calls that wait at that time, and
+// is not kept. If compile panics, or its error is that of a context, the calls that wait try themselves.
 //
-// The error is of kind ErrNotReady, wrapping the context's cause, if ctx ended before the call began or while it waited for another. compile is
-// not interrupted.
+// The error is of kind ErrNotReady, wrapping the context's cause, if ctx ended before the call began or while it waited for another call.
+// compile is not interrupted.
 func (c *Cache) Do(ctx context.Context, key Key, compile func() (*driver.Image, error)) (*driver.Image, error) {
 	const op = "compile"
 	for {
@@ -48,9 +48,9 @@ func (c *Cache) Do(ctx context.Context, key Key, compile func() (*driver.Image, 
 	}
 }
 
-// fill looks an entry up or makes it, and tells those who wait.
+// fill looks an entry up or makes it, and wakes the calls that wait for it.
 func (c *Cache) fill(m *making, key Key, compile func() (*driver.Image, error)) (*driver.Image, error) {
-	m.own = true // unless compile returns
+	m.own = true // stays so if compile panics
 	defer func() {
 		c.mu.Lock()
 		delete(c.making, key)

@@ -4,7 +4,7 @@ package kernelcache
 
 import "io/fs"
 
-// Elsewhere a folder's mode does not say who can write to it.
+// unsafeFolder returns "": on other systems a folder's mode does not say who can write to it.
 func unsafeFolder(fs.FileInfo) string { return "" }
 
 func foreignLink(fs.FileInfo) string { return "" }

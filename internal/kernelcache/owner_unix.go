@@ -20,7 +20,7 @@ func unsafeFolder(info fs.FileInfo) string {
 	return ""
 }
 
-// foreignLink returns why what a path names is not followed, or "".
+// foreignLink returns why a symbolic link is not followed, or "". info describes the last element of the path itself.
 func foreignLink(info fs.FileInfo) string {
 	if info.Mode()&fs.ModeSymlink == 0 {
 		return ""

@@ -2,5 +2,5 @@
 
 package kernelcache
 
-// retry calls fn. An open file hinders nobody here.
+// retry calls fn once: on these systems a file can be renamed and deleted while it is open.
 func retry(fn func() error) error { return fn() }

@@ -12,7 +12,8 @@ const (
 	errorLockViolation    = syscall.Errno(33)
 )
 
-// retry calls fn again, for up to 0.25 s, while it fails as it does when another program, often a virus scanner, has the file open.
+// retry calls fn, and calls it again for up to 0.25 s while its error says that another program has the file open. Often that is a virus
+// scanner.
 func retry(fn func() error) error {
 	for pause := time.Millisecond; ; pause *= 2 {
 		err := fn()
