@@ -22,8 +22,8 @@
 // meanwhile. The price is one allocation for each local variable that is passed in this
 // way; a hot path takes its out parameters from [GetWords] instead.
 //
-// Memory that C keeps after the call returns must be kept alive by the caller for
-// as long as C uses it, and must not be on a stack: its address is taken with [Address].
+// If C uses memory after the call returns, the caller must keep that memory alive for
+// as long as C uses it. The memory must not be on a stack: take its address with [Address].
 //
 // # Limits
 //

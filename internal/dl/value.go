@@ -6,11 +6,10 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ByValue calls a C function that takes one struct by value, which is larger than two words and has no floating-point members; value is
-// that struct. The other arguments are integers and pointers, of which at come before the struct. There may be at most six of them, and at most
-// [MaxValue] words of the struct.
+// ByValue calls a C function that takes one struct by value. value is the struct: it is larger than two words, has at most [MaxValue] words
+// and no floating-point members. args are the other arguments, at most six integers and pointers; the first at of them come before the struct.
 //
-// The arguments are in a slice, so addresses of Go's memory among them must be of the heap, and the caller keeps that memory alive: see [Words].
+// Because args is a slice, an address of Go memory in it must be an address in the heap, and the caller keeps that memory alive: see [Words].
 //
 // On amd64 such a struct lies on the stack and takes no register (System V ABI, section 3.2.3). Elsewhere its address is passed (AAPCS64, section 6.8.2,
 // stage B; Windows).
@@ -29,7 +28,7 @@ func (p Proc) ByValue(args []uintptr, at int, value []uint64) uintptr {
 		r, _, _ := purego.SyscallN(uintptr(p), words...)
 		return r
 	}
-	heap := append([]uint64(nil), value...) // C may write to it: it is the callee's
+	heap := append([]uint64(nil), value...) // the callee owns this copy and may write to it
 	words = append(words, args[:at]...)
 	words = append(words, sliceAddress(heap))
 	words = append(words, args[at:]...)

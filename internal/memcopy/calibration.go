@@ -114,8 +114,8 @@ func (c *class) plan() Plan {
 	return Plan{Piece: 256 << 10, Workers: 2}
 }
 
-// copy copies. As long as no plan is chosen, it tries plans on parts of the copy. While
-// another copy is trying plans, it follows the guess.
+// copy copies. As long as no plan is chosen, it tries plans on parts of the copy. If
+// another copy is trying plans at that time, it follows the guess of plan instead.
 func (c *class) copy(t task) {
 	if c.settled.Load() != nil || !c.trying.TryLock() {
 		c.plan().run(t)
@@ -164,8 +164,9 @@ func (c *class) try(t task) {
 	}
 }
 
-// turn returns the plan whose trial comes after so many, and whether it counts. All trials of a plan come one after the other, and the first does not count,
-// because a plan leaves the caches to the next: one that writes around them is quick itself, and the copy that reads what it wrote has to wait for the memory.
+// turn returns the plan of the next trial, given the number of trials so far, and whether its time counts. All trials of a plan come one after
+// the other. The first does not count, because it runs with the caches as another plan left them. A plan that writes around the caches is quick
+// itself, but the next copy of the same data must wait for the memory.
 func turn(tried int) (plan int, counts bool) { return tried / trialsPerPlan, tried%trialsPerPlan > 0 }
 
 // candidates lists the plans worth trying for copies of size bytes on a number of

@@ -6,13 +6,15 @@
 // caches (the large branch of runtime/memmove_amd64.s): on some machines that is half
 // as fast as the same bytes in smaller pieces, on others twice as fast once the data
 // is larger than the last cache. A copy that reads one address after the other may also wait for memory more
-// than it has to: so on amd64 there is a second way to copy, which reads eight pages side by side, so that more
-// reads are under way at once, and writes around the caches. A large range is therefore cut into pieces, which a few
-// goroutines take in turn. The way to copy, the length of a piece and the number of goroutines are chosen by measuring.
-// The first copies of each size class are the trials. So measuring needs no extra copies
+// than necessary. So on amd64 there is a second way to copy: it reads eight pages side by side, so that more
+// reads are under way at once, and writes around the caches.
+//
+// A large range is therefore cut into pieces, and each of a few goroutines copies one piece after the other. The way
+// to copy, the length of a piece and the number of goroutines together are a plan. The plan is chosen by measuring.
+// The first copies of each size class are the trials, so measuring needs no extra copies
 // and no memory, and uses the sizes that the program really copies.
-// Each plan is tried several times in a row, and the first time does not count: what a plan costs shows in part only in the
-// next copy of the same data, which finds it in the caches or has to wait for the memory.
+// Each plan is tried several times in a row, and the first time does not count. A part of what a plan costs shows only in
+// the next copy of the same data, which either finds the data in the caches or must wait for the memory.
 // [Calibration] returns the result.
 //
 // All copies that run at the same time in the process share an allowance of
