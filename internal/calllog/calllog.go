@@ -1,9 +1,10 @@
-// Package calllog puts a layer around a device of a backend that writes one line for each call of the driver interface: which call, on
+// Package calllog puts a layer around a device of a backend. The layer writes one line for each call of the driver interface: which call, on
 // which device and stream, how many bytes, how it ended, and how long it took. Package hal uses it if HALYARD_DEBUG has the word "calls" when a
 // device is opened. Otherwise there is no layer.
 //
-// The layer's objects have the methods of every optional interface. Package hal asks the device's capabilities first, so that a method which the
-// object below lacks is not called; where no capability belongs to an interface, the layer answers as hal does for objects without it.
+// The layer's objects have the methods of every optional interface. Package hal looks at the device's capabilities first, so it does not call a
+// method that the object below lacks. If an interface has no capability and the object below lacks it, the layer's method does what hal does
+// for an object without the interface.
 package calllog
 
 import (
@@ -18,14 +19,14 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// longest is how many bytes of an error a line has.
+// longest is the largest number of bytes of an error that a line has.
 const longest = 300
 
 // Log writes lines. It may be used by many goroutines.
 type Log struct {
 	mu   sync.Mutex
 	to   io.Writer
-	line []byte // used again
+	line []byte // the memory of the last line, reused
 }
 
 // New returns a log that makes one call of Write for each line.
@@ -75,8 +76,8 @@ type device struct {
 	log           *Log
 	name, backend string
 	ordinal       int
-	streams       atomic.Uint64 // made so far, which numbers them
-	events        atomic.Uint64
+	streams       atomic.Uint64 // streams made so far; the next one gets the next number
+	events        atomic.Uint64 // the same for events
 }
 
 // did makes a call and writes its line.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// mostMarks bounds marks. A place that calls Mark counts once, however often it runs, so there are few. Beyond the bound Mark does
-// nothing.
+// mostMarks bounds the number of marks. A place that calls Mark counts once, however often it runs, so there are few marks. Beyond the
+// bound Mark does nothing.
 const mostMarks = 4096
 
 // marks are the functions of libraries built on this module. A call inside a marked function is reported at the caller

@@ -2,7 +2,7 @@
 //
 // runtime.Callers costs about 200 ns for one frame, because it resolves inlined calls immediately. Here the
 // return addresses are read from the chain of frame pointers, which Go keeps on amd64 and arm64, and
-// are converted to a file and line only when somebody asks. Other platforms use runtime.Callers.
+// are converted to a file and line only when they are needed. Other platforms use runtime.Callers.
 package callsite
 
 import (

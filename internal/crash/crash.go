@@ -22,7 +22,8 @@ func (c *Crash) Error() string {
 	return c.What + " (" + c.Place + ")"
 }
 
-// Recovered returns the failure of which p is the panic's value. The deferred function that recovered p calls it itself.
+// Recovered returns the failure for a panic with the value p. The deferred function that recovered p must call it itself, while the stack of
+// the panic is still there.
 func Recovered(p any) *Crash {
 	if c, ok := p.(*Crash); ok {
 		return c
@@ -30,7 +31,7 @@ func Recovered(p any) *Crash {
 	return &Crash{What: fmt.Sprintf("panicked: %v", p), Place: place(func(function string) bool { return function == "runtime.gopanic" })}
 }
 
-// Caller returns the place of the call, by another function, of the function of that name that is on the stack.
+// Caller finds the function of that name on the stack, and returns the place where another function called it.
 func Caller(function string) string {
 	inside := false
 	return place(func(f string) bool {
@@ -40,7 +41,8 @@ func Caller(function string) string {
 	})
 }
 
-// place returns the first place on the stack, from the function for which begins is true on, that is not in the Go runtime.
+// place walks the stack, the innermost call first. From the function on for which begins returns true, it returns the first place that is
+// not in the Go runtime.
 func place(begins func(function string) bool) string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// under has a function value for each: a call of one costs less than a call of an interface's method, which goes through a wrapper.
+// under holds the functions as function values: calling one costs less than calling a method of an interface, which goes through a wrapper.
 var under = slot.Hal.(struct {
 	RecordedOn       func(*hal.Event, *hal.Stream) bool
 	CanDefer         func(*hal.Stream, *hal.Event) bool
@@ -31,27 +31,27 @@ func RecordedOn(e *hal.Event, s *hal.Stream) bool { return under.RecordedOn(e, s
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }
 
-// Idle is Stream.Done, but on a closed stream it reports whether the work that was under way has finished.
+// Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished.
 func Idle(s *hal.Stream) (bool, error) { return under.Idle(s) }
 
-// Drain is Stream.Sync, but on a closed stream it waits for the work that was under way.
+// Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way.
 func Drain(s *hal.Stream, ctx context.Context) error { return under.Drain(s, ctx) }
 
 // Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
 func Err(s *hal.Stream) error { return under.Err(s) }
 
-// Common returns a handle that belongs to the device itself. Objects made through it keep only the device's last handle
-// from closing. It is for objects that outlive the part of a program that opened the device.
-// It is closed together with the last handle; Close refuses it. A module that is loaded through it keeps nothing from closing: it is
-// closed with the device.
+// Common returns a handle that belongs to the device itself. It is for objects that outlive the part of a program that opened the device.
+// While an object made through this handle is open, the last of the program's handles cannot be closed; the others can. A module loaded
+// through it never prevents that: the module closes with the device. Close refuses this handle, which closes together with the last of
+// the program's handles.
 func Common(d *hal.Device) *hal.Device { return under.Common(d) }
 
-// Value returns the value stored under key with the device, through any handle; if there is none, it stores and returns
-// the result of init. It lives as long as the device. key is of the caller's own type, as for context.Context. With a nil or
-// zero Device nothing is stored.
+// Value returns the value that is stored in the device under key; if there is none, it stores and returns the result of init. All handles
+// of the device share these values, which live as long as the device. key is of the caller's own type, as for context.Context. With a nil
+// or zero Device nothing is stored.
 func Value(d *hal.Device, key any, init func() any) any { return under.Value(d, key, init) }
 
-// SharesHostMemory is d.Info().SharesHostMemory, without the copy of all that Info holds.
+// SharesHostMemory returns d.Info().SharesHostMemory without copying the whole Info.
 func SharesHostMemory(d *hal.Device) bool { return under.SharesHostMemory(d) }
 
 // KeepUntil tells hal that the event's work, on any device, uses the memory: after Close the memory is not freed

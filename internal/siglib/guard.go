@@ -54,8 +54,8 @@ func Enter() {
 	}
 }
 
-// Leave restores every handler that was replaced by a handler which Enter did not see for any signal, and
-// returns how many it restored. Handlers that the Go runtime installed meanwhile, for
+// Leave restores every handler that has been replaced since Enter, unless Enter saw the new handler for some
+// signal. It returns how many it restored. Handlers that the Go runtime installed meanwhile, for
 // signal.Notify, stay: Enter has seen the runtime's handler.
 func Leave() (restored int) {
 	guard.Lock()

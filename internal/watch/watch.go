@@ -2,16 +2,17 @@
 // needs it, so package buffer does not export it.
 package watch
 
-// Watcher is asked and told about accesses of one buffer, in bytes. Its methods are called with the buffer locked, so they must not use it.
+// Watcher is called for accesses of one buffer. Ranges are in bytes. Its methods are called with the buffer locked, so they must not use
+// the buffer.
 type Watcher interface {
 	// Reads is called before an access reads [lo, hi). An error refuses the access, which then changes nothing and fails with that
 	// error. It may be called several times for one access.
 	Reads(lo, hi uint64) error
 	// Writes is called when an access that writes [lo, hi) has begun, and for MarkModified and Reset. Other accesses of the bytes wait
-	// until it has ended.
+	// until that access has ended.
 	Writes(lo, hi uint64)
 }
 
-// Attach makes w the watcher of a *buffer.Buffer and of its slices. It is called before the buffer is used. The initialisation of package
-// buffer sets it, and nothing changes it later.
+// Attach makes w the watcher of a *buffer.Buffer and of its slices. Call it before the buffer is used. Package buffer sets this variable
+// when it is initialised, and nothing changes it later.
 var Attach func(buffer any, w Watcher)

@@ -2,5 +2,5 @@
 // cannot import layer, and stores the value here.
 package slot
 
-// Hal is a struct that has the functions as fields. The initialisation of package hal sets it, and nothing changes it later.
+// Hal is a struct that has the functions as fields. Package hal sets it when it is initialised, and nothing changes it later.
 var Hal any
