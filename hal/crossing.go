@@ -112,7 +112,7 @@ func (s *deviceState) allCrossings() []*crossing {
 }
 
 // take returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its
-// source stream wait for its destination stream in any case. If it does, and a new block would exceed crossingBytes, take may
+// source stream wait for its destination stream in any case. If so, and if a new block would exceed crossingBytes, take may
 // return a block that the previous copy between the same two streams still uses; its field read is the event of that copy's end.
 func (c *crossing) take(dst, src *Stream, n uint64, waits bool) *block {
 	n = blockSize(n)

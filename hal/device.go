@@ -25,7 +25,7 @@ type holder struct {
 	dev       *deviceState
 	closed    atomic.Bool
 	children  child // list head
-	abandoned bool  // the Device became unreachable while something was open
+	abandoned bool  // the Device became unreachable without Close
 }
 
 // deviceState is the device itself, shared by its handles and referred to by their children.
@@ -42,7 +42,7 @@ type deviceState struct {
 	abandoned  bool                 // at least one handle was leaked
 	held, peak uint64               // bytes
 	total      uint64               // allocations made
-	objects    int                  // memory and streams not yet given back to the vendor
+	objects    int                  // memory, streams and modules not yet given back to the vendor
 	none       sync.Cond            // signalled when objects is 0
 	events     events
 	lookouts   []*lookout // spare ones, for the next memory or event
@@ -321,7 +321,7 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 	return newStream(d, op, &streamState{drv: drv})
 }
 
-// Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events or gates made
+// Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events, modules or gates made
 // through this handle are open. Objects made through other handles do not matter.
 //
 // Closing the last handle closes the device. That fails with ErrBusy in two more cases:

@@ -11,7 +11,7 @@ import (
 // part of it: record another event for that work, or move this one with [Stream.RecordAgain]. Any stream of any device can wait for an
 // event.
 //
-// After Close, once nothing waits for the event, the vendor's event behind it is used for a later Event.
+// After Close, once nothing waits for the event, the vendor's event behind it is reused for a later Event.
 type Event struct {
 	s       *eventState
 	dev     *Device

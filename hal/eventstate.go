@@ -41,7 +41,7 @@ type eventState struct {
 
 func (e *eventState) describe() string { return "event" }
 
-// event records an event, with one reference.
+// event records an event and returns it with one reference.
 func (s *Stream) event(op string) (*eventState, error) {
 	st := s.state()
 	if err := st.begin(op); err != nil {
@@ -181,7 +181,7 @@ func (e *eventState) wait(ctx context.Context, op string) (over bool, err error)
 	return false, interrupted(op, ctx)
 }
 
-// onDone has fn called with the result of the event's work.
+// onDone makes the watch call fn with the result of the event's work.
 func (e *eventState) onDone(fn func(error)) {
 	e.mu.Lock()
 	e.fns = append(e.fns, fn)
@@ -353,7 +353,7 @@ func (s *deviceState) endEvents() {
 			e.settle(waited(e.drv))
 		}
 	}
-	s.asks.shut() // from here on only the watch still has functions to call
+	s.asks.shut() // what remains is functions that the watch has to call
 	s.watch.drain()
 	for _, list := range [...][]*eventState{live, s.events.spare[0], s.events.spare[1]} {
 		for _, e := range list {

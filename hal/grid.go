@@ -56,10 +56,10 @@ func (g Grid) Unchecked() Grid {
 	return g
 }
 
-// Empty reports whether a dimension is 0, so that a launch does nothing.
+// Empty reports whether a launch does nothing: because a dimension is 0, or [Grid.None] was called.
 func (g Grid) Empty() bool { return g.none || g.n[0] == 0 || g.n[1] == 0 || g.n[2] == 0 }
 
-// None returns the same grid for a launch that makes all checks, and then does nothing.
+// None returns the same grid for a launch that makes all checks and then does nothing.
 func (g Grid) None() Grid {
 	g.none = true
 	return g

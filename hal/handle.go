@@ -8,8 +8,8 @@ const closedBit = int64(1) << 62
 // When it is closed and the last call has left, finish must run, exactly once.
 type handle struct{ state atomic.Int64 }
 
-// enter begins a call; it reports false, and nothing needs to be undone, if the
-// handle is closed. It never counts a call that it refuses: the last leave would miss it.
+// enter begins a call, or reports false if the handle is closed. A refused call is never counted, not even
+// for a moment: the leave of the last call would then not find itself to be the last.
 func (h *handle) enter() bool {
 	for {
 		s := h.state.Load()

@@ -51,7 +51,7 @@ type lookout struct {
 	cleanup runtime.Cleanup
 }
 
-// sentry points from a lookout's cleanup to the object. While the lookout is unused, both are nil.
+// sentry points from a lookout's cleanup to the object. While the lookout is unused, both pointers are nil.
 type sentry struct {
 	mem   atomic.Pointer[memoryState]
 	event atomic.Pointer[eventState]
@@ -167,7 +167,7 @@ func (s *deviceState) abandon(h *holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inUse(h, len(s.handles) == 1) {
-		return // unlink calls abandon again when the last object is closed
+		return // settle calls abandon again when the last object is closed
 	}
 	s.reaper.add(func() bool {
 		s.mu.Lock()

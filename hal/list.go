@@ -16,9 +16,9 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 )
 
-// EnvDevices is the environment variable that restricts and orders what [Devices],
-// [OpenAll] and [Default] see: names separated by commas, each a device ("cuda:1")
-// or a backend ("host", all its devices).
+// EnvDevices is the environment variable that restricts and orders the devices which
+// [Devices], [OpenAll] and [Default] see. It holds names separated by commas: each
+// is a device ("cuda:1") or a backend ("host"), which stands for all its devices.
 const EnvDevices = "HALYARD_DEVICES"
 
 // known maps each backend of this module to the build tag that links it; host needs none.

@@ -41,7 +41,7 @@ const (
 	allocated origin = iota // counted in the device's usage
 	registered
 	imported
-	shared
+	shared // by another process
 )
 
 // extra holds fields that few memories need.
@@ -238,7 +238,7 @@ func (m *Memory) closeThen(given func()) error {
 	return m.close(m.s.handle.leave())
 }
 
-// close frees the memory, or leaves that to the last call under way.
+// close frees the memory if nothing uses it. Otherwise the last call under way, or the reaper, frees it.
 func (m *Memory) close(finish bool) error {
 	m.unwatch()
 	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {

@@ -252,7 +252,7 @@ func (m *Module) Names() []string {
 }
 
 // Kernel returns the kernel with that name. If the driver loads code only when it is needed, that happens here, and not at the first launch.
-// The error is of kind ErrNotFound if the module has no such kernel, and names those that it has.
+// The error is of kind ErrNotFound if the module has no such kernel; it names the kernels that the module has.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	const op = "kernel"
 	s := m.state()

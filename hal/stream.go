@@ -368,7 +368,7 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 	}
 	st.held.drop(upTo)
 	if _, own := st.query(); own != nil {
-		return own // the stream reports it only once
+		return own // a stream may report its error only once, so it must not be dropped
 	}
 	return err
 }
@@ -640,8 +640,8 @@ func (st *streamState) finish(closing bool) error {
 	return nil
 }
 
-// idle reports whether there is no work to wait for, because it is done or the stream has failed. A driver may report an
-// error only once, so it is kept for the program.
+// idle reports whether there is no work to wait for, because all work is done or the stream has failed. A driver may report
+// an error only once, so the error is kept for the program.
 func (st *streamState) idle() bool {
 	done, err := st.drv.Query()
 	if err == nil {
@@ -738,7 +738,7 @@ type holds struct {
 
 const (
 	holdsMany = 64      // pointers after which add asks whether the stream is idle
-	holdsHeld = 1 << 20 // bytes after which it does
+	holdsHeld = 1 << 20 // bytes after which add asks
 )
 
 func (h *holds) add(st *streamState, p unsafe.Pointer, n uint64) {

@@ -15,7 +15,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	events  []*eventState // polled, the oldest first, with nil in the place of those that were removed; the list holds a reference to each
-	first   int           // no event is before it
+	first   int           // index before which events has only nil
 	live    int           // events that are not nil
 	blocks  int           // goroutines in block
 	asking  bool          // tick is polling the events
@@ -129,8 +129,8 @@ func (w *watch) start(e *eventState) bool {
 	return true
 }
 
-// seat takes e, which is polled, from the list and starts a goroutine that blocks for it. The caller has called sit, which reported
-// true. If seat reports false, e is unchanged and rise has been called. e.mu is held.
+// seat moves e from the list of polled events to a goroutine that blocks for it. sit has allowed the caller one more blocked call. If seat
+// reports false, e is unchanged and the allowance is given back (rise). e.mu is held.
 func (w *watch) seat(e *eventState) bool {
 	if e.watched != inTurn || e.known() || !e.dev.asks.enter() {
 		w.rise()
@@ -191,7 +191,7 @@ func (w *watch) promote() {
 	}
 }
 
-// soon begins with short pauses between polls again: where one event has ended, another may be about to. w.mu is held.
+// soon makes the pauses between polls short again: when one event has ended, another may end soon. w.mu is held.
 func (w *watch) soon() {
 	if w.live > 0 && !w.asking && w.pause > pollSoonest {
 		w.pause = pollSoonest

@@ -25,7 +25,7 @@
 //
 // # Memory
 //
-// Memory of up to 256 KiB comes from the Go heap; larger memory and all of KindHost is
+// Memory of less than 256 KiB comes from the Go heap; other memory and all of KindHost is
 // mapped from the operating system and given back by Free. From 4 MiB on it is aligned
 // to 2 MiB and asks for huge pages where the system has them. KindHost
 // memory and registered memory are page-locked as far as the limit of the

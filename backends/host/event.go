@@ -17,10 +17,10 @@ type event struct {
 	failed atomic.Bool            // err is not nil; written under mu
 
 	mu       sync.Mutex
-	done     uint64        // how many operations of stream it stands for
-	told     uint64        // how many of them had their errors reported by the stream before
+	done     uint64        // number of operations of stream that it stands for
+	told     uint64        // of these, the number whose errors the stream had reported before the record
 	err      error         // of the operations, once the event is done
-	recorded uint64        // how many times it was recorded
+	recorded uint64        // number of records
 	stamped  bool          // stamp belongs to the last record
 	stamp    time.Duration // since epoch
 }
@@ -30,7 +30,7 @@ var (
 	_ driver.Timer = (*event)(nil)
 )
 
-// epoch is what time stamps count from, so that they are short and monotonic.
+// epoch is the time from which time stamps count, so that they are short and monotonic.
 var epoch = time.Now()
 
 // record makes e stand for the first done operations of s and returns how many times
@@ -121,8 +121,8 @@ func (e *event) Sync() error {
 	return e.result()
 }
 
-// Elapsed implements driver.Timer. Events without Timing or never recorded are
-// ErrInvalidArgument.
+// Elapsed implements driver.Timer. If an event has no Timing or was never recorded, the
+// error is of kind ErrInvalidArgument.
 func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
 	start, ok := since.(*event)
 	if !ok {

@@ -6,7 +6,7 @@ import "github.com/go-halyard/halyard/hal/driver"
 // last report. An event reports the first error of its operations that Query and Sync had not reported when the event was recorded.
 type faults struct {
 	list        []fault
-	first, last uint64 // numbers of the first and last operation that failed and is no longer in the list; 0 if there is none
+	first, last uint64 // numbers of the first and the last failed operation that is no longer in the list; 0 if there is none
 }
 
 // fault is the error of a stream's n-th operation.
@@ -15,7 +15,7 @@ type fault struct {
 	err error
 }
 
-// faultsMost is how many errors a stream remembers.
+// faultsMost is the number of errors that a stream remembers.
 const faultsMost = 64
 
 func (f *faults) add(n uint64, err error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// canLock says that the system can lock pages.
+// canLock says whether the system can lock pages.
 const canLock = false
 
 // mapPages returns memory of the Go heap: this package maps no pages on other systems.

@@ -20,7 +20,7 @@ func mapPages(n uint64) ([]byte, error) {
 // unmapPages gives back what mapPages returned.
 func unmapPages(mapping []byte) error { return syscall.Munmap(mapping) }
 
-// canLock says that the system can lock pages.
+// canLock says whether the system can lock pages.
 const canLock = true
 
 // lockPages and unlockPages pass the system plain numbers: the whole pages around a range may include

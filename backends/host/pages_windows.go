@@ -45,7 +45,7 @@ func unmapPages(mapping []byte) error {
 
 func adviseHuge([]byte) {}
 
-// canLock says that the system can lock pages.
+// canLock says whether the system can lock pages.
 const canLock = true
 
 func lockPages(s span) error {

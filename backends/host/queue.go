@@ -5,15 +5,15 @@ import "unsafe"
 type opKind uint8
 
 const (
-	opCopy   opKind = iota // n bytes from src to dst
-	opFill                 // n bytes at dst, with the low width bytes of bits
-	opWait                 // until stream obj has done n operations
-	opGate                 // until gate obj is open
-	opStamp                // time stamp for event obj, recorded for the n-th time
-	opCall                 // func obj
-	opFree                 // memory obj
-	opRows                 // rows obj
-	opLaunch               // launch obj
+	opCopy   opKind = iota // copy n bytes from src to dst
+	opFill                 // fill n bytes at dst with the low width bytes of bits
+	opWait                 // wait until stream obj has done n operations
+	opGate                 // wait until gate obj is open
+	opStamp                // set the time stamp of event obj, recorded for the n-th time
+	opCall                 // call func obj
+	opFree                 // free memory obj
+	opRows                 // copy rows obj
+	opLaunch               // run launch obj
 )
 
 // op is one operation of a stream. Its pointers keep memory of the Go heap alive.

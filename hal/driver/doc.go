@@ -7,8 +7,8 @@
 //   - No handle is used after its Close or Free has been called, and no Close or
 //     Free is called twice. Memory is freed, and streams and events are closed,
 //     only once the work that uses them has finished.
-//   - Memory, streams and events belong to the device they are used on, or to a
-//     device with which [Peering] allows them to be used together.
+//   - Memory, streams and events belong to the device that they are used on, or
+//     to another device whose objects that device can use ([Peering]).
 //   - Every [Region] lies inside its memory, offset + length does not overflow,
 //     and the length is greater than zero. Only the region of an [Arg] may have
 //     length zero.

@@ -38,8 +38,8 @@ type Device interface {
 
 	// Alloc returns new memory of at least size bytes. Its address, or its origin
 	// where memory has no address, is a multiple of align (0 asks for
-	// Info.Alignment). Its contents are
-	// unspecified. Too little memory is an error of kind ErrOutOfMemory.
+	// Info.Alignment). Its contents are unspecified. Too little memory is an error
+	// of kind ErrOutOfMemory.
 	Alloc(kind Kind, size, align uint64) (Memory, error)
 
 	// NewStream returns a new in-order stream that does not synchronise with any
@@ -249,7 +249,7 @@ type PointerQuerier interface {
 // StreamAllocator is implemented by a Stream (CapStreamAlloc).
 type StreamAllocator interface {
 	// AllocAsync returns device memory that work of this stream may use at once,
-	// and other streams after an event recorded on this stream.
+	// and work of other streams after an event recorded on this stream.
 	AllocAsync(size, align uint64) (Memory, error)
 
 	// FreeAsync frees such memory in stream order. Memory.Free is not called on it.
@@ -301,7 +301,7 @@ type NeedsMapper interface {
 	NeedsMap() bool
 }
 
-// FreeBlocker is implemented by Memory whose Free, or by a Device whose Close, may wait for work that does not use it.
+// FreeBlocker is implemented by Memory whose Free, or by a Module or Device whose Close, may wait for work that does not use it.
 type FreeBlocker interface {
 	// FreeMayBlock reports whether Free or Close may wait. Package hal asks once. If they may, it calls neither while a gate
 	// of the program holds a stream of the backend: the blocked goroutine might be the one that would open the gate.

@@ -11,7 +11,7 @@ import (
 type Kind uint8
 
 const (
-	// KindDevice is memory of the device, which the host reaches by copies.
+	// KindDevice is memory of the device, which the host as a rule reaches by copies.
 	KindDevice Kind = 1 + iota
 	// KindHost is page-locked host memory that the device can use in place.
 	KindHost

@@ -5,8 +5,8 @@ import (
 )
 
 // Block is a range of device memory that an [Allocator] gave out. It is a small value that may be
-// copied; once it has been freed every copy of it is stale, and each method says so with an error of
-// kind hal.ErrClosed. The zero Block is stale.
+// copied. Once the block has been freed every copy of it is stale: a method then fails with an error
+// of kind hal.ErrClosed, or returns a zero value. The zero Block is stale.
 //
 // A hal.Region taken from a block is not protected in this way: like the vendor's own pointers, it must
 // not be used after the block is freed.
@@ -31,7 +31,7 @@ func newBlock(r *record, from Allocator, state uint64, ordered bool) Block {
 
 func (b Block) state() uint64 { return b.ticket >> 1 }
 
-// Valid reports whether the block has not been freed.
+// Valid reports whether the block is live: given out and not freed since.
 func (b Block) Valid() bool { return b.rec != nil && b.rec.state.Load() == b.state() }
 
 // Region is the memory of the block, with the length that was asked for.

@@ -14,8 +14,8 @@ type callbacks struct {
 
 // Callbacks makes an allocator of a program's own functions, which must be safe for concurrent use. alloc must return
 // a region of at least size bytes, whose offset has the device's alignment. free is called once with the same region, after
-// its block has been freed. If uses were recorded with Block.KeepUntil or RecordUse, they are waited for before: by the stream
-// that the block is freed on, or by Block.Free itself if there is no stream.
+// its block has been freed. If uses were recorded with Block.KeepUntil or RecordUse, the stream that the block is freed on
+// is made to wait for them before free is called; without a stream, Block.Free itself waits.
 func Callbacks(alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error),
 	free func(r hal.Region, stream *hal.Stream) error) Allocator {
 	return &callbacks{alloc, free}

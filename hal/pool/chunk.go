@@ -24,7 +24,7 @@ type node struct {
 	off, bytes uint64
 	prev, next *node // by address
 	rec        *record
-	lost       bool // work may use it of which the pool cannot find out whether it has ended
+	lost       bool // work may still use it, and the pool cannot find out whether that work has ended
 
 	// A free node is on the list of its class. It can be used once the work of all events of its fence has finished: then the
 	// fence is passed.

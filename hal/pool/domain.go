@@ -60,8 +60,8 @@ func (d *domain) record() error {
 		return nil
 	}
 	d.poll()
-	// Blocks freed from here on belong to the next epoch, and the event comes after the use of all others. If the
-	// event were recorded first, a block freed just after it would still belong to this epoch.
+	// Blocks freed from here on belong to the next epoch, and the event comes after all use of the blocks freed before.
+	// If the event were recorded first, a block freed just after it would still belong to this epoch.
 	e := d.epoch.Add(1) - 1
 	m, err := d.stream.RecordShared()
 	if err != nil {

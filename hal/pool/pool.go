@@ -206,7 +206,7 @@ func (p *Pool) Free(b Block, stream *hal.Stream) error {
 		}
 		l.in(r.size.Load(), r.cap)
 		if r.uses.some.Load() {
-			r.live = true // until it is parked, so that the pool is not closed meanwhile
+			r.live = true // counts as live until it is parked, so that the pool is not closed meanwhile
 			l.mu.Unlock()
 			p.park(r, d)
 			return nil

@@ -11,8 +11,8 @@ import (
 // record is what all blocks of one range have in common. The range never changes, so a stale block can
 // read it at any time.
 type record struct {
-	// state is how many blocks of the range have been freed. A block is live while its ticket has this number, so that
-	// giving one out does not change it.
+	// state is the number of blocks of the range that have been freed. A block is live while its ticket has this number. Giving
+	// out a block does not change state.
 	state atomic.Uint64
 	size  atomic.Uint64 // bytes asked for
 	tag   atomic.Uint32

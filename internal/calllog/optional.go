@@ -127,7 +127,7 @@ func mayBlock(below any) bool {
 	return ok && b.FreeMayBlock()
 }
 
-// raw returns the memory below. A device that was opened before the word was set has memory without the layer.
+// raw returns the memory below the layer. Memory of a device that was opened before HALYARD_DEBUG had the word has no layer.
 func raw(m driver.Memory) driver.Memory {
 	if w, ok := m.(*memory); ok {
 		return w.Memory

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Depth is how many frames a Site has: enough to reach the caller beyond the wrappers of generic methods.
+// Depth is the number of frames of a Site: enough to reach the caller beyond the wrappers of generic methods.
 const Depth = 6
 
 // Site is a short stack of return addresses; the zero Site means no place.
