@@ -24,8 +24,8 @@ func init() { driver.Register(New(Options{Variable: EnvDevices})) }
 
 // Options describe a backend. The zero value is a backend "host" with one unified device.
 //
-// They are a struct, while options of calls are functions with names that begin with With: a backend's options describe the machine
-// that it stands for, and a program keeps such a description, compares it, or makes several backends of it.
+// Options of calls are functions whose names begin with With. These are a struct, because they describe the machine that a backend
+// stands for: a program can keep such a description, compare it, or make several backends of it.
 type Options struct {
 	// Name is the backend's name; "" means "host".
 	Name string
