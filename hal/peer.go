@@ -125,8 +125,13 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 		return false, nil
 	}
 	idle := false
-	if !b.loops(dst.Len) {
-		if idle, err = b.dst.Done(); !idle || err != nil {
+	if st := b.dst.s; !b.loops(dst.Len) {
+		if st.begin("copy across") != nil {
+			return false, nil
+		}
+		idle = st.idle() // not Done, which would take an error away from the program
+		st.end()
+		if !idle {
 			return false, nil
 		}
 	}

@@ -74,3 +74,20 @@ func TestClosingMemoryLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 	require.NoError(t, d.Reclaim(t.Context()))
 	require.NoError(t, d.Close())
 }
+
+// A short copy across devices asks whether the destination's stream is idle.
+func TestCopyPeerLeavesTheStreamsErrorToTheProgram(t *testing.T) {
+	d, err := hal.OpenWith(t.Context(), onceTold{host.New(host.Options{Name: "told"})}, 0)
+	require.NoError(t, err)
+	other, err := hal.OpenWith(t.Context(), host.New(host.Options{Name: "other"}), 0)
+	require.NoError(t, err)
+	to, from := openStream(t, d), openStream(t, other)
+	dst, err := d.Alloc(hal.KindDevice, 8, 0)
+	require.NoError(t, err)
+	src, err := other.Alloc(hal.KindHost, 8, 0)
+	require.NoError(t, err)
+	require.NoError(t, to.Fill(dst.All(), hal.Zero))
+	require.NoError(t, hal.CopyPeer(to, dst.All(), from, src.All()))
+	require.ErrorIs(t, to.Sync(t.Context()), errWork)
+	require.NoError(t, hal.CloseAll(other, d, from, to, dst, src))
+}
