@@ -64,11 +64,13 @@ func (d *domain) record() error {
 	// If the event were recorded first, a block freed just after it would still belong to this epoch.
 	e := d.epoch.Add(1) - 1
 	m, err := d.stream.RecordShared()
-	if err != nil {
-		if done, _ := layer.Idle(d.stream); done && isClosed(err) {
+	if isClosed(err) {
+		if done, _ := layer.Idle(d.stream); done { // only asked of a closed stream: from an open one it would take an error away
 			d.release()
 			d.passed.Store(e)
 		}
+	}
+	if err != nil {
 		return err
 	}
 	if len(d.events) == mostEvents {

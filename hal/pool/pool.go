@@ -506,7 +506,10 @@ func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 		return d, nil
 	}
 	for d := range p.table.Load().next(&p.hand, sweepSlots) {
-		if done, _ := layer.Idle(d.stream); done && d.closed() {
+		if !d.closed() {
+			continue // Idle would take the error of an open stream away from the program
+		}
+		if done, _ := layer.Idle(d.stream); done {
 			_ = p.dissolve(d)
 		}
 	}
