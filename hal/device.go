@@ -253,7 +253,7 @@ func (s *deviceState) collect(since uint64) bool {
 	return s.reaper.collect(since) || idle
 }
 
-// trim has the driver free the memory that it caches, unless that could block on a gate.
+// trim makes the driver free the memory that it caches, unless that could block on a gate.
 func (s *deviceState) trim() {
 	t, ok := s.drv.(driver.Trimmer)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// exposed is the set of memories of which the program may hold the slice from Memory.Bytes. A copy may name such a memory
-// only by its host bytes, and must still count as a use of the memory. While the set is empty a copy pays one atomic load.
+// exposed is the set of memories whose slice (Memory.Bytes) the program may hold. A copy may name such a memory only by
+// its host bytes, and must still count as a use of the memory. While the set is empty a copy pays one atomic load.
 var exposed struct {
 	mu   sync.Mutex // held to change the tree
 	tree atomic.Pointer[exposures]

@@ -33,8 +33,8 @@ type ExternalMemory struct {
 }
 
 // Import makes a Memory of memory that already exists. It behaves like memory from Alloc, with regions,
-// checks and leak reports, but is neither counted in Usage nor freed: once it is closed and no
-// work uses it any more, Release is called instead. Until then its owner must keep the memory valid.
+// checks and leak reports, but it is not counted in Usage and not freed. Once it is closed and no work
+// uses it any more, Release is called instead. Until then its owner must keep the memory valid.
 // Import does not know of the owner's own work on the memory: make streams wait for that work first.
 //
 // The arguments are checked against the vendor's records, if the vendor has them. The error is of kind

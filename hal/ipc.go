@@ -35,13 +35,13 @@ type IPCHandle struct {
 //	6   length of the handle, 2 bytes
 //	8   backend's name, 16 bytes, padded with zeros
 //	24  UUID of the device
-//	40  number of the process, 4 bytes
+//	40  ID of the process, 4 bytes
 //	44  zeros, 4 bytes
 //	48  random number of the process
 //	56  offset
 //	64  size
 //	72  handle
-//	    CRC-32 (IEEE) of all that, 4 bytes
+//	    CRC-32 (IEEE) of all bytes before it, 4 bytes
 const (
 	ipcMagic   = "HYIP"
 	ipcVersion = 2

@@ -14,7 +14,7 @@ type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 
 	mu      sync.Mutex
-	events  []*eventState // polled, the oldest first, with nil in the place of those that were removed; the list holds a reference to each
+	events  []*eventState // polled, the oldest first, nil where one was removed; the list holds a reference to each
 	first   int           // index before which events has only nil
 	live    int           // events that are not nil
 	blocks  int           // goroutines in block

@@ -10,7 +10,7 @@ type cover struct {
 	steps  int // pieces looked at, for tests of growth
 }
 
-// piece is a span of which every address has the same count.
+// piece is a span whose addresses all have the same count.
 type piece struct {
 	span
 	count       int

@@ -111,7 +111,7 @@ type launch struct {
 	taken atomic.Int32
 }
 
-// seat is what a goroutine that runs blocks needs.
+// seat holds the memory that one goroutine needs to run blocks.
 type seat struct {
 	block driver.Block
 	room  []byte // for shared memory

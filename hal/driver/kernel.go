@@ -179,7 +179,7 @@ type Launcher interface {
 	Launch(k Kernel, l *Launch) error
 }
 
-// Launch says how a kernel is launched. The callee must not keep it, nor what it refers to.
+// Launch describes one launch. Once Launcher.Launch has returned, the backend must not use the structure, its Args or the values behind Ptr.
 type Launch struct {
 	Grid   [3]uint32 // blocks
 	Block  [3]uint32 // threads of each block

@@ -19,7 +19,7 @@
 // or the host must wait for an event recorded on that stream after Alloc before using it. All streams and the host can use
 // a block allocated with a nil stream at once.
 //
-// The contents of a block are unspecified; mostly they are those of an earlier block.
+// The contents of a block are unspecified; mostly they are what an earlier block left.
 //
 // # Sizes
 //

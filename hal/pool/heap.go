@@ -52,8 +52,8 @@ type parked struct {
 	fence []*hal.Event
 }
 
-// sharing says whether blocks can share a memory of a kind. They cannot share memory that has no address, because a
-// kernel takes no offset, nor memory that the host maps, because it maps the whole.
+// sharing says whether blocks can share a memory of a kind. They cannot if memory has no address, because a kernel takes no
+// offset. They cannot if the host must map memory either, because a mapping is of the whole memory.
 type sharing uint8
 
 const (
@@ -78,7 +78,7 @@ type request struct {
 	domain *domain
 	size   uint64 // bytes
 	class  int
-	bytes  uint64 // what a block of the class occupies
+	bytes  uint64 // bytes that a block of the class occupies
 	whole  bool   // the block is to be a memory of its own
 }
 

@@ -139,7 +139,7 @@ func decode(key Key, b []byte) *driver.Image {
 	return img
 }
 
-// reader takes an entry apart. Once something is missing or wrong, bad is true and all that it returns is zero.
+// reader takes an entry apart. Once something is missing or wrong, bad is true and the methods return zero values.
 type reader struct {
 	left []byte
 	bad  bool

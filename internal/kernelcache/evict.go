@@ -33,7 +33,7 @@ func (c *Cache) stored(root *os.Root, size int64) {
 	}
 	defer c.scanning.Unlock()
 	before := c.known.Load()
-	c.known.Add(c.evict(root) - before) // what is stored meanwhile stays counted
+	c.known.Add(c.evict(root) - before) // entries stored during the scan stay counted
 	c.scans.Add(1)
 }
 
@@ -92,10 +92,10 @@ func (c *Cache) evict(root *os.Root) int64 {
 			total -= e.size
 		}
 	}
-	return min(total, keep) // not more, or a cache from which nothing can be deleted would be scanned at every entry
+	return min(total, keep) // even if more is left: else a cache from which nothing can be deleted would be scanned at every entry
 }
 
-// list returns what is in a folder, with what could be read before an error.
+// list returns the entries of a folder. After an error it returns those that could be read before.
 func list(root *os.Root, folder string) []fs.DirEntry {
 	f, err := root.Open(folder)
 	if err != nil {
