@@ -123,7 +123,7 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 	} else {
 		for d, n := range g.block {
 			if n < 1 || n > math.MaxInt32 {
-				return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d", info.Name, n, d)
+				return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; it must be 1 to %d", info.Name, n, d, math.MaxInt32)
 			}
 			block[d] = uint32(n)
 		}
@@ -146,7 +146,7 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 	empty = g.none
 	for d, n := range g.n {
 		if n < 0 {
-			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d", info.Name, d, n)
+			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d; it must not be negative", info.Name, d, n)
 		}
 		count, size := uint64(n), uint64(block[d])
 		switch {

@@ -49,9 +49,9 @@ func Value[T Number](v T) Arg {
 	return a
 }
 
-// Struct passes a structure, or an array of numbers, of fixed layout: numbers of fixed width, and structures and arrays of them, laid out
-// as Go lays them out. C lays out the same members in the same way, but on 32-bit systems numbers of 8 bytes need padding in front. The value must not
-// change before the launch: a small one is copied now, a large one by Launch.
+// Struct passes a structure or an array. Its members are numbers of fixed width, or structures and arrays of such numbers, laid out as Go
+// does it. C lays out the same members in the same way. The exception is a number of 8 bytes on a 32-bit system: C may align it to 8 bytes and
+// Go to 4, so put padding before it. The value must not change before the launch: a small one is copied now, a large one by Launch.
 func Struct[T any](v *T) Arg {
 	if v == nil {
 		return refused(driver.ParamValue, &nilStruct)
@@ -76,7 +76,7 @@ func At(r Region) Arg {
 }
 
 // Shared gives each block n bytes of memory that its threads share. In OpenCL C it stands for a parameter that is a pointer to local memory.
-// CUDA, HIP and Go kernels take no parameter for it: there it stands anywhere among the arguments, at most once.
+// CUDA, HIP and Go kernels take no parameter for it: there it may stand anywhere among the arguments, but only once.
 func Shared(n int) Arg {
 	switch {
 	case n < 0:
@@ -143,7 +143,7 @@ func unfixed(t reflect.Type) reflect.Type {
 // launch is a driver's launch, kept in a pool for later launches.
 type launch struct {
 	driver.Launch
-	args [16]driver.Arg // room for Args; what Args did not reach is zero
+	args [16]driver.Arg // memory for Args; elements that are not in use are zero
 }
 
 var launches = sync.Pool{New: func() any { return new(launch) }}
@@ -156,14 +156,14 @@ func (l *launch) give() {
 }
 
 // Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs CapKernels. Values are copied
-// before it returns. The memory and the module that the kernel uses are given back only after it has finished, even if they are closed before.
+// before it returns. If the kernel's memory or module is closed while the kernel runs, it is given back only after the kernel has finished.
 //
 // Number, kinds and sizes of the arguments and the shape of the grid are checked against what the kernel takes and the device can do: a launch that
 // is refused has no effect. The error is of kind ErrInvalidArgument for a wrong argument, a block that is too large, or too much shared
 // memory; ErrOutOfRange for too many blocks; ErrWrongDevice for a kernel or memory of another device; ErrClosed for a closed module or memory. If the
 // kernel's parameters are not known, the launch is refused unless the grid is [Grid.Unchecked].
 //
-// A kernel that fails while it runs is found like other work that fails: by Sync and Done of the stream and of later events.
+// If a kernel fails while it runs, the error is reported as for other work: by Sync and Done of the stream and of later events.
 func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	const op = "launch"
 	st := s.state()
@@ -331,7 +331,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 			}
 		}
 		if n < len(l.args) {
-			l.Args = l.args[:n+1] // whose elements are zero or, from plain, for the same argument
+			l.Args = l.args[:n+1] // the new element is zero, or plain has set it for this argument
 		} else {
 			l.Args = append(l.Args, driver.Arg{})
 		}
@@ -419,11 +419,11 @@ func (a *Arg) describe() string {
 	return fmt.Sprintf("a value of %d bytes", a.size)
 }
 
-// launchSync says that each launch is waited for: HALYARD_LAUNCH_SYNC=1.
+// launchSync says whether each launch waits for its kernel (EnvLaunchSync).
 var launchSync atomic.Bool
 
-// EnvLaunchSync is the environment variable that makes each launch wait until its kernel has finished, if it is "1": the error of a kernel
-// that fails is then returned by its own launch. A launch behind a shut gate waits until the gate is opened.
+// EnvLaunchSync is an environment variable. If it is "1", each launch waits until its kernel has finished, and returns the error if the kernel
+// failed. A launch behind a shut gate waits until the gate is opened.
 const EnvLaunchSync = "HALYARD_LAUNCH_SYNC"
 
 func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
@@ -432,7 +432,7 @@ func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
 func (st *streamState) syncLaunch(op string, k *kernelState) error {
 	err := st.drv.Sync()
 	if err != nil {
-		_ = st.drv.Sync() // the call itself may have failed, and the kernel still run
+		_ = st.drv.Sync() // the call itself may have failed while the kernel still runs
 	}
 	if err = st.tell(err); err == nil {
 		return nil

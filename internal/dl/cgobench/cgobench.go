@@ -35,7 +35,7 @@ func Call7(fn, a, b, c, d, e, f, g uintptr) uintptr {
 		C.uintptr_t(d), C.uintptr_t(e), C.uintptr_t(f), C.uintptr_t(g)))
 }
 
-// Call7Pointers is Call7 with pointers, each of which cgo checks.
+// Call7Pointers is Call7 with pointers. cgo checks each of them.
 func Call7Pointers(fn uintptr, a, b, c, d, e, f, g unsafe.Pointer) uintptr {
 	return uintptr(C.call7p(C.uintptr_t(fn), a, b, c, d, e, f, g))
 }
