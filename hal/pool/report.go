@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// TagUsage is what live blocks of one tag and kind of memory hold.
+// TagUsage sums up the live blocks of one tag and kind of memory.
 type TagUsage struct {
 	Tag    string
 	Kind   hal.Kind
@@ -38,7 +38,7 @@ func (p *Pool) Report() Report {
 	return r
 }
 
-// report is Report without sorting, under stop.
+// report makes a report that is not sorted yet. The caller has stopped the pool by stop.
 func (p *Pool) report() Report {
 	r := Report{Device: p.dev.Name(), Limit: p.opts.limit, Stats: p.stoppedStats()}
 	r.Blocks, r.Asked, r.Live = 0, 0, 0 // counted from the records below, with blocks that are being freed
@@ -48,7 +48,7 @@ func (p *Pool) report() Report {
 	return r
 }
 
-// report adds the live blocks of a heap, under stop.
+// report adds the live blocks of a heap to a report. The caller has stopped the pool by stop.
 func (h *heap) report(p *Pool, r *Report) {
 	held := map[uint32]*TagUsage{}
 	count := func(rec *record) {

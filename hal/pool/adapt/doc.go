@@ -4,7 +4,7 @@
 //
 //	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.WithStacks()), 64<<20)
 //
-// The log of one run is read by [ReadLog], and run again by [Replay.Run] on any allocator.
+// [ReadLog] reads the log of a run, and [Replay.Run] repeats the run on any allocator.
 //
 // An allocator that is wrapped can still be used directly, and can be wrapped more than once; a wrapper does not know of
 // blocks that do not pass through it. Everything is safe for concurrent use if the wrapped allocator is.

@@ -134,7 +134,7 @@ func (l *logger) write(action string, address uint64, kind hal.Kind, size uint64
 	}
 }
 
-// address tells live blocks apart. A stale block has none.
+// address returns a number that identifies a live block. For a stale block it returns an error.
 func address(b pool.Block) (uint64, error) {
 	r, err := b.Region()
 	if err != nil {
