@@ -353,7 +353,7 @@ func (s *deviceState) endEvents() {
 			e.settle(waited(e.drv))
 		}
 	}
-	s.asks.shut() // what remains is functions that the watch has to call
+	s.asks.shut() // only functions that the watch has to call remain
 	s.watch.drain()
 	for _, list := range [...][]*eventState{live, s.events.spare[0], s.events.spare[1]} {
 		for _, e := range list {

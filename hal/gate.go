@@ -46,8 +46,8 @@ func (g *Gate) Signal() error {
 
 func (s *gateState) signal() error {
 	s.once.Do(func() {
-		// Counted as a call before the stream goes on: a goroutine that sees the stream's work end may close the device, and
-		// Device.Close must wait until this function is done with the device.
+		// This counts as a call before the stream goes on: a goroutine that sees the stream's work end may close the device,
+		// and Device.Close must wait until this function is done with the device.
 		s.dev.stay()
 		defer s.dev.end()
 		s.dev.strike(&s.child)

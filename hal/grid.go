@@ -65,8 +65,8 @@ func (g Grid) None() Grid {
 	return g
 }
 
-// suggest returns a block for the kernel, of at most as many threads as the kernel suggests, that fits the shape of the grid. The first
-// dimension of the block is the longest; on a device whose threads run in step the block is closer to a square.
+// suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
+// block is the longest; on a device whose threads run in step the block is closer to a square.
 func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {
 	block = [3]uint32{1, 1, 1}
 	if k.RequiredBlock != [3]uint32{} {

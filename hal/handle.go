@@ -9,7 +9,7 @@ const closedBit = int64(1) << 62
 type handle struct{ state atomic.Int64 }
 
 // enter begins a call, or reports false if the handle is closed. A refused call is never counted, not even
-// for a moment: the leave of the last call would then not find itself to be the last.
+// for a moment: otherwise the last leave could see a count above zero, and nothing would finish the object.
 func (h *handle) enter() bool {
 	for {
 		s := h.state.Load()

@@ -32,7 +32,7 @@ func (f *faults) add(n uint64, err error) {
 // between returns the first error among the operations after the from-th and up to the to-th.
 func (f *faults) between(d *device, from, to uint64) error {
 	if f.last > from && f.first <= to {
-		return d.failure("launch", driver.ErrDriver, "work may have failed; too much has failed since for the stream to remember the errors")
+		return d.failure("launch", driver.ErrDriver, "work may have failed; the stream remembers only its last %d errors", faultsMost)
 	}
 	for i := range f.list {
 		if n := f.list[i].n; n > from && n <= to {

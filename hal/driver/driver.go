@@ -82,8 +82,8 @@ type Region struct {
 }
 
 // Stream is an in-order queue of work. Every method but Sync and Close returns
-// without waiting for work to finish. Only on a device without CapAsyncCopy may
-// the copies wait.
+// without waiting for work to finish. On a device without CapAsyncCopy the copies
+// may wait, too.
 type Stream interface {
 	// Copy copies src to dst, which have the same length.
 	Copy(dst, src Region) error
@@ -303,8 +303,9 @@ type NeedsMapper interface {
 
 // FreeBlocker is implemented by Memory whose Free, or by a Module or Device whose Close, may wait for work that does not use it.
 type FreeBlocker interface {
-	// FreeMayBlock reports whether Free or Close may wait. Package hal asks once. If they may, it calls neither while a gate
-	// of the program holds a stream of the backend: the blocked goroutine might be the one that would open the gate.
+	// FreeMayBlock reports whether Free or Close may wait. Package hal asks once. If the answer is true, it does not make the
+	// call while a gate of the program holds a stream of the backend: the blocked goroutine might be the one that would open
+	// the gate.
 	FreeMayBlock() bool
 }
 

@@ -123,7 +123,7 @@ func (l Language) String() string {
 // Compute describes what a device with CapKernels can run. A zero means that the driver does not say, or sets no limit.
 type Compute struct {
 	Arch     string   // the architecture that code is compiled for: "sm_90", "gfx942"; "" if code is compiled for this device alone
-	Language Language // of source text for the device's compiler, if the device has CapCompile
+	Language Language // the language that the device's compiler takes, if the device has CapCompile
 
 	Units int // processors: streaming multiprocessors or compute units
 
@@ -131,7 +131,7 @@ type Compute struct {
 	MaxBlock   [3]uint32 // most threads of a block in each dimension
 	MaxGrid    [3]uint32 // most blocks of a launch in each dimension
 	MaxGlobal  uint64    // most threads of a launch in one dimension
-	Warp       uint32    // threads that run in step, if code may rely on that
+	Warp       uint32    // number of threads that run in step, if code may rely on that
 	Shared     uint64    // bytes of memory that the threads of a block share
 
 	// SharedByParam says that a kernel takes shared memory as a parameter (ParamShared), as in OpenCL. On other devices the launch

@@ -53,7 +53,7 @@ type parked struct {
 }
 
 // sharing says whether blocks can share a memory of a kind. They cannot if memory has no address, because a kernel takes no
-// offset. They cannot if the host must map memory either, because a mapping is of the whole memory.
+// offset. They also cannot if the host must map memory, because it can only map the whole.
 type sharing uint8
 
 const (
