@@ -20,7 +20,7 @@ type watch struct {
 	blocks  int           // goroutines in block
 	asking  bool          // tick is polling the events
 	timer   *time.Timer
-	pause   time.Duration // before the next poll, at least
+	pause   time.Duration // the shortest pause before the next poll
 	took    time.Duration // duration of the last poll
 	changed signal
 }

@@ -173,8 +173,8 @@ type Kernel interface {
 
 // Launcher is implemented by a Stream (CapKernels).
 type Launcher interface {
-	// Launch enqueues a kernel of the stream's device. Grid and block are not zero in any dimension and within the limits of
-	// Compute and KernelInfo, and the arguments are those that the kernel takes, if that is known. Other mistakes, and a kernel that needs
+	// Launch enqueues a kernel of the stream's device. In each dimension, grid and block are greater than zero and within the limits of
+	// Compute and KernelInfo. The arguments fit the kernel's parameters, if these are known. Other mistakes, and a kernel that needs
 	// more registers or shared memory than there are, are errors of kind ErrInvalidArgument. A call that fails has no effect.
 	Launch(k Kernel, l *Launch) error
 }
@@ -221,7 +221,7 @@ type Compiler interface {
 // Source is text in the device's own language: OpenCL C, CUDA C++ or HIP C++.
 type Source struct {
 	Name    string            // for messages, like a file's name
-	Text    string            //
+	Text    string            // the source text
 	Headers map[string]string // texts that the source can include, by name
 	Options []string          // for the compiler, unchanged
 }

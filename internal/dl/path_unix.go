@@ -8,7 +8,7 @@ func (p Proc) Path() string {
 	if !p.Valid() || !find.Valid() {
 		return ""
 	}
-	w := GetWords() // of the structure Dl_info, the first word is the path
+	w := GetWords() // room for a Dl_info, whose first word points to the path
 	defer w.Put()
 	if int32(find.Call2(uintptr(p), w.At(0))) == 0 {
 		return ""

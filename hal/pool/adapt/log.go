@@ -38,11 +38,15 @@ type logger struct {
 	freeing map[uint64]*freeing // by address
 }
 
-// Log returns an allocator that writes a log to w, as comma-separated values: one line for each allocation and
-// each free, with the time; the action (allocate, free or allocate failure); the address of the block, or
-// the handle of its memory where memory has no address, in hexadecimal, 0x0 for a failure; the kind of
-// memory; the bytes asked for; and a number that stands for the stream, 0 for none.
-// [ReadLog] reads it back.
+// Log returns an allocator that writes a log to w, as comma-separated values. [ReadLog] reads it back. Each allocation and
+// each free has a line of
+//
+//   - the time,
+//   - the action: allocate, free or allocate failure,
+//   - the address of the block in hexadecimal, or the handle of its memory where memory has no address; 0x0 for a failure,
+//   - the kind of memory,
+//   - the bytes asked for,
+//   - a number that stands for the stream, 0 for none.
 //
 // The log is buffered. flush writes what is in the buffer, and returns the first error that w ever returned. Call it at
 // the end; it may be called at any time. If a line cannot be written, it is lost, and the allocation still succeeds.

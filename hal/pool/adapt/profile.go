@@ -82,7 +82,7 @@ type place struct {
 
 func newProto() *proto {
 	p := &proto{texts: map[string]uint64{}, locations: map[place]uint64{}, functions: map[string]uint64{}}
-	p.text("") // number 0, by the format
+	p.text("") // the format requires that text number 0 is empty
 	for _, kind := range [][2]string{{"blocks", "count"}, {"space", "bytes"}} {
 		p.bytes(1, p.valueType(kind[0], kind[1]))
 	}

@@ -19,7 +19,7 @@ type Replay struct {
 	streams int
 }
 
-// step is a line of the log that does something. Blocks and streams are numbered from 0 on, -1 for no stream.
+// step is an allocation or a free of the log. Blocks and streams are numbered from 0 on, -1 for no stream.
 type step struct {
 	free   bool
 	kind   hal.Kind
@@ -66,7 +66,7 @@ type reading struct {
 	streams map[uint64]int // numbers of streams, by their numbers in the log
 }
 
-// add adds what a line does.
+// add adds the step of a line.
 func (r *reading) add(l line) error {
 	if l.action == actionFailure {
 		return nil
