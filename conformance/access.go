@@ -68,10 +68,10 @@ func (t *trial) recorded(s *hal.Stream, o ...hal.EventOption) *hal.Event {
 	return e
 }
 
-// timing makes Record record an event for Elapsed.
+// timing makes Record record an event that Elapsed accepts.
 var timing = hal.WithTiming()
 
-// shut holds s shut until the gate is opened, at the latest at the end of the check.
+// shut holds s shut until the gate is opened, which happens at the end of the check at the latest.
 func (t *trial) shut(s *hal.Stream) *hal.Gate {
 	g, err := s.Gate()
 	t.must(err, "gate")
@@ -82,7 +82,7 @@ func (t *trial) shut(s *hal.Stream) *hal.Gate {
 	return g
 }
 
-// openGates opens what a check that hangs has shut. Without its gates it may come to its end.
+// openGates opens all gates of a check that hangs, so that it may still come to its end.
 func (t *trial) openGates() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *trial) sync(streams ...*hal.Stream) {
 	}
 }
 
-// put writes b to the memory and waits for it.
+// put writes b to the memory and waits until it has arrived.
 func (t *trial) put(m *hal.Memory, off int, b []byte) {
 	t.must(m.Device().Write(t.ctx, m.Region(uint64(off), uint64(len(b))), b), "write %d bytes at %d", len(b), off)
 }
@@ -116,7 +116,7 @@ func (t *trial) get(m *hal.Memory, off, n int) []byte {
 // all reads the whole memory.
 func (t *trial) all(m *hal.Memory) []byte { return t.get(m, 0, int(m.Size())) }
 
-// region is a region with offsets as Go counts them.
+// region is m.Region with ints.
 func region(m *hal.Memory, off, n int) hal.Region { return m.Region(uint64(off), uint64(n)) }
 
 // onHost runs fn on host-visible memory, mapped if it must be.
@@ -131,8 +131,8 @@ func (t *trial) onHost(m *hal.Memory, fn func(b []byte)) {
 	t.sync(s)
 }
 
-// hostBytes returns n zeroed bytes of host memory that copies of the device touch in stream order and
-// without holding up the caller: page-locked ones, where the device has them.
+// hostBytes returns n zeroed bytes of host memory that copies of the device access in stream order without blocking the caller. They
+// are page-locked if the device does not have CapOrderedPageable and the host can access them without mapping.
 func (t *trial) hostBytes(n int) []byte {
 	if !t.dev.Caps().Has(hal.CapOrderedPageable) {
 		m := t.memory(t.dev, hal.KindHost, n)
@@ -144,7 +144,7 @@ func (t *trial) hostBytes(n int) []byte {
 	return make([]byte, n)
 }
 
-// same fails unless both are equal, and tells where they differ first.
+// same fails unless got and want are equal. The failure shows the first difference.
 func (t *trial) same(got, want []byte, what string, args ...any) {
 	if diff := difference(got, want); diff != "" {
 		t.Errorf("%s: %s", fmt.Sprintf(what, args...), diff)
@@ -171,7 +171,7 @@ func (t *trial) refuses(kind error, what string, call func() error, keep ...*hal
 	}
 }
 
-// usage is what the devices hold, the one under test included; Pending comes and goes by itself.
+// usage returns the usage of the device under test and of the devices of mems. It clears Pending, which changes in the background.
 func (t *trial) usage(mems ...*hal.Memory) map[*hal.Device]hal.Usage {
 	u := map[*hal.Device]hal.Usage{t.dev: t.dev.Usage()}
 	for _, m := range mems {
@@ -184,7 +184,7 @@ func (t *trial) usage(mems ...*hal.Memory) map[*hal.Device]hal.Usage {
 	return u
 }
 
-// query asks a stream or an event.
+// query is a stream or an event.
 type query interface{ Done() (bool, error) }
 
 // idle fails unless the work is done.
@@ -199,7 +199,7 @@ const (
 	busyFor   = time.Millisecond
 )
 
-// remains fails if cond does not hold all the time, for a while.
+// remains fails if cond is false at one of at least busyPolls polls over at least busyFor.
 func (t *trial) remains(cond func() bool, what string, args ...any) {
 	start := time.Now()
 	for i := 0; i < busyPolls || time.Since(start) < busyFor; i++ {
@@ -208,8 +208,8 @@ func (t *trial) remains(cond func() bool, what string, args ...any) {
 	}
 }
 
-// busy fails if the work gets done although a gate holds it back. It looks for a while, so that what
-// goes wrong in the background is seen.
+// busy fails if the work gets done although a gate holds it back. It polls for a while, so that errors in the background have time
+// to show.
 func (t *trial) busy(q query, what string, args ...any) {
 	t.remains(func() bool {
 		done, err := q.Done()
@@ -231,7 +231,7 @@ func (t *trial) eventually(cond func() bool, what string, args ...any) {
 	}
 }
 
-// arrives waits for a value or a close.
+// arrives waits until the channel gives a value or is closed.
 func arrives[V any](t *trial, ch <-chan V, what string) (v V) {
 	select {
 	case v = <-ch:

@@ -70,7 +70,7 @@ func sizeAtLeastRequested(t *trial) {
 	for _, k := range kinds(t.dev) {
 		for _, size := range []int{1, 2, 3, 255, 256, 257, 4095, 4096, 4097, 1<<20 + 1} {
 			m := t.memory(t.dev, k, size)
-			t.want(m.Size() == uint64(size), "%v memory of %d bytes says %d", k, size, m.Size())
+			t.want(m.Size() == uint64(size), "%v memory of %d bytes has Size %d", k, size, m.Size())
 			b := t.random(size)
 			t.put(m, 0, b)
 			t.same(t.all(m), b, "%v memory of %d bytes", k, size)
@@ -84,7 +84,7 @@ func sizeAtLeastRequested(t *trial) {
 func kindHonoured(t *trial) {
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, 4096)
-		t.want(m.Kind() == k, "%v memory calls itself %v", k, m.Kind())
+		t.want(m.Kind() == k, "%v memory has Kind %v", k, m.Kind())
 		b := t.random(4096)
 		t.put(m, 0, b)
 		switch {
@@ -151,7 +151,7 @@ func freeOnOtherGoroutine(t *trial) {
 		t.must(t.dev.Write(t.ctx, m.Region(0, 4096), make([]byte, 4096)), "write")
 	}
 	t.together(n, func(i int) { t.must(mems[n-1-i].Close(), "close") })
-	t.eventually(func() bool { return t.dev.Usage().Held == 0 }, "all memory given back, usage %+v", t.dev.Usage())
+	t.eventually(func() bool { return t.dev.Usage().Held == 0 }, "all memory is given back")
 }
 
 func hugeRejected(t *trial) {
@@ -186,11 +186,11 @@ func (t *trial) wantShortage(err error, k hal.Kind, size uint64) {
 	s := e.Shortage
 	switch {
 	case s == nil:
-		t.Errorf("%q carries no figures", err)
+		t.Errorf("%q has no Shortage", err)
 	case s.Request != size || s.Kind != k:
-		t.Errorf("%q says that %d bytes of %v memory were asked for, not %d of %v", err, s.Request, s.Kind, size, k)
+		t.Errorf("%q says that %d bytes of %v memory were requested, not %d of %v", err, s.Request, s.Kind, size, k)
 	case s.Held != t.dev.Usage().Held:
-		t.Errorf("%q says that %d bytes are held, Usage %d", err, s.Held, t.dev.Usage().Held)
+		t.Errorf("%q says that %d bytes are held, Usage says %d", err, s.Held, t.dev.Usage().Held)
 	case s.FreeKnown && s.Free > s.Total:
 		t.Errorf("%q says that %d of %d bytes are free", err, s.Free, s.Total)
 	}
@@ -252,7 +252,7 @@ func statsMatch(t *trial) {
 	}
 }
 
-// aligned fails unless the addresses of the memory, at the device and at the host, as far as it has them, are multiples of align.
+// aligned fails unless the memory's device address and host address, if it has them, are multiples of align.
 func (t *trial) aligned(m *hal.Memory, align uint64) {
 	check := func(at uintptr, who string) {
 		if uint64(at)%align != 0 {
@@ -262,7 +262,7 @@ func (t *trial) aligned(m *hal.Memory, align uint64) {
 	if t.dev.Caps().Has(hal.CapAddress) {
 		check(m.Handle(), "device")
 	}
-	if !m.NeedsMap() { // where a mapping lies is not promised
+	if !m.NeedsMap() { // the alignment of a mapping is not promised
 		check(uintptr(m.HostPointer()), "host")
 	}
 }

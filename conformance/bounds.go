@@ -20,7 +20,7 @@ var boundsChecks = []Check{
 	{Name: "FailedCallHasNoEffect", Rule: "A call that is refused changes nothing and enqueues nothing.", run: failedCallHasNoEffect},
 }
 
-// outside checks that every call refuses the regions of a memory of 64 bytes.
+// outside checks that every call refuses the regions, which reach beyond a memory of 64 bytes.
 func outside(t *trial, regions [][2]uint64) {
 	s := t.stream(t.dev)
 	m, o := t.filled(t.dev, t.random(64)), t.filled(t.dev, t.random(64))

@@ -27,7 +27,7 @@ func (t *trial) large(n int) []byte {
 	return b
 }
 
-// repeated returns what a fill of n bytes with the pattern leaves.
+// repeated returns the n bytes that a fill with the pattern writes.
 func repeated(p hal.Pattern, n int) []byte {
 	var one [8]byte
 	binary.LittleEndian.PutUint64(one[:], p.Bits)
@@ -45,8 +45,8 @@ func difference(got, want []byte) string {
 	return mismatch(got, want)
 }
 
-// mismatch describes the bytes at which got differs from want. They differed before the call, but may have become equal since, if a
-// device wrongly still writes.
+// mismatch describes the bytes at which got differs from want. The slices differed when the caller compared them. They may be equal by
+// now, if a device wrongly still writes.
 func mismatch(got, want []byte) string {
 	first, count := -1, 0
 	for i := range got {

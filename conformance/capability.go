@@ -20,8 +20,7 @@ var capabilityChecks = []Check{
 	{Name: "ReachesMatchesCopy", Rule: "A device can access its own memory, and another device's only with the capability.", run: reachesMatchesCopy},
 }
 
-// features are the capabilities that a program can use directly, and how. A nil error of use means
-// that it worked.
+// features returns the capabilities that a program can use directly, each with a function that uses it and returns nil if that worked.
 func (t *trial) features() []struct {
 	cap  hal.Caps
 	what string
@@ -97,7 +96,7 @@ func (t *trial) features() []struct {
 func bitEqualsBehaviour(t *trial) {
 	for _, f := range t.features() {
 		if f.cap == hal.CapAddress && !t.dev.Caps().Has(f.cap) {
-			continue // a cl_mem looks like an address
+			continue // without CapAddress the handle, for example a cl_mem, is not null either
 		}
 		err := f.use()
 		if f.cap == hal.CapPrefetch && !t.dev.Caps().Has(hal.CapShared) {
@@ -194,7 +193,7 @@ func callbackFollowsWork(t *trial) {
 			t.letGo(g)
 		}
 		t.same(arrives(t, seen, "the callback"), repeated(p, 64), "round %d: what the callback saw", i)
-		t.sync(s) // although fn has not returned
+		t.sync(s) // although the callback has not returned
 		close(leave)
 		t.remains(func() bool { return calls.Load() == 1 }, "round %d: called once", i)
 	}
@@ -272,21 +271,21 @@ func prefetchKeeps(t *trial) {
 }
 
 func reachesMatchesCopy(t *trial) {
-	t.want(t.dev.CanAccessPeer(t.dev), "a device does not reach itself")
-	t.want(!t.dev.CanAccessPeer(nil), "a device reaches nothing at all")
+	t.want(t.dev.CanAccessPeer(t.dev), "CanAccessPeer of the device itself is false")
+	t.want(!t.dev.CanAccessPeer(nil), "CanAccessPeer(nil) is true")
 	if t.p.Peer == nil {
 		return
 	}
 	p := t.openWith("the peer", t.p.Peer)
-	t.want(!t.dev.CanAccessPeer(p) || t.dev.Caps().Has(hal.CapPeerCopy), "the device reaches its peer without the capability")
+	t.want(!t.dev.CanAccessPeer(p) || t.dev.Caps().Has(hal.CapPeerCopy), "CanAccessPeer of the peer is true, and the device lacks CapPeerCopy")
 	s := t.stream(t.dev)
 	near, far := t.filled(t.dev, t.random(64)), t.filled(p, t.random(64))
 	err := s.Copy(near.All(), far.All())
 	if t.dev.CanAccessPeer(p) {
-		t.must(err, "copy from a device that is reached")
+		t.must(err, "copy from a device that can be accessed")
 		t.sync(s)
-		t.same(t.all(near), t.all(far), "copied from a device that is reached")
+		t.same(t.all(near), t.all(far), "copied from a device that can be accessed")
 	} else {
-		t.wantKind(err, hal.ErrWrongDevice, "copy from a device that is not reached")
+		t.wantKind(err, hal.ErrWrongDevice, "copy from a device that cannot be accessed")
 	}
 }

@@ -13,8 +13,8 @@ type Check struct {
 	Rule string // one sentence
 
 	Needs      hal.Caps // capabilities that the device must have
-	NeedsPeer  bool     // it needs another device of the backend
-	NeedsOther bool     // it needs a device of another backend
+	NeedsPeer  bool     // the check needs another device of the backend
+	NeedsOther bool     // the check needs a device of another backend
 
 	run func(*trial)
 }
@@ -25,8 +25,7 @@ func (c Check) split() (group, name string) {
 	return group, name
 }
 
-// Checks returns all checks, in the order in which they run: later checks rely on rules that earlier ones
-// check.
+// Checks returns all checks in the order in which they run. Later checks rely on rules that earlier checks enforce.
 func Checks() []Check { return slices.Clone(checks) }
 
 var checks = inOrder([]group{

@@ -70,7 +70,7 @@ type badCall struct {
 	call func() error
 }
 
-// badCalls has one call, or more, for each kind of error that any device can give.
+// badCalls returns at least one call for each kind of error that every device can give.
 func (t *trial) badCalls() []badCall {
 	s := t.stream(t.dev)
 	m := t.filled(t.dev, t.random(64))
@@ -116,7 +116,7 @@ func isAndAs(t *trial) {
 			switch {
 			case e.Op == "":
 				t.Errorf("%s: %q names no operation", c.what, err)
-			case e.Backend == "" && e.Device == -1: // of no device
+			case e.Backend == "" && e.Device == -1: // the error is of no device
 			case e.Backend != i.Backend || e.Device != i.Ordinal:
 				t.Errorf("%s: %q is of %s:%d, not of %s", c.what, err, e.Backend, e.Device, t.dev.Name())
 			case !strings.Contains(err.Error(), t.dev.Name()):
@@ -137,10 +137,10 @@ func (t *trial) faults() FaultControl {
 	return f
 }
 
-// breakdown makes work that is under way fail, until the end of the check.
+// breakdown returns the harness's FailAsync, by which work fails after it was enqueued. The end of the check switches it off.
 func (t *trial) breakdown() func(on bool) {
 	if t.p.FailAsync == nil {
-		t.Skipf("work under way cannot be made to fail: Harness.FailAsync is nil")
+		t.Skipf("work cannot be made to fail after it was enqueued: Harness.FailAsync is nil")
 	}
 	t.Cleanup(func() { t.p.FailAsync(false) })
 	return t.p.FailAsync
@@ -154,7 +154,8 @@ func made(x interface{ Close() error }, err error) error {
 	return err
 }
 
-// recordMany records events that are open at the same time. More than a device keeps to use again need a call to the driver for each.
+// recordMany records n events that are open at the same time. If n exceeds the number of events that a device keeps for reuse, at least
+// one needs a driver call.
 func recordMany(s *hal.Stream, n int) (err error) {
 	var open []io.Closer
 	for len(open) < n && err == nil {
@@ -185,7 +186,7 @@ func vendorCodePreserved(t *trial) {
 		var e *hal.Error
 		switch {
 		case err == nil:
-			t.Errorf("%s: no error although the driver's call failed", what)
+			t.Errorf("%s: no error although a driver call failed", what)
 		case !errors.As(err, &e):
 			t.Errorf("%s: errors.As finds no *hal.Error in %q", what, err)
 		case e.Vendor.API == "" || e.Vendor.Name == "" || e.Vendor.Code == 0:
@@ -402,9 +403,9 @@ func baselineRestored(t *trial) {
 	}
 	work()
 	if !d.Caps().Has(hal.CapMemInfo) || d.Info().SharesHostMemory {
-		return // what is free of the host's memory changes all the time
+		return // the host's free memory changes all the time
 	}
-	// Others may use the device as well: what matters is what every one of several rounds takes.
+	// Other programs may use the device as well, so the check fails only if every one of several rounds loses memory.
 	const rounds = 3
 	var lost [rounds]int64
 	for i := range lost {

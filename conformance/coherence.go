@@ -83,7 +83,7 @@ func (t *trial) part(b *bytesBuffer, i, j int) *bytesBuffer {
 	return p
 }
 
-// lease acquires b and releases it at the end of the check, at the latest.
+// lease acquires b. The caller releases it.
 func (t *trial) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) buffer.Lease {
 	l, err := b.TryAcquire(s, mode)
 	t.must(err, "acquire for %v", mode)
@@ -141,7 +141,7 @@ func moved(b *bytesBuffer, fn func()) buffer.Stats {
 	return b.Stats().Sub(before)
 }
 
-// costs fails unless fn copies and fills exactly so many bytes.
+// costs fails unless fn copies and fills exactly the given numbers of bytes.
 func (t *trial) costs(b *bytesBuffer, what string, copied, filled int, fn func()) {
 	d := moved(b, fn)
 	if d.BytesCopied != uint64(copied) || d.BytesFilled != uint64(filled) {
@@ -157,8 +157,7 @@ func (t *trial) apart(n int) int {
 	return n
 }
 
-// standing is everything that must not change when an access is refused. Copies that a read has
-// already caused may stay.
+// standing is everything that must not change when an access is refused.
 type standing struct {
 	allocated, valid string
 	version          int64
@@ -239,7 +238,7 @@ func readNeverWritten(t *trial) {
 	const n = 5000
 	s := t.stream(t.dev)
 	nothing := make([]byte, n)
-	// What others have left behind must not show.
+	// The bytes that earlier allocations left in the device's memory must not show.
 	var used []*hal.Memory
 	for range 8 {
 		m, err := t.dev.Alloc(hal.KindDevice, n, 0)
@@ -389,20 +388,20 @@ func bufferBadArguments(t *trial) {
 	}
 	t.refusesAccess(b, "slice past the end of a slice", func() error { _, err := part.Slice(0, 9); return err }, hal.ErrOutOfRange)
 	for what, call := range map[string]func() error{
-		"view with nil":             func() error { return b.View(t.ctx, nil) },
-		"update with nil":           func() error { return b.Update(t.ctx, nil) },
-		"overwrite with nil":        func() error { return b.Overwrite(t.ctx, nil) },
-		"acquire on no stream":      func() error { _, err := b.TryAcquire(nil, coherence.Read); return err },
-		"acquire for eviction":      func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.Evict)); return err },
-		"acquire for a reset":       func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.Reset)); return err },
-		"acquire for a mark":        func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.MarkModified)); return err },
-		"acquire for no mode":       func() error { _, err := b.TryAcquire(s, 99); return err },
-		"prefetch on no stream":     func() error { return b.Prefetch(nil) },
-		"mark modified on nothing":  func() error { return b.MarkModified(nil) },
-		"memory of no device":       func() error { _, err := b.Memory(nil); return err },
-		"evict a slice":             func() error { return part.Evict(t.ctx, t.dev) },
-		"close a slice":             func() error { return part.Close() },
-		"unfreeze what is not cold": func() error { return b.Unfreeze() },
+		"view with nil":               func() error { return b.View(t.ctx, nil) },
+		"update with nil":             func() error { return b.Update(t.ctx, nil) },
+		"overwrite with nil":          func() error { return b.Overwrite(t.ctx, nil) },
+		"acquire on no stream":        func() error { _, err := b.TryAcquire(nil, coherence.Read); return err },
+		"acquire for eviction":        func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.Evict)); return err },
+		"acquire for a reset":         func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.Reset)); return err },
+		"acquire for a mark":          func() error { _, err := b.TryAcquire(s, coherence.Mode(protocol.MarkModified)); return err },
+		"acquire for no mode":         func() error { _, err := b.TryAcquire(s, 99); return err },
+		"prefetch on no stream":       func() error { return b.Prefetch(nil) },
+		"mark modified on nothing":    func() error { return b.MarkModified(nil) },
+		"memory of no device":         func() error { _, err := b.Memory(nil); return err },
+		"evict a slice":               func() error { return part.Evict(t.ctx, t.dev) },
+		"close a slice":               func() error { return part.Close() },
+		"unfreeze what is not frozen": func() error { return b.Unfreeze() },
 	} {
 		t.refusesAccess(b, what, call, hal.ErrInvalidArgument)
 	}
@@ -619,7 +618,7 @@ func leaseExcludesWriter(t *trial) {
 		return ctx
 	}
 	nothing := func([]byte) error { return nil }
-	// Where host and device take turns with memory, they do so with the whole of it.
+	// Memory that must be mapped is mapped as a whole: host and device cannot access different ranges at once.
 	turns := t.dev.Info().SharesHostMemory && t.dev.Caps().Has(hal.CapMustMap)
 	updateBeside := func(other *bytesBuffer) {
 		if turns {
@@ -660,7 +659,7 @@ func leaseExcludesWriter(t *trial) {
 	t.must(acquire(low, o, coherence.Read)(), "a reader of another range")
 	updateBeside(low)
 
-	// Whoever waits goes on when the writer is done.
+	// Accesses that wait go on when the writer is done.
 	viewed := make(chan error, 1)
 	leased := make(chan error, 1)
 	go func() { viewed <- b.View(t.ctx, nothing) }()
@@ -675,7 +674,7 @@ func leaseExcludesWriter(t *trial) {
 	t.must(arrives(t, viewed, "the view goes on"), "view")
 	t.must(arrives(t, leased, "the lease is given"), "acquire")
 
-	// A host function excludes likewise.
+	// An access of the host excludes others in the same way.
 	t.must(b.Update(t.ctx, func([]byte) error {
 		t.refusesAccess(b, "a reader beside an update", acquire(b, o, coherence.Read), coherence.ErrConflict)
 		return nil
@@ -697,9 +696,9 @@ func conflictNamesBothSides(t *trial) {
 		t.Fatalf("errors.As finds no *buffer.ConflictError in %v", err)
 	}
 	t.want(c.Holder.Action == coherence.ReadWrite.String() && c.Holder.Lo == 8 && c.Holder.Hi == 24, "the holder is %v", c.Holder)
-	t.want(c.Requested.Action == coherence.Read.String() && c.Requested.Lo == 16 && c.Requested.Hi == 40, "the one refused is %v", c.Requested)
+	t.want(c.Requested.Action == coherence.Read.String() && c.Requested.Lo == 16 && c.Requested.Hi == 40, "the refused access is %v", c.Requested)
 	t.want(c.Holder.Place == t.dev.Name() && c.Requested.Place == t.dev.Name(), "places %q and %q", c.Holder.Place, c.Requested.Place)
-	t.want(c.Holder.Site != "", "the holder does not say where it stands: %v", c)
+	t.want(c.Holder.Site != "", "the holder has no Site: %v", c)
 	t.must(l.Release(), "release")
 }
 
@@ -755,7 +754,7 @@ func evictionKeeps(t *trial) {
 	t.costs(b, "evict the host's sole copy", n, 0, func() { t.must(b.Evict(t.ctx, nil), "evict") })
 	t.same(t.deviceReads(b, s), data, "rescued to the device")
 	t.same(t.hostReads(b), data, "and at the host again")
-	// Half here, half there.
+	// Now one half is current at the device alone, the other at the host alone.
 	t.deviceWrites(t.part(b, 0, n/2), s, data[:n/2])
 	t.hostUpdates(t.part(b, n/2, n), 0, data[n/2:])
 	t.costs(b, "evict what is partly the device's alone", n/2, 0, func() { t.must(b.Evict(t.ctx, t.dev), "evict") })
@@ -1149,7 +1148,7 @@ func closeBufferInFlight(t *trial) {
 	}
 }
 
-// closing closes b, with an error that wantKind can look into.
+// closing closes b and wraps the error in a *hal.Error, which wantKind requires.
 func (t *trial) closing(b *bytesBuffer) error {
 	if err := b.Close(); err != nil {
 		return &hal.Error{Op: "close", Device: -1, Kind: hal.ErrBusy, Err: err}
@@ -1161,7 +1160,7 @@ func failedCopy(t *trial) {
 	f := t.faults()
 	const n = 4096
 	rescued := 0
-	// try runs one access with its k-th driver call failing, and reports whether it got that far.
+	// try runs one access whose k-th driver call fails, and reports whether the access made k calls.
 	try := func(k uint64, atDevice bool) bool {
 		s := t.stream(t.dev)
 		data := t.random(n)
@@ -1208,7 +1207,7 @@ func failedCopy(t *trial) {
 		}
 		t.want(valid != "" || again != nil, "driver call %d failed, and no replica is current", k)
 		if again != nil {
-			// What is lost is lost until it is written anew.
+			// Lost bytes stay lost until they are written anew.
 			t.hostWrites(b, data)
 			t.same(t.deviceReads(b, s), data, "written anew after driver call %d had failed", k)
 			t.same(t.hostReads(b), data, "written anew after driver call %d had failed", k)
@@ -1239,7 +1238,7 @@ func failureUnderWay(t *trial) {
 	}
 	drained := func(streams ...*hal.Stream) {
 		for _, s := range streams {
-			_ = s.Sync(context.Background()) // which tells of the failure, too
+			_ = s.Sync(context.Background()) // reports the failure too
 		}
 	}
 
@@ -1270,7 +1269,7 @@ func failureUnderWay(t *trial) {
 	t.same(t.hostReads(b), data, "on the host, after a copy had failed")
 	t.same(t.deviceReads(b, s), data, "on the device, after a copy to the host had failed")
 
-	// What is written on bytes that have not come is lost.
+	// After the transfer that a write depends on has failed, what was written is lost.
 	b = t.holding(data)
 	broken(true)
 	l, err := b.TryAcquire(s, coherence.ReadWrite)
@@ -1282,9 +1281,9 @@ func failureUnderWay(t *trial) {
 		t.must(s.Fill(r, hal.Zero), "fill")
 		t.must(l.Release(), "release")
 		err = b.View(t.ctx, func([]byte) error { return nil })
-		t.want(err != nil, "a write on bytes that have not come was taken for good")
+		t.want(err != nil, "a write was accepted although the transfer before it failed")
 		err = b.View(t.ctx, func([]byte) error { return nil })
-		t.want(errors.Is(err, hal.ErrDeviceLost), "what was written on bytes that have not come is not lost: %v", err)
+		t.want(errors.Is(err, hal.ErrDeviceLost), "what was written after a failed transfer is not lost: %v", err)
 		t.hostWrites(b, data)
 	}
 	t.same(t.hostReads(b), data, "written anew")
@@ -1390,7 +1389,7 @@ func manyGoroutines(t *trial) {
 			v[3]--
 			t.must(s.CopyIn(l.Region(), v), "copy in")
 			t.must(l.Release(), "release")
-			// Everybody looks at everything now and then.
+			// Each goroutine reads the whole buffer now and then.
 			if i%7 == 0 {
 				t.must(b.View(t.ctx, func([]byte) error { return nil }), "view")
 			}

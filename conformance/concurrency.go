@@ -110,7 +110,7 @@ func closeRaces(t *trial) {
 			func() error { return s.Sync(t.ctx) },
 		}
 		closes := []func() error{m.Close, s.Close, e.Close}
-		var warm sync.WaitGroup // every call was made a few times
+		var warm sync.WaitGroup // done when every call was made a few times
 		warm.Add(len(calls))
 		t.together(len(calls)+len(closes), func(i int) {
 			if i >= len(calls) {
@@ -129,7 +129,7 @@ func closeRaces(t *trial) {
 					return
 				}
 				t.must(err, "call %d", i)
-				if n%16 == 15 { // or a device slower than its callers would fall behind for ever
+				if n%16 == 15 { // otherwise a slow device would have ever more work to do
 					if err := s.Sync(t.ctx); errors.Is(err, hal.ErrClosed) {
 						return
 					} else {

@@ -16,10 +16,10 @@ var copyChecks = []Check{
 	{Name: "NeighboursUntouched", Rule: "A copy changes no byte beside its destination, on the device and on the host.", run: copyNeighbours},
 	{Name: "NilSlice", Rule: "A nil slice is an empty one: it is accepted for a region of no bytes and refused for any other.", run: nilSlice},
 	{Name: "NilMemory", Rule: "A region without a memory is an invalid argument.", run: nilMemory},
-	{Name: "LengthMismatchRejected", Rule: "Source and destination have the same length.", run: lengthMismatch},
+	{Name: "LengthMismatchRejected", Rule: "A copy between regions of different lengths is an invalid argument.", run: lengthMismatch},
 	{Name: "SelfSame", Rule: "A copy of a region onto itself is refused.", run: selfSame},
-	{Name: "SelfOverlapForward", Rule: "A copy to an overlapping region further on is refused.", run: selfOverlapForward},
-	{Name: "SelfOverlapBackward", Rule: "A copy to an overlapping region further back is refused.", run: selfOverlapBackward},
+	{Name: "SelfOverlapForward", Rule: "A copy to an overlapping region at a higher offset is refused.", run: selfOverlapForward},
+	{Name: "SelfOverlapBackward", Rule: "A copy to an overlapping region at a lower offset is refused.", run: selfOverlapBackward},
 	{Name: "SelfDisjoint", Rule: "Regions of one memory that do not overlap can be copied to each other.", run: selfDisjoint},
 	{Name: "Adjacent", Rule: "Regions that touch do not overlap.", run: adjacent},
 	{Name: "PeerDirect", Rule: "A stream copies to and from the memory of a device that its own device can access.", NeedsPeer: true, run: peerDirect},
@@ -227,7 +227,7 @@ func adjacent(t *trial) { moves(t, [][2]int{{0, 100}, {100, 0}, {56, 156}, {156,
 func peerDirect(t *trial) {
 	d, p := t.dev, t.peer
 	if !d.CanAccessPeer(p) && !p.CanAccessPeer(d) {
-		t.Skipf("%s and %s do not reach each other", d.Name(), p.Name())
+		t.Skipf("%s and %s cannot access each other's memory", d.Name(), p.Name())
 	}
 	for _, pair := range [][2]*hal.Device{{d, p}, {p, d}} {
 		at, far := pair[0], pair[1]
@@ -254,7 +254,7 @@ func peerDirect(t *trial) {
 
 func peerInOrder(t *trial) {
 	if !t.dev.CanAccessPeer(t.peer) {
-		t.Skipf("%s does not reach %s", t.dev.Name(), t.peer.Name())
+		t.Skipf("%s cannot access the memory of %s", t.dev.Name(), t.peer.Name())
 	}
 	n := t.Size(1<<20, 256<<10)
 	s := t.stream(t.dev)
@@ -278,7 +278,7 @@ func peerInOrder(t *trial) {
 	}
 }
 
-// across takes bytes from one device to the other and back by CopyPeer.
+// across copies bytes from one device to the other and back with CopyPeer.
 func (t *trial) across(a, b *hal.Device) {
 	sa, sb := t.stream(a), t.stream(b)
 	for _, n := range []int{1, 4097, t.Size(9<<20+5, 300_001)} {
@@ -299,7 +299,7 @@ func peerStaged(t *trial) { t.across(t.dev, t.peer) }
 func crossBackend(t *trial) {
 	for _, o := range t.others {
 		if o.Info().Backend == t.dev.Info().Backend {
-			t.Fatalf("Harness.Others has %s, of the backend under test", o.Name())
+			t.Fatalf("Harness.Others has %s, which is of the backend under test", o.Name())
 		}
 		t.across(t.dev, o)
 		t.across(o, t.dev)
@@ -332,7 +332,7 @@ func wrongDevice(t *trial) {
 			t.refuses(hal.ErrWrongDevice, what, call, m, o)
 		}
 	}
-	// What only the owner's streams can do is refused also between devices that reach each other.
+	// Some calls work only on streams of the memory's own device. They are refused even between devices that can access each other.
 	others := far
 	if t.p.Peer != nil {
 		others = append(others, t.openWith("the peer", t.p.Peer))
@@ -387,7 +387,7 @@ func throughHostInOrder(t *trial) {
 	t.same(t.all(to), data, "through the host and back, on one stream")
 }
 
-// edges runs calls that name no byte with the region at off.
+// edges returns calls on the empty region of m at off.
 func (t *trial) edges(s *hal.Stream, m, o *hal.Memory, off uint64) map[string]func() error {
 	at := m.Region(off, 0)
 	return map[string]func() error{

@@ -22,13 +22,13 @@
 // makes sure that nothing has happened too early, and only then opens the gate. No check sleeps, and
 // none depends on how fast the device is.
 //
-// Random data and random actions come from one seed, which a failure prints; [Harness].Seed repeats them.
+// Random data and random actions come from one seed, which a failure prints. Set [Harness].Seed to it to repeat the run.
 //
 // # Outcomes
 //
 // If the device or the harness lacks something that a check needs, the check is skipped and says what
-// is missing. It is also skipped if hardware is missing (an error of kind ErrUnavailable or ErrNotBuilt
-// from the harness's functions). Every other error is a failure.
+// is missing. It is also skipped if one of the harness's functions returns an error of kind ErrUnavailable or
+// ErrNotBuilt, because then hardware is missing. Every other error is a failure.
 //
 // Known gaps of a backend are listed in [Harness].Exclusions, each with a reason: Unsupported
 // checks are not run; an ExpectedFailure is run and must fail, so that it has to be removed when the

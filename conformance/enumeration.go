@@ -42,7 +42,7 @@ var enumerationChecks = []Check{
 		run: enumerationCreatesNoContext},
 }
 
-// backend is the backend of the device under test, nil if nobody knows it.
+// backend returns the backend of the device under test, or nil if it is neither in the harness nor registered.
 func (t *trial) backend() driver.Backend {
 	if t.p.Backend != nil {
 		return t.p.Backend
@@ -55,7 +55,7 @@ func (t *trial) backend() driver.Backend {
 	return nil
 }
 
-// listed is backend, for checks that have no use without it.
+// listed returns the backend and its devices. It skips the check if there is no backend.
 func (t *trial) listed() (driver.Backend, []driver.Info) {
 	b := t.backend()
 	if b == nil {
@@ -79,7 +79,7 @@ func listSortedStable(t *trial) {
 				t.Errorf("%s:%d was %+v and then %+v", name, i, a[i], b[i])
 			}
 			if a[i].Ordinal != i || a[i].Backend != name {
-				t.Errorf("device %d of %s calls itself %s", i, name, a[i].Name())
+				t.Errorf("device %d of %s has the name %s", i, name, a[i].Name())
 			}
 			if a[i].UUID != (hal.UUID{}) && slices.ContainsFunc(a[:i], func(o driver.Info) bool { return o.UUID == a[i].UUID }) {
 				t.Errorf("%s:%d has the UUID of another device, %v", name, i, a[i].UUID)
@@ -100,7 +100,7 @@ func listSortedStable(t *trial) {
 func unknownName(t *trial) {
 	for _, name := range []string{"nosuchbackend", "nosuchbackend:0", "", ":0"} {
 		d, err := hal.Open(t.ctx, name)
-		t.want(d == nil, "%q: a device", name)
+		t.want(d == nil, "%q: Open returned a device", name)
 		t.wantKind(err, hal.ErrInvalidArgument, "open %q", name)
 		for _, r := range hal.List(t.ctx) {
 			if err != nil && !strings.Contains(err.Error(), r.Backend) {
@@ -114,7 +114,7 @@ func malformedName(t *trial) {
 	name := t.dev.Info().Backend
 	for _, n := range []string{":", ":x", ":-1", ":0x1", ":1:2", ": 1", ":99999999999999999999"} {
 		d, err := hal.Open(t.ctx, name+n)
-		t.want(d == nil, "%q: a device", name+n)
+		t.want(d == nil, "%q: Open returned a device", name+n)
 		t.wantKind(err, hal.ErrInvalidArgument, "open %q", name+n)
 	}
 }
@@ -128,7 +128,7 @@ func notBuiltNamesTheTag(t *trial) {
 		missing++
 		t.wantKind(r.Err, hal.ErrNotBuilt, "list %s", r.Backend)
 		d, err := hal.Open(t.ctx, r.Backend+":0")
-		t.want(d == nil, "%s: a device", r.Backend)
+		t.want(d == nil, "%s: Open returned a device", r.Backend)
 		t.wantKind(err, hal.ErrNotBuilt, "open %s:0", r.Backend)
 		if r.Backend != "host" && err != nil && !strings.Contains(err.Error(), "-tags "+r.Backend) {
 			t.Errorf("open %s:0: %q does not name the build tag", r.Backend, err)
@@ -164,7 +164,7 @@ func ordinalOutOfRange(t *trial) {
 	b, infos := t.listed()
 	for _, n := range []int{len(infos), len(infos) + 1, 1 << 20, 1<<31 - 1} {
 		d, err := hal.OpenWith(t.ctx, b, n)
-		t.want(d == nil, "%s:%d: a device", b.Name(), n)
+		t.want(d == nil, "%s:%d: OpenWith returned a device", b.Name(), n)
 		t.wantKind(err, hal.ErrOutOfRange, "open %s:%d", b.Name(), n)
 		if raw, err := b.Open(t.ctx, n); err == nil {
 			_ = raw.Close()
@@ -172,7 +172,7 @@ func ordinalOutOfRange(t *trial) {
 		}
 	}
 	d, err := hal.OpenWith(t.ctx, b, -1)
-	t.want(d == nil, "%s:-1: a device", b.Name())
+	t.want(d == nil, "%s:-1: OpenWith returned a device", b.Name())
 	t.wantKind(err, hal.ErrOutOfRange, "open %s:-1", b.Name())
 	_, err = hal.OpenWith(t.ctx, nil, 0)
 	t.wantKind(err, hal.ErrInvalidArgument, "open a device of no backend")
@@ -212,14 +212,14 @@ func infoComplete(t *trial) {
 		{i.TotalMemory > 0, "no total memory"},
 		{i.MaxAlloc > 0, "no largest allocation"},
 		{i.MaxAlloc <= i.TotalMemory, "the largest allocation is more than the total memory"},
-		{power(i.Alignment), "the alignment is no power of two"},
-		{power(i.MaxAlign) && i.MaxAlign >= i.Alignment, "the largest alignment is no power of two, or less than what every allocation has"},
+		{power(i.Alignment), "Alignment is not a power of two"},
+		{power(i.MaxAlign) && i.MaxAlign >= i.Alignment, "MaxAlign is not a power of two, or is less than Alignment"},
 		{!i.Simulated || strings.Contains(strings.ToLower(i.Model), "simulated"), "a simulated device does not say so in its name"},
-		{i.Caps.Has(hal.CapPriority) || i.LowPriority == 0 && i.HighPriority == 0, "priorities without the capability"},
-		{!i.Caps.Has(hal.CapPriority) || i.HighPriority < i.LowPriority, "the capability without a range of priorities"},
+		{i.Caps.Has(hal.CapPriority) || i.LowPriority == 0 && i.HighPriority == 0, "the device has priorities but lacks CapPriority"},
+		{!i.Caps.Has(hal.CapPriority) || i.HighPriority < i.LowPriority, "the device has CapPriority but no range of priorities"},
 		{t.dev.Name() == fmt.Sprintf("%s:%d", i.Backend, i.Ordinal), "the device's Name is not backend:number"},
 		{t.dev.Caps() == i.Caps, "Caps differ from Info"},
-		{uint32(i.Caps)>>len(hal.Caps(^uint32(0)).Names()) == 0, "capabilities that nobody knows"},
+		{uint32(i.Caps)>>len(hal.Caps(^uint32(0)).Names()) == 0, "a capability bit is set that has no name"},
 	} {
 		if !c.ok {
 			t.Errorf("%s: %+v", c.what, i)
@@ -294,7 +294,7 @@ func enumerationCreatesNoContext(t *trial) {
 	contexts := t.contexts()
 	b, _ := t.listed()
 	before := contexts()
-	t.want(before > 0, "a device is open, and no context")
+	t.want(before > 0, "a device is open, but there is no context")
 	for range 3 {
 		_, err := b.Devices(t.ctx)
 		t.must(err, "list")

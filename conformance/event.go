@@ -9,13 +9,13 @@ import (
 )
 
 var eventChecks = []Check{
-	{Name: "FollowsWork", Rule: "An event is done when the work before it is, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
-	{Name: "WaitOrders", Rule: "Work behind a Wait sees the work before the Record, and does not start before it.", Needs: hal.CapGate, run: waitOrders},
-	{Name: "IdleStreamsEventIsDone", Rule: "An event of a stream that was given nothing gets done, and work that waits for it goes on.", run: idleStreamsEvent},
+	{Name: "FollowsWork", Rule: "An event is done when the work before it is done, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
+	{Name: "WaitOrders", Rule: "Work after WaitEvent starts when the work before Record is done, and sees its results.", Needs: hal.CapGate, run: waitOrders},
+	{Name: "IdleStreamsEventIsDone", Rule: "An event of a stream without work becomes done, and work that waits for it goes on.", run: idleStreamsEvent},
 	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done delays nothing, whatever the event's stream does next.", Needs: hal.CapGate, run: waitCompleted},
 	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: hal.CapGate, run: waitOnOwnStream},
 	{Name: "ReuseKeepsEarlierWaits", Rule: "A wait that is enqueued does not change when the event is closed and the vendor's event recorded again.", Needs: hal.CapGate, run: reuseKeepsWaits},
-	{Name: "ReuseMovesTheEvent", Rule: "A vendor's event that is recorded again stands for the later work.", Needs: hal.CapGate, run: reuseMoves},
+	{Name: "ReuseMovesTheEvent", Rule: "When a vendor's event is reused, the new event is done only when the later work is done.", Needs: hal.CapGate, run: reuseMoves},
 	{Name: "FanOutFanIn", Rule: "Many streams can wait for one event, and one stream for many.", Needs: hal.CapGate, run: fanOutFanIn},
 	{Name: "MultiEventWait", Rule: "A stream that waits for several events goes on after the last of them.", Needs: hal.CapGate, run: multiEventWait},
 	{Name: "PeerWait", Rule: "A stream waits for the event of another device of the backend.", Needs: hal.CapGate, NeedsPeer: true, run: peerWait},
@@ -207,7 +207,7 @@ func (t *trial) waitAcross(d, o *hal.Device) {
 		t.must(near.Fill(m.All(), hal.Pattern8(uint8(i+1))), "fill")
 		done := t.recorded(near)
 		t.busy(near, "%s waits for %s", d.Name(), o.Name())
-		// Closing the event, and recording its vendor's event again, do not change what is waited for.
+		// The wait is for the first record, even after the event is closed and the vendor's event recorded again.
 		t.must(e.Close(), "close the event")
 		later := t.shut(far)
 		t.recorded(far)
@@ -275,7 +275,7 @@ func elapsedNonNegative(t *trial) {
 	}
 }
 
-// clockSlack is by how much a device's clock may differ from the host's over a check.
+// clockSlack is how far a device's clock may drift from the host's during a check.
 const clockSlack = 2 * time.Millisecond
 
 func elapsedWithinWallTime(t *trial) {
@@ -317,11 +317,11 @@ func elapsedNeedsTiming(t *trial) {
 	plain := t.recorded(s)
 	t.sync(s)
 	for what, call := range map[string]func() (time.Duration, error){
-		"to an event without timing":       func() (time.Duration, error) { return plain.Elapsed(from) },
-		"since an event without timing":    func() (time.Duration, error) { return to.Elapsed(plain) },
-		"between an event and itself":      func() (time.Duration, error) { return plain.Elapsed(plain) },
-		"since no event at all":            func() (time.Duration, error) { return to.Elapsed(nil) },
-		"to no event at all, since a good": func() (time.Duration, error) { return (*hal.Event)(nil).Elapsed(from) },
+		"to an event without timing":    func() (time.Duration, error) { return plain.Elapsed(from) },
+		"since an event without timing": func() (time.Duration, error) { return to.Elapsed(plain) },
+		"between an event and itself":   func() (time.Duration, error) { return plain.Elapsed(plain) },
+		"since a nil event":             func() (time.Duration, error) { return to.Elapsed(nil) },
+		"of a nil event":                func() (time.Duration, error) { return (*hal.Event)(nil).Elapsed(from) },
 	} {
 		t.refuses(hal.ErrInvalidArgument, what, func() error { _, err := call(); return err })
 	}
@@ -334,8 +334,8 @@ func elapsedPending(t *trial) {
 	g := t.shut(s)
 	to := t.recorded(s, timing)
 	for range 10 {
-		t.refuses(hal.ErrNotReady, "to an event that is held back", func() error { _, err := to.Elapsed(from); return err })
-		t.refuses(hal.ErrNotReady, "since an event that is held back", func() error { _, err := from.Elapsed(to); return err })
+		t.refuses(hal.ErrNotReady, "elapsed to an event that is held back", func() error { _, err := to.Elapsed(from); return err })
+		t.refuses(hal.ErrNotReady, "elapsed since an event that is held back", func() error { _, err := from.Elapsed(to); return err })
 	}
 	t.letGo(g)
 	t.sync(s)

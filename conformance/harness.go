@@ -42,8 +42,8 @@ type Harness struct {
 	// names; if there is none, checks of enumeration and checks that need a separate device are skipped.
 	Backend driver.Backend
 
-	// VendorCodes returns, for every status that the vendor's interface defines, the error that the backend makes of it:
-	// its Kind, and the Code and Name of its Vendor. Nil skips the checks of the mapping.
+	// VendorCodes returns one error for every status that the vendor's interface defines, as the backend would return it. The checks
+	// read its Kind and its Vendor's Code and Name. Nil skips them.
 	VendorCodes func() []driver.Error
 
 	// Faults returns control over the driver calls behind the device that Open opens, for checks that
@@ -122,7 +122,7 @@ func (h Harness) plan() (*plan, error) {
 	all := Checks()
 	for _, x := range h.Exclusions {
 		if x.Kind != Unsupported && x.Kind != ExpectedFailure {
-			return nil, fmt.Errorf("conformance: the exclusion of %q has no kind", x.Check)
+			return nil, fmt.Errorf("conformance: the exclusion of %q has kind %v, not Unsupported or ExpectedFailure", x.Check, x.Kind)
 		}
 		if x.Reason == "" {
 			return nil, fmt.Errorf("conformance: the exclusion of %q gives no reason", x.Check)

@@ -160,7 +160,7 @@ func TestExclusions(t *testing.T) {
 	for what, x := range map[string]conformance.Exclusion{
 		"matches no check":  {Check: "Fill/Pattern3", Kind: conformance.Unsupported, Reason: "r"},
 		"gives no reason":   {Check: "Fill/Pattern1", Kind: conformance.Unsupported},
-		"has no kind":       {Check: "Fill/Pattern1", Reason: "r"},
+		"has kind passed":   {Check: "Fill/Pattern1", Reason: "r"},
 		"syntax error":      {Check: "Fill/[", Kind: conformance.Unsupported, Reason: "r"},
 		"is excluded by":    {Check: "Fill/*", Kind: conformance.Unsupported, Reason: "r"},
 		"exclusion of \"\"": {Kind: conformance.Unsupported, Reason: "r"},

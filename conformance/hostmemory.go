@@ -8,14 +8,14 @@ import (
 )
 
 var hostMemoryChecks = []Check{
-	{Name: "PinnedRoundTrip", Rule: "The device reads what the host writes to page-locked memory, and the host what the device writes.", run: pinnedRoundTrip},
+	{Name: "PinnedRoundTrip", Rule: "The device sees what the host writes to page-locked memory, and the host sees what the device writes there.", run: pinnedRoundTrip},
 	{Name: "RegisterUnregisterRegister", Rule: "Host memory can be registered, used, unregistered and registered again, and keeps its contents.", Needs: hal.CapRegister, run: registerAgain},
 	{Name: "RegisteredKeepsBytes", Rule: "The device works on registered memory in place.", Needs: hal.CapRegister, run: registeredKeepsBytes},
 	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory fails as busy and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
 	{Name: "EmptyRegisterRejected", Rule: "Registering an empty slice is an invalid argument.", Needs: hal.CapRegister, run: emptyRegister},
 	{Name: "SharedVisibleAfterSync", Rule: "In shared memory the host sees the device's writes after waiting for them, and the device sees the host's earlier writes.", Needs: hal.CapShared, run: sharedVisible},
 	{Name: "KindQuery", Rule: "A memory reports its kind, and whether the host must map it, and behaves accordingly.", run: kindQuery},
-	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, and not accessible to the host while unmapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
+	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, and the host cannot access it while it is unmapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
 	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 
@@ -38,7 +38,7 @@ func pinnedRoundTrip(t *trial) {
 	}
 }
 
-// register registers b until the returned memory is closed, at the latest at the end of the check.
+// register registers b. The memory is closed at the end of the check at the latest.
 func (t *trial) register(b []byte) *hal.Memory {
 	m, err := t.dev.Register(b)
 	t.must(err, "register %d bytes", len(b))
@@ -125,13 +125,13 @@ func sharedVisible(t *trial) {
 func kindQuery(t *trial) {
 	for _, k := range kinds(t.dev) {
 		m := t.memory(t.dev, k, 4096)
-		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory calls itself %v, of %s", k, m.Kind(), m.Device().Name())
-		// A unified device may have memory of its own that only it can reach, as integrated GPUs of CUDA and HIP do.
+		t.want(m.Kind() == k && m.Device() == t.dev, "%v memory has Kind %v and Device %s", k, m.Kind(), m.Device().Name())
+		// A unified device may have memory that the host cannot access, as integrated GPUs of CUDA and HIP do.
 		visible := k != hal.KindDevice || t.dev.Info().SharesHostMemory && m.HostPointer() != nil
 		b, err := m.Bytes()
 		switch {
 		case m.NeedsMap():
-			t.want(t.dev.Caps().Has(hal.CapMustMap), "memory must be mapped, and the device lacks the capability")
+			t.want(t.dev.Caps().Has(hal.CapMustMap), "memory must be mapped, but the device lacks CapMustMap")
 			t.want(m.HostPointer() == nil, "memory that must be mapped has a host pointer")
 			t.wantKind(err, hal.ErrNotReady, "host view of memory that is not mapped")
 		case visible:
@@ -141,7 +141,7 @@ func kindQuery(t *trial) {
 			t.wantKind(err, hal.ErrUnsupported, "host view of %v memory", k)
 		}
 		if !m.NeedsMap() {
-			// Mapping what needs none does nothing.
+			// Mapping memory that need not be mapped does nothing.
 			s := t.stream(t.dev)
 			t.must(s.Map(m, true), "map")
 			t.must(s.Map(m, false), "map again")

@@ -24,7 +24,7 @@ var importChecks = []Check{
 	{Name: "UnsupportedWithoutBit", Rule: "On a device without the capability importing fails as unsupported.", run: adoptUnsupported},
 }
 
-// import imports the owner's memory until the end of the check, and counts releases.
+// importMemory imports the owner's memory, closes it at the end of the check, and counts calls of Release.
 func (t *trial) importMemory(d *hal.Device, owner *hal.Memory) (m *hal.Memory, releases *atomic.Int32) {
 	releases = new(atomic.Int32)
 	m, err := d.Import(hal.ExternalMemory{Kind: owner.Kind(), Handle: owner.Handle(), Size: owner.Size(),
@@ -45,7 +45,7 @@ func adoptedWorks(t *trial) {
 		m, _ := t.importMemory(t.dev, owner)
 		t.want(m.Kind() == k && m.Size() == n && m.Device() == t.dev, "imported %d bytes of %v memory of %s", m.Size(), m.Kind(), m.Device().Name())
 		t.want(m.Handle() == owner.Handle(), "the handle %#x became %#x", owner.Handle(), m.Handle())
-		t.want(m.NeedsMap() == owner.NeedsMap(), "%v memory must be mapped: %t, and %t once it is imported", k, owner.NeedsMap(), m.NeedsMap())
+		t.want(m.NeedsMap() == owner.NeedsMap(), "%v memory must be mapped: %t; once it is imported: %t", k, owner.NeedsMap(), m.NeedsMap())
 		t.same(t.all(m), b, "%v memory that was imported", k)
 
 		t.must(s.Fill(region(m, 100, 1000), hal.Pattern8(0x4d)), "fill")
@@ -131,7 +131,7 @@ func adoptedIdle(t *trial) {
 		t.want(releases.Load() == 1, "%d releases after a second Close", releases.Load())
 		t.same(t.all(owner), b, "the owner's %v memory", k)
 
-		// Nobody need be told, and Release may be what frees the memory.
+		// Release may be nil, and may be the function that frees the memory.
 		m, err := t.dev.Import(hal.ExternalMemory{Kind: k, Handle: owner.Handle(), Size: owner.Size()})
 		t.must(err, "import without Release")
 		t.must(m.Close(), "close")
@@ -190,7 +190,7 @@ func adoptedLeak(t *trial) {
 			}
 			return reported && releases.Load() == 1
 		}
-	}, "a report of %q, and its release", want)
+	}, "a report of %q, and a call of its Release", want)
 }
 
 func adoptRejects(t *trial) {
@@ -262,7 +262,7 @@ func adoptedStreamInOrder(t *trial) {
 	}
 	t.sync(s, own)
 	t.must(s.Close(), "close")
-	// That the owner's work has ended too may be known only some time after.
+	// It may take a while until it is known that the owner's work has ended too.
 	t.eventually(func() bool { return released.Load() > 0 }, "the idle stream is released")
 	t.must(own.Fill(owner.All(), hal.Zero), "fill by the owner afterwards")
 	t.sync(own)
@@ -291,7 +291,7 @@ func adoptedStreamClose(t *trial) {
 	t.must(s.Close(), "close it again")
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrClosed, "fill on the closed stream")
 	t.remains(func() bool { return released.Load() == 0 }, "work is under way: not released")
-	// The owner goes on, and never stops.
+	// The owner keeps its stream busy all the time.
 	later := t.filled(d, make([]byte, 64))
 	t.letGo(g)
 	h := t.shut(own)
@@ -314,10 +314,10 @@ func queryTells(t *trial) {
 		for _, off := range []uintptr{0, 1, n - 1} {
 			p, err := t.dev.PointerInfo(m.Handle() + off)
 			t.must(err, "query %v memory", k)
-			// To a unified device the host's memory is its own.
-			t.want(p.Kind == k || t.dev.Info().SharesHostMemory && p.Kind == hal.KindHost, "%v memory is %v memory", k, p.Kind)
+			// A unified device may report its own memory as the host's.
+			t.want(p.Kind == k || t.dev.Info().SharesHostMemory && p.Kind == hal.KindHost, "%v memory is reported as %v memory", k, p.Kind)
 			if p.Kind == hal.KindDevice {
-				t.want(p.Device == t.dev.Info().Ordinal, "%v memory is of device %d, not %d", k, p.Device, t.dev.Info().Ordinal)
+				t.want(p.Device == t.dev.Info().Ordinal, "%v memory is reported as of device %d, not %d", k, p.Device, t.dev.Info().Ordinal)
 			}
 			t.want(p.Base <= m.Handle() && p.Base+uintptr(p.Size) >= m.Handle()+n, "[%#x, %#x+%d) does not hold %d bytes at %#x", p.Base, p.Base, p.Size, n, m.Handle())
 		}
@@ -345,7 +345,7 @@ func adoptUnsupported(t *trial) {
 	}
 	if !caps.Has(hal.CapIPC) {
 		t.refuses(hal.ErrUnsupported, "export", func() error { _, err := m.IPCHandle(); return err }, m)
-		token := hal.IPCHandle{Backend: t.dev.Info().Backend, Device: t.dev.Info().UUID, Kind: hal.KindDevice, PID: 1, Size: 64, Handle: make([]byte, 64)}
-		t.refuses(hal.ErrUnsupported, "import", func() error { return made(t.dev.OpenIPC(token)) }, m)
+		h := hal.IPCHandle{Backend: t.dev.Info().Backend, Device: t.dev.Info().UUID, Kind: hal.KindDevice, PID: 1, Size: 64, Handle: make([]byte, 64)}
+		t.refuses(hal.ErrUnsupported, "open an IPC handle", func() error { return made(t.dev.OpenIPC(h)) }, m)
 	}
 }

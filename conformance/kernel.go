@@ -13,44 +13,44 @@ import (
 )
 
 var kernelChecks = []Check{
-	{Name: "LoadsAndFindsByName", Rule: "Code that is loaded has its kernels, by their names.", Needs: hal.CapKernels, run: kernelsByName},
-	{Name: "UnknownKernelIsRefused", Rule: "A name that no kernel has is not found, and the module can be used on.", Needs: hal.CapKernels, run: unknownKernel},
-	{Name: "BadImageIsRefused", Rule: "An image of another format, an empty one and one that is no code at all are refused.", Needs: hal.CapKernels, run: badImage},
-	{Name: "TruncatedImageIsRefused", Rule: "Compiled code that lost its end is refused.", Needs: hal.CapKernels | hal.CapCompile, run: truncatedImage},
-	{Name: "ParametersAreReported", Rule: "A kernel's parameters are known by number, and where the size and kind are known they are right.", Needs: hal.CapKernels, run: parametersReported},
+	{Name: "LoadsAndFindsByName", Rule: "Every kernel of loaded code is found by its name.", Needs: hal.CapKernels, run: kernelsByName},
+	{Name: "UnknownKernelIsRefused", Rule: "The name of a kernel that does not exist is not found, and the module still works.", Needs: hal.CapKernels, run: unknownKernel},
+	{Name: "BadImageIsRefused", Rule: "An image that is of another format, is empty or is not code is refused.", Needs: hal.CapKernels, run: badImage},
+	{Name: "TruncatedImageIsRefused", Rule: "Compiled code whose end is missing is refused.", Needs: hal.CapKernels | hal.CapCompile, run: truncatedImage},
+	{Name: "ParametersAreReported", Rule: "The number of a kernel's parameters is reported, and each reported kind and size is right.", Needs: hal.CapKernels, run: parametersReported},
 	{Name: "TooFewArgumentsAreRefused", Rule: "A launch with too few arguments is refused.", Needs: hal.CapKernels, run: tooFewArguments},
 	{Name: "TooManyArgumentsAreRefused", Rule: "A launch with too many arguments is refused.", Needs: hal.CapKernels, run: tooManyArguments},
 	{Name: "WrongSizeIsRefused", Rule: "A value of another size than the parameter's is refused.", Needs: hal.CapKernels, run: wrongSize},
-	{Name: "ScalarsOfEveryWidthArrive", Rule: "Numbers of 1, 2, 4 and 8 bytes arrive as they were passed.", Needs: hal.CapKernels, run: scalarsArrive},
+	{Name: "ScalarsOfEveryWidthArrive", Rule: "A kernel receives numbers of 1, 2, 4 and 8 bytes as they were passed.", Needs: hal.CapKernels, run: scalarsArrive},
 	{Name: "StructArrivesWithPadding", Rule: "A structure arrives with the layout that Go gives it.", Needs: hal.CapKernels, run: structArrives},
 	{Name: "ArgumentsAreCopiedAtLaunch", Rule: "What is passed by value may change as soon as Launch has returned.", Needs: hal.CapKernels | hal.CapGate, run: argumentsCopied},
 	{Name: "EveryThreadRunsOnce", Rule: "In grids of one to three dimensions each thread runs once, with its own index.", Needs: hal.CapKernels, run: everyThread},
 	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs.", Needs: hal.CapKernels, run: emptyGrid},
 	{Name: "GridBeyondLimitIsRefused", Rule: "More blocks than the device can run are refused.", Needs: hal.CapKernels, run: gridBeyond},
 	{Name: "BlockBeyondKernelLimitIsRefused", Rule: "A block of more threads than the kernel can have is refused.", Needs: hal.CapKernels, run: blockBeyond},
-	{Name: "SharedMemoryIsThere", Rule: "Each block has the shared memory that the launch asked for, of its own.", Needs: hal.CapKernels, run: sharedMemory},
-	{Name: "SharedBeyondLimitIsRefused", Rule: "More shared memory than there is is refused.", Needs: hal.CapKernels, run: sharedBeyond},
+	{Name: "SharedMemoryIsThere", Rule: "Each block has its own shared memory of the size that the launch asked for.", Needs: hal.CapKernels, run: sharedMemory},
+	{Name: "SharedBeyondLimitIsRefused", Rule: "A launch that asks for more shared memory than the kernel's limit is refused.", Needs: hal.CapKernels, run: sharedBeyond},
 	{Name: "BarrierHolds", Rule: "No thread of a block passes a barrier before all have arrived.", Needs: hal.CapKernels, run: barrierHolds},
-	{Name: "AtomicsCount", Rule: "Atomic additions of all threads are all counted.", Needs: hal.CapKernels, run: atomicsCount},
+	{Name: "AtomicsCount", Rule: "No atomic addition of any thread is lost.", Needs: hal.CapKernels, run: atomicsCount},
 	{Name: "LaunchIsInStreamOrder", Rule: "A kernel sees the copies and kernels before it on its stream, and those after it see what it wrote.", Needs: hal.CapKernels, run: launchInOrder},
 	{Name: "LaunchDoesNotWait", Rule: "A launch behind a shut gate returns at once, and runs when the gate is opened.", Needs: hal.CapKernels | hal.CapGate, run: launchDoesNotWait},
 	{Name: "LaunchWaitsForEvents", Rule: "A kernel runs after the events of other streams that its stream waits for.", Needs: hal.CapKernels | hal.CapGate, run: launchWaits},
 	{Name: "OneKernelFromManyGoroutines", Rule: "Several goroutines may launch one kernel at once, each with its own arguments.", Needs: hal.CapKernels, run: oneKernelManyGoroutines},
-	{Name: "ModuleClosedUnderWorkFinishes", Rule: "A module can be closed while its kernels are under way: they finish.", Needs: hal.CapKernels | hal.CapGate, run: moduleClosedUnderWork},
-	{Name: "ClosedModuleIsRefused", Rule: "A closed module gives no kernels, and its kernels are refused as closed.", Needs: hal.CapKernels, run: closedModule},
+	{Name: "ModuleClosedUnderWorkFinishes", Rule: "If a module is closed while its kernels run or wait, they still finish.", Needs: hal.CapKernels | hal.CapGate, run: moduleClosedUnderWork},
+	{Name: "ClosedModuleIsRefused", Rule: "A closed module and its kernels are refused as closed.", Needs: hal.CapKernels, run: closedModule},
 	{Name: "MemoryOfAnotherDeviceIsRefused", Rule: "Memory that the device cannot access, and a kernel of another device, are refused.", Needs: hal.CapKernels, run: foreignArguments},
 	{Name: "ClosedMemoryIsRefused", Rule: "Closed memory is refused as an argument.", Needs: hal.CapKernels, run: closedArgument},
-	{Name: "OffsetsArrive", Rule: "An argument within a memory is the address of its first byte, or is refused as misaligned.", Needs: hal.CapKernels, run: offsetsArrive},
-	{Name: "BuildErrorCarriesTheLog", Rule: "Source that does not compile is refused with what the compiler had to say.", Needs: hal.CapKernels | hal.CapCompile, run: buildError},
-	{Name: "RefusedLaunchChangesNothing", Rule: "After a launch that was refused the memory is as it was and the stream works on.", Needs: hal.CapKernels, run: refusedLaunch},
+	{Name: "OffsetsArrive", Rule: "A kernel receives the address of the first byte of a region, unless the launch is refused as misaligned.", Needs: hal.CapKernels, run: offsetsArrive},
+	{Name: "BuildErrorCarriesTheLog", Rule: "Source that does not compile is refused with the compiler's log.", Needs: hal.CapKernels | hal.CapCompile, run: buildError},
+	{Name: "RefusedLaunchChangesNothing", Rule: "A launch that is refused changes no memory, and the stream still works.", Needs: hal.CapKernels, run: refusedLaunch},
 	{Name: "LaunchBringsWhatItReads", Rule: "A launch on buffers copies what is stale on its device, and nothing else.", Needs: hal.CapKernels, run: launchBrings},
 	{Name: "LaunchMakesOthersStale", Rule: "What a launch on buffers writes is current on its device alone.", Needs: hal.CapKernels, run: launchMakesStale},
 	{Name: "OutCopiesNothingIn", Rule: "A buffer passed with Out is not copied to the device.", Needs: hal.CapKernels, run: outCopiesNothing},
 	{Name: "SameBufferTwice", Rule: "One buffer may be passed for reading and for writing.", Needs: hal.CapKernels, run: sameBufferTwice},
 	{Name: "OverlappingSlices", Rule: "Slices that overlap may be passed together.", Needs: hal.CapKernels, run: overlappingSlices},
-	{Name: "RefusedLaunchKeepsContents", Rule: "A launch on buffers that is refused leaves every byte as it was, current where it was.", Needs: hal.CapKernels, run: refusedKeeps},
-	{Name: "FailedKernelLosesWhatItWrote", Rule: "What a kernel that failed was to write is not shown to anyone, and what it read is kept.", Needs: hal.CapKernels, run: failedKernel},
-	{Name: "OpposedLaunchesDoNotDeadlock", Rule: "Launches that take the same buffers in different order do not wait for each other for ever.", Needs: hal.CapKernels, run: opposedLaunches},
+	{Name: "RefusedLaunchKeepsContents", Rule: "A launch on buffers that is refused changes no byte and makes no replica stale.", Needs: hal.CapKernels, run: refusedKeeps},
+	{Name: "FailedKernelLosesWhatItWrote", Rule: "Reading the bytes that a failed kernel should have written is an error, and the bytes that it only read are kept.", Needs: hal.CapKernels, run: failedKernel},
+	{Name: "OpposedLaunchesDoNotDeadlock", Rule: "Launches that take the same buffers in different order do not deadlock.", Needs: hal.CapKernels, run: opposedLaunches},
 }
 
 // mixed is a structure with padding inside and at its end.
@@ -110,7 +110,7 @@ KERNEL void count(GLOBAL u32 *y) {
 
 func first(b *kernel.Block) bool { return b.Index == [3]uint32{} }
 
-// linear returns the number of a place in a box, and the number of places.
+// linear returns the number of the position at in a box of the given size, counted along x first, then y, then z.
 func linear(at, size [3]uint32) uint64 {
 	return uint64(at[0]) + uint64(size[0])*(uint64(at[1])+uint64(size[1])*uint64(at[2]))
 }
@@ -184,7 +184,8 @@ var kernelsGo = kernel.Functions{
 	}),
 }
 
-// program is the suite's program, unloaded at the end of the check. The check is skipped on a device that cannot build it.
+// program returns the suite's program, loaded on the device under test and closed at the end of the check. It skips the check if the
+// program's compiler is unavailable.
 func (t *trial) program() *kernel.Program {
 	if t.kernels != nil {
 		return t.kernels
@@ -233,7 +234,7 @@ func kernelsByName(t *trial) {
 	for name := range kernelsGo {
 		k, err := p.Kernel(name).Of(t.ctx, t.dev)
 		t.must(err, "kernel %s", name)
-		t.want(k.Name() == name && k.Info().Name == name, "kernel %s says that it is %s", name, k.Name())
+		t.want(k.Name() == name && k.Info().Name == name, "kernel %s has the name %s", name, k.Name())
 		if names := k.Module().Names(); names != nil {
 			t.want(slices.Contains(names, name) && len(names) == len(kernelsGo), "a module of %d kernels lists %v", len(kernelsGo), names)
 		}
@@ -252,7 +253,7 @@ func unknownKernel(t *trial) {
 
 func badImage(t *trial) {
 	formats := t.dev.Formats()
-	t.want(len(formats) > 0, "a device with kernels loads no format")
+	t.want(len(formats) > 0, "a device with CapKernels has no Formats")
 	all := []hal.Format{hal.FormatPTX, hal.FormatCubin, hal.FormatFatbin, hal.FormatCodeObject, hal.FormatOpenCLC, hal.FormatOpenCLBinary, hal.FormatSPIRV, hal.FormatGo, 0, 77}
 	for _, f := range all {
 		load := func(data []byte) error {
@@ -274,7 +275,7 @@ func badImage(t *trial) {
 			err := load(junk)
 			var e *hal.Error
 			if !errors.As(err, &e) || e.Kind != hal.ErrBuild && e.Kind != hal.ErrInvalidArgument && e.Kind != hal.ErrUnsupported {
-				t.Errorf("%d bytes that are no code in %v: error %v", len(junk), f, err)
+				t.Errorf("%d bytes that are not code in %v: error %v", len(junk), f, err)
 			}
 		}
 	}
@@ -297,7 +298,7 @@ func truncatedImage(t *trial) {
 	t.must(err, "load what was compiled")
 	t.must(m.Close(), "close")
 	if img.Format == hal.FormatOpenCLC || img.Format == hal.FormatPTX {
-		t.Skipf("code is compiled to text, which has no end of its own")
+		t.Skipf("the compiled code is text, and a truncated text may be valid")
 	}
 	for _, n := range []int{1, 8, len(img.Data) / 3, len(img.Data) / 2, len(img.Data) - 1} {
 		cut := img
@@ -320,16 +321,16 @@ func parametersReported(t *trial) {
 		t.want(info.Checks, "the parameters of a kernel are not known, and the kernel does not check them itself")
 		return
 	}
-	t.want(len(info.Params) == 4, "4 parameters, %d are reported", len(info.Params))
+	t.want(len(info.Params) == 4, "%d parameters are reported, want 4", len(info.Params))
 	for i, p := range info.Params {
 		pointer := i < 2
-		t.want(p.Kind == hal.ParamUnknown || p.Kind == hal.ParamPointer == pointer, "parameter %d is reported as a %v", i, p.Kind)
+		t.want(p.Kind == hal.ParamUnknown || p.Kind == hal.ParamPointer == pointer, "the kind of parameter %d is reported as %v", i, p.Kind)
 		t.want(p.Size == 0 || p.Size == 4 && !pointer || p.Size == 8 && pointer, "parameter %d is reported with %d bytes", i, p.Size)
 	}
-	t.want(!info.Params[1].Const, "what is written is reported as const")
+	t.want(!info.Params[1].Const, "a parameter that the kernel writes through is reported as const")
 }
 
-// addArguments are right arguments of the kernel add.
+// addArguments returns valid arguments of the kernel add.
 func (t *trial) addArguments(n int) (args []hal.Arg, x, y *hal.Memory) {
 	x, y = t.words(n, 5), t.words(n, 9)
 	return []hal.Arg{hal.At(x.All()), hal.At(y.All()), hal.Value(uint32(2)), hal.Value(uint32(n))}, x, y
@@ -357,7 +358,7 @@ func tooManyArguments(t *trial) {
 	k := t.kernel("add")
 	args, _, y := t.addArguments(64)
 	t.refusesLaunch(hal.ErrInvalidArgument, "5 arguments for 4", k, hal.Over(64), append(args, hal.Value(uint32(1))), y)
-	t.refusesLaunch(hal.ErrInvalidArgument, "a fifth that is a pointer", k, hal.Over(64), append(args[:4:4], args[0]), y)
+	t.refusesLaunch(hal.ErrInvalidArgument, "a fifth argument that is a pointer", k, hal.Over(64), append(args[:4:4], args[0]), y)
 }
 
 func wrongSize(t *trial) {
@@ -482,7 +483,7 @@ func blockBeyond(t *trial) {
 	k := t.kernel("add")
 	args, _, y := t.addArguments(64)
 	most, c := int(k.Info().MaxThreads), t.dev.Info().Compute
-	t.want(most > 0 && c.MaxThreads > 0, "a kernel of at most %d threads on a device of at most %d", most, c.MaxThreads)
+	t.want(most > 0 && c.MaxThreads > 0, "the limit of threads per block is %d for the kernel and %d for the device", most, c.MaxThreads)
 	t.refusesLaunch(hal.ErrInvalidArgument, "a block beyond the kernel's limit", k, hal.Blocks(1).Of(most+1), args, y)
 	t.refusesLaunch(hal.ErrInvalidArgument, "a block beyond the kernel's limit in two dimensions", k, hal.Blocks(1, 1).Of(most, 2), args, y)
 	t.refusesLaunch(hal.ErrInvalidArgument, "a block of 0 threads", k, hal.Blocks(1).Of(0), args, y)
@@ -499,7 +500,7 @@ func blockBeyond(t *trial) {
 	t.same(t.all(y), words(64, 7), "a block at the limit")
 }
 
-// turned is what the kernel turn makes of a block of words.
+// turned returns what the kernel turn makes of a block of words: three times it reverses them and adds 1 to each.
 func turned(in []uint32) []uint32 {
 	out := slices.Clone(in)
 	for range 3 {
@@ -511,6 +512,7 @@ func turned(in []uint32) []uint32 {
 	return out
 }
 
+// turns runs the kernel turn and checks its result.
 func (t *trial) turns(blocks, threads int) {
 	k, s := t.kernel("turn"), t.stream(t.dev)
 	b := t.random(4 * blocks * threads)
@@ -530,7 +532,7 @@ func (t *trial) turns(blocks, threads int) {
 	t.same(t.all(y), want, "%d blocks of %d threads that exchange words", blocks, threads)
 }
 
-// threads is a number of threads that the kernel turn can have in a block, at most n.
+// threads returns n, or the most threads that a block of the kernel turn can have if that is less.
 func (t *trial) threads(n int) int {
 	if most := int(t.kernel("turn").Info().MaxThreads); most != 0 {
 		n = min(n, most)
@@ -731,7 +733,7 @@ func offsetsArrive(t *trial) {
 
 func buildError(t *trial) {
 	language := t.dev.Info().Compute.Language
-	t.want(language != 0, "a device that compiles takes no language")
+	t.want(language != 0, "a device with CapCompile has no Language")
 	_, err := t.dev.Compile(hal.Source{Name: "broken", Text: kernel.Prelude(language) + "KERNEL void f(GLOBAL u32 *y) { y[0] = no_such_name_17; }"})
 	if errors.Is(err, hal.ErrUnavailable) {
 		t.Skipf("%v", err)
@@ -741,7 +743,7 @@ func buildError(t *trial) {
 	if !errors.As(err, &be) {
 		t.Fatalf("errors.As finds no *hal.BuildError in %v", err)
 	}
-	t.want(bytes.Contains([]byte(be.Log), []byte("no_such_name_17")), "the log does not name what is wrong: %q", be.Log)
+	t.want(bytes.Contains([]byte(be.Log), []byte("no_such_name_17")), "the log does not contain the unknown name: %q", be.Log)
 	_, err = t.dev.Compile(hal.Source{Text: " \n"})
 	t.wantKind(err, hal.ErrInvalidArgument, "empty source")
 }

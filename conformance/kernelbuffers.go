@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// addAtomic counts one more at p.
+// addAtomic adds 1 to *p atomically.
 func addAtomic(p *uint32) { (*atomic.Uint32)(unsafe.Pointer(p)).Add(1) }
 
 type wordsBuffer = buffer.Buffer[uint32]
@@ -81,7 +81,7 @@ func outCopiesNothing(t *trial) {
 	const n = 1000
 	y := t.buffered(n, 2)
 	t.must(p.Kernel("put").Launch(t.ctx, s, kernel.Over(n), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(n))), "launch")
-	t.want(y.Stats().BytesCopied == 0, "%d bytes were copied for an Out", y.Stats().BytesCopied)
+	t.want(y.Stats().BytesCopied == 0, "%d bytes were copied for a buffer passed with Out", y.Stats().BytesCopied)
 	t.holds(y, 7, "what the kernel wrote")
 }
 
@@ -135,7 +135,7 @@ func refusedKeeps(t *trial) {
 
 func failedKernel(t *trial) {
 	if !slices.Contains(t.dev.Formats(), hal.FormatGo) {
-		t.Skipf("only a Go function fails without harm to the device")
+		t.Skipf("the device runs no Go functions, and the failure of another kernel could break it")
 	}
 	p := kernel.New(kernel.Source{Go: kernel.Functions{"fails": kernel.Go(func(*kernel.Block) { panic("as it should") })}})
 	t.Cleanup(func() { t.must(p.Close(), "close the program") })
@@ -145,8 +145,8 @@ func failedKernel(t *trial) {
 	err := y.View(t.ctx, func(v []uint32) error { return nil })
 	t.want(err != nil && strings.Contains(err.Error(), "kernel fails"), "a view of what a failed kernel wrote: %v", err)
 	t.holds(x, 1, "what the failed kernel read")
-	t.want(s.Sync(t.ctx) != nil, "the stream does not tell of a kernel that failed")
-	t.must(s.Sync(t.ctx), "the stream tells of it twice")
+	t.want(s.Sync(t.ctx) != nil, "Sync of the stream does not report that a kernel failed")
+	t.must(s.Sync(t.ctx), "Sync of the stream reports the failure twice")
 	t.must(y.Overwrite(t.ctx, func(v []uint32) error { clear(v); return nil }), "overwrite")
 	t.holds(y, 0, "after it was overwritten")
 }

@@ -25,7 +25,7 @@ var lifetimeChecks = []Check{
 func closeGivesContextsBack(t *trial) {
 	contexts := t.contexts()
 	open := contexts()
-	t.want(open > 0, "a device is open, and no context")
+	t.want(open > 0, "a device is open, but there is no context")
 	t.must(t.dev.Close(), "close the device")
 	before := contexts()
 	t.want(before < open, "%d contexts while the device was open, %d after it was closed", open, before)
@@ -35,7 +35,7 @@ func closeGivesContextsBack(t *trial) {
 			t.must(t.filled(d, t.random(64)).Close(), "close memory")
 		}
 		t.must(first.Close(), "close one handle")
-		t.want(contexts() > before, "a device is open, and no context of it")
+		t.want(contexts() > before, "a device was opened, but there is no new context")
 		t.must(second.Close(), "close the other handle")
 		t.want(contexts() == before, "%d contexts before the device was opened, %d after it was closed", before, contexts())
 	}
@@ -44,7 +44,7 @@ func closeGivesContextsBack(t *trial) {
 // contexts counts the vendor's contexts.
 func (t *trial) contexts() func() int {
 	if t.p.Contexts == nil {
-		t.Skipf("nobody counts contexts: Harness.Contexts is nil")
+		t.Skipf("contexts cannot be counted: Harness.Contexts is nil")
 	}
 	return t.p.Contexts
 }
@@ -89,7 +89,7 @@ func closeMemoryInFlight(t *trial) {
 	t.must(s.CopyOut(out, m.All()), "copy out")
 	t.must(m.Close(), "close")
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrClosed, "fill closed memory")
-	// Whoever gets the block now would be overwritten, or overwrite it.
+	// If the block were reused now, the new owner's bytes would be overwritten, or would overwrite those to be read.
 	var later []*hal.Memory
 	for range 8 {
 		x := t.memory(t.dev, hal.KindDevice, n)
@@ -116,7 +116,7 @@ func closeBytesInFlight(t *trial) {
 	for _, in := range []bool{true, false} {
 		h := t.memory(t.dev, hal.KindHost, n)
 		if h.NeedsMap() {
-			t.Skipf("the host's memory must be mapped to be touched, and unmapped before the device may")
+			t.Skipf("the host memory must be mapped for the host to access it, and unmapped for the device")
 		}
 		b, err := h.Bytes()
 		t.must(err, "bytes of host memory")
@@ -227,13 +227,13 @@ func goSliceStays(t *trial) {
 	m, back := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n)
 	for range 3 {
 		want := t.large(n)
-		// A device that reads pageable memory during the call could wait for the gate there.
+		// Without CapOrderedPageable, CopyIn may read the slice during the call and wait for the gate, which nothing would open.
 		letGo := func() {}
 		if t.dev.Caps().Has(hal.CapGate | hal.CapOrderedPageable) {
 			g := t.shut(s)
 			letGo = func() { t.letGo(g) }
 		}
-		t.must(s.CopyIn(m.All(), slices.Clone(want)), "copy in") // nobody else holds the slice
+		t.must(s.CopyIn(m.All(), slices.Clone(want)), "copy in") // no other reference to the slice is left
 		t.must(s.Copy(back.All(), m.All()), "copy")
 		for range 3 {
 			runtime.GC()
@@ -247,7 +247,7 @@ func goSliceStays(t *trial) {
 		}
 		letGo()
 		t.sync(s)
-		t.same(t.all(back), want, "copied from a slice that nobody held")
+		t.same(t.all(back), want, "copied from a slice without other references")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// modelRun drives one buffer at random and keeps a plain slice in step with it.
+// modelRun performs random actions on one buffer and the same writes on a plain slice.
 type modelRun struct {
 	t       *trial
 	devs    []*hal.Device // the host first, as nil
@@ -48,7 +48,7 @@ func seededModel(t *trial) {
 	}
 }
 
-// fail shows how it came to the failure that was just reported.
+// fail logs the actions that led to the failure that was just reported.
 func (m *modelRun) fail() {
 	first := max(0, len(m.actions)-shown)
 	m.t.Logf("%d actions on %d bytes, the last ones:\n%s", len(m.actions), len(m.want), strings.Join(m.actions[first:], "\n"))
@@ -73,7 +73,7 @@ func (m *modelRun) ok(err error) bool {
 	return err == nil
 }
 
-// step does one random action and reports whether all was well.
+// step performs one random action and reports whether its outcome was right.
 func (m *modelRun) step() bool {
 	t, n := m.t, len(m.want)
 	lo := t.rng.IntN(n)
@@ -182,14 +182,14 @@ func (m *modelRun) update(place, line, lo, hi int) bool {
 	return m.ok(err) && m.ok(s.CopyIn(r, data)) && m.ok(l.Release())
 }
 
-// mark writes to a device's replica outside a lease, as explicit programs do.
+// mark writes to a device's replica outside a lease, as programs do that manage replicas themselves.
 func (m *modelRun) mark(place, line, lo, hi int) bool {
 	if m.devs[place] == nil {
 		return m.update(place, line, lo, hi)
 	}
 	m.note("%s writes [%d, %d) and marks it, stream %d", m.name(place), lo, hi, line)
 	t, part, data, s := m.t, m.t.part(m.b, lo, hi), m.t.random(hi-lo), m.streams[place][line]
-	// A program that writes outside leases waits for everybody by itself.
+	// A program that writes outside leases has to wait for all other work itself.
 	if !m.ok(part.SyncTo(t.ctx, m.devs[place])) {
 		return false
 	}

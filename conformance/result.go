@@ -19,7 +19,7 @@ const (
 	Unsupported
 	// ExpectedFailure means that the check failed as an exclusion said it would.
 	ExpectedFailure
-	// UnexpectedPass means that it passed although an exclusion expects a failure: remove the exclusion.
+	// UnexpectedPass means that the check passed although an exclusion expects a failure: remove the exclusion.
 	UnexpectedPass
 )
 

@@ -11,11 +11,11 @@ var rowsChecks = []Check{
 	{Name: "MatchRowByRow", Rule: "Copies of rows to, from and on the device are exact, and the bytes between the rows do not change.", run: rowsMatch},
 	{Name: "InStreamOrder", Rule: "A copy of rows runs in stream order.", Needs: hal.CapGate, run: rowsInOrder},
 	{Name: "WithinOneMemory", Rule: "Rows can be copied within one memory if they do not overlap; copies that overlap are refused.", run: rowsWithin},
-	{Name: "BoundsRejected", Rule: "Rows that leave a memory, or whose extent overflows, are out of range, and rows that overlap each other an invalid argument.", run: rowsBounds},
+	{Name: "BoundsRejected", Rule: "Rows that end beyond a memory, or whose extent overflows, are out of range; rows that overlap each other are an invalid argument.", run: rowsBounds},
 	{Name: "Peer", Rule: "Rows are copied to and from the memory of another device only if it can be accessed.", NeedsPeer: true, run: rowsPeer},
 }
 
-// copyRows is what a copy of rows does.
+// copyRows copies rows between slices, as Copy2D is expected to.
 func copyRows(dst, src []byte, dstPitch, srcPitch, width, rows int) {
 	for i := range rows {
 		copy(dst[i*dstPitch:][:width], src[i*srcPitch:])
@@ -154,7 +154,7 @@ func rowsPeer(t *trial) {
 	s := t.stream(t.dev)
 	err := s.Copy2D(near.Pitched(5, 80), far.Pitched(3, 70), 33, 40)
 	if !t.dev.CanAccessPeer(t.peer) {
-		t.wantKind(err, hal.ErrWrongDevice, "rows of a device that is not reached")
+		t.wantKind(err, hal.ErrWrongDevice, "copy rows of a device that cannot be accessed")
 		return
 	}
 	t.must(err, "copy from the peer")

@@ -29,7 +29,7 @@ func tokenDescribes(t *trial) {
 		k := t.export(m)
 		i := t.dev.Info()
 		t.want(k.Size == 5000 && k.Kind == hal.KindDevice && k.Backend == i.Backend && k.Device == i.UUID && k.PID == uint32(os.Getpid()) && len(k.Handle) > 0,
-			"the token is %+v", k)
+			"the IPC handle is %+v", k)
 		raw, err := k.MarshalBinary()
 		t.must(err, "marshal")
 		var back, again hal.IPCHandle
@@ -39,17 +39,17 @@ func tokenDescribes(t *trial) {
 		t.must(again.UnmarshalText(text), "unmarshal text")
 		same, err := again.MarshalBinary()
 		t.must(err, "marshal")
-		t.want(bytes.Equal(raw, same), "the token changed on its way: %x, then %x", raw, same)
-		t.same(same, raw, "the token")
+		t.want(bytes.Equal(raw, same), "the IPC handle changed in a conversion: %x, then %x", raw, same)
+		t.same(same, raw, "the IPC handle")
 	}
 }
 
 func ownToken(t *trial) {
 	m := t.filled(t.dev, t.random(64))
 	k := t.export(m)
-	t.refuses(hal.ErrInvalidArgument, "import the own token", func() error { return made(t.dev.OpenIPC(k)) }, m)
+	t.refuses(hal.ErrInvalidArgument, "open an IPC handle of this process", func() error { return made(t.dev.OpenIPC(k)) }, m)
 	other := t.Open()
-	t.refuses(hal.ErrInvalidArgument, "import the own token on another handle", func() error { return made(other.OpenIPC(k)) }, m)
+	t.refuses(hal.ErrInvalidArgument, "open an IPC handle of this process on another handle of the device", func() error { return made(other.OpenIPC(k)) }, m)
 }
 
 func badTokens(t *trial) {
@@ -60,7 +60,7 @@ func badTokens(t *trial) {
 		token hal.IPCHandle
 		kind  error
 	}{
-		"nothing":         {hal.IPCHandle{}, hal.ErrInvalidArgument},
+		"all fields zero": {hal.IPCHandle{}, hal.ErrInvalidArgument},
 		"another backend": {edited(func(x *hal.IPCHandle) { x.Backend = "other" }), hal.ErrWrongDevice},
 		"other hardware":  {edited(func(x *hal.IPCHandle) { x.Device[0] ^= 0xff }), hal.ErrWrongDevice},
 		"no bytes":        {edited(func(x *hal.IPCHandle) { x.Size = 0 }), hal.ErrInvalidArgument},
@@ -68,7 +68,7 @@ func badTokens(t *trial) {
 		"no handle":       {edited(func(x *hal.IPCHandle) { x.Handle = nil }), hal.ErrInvalidArgument},
 		"no kind":         {edited(func(x *hal.IPCHandle) { x.Kind = 0 }), hal.ErrInvalidArgument},
 	} {
-		t.refuses(c.kind, fmt.Sprintf("import a token of %s", what), func() error { return made(t.dev.OpenIPC(c.token)) }, m)
+		t.refuses(c.kind, fmt.Sprintf("open an IPC handle with %s", what), func() error { return made(t.dev.OpenIPC(c.token)) }, m)
 	}
 }
 

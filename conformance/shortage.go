@@ -21,8 +21,8 @@ func finite(d *hal.Device) bool {
 	return !i.SharesHostMemory && (!i.Simulated || i.TotalMemory <= small)
 }
 
-// useUp allocates until the device refuses, and returns what it got and the refusal. Where the
-// device's memory is the machine's, one request for more than is free takes its place.
+// useUp allocates until an allocation fails. It returns the memories, and the size and error of the failed allocation. On a device that
+// uses the machine's memory it only tries to allocate Info.MaxAlloc bytes.
 func (t *trial) useUp() (mems []*hal.Memory, size uint64, err error) {
 	i := t.dev.Info()
 	alloc := func(n uint64) bool {
@@ -42,10 +42,10 @@ func (t *trial) useUp() (mems []*hal.Memory, size uint64, err error) {
 	for n := i.MaxAlloc; n >= least; n /= 2 {
 		for alloc(n) {
 			if len(mems) > 4096 {
-				t.Fatalf("%d allocations, %d bytes held of %d, and no end", len(mems), t.dev.Usage().Held, i.TotalMemory)
+				t.Fatalf("%d allocations hold %d of %d bytes, and none has failed", len(mems), t.dev.Usage().Held, i.TotalMemory)
 			}
 			if !finite(t.dev) {
-				t.Skipf("all of the machine's memory was given away without being used: it has no end")
+				t.Skipf("an allocation of Info.MaxAlloc bytes succeeded: the machine gives memory before it is used, and cannot run out here")
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func freedBlocksComeBack(t *trial) {
 		t.Skipf("the device's memory is the machine's")
 	}
 	if total := t.dev.Info().TotalMemory; !t.dev.Info().Simulated && total > 4<<30 {
-		t.Skipf("%d bytes are too many to use up in work under way", total)
+		t.Skipf("%d bytes of memory are too many to use up", total)
 	}
 	i := t.dev.Info()
 	n := min(i.MaxAlloc, i.TotalMemory/4)
@@ -166,7 +166,7 @@ func everyNthCallFails(t *trial) {
 	t.must(t.faulty(t.dev, want), "after all faults")
 }
 
-// wantVendor fails unless err is clear about the vendor's call that failed.
+// wantVendor fails unless err names the vendor's call that failed.
 func (t *trial) wantVendor(err error, n uint64) {
 	var e *hal.Error
 	switch {
@@ -177,7 +177,7 @@ func (t *trial) wantVendor(err error, n uint64) {
 	}
 }
 
-// faulty does a bit of everything on d and closes what it made. If it gives no error, the bytes were right.
+// faulty allocates, copies, fills, records and waits on d, and closes what it made. If no call fails, it checks the bytes that were read.
 func (t *trial) faulty(d *hal.Device, want []byte) (err error) {
 	var closes []func() error
 	defer func() {

@@ -130,7 +130,7 @@ func syncHonoursContext(t *trial) {
 	t.busy(s, "the stream after Sync gave up")
 	t.letGo(g)
 	t.sync(s)
-	t.same(t.all(m), repeated(hal.Pattern8(5), 64), "after the stream was let go")
+	t.same(t.all(m), repeated(hal.Pattern8(5), 64), "after the gate was opened")
 }
 
 func queryBusyThenIdle(t *trial) {

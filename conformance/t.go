@@ -40,7 +40,7 @@ type trial struct {
 	dev      *hal.Device
 	peer     *hal.Device
 	others   []*hal.Device
-	kernels  *kernel.Program // made when first asked for
+	kernels  *kernel.Program // made at the first call of program
 }
 
 func newT(p *plan, c Check, ctx context.Context) *trial {
@@ -199,7 +199,7 @@ func (t *trial) Errorf(format string, args ...any) {
 	t.log = append(t.log, where+text)
 }
 
-// The prefixes of functions that where leaves out or stops at: helpers of checks, and the runner.
+// The prefixes of function names by which trial.where finds the helpers of checks, which it leaves out, and the runner, where it stops.
 var (
 	helper = method(reflect.TypeFor[trial]())
 	runner = method(reflect.TypeFor[plan]())
@@ -208,7 +208,7 @@ var (
 // method returns the prefix of the names of a pointer type's methods.
 func method(r reflect.Type) string { return r.PkgPath() + ".(*" + r.Name() + ")." }
 
-// where returns the lines of the check that led to the report, innermost first, without those of helpers.
+// where returns the lines of the check that led to the report, innermost first. Lines of helpers are left out.
 func (t *trial) where() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])

@@ -11,11 +11,11 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// actor is somebody who uses a buffer: the host, or a device.
+// actor is a user of a buffer: the host, or a device.
 type actor struct {
 	dev    *hal.Device // nil for the host
 	stream *hal.Stream
-	place  protocol.Place // of the actor, whatever number a buffer gives to it
+	place  protocol.Place // the actor's place in the table; a buffer may give it another number
 	name   string
 }
 
@@ -33,7 +33,7 @@ type table struct {
 
 const tableBytes = 64
 
-// actors are the host and up to two devices; devices that are unified share the host's place.
+// table returns a table of the host and up to two devices. Unified devices share the host's place.
 func (t *trial) table() *table {
 	x := &table{t: t, actors: []actor{{name: "host"}}}
 	for _, d := range t.company()[1:] {
@@ -96,7 +96,7 @@ func (x *table) do(b *bytesBuffer, model []byte, m move, data []byte) error {
 		}
 		copy(model, data)
 	case protocol.MarkModified:
-		// The write comes first, as in a program that keeps track by itself.
+		// The write comes before the mark, as in a program that tracks its own writes.
 		mem, err := b.Memory(a.dev)
 		valid := x.state(b).Valid.Has(a.place)
 		if err == nil && valid {
@@ -161,7 +161,7 @@ func (x *table) walk(path []move) protocol.State {
 	place := x.actors[last.by].place
 	want, transfer, needed, refusal := before.Plan(last.action, place, nil)
 	if dev := x.actors[last.by].dev; dev != nil {
-		// A unified device may not have taken its share of the host's replica yet.
+		// A unified device that has not used the buffer yet has no memory of it: evicting does nothing, and marking is refused.
 		if _, err := b.Memory(dev); err != nil {
 			switch last.action {
 			case protocol.Evict:
@@ -190,7 +190,7 @@ func (x *table) walk(path []move) protocol.State {
 	if after.Valid != want.Valid {
 		t.Errorf("%s: from %v to %v, want %v", x.show(path), before, after, want)
 	}
-	// Memory of the host may be taken early, as a refuge.
+	// An eviction may allocate the host's memory although the bytes are copied elsewhere, or nowhere.
 	if after.Allocated != want.Allocated && after.Allocated != want.Allocated.With(protocol.Host) {
 		t.Errorf("%s: allocated at %v, want %v", x.show(path), after.Allocated, want.Allocated)
 	}
@@ -215,7 +215,7 @@ func (x *table) walk(path []move) protocol.State {
 	return after
 }
 
-// show writes a path as a reader would.
+// show returns a path as text: "Read(host) Evict(cuda:0)".
 func (x *table) show(path []move) string {
 	var words []string
 	for _, m := range path {

@@ -12,7 +12,7 @@ import (
 // label is the profiler label of a check's goroutines, including those that the device starts for it.
 const label = "halyard-check"
 
-// run runs one check and classifies what came out.
+// run runs one check, unless an exclusion leaves it out, and returns its result.
 func (p *plan) run(ctx context.Context, c Check) Result {
 	x, excluded := p.excluded[c.Name]
 	if excluded && x.Kind == Unsupported {
