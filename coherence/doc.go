@@ -1,5 +1,5 @@
-// Package coherence names what the protocol that keeps the replicas of a buffer coherent is about: the modes
-// of an access and the kinds of error. This page has its rules. The package imports nothing but the standard library.
+// Package coherence defines the modes of an access to a buffer and the kinds of its errors, and documents the rules of the
+// protocol that keeps the replicas of a buffer coherent. It imports nothing but the standard library.
 // A program needs it to say what an access is going to do:
 //
 //	lease, err := x.TryAcquire(stream, coherence.ReadWrite)
@@ -7,9 +7,9 @@
 // # States
 //
 // A place is where a replica can live: the host, or one of 63 devices. The state of a range of bytes is two
-// sets of places. Allocated are the places that have memory for it, and Valid those among them whose bytes are the
-// ones last written; documents and errors also call such a replica current. Seen from a place p, a range is in
-// one of four states. The right column has the usual words for caches:
+// sets of places. Allocated is the set of places that have memory for the range. Valid is its subset of places whose memory
+// holds the bytes that were written last; documents and errors also call such a replica current. Seen from a place p, a range
+// is in one of four states. The right column has the usual words for caches:
 //
 //	here       means                                              elsewhere
 //	sole       p is the only valid place                          Exclusive
@@ -18,7 +18,7 @@
 //	unwritten  no place is valid: never written, or reset         Uninitialized
 //
 // An unwritten range reads as zeros. There is no state Modified, because no memory is a cache of another: a sole
-// replica is the data, whether it was written there or copies of it became stale or were evicted.
+// replica is the data, whether it was written there or the other replicas were evicted.
 //
 // Systems with one host and one device use other names for states, which buffer.State shows too: UNINITIALIZED, HOST_ONLY,
 // DEVICE_ONLY, SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. The name, and the version that a place holds, are computed from
@@ -26,8 +26,8 @@
 //
 // # Rules
 //
-// An access at p has one of the three modes. MarkModified, Evict and Reset are the methods of a buffer. Each
-// needs at most one transfer, and leads to the next state:
+// An action is an access at p in one of the three modes, or a call of a buffer's method MarkModified, Evict or Reset. Each
+// action needs at most one transfer, and leads to the next state:
 //
 //	action           p is                          transfer first                    Valid becomes       Allocated becomes
 //	Read(p)          sole or shared                none                              unchanged           unchanged
@@ -48,7 +48,7 @@
 // under way: if two share an element and one of them writes, the later one waits, or is refused with ErrConflict.
 //
 // State is kept for each range of bytes on its own: a write marks exactly the bytes that it was given, and a copy
-// moves exactly those that are not valid where it goes.
+// moves exactly the bytes that are not valid at its destination.
 //
 // The table above, docs/coherence.md and the diagram beside it are made from the table that the code runs on.
 package coherence

@@ -1,21 +1,21 @@
 // Package protocol decides which replica of a range of bytes is current, and what has to be copied
 // before a place may read or write it. It is the state machine alone: pure functions over small values,
 // without devices, clocks, goroutines or I/O. The owner of the memory performs the transfers that
-// are planned here and reports what became of them. The documentation of package coherence has the
-// transition table; the package itself has the names that programs use.
+// are planned here and reports what became of them. Package coherence has the names that programs use, and the
+// transition table in its documentation.
 //
 // A [Place] is where a replica can live: the host, or one of 63 devices. The [State] of a range is
 // two sets of places: those that have memory for it, and those among them whose bytes are the ones
 // last written. An [Action] at a place needs at most one transfer and leads to the next state. [Table]
 // returns these rules with a reason for each, and [State.Plan] interprets them.
 //
-// What other systems call HOST_DIRTY or SYNCHRONIZED is a [Name], a view of the two sets, and so is
+// What other systems call HOST_DIRTY or SYNCHRONIZED is a [Name]. It is computed from the two sets, and so is
 // the version that a place holds. Neither is stored, so neither can disagree with the state.
 //
 // # Plan, submit, commit
 //
 // A plan is made from the state before the action, and its copies are submitted before anything is
-// invalidated. In the other order the replica that is to be filled would count as valid already, and
+// invalidated. In the other order the destination of a copy would count as valid already, and
 // could be chosen as the source. The owner of the memory works in three steps:
 //
 //  1. [Map.Plan] lists the transfers. The map does not change.
@@ -38,9 +38,9 @@
 // adjacent transfers with the same source and destination.
 //
 // A single interval is kept in the map itself, up to 128 in a sorted slice, and more in a B+ tree. Each
-// branch of the tree knows of its children which places are valid in all of the bytes and which in some. So a
-// question about a range takes O(log n) however many intervals it covers, and a change takes
-// O(log n) for each stretch of intervals that changes, and time for the intervals in it.
+// branch of the tree keeps for each child the places that are valid in all of its bytes, and those valid in some. So a
+// query of a range takes O(log n) however many intervals the range covers. A change takes
+// O(log n) for each stretch of intervals that changes, and time for the intervals in the stretch.
 package protocol
 
 //go:generate go run ./diagram -root ../..

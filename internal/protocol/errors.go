@@ -25,7 +25,7 @@ type RefusalError struct {
 	Kind   error
 	Action Action
 	Place  Place
-	State  State  // of the first interval that stands in the way
+	State  State  // of the first interval for which the action is refused
 	Lo, Hi uint64 // that interval in bytes; both zero for a refusal by State.Plan
 }
 

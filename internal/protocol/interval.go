@@ -71,13 +71,13 @@ func (e *effects) constant(p Place) (Set, bool) {
 	return e[0].On(0, p), true
 }
 
-// sliceMax is the number of intervals above which an index becomes a tree; it becomes a slice again
-// at a quarter of that. Up to that number changes are cheaper in the slice, and a scan of all of it takes
-// some 100 ns; for long ranges the tree answers faster from 64 intervals on.
+// sliceMax is the number of intervals above which an index becomes a tree. The tree becomes a slice again
+// at a quarter of that number. Up to sliceMax intervals, changes are cheaper in a slice, and a scan of the whole slice takes
+// some 100 ns. Queries of long ranges are faster in a tree from 64 intervals on.
 var sliceMax = 128
 
-// idle is how many successive intervals that need no change an update copies. For more it is cheaper to
-// look for the next interval that needs one.
+// idle is the number of successive unchanged intervals after which an update stops copying them, because a search for the
+// next interval that changes is cheaper.
 const idle = 64
 
 // index holds two or more intervals that cover [0, size), sorted, each different from its
@@ -191,8 +191,8 @@ func (x *index) update(lo, hi, size uint64, p Place, e effects) {
 	}
 }
 
-// batch changes the intervals from lo, the first of which needs a change, up to a long stretch that needs none or
-// to hi. It returns where it stopped.
+// batch changes the intervals from lo on, the first of which needs a change. It stops at hi, or before idle successive intervals
+// that need none, and returns where it stopped.
 func (x *index) batch(lo, hi, size uint64, p Place, e *effects) uint64 {
 	buf := x.scratch[:0]
 	end, kept, unchanged := lo, 0, 0

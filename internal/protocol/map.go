@@ -116,10 +116,10 @@ func (m *Map) Runs(lo, hi uint64, yield func(lo, hi uint64, valid Set) bool) {
 	}
 }
 
-// Apply records that a transfer has been submitted: To is valid in its range and allocated. It is
-// for transfers of [Map.Plan], one by one as they are submitted, so that those already made count
-// if a later one fails. A copy whose source is not valid throughout, or zeros over bytes that are
-// valid somewhere, are refused as a *RefusalError: the plan is out of date.
+// Apply records that a transfer has been submitted: To is valid in its range and allocated. Call it for each
+// transfer of [Map.Plan] as it is submitted, so that a transfer counts even if a later one fails. Apply refuses, with a
+// *RefusalError, a copy whose source is not valid throughout, and zeros over bytes that are
+// valid somewhere: the plan is out of date.
 func (m *Map) Apply(t Transfer) error {
 	if !t.To.Usable() {
 		return invalidPlace(t.To)
@@ -138,7 +138,7 @@ func (m *Map) Apply(t Transfer) error {
 }
 
 // Commit records that an action was submitted after the transfers of its plan. For Evict each
-// transfer must have been passed to [Map.Apply] before; for other actions Commit alone will do.
+// transfer must have been passed to [Map.Apply] before; for other actions Commit alone is enough.
 //
 // Evict makes p invalid in the range. It makes p not allocated only if the range is the whole map,
 // because the memory stays when a part is evicted. Commit refuses what

@@ -14,7 +14,7 @@ func (t Transfer) Len() uint64 { return t.Hi - t.Lo }
 // interval; adjacent transfers with the same source and destination become one. The map does not change: pass each
 // transfer to [Map.Apply] as it is submitted, then the action to [Map.Commit].
 //
-// Errors are those of [State.Plan], with the first interval that stands in the way, and *RangeError;
+// Errors are those of [State.Plan], for the first interval for which the action is refused, and *RangeError;
 // dst is then returned unchanged.
 func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) ([]Transfer, error) {
 	if err := m.check(a, p, lo, hi); err != nil {

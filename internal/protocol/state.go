@@ -25,17 +25,16 @@ func (m Move) String() string {
 	return m.From.String() + " → " + m.To.String()
 }
 
-// Cost compares possible transfers: the one with the lowest cost is planned. Among equal ones it is the
-// one whose other end is the lowest place. Any int is allowed. A nil Cost makes all costs equal, so
+// Cost compares possible transfers: the one with the lowest cost is planned. Among transfers of equal cost, that from or
+// to the lowest place is planned. Any int is allowed. A nil Cost makes all costs equal, so
 // that the host is preferred and then the lowest device.
 type Cost func(from, to Place) int
 
-// Plan says what an action at p needs and leaves behind. If need is true the transfer m is to be
-// submitted before the state becomes next. There is at most one transfer, and only if the action needs
-// it. Plan does not allocate unless it fails.
+// Plan returns the transfer that an action at p needs, and the state after the action. If need is true the transfer m is to be
+// submitted before the state becomes next. If need is false there is no transfer. Plan does not allocate unless it fails.
 //
-// When the only valid replica is evicted it is copied to an allocated place or to the host,
-// whether allocated or not; without any such place the error is a *RefusalError that matches
+// When the only valid replica is evicted it is copied to an allocated place, or to the host
+// even if that is not allocated; without any such place the error is a *RefusalError that matches
 // coherence.ErrSoleCopy. A refusal by the table is a *RefusalError that matches coherence.ErrConflict. Other errors
 // match ErrInvalidPlace, ErrInvalidAction and ErrInvalidState. With an error, next is s and need is
 // false.
@@ -86,7 +85,7 @@ func (t *protocol) plan(s State, a Action, p Place, cost Cost) (next State, m Mo
 	return next, m, need, nil
 }
 
-// move chooses the transfer. It returns why the action is refused, or nil.
+// move chooses the transfer. If the action is refused, refusal is the kind of the error.
 func (c *cell) move(s State, p Place, cost Cost) (m Move, need bool, refusal error) {
 	switch {
 	case c.refuse != nil:
@@ -105,7 +104,7 @@ func (c *cell) move(s State, p Place, cost Cost) (m Move, need bool, refusal err
 	return Move{}, false, nil
 }
 
-// source is the place to copy to p from.
+// source returns the place from which bytes are copied to p.
 func source(places Set, p Place, cost Cost) Place {
 	best := places.First()
 	if cost == nil || places&(places-1) == 0 {
@@ -120,7 +119,7 @@ func source(places Set, p Place, cost Cost) Place {
 	return best
 }
 
-// refuge is the place to copy p to.
+// refuge returns the place to which the bytes at p are copied.
 func refuge(places Set, p Place, cost Cost) Place {
 	best := places.First()
 	if cost == nil || places&(places-1) == 0 {

@@ -96,7 +96,7 @@ type Rule struct {
 	Doc       string // the reason, in one sentence
 }
 
-// rules is the protocol: everything else in this package, its documentation and its tests read it.
+// rules is the protocol: the rest of this package, its documents and its tests are made from it.
 var rules = []Rule{
 	{Action: Read, When: WhenValid, Valid: Keep, Allocated: Keep,
 		Doc: "A valid replica is read where it is."},
@@ -113,12 +113,12 @@ var rules = []Rule{
 		Doc: "The writer finds zeros where nothing was written."},
 
 	{Action: Overwrite, When: WhenAlways, Valid: Only, Allocated: Join,
-		Doc: "Nothing is copied to where every byte will be replaced."},
+		Doc: "Nothing is copied, because every byte will be replaced."},
 
 	{Action: MarkModified, When: WhenValid, Valid: Only, Allocated: Keep,
 		Doc: "A change made to a valid replica makes every other one stale."},
 	{Action: MarkModified, When: WhenStale | WhenUnwritten, Refuse: coherence.ErrConflict,
-		Doc: "A change made to bytes that were not valid there would lose what is valid elsewhere, or keep leftovers of the memory."},
+		Doc: "A mark on bytes that are not valid there would make the valid bytes elsewhere stale, or show what the memory held before."},
 
 	{Action: Evict, When: WhenSole, Supply: SupplyRescue, Valid: Leave, Allocated: Leave,
 		Doc: "The only valid replica is copied elsewhere before its memory is given up."},

@@ -63,7 +63,7 @@ func (t *tree) newBranch() *node {
 	return &node{kids: new(kids)}
 }
 
-// free takes back one node.
+// free keeps a node for reuse, or drops it if enough are kept.
 func (t *tree) free(n *node) {
 	n.n = 0
 	switch {
@@ -79,7 +79,7 @@ func (t *tree) free(n *node) {
 	}
 }
 
-// release takes back a node with all that is below, and counts its intervals out.
+// release frees a node and all nodes below it, and subtracts their intervals from the count.
 func (t *tree) release(n *node) {
 	if n.kids == nil {
 		t.count -= n.n
@@ -199,8 +199,8 @@ func (n *node) setKid(i int, kid *node) {
 	n.kids.any[i], n.kids.hole[i], n.kids.node[i] = kid.sum.any, kid.sum.hole, kid
 }
 
-// absorb appends the entries of n's neighbour on the right, r, to n. What were cousins become
-// neighbours at the seam, and may be small enough to merge in turn.
+// absorb appends the entries of n's neighbour on the right, r, to n, and frees r. The last child of n and the first of r become
+// neighbours, and are merged too if they are small enough.
 func (t *tree) absorb(n, r *node) {
 	seam := n.n
 	copy(n.start[seam:], r.start[:r.n])
@@ -324,8 +324,7 @@ func (t *tree) compact(base int) {
 	t.stack = t.stack[:base+kept]
 }
 
-// parts is the number of nodes that hold count entries: two after a split, and nodes with room to
-// grow when there are more.
+// parts returns the number of nodes for count entries. Beyond what two nodes hold, each node is left room to grow.
 func parts(count int) int {
 	switch {
 	case count <= width:

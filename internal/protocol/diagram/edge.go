@@ -42,7 +42,7 @@ func placeName(p protocol.Place) string {
 	return "device"
 }
 
-// edge joins two names, which are the same for what changes nothing that the names show.
+// edge joins two names. They are the same for actions that do not change the name of the state.
 type edge struct {
 	from, to protocol.Name
 	causes   []cause
@@ -65,7 +65,7 @@ func states() (all []protocol.State) {
 	return all
 }
 
-// occasions lists every action at both places.
+// occasions lists every action at both places, and Reset once.
 func occasions() (all []cause) {
 	for _, a := range protocol.Actions() {
 		all = append(all, cause{action: a, place: protocol.Host})

@@ -1,5 +1,5 @@
 // Command diagram writes the documents that are made from the transition table of package protocol:
-// the table in Markdown and in the package's own documentation, and the state diagram of one host and
+// the table in Markdown and in the documentation of package coherence, and the state diagram of one host and
 // one device as Mermaid text and as SVG.
 package main
 
@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// document is one file of the module, of which all or a part is made from the table.
+// document is a file of the module that is made from the table, as a whole or in part.
 type document struct {
 	path string
 	text func(old string) (string, error)

@@ -18,16 +18,16 @@ of the last write. Everything else follows from these two sets.
 
 ## The transition table
 
-An action is done at a place *p*, which for the range is in one of four situations: it is the *sole* valid
-place, one of several (*shared*), *stale* while another place is valid, or the range is *unwritten*: valid
-nowhere, because it was never written or was reset. A transfer is submitted before the sets change.
+An action is done at a place *p*. For the range, *p* is in one of four situations: it is the *sole* valid
+place; it is one of several valid places (*shared*); it is *stale*, and another place is valid; or the range is *unwritten*, which
+means that it is valid nowhere, because it was never written or was reset. A transfer is submitted before the sets change.
 
 `
 
 const sets = `
 *to* is the place that a transfer fills. It joins both sets before the effect shown.
-Of several possible sources, or places to save a sole copy to, the cheapest is taken by the caller's cost function;
-without one, the host and then the lowest device. A sole copy may be saved to any place that has memory, and to
+Of several possible sources, or destinations of a sole copy, the one with the lowest cost is taken. The cost is a function of the
+caller's; without it the host is preferred, and then the lowest device. A sole copy may be saved to any place that has memory, and to
 the host in any case. If there is no such place the eviction is refused with ErrSoleCopy.
 
 ## The classic names
@@ -36,23 +36,21 @@ One host and one device, as many systems see them:
 
 ![State diagram of one host and one device](coherence.svg)
 
-The names are a view of the two sets, defined for any number of devices:
+The names are computed from the two sets, and defined for any number of devices:
 
 | name | definition | with one device: valid of allocated |
 |---|---|---|
 `
 
 const tail = `
-A version number is a view as well: a counter that each write increments, held by every valid place; any
-other place holds -1.
+A version number is computed as well. Each write increments a counter; a valid place has the counter as its version, and any
+other place has -1.
 
 ## Ranges
 
 State is kept for each interval of a buffer. Intervals split where an action touches part of them, and merge when
 neighbours become equal; a write marks exactly its bytes. Each transfer moves bytes that are not valid at its
-destination, from a source chosen for each interval; neighbouring transfers with the same two ends become one. If several
-small copies cost more than one larger one, a plan may run across a gap of bytes that both ends hold valid: it
-copies the same bytes over them and marks nothing.
+destination, from a source chosen for each interval; adjacent transfers with the same source and destination become one.
 
 Memory is per replica, not per range: evicting part of a buffer leaves the place allocated.
 
@@ -60,15 +58,14 @@ Memory is per replica, not per range: evicting part of a buffer leaves the place
 
 A plan is made before the state changes, and each transfer counts as soon as it is submitted. If the next one is
 refused, those before it stand and the action has not happened. If work fails later, its destination becomes stale and its
-source stays valid. A failed write can leave a range valid nowhere; the owner of the memory then keeps the error
-for whoever reads the range, instead of showing zeros.
+source stays valid. A failed write can leave a range valid nowhere; accesses that read the range then get the error instead of zeros.
 `
 
 var definitions = map[protocol.Name]string{
 	protocol.Uninitialized: "no place is valid",
 	protocol.HostOnly:      "the host is valid, no device has memory",
 	protocol.DeviceOnly:    "some device is valid, the host has no memory",
-	protocol.Synchronized:  "the host and every device that has memory are valid, and there is such a device",
+	protocol.Synchronized:  "the host is valid, some device has memory, and every device that has memory is valid",
 	protocol.HostDirty:     "the host is valid, some device that has memory is stale",
 	protocol.DeviceDirty:   "some device is valid, the host has memory that is stale",
 }
@@ -109,7 +106,7 @@ func markdown() string {
 			b.WriteString(" " + outcome(n, c) + " |")
 		}
 	}
-	b.WriteString("\n\nWhere two names stand, the second applies where the other side has memory although nothing is valid, as after a Reset.\n")
+	b.WriteString("\n\nIf a cell has two names, the second applies when the other side has memory although nothing is valid, as after a Reset.\n")
 	b.WriteString(tail)
 	return b.String()
 }

@@ -91,7 +91,7 @@ func (r route) visible(from, to box) []point {
 	return path
 }
 
-// leave is where the way from a point inside a box to one outside crosses the border.
+// leave returns where the line from a point inside a box to one outside crosses the border.
 func leave(in, out point, b box) point {
 	dx, dy := out.x-in.x, out.y-in.y
 	f := 1.0
