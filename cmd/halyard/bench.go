@@ -43,9 +43,9 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure copies, fills, allocation and order beside the vendor's own calls",
 		Long: `Measure every available device: copies and fills by size and kind of memory, copies
-between devices, allocation, events, and accesses to coherent buffers. Each figure stands
-beside that of the vendor's own call, or of what Go offers on the host, made in turns with
-ours in the same run, on the same memory. The ratio is our time divided by the other:
+between devices, allocation, events, and accesses to coherent buffers. Each of our calls is
+compared with the vendor's own call, or on the host with what Go offers. Batches of the two
+alternate, on the same memory. The ratio is our time divided by the other:
 1 is as fast, below 1 is faster. Rates are in 10^9 bytes a second.
 
 Ratios are the median of all pairs of neighbouring batches, with the quartiles beside
@@ -244,8 +244,8 @@ type benchRun struct {
 	Machine     string        `json:"machine"` // processors and system
 	Processors  int           `json:"processors"`
 	Go          string        `json:"go"`
-	Load        *float64      `json:"load_average,omitempty"` // of the last minute before the run, where the system tells
-	Simulated   bool          `json:"simulated"`              // a device among those measured is simulated
+	Load        *float64      `json:"load_average,omitempty"` // of the minute before the run; nil if the system does not report it
+	Simulated   bool          `json:"simulated"`              // whether a measured device is simulated
 	Interrupted bool          `json:"interrupted"`
 	TimeSeconds float64       `json:"time_seconds,omitempty"` // --time
 	Reps        int           `json:"reps,omitempty"`         // --reps
@@ -264,7 +264,7 @@ type benchReason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// benchResult is one figure. Times are in nanoseconds, for one thing.
+// benchResult is the figures of one measurement. Times are in nanoseconds, for one operation.
 type benchResult struct {
 	Device    string `json:"device"`
 	To        string `json:"to,omitempty"` // the other device of a copy between two
@@ -285,11 +285,11 @@ type benchResult struct {
 	Pairs     int     `json:"pairs"`
 	OursBatch int     `json:"ours_batch"` // calls in a batch
 	RawBatch  int     `json:"raw_batch,omitempty"`
-	Allocs    float64 `json:"allocs"` // Go heap objects for one thing of ours
+	Allocs    float64 `json:"allocs"` // Go heap objects for one operation of ours
 	Unsteady  bool    `json:"unsteady"`
 }
 
-// bytes returns how many bytes one thing moves, or 0 if the figure is not about bytes.
+// bytes returns how many bytes one operation moves, or 0 if the measurement is not about bytes.
 func (r *benchResult) bytes() uint64 {
 	switch group, _, _ := strings.Cut(r.Family, "/"); group {
 	case "alloc":

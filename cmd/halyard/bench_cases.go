@@ -45,7 +45,7 @@ func (f *family) fullName(size uint64) string {
 
 // fixture is a family that is ready to be measured.
 type fixture struct {
-	calls string // names of the calls of the other side
+	calls string // names of the calls of the raw side
 	at    func(size uint64) (ours, raw bench.Side)
 	close func() error
 
@@ -104,10 +104,10 @@ func (p *proof) prove(n uint64, op func() error) error {
 // background is the context of everything that is timed. With a context that can end, each wait would cost a goroutine.
 var background = context.Background()
 
-// kinds of memory by the names that measurements have.
+// kindNames are the kinds of memory by their names in measurements.
 var kindNames = map[string]hal.Kind{"device": hal.KindDevice, "pinned": hal.KindHost, "shared": hal.KindShared}
 
-// ladder returns the sizes 4 bytes, 64 bytes and so on up to most.
+// ladder returns the sizes from 4 bytes to most. Each is factor times the one before, and from 1 MiB on 4 times; the last is most.
 func ladder(most uint64, factor uint64) []uint64 {
 	sizes := []uint64{}
 	for n := uint64(4); n <= most; n *= factor {
@@ -158,7 +158,7 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	add("enqueue/copy-in", upTo(most, 4, 4<<10), "one of 64 copies from pageable memory with one wait", openEnqueue)
 	add("sync/idle", none, "a wait for a stream that has nothing to do", openSync)
 	add("event/record", none, "recording an event on an idle stream", openRecord)
-	add("event/record-wait", none, "a 4-byte fill, recording behind it, a second stream waits; one of 64 with one wait", openRecordWait)
+	add("event/record-wait", none, "a 4-byte fill, an event after it, and a second stream that waits for the event; one of 64 with one wait", openRecordWait)
 	add("alloc/hal", blocks, "Device.Alloc and Close", openAlloc(allocHAL))
 	add("alloc/pool", blocks, "Pool.Alloc and Free", openAlloc(allocPool))
 	add("alloc/buffer", blocks, "buffer.New, Acquire to overwrite, Release and Close", openAlloc(allocBuffer))
@@ -181,7 +181,7 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	return list
 }
 
-// closers are undone last first.
+// closers are functions that undo steps. close calls them, last first.
 type closers []func() error
 
 func (c *closers) add(fn func() error) { *c = append(*c, fn) }
@@ -194,7 +194,7 @@ func (c *closers) close() error {
 	return errors.Join(errs...)
 }
 
-// open calls build, and undoes what it did if it fails.
+// open calls build. If build fails, open undoes the steps that build has added closers for.
 func open(build func(c *closers) (*fixture, error)) (*fixture, error) {
 	c := &closers{}
 	f, err := build(c)
@@ -341,7 +341,7 @@ func openFill(kind string) func(s, to *site, most uint64) (*fixture, error) {
 // crowd is how many calls are enqueued between two waits where enqueueing is measured.
 const crowd = 64
 
-// repeated calls something crowd times.
+// repeated returns a function that makes a call crowd times.
 func repeated(call func() error) func() error {
 	return func() error {
 		for range crowd {
@@ -646,7 +646,7 @@ func openAcross(s, to *site, most uint64) (*fixture, error) {
 				return nil
 			}, Leave: func() error { return errors.Join(to.raw.Leave(), s.raw.Leave()) }}
 		}
-		raw(4)
+		raw(4) // sets f.calls
 		f.at = func(n uint64) (bench.Side, bench.Side) {
 			d, r := dst.Region(0, n), from.Region(0, n)
 			return bench.Side{Op: synced(to.stream, func() error { return hal.CopyPeer(to.stream, d, s.stream, r) })}, raw(n)

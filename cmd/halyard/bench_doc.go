@@ -154,7 +154,7 @@ func (r *benchRun) calls(b *strings.Builder, rows []*benchResult) {
 // slowerFrom is the ratio above which a figure is listed as slower.
 const slowerFrom = 1.1
 
-// slower lists everything that takes longer than the raw call in three quarters of all pairs.
+// slower lists the measurements whose ratio is at least slowerFrom in three quarters of all pairs.
 func (r *benchRun) slower(b *strings.Builder) {
 	type entry struct {
 		device, family string

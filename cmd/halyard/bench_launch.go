@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// launchText are kernels that do next to nothing. The simulated HIP driver knows the two of them (src/kernels.c of simgpu).
+// launchText is the source of two kernels that do almost no work. The simulated drivers have both built in (src/kernels.c of simgpu).
 const launchText = `
 KERNEL void six(GLOBAL u32 *y, u32 a, u32 b, u32 c, u32 d, u32 n) {
 	if (INDEX(0) < n) y[INDEX(0)] = a + b + c + d;
@@ -33,7 +33,7 @@ var launchGo = kernel.Functions{
 	}),
 }
 
-// launchKernel prepares a kernel on the site, and the same on its peer with the arguments.
+// launchKernel prepares a kernel on the site, and the same kernel with the arguments on the site's peer.
 func (s *site) launchKernel(c *closers, name string, args []peer.Argument, fn func()) (*kernel.Kernel, *peer.Kernel, error) {
 	p := kernel.New(kernel.Source{Name: "bench", Portable: launchText, Go: launchGo})
 	c.add(p.Close)
@@ -64,7 +64,8 @@ func (s *site) launchKernel(c *closers, name string, args []peer.Argument, fn fu
 	return k, raw, nil
 }
 
-// launches returns the fixture of one of many launches. result reads what both sides write, which is then want.
+// launches returns the fixture that measures a launch, as one of crowd with one wait. result returns what the launches of a side have
+// written, which must be want.
 func (s *site) launches(ours func() error, raw *peer.Kernel, want uint32, result func() (uint32, error)) *fixture {
 	f := &fixture{at: func(uint64) (bench.Side, bench.Side) {
 		beside := bench.Side{}
@@ -110,7 +111,7 @@ func openLaunch(s, _ *site, _ uint64) (*fixture, error) {
 		at, one, grid := hal.At(m.Region(0, 4)), hal.Value(uint32(1)), hal.Blocks(1).Of(1)
 		x20, x300, x4000 := hal.Value(uint32(20)), hal.Value(uint32(300)), hal.Value(uint32(4000))
 		return s.launches(func() error { return s.stream.Launch(hk, grid, at, one, x20, x300, x4000, one) }, raw, 4321, func() (uint32, error) {
-			if y != 0 { // the host's raw call writes its own
+			if y != 0 { // the raw call on the host writes y
 				defer func() { y = 0 }()
 				return y, nil
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/chart"
 )
 
-// curves are the families that are drawn, with colors that can be told apart with colour blindness, and marks for gray paper.
+// curves are the families that are drawn. The colors can be told apart with color blindness, and the marks in a gray print too.
 var curves = []struct {
 	family string
 	color  color.Color
@@ -81,7 +81,7 @@ func (r *benchRun) plot(path string) error {
 	return nil
 }
 
-// head says where and when it was measured, and what the lines mean.
+// head writes on what machine and when the run was made, and what the lines mean.
 func (r *benchRun) head(page *chart.Canvas) {
 	title := "halyard bench: copies and fills by size"
 	if r.Simulated {

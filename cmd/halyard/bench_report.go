@@ -41,7 +41,7 @@ func (r *benchRun) print(out io.Writer) error {
 	return err
 }
 
-// heading says where and when it was measured.
+// heading says on what machine and when the run was made.
 func (r *benchRun) heading() string {
 	h := fmt.Sprintf("%s, %s, halyard %s, %s", r.Date.Format("2006-01-02 15:04 MST"), r.Machine, r.Version, r.Go)
 	if r.Load != nil {

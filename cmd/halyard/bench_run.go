@@ -38,7 +38,7 @@ func (s *sites) get(ctx context.Context, name string) (*site, error) {
 	return made, err
 }
 
-// keep closes all but the named ones.
+// keep closes all sites but the named ones.
 func (s *sites) keep(names ...string) error {
 	var errs []error
 	for name, site := range s.open {

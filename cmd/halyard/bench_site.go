@@ -43,7 +43,7 @@ func (s *site) open(ctx context.Context) (err error) {
 	return err
 }
 
-// rawPeer makes the vendor's own calls on a device.
+// rawPeer returns the peer that makes the vendor's own calls on a device.
 func rawPeer(dev *hal.Device) (peer.Peer, error) {
 	info := dev.Info()
 	switch info.Backend {

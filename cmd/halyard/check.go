@@ -33,8 +33,8 @@ func newCheck() *cobra.Command {
 		Use:   "check",
 		Short: "Run the conformance suite on devices, or move a file through all of them",
 		Long: `Run the conformance suite on every available device. Checks that need a second
-device use the others that are available: of the same backend as a peer, of other backends
-to cross between backends.
+device use other available devices: one of the same backend as the peer, and those of
+other backends for checks between backends.
 
 With --file, move a file's bytes through a coherent buffer instead: they are written in pieces
 at different places, modified and read at each place, and read back on the host. The SHA-256
@@ -217,7 +217,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// harness opens info as the device under test, and the devices around it as the others.
+// harness returns the harness for the device info. The devices around it give the peer and the devices of other backends.
 func (o *checkOptions) harness(info hal.Info, around []hal.Info) conformance.Harness {
 	open := func(name string) func(context.Context) (*hal.Device, error) {
 		return func(ctx context.Context) (*hal.Device, error) { return hal.Open(ctx, name) }

@@ -67,8 +67,8 @@ type commListing struct {
 	Threads         string      `json:"threads,omitempty"`
 	Launcher        string      `json:"launcher,omitempty"`
 	Ranks           int         `json:"ranks,omitempty"`
-	Memory          []string    `json:"memory,omitempty"`     // what is given to the library
-	Says            []string    `json:"saysMemory,omitempty"` // what the library says that it takes
+	Memory          []string    `json:"memory,omitempty"`     // kinds of memory that are passed to the library
+	Says            []string    `json:"saysMemory,omitempty"` // kinds of memory that the library says it accepts
 	MaxTag          int         `json:"maxTag,omitempty"`
 	LongCounts      bool        `json:"longCounts"`
 	Revokes         bool        `json:"revokes"`
@@ -114,7 +114,7 @@ func (l *commListing) print(out io.Writer) {
 	}
 	t.AppendRows([]table.Row{
 		{"engine", l.Engine}, {"library", l.Library}, {"found at", l.Path}, {"ABI", l.ABI}, {"MPI version", l.Version}, {"threads", l.Threads},
-		{"launcher", orNone(l.Launcher)}, {"ranks", l.Ranks}, {"memory it is given", strings.Join(l.Memory, ", ")}, {"memory it says it takes", orNone(strings.Join(l.Says, ", "))},
+		{"launcher", orNone(l.Launcher)}, {"ranks", l.Ranks}, {"memory passed to it", strings.Join(l.Memory, ", ")}, {"memory it says it accepts", orNone(strings.Join(l.Says, ", "))},
 		{"largest tag", l.MaxTag}, {"64-bit counts", yes[l.LongCounts]}, {"can revoke", yes[l.Revokes]}, {"signal handlers put back", l.SignalsRestored},
 	})
 	t.Render()

@@ -28,10 +28,10 @@ func newKernels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kernels [PACKAGE]...",
 		Short: "Translate kernels that are written in Go",
-		Long: `Translate the functions that are marked //halyard:kernel for devices, and write beside them a Go
-file PACKAGE_kernels.go with a function for each that launches it. A PACKAGE is named as for the
-go command: a folder such as ./physics, or a pattern such as ./... . Without one it is the
-current folder. The go command must be on the path.`,
+		Long: `Translate the functions that are marked //halyard:kernel for devices. The translation is written
+beside them, into a Go file PACKAGE_kernels.go, with one function for each kernel that launches it.
+A PACKAGE is named as for the go command: a folder such as ./physics, or a pattern such as ./... .
+Without an argument, the package in the current folder is translated. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
   halyard kernels --print ./physics
   halyard kernels --check ./...
@@ -41,16 +41,16 @@ current folder. The go command must be on the path.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
-	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file is not what would be written")
+	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file differs from what would be written")
 	return cmd
 }
 
 func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
 	if o.print && o.check {
-		return usage("--print and --check exclude each other")
+		return usage("--print and --check cannot be used together")
 	}
 	if o.ptx != "" && !strings.HasPrefix(o.ptx, "compute_") {
-		return usage("--ptx %s: PTX is for an architecture such as compute_70", o.ptx)
+		return usage("--ptx %s: name an architecture such as compute_70", o.ptx)
 	}
 	if len(patterns) == 0 {
 		patterns = []string{"."}
@@ -106,7 +106,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 			stale = true
 			continue
 		case o.check:
-			fmt.Fprintf(out, "%s is not what its package says; run halyard kernels\n", name)
+			fmt.Fprintf(out, "%s is out of date; run halyard kernels\n", name)
 			stale = true
 			continue
 		}
@@ -125,12 +125,12 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 func (o *kernelsOptions) compile(ctx context.Context, name, c string) (string, error) {
 	img, err := hal.CompileFor(ctx, o.ptx, hal.Source{Name: name, Text: kernel.Prelude(hal.LanguageCUDA) + "#line 1\n" + c, Options: []string{"--fmad=false"}})
 	if errors.Is(err, hal.ErrNotBuilt) {
-		return "", fmt.Errorf("%w: PTX is made by a command that is built with the tag cuda, as by GOFLAGS=-tags=cuda go generate", err)
+		return "", fmt.Errorf("%w: --ptx needs a halyard command that is built with the tag cuda, for example by GOFLAGS=-tags=cuda go generate", err)
 	}
 	return strings.TrimRight(string(img.Data), "\x00"), err
 }
 
-// report prints what has no translation, a line each.
+// report prints the errors of a translation, one on each line.
 func report(out io.Writer, all translate.Errors) error {
 	for _, e := range all {
 		fmt.Fprintln(out, e)

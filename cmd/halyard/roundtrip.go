@@ -201,8 +201,8 @@ func readWindow(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-// takeWindow writes data to x in pieces, each at another place, has every piece modified at every place in turn,
-// reads the whole at each place, and at last on the host. It returns the number of pieces.
+// takeWindow writes data to x in pieces at the places in turn, makes every piece current at every other place alone, one place after
+// the other, reads the whole at each place, and finally reads it on the host into after. It returns the number of pieces.
 func takeWindow(ctx context.Context, x *buffer.Buffer[byte], data []byte, stops []*stop, after io.Writer) (int, error) {
 	count := min(len(data), 3*len(stops)+1)
 	pieces := make([]*buffer.Buffer[byte], count)
@@ -260,7 +260,7 @@ func (s *stop) write(ctx context.Context, piece *buffer.Buffer[byte], p []byte) 
 	return err
 }
 
-// own makes this place the only current one.
+// own makes x current at this place alone.
 func (s *stop) own(ctx context.Context, x *buffer.Buffer[byte]) error {
 	if s.dev == nil {
 		return x.Update(ctx, func([]byte) error { return nil })

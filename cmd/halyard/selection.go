@@ -27,8 +27,8 @@ func (s *selection) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&s.require, "require", nil, "fail unless these `backends` or devices are among those checked")
 }
 
-// resolve returns the selected devices, each once. If a name cannot belong to any device, that is wrong
-// usage; a device that is merely missing is another error.
+// resolve returns the selected devices, each once. A name that cannot belong to any device is a usage error; a device
+// that is missing is another error.
 func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.Info, error) {
 	if len(s.devices) == 0 && len(s.backends) == 0 {
 		return hal.Devices(ctx)
@@ -80,7 +80,7 @@ func (s *selection) missing(reports []hal.Report, chosen []hal.Info) ([]string, 
 	return lines, nil
 }
 
-// lookUp returns the devices that a name stands for, of a backend or of one device, at least one.
+// lookUp returns the devices of a backend, or the one device, that a name stands for. If there is none it returns an error.
 func lookUp(reports []hal.Report, name, flag string) ([]hal.Info, error) {
 	backend, number, numbered := strings.Cut(name, ":")
 	i := slices.IndexFunc(reports, func(r hal.Report) bool { return r.Backend == backend })

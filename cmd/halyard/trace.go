@@ -27,15 +27,15 @@ func newTrace() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace (DEMO | -- PROGRAM [ARGUMENT]...)",
 		Short: "Show what a demonstration, or a program, copies between places and why",
-		Long: `Run a small workload on coherent buffers, or a program of yours, and say what was copied
-between places, which call made it necessary, what was avoided, and what was evicted
-for whom. --out writes a trace for ui.perfetto.dev or chrome://tracing, --svg a picture.
+		Long: `Run a small workload on coherent buffers, or a program of yours, and print what was copied
+between places, which calls needed these copies, how many bytes need not be copied, and what was
+evicted to make room. --out writes a trace for ui.perfetto.dev or chrome://tracing, --svg a picture.
 
 The demonstrations are:
 ` + demoList() + `
-Each is run twice, and the second run is shown. They use the devices of --device and --backend;
-without these flags all discrete devices that programs see, or all devices if none is discrete.
-A device that works on the host's memory in place needs no copies, and so shows none.
+Each is run twice, and the second run is shown. They use the devices of --device and --backend.
+Without these flags they use all discrete devices that programs see, or all devices if none is
+discrete. A device that works on the host's memory in place needs no copies, and so shows none.
 
 A program is traced if it imports github.com/go-halyard/halyard/buffer/trace: it is
 run with HALYARD_TRACE set. Its exit status becomes that of this command, or 128 plus the number
@@ -116,11 +116,11 @@ func (o *traceOptions) runDemo(cmd *cobra.Command, d demo) (err error) {
 	}
 	fmt.Fprintf(out, "%s: %s\non %s\n", d.name, d.what, strings.Join(titles, ",\n   "))
 	if unified {
-		fmt.Fprintln(out, "which works on the host's memory in place: nothing needs to be copied. HALYARD_HOST_DEVICES=2 adds")
-		fmt.Fprintln(out, "two simulated devices with their own memory.")
+		fmt.Fprintln(out, "This device works on the host's memory in place, so nothing needs to be copied. HALYARD_HOST_DEVICES=2")
+		fmt.Fprintln(out, "adds two simulated devices with their own memory.")
 	}
 	fmt.Fprintln(out)
-	if err := d.run(ctx, devs); err != nil { // so that work which is done only once, such as compiling fills, is not shown
+	if err := d.run(ctx, devs); err != nil { // does work that is needed only once, such as compiling fills, and is not to be shown
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	r := trace.Record()

@@ -20,9 +20,9 @@ type demo struct {
 }
 
 var demos = []demo{
-	{"pingpong", "one buffer that the host and a device change in turns, and read twice", 1, pingpong},
+	{"pingpong", "one buffer that the host changes, a device changes, and then both read; four times", 1, pingpong},
 	{"sweep", "six buffers of 1 MiB, read and then written in turn, with a budget for three", 1, sweep},
-	{"ranges", "one buffer, of which each device writes a part and reads its neighbors' edges", 4, ranges},
+	{"ranges", "one buffer: each device writes its part and reads the edges of the parts beside it", 4, ranges},
 	{"double", "eight pieces of work through two buffers: the host fills one while the device works on the other", 1, double},
 }
 
@@ -78,7 +78,7 @@ func (s *stage) stream(d *hal.Device) *hal.Stream {
 	return st
 }
 
-// host runs fn on the elements, as the action demands.
+// host runs fn on the elements, in an access of the given mode.
 func (s *stage) host(b *buffer.Buffer[uint32], a coherence.Mode, fn func([]uint32) error) {
 	if s.err != nil {
 		return
@@ -93,7 +93,7 @@ func (s *stage) host(b *buffer.Buffer[uint32], a coherence.Mode, fn func([]uint3
 	}
 }
 
-// device takes a lease and gives the stream work under it: to set the first elements to a value, several times.
+// device acquires b and enqueues fills that set the first elements to a value, as many times as given.
 func (s *stage) device(b *buffer.Buffer[uint32], st *hal.Stream, a coherence.Mode, first int, value uint32, times int) {
 	if s.err != nil {
 		return

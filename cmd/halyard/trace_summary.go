@@ -43,7 +43,7 @@ func (m traceSums) sorted() []*traceSum {
 	})
 }
 
-// printTrace says what a recording shows: by call, by link, and by line of the program.
+// printTrace sums up a recording by call, by link, and by line of the program.
 func printTrace(out io.Writer, r *trace.Recording, top int) {
 	label := map[string]string{}
 	var simulated []string

@@ -9,7 +9,7 @@ import (
 
 // Side is one of the two ways that are compared.
 type Side struct {
-	// Op does the measured thing, Per times.
+	// Op performs the measured operation, Per times.
 	Op  func() error
 	Per int // 0 means 1
 
@@ -19,7 +19,7 @@ type Side struct {
 	Leave func() error
 }
 
-// Options say how long to measure. The zero value is good.
+// Options say how long to measure. The zero value has the defaults.
 type Options struct {
 	// Time is how long the timed batches of both sides take together. An unsteady measurement takes up to
 	// twice as long, and at least MinPairs pairs are taken. 0 means DefaultTime.
@@ -52,7 +52,7 @@ const (
 	allocCalls = 1 << 10 // calls of Op in which allocations are counted, at most
 )
 
-// Result is the outcome of a comparison. Times are nanoseconds for one thing.
+// Result is the outcome of a comparison. Times are nanoseconds for one operation.
 type Result struct {
 	Ours  Summary
 	Raw   Summary // all zeros if there is no other side
@@ -62,7 +62,7 @@ type Result struct {
 	OursBatch int // calls of Op in a batch
 	RawBatch  int
 
-	// Allocs is how many heap objects the program allocated for one thing of ours.
+	// Allocs is how many heap objects the program allocated for one operation of ours.
 	Allocs float64
 }
 
@@ -115,7 +115,7 @@ func Compare(ctx context.Context, ours, raw Side, o Options) (Result, error) {
 type half struct {
 	Side
 	n     int       // calls in a batch
-	times []float64 // for each batch the time of one thing, in nanoseconds
+	times []float64 // for each batch the time of one operation, in nanoseconds
 }
 
 func (h *half) per() float64 { return float64(max(h.Per, 1)) }
@@ -217,7 +217,7 @@ func (m *measurement) size(ctx context.Context, h *half) error {
 	return nil
 }
 
-// allocations returns how many heap objects one thing allocates.
+// allocations returns how many heap objects one operation allocates.
 func (m *measurement) allocations(h *half) (float64, error) {
 	n := min(h.n, allocCalls)
 	var before, after runtime.MemStats

@@ -19,8 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Colors and Marks are those of the first, second, ... line of a panel. The colors can be told apart with colour blindness;
-// on gray paper the marks can.
+// Colors and Marks are those of the first, second, ... line of a panel. The colors can be told apart with color blindness, and the
+// marks in a gray print too.
 var (
 	Colors = []color.Color{
 		color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},

@@ -49,7 +49,7 @@ func (h *host) Copy(dst, src uintptr, n uint64) error {
 	return nil
 }
 
-// fillChunk is how far doubling goes: a source in the nearest cache is the fastest, as in bytes.Repeat.
+// fillChunk is the largest source of a copy in Fill. A source that stays in the nearest cache is the fastest, as in bytes.Repeat.
 const fillChunk = 8 << 10
 
 func (h *host) Fill(dst uintptr, bits uint32, n uint64) error {

@@ -12,7 +12,7 @@ import (
 // Launcher is the part of a Peer that launches kernels.
 type Launcher interface {
 	// Load prepares a kernel of code, which is text for OpenCL and an image elsewhere, for launches of one thread with these arguments. On the
-	// host fn is called instead. The code is unloaded by close.
+	// host, launches call fn instead. The kernel's Close unloads the code.
 	Load(code []byte, name string, args []Argument, fn func()) (k *Kernel, err error)
 }
 
@@ -25,11 +25,11 @@ type Argument struct {
 // Kernel is code that a peer has loaded. Launch enqueues one thread.
 type Kernel struct {
 	Launch func() error
-	Calls  string // their names
+	Calls  string // the names of the calls that Launch makes
 	Close  func() error
 }
 
-// list are arguments where they do not move: on the heap.
+// list holds arguments on the heap, where they do not move.
 type list struct {
 	words [16]uint64
 	at    [16]uintptr
@@ -44,7 +44,7 @@ func listOf(args []Argument) *list {
 	return l
 }
 
-// moduleProcs are the calls of kernels of a GPU's library.
+// moduleProcs are the calls for kernels in a GPU's library.
 type moduleProcs struct {
 	load, unload, function, launch dl.Proc
 	name                           string // of launch
@@ -87,7 +87,7 @@ func (g *gpu) Load(code []byte, name string, args []Argument, _ func()) (*Kernel
 	}, nil
 }
 
-// clKernelProcs are the calls of kernels.
+// clKernelProcs are the calls for kernels.
 type clKernelProcs struct {
 	CreateProgram  dl.Proc `sym:"clCreateProgramWithSource"`
 	Build          dl.Proc `sym:"clBuildProgram"`
@@ -99,7 +99,7 @@ type clKernelProcs struct {
 	Enqueue        dl.Proc `sym:"clEnqueueNDRangeKernel"`
 }
 
-// Load sets all arguments anew at each launch, as a program with more than one launch has to.
+// Load returns a kernel that sets all arguments at each launch, as a program with different launches has to.
 func (c *cl) Load(code []byte, name string, args []Argument, _ func()) (*Kernel, error) {
 	text, symbol := dl.CString(string(code)), dl.CString(name)
 	source := new(uintptr)
@@ -158,7 +158,7 @@ func (c *cl) Load(code []byte, name string, args []Argument, _ func()) (*Kernel,
 	}, nil
 }
 
-// Load returns calls of the function on another goroutine, each with a wait for it: work beside the program, in order.
+// Load returns a kernel whose Launch calls fn on another goroutine and waits until it returns.
 func (h *host) Load(_ []byte, _ string, _ []Argument, fn func()) (*Kernel, error) {
 	var wg sync.WaitGroup
 	return &Kernel{

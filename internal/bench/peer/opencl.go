@@ -64,8 +64,8 @@ type cl struct {
 	bits uint64    // the pattern of a fill
 }
 
-// OpenCL returns the peer of the device that a queue belongs to. The peer uses the queue until it is closed. tier is
-// Info.MemoryModel of the device, unified whether the device works on host memory in place.
+// OpenCL returns the peer of the device that a queue belongs to. tier is the device's Info.MemoryModel. unified says whether the device
+// works on host memory in place.
 func OpenCL(queue uintptr, tier string, unified bool) (Peer, error) {
 	libraries := []string{"libOpenCL.so.1", "libOpenCL.so"}
 	switch runtime.GOOS {
