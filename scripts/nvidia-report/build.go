@@ -39,18 +39,18 @@ var products = []product{
 
 const linkedTest = "cuda-linked.test"
 
-// The folder holds a file of this ending in place of a program that could not be built, with the reason.
+// unbuilt is the ending of the file that the folder has in place of a program that could not be built. The file has the reason.
 const unbuilt = ".unbuilt"
 
 // buildOptions are the flags of build.
 type buildOptions struct {
 	linked    bool   // it is an error if the linked binding's tests cannot be built
 	simulated bool   // also build the simulated driver and the simulated NCCL
-	nvrtc     string // NVRTC's library, to be taken along; if empty, that of HALYARD_NVRTC_LIBRARY, if any
-	nccl      string // NCCL's library, to be taken along; if empty, that of HALYARD_NCCL_LIBRARY, if any
+	nvrtc     string // NVRTC's library, to be copied into the folder; if empty, what HALYARD_NVRTC_LIBRARY names, if anything
+	nccl      string // NCCL's library, to be copied into the folder; if empty, what HALYARD_NCCL_LIBRARY names, if anything
 }
 
-// build fills the folder, from the module that the working directory is in.
+// build builds the programs into the folder dir, from the module that the working directory is in.
 func build(ctx context.Context, dir string, o buildOptions, log io.Writer) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
@@ -136,9 +136,9 @@ func (p product) build(ctx context.Context, root, to string, log io.Writer) erro
 	return nil
 }
 
-// linkedSettings are the environment in which the linked binding is built. What CGO_CFLAGS and CGO_LDFLAGS
-// say comes first. The program looks for libcuda.so.1 when it starts, so any library of that name will do to
-// link against, and without one the simulated driver does.
+// linkedSettings returns the environment in which the linked binding is built. CGO_CFLAGS and CGO_LDFLAGS take precedence. The
+// program looks for libcuda.so.1 when it starts, so it can be linked against any library of that name. Without
+// CGO_LDFLAGS it is linked against the simulated driver.
 func linkedSettings() ([]string, error) {
 	cflags, ldflags := os.Getenv("CGO_CFLAGS"), os.Getenv("CGO_LDFLAGS")
 	for _, dir := range []string{os.Getenv("HALYARD_CUDA_INCLUDE"), "/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"} {

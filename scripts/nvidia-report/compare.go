@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Comparison is one thing that several ways do, in nanoseconds. A ratio is Halyard's time divided by the
+// Comparison is the times of one operation, in nanoseconds, by who performs it. A ratio is Halyard's time divided by the
 // other's: 1 is as fast, below 1 is faster.
 type Comparison struct {
 	Name   string             `json:"name"` // "copy/4096/in-pinned"
 	NS     map[string]float64 `json:"ns"`   // by who does it: "halyard", "halyard-linked", "raw", "raw-linked", "cupy", "torch", "rmm"
 	Ratios map[string]float64 `json:"ratios"`
 
-	// Simulated says that the driver was: the times say nothing about hardware.
+	// Simulated says that the driver was simulated. The times then say nothing about hardware.
 	Simulated bool `json:"simulated,omitempty"`
 }
 
@@ -23,7 +23,7 @@ const (
 	poolPrefix     = "BenchmarkHardwarePool/"
 )
 
-// measured puts side by side what different parts measured.
+// measured returns the operations that the parts measured, each with the times of all parts.
 func (r *Report) measured() []Comparison {
 	list := []Comparison{}
 	at := make(map[string]int)
@@ -51,7 +51,7 @@ func (r *Report) measured() []Comparison {
 	return list
 }
 
-// comparisons are what Halyard and at least one other measured, with ratios.
+// comparisons returns the operations that were measured for Halyard and at least one other, with ratios.
 func comparisons(r *Report) []Comparison {
 	list := r.measured()
 	both := list[:0]
@@ -69,7 +69,7 @@ func comparisons(r *Report) []Comparison {
 	return both
 }
 
-// ours names the time of Halyard's that another is compared with: that of the same binding, for the driver's own calls.
+// ours returns the name of Halyard's time with which another's is compared. For the driver's own calls it is that of the same binding.
 func (c Comparison) ours(who string) string {
 	if binding, raw := strings.CutPrefix(who, "raw"); raw {
 		return "halyard" + binding
@@ -129,7 +129,7 @@ func addLaunches(result json.RawMessage, add func(name, who string, ns float64))
 	}
 }
 
-// pythonLibraries are those of Python that Halyard is compared with.
+// pythonLibraries are the libraries of Python with which Halyard is compared.
 var pythonLibraries = []string{"cupy", "torch", "rmm"}
 
 // addPython adds what compare.py measured with one library.

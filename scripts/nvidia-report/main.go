@@ -1,22 +1,22 @@
-// Nvidia-report measures Halyard on a machine with NVIDIA devices that has no Go.
+// Nvidia-report measures Halyard on a machine that has NVIDIA devices and no Go.
 //
 // On a machine with Go, any one of the same architecture:
 //
 //	go run ./scripts/nvidia-report build DIR
 //
-// builds into DIR the command, the CUDA backend's tests and benchmarks, the PTX example's test,
-// and this program. None of them needs cgo or CUDA. Where there are a C compiler and cuda.h it also
-// builds the tests of the linked binding.
+// builds into DIR the command, the CUDA backend's tests and benchmarks, tests of examples and of
+// package comm/nccl, and this program. None of them needs cgo or CUDA. If there are a C compiler and
+// cuda.h it also builds the tests of the linked binding.
 //
 // On the NVIDIA machine:
 //
 //	DIR/nvidia-report run > report.json
 //
-// lists the devices, runs the conformance suite, the backend's tests with the seeded model of a
+// lists the devices and runs the conformance suite, the backend's tests with the seeded model of a
 // buffer over the host and all devices, kernels that NVRTC compiles to PTX and to a cubin, NCCL with
-// two ranks on one device, the benchmarks beside raw driver calls and, where Python has CuPy, PyTorch
-// or RMM, their allocators, copies and launches. It prints one JSON report and keeps what the parts
-// printed in DIR/output, with the report as a page for people in report.md. A part that fails or takes
+// two ranks on one device, and the benchmarks beside raw driver calls. If Python has CuPy, PyTorch
+// or RMM, it also measures their allocators, copies and launches. It prints one JSON report. DIR/output
+// gets what the parts printed, and the report as a page to read, report.md. A part that fails or takes
 // too long says so in the report, and the others go on. The exit status is 0 only if everything passed.
 package main
 
@@ -58,10 +58,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	linked := flags.Bool("linked", false, "build: fail if the tests of the linked binding cannot be built")
 	simulated := flags.Bool("simulated", false, "build: also the simulated driver and NCCL; run: use them, to try the report without a device")
-	nvrtc := flags.String("nvrtc", "", "build: NVRTC's library, to be taken along with its builtins (default: what HALYARD_NVRTC_LIBRARY names)")
-	nccl := flags.String("nccl", "", "build: NCCL's library, to be taken along (default: what HALYARD_NCCL_LIBRARY names)")
+	nvrtc := flags.String("nvrtc", "", "build: NVRTC's library, to be copied with its builtins (default: what HALYARD_NVRTC_LIBRARY names)")
+	nccl := flags.String("nccl", "", "build: NCCL's library, to be copied (default: what HALYARD_NCCL_LIBRARY names)")
 	dir := flags.String("dir", "", "run: the folder that was built (default: the one this program lies in)")
-	limit := flags.Duration("limit", 7*time.Minute+30*time.Second, "run: the longest that it may take")
+	limit := flags.Duration("limit", 7*time.Minute+30*time.Second, "run: how long it may take")
 	verb := ""
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]

@@ -17,7 +17,8 @@ const envNCCL = "HALYARD_NCCL_LIBRARY"
 // takenNCCL is where the folder has NCCL's library.
 var takenNCCL = filepath.Join("nccl", "libnccl.so.2")
 
-// takeNCCL copies NCCL's library into the folder, in place of that of an earlier build. Without a name, or HALYARD_NCCL_LIBRARY, the folder has none.
+// takeNCCL copies NCCL's library into the folder, in place of that of an earlier build. If library is empty it copies what
+// HALYARD_NCCL_LIBRARY names. If that is not set either, the folder has none.
 func takeNCCL(dir, library string, log io.Writer) error {
 	to := filepath.Join(dir, takenNCCL)
 	if err := os.RemoveAll(filepath.Dir(to)); err != nil {
@@ -36,8 +37,9 @@ func takeNCCL(dir, library string, log io.Writer) error {
 	return copyFile(to, library)
 }
 
-// ncclOf says which NCCL the parts use, and the environment in which they find it: what the machine's own environment names, what was taken along, or what
-// Python has, which PyTorch brings with it. Beside the simulated driver it is the simulated one.
+// ncclOf says which NCCL the parts use, and returns the environment in which they find it. With the simulated driver it is the simulated
+// NCCL. Otherwise it is the first of these: what HALYARD_NCCL_LIBRARY names, what was taken along, and what was installed for Python,
+// for example with PyTorch.
 func ncclOf(ctx context.Context, dir string, simulated bool) (said string, env []string) {
 	use := func(path, why string) (string, []string) { return path + ", " + why, []string{envNCCL + "=" + path} }
 	if simulated {

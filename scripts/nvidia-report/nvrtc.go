@@ -14,8 +14,8 @@ import (
 // nvrtcFolder is where the folder has NVIDIA's compiler and what it needs beside it.
 const nvrtcFolder = "nvrtc"
 
-// takeNVRTC copies NVRTC's library and its builtins into the folder, in place of those of an earlier build.
-// Without a name, or HALYARD_NVRTC_LIBRARY, the folder has none.
+// takeNVRTC copies NVRTC's library and its builtins into the folder, in place of those of an earlier build. If library is empty it
+// copies what HALYARD_NVRTC_LIBRARY names. If that is not set either, the folder has none.
 func takeNVRTC(dir, library string, log io.Writer) error {
 	to := filepath.Join(dir, nvrtcFolder)
 	if err := os.RemoveAll(to); err != nil {
@@ -61,7 +61,7 @@ func copyFile(to, from string) (err error) {
 	return err
 }
 
-// nvrtcLibrary is the library of the folder that was built, or nothing.
+// nvrtcLibrary returns the path of NVRTC's library in the folder that was built, or "".
 func nvrtcLibrary(dir string) string {
 	found, _ := filepath.Glob(filepath.Join(dir, nvrtcFolder, "libnvrtc*.so*")) // the pattern is sound
 	found = slices.DeleteFunc(found, func(path string) bool {
@@ -74,8 +74,8 @@ func nvrtcLibrary(dir string) string {
 	return found[0]
 }
 
-// compiler says which NVRTC the parts use, and the environment in which they find it. What the machine's own
-// environment names comes first.
+// compiler says which NVRTC the parts use, and returns the environment in which they find it. What the machine's
+// HALYARD_NVRTC_LIBRARY names takes precedence.
 func compiler(dir string) (said string, env []string) {
 	if own := os.Getenv(rtc.EnvNVRTC); own != "" {
 		return own + ", which " + rtc.EnvNVRTC + " names", nil

@@ -194,7 +194,7 @@ func (r *Report) skippedTests(b *bytes.Buffer) {
 	}
 }
 
-// simulated is what stands after a title when a device is.
+// simulated returns the ending of titles: ", simulated" if a device is simulated, else "".
 func (r *Report) simulated() string {
 	if r.Simulated {
 		return ", simulated"
@@ -202,7 +202,7 @@ func (r *Report) simulated() string {
 	return ""
 }
 
-// pools writes a row for each size, with Halyard's pool beside those of Python's libraries, or why one is not there.
+// pools writes a row for each size, with the times of Halyard's pool and of those of Python's libraries, or why one was not measured.
 func (r *Report) pools(b *bytes.Buffer) {
 	b.WriteString("\n## Pools" + r.simulated() + "\n\nAllocating and freeing, in nanoseconds.\n\n| bytes | Halyard | RMM | PyTorch | CuPy |\n|---:|---:|---:|---:|---:|\n")
 	measured := make(map[string]map[string]float64)
@@ -227,7 +227,7 @@ func (r *Report) pools(b *bytes.Buffer) {
 	}
 }
 
-// table writes the comparisons, a row for each time beside one of Halyard's.
+// table writes the comparisons, with a row for each time that is compared with Halyard's.
 func (r *Report) table(b *bytes.Buffer) {
 	b.WriteString("\n## Comparisons" + r.simulated() + "\n\n")
 	if len(r.Comparisons) == 0 {

@@ -51,7 +51,7 @@ var (
 	saidLine    = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*\S)`)
 )
 
-// readTests reads the output of a test binary with -test.v. The last thing that a skipped test said is why.
+// readTests reads the output of a test binary with -test.v. The reason of a skipped test is the last line that it logged.
 func readTests(p *Part, output []byte) error {
 	p.Tests = make(map[string]string)
 	passed, running, said := false, "", make(map[string]string)
@@ -79,7 +79,7 @@ func readTests(p *Part, output []byte) error {
 	return nil
 }
 
-// readDeviceTests reads tests with a subtest for each device: those of the host alone are not enough.
+// readDeviceTests reads tests with a subtest for each device. At least one must have passed on a CUDA device.
 func readDeviceTests(p *Part, output []byte) error {
 	if err := readTests(p, output); err != nil {
 		return err
@@ -97,7 +97,7 @@ func readDeviceTests(p *Part, output []byte) error {
 	return errors.New("no test passed on a CUDA device")
 }
 
-// readTestsOrSkip reads tests that may all be skipped: then the part is.
+// readTestsOrSkip reads tests that may all be skipped. Then the part is skipped too.
 func readTestsOrSkip(p *Part, output []byte) error {
 	err := readTests(p, output)
 	if err == nil {
@@ -137,7 +137,7 @@ func readBenchmarks(p *Part, output []byte) error {
 	return nil
 }
 
-// procs is what testing adds to a benchmark's name.
+// procs finds the number of processors, which package testing adds to a benchmark's name.
 var procs = regexp.MustCompile(`-\d+$`)
 
 // simulatedDevices reports whether a CUDA device that was listed is simulated.

@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// Report is the whole of what is printed.
+// Report is the report that is printed.
 type Report struct {
 	Passed bool `json:"passed"`
-	// Simulated says that a device was simulated, whose times say nothing about hardware.
+	// Simulated says that a device was simulated. Its times say nothing about hardware.
 	Simulated   bool         `json:"simulated"`
 	Error       string       `json:"error,omitempty"` // why the report ends early
 	Date        time.Time    `json:"date"`
 	Seconds     float64      `json:"seconds"`
 	Build       Build        `json:"build"`
 	NVRTC       string       `json:"nvrtc"` // which compiler of kernels the parts used
-	NCCL        string       `json:"nccl"`  // and which library for ranks
+	NCCL        string       `json:"nccl"`  // which library ranks communicated with
 	Machine     Machine      `json:"machine"`
 	Parts       []*Part      `json:"parts"`
 	Comparisons []Comparison `json:"comparisons"`
@@ -102,8 +102,8 @@ func (s skipped) Error() string { return string(s) }
 //go:embed compare.py
 var compare string
 
-// tests and benchmarks are the arguments of a test binary. Tests that hang say where, just before their
-// part is over.
+// tests and benchmarks return the command line of a test binary. Tests that hang print their stacks five seconds before
+// the limit of their part.
 func tests(program, pattern string, limit time.Duration) []string {
 	return []string{program, "-test.v", "-test.run", pattern, "-test.timeout", (limit - 5*time.Second).String()}
 }
@@ -112,7 +112,7 @@ func benchmarks(program string) []string {
 	return []string{program, "-test.run", "^$", "-test.bench", "^BenchmarkHardware", "-test.benchmem", "-test.benchtime", "200ms"}
 }
 
-// steps are the parts, those first that matter most should the time not suffice for all.
+// steps are the parts, the most important first, because the time may not suffice for all.
 var steps = []step{
 	{name: "devices", args: []string{"halyard", "devices", "--json"}, read: readJSON, limit: 30 * time.Second},
 	{name: "conformance", args: []string{"halyard", "check", "--json", "--backend", "cuda", "--require", "cuda", "--timeout", "30s"}, read: readJSON, limit: 2 * time.Minute},
@@ -136,7 +136,8 @@ var steps = []step{
 
 const compareFile = "compare.py"
 
-// onlyLook has compare.py say whether a library is there, without loading it: the simulated driver is not for it.
+// onlyLook makes compare.py report whether a library is installed without loading it, because the libraries do not work on the
+// simulated driver.
 var onlyLook = []string{"simulated"}
 
 // runOptions are the flags of run.
@@ -146,7 +147,7 @@ type runOptions struct {
 	simulated bool
 }
 
-// run makes the report. Only a folder that cannot be written to is an error; all else is in the report.
+// run makes the report. It returns an error only if it cannot write to the folder; all other errors are in the report.
 func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -198,12 +199,12 @@ func run(ctx context.Context, o runOptions, log io.Writer) (*Report, error) {
 
 func ended(ctx context.Context, limit time.Duration) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Sprintf("the %s of the whole report were over", limit)
+		return fmt.Sprintf("the time for the whole report, %s, was over", limit)
 	}
 	return "interrupted"
 }
 
-// keep writes what there is of the report, in case the machine does not live to see the end.
+// keep writes the report as far as it has come, in case the machine fails before the end.
 func (r *Report) keep(output string) error {
 	var b bytes.Buffer
 	if err := r.write(&b); err != nil {
@@ -260,7 +261,7 @@ type work struct {
 	simulated   bool
 }
 
-// title is the name of a part, which says so if the driver is simulated.
+// title returns the name of a part, which ends in "-simulated" if the driver is simulated.
 func (w *work) title(s step) string {
 	if w.simulated {
 		return s.name + "-simulated"
@@ -268,7 +269,7 @@ func (w *work) title(s step) string {
 	return s.name
 }
 
-// program finds the program of a part. skip says why a part does without.
+// program finds the program of a part. skip says why the part is skipped.
 func (w *work) program(s step) (path, skip string, err error) {
 	name := s.args[0]
 	if s.hardware && w.simulated {
@@ -317,7 +318,7 @@ func (w *work) do(ctx context.Context, s step, p *Part) {
 			cmd.Env = append(slices.Clip(cmd.Env), "HALYARD_REQUIRE="+s.require)
 		}
 	}
-	// A program may have something to say when it is interrupted. What it started may live on.
+	// An interrupted program may still print something. Processes that it started may keep its output open, so the wait is limited.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = grace
 	stdout, err := os.Create(filepath.Join(w.output, w.title(s)+".out"))
@@ -338,7 +339,7 @@ func (w *work) do(ctx context.Context, s step, p *Part) {
 	p.Seconds = time.Since(start).Seconds()
 	switch {
 	case ctx.Err() != nil:
-		err = errors.New("stopped, for the whole report ends here")
+		err = errors.New("stopped, because the whole report ends here")
 	case limited.Err() != nil:
 		err = fmt.Errorf("stopped after %s", s.limit)
 	}
@@ -384,8 +385,8 @@ func finish(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-// reason is the line that is likely to say what was wrong: a panic and the test it was in, the line nearest to
-// the first test that failed, or the last one of the errors.
+// reason returns the line that is likely to say what was wrong: a panic and the test it was in, else the line nearest to
+// the first test that failed, else the last line of the standard error.
 func reason(stdout, stderr []byte) string {
 	if m := panicked.FindSubmatch(stderr); m != nil {
 		return strings.TrimSuffix(fmt.Sprintf("%s, in %s", m[1], m[2]), ", in ")
@@ -408,7 +409,7 @@ func reason(stdout, stderr []byte) string {
 	return lastLine(stderr)
 }
 
-// panicked is a panic, and the test that was running if it ran too long.
+// panicked finds a panic, and if a test ran too long, the test.
 var panicked = regexp.MustCompile(`(?m)^(panic: .*)\n(?:\s*running tests:\n\s*(.*)\n)?`)
 
 func lastLine(b []byte) string {

@@ -1,4 +1,4 @@
-// Package parts has tests for the folder of nvidia-report: what needs an NVIDIA device and is not a test of one package.
+// Package parts has those tests of nvidia-report that need an NVIDIA device and belong to no other package.
 //
-// They run on the CUDA devices that there are, simulated ones too, and say so. Where there are none they are skipped.
+// They run on all CUDA devices, simulated ones too, and log their names. Without a device they are skipped.
 package parts
