@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/internal/bench"
 )
 
-// sample is what is left while no request is under way.
+// sample is what the process uses while no request is under way.
 type sample struct {
 	At                                 time.Duration
 	Requests                           float64 // answered so far
@@ -30,14 +30,14 @@ func (s *server) sample(at time.Duration) sample {
 		}
 	}
 	runtime.GC()
-	runtime.GC() // for what the first one has moved out of pools, or finalised
+	runtime.GC() // frees what the first collection has moved out of pools, or finalised
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return sample{At: at, Requests: float64(s.requests.Load()), Heap: float64(m.HeapAlloc), Objects: float64(m.HeapObjects),
 		Goroutines: float64(runtime.NumGoroutine()), Threads: float64(threads())}
 }
 
-// threads is how many threads the process has, or where the system does not tell has ever made.
+// threads returns how many threads the process has, or how many it has made if the system does not report how many there are.
 func threads() int {
 	if list, err := os.ReadDir("/proc/self/task"); err == nil {
 		return len(list)
@@ -45,7 +45,7 @@ func threads() int {
 	return pprof.Lookup("threadcreate").Count()
 }
 
-// bound is how much something may grow.
+// bound is how much one figure of the samples may grow.
 type bound struct {
 	name  string
 	of    func(sample) float64
@@ -53,8 +53,8 @@ type bound struct {
 	noise float64 // what it may grow by in all
 }
 
-// Caches and maps are full in the first half. The bounds are far below what a leak costs: 400 bytes for each stream that lives for one
-// request are 12 MB in 10^5 requests, and for each device handle still 800 KB.
+// Caches and maps reach their size in the first half. The bounds are far below what a leak costs: 400 bytes for each stream that lives
+// for one request are 12 MB in 10^5 requests, and 400 bytes for each device handle are 800 KB.
 var bounds = []bound{
 	{"heap, bytes", func(s sample) float64 { return s.Heap }, 256 << 10, 256 << 10},
 	{"objects", func(s sample) float64 { return s.Objects }, 1000, 1000},
@@ -62,14 +62,14 @@ var bounds = []bound{
 	{"threads", func(s sample) float64 { return s.Threads }, 1, 4},
 }
 
-// The second half is cut into windows, whose medians the line goes through: a garbage collection at a bad moment moves
-// one sample, and no median.
+// The second half is cut into windows, and the line is fitted to their medians, because a garbage collection at a bad moment moves
+// one sample but no median.
 const (
 	windows   = 6
 	perWindow = 3 // samples, at least
 )
 
-// growth is how much something grew in the second half.
+// growth is how much one figure of the samples grew in the second half.
 type growth struct {
 	First, Last float64 // medians of the first and the last window
 	Per         float64 // growth in 10^5 requests

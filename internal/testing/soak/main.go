@@ -28,7 +28,7 @@ func main() {
 	flag.DurationVar(&o.every, "every", time.Second, "time between two samples")
 	flag.IntVar(&o.workers, "workers", 2*runtime.GOMAXPROCS(0), "goroutines that answer requests")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the requests")
-	flag.StringVar(&only, "requests", "", "a regular expression: only requests whose name it finds")
+	flag.StringVar(&only, "requests", "", "only requests whose name matches this regular expression")
 	flag.StringVar(&devices, "devices", "", "devices to use, with commas between; a discrete device of the host backend if empty")
 	flag.StringVar(&o.trace, "trace", "", "a file for a trace that is open all the time, /dev/null for instance")
 	flag.StringVar(&o.svg, "svg", "", "a file for the picture (.svg or .png)")
@@ -63,7 +63,7 @@ type options struct {
 	only        *regexp.Regexp
 	devices     []string
 	trace, svg  string
-	samples     int // after which it ends, for tests; 0 for as many as there is time for
+	samples     int // the run ends after this many, for tests; 0 means no limit
 }
 
 // kinds are the requests that were chosen.

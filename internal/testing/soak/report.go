@@ -27,7 +27,7 @@ type results struct {
 	Failures    map[string]uint64
 }
 
-// add takes a sample, for which the requests since the last one ran for so long.
+// add adds a sample. running is how long requests ran since the last sample.
 func (r *results) add(s sample, running time.Duration) {
 	var last float64
 	if n := len(r.Samples); n > 0 {

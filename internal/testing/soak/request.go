@@ -26,24 +26,20 @@ type kind struct {
 	do    func(w *worker, ctx context.Context) error
 }
 
-var kinds []kind
-
-func init() { // not above, because a trace is kept of other requests
-	kinds = []kind{
-		{"stream", 300, (*worker).shortStream},
-		{"buffer", 150, (*worker).pooledBuffer},
-		{"slice", 200, (*worker).slice},
-		{"ranges", 80, (*worker).ranges},
-		{"budget", 150, (*worker).budget},
-		{"deadline", 40, (*worker).deadline},
-		{"handle", 20, (*worker).handle},
-		{"pipeline", 10, (*worker).pipeline},
-		{"failing driver", 20, (*worker).failingDriver},
-		{"trace", 2, (*worker).traced},
-	}
+var kinds = []kind{
+	{"stream", 300, (*worker).shortStream},
+	{"buffer", 150, (*worker).pooledBuffer},
+	{"slice", 200, (*worker).slice},
+	{"ranges", 80, (*worker).ranges},
+	{"budget", 150, (*worker).budget},
+	{"deadline", 40, (*worker).deadline},
+	{"handle", 20, (*worker).handle},
+	{"pipeline", 10, (*worker).pipeline},
+	{"failing driver", 20, (*worker).failingDriver},
+	{"trace", 2, (*worker).traced},
 }
 
-// request answers one request, of a kind by chance.
+// request answers one request of a random kind.
 func (w *worker) request() {
 	all := 0
 	for _, k := range w.kinds {
@@ -65,7 +61,7 @@ func (w *worker) request() {
 	}
 }
 
-// look counts the bytes that are not as they were written.
+// look counts the bytes of elements that are not as wanted.
 func (w *worker) look(what string, got []uint32, want func(i int) uint32) {
 	bad := 0
 	for i, v := range got {
@@ -90,7 +86,7 @@ func fill(ctx context.Context, b *buffer.Buffer[uint32], s *hal.Stream, v uint32
 	return errors.Join(s.Fill(l.Region(), hal.Pattern32(v)), l.Release())
 }
 
-// onStream gives fn a stream of its own.
+// onStream calls fn with a new stream, and closes the stream afterwards.
 func onStream(d *hal.Device, fn func(s *hal.Stream) error) error {
 	s, err := d.NewStream()
 	if err != nil {
@@ -226,7 +222,7 @@ func (w *worker) budget(ctx context.Context) error {
 	return nil
 }
 
-// deadline waits for work that does not end, until its own deadline, and then for its end.
+// deadline waits for work behind a shut gate until a deadline of its own, opens the gate, and waits for the work.
 func (w *worker) deadline(ctx context.Context) error {
 	w.gates.RLock()
 	defer w.gates.RUnlock()
@@ -258,7 +254,7 @@ func (w *worker) deadline(ctx context.Context) error {
 	return w.set[0].View(ctx, func(got []uint32) error { w.look("deadline", got, each(v)); return nil })
 }
 
-// handle opens the device once more, uses what lives on there, and closes it.
+// handle opens another handle on the device, reads the shared weights with it, and closes it.
 func (w *worker) handle(ctx context.Context) error {
 	d, err := w.open(ctx)
 	if err != nil {
@@ -316,7 +312,7 @@ func (w *worker) failingDriver(ctx context.Context) (err error) {
 		return err
 	}
 	fault := []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}[w.rng.IntN(3)]
-	// explained takes errors away that the fault explains.
+	// explained returns nil for an error that the fault explains.
 	explained := func(err error) error {
 		if errors.Is(err, fault) || errors.Is(err, hal.ErrDeviceLost) {
 			return nil
@@ -358,7 +354,7 @@ func (w *worker) failingDriver(ctx context.Context) (err error) {
 		if err := explained(err); err != nil {
 			return err
 		}
-		if failed != nil || !seen { // from known contents on
+		if failed != nil || !seen { // make the contents known again
 			if err := explained(b.Fill(ctx, v)); err != nil {
 				return err
 			}
@@ -368,7 +364,7 @@ func (w *worker) failingDriver(ctx context.Context) (err error) {
 	return nil
 }
 
-// traced keeps a trace of some requests in a file, and reads it.
+// traced records a trace of some requests in a file, and checks the file.
 func (w *worker) traced(context.Context) error {
 	if !w.tracing.TryLock() {
 		return nil

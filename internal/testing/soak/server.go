@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	stripe      = 256 // elements of the shared table that are a worker's
+	stripe      = 256 // elements of each worker's part of the shared table
 	setSize     = 8   // buffers that a worker uses under the budget
 	setElements = 4096
 
-	patience  = 30 * time.Second // that every request has
-	mostShown = 20               // different failures
+	patience  = 30 * time.Second // the deadline of every request
+	mostShown = 20               // how many different failures are shown
 )
 
 // server is what the workers share.
@@ -39,17 +39,17 @@ type server struct {
 	trace          io.Closer // nil unless one is open all the time
 	workers        []*worker
 	leakHandler    func(hal.Leak)
-	settle         time.Duration // for goroutines that have been told to end
+	settle         time.Duration // how long close waits for goroutines to end
 
 	kinds    []kind
 	pause    sync.RWMutex // held by requests for reading
-	gates    sync.RWMutex // held for reading by who holds a gate shut: on CUDA and HIP no device closes then
+	gates    sync.RWMutex // held for reading while a gate is shut, and for writing to close a device, because CUDA and HIP devices do not close then
 	tracing  sync.Mutex
 	requests atomic.Uint64
 	wrong    atomic.Uint64 // bytes
 
 	mu       sync.Mutex
-	failures map[string]uint64 // how often each was
+	failures map[string]uint64 // how often each occurred
 	failed   uint64
 }
 
@@ -87,7 +87,7 @@ func newServer(o options) (s *server, err error) {
 		return nil, err
 	}
 	buffer.SetAllocator(s.pooled, s.pool)
-	// Half of the working sets, beside what is used by all.
+	// The budget is half of the workers' sets, and room for what all workers share.
 	buffer.SetBudget(s.main, uint64(o.workers)*(setSize/2*setElements*4+stripe*4)+2<<20)
 	weights := make([]uint32, 1024)
 	for i := range weights {
@@ -131,7 +131,7 @@ func newServer(o options) (s *server, err error) {
 
 func weight(i int) uint32 { return uint32(i)*2654435761 + 1 }
 
-// serve starts the workers, which go on until ctx ends. What they are at then they finish.
+// serve starts the workers. When ctx ends, each finishes its request and stops.
 func (s *server) serve(ctx context.Context) *sync.WaitGroup {
 	var running sync.WaitGroup
 	for _, w := range s.workers {
@@ -146,8 +146,8 @@ func (s *server) serve(ctx context.Context) *sync.WaitGroup {
 	return &running
 }
 
-// quiet runs fn while no request is under way. All of them end, because they have deadlines; if they do not, that is
-// a failure that nothing can go on after.
+// quiet waits until no request is under way, and runs fn before others begin. Requests end, because they have deadlines. If one does
+// not, quiet prints the stacks of all goroutines and ends the process.
 func (s *server) quiet(fn func()) {
 	stuck := time.AfterFunc(2*patience, func() {
 		fmt.Fprintln(os.Stderr, "soak: FAILED: a request does not end, though its deadline is over")
@@ -183,7 +183,7 @@ func (s *server) counts() []string {
 	return list
 }
 
-// close closes everything and finds out what stays.
+// close closes everything and counts what is left open as failures.
 func (s *server) close(goroutines int) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
