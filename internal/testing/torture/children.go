@@ -19,8 +19,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// children starts processes while copies are under way: what they are given, open files and signal masks, is
-// nothing of the drivers', and what they do changes nothing here.
+// children starts processes while copies are under way. The processes must work although they inherit open files and signal masks, and
+// must not disturb the copies.
 func children(r *run) {
 	devs, done := r.fleet()
 	defer done()
@@ -106,7 +106,7 @@ func child(args []string) {
 	}
 }
 
-// copies sends a buffer round all devices until SIGTERM comes, then looks whether all bytes are right and closes all.
+// copies lets all devices write a buffer in turn until SIGTERM comes, then checks that all bytes are right and closes everything.
 func copies(careful bool) error {
 	ctx, stop := background, func() {}
 	if careful {

@@ -2,8 +2,8 @@
 
 // Command torture drives Halyard for as long as it is told to, over every backend at once, with the faults that
 // programs meet rarely: work in any order that streams and events allow, driver calls that fail, memory that
-// runs out, devices that go away, objects closed under the hands of others, signals in the middle of a copy. It counts
-// what it did and every byte, handle and goroutine that was not as it must be.
+// runs out, devices that go away, objects that are closed while others use them, signals in the middle of a copy. It counts
+// its actions, the bytes that were wrong, and the handles and goroutines that were left.
 //
 //	go run -tags "cuda hip opencl" ./internal/testing/torture -for 10m
 //
@@ -34,10 +34,10 @@ func main() {
 	flag.DurationVar(&o.time, "for", 5*time.Minute, "how long to go on")
 	flag.Uint64Var(&o.seed, "seed", 1, "the first seed")
 	flag.BoolVar(&o.short, "short", false, "a short round of each scenario, whatever -for says")
-	flag.StringVar(&o.only, "only", "", "a regular expression: only scenarios whose name it finds")
+	flag.StringVar(&o.only, "only", "", "only scenarios whose name matches this regular expression")
 	flag.StringVar(&o.json, "json", "", "a file for the summary")
 	flag.StringVar(&o.document, "document", "", "a Markdown file for the summary")
-	merge := flag.Bool("merge", false, "add up the summaries of runs that went on side by side, whose JSON files are the arguments, and do nothing else")
+	merge := flag.Bool("merge", false, "only add up the summaries of runs that went on side by side; the arguments are their JSON files")
 	flag.Parse()
 	if *merge {
 		if err := o.merge(flag.Args()); err != nil {
@@ -69,7 +69,7 @@ type options struct {
 	only, json, document string
 }
 
-// run does scenarios in turn until the time is over, each with a new seed each time.
+// run runs all scenarios again and again until the time is over, each time with the next seed.
 func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err error) {
 	w, err := newWorld()
 	if err != nil {
@@ -78,7 +78,7 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 	defer w.close()
 	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !only.MatchString(s.name) })
 	if len(chosen) == 0 {
-		return false, fmt.Errorf("no scenario has %q in its name", only)
+		return false, fmt.Errorf("no scenario has a name that matches %q", only)
 	}
 	sum := &summary{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), FirstSeed: o.seed}
 	for _, s := range chosen {

@@ -144,8 +144,8 @@ func failingReal(r *run) {
 	accesses(r, devs)
 }
 
-// accesses is a program that goes on after an error. Of every element it knows what may be there: one value, or after
-// a write that failed one of two.
+// accesses is a program that goes on after an error. It keeps for every element the values that may be there: one, or two after
+// a write that failed.
 func accesses(r *run, devs []*hal.Device) {
 	const n = 256
 	b, err := buffer.New[uint32](n)
@@ -173,7 +173,7 @@ func accesses(r *run, devs []*hal.Device) {
 			if sure {
 				want[i], other[i] = v, v
 			} else {
-				other[i] = v // an earlier doubt is gone: each write is looked at before the next
+				other[i] = v // want is certain here: after a failed write, look finds the value before the next write
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func accesses(r *run, devs []*hal.Device) {
 		case 3:
 			r.explain(part.Prefetch(s))
 		case 4:
-			if !s.Device().Info().SharesHostMemory { // whose replica is the host's
+			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
 				r.explain(b.Evict(r.ctx, s.Device()))
 			}
 		case 5:
@@ -323,7 +323,7 @@ func (r *run) same(b *buffer.Buffer[uint32], v uint32) {
 	r.explain(err)
 }
 
-// hands runs fn on so many goroutines, each with its own randomness.
+// hands runs fn on n goroutines, each with its own random numbers.
 func (r *run) hands(n int, fn func(rng *rand.Rand)) {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -387,7 +387,7 @@ func lostDevice(r *run) {
 	for _, i := range all {
 		r.actions.Add(1)
 		if !i.alone {
-			// Held elsewhere: it must be there, once the access that finds the other replica lost has said so.
+			// Another place has the bytes. The access that finds the other replica lost may fail, but a later one must succeed.
 			for try := 0; ; try++ {
 				err := i.b.View(r.ctx, func(got []uint32) error {
 					bad := 0
@@ -411,11 +411,11 @@ func lostDevice(r *run) {
 		}
 		r.same(i.b, i.want)
 	}
-	// What the lost context had under way is dropped when the simulated driver comes to it.
+	// The simulated driver drops the lost context's work late. Violations that it reports for that work do not count.
 	r.w.sims[0].Clear()
 }
 
-// lossy is the simulated devices, whose closing may say that one is lost.
+// lossy opens the simulated devices. done closes them, and accepts an error that says that one is lost.
 func (r *run) lossy() (devs []*hal.Device, done func()) {
 	for _, name := range simulated {
 		devs = append(devs, r.open(name))
@@ -440,7 +440,7 @@ func closing(r *run) {
 	var next sync.Mutex
 	value := uint32(0)
 	stop, acted := make(chan struct{}), make(chan struct{})
-	// some lets the others act for a while, up to most times.
+	// some waits until the others have acted a random number of times, less than most.
 	some := func(most int) {
 		for range r.rng.IntN(most) {
 			select {
@@ -484,7 +484,7 @@ func closing(r *run) {
 					case 2:
 						r.explain(b.Prefetch(s))
 					case 3:
-						if !s.Device().Info().SharesHostMemory { // whose replica is the host's
+						if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
 							r.explain(b.Evict(r.ctx, s.Device()))
 						}
 					case 4:
@@ -509,7 +509,7 @@ func closing(r *run) {
 		r.explain(streams[i].Close())
 	}
 	some(40)
-	for !errors.Is(r.closes(b), nil) { // leases of the others make it busy
+	for !errors.Is(r.closes(b), nil) { // while another goroutine has a lease, the buffer is busy
 		runtime.Gosched()
 	}
 	some(20)
@@ -524,8 +524,8 @@ func closing(r *run) {
 	}
 }
 
-// afterlife closes a buffer whose last write, on one device, is held up, and looks whether that reaches a new buffer,
-// which may get the memory that the closed one had on another device.
+// afterlife closes a buffer while its last write, on one device, is held by a gate. It checks that this write does not reach a new buffer,
+// which may get the memory that the closed buffer had on another device.
 func (r *run) afterlife(first, last *hal.Device) {
 	s, t := r.stream(first), r.stream(last)
 	defer func() {

@@ -42,12 +42,12 @@ type summary struct {
 	Seeds     uint64   `json:"seeds"`
 	Seconds   float64  `json:"seconds"`
 	Stopped   string   `json:"stopped,omitempty"`
-	Processes int      `json:"processes,omitempty"` // that ran side by side; Seconds is all their time, and Also their other seeds
+	Processes int      `json:"processes,omitempty"` // that ran side by side; Seconds is the sum of their times, and Also has the seeds of all but the first
 	Also      string   `json:"also,omitempty"`
 	Scenarios []*tally `json:"scenarios"`
 }
 
-// goroutines adds those that are left to the last scenario's leaks.
+// goroutines counts goroutines that are left as a leak of the last scenario.
 func (s *summary) goroutines() {
 	if err := goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv"), goleak.IgnoreTopFunction("os/signal.loop"),
 		goleak.IgnoreAnyFunction("os/signal.NotifyContext.func1")); err != nil {
@@ -79,7 +79,7 @@ func (t *tally) add(o *tally) {
 // add adds a run of the same scenarios that went on beside s.
 func (s *summary) add(other *summary) error {
 	if len(other.Scenarios) != len(s.Scenarios) {
-		return fmt.Errorf("other scenarios")
+		return fmt.Errorf("%d scenarios in place of %d", len(other.Scenarios), len(s.Scenarios))
 	}
 	for i, t := range s.Scenarios {
 		o := other.Scenarios[i]

@@ -16,7 +16,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// mix is y = a*x + y + position, which tells elements apart, and ones that were computed twice.
+// mix computes y = a*x + y + position, so that elements at a wrong place and elements that were computed twice are wrong.
 var mix = kernel.New(kernel.Source{Name: "torture", Portable: `
 KERNEL void blend(u32 a, const GLOBAL u32 *x, GLOBAL u32 *y, u32 n) {
 	if (INDEX(0) < n) y[INDEX(0)] += a * x[INDEX(0)] + (u32)INDEX(0);
@@ -35,7 +35,7 @@ func mixed(y []uint32, a uint32, x []uint32, position int) {
 	}
 }
 
-// computing is the devices of a list on which the kernel can be loaded: all but those without a compiler.
+// computing returns the devices on which the kernel can be loaded: all but those without a compiler.
 func (r *run) computing(devs []*hal.Device) (able []*hal.Device) {
 	for _, d := range devs {
 		switch err := mix.Load(r.ctx, d); {
@@ -55,7 +55,7 @@ func kernels(r *run) {
 	launches(r, r.computing(devs))
 }
 
-// failingLaunches is the same while one call of a simulated driver fails.
+// failingLaunches launches the same kernels while one call of a simulated driver fails.
 func failingLaunches(r *run) {
 	c := r.w.sims[0]
 	devs := []*hal.Device{r.open("cuda:0"), r.open("cuda:1")}
@@ -74,7 +74,7 @@ func failingLaunches(r *run) {
 	launches(r, able)
 }
 
-// launches is a program that goes on after an error. Of every element it knows what may be there, as accesses does.
+// launches is a program that goes on after an error. It keeps for every element the values that may be there, as accesses does.
 func launches(r *run, devs []*hal.Device) {
 	const n = 300
 	var streams []*hal.Stream
@@ -165,11 +165,11 @@ func launches(r *run, devs []*hal.Device) {
 		case 2:
 			r.explain(all[i].Prefetch(s))
 		case 3:
-			if !s.Device().Info().SharesHostMemory { // whose replica is the host's
+			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
 				r.explain(all[i].Evict(r.ctx, s.Device()))
 			}
 		default:
-			if i == j && from != to { // elements that one thread writes and another reads
+			if i == j && from != to { // a thread could read an element that another one writes
 				continue
 			}
 			x, err := all[i].Slice(from, from+size)
@@ -184,7 +184,7 @@ func launches(r *run, devs []*hal.Device) {
 			if !failed {
 				want[j] = other[j]
 				if len(r.kinds) > 0 {
-					look(j) // what fails later would leave a third value
+					look(j) // otherwise a later failure could leave a third value
 				}
 			} else {
 				look(j)
@@ -196,13 +196,13 @@ func launches(r *run, devs []*hal.Device) {
 	}
 }
 
-// ranks is a program on several goroutines that are the ranks of a job whose messages come late and in another order. Each step writes parts of a divided
+// ranks runs a job whose ranks are goroutines and whose messages come late and in another order. Each step writes parts of a divided
 // buffer, on devices and on the host, exchanges ghosts and compares them with the whole.
 func ranks(r *run) {
 	r.job(2+r.rng.IntN(4), -1)
 }
 
-// lostRank is the same, and one rank goes away on the way.
+// lostRank runs the same job, and loses one rank before a random step.
 func lostRank(r *run) {
 	n := 2 + r.rng.IntN(3)
 	r.fault(1)
@@ -243,7 +243,7 @@ func (r *run) job(n, victim int) {
 	job.Close()
 }
 
-// rank is what one rank does. All ranks draw the same numbers, and so know what the others write.
+// rank is what one rank does. All ranks draw the same random numbers, so each knows what the others write.
 func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, begin func(step, rank int)) (err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	rng := rand.New(rand.NewPCG(r.seed, 0x4a7c))
@@ -281,7 +281,7 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 		} else {
 			u.Expire()
 		}
-		if rng.IntN(4) == 0 { // nobody may see ghosts that are older than this step
+		if rng.IntN(4) == 0 { // reading ghosts that are older than this step must be refused
 			err := u.Local().View(r.ctx, func([]uint32) error {
 				r.wrong(4, "step %d on rank %d of %d: stale ghosts were shown", step, c.Rank(), c.Size())
 				return nil
@@ -327,7 +327,7 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 	return nil
 }
 
-// around sends three messages to the next rank in the order of the stream, each as soon as the stream has made it, and receives as many.
+// around sends three messages to the next rank in stream order, each when the stream has written it, and receives three.
 func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) (err error) {
 	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
 	var requests []*comm.Request

@@ -22,7 +22,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// world is what all scenarios share: the simulated drivers, and the devices that know no seeds and stay open.
+// world is what all scenarios share: the simulated drivers, and the other devices, which stay open.
 type world struct {
 	sims   []*simgpu.Control
 	always []*hal.Device
@@ -91,10 +91,10 @@ func (w *world) close() {
 	})
 }
 
-// scenario is one kind of trouble.
+// scenario is one kind of work, with its faults.
 type scenario struct {
 	name, what string
-	every      uint64 // once in so many seeds
+	every      uint64 // the scenario runs with one of so many seeds; 0 means with each
 	do         func(r *run)
 
 	// explained lists the kinds of error that the scenario's faults make.
@@ -147,7 +147,7 @@ func (r *run) do(ctx context.Context, s scenario) {
 	r.Seconds += time.Since(start).Seconds()
 }
 
-// guard runs fn, which a failed check may end.
+// guard runs fn. A failed check ends fn, and a panic is a failure.
 func (r *run) guard(fn func()) {
 	defer func() {
 		switch p := recover().(type) {
@@ -183,7 +183,7 @@ func (r *run) unexplained(err error) {
 	r.fail("unexplained: %v", err)
 }
 
-// explain counts an error and reports whether the scenario's faults explain it; nil is none.
+// explain reports whether there is an error, and counts it: as unexplained, unless the scenario's faults explain it.
 func (r *run) explain(err error) bool {
 	if err == nil {
 		return false
@@ -215,8 +215,8 @@ func (r *run) fault(n uint64) {
 	r.mu.Unlock()
 }
 
-// The methods that a test has, for what is shared with tests. Errorf counts as bytes that are wrong: that is what
-// those tests compare.
+// The methods of modeltest.T. Errorf counts a wrong byte, because modeltest compares bytes, unless the text is about an
+// unexpected error.
 func (r *run) Errorf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if strings.Contains(text, "Received unexpected error") {
@@ -234,14 +234,14 @@ func (r *run) FailNow()            { panic(stopped{}) }
 func (r *run) Helper()             {}
 func (r *run) Logf(string, ...any) {}
 
-// open opens a device for the time of the scenario.
+// open opens a device, which the scenario closes.
 func (r *run) open(name string) *hal.Device {
 	d, err := hal.Open(context.Background(), name)
 	r.must(err)
 	return d
 }
 
-// fleet is all devices, the simulated ones fresh.
+// fleet returns all devices. It opens the simulated ones, and done closes them.
 func (r *run) fleet() (devs []*hal.Device, done func()) {
 	devs = slices.Clone(r.w.always)
 	for _, name := range simulated {
