@@ -4,8 +4,8 @@
 //
 //	go run ./internal/testing/apilist     write the listing anew
 //
-// It reads declarations and does not check types: a change of a type that is aliased shows where that type is declared.
-// That is why it needs neither a build nor a compiler of another system. A constant that counts with iota is listed with the number
+// It reads declarations and does not check types, so it needs neither a build nor a compiler for another system. A change of
+// a type that is aliased shows where that type is declared. A constant that uses iota is listed with the number
 // that iota has, since its value depends on its place.
 package main
 
@@ -110,7 +110,8 @@ func list(root string) (map[string]string, error) {
 	return listings, nil
 }
 
-// listPackage returns a line for each exported name of the package in dir. What not every system has is listed with those that do.
+// listPackage returns a line for each exported name of the package in dir. A name that not every system has is listed with the
+// systems that have it.
 func listPackage(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -181,7 +182,7 @@ func declared(d ast.Decl) (lines []string) {
 		}
 		return []string{"method (" + on + ") " + d.Name.Name + signature(d.Type)}
 	case *ast.GenDecl:
-		var typ ast.Expr // of a constant whose line has none and repeats the last that had
+		var typ ast.Expr // a constant without a type and values repeats the last ones
 		var values []ast.Expr
 		for n, spec := range d.Specs {
 			switch spec := spec.(type) {
@@ -197,7 +198,7 @@ func declared(d ast.Decl) (lines []string) {
 					if typ != nil {
 						line += " " + text(typ)
 					}
-					// The value of a variable matters only as its type, where none is written.
+					// A variable's value is listed only if no type is written, because the value gives the type.
 					if i < len(values) && (d.Tok == token.CONST || typ == nil) {
 						line += " = " + text(values[i])
 						if d.Tok == token.CONST && counts(values[i]) {

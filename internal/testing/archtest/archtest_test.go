@@ -126,7 +126,7 @@ func TestForbiddenReachIsFound(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		`internal/cudahip/a.go imports "hal": what backends share lies below the packages that programs use`,
-		`buffer -> internal/memcopy -> internal/dl imports "github.com/ebitengine/purego": a program that takes buffers gets no other module`,
+		`buffer -> internal/memcopy -> internal/dl imports "github.com/ebitengine/purego": a program that uses buffers links no other module`,
 		`backends/cuda -> internal/protocol imports "coherence": a backend reaches nothing above hal/driver`,
 		`backends/hip -> internal/cudahip imports "hal": a backend reaches nothing above hal/driver`,
 	}, lines)

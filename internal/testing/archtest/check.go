@@ -13,7 +13,7 @@ import (
 
 // Violation is one import that the rules do not allow.
 type Violation struct {
-	File   string // from the root of the module; "" for what is reached through others
+	File   string // from the root of the module; "" if the import is reached through other packages
 	Folder string // of the importing package
 	Import string
 	Via    []string // the folders in between
@@ -70,7 +70,7 @@ func Read(root fs.FS) (Tree, error) {
 		}
 		folder := path.Dir(name)
 		if _, ok := tree[folder]; !ok {
-			tree[folder] = nil // a package without imports is one all the same
+			tree[folder] = nil // a package without imports needs a rule too
 		}
 		for _, spec := range f.Imports {
 			p, err := strconv.Unquote(spec.Path.Value)
@@ -89,13 +89,13 @@ func Read(root fs.FS) (Tree, error) {
 }
 
 // standard reports whether an import path is the standard library's: its first element has no
-// dot. "C" is cgo, which changes what a package links with but not what it knows.
+// dot. "C", which is cgo, counts as standard: it changes what a package links with, but imports no package.
 func standard(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
 	return !strings.Contains(first, ".")
 }
 
-// Check reports what in the tree breaks the rules, sorted by folder.
+// Check returns the imports in the tree that break the rules, sorted by folder.
 func Check(tree Tree, rules, closures []Rule) []Violation {
 	var found []Violation
 	folders := make([]string, 0, len(tree))
@@ -122,9 +122,9 @@ func Check(tree Tree, rules, closures []Rule) []Violation {
 	return found
 }
 
-// reach follows the imports of one folder and reports what the rule does not allow. Other
-// modules are not allowed to be reached unless they are named, except through a
-// backend's own dependencies, which the direct rules cover.
+// reach follows the imports of one folder and reports those that the rule does not allow. An
+// import of another module is reported unless the rule names it. For backends such imports are left out, because
+// Rules covers them.
 func reach(tree Tree, rule *Rule) []Violation {
 	var found []Violation
 	backend := strings.HasPrefix(rule.Folder, "backends/")

@@ -1,7 +1,6 @@
-// Package archtest holds the direction of imports inside this module: which package may
-// know which. The rules are a table, [Rules]; [Check] reads the source files, for every build tag and
-// system at once, and reports each import that the table does not allow.
+// Package archtest checks which package of this module imports which. The rules are a table,
+// [Rules]. [Read] collects the imports of the source files, for every build tag and
+// system at once, and [Check] reports each import that the table does not allow.
 //
-// Files of tests are not looked at: a backend's tests may well drive it through the
-// packages above it.
+// Test files are left out: a backend's tests may use the packages above the backend.
 package archtest

@@ -11,36 +11,36 @@ const Module = "github.com/go-halyard/halyard"
 // Rule says what the packages under one folder may import, beside the standard library.
 type Rule struct {
 	Folder string   // from the root of the module; the longest match counts
-	Allow  []string // folders of the module, or whole import paths of others; a final "/..." takes in what lies below, but for internal/testing
+	Allow  []string // folders of the module, or import paths of other modules; a final "/..." includes the folders below, see allows
 	Why    string
 }
 
 // Rules is the table. A package that no rule covers is a violation of its own.
 var Rules = []Rule{
-	{"coherence", nil, "what the protocol is called: it knows no device and no library"},
+	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
-	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot"}, "what programs use rests on the narrow interface only"},
-	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "pools are made of what programs use"},
+	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot"}, "what programs use needs only the narrow interface"},
+	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
 	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
-	{"buffer/internal", nil, "a structure is made of the standard library alone"},
-	{"buffer/internal/order", []string{"buffer/internal/span", "hal", "internal/layer"}, "what work waits for concerns streams and ranges of bytes, and no buffer"},
+	{"buffer/internal", nil, "a data structure needs the standard library alone"},
+	{"buffer/internal/order", []string{"buffer/internal/span", "hal", "internal/layer"}, "the order of work is about streams and ranges of bytes, not about buffers"},
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/pipeline", []string{"buffer", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer", "internal/protocol"}, "what stands on buffers knows no backend"},
 	{"kernel", []string{"hal", "buffer", "coherence", "internal/kernelcache", "internal/layer"}, "what stands on buffers knows no backend"},
-	{"kernel/grid", []string{"kernel", "internal/crash"}, "what a kernel can say knows no device"},
+	{"kernel/grid", []string{"kernel", "internal/crash"}, "the words in which kernels are written need no device"},
 	{"comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"comm/commtest", []string{"comm/driver"}, "it is an engine like any other"},
-	{"comm", []string{"buffer", "coherence", "comm/driver", "hal", "internal/debug"}, "what is sent are buffers, in the order of a stream if need be; which library carries it is not known here"},
+	{"comm", []string{"buffer", "coherence", "comm/driver", "hal", "internal/debug"}, "it sends buffers, also in stream order, and does not know which library carries them"},
 	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "comm/driver", "hal", "internal/protocol", "internal/watch"},
-		"what is divided are buffers; which library carries the ghosts is not known here"},
+		"it divides buffers, and does not know which library carries the ghosts"},
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
 	{"comm/nccl", []string{"buffer", "coherence", "comm", "comm/driver", "hal", "internal/dl", "internal/siglib"}, "what works on buffers and streams knows no backend, and finds its library while the program runs"},
-	{"comm/conformance", []string{"comm/driver"}, "the suite is for engines of anyone, and so knows none"},
-	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/protocol"}, "the suite is for backends of anyone, and so knows none"},
+	{"comm/conformance", []string{"comm/driver"}, "the suite is for everyone's engines, so it imports none"},
+	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/protocol"}, "the suite is for everyone's backends, so it imports none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
 	{"backends/cuda", []string{"hal/driver", "internal/...", "gorgonia.org/cu"}, "a backend does not know that buffers exist"},
@@ -49,15 +49,15 @@ var Rules = []Rule{
 	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 		"what backends share lies below the packages that programs use"},
 	{"internal/calllog", []string{"hal/driver"}, "it stands between hal and any backend"},
-	{"internal/layer", []string{"hal", "internal/layer/slot"}, "it is hal's, for what stands on hal"},
+	{"internal/layer", []string{"hal", "internal/layer/slot"}, "it gives the packages above hal functions that programs do not get"},
 	{"internal/layer/slot", nil, "hal imports it"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
 	{"internal/protocol", []string{"coherence"}, "the state machine is pure: it knows no device and no library"},
 	{"internal/protocol/diagram", []string{"internal/protocol"}, "it draws the table and does nothing else"},
-	{"internal/bench", nil, "measuring knows nothing of what is measured"},
-	{"internal/bench/peer", []string{"internal/dl"}, "the other side of a comparison is nothing but the vendor's calls"},
-	{"internal/chart", []string{"gonum.org/v1/plot/..."}, "a picture knows nothing of what it shows"},
+	{"internal/bench", nil, "measuring does not depend on what is measured"},
+	{"internal/bench/peer", []string{"internal/dl"}, "the raw side of a comparison is nothing but the vendor's calls"},
+	{"internal/chart", []string{"gonum.org/v1/plot/..."}, "drawing does not depend on what is drawn"},
 	{"internal/testing/dlpacktest/shared", []string{"buffer", "buffer/array", "buffer/dlpack", "hal", "coherence", "backends/host"},
 		"a library for tests that is made as any program makes one"},
 	{"cmd", []string{"hal", "hal/driver", "hal/pool", "buffer", "buffer/trace", "kernel", "coherence", "conformance", "backends", "comm/...", "internal/...",
@@ -72,15 +72,15 @@ var Rules = []Rule{
 	{"bench", []string{"..."}, "what is measured here are programs like any other"},
 }
 
-// testSupport is what packages may import that exist for tests alone. No backend reaches them, by Closures.
+// testSupport is what packages for tests may import. Closures keeps backends from reaching these packages.
 var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/driver", "hal/pool", "buffer", "coherence", "conformance",
 	"github.com/stretchr/testify/...", "pgregory.net/rapid"}
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
-	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot"}, "a program that takes devices alone gets nothing else"},
-	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that takes buffers gets no other module"},
-	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels gets no other module"},
+	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot"}, "a program that uses only devices links nothing else"},
+	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that uses buffers links no other module"},
+	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels links no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/cuda", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
@@ -98,7 +98,8 @@ func ruleFor(rules []Rule, dir string) *Rule {
 	return best
 }
 
-// allows reports whether the target, a folder of the module or another import path, is in the list.
+// allows reports whether the target, a folder of the module or another import path, is in the list. "..." allows everything, and
+// "internal/..." does not include internal/testing.
 func (r *Rule) allows(target string) bool {
 	return slices.ContainsFunc(r.Allow, func(a string) bool {
 		if a == "..." {
@@ -106,7 +107,7 @@ func (r *Rule) allows(target string) bool {
 		}
 		base, below := strings.CutSuffix(a, "/...")
 		if base == "internal" && strings.HasPrefix(target, "internal/testing/") {
-			return false // what is for tests is in no program
+			return false // no program contains packages for tests
 		}
 		return target == base || below && strings.HasPrefix(target, base+"/")
 	})

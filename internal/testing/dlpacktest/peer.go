@@ -33,12 +33,12 @@ type Peer struct {
 var built struct {
 	sync.Once
 	peer *Peer
-	why  string // why there is none
+	why  string // why there is no peer
 	err  error
 }
 
-// Load builds the program and loads it, once. It skips the test where there is no C compiler, unless
-// HALYARD_REQUIRE has "numpy", whose tests need one as well.
+// Load builds the program and loads it, once. Without a C compiler it skips the test, or fails it if
+// HALYARD_REQUIRE has "numpy", because the tests with NumPy need a compiler too.
 func Load(t testing.TB) *Peer {
 	t.Helper()
 	built.Do(build)
@@ -85,7 +85,7 @@ func build() {
 		built.err = err
 		return
 	}
-	defer os.RemoveAll(dir) // what is loaded stays
+	defer os.RemoveAll(dir) // a library that is loaded needs its file no longer
 	if built.err = os.CopyFS(dir, sources); built.err != nil {
 		return
 	}
@@ -104,7 +104,7 @@ func build() {
 	built.err = err
 }
 
-// BuildError is what the C compiler had to say.
+// BuildError is the output of the C compiler and how it ended.
 type BuildError struct {
 	Output string
 	Err    error

@@ -24,8 +24,8 @@ func Python(t testing.TB, major, minor int) string {
 	return name
 }
 
-// Shared builds a package as a library for C and returns the library's path. Where that cannot be done, for want of a C compiler or of
-// the go command, it does as Python does.
+// Shared builds a package as a library for C and returns the library's path. Without a C compiler or the go command it skips or fails
+// the test, as Python does.
 func Shared(t testing.TB, pkg string) string {
 	t.Helper()
 	goTool, err := exec.LookPath("go")

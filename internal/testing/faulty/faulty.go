@@ -12,8 +12,8 @@ import (
 // Code is the vendor's status of errors made here.
 const Code = 4242
 
-// Backend passes every call on to another backend, except one that it was told to fail. That call has no
-// effect, unless it releases something: that is released.
+// Backend passes every call on to another backend, except one that it was told to fail. A failed call has no
+// effect, except that a call that releases something still releases it.
 type Backend struct {
 	hooked.Backend
 	left atomic.Int64
@@ -32,7 +32,7 @@ func New(real driver.Backend) *Backend {
 }
 
 // Fail makes the n-th call from now on fail once, with an error of the kind; 1 is the next call. 0 cancels
-// what an earlier Fail has ordered.
+// an earlier Fail.
 func (b *Backend) Fail(n int64, kind error) {
 	b.kind.Store(&kind)
 	b.left.Store(n)

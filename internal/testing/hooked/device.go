@@ -11,10 +11,10 @@ type Device struct {
 	driver.Device
 	Layer   *Backend
 	Ordinal int
-	Data    any // what hooks want to know of it
+	Data    any // for the hooks' own use
 }
 
-// ask is the error that a call is to fail with.
+// ask returns the error that a call has to fail with, or nil.
 func (d *Device) ask(op string) error {
 	if f := d.Layer.Call; f != nil {
 		return f(op, d.Ordinal)
@@ -22,7 +22,7 @@ func (d *Device) ask(op string) error {
 	return nil
 }
 
-// release does what is done in any case, and fails afterwards if the call is to fail.
+// release calls do in any case. If the call has to fail it returns that error, else the error of do.
 func (d *Device) release(op string, do func() error) error {
 	err := d.ask(op)
 	if e := do(); err == nil {
@@ -35,10 +35,10 @@ func (d *Device) lacks(op string) error {
 	return &driver.Error{Op: op, Backend: d.Layer.Name(), Device: d.Ordinal, Kind: driver.ErrUnsupported, Detail: "the backend below cannot do it"}
 }
 
-// Info is that of the device below.
+// Info implements driver.Device.
 func (d *Device) Info() driver.Info { return d.Layer.described(d.Device.Info()) }
 
-// MemInfo is that of the device below.
+// MemInfo implements driver.Device.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	if err := d.ask("MemInfo"); err != nil {
 		return 0, 0, err
@@ -175,7 +175,7 @@ func (d *Device) PlainPeerAccess(other *Device) driver.PeerAccess {
 	return 0
 }
 
-// PeerAccess implements driver.Peering. Devices of another layer are out of reach.
+// PeerAccess implements driver.Peering. There is no access to devices of another layer.
 func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*Device)
 	switch {

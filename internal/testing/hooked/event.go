@@ -10,7 +10,7 @@ import (
 type Event struct {
 	driver.Event
 	Device *Device
-	Data   any // what hooks want to know of it
+	Data   any // for the hooks' own use
 }
 
 // Query implements driver.Event.

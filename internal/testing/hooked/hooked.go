@@ -1,5 +1,5 @@
-// Package hooked puts a layer around a backend, each of whose methods a test can replace by a function of its own: to
-// make a call fail, to write down what was called, or to act just then.
+// Package hooked wraps a backend in a layer. A test can replace each method of the layer by a function of its own, for example to
+// make a call fail, to record calls, or to act at that moment.
 package hooked
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 // Backend passes every call on to the backend that it embeds, unless the hook for that call is set. A hook is set before
-// the calls that it is meant for begin, and does what the method should do. It is given the layer's objects, each of
-// which embeds the one of the backend below; regions are those of the backend below. The methods whose names begin
-// with Plain do what is done without a hook.
+// the calls that it is meant for begin, and does what the method should do. Its arguments are the layer's objects, each of
+// which embeds the object of the backend below; regions are those of the backend below. The methods whose names begin
+// with Plain do what the layer does without a hook.
 //
 // The layer's objects have the methods of every optional interface. If the object below lacks an interface and there is
 // no hook either, a call has the outcome that package hal has for devices without the interface: an error of kind
@@ -21,13 +21,13 @@ import (
 type Backend struct {
 	driver.Backend
 
-	// Call is asked before every call that can fail, except Open, and before that call's hook. If it returns an error,
-	// the call fails with it and has no effect, unless it releases something, which is released. op is the method's
+	// Call is called before every call that can fail, except Open, and before that call's hook. If it returns an error,
+	// the call fails with that error and has no effect, except that a call that releases something still releases it. op is the method's
 	// name, with the object's if several have that method: "Alloc", "Copy", "Sync", "Sync event", "Close device".
 	Call func(op string, ordinal int) error
 
 	List    func([]driver.Info) []driver.Info // what Devices lists
-	Opening func(ordinal int) error           // before a device is opened, which an error prevents
+	Opening func(ordinal int) error           // called before a device is opened; an error prevents that
 	Opened  func(*Device)
 
 	Info         func(driver.Info) driver.Info // of devices, open and listed
@@ -46,7 +46,7 @@ type Backend struct {
 	FreeMayBlock func(*Memory) bool
 	Free         func(*Memory) error
 
-	// Drop is asked before the hooks of copies, fills and launches. If it answers true, the work is left out and the call succeeds.
+	// Drop is called before the hooks of copies, fills and launches. If it returns true, the work is left out and the call succeeds.
 	Drop func(s *Stream, op string) bool
 
 	Copy        func(s *Stream, dst, src driver.Region, peer bool) error // peer: one of them is another device's
@@ -112,7 +112,7 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	return d, nil
 }
 
-// made is an object of the layer as the interface that it implements, or none if it could not be made.
+// made returns an object of the layer as an interface that it implements, or a nil interface if there is an error.
 func made[I any, P any](p P, err error) (I, error) {
 	if err != nil {
 		var none I

@@ -12,8 +12,8 @@ type Memory struct {
 	Device     *Device
 	Kind       driver.Kind
 	Bytes, Off uint64
-	Lent       bool // somebody else frees the memory below
-	Data       any  // what hooks want to know of it
+	Lent       bool // PlainFree does not free the memory below
+	Data       any  // for the hooks' own use
 }
 
 func (d *Device) wrap(m driver.Memory, kind driver.Kind, size uint64, err error) (*Memory, error) {
@@ -23,13 +23,13 @@ func (d *Device) wrap(m driver.Memory, kind driver.Kind, size uint64, err error)
 	return &Memory{Memory: m, Device: d, Kind: kind, Bytes: size}, nil
 }
 
-// below is the region of the memory below.
+// below returns the region of the memory below that r stands for.
 func below(r driver.Region) driver.Region {
 	m := r.Mem.(*Memory)
 	return driver.Region{Mem: m.Memory, Off: m.Off + r.Off, Len: r.Len}
 }
 
-// All is all of it, of the memory below.
+// All returns the region of the memory below that m stands for.
 func (m *Memory) All() driver.Region { return driver.Region{Mem: m.Memory, Off: m.Off, Len: m.Bytes} }
 
 // Size implements driver.Memory.
@@ -38,7 +38,7 @@ func (m *Memory) Size() uint64 { return m.Bytes }
 // Handle implements driver.Memory.
 func (m *Memory) Handle() uintptr { return m.Memory.Handle() + uintptr(m.Off) }
 
-// PlainHostPointer is where the host finds the memory below.
+// PlainHostPointer returns the host's address of m in the memory below.
 func (m *Memory) PlainHostPointer() unsafe.Pointer {
 	if p := m.Memory.HostPointer(); p != nil {
 		return unsafe.Add(p, m.Off)

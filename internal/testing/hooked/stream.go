@@ -10,10 +10,10 @@ import (
 type Stream struct {
 	driver.Stream
 	Device *Device
-	Data   any // what hooks want to know of it
+	Data   any // for the hooks' own use
 }
 
-// moves asks the hooks about a copy or fill: whether it is to be left out, and the error that it is to fail with.
+// moves asks the hooks Call and Drop about a copy, fill or launch: whether it is to be left out, and the error that the call then returns.
 func (s *Stream) moves(op string) (drop bool, err error) {
 	if err := s.Device.ask(op); err != nil {
 		return true, err
@@ -56,7 +56,7 @@ func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	return s.Stream.CopyOut(dst, below(src))
 }
 
-// Copy2D implements driver.Copier2D. Hooks are given one copy for each row.
+// Copy2D implements driver.Copier2D. If there is a hook for copies, each row is a copy of its own.
 func (s *Stream) Copy2D(r driver.Rect) error {
 	l := s.Device.Layer
 	c, ok := s.Stream.(driver.Copier2D)

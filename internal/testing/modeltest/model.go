@@ -1,5 +1,5 @@
-// Package modeltest does random actions on a buffer, on the devices that it is given. It compares every element that is read with a plain
-// slice, and the number of bytes that each action copies with a simple model of which elements are current where.
+// Package modeltest performs random actions on a buffer, on the devices that it is given. It compares every element that is read with a
+// plain slice, and the number of bytes that each action copies with a simple model of which elements are current where.
 package modeltest
 
 import (
@@ -79,7 +79,7 @@ func Run(t T, draw Draw, f Fleet, elements, actions int) {
 	failed = false
 }
 
-// model is what the buffer should hold, and what it should have where.
+// model is the expected contents of the buffer, and the places at which each element is expected to be current.
 type model struct {
 	devs    []*hal.Device
 	streams [][]*hal.Stream // several per device
@@ -337,7 +337,7 @@ func (m *model) clone(t T) {
 	require.NoError(t, c.Close())
 }
 
-// check is run after every action.
+// check compares, after every action, the places at which all elements are current.
 func (m *model) check(t T) {
 	for _, p := range m.b.State().Places {
 		at := 0

@@ -1,6 +1,6 @@
-// Package pintest tells tests where memory of Go is, in numbers that stay right. The address of a variable, once
-// it is a uintptr, goes stale when the variable turns out to be on a stack and the stack moves; the garbage
-// collector does not count it as a use either.
+// Package pintest gives tests addresses of Go memory that stay valid until the test ends. Without it, an address that is
+// a uintptr goes stale when the variable is on a stack and the stack moves, and the garbage
+// collector does not count it as a use of the variable.
 package pintest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Address is where v is, until the test has ended: v is neither moved nor collected before.
+// Address returns the address of v, which is neither moved nor collected before the test has ended.
 func Address[T any](tb testing.TB, v *T) uintptr {
 	var pin runtime.Pinner
 	pin.Pin(v)
@@ -17,5 +17,5 @@ func Address[T any](tb testing.TB, v *T) uintptr {
 	return uintptr(unsafe.Pointer(v))
 }
 
-// Slice is Address of what a slice leads to.
+// Slice returns the address of the first element of s. The elements are neither moved nor collected before the test has ended.
 func Slice[T any](tb testing.TB, s []T) uintptr { return Address(tb, unsafe.SliceData(s)) }

@@ -1,6 +1,6 @@
 // Command surface counts the exported names of the packages that a program imports. A name is a constant, variable, function or type,
-// a method of an exported type, a field of an exported struct, or a method of an exported interface. With -budget it fails if there are
-// more in all.
+// a method of an exported type, a field of an exported struct, or a method of an exported interface. With -budget it fails if the total
+// is more than the budget.
 //
 //	go run ./internal/testing/surface
 package main
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	budget := flag.Int("budget", 0, "fail if there are more names in all; 0 is no budget")
+	budget := flag.Int("budget", 0, "fail if the total is more than this; 0 means no budget")
 	names := flag.Bool("names", false, "list the names")
 	flag.Parse()
 	dirs := flag.Args()

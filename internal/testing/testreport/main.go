@@ -16,8 +16,8 @@ import (
 )
 
 func main() {
-	// go test ends by an interrupt, and what it had to say is still wanted. Ignoring the signal would make
-	// go test ignore it too.
+	// An interrupt ends go test, but not this program, which still has to print the report. The signal is caught and not ignored,
+	// because go test would inherit that and ignore it too.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	cmd := exec.Command("go", append([]string{"test", "-json"}, os.Args[1:]...)...)
 	cmd.Stderr = os.Stderr

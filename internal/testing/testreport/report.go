@@ -19,7 +19,7 @@ type event struct {
 	Output  string
 }
 
-// report follows the events of a run.
+// report collects the events of a run.
 type report struct {
 	out     io.Writer
 	tests   map[key]*test
@@ -135,7 +135,7 @@ func (r *report) childFailed(parent key) bool {
 // site is where a log line comes from.
 var site = regexp.MustCompile(`^\s*[^\s:]+\.go:\d+: `)
 
-// reason is what a skipped test said last, on one line.
+// reason returns the last message of a skipped test, on one line.
 func (t *test) reason() string {
 	var said []string
 	for _, o := range t.output {

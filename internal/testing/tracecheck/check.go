@@ -28,13 +28,13 @@ type track struct{ pid, tid int }
 
 // Check reports the first way in which a trace in the array form breaks a rule:
 //
-//   - it is JSON, but for the closing bracket and a comma before it, which the format leaves optional, and every event has a name, a known phase, and numbers for its process, track and time, which
-//     is not negative;
+//   - it is JSON; the closing bracket may be missing, with a comma left at the end;
+//   - every event has a name, a known phase, and numbers for its process, track and time, and the time is not negative;
 //   - metadata names every process and every track that has an event, once;
 //   - on a track, the slices do not overlap, and slices and instants come in the order of their times; so do the
 //     values of a counter, which are numbers;
-//   - an instant says what its scope is;
-//   - an arrow begins before it ends, and both ends lie on a slice; one that begins and does not end is let pass.
+//   - an instant has a scope;
+//   - an arrow begins before it ends, and both ends lie on a slice; an arrow that begins and does not end is allowed.
 func Check(in io.Reader) error {
 	data, err := io.ReadAll(in)
 	if err != nil {
@@ -61,7 +61,7 @@ func Check(in io.Reader) error {
 			return bad("a name, time, process or track is missing")
 		}
 		if *e.Ts < 0 || e.Dur != nil && *e.Dur < 0 {
-			return bad("a time below zero")
+			return bad("the time or the duration is negative")
 		}
 		at := track{*e.Pid, *e.Tid}
 		switch e.Ph {
@@ -101,9 +101,9 @@ func Check(in io.Reader) error {
 			if !threads[at] {
 				return bad("track %v has no name", at)
 			}
-			// A nanosecond is what two roundings can differ by.
+			// Rounding can make two times differ by a nanosecond.
 			if *e.Ts < latest[at]-0.001 {
-				return bad("begins at %v on track %v, which is at %v", *e.Ts, at, latest[at])
+				return bad("begins at %v on track %v, before the last event ended at %v", *e.Ts, at, latest[at])
 			}
 			latest[at] = *e.Ts + *e.Dur
 			onTrack[at] = append(onTrack[at], slice{*e.Ts, *e.Ts + *e.Dur})
@@ -115,12 +115,12 @@ func Check(in io.Reader) error {
 				return bad("track %v has no name", at)
 			}
 			if *e.Ts < latest[at]-0.001 {
-				return bad("is at %v on track %v, which is at %v", *e.Ts, at, latest[at])
+				return bad("is at %v on track %v, before the last event ended at %v", *e.Ts, at, latest[at])
 			}
 			latest[at] = *e.Ts
 		case "s":
 			if e.ID == nil || begun[fmt.Sprint(e.ID)].Name != "" {
-				return bad("an arrow without a number, or with that of another")
+				return bad("an arrow without a number, or with the number of another arrow")
 			}
 			begun[fmt.Sprint(e.ID)] = e
 		case "f":

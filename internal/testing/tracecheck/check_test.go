@@ -35,7 +35,7 @@ func TestEachBrokenRuleIsFound(t *testing.T) {
 	for _, c := range []struct{ old, new, says string }{
 		{`"name":"a"`, `"name":""`, "missing"},
 		{`"ts":1,`, ``, "missing"},
-		{`"ts":1,`, `"ts":-1,`, "below zero"},
+		{`"ts":1,`, `"ts":-1,`, "negative"},
 		{`"ts":1,"dur":2`, `"ts":1`, "no duration"},
 		{`"dur":2,"pid":1,"tid":1},
 {"name":"w"`, `"dur":3,"pid":1,"tid":1},

@@ -1,5 +1,5 @@
-// Package zerotest calls every exported method of a type where a program has made nothing: on nil and on the zero value, and with
-// arguments that are nil or zero. None may panic, and each that returns an error returns one of the documented kinds.
+// Package zerotest calls every exported method of a type on nil and on the zero value, and on valid values with
+// arguments that are nil or zero. No call may panic, and a method that returns an error must return one of the documented kinds.
 package zerotest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Receivers calls every exported method of *T on nil and on the zero T, with arguments that are otherwise fit.
+// Receivers calls every exported method of *T on nil and on the zero T, with arguments that are valid.
 func Receivers[T any](t *testing.T) {
 	t.Helper()
 	for what, recv := range map[string]*T{"nil": nil, "zero": new(T)} {
@@ -28,8 +28,8 @@ func Receivers[T any](t *testing.T) {
 	}
 }
 
-// Arguments calls every exported method that takes handles, such as pointers or regions, of values that fresh makes: with each handle nil or
-// zero in turn. allowed are the methods to which that means something.
+// Arguments calls every exported method that takes handles, such as pointers or regions, on values that fresh makes, with each handle
+// nil or zero in turn. allowed are the methods that may accept such a handle.
 func Arguments[T any](t *testing.T, fresh func() *T, allowed ...string) {
 	t.Helper()
 	typ := reflect.TypeFor[*T]()
@@ -49,7 +49,7 @@ func Arguments[T any](t *testing.T, fresh func() *T, allowed ...string) {
 	}
 }
 
-// handles are the unfit values of a type of handle, none for other types.
+// handles returns the invalid values of a type of handle, and nothing for other types.
 func handles(t reflect.Type) map[string]reflect.Value {
 	switch {
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
@@ -62,7 +62,7 @@ func handles(t reflect.Type) map[string]reflect.Value {
 	return nil
 }
 
-// arguments are fit for a method, as far as that can be told from their types, but for those given.
+// arguments returns the given arguments of a method, and for the others values that are valid as far as their types tell.
 func arguments(method reflect.Type, given map[int]reflect.Value) (args []reflect.Value) {
 	for j := 1; j < method.NumIn(); j++ {
 		in := method.In(j)
@@ -114,6 +114,6 @@ func refused(t *testing.T, name string, method reflect.Value, args []reflect.Val
 	case err == nil:
 		t.Errorf("%s: no error", name)
 	case !errors.As(err, &e) || !slices.Contains(driver.Kinds(), e.Kind):
-		t.Errorf("%s: %v is of no kind", name, err)
+		t.Errorf("%s: %v is of no documented kind", name, err)
 	}
 }

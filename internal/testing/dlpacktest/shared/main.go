@@ -22,7 +22,7 @@ func main() {}
 
 var ctx = context.Background()
 
-// codes are what functions return for an error, by its kind; 0 is none, and 99 any other.
+// codes are what functions return for an error, by its kind. 0 means no error, and 99 an error of another kind.
 var codes = []struct {
 	kind error
 	code C.int
@@ -175,7 +175,7 @@ var types = map[string]maker{
 	"float32": of[float32](), "float64": of[float64](), "complex64": of[complex64](), "complex128": of[complex128](),
 }
 
-// keep returns the number of an object.
+// keep stores an object and returns its number.
 func keep(o object) C.int {
 	state.Lock()
 	defer state.Unlock()
