@@ -177,7 +177,7 @@ func hugeRejected(t *trial) {
 	t.filled(t.dev, t.random(64))
 }
 
-// wantShortage fails unless an error of kind ErrOutOfMemory has the figures.
+// wantShortage fails unless an *hal.Error has a Shortage with the right figures.
 func (t *trial) wantShortage(err error, k hal.Kind, size uint64) {
 	var e *hal.Error
 	if !errors.As(err, &e) {

@@ -146,7 +146,7 @@ func (t *trial) breakdown() func(on bool) {
 	return t.p.FailAsync
 }
 
-// made closes what should not have been made, and passes the error on.
+// made returns err. If there is none it closes x, which should not have been made.
 func made(x interface{ Close() error }, err error) error {
 	if err == nil {
 		err = x.Close()

@@ -134,7 +134,7 @@ func (t *trial) hostWrites(b *bytesBuffer, data []byte) {
 	t.must(b.Overwrite(t.ctx, func(v []byte) error { copy(v, data); return nil }), "overwrite")
 }
 
-// moved returns what fn made b move.
+// moved returns the statistics of what b copied and filled during fn.
 func moved(b *bytesBuffer, fn func()) buffer.Stats {
 	before := b.Stats()
 	fn()
@@ -1242,7 +1242,7 @@ func failureUnderWay(t *trial) {
 		}
 	}
 
-	// To the device. The failure may be known at once, or to the next access.
+	// A copy to the device. The access that needs it may fail at once, or the next access does.
 	data := t.random(n)
 	b := t.holding(data)
 	broken(true)
@@ -1258,7 +1258,7 @@ func failureUnderWay(t *trial) {
 	t.same(t.deviceReads(b, s), data, "on the device, after a copy had failed")
 	t.same(t.hostReads(b), data, "on the host, after a copy to the device had failed")
 
-	// From the device.
+	// A copy from the device.
 	data = t.random(n)
 	t.deviceWrites(b, s, data)
 	t.sync(s)
@@ -1348,7 +1348,7 @@ func oversubscribed(t *trial) {
 	for i, b := range bufs {
 		t.same(t.hostReads(b), want[i], "buffer %d at the host", i)
 	}
-	// What is under a lease stays, and an access that finds no room says so.
+	// A replica under a lease stays on the device, and an access that finds no room fails.
 	if t.dev.Info().SharesHostMemory {
 		return
 	}

@@ -65,7 +65,7 @@ func (m *modelRun) name(place int) string {
 	return m.devs[place].Name()
 }
 
-// ok notes an error of an action that must not fail.
+// ok reports whether an action succeeded. If not, the check has failed.
 func (m *modelRun) ok(err error) bool {
 	if err != nil {
 		m.t.Errorf("action %d: %v", len(m.actions)-1, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// trial is passed to a check as testing.T is to a test, so that assertions of testify work on it, and holds
+// trial is passed to a check as testing.T is passed to a test, and holds
 // the devices under test. FailNow, Fatalf and Skipf end the calling goroutine, which must be the check's
 // own; the other methods are safe for concurrent use unless their comments say otherwise.
 type trial struct {

@@ -121,7 +121,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	return nil
 }
 
-// compile compiles a translation to PTX, with the options that launches compile it with.
+// compile compiles a translation to PTX, with the options of a launch that compiles it.
 func (o *kernelsOptions) compile(ctx context.Context, name, c string) (string, error) {
 	img, err := hal.CompileFor(ctx, o.ptx, hal.Source{Name: name, Text: kernel.Prelude(hal.LanguageCUDA) + "#line 1\n" + c, Options: []string{"--fmad=false"}})
 	if errors.Is(err, hal.ErrNotBuilt) {

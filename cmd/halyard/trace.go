@@ -116,8 +116,8 @@ func (o *traceOptions) runDemo(cmd *cobra.Command, d demo) (err error) {
 	}
 	fmt.Fprintf(out, "%s: %s\non %s\n", d.name, d.what, strings.Join(titles, ",\n   "))
 	if unified {
-		fmt.Fprintln(out, "This device works on the host's memory in place, so nothing needs to be copied. HALYARD_HOST_DEVICES=2")
-		fmt.Fprintln(out, "adds two simulated devices with their own memory.")
+		fmt.Fprintln(out, "Only devices that work on the host's memory in place are used, so nothing needs to be copied.")
+		fmt.Fprintln(out, "HALYARD_HOST_DEVICES=2 adds two simulated devices with their own memory.")
 	}
 	fmt.Fprintln(out)
 	if err := d.run(ctx, devs); err != nil { // does work that is needed only once, such as compiling fills, and is not to be shown

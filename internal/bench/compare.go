@@ -55,7 +55,7 @@ const (
 // Result is the outcome of a comparison. Times are nanoseconds for one operation.
 type Result struct {
 	Ours  Summary
-	Raw   Summary // all zeros if there is no other side
+	Raw   Summary // all zeros if there is no raw side
 	Ratio Summary // ours divided by raw, pair by pair
 
 	Pairs     int

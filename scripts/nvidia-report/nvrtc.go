@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
-// nvrtcFolder is where the folder has NVIDIA's compiler and what it needs beside it.
+// nvrtcFolder is where the folder has NVRTC and the builtins that it needs beside it.
 const nvrtcFolder = "nvrtc"
 
 // takeNVRTC copies NVRTC's library and its builtins into the folder, in place of those of an earlier build. If library is empty it

@@ -12,7 +12,7 @@ import (
 // pageFile is the name of the page, beside report.json.
 const pageFile = "report.md"
 
-// page is the report as one page of Markdown, for people.
+// page returns the report as one page of Markdown.
 func (r *Report) page() []byte {
 	var b bytes.Buffer
 	title := "Halyard on " + cell(r.Machine.Name)

@@ -55,7 +55,7 @@ type Machine struct {
 type Part struct {
 	Name   string `json:"name"`
 	Passed bool   `json:"passed"`
-	// Simulated says that it ran, or would have, on the simulated driver.
+	// Simulated says that the driver was simulated, whether the part ran or not.
 	Simulated bool `json:"simulated,omitempty"`
 
 	Skipped string  `json:"skipped,omitempty"` // why it was not run
@@ -87,9 +87,9 @@ type step struct {
 	read     func(p *Part, output []byte) error
 	limit    time.Duration
 	maybe    bool // the program may be missing
-	hardware bool // it makes no sense on the simulated driver
+	hardware bool // the part makes no sense on the simulated driver
 
-	// extra are further arguments on the simulated driver, and require is what HALYARD_REQUIRE is there in place of "nvidia,simulated".
+	// On the simulated driver, extra are further arguments, and require is the value of HALYARD_REQUIRE in place of "nvidia,simulated".
 	extra   []string
 	require string
 }

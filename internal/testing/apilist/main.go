@@ -309,7 +309,7 @@ func unnamed(list *ast.FieldList) (types []string) {
 func text(e ast.Expr) string {
 	var b bytes.Buffer
 	if err := printer.Fprint(&b, token.NewFileSet(), e); err != nil {
-		panic(err) // a bytes.Buffer takes everything
+		panic(err) // writing to a bytes.Buffer does not fail
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
 }

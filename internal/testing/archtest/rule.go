@@ -15,7 +15,7 @@ type Rule struct {
 	Why    string
 }
 
-// Rules is the table. A package that no rule covers is a violation of its own.
+// Rules is the table. A package that no rule covers is a violation too.
 var Rules = []Rule{
 	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},

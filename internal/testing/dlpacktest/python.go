@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Python returns an interpreter that has NumPy, of that version or later: HALYARD_PYTHON, or python3. Where there is none it
+// Python returns an interpreter that has NumPy, of that version or later: HALYARD_PYTHON, or python3. If there is none it
 // skips the test, or fails it if HALYARD_REQUIRE has "numpy".
 func Python(t testing.TB, major, minor int) string {
 	t.Helper()

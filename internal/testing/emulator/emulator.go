@@ -1,4 +1,4 @@
-// Package emulator starts programs that are built for another architecture than the machine's, as the tests do with themselves.
+// Package emulator starts programs that are built for another architecture than the machine's. Tests start themselves with it.
 package emulator
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // Variable names the environment variable that holds the emulator's command, with words between spaces, such as
-// "qemu-aarch64 -L /usr/aarch64-linux-gnu". The emulated system cannot start programs of its own architecture by itself.
+// "qemu-aarch64 -L /usr/aarch64-linux-gnu". An emulated program needs it to start other programs of its architecture.
 const Variable = "HALYARD_EMULATOR"
 
 // Command is exec.CommandContext for a program of the architecture that this one is built for.

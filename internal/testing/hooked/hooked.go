@@ -75,7 +75,7 @@ type Backend struct {
 	Launch      func(*Stream, driver.Kernel, *driver.Launch) error
 }
 
-// Devices lists what the backend below lists.
+// Devices returns the list of the backend below, as the hooks Info and List change it.
 func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	infos, err := b.Backend.Devices(ctx)
 	for i := range infos {

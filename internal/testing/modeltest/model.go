@@ -36,7 +36,7 @@ type Fleet struct {
 
 var ctx = context.Background()
 
-// Run makes a buffer whose length is at most elements, and does random actions on it, at most as many as actions says.
+// Run makes a buffer of at most the given number of elements, and performs at most the given number of random actions on it.
 func Run(t T, draw Draw, f Fleet, elements, actions int) {
 	t.Helper()
 	n := draw("elements", 1, elements)

@@ -66,7 +66,7 @@ type options struct {
 	samples     int // the run ends after this many, for tests; 0 means no limit
 }
 
-// kinds are the requests that were chosen.
+// kinds returns the kinds of request that the options select.
 func (o options) kinds() []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !o.only.MatchString(k.name) })
 }

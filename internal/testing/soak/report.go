@@ -15,7 +15,7 @@ import (
 	"github.com/go-halyard/halyard/internal/chart"
 )
 
-// results are what a run saw.
+// results is the outcome of a run.
 type results struct {
 	Took        time.Duration
 	Interrupted bool

@@ -127,7 +127,7 @@ func (w *worker) shortStream(ctx context.Context) error {
 	return onStream(w.main, func(s *hal.Stream) error { return w.readWeights(ctx, s) })
 }
 
-// pooledBuffer answers with a stream and a buffer of its own, whose memory is the pool's.
+// pooledBuffer answers with a stream and a buffer of its own. The buffer's memory comes from the pool.
 func (w *worker) pooledBuffer(ctx context.Context) error {
 	return onStream(w.pooled, func(s *hal.Stream) error {
 		b, err := buffer.New[uint32](1 + w.rng.IntN(2000))
@@ -143,7 +143,7 @@ func (w *worker) pooledBuffer(ctx context.Context) error {
 	})
 }
 
-// slice writes to a slice of the shared table, somewhere, and looks at the worker's part.
+// slice writes to a random slice of the worker's part of the shared table, and checks the whole part.
 func (w *worker) slice(ctx context.Context) error {
 	lo := w.rng.IntN(stripe)
 	hi := lo + 1 + w.rng.IntN(stripe-lo)
@@ -304,7 +304,7 @@ func (w *worker) pipeline(ctx context.Context) error {
 	return err
 }
 
-// failingDriver uses a device whose driver fails once. What a failed write leaves is what was there before, or what it wrote.
+// failingDriver uses a device whose driver fails once. After a failed write each element has its old or its new value.
 func (w *worker) failingDriver(ctx context.Context) (err error) {
 	layer := faulty.New(host.New(host.Options{Name: "failing", Discrete: 1}))
 	d, err := hal.OpenWith(ctx, layer, 1)

@@ -25,7 +25,7 @@ type report struct {
 	tests   map[key]*test
 	order   []key
 	parents map[key]bool
-	broken  []string // packages that failed
+	broken  []string // packages that failed, by import path
 }
 
 type key struct{ pkg, test string }
@@ -132,7 +132,7 @@ func (r *report) childFailed(parent key) bool {
 	})
 }
 
-// site is where a log line comes from.
+// site finds the file and line with which a line of a test's log begins.
 var site = regexp.MustCompile(`^\s*[^\s:]+\.go:\d+: `)
 
 // reason returns the last message of a skipped test, on one line.

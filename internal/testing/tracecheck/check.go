@@ -1,4 +1,4 @@
-// Package tracecheck holds trace files to the rules of the Trace Event Format, as far as viewers rely on them.
+// Package tracecheck checks trace files against those rules of the Trace Event Format on which viewers rely.
 package tracecheck
 
 import (
