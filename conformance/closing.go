@@ -22,7 +22,7 @@ var errorChecks = []Check{
 	{Name: "DoubleCloseNil", Rule: "A second Close does nothing and returns nil.", run: doubleClose},
 	{Name: "EveryMethodAfterClose", Rule: "Every method of a closed object is refused as closed.", run: everyMethodAfterClose},
 	{Name: "NilEventRejected", Rule: "A nil event is an invalid argument.", run: nilEvent},
-	{Name: "ParentBusyNamesChildren", Rule: "A device with open objects does not close and names them.", run: parentBusy},
+	{Name: "ParentBusyNamesChildren", Rule: "Closing a device with open objects is refused as busy, and the error names them.", run: parentBusy},
 	{Name: "BaselineMemoryRestored", Rule: "When everything is closed the device has as much free memory as before.", run: baselineRestored},
 	{Name: "UnclosedReported", Rule: "An object that becomes unreachable without having been closed is reported and given back.", run: unclosedReported},
 }

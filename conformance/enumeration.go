@@ -20,7 +20,7 @@ var enumerationChecks = []Check{
 		run: unknownName},
 	{Name: "MalformedName", Rule: "A device name with a malformed number is an invalid argument.",
 		run: malformedName},
-	{Name: "NotBuiltNamesTheTag", Rule: "Opening a device of a backend that is not linked says so and names the build tag.",
+	{Name: "NotBuiltNamesTheTag", Rule: "The error for opening a device of a backend that is not linked says so and names the build tag.",
 		run: notBuiltNamesTheTag},
 	{Name: "UnavailableSaysWhy", Rule: "The error of an unavailable backend says what was tried, for listing and for opening.",
 		run: unavailableSaysWhy},
@@ -92,7 +92,7 @@ func listSortedStable(t *trial) {
 	if b := t.backend(); b != nil {
 		_, one := t.listed()
 		_, two := t.listed()
-		t.want(len(one) > 0, "the backend of an open device lists none")
+		t.want(len(one) > 0, "the backend of an open device lists no device")
 		check(b.Name(), one, two)
 	}
 }

@@ -11,7 +11,7 @@ var shortageChecks = []Check{
 	{Name: "ExhaustMapsToOutOfMemory", Rule: "When the device's memory is used up, allocation fails as out of memory, with the figures.", run: exhaust},
 	{Name: "RecoverAfterOutOfMemory", Rule: "After an allocation ran out of memory the device works, and freed memory can be allocated again.", run: recoverAfterShortage},
 	{Name: "FreedBlocksComeBack", Rule: "Closed memory whose last use has finished is freed before an allocation fails.", Needs: hal.CapGate, run: freedBlocksComeBack},
-	{Name: "EveryNthCallFails", Rule: "Whichever driver call fails, the error is clear, nothing leaks and the device works afterwards.", run: everyNthCallFails},
+	{Name: "EveryNthCallFails", Rule: "Whichever driver call fails, the error names the call, nothing leaks and the device works afterwards.", run: everyNthCallFails},
 }
 
 // finite reports whether the device's memory can be used up without using up the machine's.

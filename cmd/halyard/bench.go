@@ -31,17 +31,14 @@ type benchOptions struct {
 	most uint64 // maxSize in bytes
 }
 
-// The largest size that bench measures, and the default.
-const (
-	benchMost    = 16 << 30 // bytes
-	benchDefault = 64 << 20
-)
+// benchMost is the largest size that bench measures.
+const benchMost = 16 << 30 // bytes
 
 func newBench() *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure copies, fills, allocation and order beside the vendor's own calls",
+		Short: "Measure copies, fills, allocation and events beside the vendor's own calls",
 		Long: `Measure every available device: copies and fills by size and kind of memory, copies
 between devices, allocation, events, and accesses to coherent buffers. Each of our calls is
 compared with the vendor's own call, or on the host with what Go offers. Batches of the two
@@ -52,9 +49,9 @@ Ratios are the median of all pairs of neighbouring batches, with the quartiles b
 them. "~" marks a ratio whose quartiles are further apart than a fifth of it: run it
 again on a quieter machine, or longer (--time).
 
-An interrupted run prints what it has. The exit status is 1 then, and if a measurement
-failed. A simulated device is always printed as simulated: its times say nothing about
-hardware, only how many calls are made.`,
+An interrupted run prints what it has. The exit status is 1 if the run was interrupted or a
+measurement failed. A simulated device is always printed as simulated: its times say nothing
+about hardware, only how many calls are made.`,
 		Example: `  halyard bench
   halyard bench --device host:0 --only '^copy' --max-size 1MiB
   halyard bench --backend opencl --plot opencl.svg

@@ -37,8 +37,8 @@ device use other available devices: one of the same backend as the peer, and tho
 other backends for checks between backends.
 
 With --file, move a file's bytes through a coherent buffer instead: they are written in pieces
-at different places, modified and read at each place, and read back on the host. The SHA-256
-digests before and after must be equal.
+at different places, acquired for writing and read at each place, and read back on the host.
+The SHA-256 digests before and after must be equal.
 
 The last line is "N passed, N failed, N skipped". The skipped checks include those that need
 a missing ability or a second device, and those excluded by --exclude; each is listed with

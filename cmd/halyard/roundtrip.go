@@ -312,7 +312,7 @@ func (t *roundTrip) finish(before, after hash.Hash, stops []*stop, infos []hal.I
 }
 
 func printTrip(out io.Writer, t *roundTrip) {
-	fmt.Fprintf(out, "%s: %s (%d bytes) written in %s at %s in turn, modified at each, read back at each\n\n",
+	fmt.Fprintf(out, "%s: %s (%d bytes) written in %s at %s in turn, acquired for writing at each, read back at each\n\n",
 		t.File, bytesText(uint64(t.Bytes)), t.Bytes, plural(t.Pieces, "piece"), plural(len(t.Places), "place"))
 	places := newTable(out, 0, 40)
 	places.AppendHeader(table.Row{"place", "name", "kind", "contents"})

@@ -53,7 +53,7 @@ func Of(places ...Place) Set {
 // Has reports whether p is in the set.
 func (s Set) Has(p Place) bool { return s>>p&1 != 0 }
 
-// With returns the set and p. It returns s if p is not usable.
+// With returns the set with p added. It returns s if p is not usable.
 func (s Set) With(p Place) Set { return s | 1<<p }
 
 // Without returns the set without p.

@@ -96,7 +96,8 @@ func newServer(o options) (s *server, err error) {
 	if s.weights, err = buffer.From(weights); err != nil {
 		return nil, err
 	}
-	// Memory that a unified device shares with the host belongs to the handle that used it first, and keeps that handle from closing.
+	// Memory that a unified device shares with the host belongs to the handle that used it first, and keeps that handle from closing. So
+	// s.main, which stays open, uses it first.
 	if err = s.weights.SyncTo(ctx, s.main); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 //
 //	go run -tags "cuda hip opencl" ./internal/testing/torture -for 10m
 //
-// CUDA and HIP devices are simulated. OpenCL devices are real, whatever is installed.
+// CUDA and HIP devices are simulated. OpenCL devices are those of the libraries that are installed.
 package main
 
 import (

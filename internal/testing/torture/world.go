@@ -168,7 +168,7 @@ func (r *run) fail(format string, args ...any) {
 	}
 }
 
-// must ends the scenario if err is an error that nothing explains.
+// must ends the scenario if there is an error, and counts it as unexplained.
 func (r *run) must(err error) {
 	if err != nil {
 		r.unexplained(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Receivers calls every exported method of *T on nil and on the zero T, with arguments that are valid.
+// Receivers calls every exported method of *T on nil and on the zero T, with valid arguments.
 func Receivers[T any](t *testing.T) {
 	t.Helper()
 	for what, recv := range map[string]*T{"nil": nil, "zero": new(T)} {
