@@ -133,6 +133,7 @@ func (x *index) meet(lo, hi uint64, places Set) Set {
 	return places
 }
 
+// fold sums up the intervals of [lo, hi).
 func (x *index) fold(lo, hi uint64) summary {
 	if x.tree != nil {
 		s := summary{all: ^Set(0)}
@@ -171,6 +172,7 @@ func (x *index) walk(lo, hi, size uint64, f filter, yield func(lo, hi uint64, va
 	}
 }
 
+// update applies the effects to [lo, hi). It skips intervals that do not change, and replaces the others in batches.
 func (x *index) update(lo, hi, size uint64, p Place, e effects) {
 	changing := e.changing()
 	for lo < hi {

@@ -130,6 +130,7 @@ func (n *node) entry(i int) summary {
 	return summary{n.all[i], n.kids.any[i], n.kids.hole[i]}
 }
 
+// meet returns which of the places are valid in every byte of [lo, hi), which lies in the node.
 func (n *node) meet(lo, hi uint64, places Set) Set {
 	i, j := n.find(lo), n.find(hi-1)
 	for n.kids != nil && i == j {
@@ -151,6 +152,7 @@ func (n *node) meet(lo, hi uint64, places Set) Set {
 	return places
 }
 
+// fold adds the intervals of [lo, hi) to the summary s.
 func (n *node) fold(lo, hi uint64, s *summary) {
 	i, j := n.find(lo), n.find(hi-1)
 	if n.kids != nil {

@@ -59,7 +59,7 @@ def with_rates(times, size):
 
 
 def each_size(results, measure_size):
-    """Fills the results by size; what one size fails with does not keep the others."""
+    """Fills the results by size. If one size fails, the others are still measured."""
     for size in SIZES:
         results[str(size)] = attempt(lambda: measure_size(size), "error")
     return results
