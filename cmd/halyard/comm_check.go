@@ -30,14 +30,14 @@ func newCommCheck() *cobra.Command {
 	o := &commCheckOptions{}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Run the suite for engines of messages on the MPI library, under mpiexec",
+		Short: "Run the conformance suite for message engines on the MPI library, under mpiexec",
 		Long: `Start the MPI library that a program would find here and hold it to the rules of
 package comm/driver: messages, collective operations, communicators, threads, memory.
-Start it with the library's own launcher and two or more ranks; four is best. Without a
-launcher it is a job of one rank, and most checks are skipped. Rank 0 prints.
+Start this command with the library's own launcher and two or more ranks; four is best.
+Without a launcher it is a job of one rank, and most checks are skipped. Rank 0 prints.
 
 The last line is "N passed, N failed, N skipped". A check that needs more ranks, or that
-ends the job, is skipped. After a check that fails, the others are not run. The exit
+ends the job, is skipped. After the first check that fails, the rest are not run. The exit
 status is 1 if a check failed or no library was found.`,
 		Example: `  mpiexec -n 4 halyard comm check
   mpiexec -n 4 halyard comm check --run '^Collectives/'
@@ -104,7 +104,7 @@ func (o *commCheckOptions) run(cmd *cobra.Command) error {
 		return e.Close()
 	}
 	if e.World().Rank() != 0 {
-		// Rank 0 prints the sums and then ends the job, for which this rank waits: finalizing may never end after a failure.
+		// Rank 0 prints the totals and then ends the job. This rank waits for that, because finalizing may never end after a failure.
 		if found := new(conformance.Error); errors.As(failed, &found) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "FAIL %v\n", found)
 		}
@@ -113,10 +113,10 @@ func (o *commCheckOptions) run(cmd *cobra.Command) error {
 		case <-time.After(o.timeout):
 		}
 	}
-	return errReported // the job is aborted when the process leaves
+	return errReported // the end of the process then aborts the job
 }
 
-// execute runs the checks on this rank and prints what came of them.
+// execute runs the checks on this rank and prints their outcomes.
 func (o *commCheckOptions) execute(ctx context.Context, e comm.Engine, checks []conformance.Check, excluded map[string]string, out io.Writer) error {
 	passed, skipped := 0, 0
 	checks = slices.DeleteFunc(slices.Clone(checks), func(c conformance.Check) bool {
