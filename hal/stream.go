@@ -427,19 +427,37 @@ func (s *Stream) WaitStream(t *Stream) error {
 	return nil
 }
 
-// idle is like Done, but on a closed stream it reports whether the work that was under way has finished.
+// idle is like Done, but on a closed stream it reports whether the work that was under way has finished, and it leaves an error to the
+// program.
 func (s *Stream) idle() (bool, error) {
-	done, err := s.Done()
-	if err != nil && isKind(err, ErrClosed) {
-		return s.s.gone.Load(), nil
+	st := s.state()
+	if err := st.begin("query"); err != nil {
+		if isKind(err, ErrClosed) {
+			return st.gone.Load(), nil
+		}
+		return false, err
+	}
+	defer st.end()
+	done, err := st.drv.Query()
+	if err != nil {
+		err = st.dev.check(err)
+		st.keep(err)
+	} else if earlier := st.untold.Load(); earlier != nil {
+		err = *earlier
 	}
 	return done, err
 }
 
-// drain is like Sync, but on a closed stream it waits for the work that was under way.
+// drain is like Sync, but on a closed stream it waits for the work that was under way, and it leaves an error to the program.
 func (s *Stream) drain(ctx context.Context) error {
 	err := s.Sync(ctx)
-	if err == nil || !isKind(err, ErrClosed) {
+	switch {
+	case err == nil || ctx.Err() != nil && isKind(err, ErrNotReady):
+		return err
+	case !isKind(err, ErrClosed):
+		if st := s.state(); st != nil {
+			st.untold.CompareAndSwap(nil, &err)
+		}
 		return err
 	}
 	if ctx.Err() != nil {
@@ -647,10 +665,15 @@ func (st *streamState) idle() bool {
 	if err == nil {
 		return done
 	}
-	first := st.blame(err) // a variable of its own, so that a stream without an error costs no allocation
-	st.untold.CompareAndSwap(nil, &first)
+	st.keep(err)
 	done, err = st.drv.Query()
 	return done || err != nil
+}
+
+// keep keeps an error of the stream's work for the program. A driver may report it only once.
+func (st *streamState) keep(err error) {
+	err = st.blame(err)
+	st.untold.CompareAndSwap(nil, &err)
 }
 
 func (st *streamState) release(closing bool) error {

@@ -57,10 +57,9 @@ func TestClosingMemoryLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 	d, err := hal.OpenWith(t.Context(), onceTold{host.New(host.Options{})}, 0)
 	require.NoError(t, err)
 	for name, ask := range map[string]func(*hal.Stream) error{
-		"Done":               func(s *hal.Stream) error { _, err := s.Done(); return err },
-		"Sync":               func(s *hal.Stream) error { return s.Sync(context.Background()) },
-		"Sync, with an end":  func(s *hal.Stream) error { return s.Sync(t.Context()) },
-		"Drain, with an end": func(s *hal.Stream) error { return layer.Drain(s, t.Context()) },
+		"Done":              func(s *hal.Stream) error { _, err := s.Done(); return err },
+		"Sync":              func(s *hal.Stream) error { return s.Sync(context.Background()) },
+		"Sync, with an end": func(s *hal.Stream) error { return s.Sync(t.Context()) },
 	} {
 		s := openStream(t, d)
 		m, err := d.Alloc(hal.KindDevice, 8, 0)
@@ -73,6 +72,29 @@ func TestClosingMemoryLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 	}
 	require.NoError(t, d.Reclaim(t.Context()))
 	require.NoError(t, d.Close())
+}
+
+// What packages above ask a stream does not take the error away either, however often they ask, and they all learn of it.
+func TestAskingFromAboveLeavesTheStreamsErrorToTheProgram(t *testing.T) {
+	d, err := hal.OpenWith(t.Context(), onceTold{host.New(host.Options{Name: "above"})}, 0)
+	require.NoError(t, err)
+	m, err := d.Alloc(hal.KindDevice, 8, 0)
+	require.NoError(t, err)
+	for name, ask := range map[string]func(*hal.Stream) error{
+		"Idle":               func(s *hal.Stream) error { _, err := layer.Idle(s); return err },
+		"Drain":              func(s *hal.Stream) error { return layer.Drain(s, context.Background()) },
+		"Drain, with an end": func(s *hal.Stream) error { return layer.Drain(s, t.Context()) },
+	} {
+		s := openStream(t, d)
+		require.NoError(t, s.Fill(m.All(), hal.Zero))
+		require.ErrorIs(t, ask(s), errWork, name)
+		require.ErrorIs(t, ask(s), errWork, "%s, again", name)
+		require.ErrorIs(t, s.Sync(t.Context()), errWork, "%s before", name)
+		require.NoError(t, ask(s), "%s, when the program has been told", name)
+		require.NoError(t, s.Sync(t.Context()), name)
+		require.NoError(t, s.Close())
+	}
+	require.NoError(t, hal.CloseAll(d, m))
 }
 
 // A short copy across devices asks whether the destination's stream is idle.

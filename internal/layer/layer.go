@@ -31,12 +31,12 @@ func RecordedOn(e *hal.Event, s *hal.Stream) bool { return under.RecordedOn(e, s
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }
 
-// Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished. Like Done, it may take an
-// error of an open stream away from the program, since a driver may report the error only once.
+// Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished. It leaves an error to the
+// program's next Done or Sync.
 func Idle(s *hal.Stream) (bool, error) { return under.Idle(s) }
 
-// Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way. Like Sync, it may take an error of an open
-// stream away from the program.
+// Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way. It leaves an error to the program's next
+// Done or Sync.
 func Drain(s *hal.Stream, ctx context.Context) error { return under.Drain(s, ctx) }
 
 // Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
