@@ -11,3 +11,6 @@ func NewEntry12(fn func(args [MaxArgs]uintptr) uintptr) uintptr {
 		return fn([MaxArgs]uintptr{a, b, c, d, e, f, g, h, i, j, k, l})
 	})
 }
+
+// RunOneByOne is Run on systems for which there is no assembly.
+func (s *Sequence) RunOneByOne() { s.oneByOne() }

@@ -1,11 +1,5 @@
 package dl
 
-import (
-	"sync"
-
-	"github.com/ebitengine/purego"
-)
-
 // Proc is the address of a C function. The zero Proc is no function, and calling
 // it panics.
 //
@@ -26,128 +20,118 @@ func (p Proc) Valid() bool { return p != 0 }
 // MaxArgs is the largest number of arguments of a call.
 const MaxArgs = 12
 
-// arguments holds the arguments of calls. purego.SyscallN lets its arguments escape, so without the pool
-// each call would allocate.
-var arguments = sync.Pool{New: func() any { return new([MaxArgs]uintptr) }}
-
-func (p Proc) call(a *[MaxArgs]uintptr, n int) uintptr {
-	r, _, _ := purego.SyscallN(uintptr(p), a[:n]...)
-	arguments.Put(a)
-	return r
-}
-
 // Call0 calls the function with no arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call0() uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	return p.call(a, 0)
+	f := frames.Get().(*frame)
+	return f.call(p, 0)
 }
 
 // Call1 calls the function with one argument.
 //
 //go:uintptrescapes
 func (p Proc) Call1(a0 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0] = a0
-	return p.call(a, 1)
+	f := frames.Get().(*frame)
+	f.args[0] = a0
+	return f.call(p, 1)
 }
 
 // Call2 calls the function with two arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call2(a0, a1 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1] = a0, a1
-	return p.call(a, 2)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1] = a0, a1
+	return f.call(p, 2)
 }
 
 // Call3 calls the function with three arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call3(a0, a1, a2 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2] = a0, a1, a2
-	return p.call(a, 3)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2] = a0, a1, a2
+	return f.call(p, 3)
 }
 
 // Call4 calls the function with four arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call4(a0, a1, a2, a3 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3] = a0, a1, a2, a3
-	return p.call(a, 4)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3] = a0, a1, a2, a3
+	return f.call(p, 4)
 }
 
 // Call5 calls the function with five arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call5(a0, a1, a2, a3, a4 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4] = a0, a1, a2, a3, a4
-	return p.call(a, 5)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4] = a0, a1, a2, a3, a4
+	return f.call(p, 5)
 }
 
 // Call6 calls the function with six arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call6(a0, a1, a2, a3, a4, a5 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5] = a0, a1, a2, a3, a4, a5
-	return p.call(a, 6)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5] = a0, a1, a2, a3, a4, a5
+	return f.call(p, 6)
 }
 
 // Call7 calls the function with seven arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call7(a0, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6] = a0, a1, a2, a3, a4, a5, a6
-	return p.call(a, 7)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6] = a0, a1, a2, a3, a4, a5, a6
+	return f.call(p, 7)
 }
 
 // Call8 calls the function with eight arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call8(a0, a1, a2, a3, a4, a5, a6, a7 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] = a0, a1, a2, a3, a4, a5, a6, a7
-	return p.call(a, 8)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7] = a0, a1, a2, a3, a4, a5, a6, a7
+	return f.call(p, 8)
 }
 
 // Call9 calls the function with nine arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call9(a0, a1, a2, a3, a4, a5, a6, a7, a8 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8] = a0, a1, a2, a3, a4, a5, a6, a7, a8
-	return p.call(a, 9)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8] = a0, a1, a2, a3, a4, a5, a6, a7, a8
+	return f.call(p, 9)
 }
 
 // Call10 calls the function with ten arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call10(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9
-	return p.call(a, 10)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8], f.args[9] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9
+	return f.call(p, 10)
 }
 
 // Call11 calls the function with eleven arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call11(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10
-	return p.call(a, 11)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8], f.args[9], f.args[10] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10
+	return f.call(p, 11)
 }
 
 // Call12 calls the function with twelve arguments.
 //
 //go:uintptrescapes
 func (p Proc) Call12(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11 uintptr) uintptr {
-	a := arguments.Get().(*[MaxArgs]uintptr)
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11
-	return p.call(a, 12)
+	f := frames.Get().(*frame)
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8], f.args[9], f.args[10], f.args[11] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11
+	return f.call(p, 12)
 }

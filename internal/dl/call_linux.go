@@ -1,0 +1,46 @@
+//go:build linux && (amd64 || arm64)
+
+package dl
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// frame is one call. The assembly relies on the order of the fields. It is heap memory, which does not move while C calls back into Go, and comes from
+// a pool, since every call needs one.
+type frame struct {
+	fn     uintptr
+	args   [MaxArgs]uintptr
+	result uintptr
+}
+
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
+// callEntry is the address of a C function of one argument, a *frame, that makes its call.
+func callEntry() uintptr
+
+// sequenceEntry is the address of a C function of one argument, a *Sequence, that makes its calls.
+func sequenceEntry() uintptr
+
+var calling, sequencing = callEntry(), sequenceEntry()
+
+//go:linkname cgocall runtime.cgocall
+func cgocall(fn, arg unsafe.Pointer) int32
+
+// call passes all arguments that there may be: those behind the function's own are in registers and on a part of the stack that it does not read.
+func (f *frame) call(p Proc, _ int) uintptr {
+	if p == 0 {
+		panic("dl: call of a function that was not found")
+	}
+	f.fn = uintptr(p)
+	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&calling)), unsafe.Pointer(f))
+	r := f.result
+	frames.Put(f)
+	return r
+}
+
+// Run makes the calls.
+func (s *Sequence) Run() {
+	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&sequencing)), unsafe.Pointer(s))
+}
