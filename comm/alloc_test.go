@@ -20,7 +20,15 @@ func TestNothingIsAllocatedInSteadyState(t *testing.T) {
 	}
 	j := commtest.New(1)
 	defer j.Close()
-	c := comm.New(&mirror{Engine: j.Engine(0)})
+	for name, world := range map[string]func(e *mirror) driver.Comm{
+		"Isend and Irecv":           func(e *mirror) driver.Comm { return mirrorComm{e.Engine.World(), e} },
+		"PromptSend and PromptRecv": func(e *mirror) driver.Comm { return promptComm{mirrorComm{e.Engine.World(), e}} },
+	} {
+		t.Run(name, func(t *testing.T) { steadyState(t, comm.New(&mirror{Engine: j.Engine(0), world: world})) })
+	}
+}
+
+func steadyState(t *testing.T, c *comm.Comm) {
 	ctx := context.Background()
 	a, b := buffered(numbers(100, 0)), buffered(make([]float64, 100))
 	part, err := b.Slice(10, 60)
@@ -77,6 +85,11 @@ func TestNothingIsAllocatedInSteadyState(t *testing.T) {
 			_, err = r.Wait(ctx)
 			must(err)
 		}},
+		{"Send and Recv", func() {
+			must(comm.Send(ctx, c, a, 0, 1))
+			_, err := comm.Recv(ctx, c, b, 0, 1)
+			must(err)
+		}},
 		{"slices", func() {
 			must(comm.SendSlice(ctx, c, data, 0, 1))
 			_, err := comm.RecvSlice(ctx, c, data, 0, 1)
@@ -95,6 +108,7 @@ func TestNothingIsAllocatedInSteadyState(t *testing.T) {
 // mirror is an engine of one rank, for one message at a time, which it keeps in memory of its own.
 type mirror struct {
 	driver.Engine
+	world        func(e *mirror) driver.Comm
 	sent, posted bool
 	n            uint64
 	at           unsafe.Pointer
@@ -106,7 +120,7 @@ const (
 	mirrorReceive
 )
 
-func (e *mirror) World() driver.Comm { return mirrorComm{e.Engine.World(), e} }
+func (e *mirror) World() driver.Comm { return e.world(e) }
 
 type mirrorComm struct {
 	driver.Comm
@@ -138,4 +152,19 @@ func (e *mirror) Test(reqs []driver.Request, out []driver.Status) (done int, err
 		done++
 	}
 	return done, nil
+}
+
+// promptComm has done what it begins, if that can be done.
+type promptComm struct{ mirrorComm }
+
+func (c promptComm) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {
+	_, err := c.Isend(p, n, dest, tag)
+	return 0, driver.Status{}, err
+}
+
+func (c promptComm) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, driver.Status, error) {
+	id, err := c.Irecv(p, n, source, tag)
+	reqs, out := [1]driver.Request{id}, [1]driver.Status{}
+	_, _ = c.e.Test(reqs[:], out[:])
+	return reqs[0], out[0], err
 }

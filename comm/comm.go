@@ -13,6 +13,7 @@ import (
 type Comm struct {
 	engine     *engine
 	d          driver.Comm
+	prompt     driver.Prompter // d, or nil if it is none
 	rank, size int
 	world      bool
 	agreement  agreement
@@ -44,7 +45,9 @@ func New(d driver.Engine, opts ...Option) *Comm {
 
 func (e *engine) comm(d driver.Comm) *Comm {
 	e.pool.open()
-	return &Comm{engine: e, d: d, rank: d.Rank(), size: d.Size()}
+	c := &Comm{engine: e, d: d, rank: d.Rank(), size: d.Size()}
+	c.prompt, _ = d.(driver.Prompter)
+	return c
 }
 
 // Rank is this process's number in the communicator.

@@ -58,7 +58,7 @@ func Isend[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 }
 
 func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
-	r, err := sending(ctx, "Isend", c, b, dest, tag)
+	r, err := sending(ctx, "Isend", c, b, dest, tag, (*operation).send)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int) (*operation, error) {
+func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int, send func(r *operation, dest, tag int) error) (*operation, error) {
 	if err := c.checkDest(op, dest, tag); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffe
 	if err := take(ctx, r, 0, b, coherence.Read); err != nil {
 		return nil, r.refuse(err, false)
 	}
-	if err := r.send(dest, tag); err != nil {
+	if err := send(r, dest, tag); err != nil {
 		return nil, r.refuse(err, true)
 	}
 	return r, nil
@@ -95,7 +95,7 @@ func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 }
 
 func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
-	r, err := receiving(ctx, "Irecv", c, b, source, tag)
+	r, err := receiving(ctx, "Irecv", c, b, source, tag, (*operation).receive)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int) (*operation, error) {
+func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int, receive func(r *operation, source, tag int) error) (*operation, error) {
 	if err := c.checkSource(op, source, tag); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buf
 		return nil, r.refuse(err, false)
 	}
 	r.sides[1].writes = true
-	if err := r.receive(source, tag); err != nil {
+	if err := receive(r, source, tag); err != nil {
 		return nil, r.refuse(err, true)
 	}
 	return r, nil
@@ -128,7 +128,7 @@ func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buf
 // Send sends the elements of b to another rank. It returns when b may be written again; the message may not have been received by then.
 // A program must not rely on that: a long message waits for its receive.
 func Send[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) error {
-	r, err := sending(ctx, "Send", c, b, dest, tag)
+	r, err := sending(ctx, "Send", c, b, dest, tag, (*operation).sendNow)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func Send[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], d
 
 // Recv receives one message into b, under the rules of [Irecv], and waits for it until ctx ends.
 func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (Status, error) {
-	r, err := receiving(ctx, "Recv", c, b, source, tag)
+	r, err := receiving(ctx, "Recv", c, b, source, tag, (*operation).receiveNow)
 	if err != nil {
 		return Status{}, err
 	}
@@ -201,7 +201,7 @@ func (r *operation) exchange(ctx context.Context, dest, sendTag, source, recvTag
 	if err := r.receive(source, recvTag); err != nil {
 		return Status{}, r.refuse(err, true)
 	}
-	if err := r.send(dest, sendTag); err != nil {
+	if err := r.sendNow(dest, sendTag); err != nil {
 		e := broken(r.op, err)
 		r.finish(e, e) // the receive is under way, so this is a failure
 		r.over()

@@ -212,6 +212,25 @@ func (r *operation) receive(source, tag int) (err error) {
 	return err
 }
 
+// sendNow and receiveNow are send and receive for one that is waited for at once. The engine may have done it by then.
+func (r *operation) sendNow(dest, tag int) (err error) {
+	if r.c.prompt == nil {
+		return r.send(dest, tag)
+	}
+	s := &r.sides[0]
+	r.reqs[0], r.out[0], err = r.c.prompt.PromptSend(s.at(), s.n, dest, tag)
+	return err
+}
+
+func (r *operation) receiveNow(source, tag int) (err error) {
+	if r.c.prompt == nil {
+		return r.receive(source, tag)
+	}
+	s := &r.sides[1]
+	r.reqs[1], r.out[1], err = r.c.prompt.PromptRecv(s.at(), s.n, source, tag)
+	return err
+}
+
 // collective begins a collective operation, or refuses it.
 func (r *operation) collective(a *driver.Collective) (err error) {
 	if r.reqs[0], err = r.c.d.Collective(*a); err != nil {
@@ -307,19 +326,20 @@ func (r *operation) ask() (ended bool, failure *Error) {
 			n++
 		}
 	}
+	done := 0
 	if n > 0 {
-		done, err := r.c.engine.d.Test(r.reqs[:], r.out[:])
-		if err != nil {
+		var err error
+		if done, err = r.c.engine.d.Test(r.reqs[:], r.out[:]); err != nil {
 			return true, broken(r.op, err)
 		}
-		for i := range r.out {
-			if r.reqs[i] == 0 && r.out[i].Err != nil { // the other half is of no use any more
-				return true, broken(r.op, r.out[i].Err)
-			}
+	}
+	for i := range r.out {
+		if r.reqs[i] == 0 && r.out[i].Err != nil { // the other half is of no use any more
+			return true, broken(r.op, r.out[i].Err)
 		}
-		if done < n {
-			return false, nil
-		}
+	}
+	if done < n {
+		return false, nil
 	}
 	if r.sides[1].writes && r.tag != driver.NoTag {
 		m := &r.out[1]

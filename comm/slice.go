@@ -22,7 +22,7 @@ func SendSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, dest, t
 		return r.refuse(err, false)
 	}
 	r.bytes = r.sides[0].n
-	if err := r.send(dest, tag); err != nil {
+	if err := r.sendNow(dest, tag); err != nil {
 		return r.refuse(err, true)
 	}
 	_, err = r.finally(ctx)
@@ -44,7 +44,7 @@ func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source,
 		return Status{}, r.refuse(err, false)
 	}
 	r.bytes, r.sides[1].writes = r.sides[1].n, true
-	if err := r.receive(source, tag); err != nil {
+	if err := r.receiveNow(source, tag); err != nil {
 		return Status{}, r.refuse(err, true)
 	}
 	return r.finally(ctx)

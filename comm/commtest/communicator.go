@@ -42,7 +42,10 @@ type communicator struct {
 	rank   int
 }
 
-var _ driver.Comm = (*communicator)(nil)
+var (
+	_ driver.Comm     = (*communicator)(nil)
+	_ driver.Prompter = (*communicator)(nil)
+)
 
 func (c *communicator) Rank() int { return c.rank }
 func (c *communicator) Size() int { return len(c.group.ranks) }

@@ -150,6 +150,27 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	return id, nil
 }
 
+// PromptSend is Isend, and one question of Test.
+func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {
+	id, err := c.Isend(p, n, dest, tag)
+	return c.ask(id, err)
+}
+
+// PromptRecv is Irecv, and one question of Test.
+func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, driver.Status, error) {
+	id, err := c.Irecv(p, n, source, tag)
+	return c.ask(id, err)
+}
+
+func (c *communicator) ask(id driver.Request, err error) (driver.Request, driver.Status, error) {
+	if err != nil {
+		return 0, driver.Status{}, err
+	}
+	reqs, out := [1]driver.Request{id}, [1]driver.Status{}
+	_, err = c.engine.Test(reqs[:], out[:])
+	return reqs[0], out[0], err
+}
+
 // withdraw takes back a receive that has no message, and reports whether it could.
 func (g *group) withdraw(r *request) bool {
 	i := slices.Index(g.posted[r.rank], r)

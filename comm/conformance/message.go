@@ -307,6 +307,37 @@ var messageChecks = []Check{
 			}
 		}
 	}},
+	{Name: "PromptsAreTheSame", Rule: "A message that begins with PromptSend or PromptRecv arrives as others do, and its end is reported once.", run: func(t *trial) {
+		prompter, ok := t.c.(driver.Prompter)
+		if !ok {
+			return
+		}
+		to, from := t.neighbours()
+		for i, n := range lengths {
+			for _, first := range []bool{true, false} { // the message or its receive, where that can be said
+				src, dst := t.area(n), t.area(n+100)
+				fill(src.b, t.rank, i)
+				fill(dst.b, 99, i)
+				var got driver.Status
+				if first {
+					sent := t.prompt(prompter.PromptSend(src.p, uint64(n), to, i))
+					got = t.answer(t.prompt(prompter.PromptRecv(dst.p, dst.n(), from, i)))
+					t.answer(sent)
+				} else {
+					begun := t.prompt(prompter.PromptRecv(dst.p, dst.n(), driver.AnySource, driver.AnyTag))
+					t.answer(t.prompt(prompter.PromptSend(src.p, uint64(n), to, i)))
+					got = t.answer(begun)
+				}
+				t.equal(got, driver.Status{Source: from, Tag: i, Bytes: uint64(n)}, "status of %d bytes", n)
+				t.holds(dst.b[:n], from, i, fmt.Sprintf("message of %d bytes", n))
+				rest := make([]byte, n+100)
+				fill(rest, 99, i)
+				t.equal(string(dst.b[n:]), string(rest[n:]), "memory behind a message of %d bytes", n)
+				src.free()
+				dst.free()
+			}
+		}
+	}},
 	{Name: "OutliveCollections", Rule: "Requests and memory do not depend on Go's garbage collector, nor on stacks staying where they are.", run: func(t *trial) {
 		to, from := t.neighbours()
 		for i := range 6 {

@@ -150,6 +150,29 @@ func (t *trial) begun(r driver.Request, op string) driver.Request {
 	return r
 }
 
+// prompted is what a call of a driver.Prompter has begun, or has done.
+type prompted struct {
+	r  driver.Request
+	st driver.Status
+}
+
+func (t *trial) prompt(r driver.Request, st driver.Status, err error) prompted {
+	t.must(err, "PromptSend or PromptRecv")
+	if r != 0 && st != (driver.Status{}) {
+		t.fatalf("a request that is not done has the status %+v", st)
+	}
+	return prompted{r, st}
+}
+
+// answer is wait for what may be done already.
+func (t *trial) answer(p prompted) driver.Status {
+	if p.r != 0 {
+		return t.wait(p.r)[0]
+	}
+	t.must(p.st.Err, "message")
+	return p.st
+}
+
 // finish tests requests until all are done.
 func (t *trial) finish(reqs ...driver.Request) []driver.Status {
 	out := make([]driver.Status, len(reqs))

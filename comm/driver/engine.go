@@ -78,6 +78,15 @@ type Revoker interface {
 	Revoke() error
 }
 
+// Prompter is implemented by a Comm whose engine can begin a message and ask for its end at less cost than by Isend or Irecv and Test. Package comm
+// uses it where it is going to wait for the message, and nothing else.
+type Prompter interface {
+	// PromptSend and PromptRecv are Isend and Irecv, and a few questions of Test. If the message is done by then, the request is 0, and the status says how
+	// it ended. They return within a few microseconds.
+	PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (Request, Status, error)
+	PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (Request, Status, error)
+}
+
 const (
 	AnySource = -1 // the source of a receive that takes a message from any rank
 	AnyTag    = -1 // the tag of a receive that takes a message with any tag
