@@ -138,12 +138,7 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 		return 0, err
 	}
 	r.receive = true
-	if source == driver.AnySource {
-		source = lib.number(anySource)
-	}
-	if tag == driver.AnyTag {
-		tag = lib.number(anyTag)
-	}
+	source, tag = c.source(source), c.tag(tag)
 	if n <= e.maxCount() {
 		e.enter()
 		code := int32(lib.call.Irecv.Call7(uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(source), uintptr(tag), c.handle, address(&r.slot.handle)))
@@ -164,6 +159,67 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 		return 0, err
 	}
 	return r.id(), nil
+}
+
+// rounds is how often a call that begins a message asks whether it is done.
+const rounds = 16
+
+// PromptSend begins to send a message and asks whether it has left, in one crossing to C.
+func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {
+	e, lib := c.e, c.e.lib
+	if n > e.maxCount() {
+		id, err := c.Isend(p, n, dest, tag)
+		return id, driver.Status{}, err
+	}
+	r, err := e.newRequest("Isend", "MPI_Isend", dest, tag, n)
+	if err != nil {
+		return 0, driver.Status{}, err
+	}
+	return e.prompt(r, lib.call.Isend, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle)})
+}
+
+// PromptRecv begins to receive a message and asks whether it has come, in one crossing to C.
+func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, driver.Status, error) {
+	e, lib := c.e, c.e.lib
+	if n > e.maxCount() {
+		id, err := c.Irecv(p, n, source, tag)
+		return id, driver.Status{}, err
+	}
+	r, err := e.newRequest("Irecv", "MPI_Irecv", source, tag, n)
+	if err != nil {
+		return 0, driver.Status{}, err
+	}
+	r.receive = true
+	return e.prompt(r, lib.call.Irecv, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(c.source(source)), uintptr(c.tag(tag)), c.handle, address(&r.slot.handle)})
+}
+
+func (e *Engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Request, driver.Status, error) {
+	b := &r.slot.calls.Begin
+	b.Proc, b.Args = begin, args
+	code, done := e.run(r, rounds)
+	b.Proc = 0
+	if code := b.Result(); code != 0 {
+		return 0, driver.Status{}, e.refused(r, code)
+	}
+	if done {
+		return 0, e.finish(r, code), nil
+	}
+	return r.id(), driver.Status{}, nil
+}
+
+// source and tag are what MPI has for a rank and a tag.
+func (c *communicator) source(rank int) int {
+	if rank == driver.AnySource {
+		return c.e.lib.number(anySource)
+	}
+	return rank
+}
+
+func (c *communicator) tag(tag int) int {
+	if tag == driver.AnyTag {
+		return c.e.lib.number(anyTag)
+	}
+	return tag
 }
 
 // refused returns the error of a call that has started nothing.

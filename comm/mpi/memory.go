@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // memory gives out mapped memory, which stays mapped: a network's library may have registered it. What is given back is used again.
@@ -52,13 +53,14 @@ func (m *memory) release(p unsafe.Pointer, n uint64) {
 	m.free[size] = append(m.free[size], p)
 }
 
-// slot is what MPI writes to while a request is under way. It is in mapped memory.
+// slot is what MPI writes to while a request is under way, and the calls about it. It is in mapped memory.
 type slot struct {
 	handle uint64 // of the width that the ABI has
 	flag   int32
 	_      int32
 	status [32]byte
 	bytes  int64
+	calls  dl.Sequence
 }
 
 // scratch is what one call of Test needs. It is in mapped memory.

@@ -55,6 +55,7 @@ func (e *Engine) newRequest(op, api string, peer, tag int, bytes uint64) (*reque
 		if p := t.all.Load(); p != nil {
 			all = *p
 		}
+		e.prepare(s)
 		r := &request{slot: s, index: uint32(len(all))}
 		all = append(all, r)
 		t.all.Store(&all)
@@ -67,6 +68,15 @@ func (e *Engine) newRequest(op, api string, peer, tag int, bytes uint64) (*reque
 	r.op, r.api, r.peer, r.tag, r.bytes = op, api, peer, tag, bytes
 	e.lib.storeHandle(unsafe.Pointer(&r.slot.handle), e.lib.handles[requestNull])
 	return r, nil
+}
+
+// prepare fills in what the calls about each request of a slot have in common.
+func (e *Engine) prepare(s *slot) {
+	c := &e.lib.call
+	s.calls.Ask.Proc = c.Test
+	s.calls.Ask.Args = [...]uintptr{0: address(&s.handle), 1: address(&s.flag), 2: address(&s.status), 6: 0}
+	s.calls.Finish.Args = [...]uintptr{0: address(&s.status), 1: e.lib.handles[typeByte], 2: address(&s.bytes), 6: 0}
+	s.calls.Flag = &s.flag
 }
 
 // recycle forgets a request that MPI is done with.
@@ -138,12 +148,22 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 	return done, nil
 }
 
-// poll calls MPI_Test on one request of MPI.
-func (e *Engine) poll(r *request) (code int32, ok bool) {
+// poll calls MPI_Test on one request of MPI. If that is done, it also learns how long the message was.
+func (e *Engine) poll(r *request) (code int32, ok bool) { return e.run(r, 1) }
+
+// run calls what r.slot.calls begins, and MPI_Test some times, and, of a receive that is done, MPI_Get_elements_x.
+func (e *Engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	s := r.slot
+	s.flag = 0
+	s.calls.Rounds = rounds
+	s.calls.Finish.Proc = 0
+	if r.receive {
+		s.calls.Finish.Proc = e.lib.call.GetElements
+	}
 	e.enter()
-	defer e.leave()
-	code = int32(e.lib.call.Test.Call3(address(&s.handle), address(&s.flag), address(&s.status)))
+	s.calls.Run()
+	e.leave()
+	code = s.calls.Ask.Result()
 	return code, code != 0 || s.flag != 0
 }
 
@@ -234,42 +254,42 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 		if code != 0 {
 			failed = *(*int32)(unsafe.Add(status, lib.layout.failed))
 		}
+		if r.receive && failed == 0 {
+			e.enter()
+			lib.call.GetElements.Call3(address(&r.slot.status), lib.handles[typeByte], address(&r.slot.bytes))
+			e.leave()
+		}
 		reqs[at[k]], out[at[k]] = 0, e.finish(r, failed)
 		done++
 	}
 	return done
 }
 
-// finish reads how a request has ended and forgets it.
+// finish reads how a request has ended and forgets it. The length of a message is in the slot by then.
 func (e *Engine) finish(r *request, code int32) (st driver.Status) {
 	lib, s := e.lib, r.slot
 	if r.receive {
 		st.Source = int(*(*int32)(unsafe.Pointer(&s.status[lib.layout.source])))
 		st.Tag = int(*(*int32)(unsafe.Pointer(&s.status[lib.layout.tag])))
 	}
-	e.enter()
 	switch {
 	case code != 0:
-		e.leave()
 		err := e.describe(r, "MPI_Test", code)
 		if err.Kind == driver.ErrTruncated && st.Source >= 0 && st.Tag >= 0 {
 			err.Peer, err.Tag = st.Source, st.Tag
 		}
 		st.Err = err
-		e.enter()
+		e.dropHandle(r)
 	case r.receive:
 		if r.cancelled {
+			e.enter()
 			lib.call.TestCancelled.Call2(address(&s.status), address(&s.flag))
+			e.leave()
 			st.Cancelled = s.flag != 0
 		}
 		if !st.Cancelled {
-			lib.call.GetElements.Call3(address(&s.status), lib.handles[typeByte], address(&s.bytes))
 			st.Bytes = uint64(max(s.bytes, 0))
 		}
-	}
-	e.leave()
-	if code != 0 {
-		e.dropHandle(r)
 	}
 	e.recycle(r)
 	return st

@@ -35,7 +35,7 @@ type rank struct {
 var scenarios = map[string]func(*rank) error{
 	"ring": ring, "order": order, "wildcards": wildcards, "truncation": truncation, "deadline": deadline, "goroutines": goroutines,
 	"collections": collections, "signals": signalsKept, "collectives": collectives, "communicators": communicators, "long": long, "errors": errorsReturned,
-	"level": level, "many": many, "streams": streams,
+	"level": level, "many": many, "streams": streams, "prompts": prompts,
 }
 
 // large are scenarios that take gigabytes.
