@@ -65,6 +65,7 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		return request{}, err
 	}
 	elem, n := b.elementSize(), b.Len()
+	apart := false // there are bytes between ranges
 	for i, r := range ranges {
 		switch {
 		case r.Lo < 0 || r.Hi > n || r.Lo >= r.Hi:
@@ -74,19 +75,20 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		case i > 0 && r.Lo < ranges[i-1].Hi:
 			return request{}, hal.Errorf(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
 		}
+		apart = apart || i > 0 && r.Lo > ranges[i-1].Hi
 	}
-	parts := make([]part, 0, len(ranges))
+	q := request{op: op, own: b.own, part: part{b.lo + uint64(ranges[0].Lo)*elem, b.lo + uint64(ranges[len(ranges)-1].Hi)*elem, mode}}
+	if !apart {
+		return q, nil
+	}
+	q.parts = make([]part, 0, len(ranges))
 	for _, r := range ranges {
 		p := part{b.lo + uint64(r.Lo)*elem, b.lo + uint64(r.Hi)*elem, mode}
-		if last := len(parts) - 1; last >= 0 && parts[last].hi == p.lo {
-			parts[last].hi = p.hi
+		if last := len(q.parts) - 1; last >= 0 && q.parts[last].hi == p.lo {
+			q.parts[last].hi = p.hi
 		} else {
-			parts = append(parts, p)
+			q.parts = append(q.parts, p)
 		}
-	}
-	q := request{op: op, own: b.own, part: hull(parts), parts: parts}
-	if len(parts) == 1 {
-		q.parts = nil
 	}
 	return q, nil
 }
