@@ -127,9 +127,24 @@ func (p *parts) owes(peer int, list []int64) {
 type mail struct {
 	out, in  *buffer.Buffer[byte]
 	part     *buffer.Buffer[byte] // the slice of out that was sent last
-	send     *comm.Request
-	receive  *comm.Request
+	send     posted
+	receive  posted
 	received int
+}
+
+// posted is a message that may be under way.
+type posted struct {
+	comm.Request
+	under bool
+}
+
+// wait waits for the message, if there is one.
+func (p *posted) wait(ctx context.Context) (comm.Status, error) {
+	if !p.under {
+		return comm.Status{}, nil
+	}
+	p.under = false
+	return p.Wait(ctx)
 }
 
 // headSize is the bytes of the two numbers of spans with which a message begins, and spanSize those of a span.

@@ -23,8 +23,8 @@ type Moved struct {
 // After an error other than a refusal of the call the ghosts that had not arrived are stale, and the communicator refuses all further
 // calls as package comm says.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
-	x, err := b.Begin(ctx)
-	if err != nil {
+	var x Exchanging[T]
+	if err := x.begin(ctx, b); err != nil {
 		return Moved{}, err
 	}
 	return x.End(ctx)
@@ -40,8 +40,16 @@ type Exchanging[T buffer.Element] struct {
 // returns; what is written to owned elements after that is sent by the next exchange, and does not make ghosts stale before End. Ghosts must not be
 // written before End. After an error there is nothing to end.
 func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
-	if err := b.begin("Exchange"); err != nil {
+	x := new(Exchanging[T])
+	if err := x.begin(ctx, b); err != nil {
 		return nil, err
+	}
+	return x, nil
+}
+
+func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
+	if err := b.begin("Exchange"); err != nil {
+		return err
 	}
 	s := b.state
 	s.mu.Lock()
@@ -50,7 +58,6 @@ func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
 		s.plan(l)
 	}
 	s.mu.Unlock()
-	x := &Exchanging[T]{b: b}
 	err := b.post(ctx, tagTold)
 	if err == nil {
 		err = b.pack(ctx, func(l *link) (head [2][]span, payload []span, from *end) {
@@ -61,9 +68,10 @@ func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
 		b.forget()
 		err = errors.Join(err, b.abandon(ctx))
 		b.done()
-		return nil, err
+		return err
 	}
-	return x, nil
+	x.b = b
+	return nil
 }
 
 // forget notes that what was planned was not sent.
@@ -163,7 +171,7 @@ func (b *Buffer[T]) post(ctx context.Context, tag int) error {
 		if err != nil {
 			return err
 		}
-		b.mail[i].receive = r
+		b.mail[i].receive = posted{*r, true}
 	}
 	return nil
 }
@@ -235,29 +243,29 @@ func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head 
 		m.in, m.out, m.part, m.received = m.out, m.in, nil, n
 		return nil
 	}
-	m.send, err = comm.Isend(ctx, b.c, m.part, l.peer, tag)
-	return err
+	r, err := comm.Isend(ctx, b.c, m.part, l.peer, tag)
+	if err != nil {
+		return err
+	}
+	m.send = posted{*r, true}
+	return nil
 }
 
 // wait waits for all messages of a call.
 func (b *Buffer[T]) wait(ctx context.Context) error {
 	for _, m := range b.mail {
-		if m.receive != nil {
-			status, err := m.receive.Wait(ctx)
-			m.receive = nil
-			if err != nil {
-				return err
-			}
-			m.received = status.Count
+		if !m.receive.under {
+			continue
 		}
+		status, err := m.receive.wait(ctx)
+		if err != nil {
+			return err
+		}
+		m.received = status.Count
 	}
 	for _, m := range b.mail {
-		if m.send != nil {
-			_, err := m.send.Wait(ctx)
-			m.send = nil
-			if err != nil {
-				return err
-			}
+		if _, err := m.send.wait(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -268,13 +276,9 @@ func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, m := range b.mail {
-		for _, r := range []*comm.Request{m.receive, m.send} {
-			if r != nil {
-				_, e := r.Wait(over)
-				err = errors.Join(err, e)
-			}
-		}
-		m.receive, m.send = nil, nil
+		_, e1 := m.receive.wait(over)
+		_, e2 := m.send.wait(over)
+		err = errors.Join(err, e1, e2)
 	}
 	return err
 }
