@@ -196,18 +196,14 @@ func (r *rank) halos() (err error) {
 		if err := touch(r.ctx, s, uint32(step), first, last); err != nil {
 			return err
 		}
-		var q [4]*comm.Request
-		for i, begin := range []func() (*comm.Request, error){
-			func() (*comm.Request, error) { return comm.Irecv(r.ctx, r.c, below, other, 1) },
-			func() (*comm.Request, error) { return comm.Irecv(r.ctx, r.c, above, other, 2) },
-			func() (*comm.Request, error) { return comm.Isend(r.ctx, r.c, last, other, 1) },
-			func() (*comm.Request, error) { return comm.Isend(r.ctx, r.c, first, other, 2) },
-		} {
-			if q[i], err = begin(); err != nil {
-				return err
-			}
+		q1, e1 := comm.Irecv(r.ctx, r.c, below, other, 1)
+		q2, e2 := comm.Irecv(r.ctx, r.c, above, other, 2)
+		q3, e3 := comm.Isend(r.ctx, r.c, last, other, 1)
+		q4, e4 := comm.Isend(r.ctx, r.c, first, other, 2)
+		if err := errors.Join(e1, e2, e3, e4); err != nil {
+			return err
 		}
-		for _, x := range q {
+		for _, x := range [...]*comm.Request{q1, q2, q3, q4} {
 			if _, err := x.Wait(r.ctx); err != nil {
 				return err
 			}
