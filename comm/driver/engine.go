@@ -78,11 +78,11 @@ type Revoker interface {
 	Revoke() error
 }
 
-// Prompter is implemented by a Comm whose engine can begin a message and ask for its end at less cost than by Isend or Irecv and Test. Package comm
-// uses it where it is going to wait for the message, and nothing else.
+// Prompter is implemented by a Comm whose engine begins a message and asks whether it is done at less cost in one call than in two. Package comm
+// makes that call where it is going to wait for the message, and Isend or Irecv elsewhere.
 type Prompter interface {
-	// PromptSend and PromptRecv are Isend and Irecv, and a few questions of Test. If the message is done by then, the request is 0, and the status says how
-	// it ended. They return within a few microseconds.
+	// PromptSend and PromptRecv are Isend and Irecv followed by Test, a few times at most. If the message is done by then, the request is 0, and the
+	// status says how it ended. An error means that nothing has begun.
 	PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (Request, Status, error)
 	PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (Request, Status, error)
 }

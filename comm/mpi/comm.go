@@ -161,7 +161,8 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	return r.id(), nil
 }
 
-// rounds is how often a call that begins a message asks whether it is done.
+// rounds is how often a call that begins a message asks whether it is done: for about a microsecond, in which a short message is answered. Where ranks
+// outnumber processors, Open MPI gives up its time at each question in vain, so more of them would make deadlines late.
 const rounds = 16
 
 // PromptSend begins to send a message and asks whether it has left, in one crossing to C.
