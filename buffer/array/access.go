@@ -9,20 +9,20 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// maxRuns is how many ranges of a buffer one access holds at once. Each range that is written becomes a separate interval
+// maxRuns is the largest number of ranges of a buffer in one access. Each written range becomes a separate interval
 // of the buffer, and needs a separate copy when the elements are next moved.
 var maxRuns = 4096
 
-// View runs fn on the elements, for reading. Only the elements are moved to the host; but if the array fills
-// more than 4096 separate ranges, the elements in some gaps may be moved too. It waits as
+// View runs fn on the elements, for reading. Only the elements of the array are moved to the host, with one exception: if the array fills
+// more than 4096 separate ranges, elements of the buffer in some gaps may be moved too. View waits as
 // [buffer.Buffer.View] does. The error is the one that fn returned, or says why fn was not run.
 func (a *Array[T]) View(ctx context.Context, fn func(Accessor[T]) error) error {
 	return a.inPlace(ctx, "View", coherence.Read, fn)
 }
 
 // Update runs fn on the elements, for reading and writing. When fn returns, with or without an error,
-// every other replica of the elements is stale. The gaps that [Array.View] mentions count as written too,
-// with unchanged contents. It waits as [buffer.Buffer.Update] does.
+// every other replica of the elements is stale. If gaps are moved, as [Array.View] describes, they count as written too,
+// with unchanged contents. Update waits as [buffer.Buffer.Update] does.
 func (a *Array[T]) Update(ctx context.Context, fn func(Accessor[T]) error) error {
 	return a.inPlace(ctx, "Update", coherence.ReadWrite, fn)
 }
@@ -30,8 +30,8 @@ func (a *Array[T]) Update(ctx context.Context, fn func(Accessor[T]) error) error
 // Overwrite is Update for an fn that writes every element and reads none: nothing is copied to the
 // host first, and elements that fn does not write have unspecified contents. If the elements are not one unbroken
 // range, fn writes to temporary memory, which is copied to the elements when fn returns without
-// an error. If the array fills more than 4096 separate ranges, others may see part of that copy before
-// the rest.
+// an error. If the array fills more than 4096 separate ranges, other accesses may see the result of a part of that copy before
+// the rest is copied.
 func (a *Array[T]) Overwrite(ctx context.Context, fn func(Accessor[T]) error) error {
 	const op = "Overwrite"
 	if err := a.check(op); err != nil {
@@ -60,7 +60,7 @@ func (a *Array[T]) solid() bool {
 	return h.hi-h.lo == a.Len()
 }
 
-// inPlace runs fn on the host's replica, and holds all pieces of the array meanwhile.
+// inPlace runs fn on the host's replica, in one access of all pieces of the array.
 func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, fn func(Accessor[T]) error) error {
 	if err := a.check(op); err != nil {
 		return err
@@ -87,8 +87,8 @@ func ranges(spans []span) []buffer.Range {
 	return list
 }
 
-// transfer copies the elements, by ascending place in the buffer, to or from data, which has the same length. It
-// moves nothing else. It holds at most maxRuns ranges at once.
+// transfer copies the elements, in the order of their places in the buffer, to or from data, which has the same length. No other
+// elements are moved. One access has at most maxRuns ranges.
 func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) error {
 	if err := a.root.onHost(ctx); err != nil {
 		return err
@@ -123,12 +123,12 @@ func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) 
 	return nil
 }
 
-// gather reads the elements by ascending place, as at.packed lays them out.
+// gather reads the elements in the order of their places, which is the layout at.packed.
 func (a *Array[T]) gather(ctx context.Context, data []T) error {
 	return a.transfer(ctx, coherence.Read, data)
 }
 
-// scatter overwrites the elements with data, by ascending place.
+// scatter overwrites the elements with data, in the order of their places.
 func (a *Array[T]) scatter(ctx context.Context, data []T) error {
 	return a.transfer(ctx, coherence.Overwrite, data)
 }

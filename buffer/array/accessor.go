@@ -55,7 +55,7 @@ func (g Accessor[T]) Len() int {
 // At returns an element. If an index is out of range, the error is of kind ErrOutOfRange; if the number of
 // indices is wrong, of kind ErrInvalidArgument.
 func (g Accessor[T]) At(index ...int) (value T, err error) {
-	const op = "grid At"
+	const op = "accessor At"
 	if err := g.check(op); err != nil {
 		return value, err
 	}
@@ -69,7 +69,7 @@ func (g Accessor[T]) At(index ...int) (value T, err error) {
 // Set changes an element, with the errors of [Accessor.At]. Within [Array.View] the error is of kind
 // ErrInvalidArgument.
 func (g Accessor[T]) Set(value T, index ...int) error {
-	const op = "grid Set"
+	const op = "accessor Set"
 	if err := g.check(op); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (g Accessor[T]) Set(value T, index ...int) error {
 // Slice returns all elements as one slice in the given order. If they are not contiguous in that order, the error
 // is of kind ErrUnsupported.
 func (g Accessor[T]) Slice(order Order) ([]T, error) {
-	const op = "grid Slice"
+	const op = "accessor Slice"
 	if err := g.check(op); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (g Accessor[T]) Slice(order Order) ([]T, error) {
 // Row returns the elements along the last axis as a slice; index has one index for every other axis. If the
 // elements are not adjacent, the error is of kind ErrUnsupported.
 func (g Accessor[T]) Row(index ...int) ([]T, error) {
-	const op = "grid Row"
+	const op = "accessor Row"
 	if err := g.check(op); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (g *Accessor[T]) run(at, n int) []T { return g.data[at : at+n : at+n] }
 // yields nothing.
 func (g Accessor[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
-		if g.check("grid All") != nil {
+		if g.check("accessor All") != nil {
 			return
 		}
 		shape, strides := g.at.shape, g.at.strides
@@ -154,7 +154,7 @@ func (g Accessor[T]) All() iter.Seq2[int, *T] {
 
 // CopyOut copies all elements to dst in the given order. dst must have the same length.
 func (g Accessor[T]) CopyOut(order Order, dst []T) error {
-	const op = "grid CopyOut"
+	const op = "accessor CopyOut"
 	to, err := g.packed(op, order, len(dst))
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (g Accessor[T]) CopyOut(order Order, dst []T) error {
 // CopyIn sets all elements from src in the given order. src must have the same length. Within [Array.View] the
 // error is of kind ErrInvalidArgument.
 func (g Accessor[T]) CopyIn(order Order, src []T) error {
-	const op = "grid CopyIn"
+	const op = "accessor CopyIn"
 	from, err := g.packed(op, order, len(src))
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Array gives the elements of a buffer a shape: element (i, j, ...) is found at the offset plus i, j, ...
-// times the strides, all counted in elements. Views of an array share its buffer. An array never changes
-// its shape. The zero Array is not usable, except that [Array.UnmarshalBinary] makes it an array.
+// Array gives the elements of a buffer a shape. The place of element (i, j, ...) in the buffer is the offset plus i times the first
+// stride plus j times the second, and so on, all counted in elements. Views of an array share its buffer. The shape of an
+// array never changes. The zero Array is not usable, except that [Array.UnmarshalBinary] makes it an array.
 type Array[T buffer.Element] struct {
 	root *root[T]
 	at   layout
@@ -20,7 +20,7 @@ type Array[T buffer.Element] struct {
 // root is what an array and all its views share.
 type root[T buffer.Element] struct {
 	b     *buffer.Buffer[T]
-	lent  bool // the program made the buffer, and closes it
+	lent  bool // the program owns the buffer, and closes it
 	value *fill[T]
 }
 
@@ -73,7 +73,7 @@ func From[T buffer.Element](data []T, shape ...int) (*Array[T], error) {
 	return FromIn(RowMajor, data, shape...)
 }
 
-// FromIn is [From] for data that lies in the given order.
+// FromIn is [From] for data in the given order.
 func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], error) {
 	const op = "From"
 	n, err := plan(op, order, shape)
@@ -91,7 +91,7 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 }
 
 // FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
-// shape. A column-major array is the [Array.Transpose] of one with the extents in reverse order.
+// shape. For a column-major array, reverse the extents and [Array.Transpose] the result.
 // Nothing is copied. The program still owns the buffer and closes it.
 func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
 	const op = "FromBuffer"
@@ -111,8 +111,8 @@ func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T],
 // in elements, and strides may be negative. Nothing is copied. The program still owns the buffer and closes it.
 //
 // If the layout leads outside the buffer, the error is of kind ErrOutOfRange. If two elements would have the same
-// place, or the strides do not nest, it is of kind ErrInvalidArgument. Strides nest if each one steps over everything
-// that the axes with smaller strides reach.
+// place, or the strides do not nest, it is of kind ErrInvalidArgument. Strides nest if each stride is at least the number of places that
+// the axes with smaller strides span.
 func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
 	const op = "FromStrides"
 	if b == nil {
@@ -136,7 +136,7 @@ func (a *Array[T]) check(op string) error {
 // Shape returns a copy of the extents of the axes.
 func (a *Array[T]) Shape() []int { return append([]int{}, a.at.shape...) }
 
-// Strides returns, for each axis, how many elements apart neighbours are in the buffer. The result is a copy.
+// Strides returns a copy of the strides: for each axis, the distance in the buffer between neighbouring elements, counted in elements.
 func (a *Array[T]) Strides() []int { return append([]int{}, a.at.strides...) }
 
 // Offset returns the place in the buffer of the element whose indices are all 0.
@@ -165,7 +165,7 @@ func (a *Array[T]) Order() (order Order, ok bool) {
 	return a.at.order()
 }
 
-// State describes where the range from the first to the last of the elements is current. That range includes the gaps.
+// State describes at which places the range from the array's first to its last element is current. That range includes the gaps.
 func (a *Array[T]) State() buffer.State {
 	if a.root == nil {
 		return buffer.State{}
@@ -193,9 +193,9 @@ func (a *Array[T]) part(s span) (*buffer.Buffer[T], error) {
 	return a.root.b.Slice(s.lo, s.hi)
 }
 
-// Buffer returns the elements of a contiguous array as a buffer. It is closed with the array. If the array is not
-// contiguous in either order, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy. ctx limits
-// the wait while the value of a [Full] array is written first.
+// Buffer returns the elements of a contiguous array as a buffer, which is closed with the array. If the array is not
+// contiguous in either order, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy. If the value of
+// a [Full] array has to be written first, ctx limits the wait.
 func (a *Array[T]) Buffer(ctx context.Context) (*buffer.Buffer[T], error) {
 	const op = "Buffer"
 	b, err := a.whole(op)
@@ -232,7 +232,7 @@ func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.L
 	return b.TryAcquire(stream, mode)
 }
 
-// Acquire is TryAcquire, but waits for accesses that exclude it, until ctx ends.
+// Acquire is TryAcquire, but waits until ctx ends for accesses that exclude it.
 func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	b, err := a.ready("Acquire", stream)
 	if err != nil {
@@ -266,11 +266,11 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 	return w
 }
 
-// AcquireStrided is Acquire for any array. The lease's region reaches from the first to the last of the elements in the
-// buffer, and the element with indices i, j, ... is in it at [Array.Origin] plus i, j, ... times
-// [Array.Strides], in elements. Elements in the gaps are not made current and must not be used: they may be stale, and
-// others may be using them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
-// [Array.View]; with coherence.Overwrite such an array is acquired for reading and writing.
+// AcquireStrided is Acquire for any array. The lease's region reaches from the array's first to its last element in the
+// buffer. The element with indices i, j, ... is at [Array.Origin] plus i, j, ... times [Array.Strides] in that region, counted in
+// elements. Elements in the gaps are not made current and must not be used: they may be stale, and
+// other accesses may use them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
+// [Array.View]; such an array is acquired for reading and writing even if the mode is coherence.Overwrite.
 func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	const op = "AcquireStrided"
 	if err := a.check(op); err != nil {
@@ -302,7 +302,7 @@ func (a *Array[T]) Origin() int {
 	return a.at.off - a.at.hull().lo
 }
 
-// Close closes the array's buffer. If the array is a view, or is over a buffer that the program made, it closes
+// Close closes the array's buffer. If the array is a view, or was made over a buffer of the program, Close closes
 // nothing and the error is of kind ErrInvalidArgument.
 func (a *Array[T]) Close() error {
 	const op = "close array"

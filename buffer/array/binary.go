@@ -28,7 +28,7 @@ func (a *Array[T]) MarshalBinary() (file []byte, err error) {
 }
 
 // UnmarshalBinary sets the elements from the contents of an .npy file of the same shape, in either
-// order. The zero Array becomes a new array in the file's order, which the caller closes; that is not
+// order. Called on the zero Array, it makes a new array in the file's order, which the caller closes; that is not
 // safe for concurrent use. It implements [encoding.BinaryUnmarshaler].
 //
 // The errors are those of [ReadNPY]; if the shape differs, or bytes follow the elements, the error is of kind

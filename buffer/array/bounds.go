@@ -6,10 +6,10 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// Bounds returns the smallest unbroken range of the buffer that contains all the elements, for code that walks it by
-// [Array.Strides]; first is the place in that range of the element whose indices are all 0. If the array is not contiguous,
-// the range includes the gaps. It is closed with the array. ctx limits the wait while the value of a [Full] array is
-// written first.
+// Bounds returns the smallest unbroken range of the buffer that contains all elements of the array, for code that finds elements by
+// [Array.Strides]. first is the position in that range of the element whose indices are all 0. If the array is not contiguous,
+// the range includes the gaps. The range is closed with the array. If the value of a [Full] array has to be written
+// first, ctx limits the wait.
 func (a *Array[T]) Bounds(ctx context.Context) (b *buffer.Buffer[T], first int, err error) {
 	if err := a.check("Bounds"); err != nil {
 		return nil, 0, err

@@ -8,11 +8,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Pack returns a new contiguous array with a copy of the elements, in the given order. Without one it is the array's own
-// [Array.Order], or row-major if it has none.
+// Pack returns a new contiguous array with a copy of the elements, in the given order. If no order is given, it is the array's own
+// [Array.Order], or row-major if the array has none.
 //
 // If the array is contiguous in that order, [buffer.Buffer.Clone] copies it at the place where it is current, which may be a device.
-// The elements of any other array, and nothing else, are moved to the host and copied there.
+// Otherwise only the elements are moved to the host, and copied there.
 func (a *Array[T]) Pack(ctx context.Context, order ...Order) (*Array[T], error) {
 	const op = "Pack"
 	if err := a.check(op); err != nil {
@@ -52,7 +52,7 @@ func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T],
 	return c, nil
 }
 
-// read copies the elements to dst, laid out as to says.
+// read copies the elements to dst, in the layout to.
 func (a *Array[T]) read(ctx context.Context, to *layout, dst []T) error {
 	from := a.at.packed()
 	if to.same(&from) {

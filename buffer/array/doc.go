@@ -4,24 +4,24 @@
 //
 //	a, err := array.From(data, 480, 640)
 //	window, err := a.Slice(array.Between(10, 20), array.Between(100, 200))   // a view
-//	err = window.Update(ctx, func(g array.Accessor[float32]) error { ... }) // moves 10 times 100 elements, if any
+//	err = window.Update(ctx, func(g array.Accessor[float32]) error { ... }) // moves at most 10 times 100 elements
 //	block, err := window.Pack(ctx)                                      // a copy without gaps
 //	lease, err := block.TryAcquire(stream, coherence.ReadWrite)            // for a kernel
 //
-// # What copies, and what is moved to the host
+// # What is copied, and what is moved to the host
 //
-//	call                                 copies                  moves to the host, if it is not there
+//	call                                 copies                  moves to the host, if not current there
 //	Slice, Select, Transpose, Squeeze    no                      nothing
 //	Reshape                              no, or ErrUnsupported   nothing
 //	FromBuffer, FromStrides              no                      nothing
 //	Buffer, Acquire                      no, or ErrUnsupported   nothing
-//	New, Like, Full                      no                      nothing; written where first used
+//	New, Like, Full                      no                      nothing; written at the place of first use
 //	From                                 yes                     nothing
 //	At, View, Update                     no                      the elements (see View for very many ranges)
 //	Set                                  no                      nothing
 //	Overwrite, unbroken range            no                      nothing
 //	Overwrite, with gaps                 from temporary memory   nothing
-//	Pack, contiguous                     where it is current     nothing
+//	Pack, contiguous                     at the current place    nothing
 //	Pack, with gaps or in another order  yes                     the elements
 //	Values, CopyFrom                     yes                     the source's elements
 //	WriteNPY, contiguous                 no                      the elements
@@ -30,9 +30,9 @@
 //
 // # Shapes
 //
-// Every extent is at least 1, because a buffer is never empty. A shape without axes is that of a single
-// element, which At and Set access without indices. New arrays are row-major unless they are made by a call whose
-// name ends in In.
+// Every extent is at least 1, because a buffer is never empty. An array without axes has a single
+// element, which At and Set access without indices. New arrays are row-major, except those of NewIn and FromIn, which take an
+// order, of Like and Pack, which keep the order of an array, and of ReadNPY, which keeps the order of the file.
 //
 // # Devices
 //
@@ -42,8 +42,8 @@
 // # Exclusion
 //
 // Accesses exclude each other by elements, as those of buffers do: two goroutines may update different columns
-// of one matrix at once. A function that is run by an access must not access the same elements through another view:
-// that access would wait for the first one, until its context ends.
+// of one matrix at once. A function that an access runs must not access the same elements through another view:
+// the second access would wait for the first until the context of the second ends.
 //
 // # Concurrency
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// At returns one element, and moves no other. If an index is out of range, the error is of kind ErrOutOfRange; if the
+// At returns one element, and moves only that element to the host. If an index is out of range, the error is of kind ErrOutOfRange; if the
 // number of indices is wrong, of kind ErrInvalidArgument. For many elements [Array.View] costs less.
 func (a *Array[T]) At(ctx context.Context, index ...int) (value T, err error) {
 	b, err := a.element(ctx, "At", index)
@@ -17,8 +17,7 @@ func (a *Array[T]) At(ctx context.Context, index ...int) (value T, err error) {
 	return value, err
 }
 
-// Set changes one element, with the errors of [Array.At]. Other replicas of that element become stale, and of no other.
-// Nothing is moved.
+// Set changes one element, with the errors of [Array.At]. Only that element becomes stale in other replicas. Nothing is moved.
 func (a *Array[T]) Set(ctx context.Context, value T, index ...int) error {
 	b, err := a.element(ctx, "Set", index)
 	if err != nil {

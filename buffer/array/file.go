@@ -10,8 +10,8 @@ import (
 )
 
 // WriteNPY writes the array to w as an .npy file, which NumPy reads, and returns the number of bytes written. A
-// contiguous array is written from the host's replica in its own order, and nobody else can write to the
-// elements meanwhile; any other array is copied first and written row-major. Only the elements are moved
+// contiguous array is written from the host's replica in its own order; until that is done, other accesses cannot write
+// the elements. Any other array is copied first and written row-major. Only the elements are moved
 // to the host. Errors of w are returned unchanged.
 func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, err error) {
 	const op = "WriteNPY"
@@ -50,8 +50,8 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 // array in the file's order. A file in the other byte order is converted.
 //
 // If the file is malformed or its elements have another type, the error is of kind ErrInvalidArgument. If the file ends
-// early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If it
-// has no elements, or elements that are no Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
+// early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If the file
+// has no elements, or its elements are not Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
 func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
 	const op = "ReadNPY"
 	if r == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// fill is the value that every element has before the first access, which writes it at its own place.
+// fill is the value of every element before the first access. That access writes the value, at its own place.
 type fill[T buffer.Element] struct {
 	value T
 	done  atomic.Bool
@@ -22,7 +22,7 @@ type fill[T buffer.Element] struct {
 // Full returns a row-major array whose elements all have the value. The value is written at the place where the array
 // is first used: on a device by a fill of its memory, so that nothing is copied there. A complex128 with two different
 // parts does not fit in the 8 bytes of a fill pattern and is written on the host.
-// A column-major array is the [Array.Transpose] of one with the extents in reverse order.
+// For a column-major array, reverse the extents and [Array.Transpose] the result.
 func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
 	a, err := create[T]("Full", RowMajor, shape)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // MaxRank is the largest number of axes, the same as NumPy's.
 const MaxRank = 64
 
-// layout places the elements of an array in a sequence of elements. No two elements have the same place, and
-// the strides nest: each steps over everything that the axes with smaller strides reach.
+// layout maps the indices of an array to places in a sequence of elements. No two elements have the same place, and
+// the strides nest: each stride is at least the number of places that the axes with smaller strides span.
 type layout struct {
 	shape   []int
 	strides []int // elements, may be negative
@@ -79,7 +79,7 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 		s := strides[i]
 		switch {
 		case s == 0:
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d has stride 0, so that elements would share a place", i)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d has stride 0, so several elements would have the same place", i)
 		case s > 0 && s > above/(e-1), s < 0 && (s == math.MinInt || -s > below/(e-1)):
 			return outside()
 		case s > 0:
@@ -94,7 +94,7 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	for _, a := range slices.Backward(axes) {
 		if a.stride < reach {
 			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument,
-				"strides %v of shape %v do not nest: a stride is smaller than the range of the axes with smaller strides", strides, shape)
+				"strides %v of shape %v do not nest: a stride is less than the number of places that the axes with smaller strides span", strides, shape)
 		}
 		reach += (a.n - 1) * a.stride
 	}
@@ -125,7 +125,7 @@ func (l *layout) place(op string, index []int) (int, error) {
 	return p, nil
 }
 
-// contiguous reports whether the elements follow each other in the order, without gaps.
+// contiguous reports whether the elements are contiguous in the order.
 func (l *layout) contiguous(order Order) bool {
 	if !order.known() {
 		return false
@@ -146,7 +146,7 @@ func (l *layout) contiguous(order Order) bool {
 	return true
 }
 
-// order returns the order in which the elements are contiguous, row-major if they are so in both.
+// order returns the order in which the elements are contiguous, row-major if they are contiguous in both.
 func (l *layout) order() (Order, bool) {
 	switch {
 	case l.contiguous(RowMajor):
@@ -272,8 +272,8 @@ func (l *layout) mirrored() layout {
 	return m
 }
 
-// reshape returns the layout of the same elements, taken in the given order, under a shape with the same number of
-// elements; ok is false if strides cannot express it.
+// reshape returns a layout of the same elements, in the given order, with another shape of the same number of
+// elements. ok is false if strides cannot express that layout.
 func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
 	if order == ColumnMajor {
 		m := l.mirrored()
@@ -286,8 +286,8 @@ func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
 	}
 	old := l.without(func(k int) bool { return l.shape[k] == 1 })
 	s = layout{slices.Clone(shape), make([]int, len(shape)), l.off}
-	// Old and new axes are taken in groups with the same number of elements. Within a group all elements must be
-	// one step apart along the old axes, and the new axes divide them.
+	// Old and new axes are matched in groups with the same number of elements. Within a group, neighbouring elements must have
+	// the same distance along all old axes; the new axes then divide the group.
 	i, k := 0, 0
 	for i < len(old.shape) && k < len(shape) {
 		iEnd, kEnd := i+1, k+1
@@ -318,7 +318,7 @@ func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
 	return s, true
 }
 
-// axis is one axis of a layout without its direction.
+// axis is one axis of a layout, with the absolute value of its stride.
 type axis struct{ n, stride int }
 
 // ranked lists the axes with an extent above 1 by falling absolute stride.
@@ -335,8 +335,8 @@ func (l *layout) ranked() []int {
 
 func abs(n int) int { return max(n, -n) }
 
-// storage returns the lowest place, and the axes by falling stride. It joins neighbouring axes whose elements
-// together are one step apart.
+// storage returns the lowest place, and the axes by falling stride. Neighbouring axes whose elements have one common
+// distance are joined.
 func (l *layout) storage() (lo int, axes []axis) {
 	lo = l.off
 	for _, i := range l.ranked() {
@@ -369,7 +369,7 @@ func (l *layout) hull() span {
 	return span{lo, lo + reach(axes)}
 }
 
-// packed returns the layout of the same elements moved together without gaps, in the order of their places.
+// packed returns the layout of the same elements without the gaps: they keep the order of their places.
 func (l *layout) packed() layout {
 	p := layout{shape: l.shape, strides: make([]int, len(l.shape))}
 	step := 1
@@ -388,7 +388,7 @@ func (l *layout) packed() layout {
 	return p
 }
 
-// spans yields the ranges of the given length that the outer axes step through, ascending. Ranges that touch are
+// spans yields, in ascending order, the ranges of the given length at each combination of indices of the outer axes. Adjacent ranges are
 // joined.
 func spans(lo int, outer []axis, length int) iter.Seq[span] {
 	return func(yield func(span) bool) {
@@ -421,7 +421,7 @@ func spans(lo int, outer []axis, length int) iter.Seq[span] {
 	}
 }
 
-// runs yields the unbroken ranges that the elements fill, ascending.
+// runs yields the unbroken ranges that the elements fill, in ascending order.
 func (l *layout) runs() iter.Seq[span] {
 	lo, axes := l.storage()
 	length := 1
@@ -432,8 +432,8 @@ func (l *layout) runs() iter.Seq[span] {
 	return spans(lo, axes, length)
 }
 
-// pieces returns at most limit ranges that together contain the elements: the runs, if there are not too
-// many, or else larger ranges along the outermost axes, which include gaps.
+// pieces returns at most limit ranges that together contain the elements: the runs if there are at most limit of them,
+// otherwise larger ranges along the outermost axes, which include gaps.
 func (l *layout) pieces(limit int) []span {
 	var list []span
 	for r := range l.runs() {

@@ -2,13 +2,13 @@ package array
 
 import "fmt"
 
-// Order is how the elements of an array follow each other in memory.
+// Order is the order of the elements of an array in memory.
 type Order uint8
 
 const (
-	// RowMajor has the last index vary fastest, as in C and NumPy.
+	// RowMajor means that the last index varies fastest, as in C and NumPy.
 	RowMajor Order = iota
-	// ColumnMajor has the first index vary fastest, as in Fortran and BLAS.
+	// ColumnMajor means that the first index varies fastest, as in Fortran and BLAS.
 	ColumnMajor
 )
 

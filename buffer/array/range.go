@@ -2,12 +2,12 @@ package array
 
 import "math"
 
-// End as the upper bound of a [Range] stands for the extent of the axis.
+// End, as the upper bound of a [Range], means the extent of the axis.
 const End = math.MaxInt
 
 // Range selects indices of one axis: Lo, Lo+Step, ... below Hi. With a negative Step it selects them downward:
-// Hi-1, Hi-1+Step, ... not below Lo. It must select something: Lo < Hi and Step ≠ 0, so the zero
-// Range is invalid.
+// Hi-1, Hi-1+Step, ... not below Lo. Lo < Hi and Step ≠ 0 are required, so a range selects at least one index and the
+// zero Range is invalid.
 type Range struct{ Lo, Hi, Step int }
 
 // All selects a whole axis.

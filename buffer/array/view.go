@@ -13,9 +13,8 @@ func (a *Array[T]) derive(l layout, err error) (*Array[T], error) {
 	return &Array[T]{root: a.root, at: l, view: true}, nil
 }
 
-// Slice returns a view of the elements that the ranges select, one range for each axis from the first on; of axes
-// without a range all indices are selected. If a range is empty or outside the shape, the error is of kind
-// ErrOutOfRange.
+// Slice returns a view of the elements that the ranges select. The first range is for the first axis, and so on; an axis
+// without a range is selected whole. If a range is empty or outside the shape, the error is of kind ErrOutOfRange.
 func (a *Array[T]) Slice(ranges ...Range) (*Array[T], error) {
 	const op = "Slice"
 	if err := a.check(op); err != nil {
@@ -53,15 +52,15 @@ func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
 	return a.derive(a.at.squeeze(op, axes))
 }
 
-// Reshape is a view of the elements, counted off with the last index fastest, under a shape that has as many.
-// Nothing is copied: where strides cannot express the new shape, as for most arrays with gaps, the
-// error is of kind ErrUnsupported, and [Array.Pack] in row-major order makes a copy that can be reshaped.
+// Reshape returns a view of the elements, in row-major order, under another shape with the same number of elements.
+// Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
+// error is of kind ErrUnsupported; [Array.Pack] in row-major order makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	return a.ReshapeIn(RowMajor, shape...)
 }
 
-// ReshapeIn is [Array.Reshape] with the order in which the elements are taken from the old shape and put into the new
-// one. That need not be the order in memory. But reshaping a contiguous array in its own order always succeeds.
+// ReshapeIn is [Array.Reshape] with another order: the elements are taken from the old shape in that order, and fill the new shape
+// in that order. It need not be their order in memory. Reshaping a contiguous array in its own order always succeeds.
 func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 	const op = "Reshape"
 	if err := a.check(op); err != nil {
