@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// supported says whether C can call Go on this platform and lays out structs as this package does.
+// supported says whether C can call Go on this platform, and whether C's structs have the layout that this package assumes.
 const supported = true
 
 // deleterEntry returns the deleter of all structs that this package makes.

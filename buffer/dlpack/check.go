@@ -11,13 +11,13 @@ import (
 
 // Tensor is the description of a tensor in a DLPack struct.
 type Tensor struct {
-	// DeviceType and DeviceID say where the elements are, in DLPack's numbers, which are those that __dlpack_device__ of
-	// Python returns. The types are 1 for the host, 2 and 10 for CUDA and ROCm, 3 and 11 for memory page-locked by them, 13 for
-	// CUDA's managed memory, 4 for a cl_mem of OpenCL and 14 for unified shared memory. The number of a device is the
-	// vendor's; it is 0 for memory of the host and managed memory.
+	// DeviceType and DeviceID say where the elements are, in the numbers of DLPack and of Python's __dlpack_device__.
+	// The types are 1 for the host, 2 for CUDA, 10 for ROCm, 3 and 11 for memory page-locked by CUDA and by ROCm, 13 for
+	// CUDA's managed memory, 4 for a cl_mem of OpenCL and 14 for unified shared memory. DeviceID is the
+	// vendor's number of the device, and 0 for memory of the host and managed memory.
 	DeviceType, DeviceID int32
 
-	Type       string // of the elements, as Go names it: "float32"; vectors have their lanes behind it, "float32x4"
+	Type       string // Go's name of the elements' type, such as "float32"; for vectors the number of lanes follows, as in "float32x4"
 	Shape      []int64
 	Strides    []int64 // in elements; if the struct has no strides, those of a row-major array without gaps
 	Data       uintptr // an address, or a cl_mem
@@ -102,7 +102,7 @@ type part struct {
 	start uint64 // an address; for a cl_mem an offset in bytes
 	size  uint64 // bytes
 	n     int    // number of elements, gaps included
-	first int    // index among them of the element whose indices are all 0
+	first int    // position among these elements of the one whose indices are all 0
 }
 
 // cover checks that a tensor has elements of the given type and returns the memory that it covers, which must be

@@ -4,19 +4,20 @@
 //	m, err := dlpack.Export(ctx, buf)               // m.Address is a DLManagedTensorVersioned *
 //	buf, arr, err := dlpack.Import[float32](ctx, m)
 //
-// How an address comes to the other library is the program's affair. For Python it goes into a capsule of the name
-// [Managed.CapsuleName]; a consumer takes the address out and renames the capsule to "used_" and that name once it
-// has taken the tensor, and the capsule of another name calls the deleter when it goes.
+// The program passes the address to the other library. For Python it puts the address into a capsule with the name
+// [Managed.CapsuleName]. A consumer takes the address out of the capsule, and puts "used_" before the capsule's name. If a capsule still
+// has its first name when Python deletes it, no consumer took the tensor, and the capsule's destructor calls the deleter.
 //
 // # Lending
 //
-// [Export] takes a lease on the elements, on the host or on a device, which the struct's deleter releases. The rules
-// for leases at [buffer.Buffer.TryAcquire] say what C and others may do meanwhile. C calls
+// [Export] takes a lease on the elements, on the host or on a device. The struct's deleter releases the lease. Until then
+// the rules for leases at [buffer.Buffer.TryAcquire] apply to the consumer and to other accesses. C calls
 // the deleter once, from any thread. Until then the buffer is in use, and closing it fails with an error of kind
-// hal.ErrBusy; a program that has given a buffer away closes it in the function of [WithDone]. The addresses of the struct, its
-// shape and the elements do not change meanwhile. The deleter takes locks of the buffer briefly and waits for nothing else.
+// hal.ErrBusy; a program that needs the buffer only for the loan closes it in the function of [WithDone]. The addresses of the
+// struct, its shape and the elements do not change during the loan. The deleter briefly takes locks of the buffer and waits for
+// nothing else.
 //
-// On a device, work that C enqueues on the stream that [WithStream] names is in order with the buffer's work. A
+// On a device, work that C enqueues on the stream that [WithStream] names is ordered with the buffer's work. A
 // consumer that uses any other stream must finish its work before it calls the deleter.
 //
 // The structs have version 1.0, which every consumer of DLPack 1 reads; legacy structs have no version. They always
@@ -26,17 +27,16 @@
 //	cuda   device, host, shared      CUDA, CUDAHost, CUDAManaged
 //	hip    device, host, shared      ROCm, ROCmHost, ROCm
 //	opencl buffer                    OpenCL: a cl_mem and an offset, for consumers in the same context
-//	opencl usm, svm                  CPU if the host can touch it, else OneAPI for usm
+//	opencl usm, svm                  CPU if the host can access it, else OneAPI for usm
 //
 // DLPack has no device type for coarse-grained SVM; export such a buffer from the host.
 //
-// # Taking
+// # Importing
 //
 // [Import] makes a buffer over the tensor's memory. It first checks the struct as far as that is possible without
 // reading the memory. The struct's deleter is called once, when the buffer is closed and no
-// work uses the memory any more. A deleter of Python's waits for the interpreter lock. So a thread that holds that lock,
-// as in calls through ctypes.PyDLL and of extension modules, must release it before it waits for a buffer that another
-// thread closes.
+// work uses the memory any more. A deleter of a Python library waits for the interpreter lock. Calls through ctypes.PyDLL, and calls of
+// extension modules, hold that lock. Such a call must release it before it waits for a buffer that another thread closes.
 //
 // # Platforms
 //
@@ -45,5 +45,5 @@
 //
 // # Concurrency
 //
-// All functions and methods are safe for concurrent use with different structs.
+// Functions and methods may be called concurrently for different structs.
 package dlpack

@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// ErrVersion says that a struct has another major version of DLPack, whose layout this package does not know. The error is of kind
-// hal.ErrUnsupported as well.
+// ErrVersion means that a struct has another major version of DLPack, whose layout this package does not know. Such an error also
+// has the kind hal.ErrUnsupported.
 var ErrVersion = errors.New("another major version of DLPack")
 
 func versionError(op string, v cVersion) error {

@@ -13,17 +13,21 @@ import (
 )
 
 // Export lends a buffer, or a slice of a buffer, to C as a tensor with one axis. It makes the elements current at
-// the host, or at the device that the options name, and takes a lease on them, which the struct's deleter releases.
-// Without [WithMode] it is a lease for reading. Until then the buffer is in use as under any lease of its mode, and
-// Close fails with a [buffer.ConflictError], of kind hal.ErrBusy. The deleter may be called from any thread.
+// the host, or at the device that the options name, and takes a lease on them, for reading unless [WithMode] names another mode.
+// The struct's deleter, which may be called from any thread, releases the lease. Until then the buffer is in use, and
+// Close fails with a [buffer.ConflictError], of kind hal.ErrBusy.
 //
-// It waits, until ctx ends, for accesses that exclude the lease. If the memory is the host's, or the consumer's stream
-// is not known, it also waits until the elements have arrived.
+// Export waits, until ctx ends, for accesses that exclude the lease. If the memory is the host's, or the consumer's stream
+// is not known, it also waits until the elements are current.
 //
-// The error of a nil option is of kind ErrInvalidArgument. Other errors are those of [buffer.Buffer.Acquire] and
-// [buffer.Buffer.AcquireHost]. If the stream belongs to another device, the error is of kind ErrWrongDevice. It is of kind ErrUnsupported if DLPack has no device type for the memory,
-// if a legacy struct is requested for reading only, or if C cannot call Go on this platform. After an error nothing is lent,
-// and the function of [WithDone] is not called.
+// The errors are those of [buffer.Buffer.Acquire] and [buffer.Buffer.AcquireHost], and these:
+//
+//   - ErrInvalidArgument: an option is nil
+//   - ErrWrongDevice: the stream belongs to another device
+//   - ErrUnsupported: DLPack has no device type for the memory, a legacy struct is requested for reading only, or C cannot call Go
+//     on this platform
+//
+// After an error nothing is lent, and the function of [WithDone] is not called.
 func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], opts ...ExportOption) (Managed, error) {
 	const op = "export tensor"
 	o, err := exportWith(op, b == nil, opts)
@@ -185,8 +189,8 @@ func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr,
 	return event.Sync(ctx)
 }
 
-// streamFor returns the stream to take the lease on, and whether the host must wait for that stream before the
-// consumer may use the data.
+// streamFor returns the stream for the lease, and whether the host must wait for that stream before the consumer may use
+// the data.
 func (x *loan) streamFor(op string, o *exportOptions) (stream *hal.Stream, wait bool, err error) {
 	dev := o.device
 	switch o.how {
@@ -291,7 +295,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 		case info.MemoryModel == "usm":
 			return at(abi.OneAPI, info.Ordinal, mem.Handle())
 		}
-	case "host": // also memory of its discrete devices, though only their streams should access it
+	case "host": // also memory of the backend's discrete devices, though only their streams should access it
 		return at(abi.CPU, 0, mem.Handle())
 	default:
 		if p := mem.HostPointer(); p != nil {

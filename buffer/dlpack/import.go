@@ -15,27 +15,27 @@ import (
 
 // Import takes over a tensor that another library made. Without [WithCopy] nothing is copied: the buffer covers the
 // tensor's memory, from its first element to its last, and the array over the buffer has the tensor's shape and strides.
-// The buffer now owns the tensor. Its deleter is called once, when the buffer has been
-// closed and the last work that uses the memory has finished: for host memory by Close itself if nothing is
-// under way, for memory of a device on another goroutine.
+// The buffer now owns the tensor. The tensor's deleter is called once, when the buffer has been
+// closed and the last work that uses the memory has finished. For host memory Close itself calls it if no work
+// is under way; for memory of a device another goroutine calls it.
 //
 // A read-only tensor becomes a frozen buffer, which the program must not unfreeze. As DLPack's protocol requires, the
 // producer must have made the data available, before the call, to work on the streams that the program uses.
 //
-// The error of a struct of another major version is [ErrVersion]; its deleter has been called, which is all that the
-// format allows, and so the struct is gone. After any other error it is as it was, and still the caller's:
+// For a struct of another major version the error is [ErrVersion]. The format allows nothing but to call the deleter of such a
+// struct, and Import has called it. After any other error the struct is unchanged and still the caller's:
 //
 //   - ErrInvalidArgument: an option is nil; the struct is invalid; its elements are not of type T; or elements share
-//     a place, as in a broadcast, and no copy is requested
+//     one address, as in a broadcast, and no copy is requested
 //   - ErrOutOfRange: the size exceeds the address space
 //   - ErrMisaligned: the elements are not aligned as T requires, and no copy is requested
 //   - ErrWrongDevice: the memory belongs to another device than [WithDevice] names
-//   - ErrUnsupported: there are no elements, elements are vectors, the kind of memory is not supported, or Go cannot call
+//   - ErrUnsupported: the tensor has no elements, its elements are vectors, its kind of memory is not supported, or Go cannot call
 //     C on this platform
 //   - ErrClosed: the struct came from Export and has been imported or deleted before
 //
-// Import checks what can be checked. But it cannot check that an address is valid: if the struct contains a wrong
-// address, using the buffer reads and writes whatever is there.
+// Import cannot check that an address is valid. If the struct contains a wrong address, using the buffer reads and writes
+// unrelated memory.
 func Import[T buffer.Element](ctx context.Context, m Managed, opts ...ImportOption) (*buffer.Buffer[T], *array.Array[T], error) {
 	const op = "import tensor"
 	var o options
@@ -91,7 +91,7 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o opt
 	var b *buffer.Buffer[T]
 	if onHost {
 		if o.device != nil && layer.SharesHostMemory(o.device) {
-			// The device may not know the memory. The attempt gets a separate owner: after a failure that owner is told on
+			// The device may not know the memory. The attempt gets a separate owner: after a failure that owner's over runs on
 			// another goroutine, possibly only after the tensor has another owner.
 			attempt := newOwner(deleter, m.Address)
 			if b, _, _ = adopted[T](o.device, &t, p, attempt); b != nil {
@@ -136,11 +136,11 @@ func imported[T buffer.Element](ctx context.Context, op string, m Managed, o opt
 	return b, a, err
 }
 
-// owner calls a tensor's deleter when the memory has been given back, if it owns the tensor by then.
+// owner calls a tensor's deleter when the buffer has released the memory, if the owner owns the tensor by then.
 type owner struct {
 	deleter, self uintptr
 	owns          atomic.Bool
-	given         chan struct{} // closed when the memory has been given back
+	given         chan struct{} // closed when the buffer has released the memory
 }
 
 func newOwner(deleter, self uintptr) *owner {
@@ -187,14 +187,14 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 // adopted returns a buffer over memory of a device, and the place in it of the element whose indices are all 0.
 func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner) (*buffer.Buffer[T], int, error) {
 	f := hal.ExternalMemory{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
-	// A buffer gives memory back while it holds its own locks, and a deleter may wait for other locks, such as Python's.
+	// A buffer releases memory while it holds its own locks, and a deleter may wait for other locks, such as Python's.
 	f.Release = func() { go owner.over() }
 	switch t.device.Type {
 	case abi.CPU, abi.CUDAHost, abi.ROCmHost:
 		f.Kind = hal.KindHost
 	case abi.CUDAManaged:
 		f.Kind = hal.KindShared
-	case abi.OpenCL: // a cl_mem stands for the whole memory, so the buffer begins at its start
+	case abi.OpenCL: // a cl_mem is a handle of the whole memory, so the buffer begins at the start of that memory
 		f.Handle, f.Size = t.Data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:

@@ -13,7 +13,7 @@ type cTensor struct {
 	ndim       int32
 	dtype      abi.DataType
 	shape      uintptr // ndim numbers of 64 bits
-	strides    uintptr // the same, or 0 for row-major without gaps
+	strides    uintptr // ndim numbers of 64 bits, or 0 for row-major without gaps
 	byteOffset uint64
 }
 

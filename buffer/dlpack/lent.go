@@ -13,7 +13,7 @@ import (
 // inline is the largest rank for which shape and strides are stored in the loan itself.
 const inline = 4
 
-// loan is a tensor that is lent to C, with its struct. C knows it by address, so it stays in the table
+// loan is a tensor that is lent to C, with its struct. C has the struct's address, so the loan stays in the table
 // lent, and pinned, until the deleter has been called.
 type loan struct {
 	versioned cVersioned
@@ -66,8 +66,8 @@ func (l *loans) begin(x *loan, t cTensor, shape, strides []int, flags uint64, le
 	return m
 }
 
-// end is the deleter. It does nothing if no open loan has the address. So a second call for one struct does no
-// harm, unless another loan has the same address by then.
+// end is the deleter. If no open loan has the address, it does nothing. So a second call for the same struct does no
+// harm, unless another loan has the address by then.
 func (l *loans) end(self uintptr) {
 	l.mu.Lock()
 	x, found := l.open[self]

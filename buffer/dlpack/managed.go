@@ -27,16 +27,16 @@ func (m Managed) CapsuleName() string {
 	return "dltensor_versioned"
 }
 
-// Tensor reads the struct, whose deleter must not have been called, and does not change it. For an invalid struct the
-// errors are those of [Import]; types and devices that Import does not support are described nevertheless.
+// Tensor describes the struct and does not change it. The struct's deleter must not have been called. For an invalid struct the
+// errors are those of [Import]. Tensor also describes types and devices that Import does not support.
 func (m Managed) Tensor() (Tensor, error) {
 	_, t, err := m.read("read tensor")
 	return t, err
 }
 
 // Delete calls the struct's deleter, which ends the loan. It is meant for a struct that no consumer took, and for consumers
-// that do not use Import. If the struct came from Export and has been imported or deleted before, by anyone, the error is of
-// kind ErrClosed. Any other struct no longer exists after its deleter has been called, and must not be used again.
+// that do not use Import. If the struct came from Export and has been imported or deleted before, the error is of
+// kind ErrClosed. A struct from elsewhere no longer exists after its deleter has been called, and must not be used again.
 func (m Managed) Delete() error {
 	const op = "delete tensor"
 	if err := m.check(op); err != nil {
@@ -76,7 +76,7 @@ func (m Managed) check(op string) error {
 	return nil
 }
 
-// deleter returns the struct's deleter. In structs that are not Legacy it has the same offset in every version.
+// deleter returns the struct's deleter. In versioned structs it has the same offset in every version.
 func (m Managed) deleter() uintptr {
 	if m.Legacy {
 		return (*cLegacy)(at(m.Address)).deleter
@@ -84,8 +84,8 @@ func (m Managed) deleter() uintptr {
 	return (*cVersioned)(at(m.Address)).deleter
 }
 
-// read checks the struct and returns its description and its deleter. The deleter of a struct of another major version
-// is returned beside the error.
+// read checks the struct and returns its description and its deleter. For a struct of another major version it returns the deleter
+// and an error.
 func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 	if err := m.check(op); err != nil {
 		return 0, Tensor{}, err

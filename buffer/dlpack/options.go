@@ -21,7 +21,7 @@ type Option interface {
 	ImportOption
 }
 
-// options are what exports and imports have in common.
+// options are the options that exports and imports have in common.
 type options struct {
 	device *hal.Device // nil for the host
 	copied bool
@@ -41,7 +41,7 @@ type exportOptions struct {
 type ordering uint8
 
 const (
-	unordered ordering = iota // the export waits for the bytes
+	unordered ordering = iota // the export waits until the elements are current
 	onStream
 	byArgument
 )
@@ -59,13 +59,13 @@ type exportOption func(exportOptions) exportOptions
 
 func (f exportOption) toExport(o exportOptions) exportOptions { return f(o) }
 
-// WithDevice names the device of the tensor's memory. Without it, or with nil, that is the host.
+// WithDevice names the device of the tensor's memory. Without the option, or with nil, the memory is the host's.
 //
-// [Export] makes the elements current on the device and lends its memory.
+// [Export] makes the elements current on the device and lends the device's memory.
 //
-// For [Import] it is the device of the same vendor and ordinal as the tensor's, on whose streams work on it is ordered
-// after what the producer did. Page-locked and managed memory is known to it as such. For memory of the host it may be
-// a unified device, whose own such memory may be; others are of no meaning.
+// For [Import] it must be the device with the vendor and the ordinal of the tensor. The producer's work must be ordered before
+// work on that device's streams. With the option, page-locked and managed memory is imported as memory of the device. For memory of the
+// host the device may be a unified device, whose memory it may be; other devices have no effect.
 func WithDevice(dev *hal.Device) Option {
 	return option(func(o options) options {
 		o.device = dev
@@ -73,8 +73,8 @@ func WithDevice(dev *hal.Device) Option {
 	})
 }
 
-// WithCopy exports or imports a copy if copied is true. It is a parameter because consumers decide it while the program
-// runs, as with the argument "copy" of __dlpack__.
+// WithCopy exports or imports a copy if copied is true. copied is a parameter because a consumer may decide it at run time,
+// as with the argument "copy" of __dlpack__.
 //
 // The consumer of an exported copy may write to it, whatever [WithMode] says, and the deleter frees it.
 //
@@ -97,8 +97,8 @@ func WithMode(mode coherence.Mode) ExportOption {
 	})
 }
 
-// WithLegacy exports, if legacy is true, the struct from before DLPack 1.0, which cannot say that a tensor is read-only.
-// The argument "max_version" of __dlpack__ says what a consumer reads.
+// WithLegacy exports, if legacy is true, the struct from before DLPack 1.0, which cannot mark a tensor as read-only.
+// The argument "max_version" of __dlpack__ is the newest version that a consumer reads.
 func WithLegacy(legacy bool) ExportOption {
 	return exportOption(func(o exportOptions) exportOptions {
 		o.legacy = legacy
@@ -106,9 +106,9 @@ func WithLegacy(legacy bool) ExportOption {
 	})
 }
 
-// WithDone sets a function that is called once when the deleter has been called and the lease has ended, with
-// the lease's error; nil means none. It runs on the consumer's thread, which may hold locks such as Python's: it may
-// close the buffer, but must neither wait for anything else nor panic.
+// WithDone sets a function that is called once, with the lease's error or nil, when the deleter has been called and the lease has
+// ended. It runs on the consumer's thread, which may hold locks such as Python's. So it may close the buffer, but must
+// neither wait for anything else nor panic.
 func WithDone(fn func(error)) ExportOption {
 	return exportOption(func(o exportOptions) exportOptions {
 		o.done = fn
@@ -117,11 +117,11 @@ func WithDone(fn func(error)) ExportOption {
 }
 
 // WithStream is for a consumer that enqueues its work on a stream of this program. The elements are current for work
-// that is enqueued on it after the export, without any waiting on the host. Later accesses wait for all work that the
-// stream has been given when the deleter is called. The program still owns the stream, and keeps it open until then.
+// that is enqueued on the stream after the export; the host does not wait. Later accesses of the buffer wait for all work that was
+// enqueued on the stream before the deleter is called. The program still owns the stream, and keeps it open until then.
 // Without [WithDevice] the memory is that of the stream's device.
 //
-// Of WithStream and [WithStreamArgument] the last one counts.
+// If both WithStream and [WithStreamArgument] are given, the last one counts.
 func WithStream(s *hal.Stream) ExportOption {
 	return exportOption(func(o exportOptions) exportOptions {
 		o.how, o.stream = onStream, s
@@ -130,8 +130,8 @@ func WithStream(s *hal.Stream) ExportOption {
 }
 
 // WithStreamArgument is for a consumer that passes the argument "stream" of __dlpack__ in Python's array API standard.
-// On CUDA 1 means the legacy default stream and 2 the per-thread default stream, on ROCm 0 the default stream. On both
-// a larger number is a stream's handle. Everywhere -1 means no order: the consumer itself must wait for work under way.
+// On CUDA 1 means the legacy default stream and 2 the per-thread default stream. On ROCm 0 means the default stream. On both
+// a larger number is a stream's handle. On every device -1 means no order: the consumer itself must wait for earlier work.
 // If the argument is None, leave the option out.
 func WithStreamArgument(n int64) ExportOption {
 	return exportOption(func(o exportOptions) exportOptions {

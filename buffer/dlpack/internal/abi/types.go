@@ -49,7 +49,7 @@ func (t DeviceType) String() string {
 // Host reports whether the host can access the memory in place.
 func (t DeviceType) Host() bool { return t == CPU || t == CUDAHost || t == ROCmHost }
 
-// Device is the device that has a tensor's memory.
+// Device is the device to which a tensor's memory belongs.
 type Device struct {
 	Type DeviceType
 	ID   int32 // the vendor's ordinal; 0 for host and managed memory
@@ -61,7 +61,7 @@ func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
 // TypeCode says how the bits of an element are interpreted.
 type TypeCode uint8
 
-// The type codes of the elements of buffers, and Bool, which no buffer has.
+// The type codes of the elements of buffers, and Bool, which buffers do not have.
 const (
 	Int     TypeCode = 0
 	Uint    TypeCode = 1
@@ -94,7 +94,7 @@ type DataType struct {
 	Lanes uint16 // 1 unless elements are vectors
 }
 
-// String returns Go's name of the type, as "float32"; for vectors the number of lanes follows, as "float32x4".
+// String returns Go's name of the type, such as "float32"; for vectors the number of lanes follows, as in "float32x4".
 func (d DataType) String() string {
 	s := fmt.Sprintf("%v%d", d.Code, d.Bits)
 	if d.Lanes != 1 {
