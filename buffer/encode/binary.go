@@ -13,7 +13,7 @@ var (
 	_ encoding.BinaryUnmarshaler = Bytes[int8]{}
 )
 
-// MarshalBinary returns the elements as the contents of an .npy file with one axis, which says their
+// MarshalBinary returns the elements as the contents of an .npy file with one axis. The file states their
 // type, number and byte order. It implements [encoding.BinaryMarshaler].
 func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
 	if err := x.check("MarshalBinary"); err != nil {
@@ -60,7 +60,7 @@ func decode[T buffer.Element](op string, data []byte) ([]T, error) {
 		return nil, err
 	}
 	if len(h.Shape) != 1 {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the data is an array of shape %v; package array reads those", h.Shape)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the data is an array of shape %v, which package array can read", h.Shape)
 	}
 	return values, nil
 }

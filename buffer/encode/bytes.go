@@ -27,8 +27,7 @@ var (
 	_ io.ReaderFrom = Bytes[int8]{}
 )
 
-// Of returns the bytes of a buffer. Methods of the interfaces take no context, so all of them use this
-// one.
+// Of returns the bytes of a buffer. The methods of the interfaces take no context, so they use ctx.
 func Of[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
 
 func (x Bytes[T]) check(op string) error {
@@ -92,7 +91,7 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // WriteAt copies p to the bytes that begin at off, as [io.WriterAt] requires. At either end p may contain only part of
-// an element; such an element is moved to the host first, and the others are not. The parts and the whole elements are
+// an element. Such an element is moved to the host first; whole elements are not. The parts and the whole elements are
 // written in separate accesses. If p does not fit in the buffer, the error is of kind ErrOutOfRange and nothing is written.
 func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	const op = "WriteAt"
@@ -141,7 +140,7 @@ func (x Bytes[T]) write(i, j, skip int, p []byte) (int, error) {
 	return len(p), err
 }
 
-// WriteTo writes all bytes to w, as [io.WriterTo] requires, in one call. Until that call returns nobody else can write to
+// WriteTo writes all bytes to w in one call of Write, as [io.WriterTo] requires. Until that call returns other accesses cannot write
 // the buffer, and w must not change the bytes.
 func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 	const op = "WriteTo"
@@ -162,10 +161,10 @@ func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 	return written, err
 }
 
-// ReadFrom reads r to its end, as [io.ReaderFrom] requires, and replaces all bytes of the buffer by the bytes read, which
-// must be of the same number. If there are fewer, the error is of kind ErrInvalidArgument and wraps io.ErrUnexpectedEOF;
-// if there are more, it is of kind ErrOutOfRange. Then, and if r fails, nothing is written. Until r has ended, the bytes
-// are held in temporary memory. To read part of a stream, pass an [io.LimitReader].
+// ReadFrom reads r to its end, as [io.ReaderFrom] requires, and replaces all bytes of the buffer. r must have exactly as many
+// bytes as the buffer. If it has fewer, the error is of kind ErrInvalidArgument and wraps io.ErrUnexpectedEOF;
+// if it has more, of kind ErrOutOfRange. After these errors, and after an error of r, nothing is written. Until r has ended, the bytes
+// are in temporary memory. To read part of a stream, pass an [io.LimitReader].
 func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	const op = "ReadFrom"
 	if err := x.check(op); err != nil {

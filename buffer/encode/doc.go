@@ -4,15 +4,15 @@
 //
 //	x := encode.Of(ctx, buf)
 //	n, err := x.WriteTo(file)
-//	part := io.NewSectionReader(x, 4096, 512)    // moves these 512 bytes alone
+//	part := io.NewSectionReader(x, 4096, 512)    // moves only these 512 bytes
 //
 // The methods move these elements to the host, if they are not current there:
 //
-//	ReadAt                  the elements that the range touches
-//	WriteAt                 at most one element at either end, of which only a part is written
+//	ReadAt                  the elements of which the range has a byte
+//	WriteAt                 at most two: the first and the last, if only a part of it is written
 //	WriteTo, MarshalBinary  all elements
 //	ReadFrom, Unmarshal*    nothing
 //
-// Raw bytes are in this machine's byte order and do not say which elements they are. MarshalBinary returns an .npy
-// file, of package npy, which does.
+// Raw bytes are in this machine's byte order and do not contain the type of the elements. MarshalBinary returns an .npy
+// file (see package npy), which contains the type and the byte order.
 package encode

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// chunk is how many bytes are allocated at first: a header may announce more data than the file has.
+// chunk is the number of bytes that are allocated at first: a header may state more data than the file has.
 const chunk = 1 << 20
 
 // raw returns numbers as bytes.

@@ -1,11 +1,11 @@
-// Package npy reads and writes the files that NumPy's save and load use, one array of numbers each: a
+// Package npy reads and writes the files of NumPy's save and load. A file has one array of numbers: a
 // header that names the element type, the byte order, the memory order and the shape, and then the
-// elements as they lie in memory.
+// elements as they are in memory.
 //
-// Versions 1.0, 2.0 and 3.0 of the format are read; 1.0 is written, which can represent every array of numbers. The
+// The package reads versions 1.0, 2.0 and 3.0 of the format. It writes 1.0, which can represent every array of numbers. The
 // format is described in NumPy's documentation of numpy.lib.format. Elements are Go's numbers of
 // fixed size; for booleans, half precision, strings, dates, records and pickled objects the error is of kind
-// ErrUnsupported. A file in the other byte order is converted as it is read.
+// ErrUnsupported. A file in the other byte order is converted while it is read.
 //
 // This package works on files and slices. For arrays use ReadNPY and Array.WriteNPY of package array, for buffers package
 // encode.

@@ -38,5 +38,5 @@ func ExampleSource() {
 	fmt.Println(err)
 	// Output:
 	// [2 3]
-	// read npy: invalid argument: the header promises 24 bytes of elements, for shape [2 3], but the file has 20: unexpected EOF
+	// read npy: invalid argument: the header states 24 bytes of elements, for shape [2 3], but the file has 20: unexpected EOF
 }

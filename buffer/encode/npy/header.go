@@ -11,7 +11,7 @@ import (
 
 const magic = "\x93NUMPY"
 
-// maxHeader is the largest size in bytes of a header that is read, without the magic string, version and length.
+// maxHeader is the largest size in bytes of a header that this package reads, without the magic string, version and length.
 // Headers of arrays of numbers are far smaller; NumPy's own limit is 10,000.
 const maxHeader = 64 << 10
 

@@ -7,11 +7,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// literal reads the Python dictionary that is a header.
+// literal parses a header, which is a Python dictionary.
 type literal struct {
 	text string
 	pos  int
-	// long allows the L that Python 2 put behind integers.
+	// long allows the L that Python 2 wrote after integers.
 	long bool
 }
 

@@ -231,7 +231,7 @@ func TestTheOtherByteOrder(t *testing.T) {
 	swapped(t, []complex128{complex(1, 2), complex(-3, 0.1)}, 8)
 }
 
-// A file that promises more than it has costs no more than it has.
+// Reading a file whose header states more than the file has costs no more than the file has.
 func TestPromisesAreNotTrusted(t *testing.T) {
 	h, err := npy.NewHeader[uint64](false, []int{math.MaxInt / 16})
 	require.NoError(t, err)

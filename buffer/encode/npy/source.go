@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	emptyMost = 100      // reads in a row that may return nothing
-	extraMost = 64 << 10 // bytes after the elements that are counted for an error
+	emptyMost = 100      // the most reads in a row that may return nothing
+	extraMost = 64 << 10 // the most bytes after the elements that are read to report their number in an error
 )
 
-// Source reads the header of a file and returns it, with a source of the elements for pipeline.Run. Elements come in the
+// Source reads the header of a file and returns it, with a source of the elements for pipeline.Run. The source returns the elements in the
 // order of the file, and in this machine's byte order.
 //
 // The errors of Source itself are those of [ReadHeader]; if the elements are not of type T, the error is of kind
@@ -54,12 +54,12 @@ func Source[T any](r io.Reader) (Header, func(ctx context.Context, fill []T) (in
 type source struct {
 	r           io.Reader
 	h           Header
-	left, whole int // bytes of elements: not read yet, and in all
+	left, whole int // bytes of elements: those not read yet, and all
 	ended       bool
 }
 
 func (s *source) promise() string {
-	return fmt.Sprintf("the header promises %d bytes of elements, for shape %v", s.whole, s.h.Shape)
+	return fmt.Sprintf("the header states %d bytes of elements, for shape %v", s.whole, s.h.Shape)
 }
 
 // read fills b with bytes of elements.

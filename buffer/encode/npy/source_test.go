@@ -60,14 +60,14 @@ func TestSource(t *testing.T) {
 				got, err := drained(t, bytes.NewReader(text[:len(text)-cut]), n)
 				require.ErrorIs(t, err, hal.ErrInvalidArgument)
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-				require.ErrorContains(t, err, "promises 20 bytes")
+				require.ErrorContains(t, err, "states 20 bytes")
 				require.True(t, slices.Equal(want[:len(got)], got))
 				has := map[int]string{1: "the file has 19:", 2: "has 18:", 19: "has 1:", 20: "has 0:"}[cut]
 				require.ErrorContains(t, err, has)
 			}
 			_, err := drained(t, bytes.NewReader(append(bytes.Clone(text), "xyz"...)), n)
 			require.ErrorIs(t, err, hal.ErrInvalidArgument)
-			require.ErrorContains(t, err, "promises 20 bytes of elements, for shape [2 5], but the file has 23")
+			require.ErrorContains(t, err, "states 20 bytes of elements, for shape [2 5], but the file has 23")
 			_, err = drained(t, io.MultiReader(bytes.NewReader(text), endless{}), n)
 			require.ErrorContains(t, err, "the file has at least 65556")
 		}

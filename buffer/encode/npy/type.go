@@ -30,7 +30,7 @@ func (t Type) known() bool {
 	return false
 }
 
-// unit returns the size of the parts whose bytes are in order: half of the size for complex numbers.
+// unit returns the size of the numbers to which the byte order applies: half of the size for complex numbers.
 func (t Type) unit() int {
 	if t.Kind == 'c' {
 		return t.Size / 2
@@ -38,8 +38,7 @@ func (t Type) unit() int {
 	return t.Size
 }
 
-// typeOf returns the type of T, which is a number of fixed size or defined as one; if it is not, the error
-// is of kind ErrUnsupported.
+// typeOf returns the type of T. If T is not a number of fixed size, or a type defined as one, the error is of kind ErrUnsupported.
 func typeOf[T any]() (Type, error) {
 	r := reflect.TypeFor[T]()
 	t := Type{Size: int(r.Size())}
