@@ -11,15 +11,15 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Source writes the next chunk to the start of fill and returns its number of elements. The error io.EOF says that no
-// chunk follows this one, which may be empty. If a source returns 0 and no error many times in a row, the
+// Source writes the next chunk to the start of fill and returns the chunk's number of elements. The error io.EOF means that this
+// chunk, which may be empty, is the last. If a source returns 0 and no error many times in a row, the
 // pipeline ends with io.ErrNoProgress. fill has unspecified contents before the call, and must not be kept after it.
 type Source[T buffer.Element] func(ctx context.Context, fill []T) (n int, err error)
 
 // Sink receives the results of the next chunk, which it must neither change nor keep.
 type Sink[U buffer.Element] func(ctx context.Context, results []U) error
 
-// Process enqueues the work on a chunk, without waiting for it, and returns how many results that work writes to the
+// Process enqueues the work on a chunk, without waiting for it, and returns the number of results that the work writes to the
 // start of Work.Results. It must neither keep nor release the leases.
 type Process func(w Work) (results int, err error)
 
@@ -29,27 +29,27 @@ type Work struct {
 	N       int          // elements of the chunk
 	Stream  *hal.Stream  // the stream on which the work must be enqueued
 	In      buffer.Lease // lease of the N elements, for reading
-	Results buffer.Lease // lease of as many elements as a chunk or WithResults says, for writing
+	Results buffer.Lease // lease for writing, with the number of elements of WithResults, or of a chunk without that option
 }
 
-// emptyMost is how often in a row a source, or the io.Reader that it reads, may return nothing and no error before the
+// emptyMost is the number of times in a row that a source, or its io.Reader, may return nothing and no error before the
 // pipeline ends.
 const emptyMost = 100
 
 // errGone is the error if a function ends its goroutine, with runtime.Goexit, instead of returning.
 var errGone = hal.Errorf("pipeline", hal.ErrInvalidArgument, "a function of the program ended its goroutine instead of returning")
 
-// Run passes all chunks of source through process on the device to sink, in order, and returns nil when the sink has
-// received the results of the last chunk. A chunk has at most chunk elements, chunk > 0.
+// Run reads chunks from source, processes them on the device with process, and passes the results to sink, in order. It returns nil
+// when the sink has received the results of the last chunk. A chunk has at most chunk elements, chunk > 0.
 //
-// The three functions run concurrently, but each is called again only after it has returned: source and process on
+// The three functions run concurrently with each other, but no function runs twice at a time: source and process run on
 // separate goroutines, sink on the caller's. The first error ends the pipeline: Run cancels the context of the functions,
 // waits for them to return, and returns that error unchanged. If ctx ends, the error is of kind hal.ErrNotReady and wraps
 // the context's error. In both cases the sink has received the results of the first chunks, without a gap.
 //
-// Run allocates host memory for the chunks that are under way at once, see [WithDepth], and for their results,
-// page-locked unless the device shares the host's memory, and as much memory of the device. If either is too small, the error is of kind hal.ErrOutOfMemory. When Run returns an
-// error, enqueued work may still be using that memory, which is freed after the work.
+// Run allocates memory for [WithDepth] chunks and their results, on the host and on the device. The host's memory is page-locked unless
+// the device shares it. If one of them has too little memory, the error is of kind hal.ErrOutOfMemory. When Run returns an
+// error, enqueued work may still use the memory, which is then freed after that work.
 func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, source Source[T], process Process, sink Sink[U], opts ...Option) error {
 	const op = "pipeline"
 	o := options{chunk: chunk}
@@ -109,7 +109,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, s
 	return cause
 }
 
-// slot is the memory of one chunk under way, and the stream on which it is processed.
+// slot is the memory of one chunk in work, and the stream on which it is processed.
 type slot[T, U buffer.Element] struct {
 	in     *buffer.Buffer[T]
 	out    *buffer.Buffer[U]
@@ -119,7 +119,7 @@ type slot[T, U buffer.Element] struct {
 	got    int // results
 }
 
-// run is a running pipeline. A stage receives slots from one channel and sends them to the next, which has room for all.
+// run is a running pipeline. A stage receives slots from one channel and sends them to the next. Each channel has room for all slots.
 type run[T, U buffer.Element] struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc // only the first cause has an effect
@@ -171,7 +171,7 @@ func (p *run[T, U]) close() {
 	}
 }
 
-// stage runs one stage. When it and all stages before it have ended, it closes the channel to the next.
+// stage runs one stage. When this stage and all stages before it have ended, it closes the channel to the next stage.
 func (p *run[T, U]) stage(previous, next chan *slot[T, U], run func() error) {
 	err := errGone
 	defer func() {
@@ -234,7 +234,7 @@ func (p *run[T, U]) next(fill []T) (n int, last bool, err error) {
 	return 0, false, io.ErrNoProgress
 }
 
-// send copies chunks to the device and has them processed.
+// send copies chunks to the device and calls process for each.
 func (p *run[T, U]) send() error {
 	for s := range p.filled {
 		if p.ctx.Err() != nil {

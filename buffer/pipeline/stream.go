@@ -13,13 +13,13 @@ import (
 // io.ErrNoProgress.
 //
 // The source checks its context before each call of Read, and returns the context's cause once it has ended. It cannot
-// interrupt a Read that blocks: Run returns only after that Read. A program that cannot wait so long closes the file or
-// connection, or sets a deadline on it, when the context ends.
+// interrupt a Read that blocks: Run returns only after that Read. If that may take too long, the program should close the file or
+// connection, or set a deadline on it, when the context ends.
 func Reader[T buffer.Element](r io.Reader) Source[T] {
 	return func(ctx context.Context, fill []T) (int, error) {
 		b := bytesOf(fill)
-		// io.ReadFull is not used, because its io.ErrUnexpectedEOF could also be an error of the reader's own, as from a
-		// compressed stream that was cut off.
+		// io.ReadFull is not used, because its io.ErrUnexpectedEOF could also be the reader's own error, for example of a
+		// truncated compressed stream.
 		n, empty, err := 0, 0, error(nil)
 		for n < len(b) && err == nil {
 			if ctx.Err() != nil {
