@@ -13,24 +13,24 @@
 //
 //	import _ "github.com/go-halyard/halyard/buffer/trace"
 //
-// obeys two environment variables. HALYARD_TRACE=FILE writes a trace of the whole run to FILE, in which
-// %p stands for the number of the process. HALYARD_DEBUG=log logs every event to the standard error.
+// reads two environment variables. HALYARD_TRACE=FILE writes a trace of the whole run to FILE; %p in the name
+// stands for the process id. HALYARD_DEBUG=log logs every event to standard error.
 // Without them the import does nothing.
 //
-// A Go program cannot run code whenever it exits. Therefore the file is a complete trace after each event that is
-// written to it, however the program ends. A copy is written when it is enqueued, and again when it is
-// done. If the program exits earlier, the second entry of a copy is missing, and so is the entry of a lease. A
-// program that wants those too closes the trace itself, see [CloseEnvironment]. If the process is killed during a
+// Not every exit of a Go program can run code. Therefore the file is a complete trace after each event that is
+// written to it. A copy is written when it is enqueued, and again when it is
+// done. If the program exits before that, the second entry of the copy is missing, and so is the entry of a lease that is not released. A
+// program that needs those entries closes the trace itself, see [CloseEnvironment]. If the process is killed during a
 // write, the closing bracket may be missing: it is optional in the format, and neither viewers nor [Read] require it.
 //
 // # Cost
 //
-// Without a recording, an access costs one read of a variable more. With a recording, every copy and every
-// lease costs a host callback on its stream, which notes its end; on a device without
-// [hal.CapHostCallback] a copy is shown as a moment, at which it was enqueued. The recorded end is the time of the
+// Without a recording, an access reads one more variable. With a recording, every copy and every
+// lease needs a host callback on its stream, which records its end. On a device without
+// [hal.CapHostCallback] a copy is shown without a duration, at the time when it was enqueued. The recorded end is the time of the
 // callback: some microseconds after the copy was done, or more if goroutines wait for a processor. Short copies
-// behind a copy whose callback was late then seem to take no time. Bytes, causes and order are exact. A trace
-// file costs a write to the file for each event, while the buffer is locked.
+// after a copy whose callback was late then seem to take no time. Bytes, causes and order are exact. With a trace
+// file each event is also written to the file, while the buffer is locked.
 //
 // # The execution tracer
 //

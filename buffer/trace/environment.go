@@ -20,7 +20,8 @@ var environment struct {
 
 func init() { obey(os.Stderr) }
 
-// obey starts what the environment asks for. If that fails, it prints the reason, which nothing else would report.
+// obey starts the log and the trace that the environment variables name. If the trace cannot be created, it prints the reason, because
+// nothing else would report it.
 func obey(stderr io.Writer) {
 	if debug.Has("log") {
 		environment.stop = Log(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug})))

@@ -31,8 +31,8 @@ type file struct {
 // is killed during a write, the file may lack its closing bracket, as the Trace Event Format allows; its entries are
 // complete. If the name is empty, the error is of kind hal.ErrInvalidArgument.
 //
-// Close waits until the copies that were enqueued during the trace are done, ends the trace and closes the file. It returns the
-// first error of a write. Closing again does nothing and returns the same error.
+// Close waits up to ten seconds until the copies that were enqueued during the trace are done, ends the trace and closes the file. It
+// returns the first error of a write. Closing again does nothing and returns the same error.
 func Create(name string) (io.Closer, error) {
 	if name == "" {
 		return nil, hal.Errorf("create trace", hal.ErrInvalidArgument, "empty file name")
@@ -51,14 +51,14 @@ func Create(name string) (io.Closer, error) {
 	return f, nil
 }
 
-// page is the size of a page of memory. A write within one page is never cut off, see File.write.
+// page is the size of a page of memory. A write within one page is never cut off, see file.write.
 const page = 4096
 
 // write overwrites the tail with an entry and a new tail.
 //
 // If the process is killed, Linux may end a write at the boundary of two pages. So write puts the entry and its tail into
-// one page, and fills up the page before with spaces where necessary. Then no entry can be cut off. (An entry can be
-// longer than a page only if names of devices and files are as long.)
+// one page, and if necessary fills the rest of the page before with spaces. Then no entry can be cut off. (An entry is
+// longer than a page only if a device or a file has a very long name.)
 func (f *file) write(x entry) {
 	b := line(x)
 	f.mu.Lock()

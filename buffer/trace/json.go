@@ -48,7 +48,7 @@ func (m *micros) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// args are what the trace says about a span. Sizes and ranges are in bytes.
+// args are the arguments of a span's entry. Sizes and ranges are in bytes.
 type args struct {
 	ID      uint64 `json:"id"`
 	Buffer  uint64 `json:"buffer"`
@@ -63,7 +63,7 @@ type args struct {
 	Why     string `json:"why,omitempty"`
 	Sources string `json:"sources,omitempty"`
 	Caller  string `json:"caller,omitempty"`
-	Asked   micros `json:"asked"` // when the call began; ts is when the stream reached the work
+	Asked   micros `json:"asked"` // the time when the call began; ts is the time when the stream began the work
 	Call    micros `json:"call,omitempty"`
 	Stream  int    `json:"stream,omitempty"`
 	Kind    string `json:"kind,omitempty"`  // kind of the work that the call enqueued
@@ -94,8 +94,8 @@ type resident struct {
 // askCategory is the category of calls that enqueued work, as opposed to the work itself.
 const askCategory = "ask"
 
-// encoder turns spans into entries: a process for the host and one for each device, a track for each stream, for
-// what happens to memory, and for what the program does. Spans come in the order of their ends or of
+// encoder turns spans into entries. The host and each device is a process of the trace, with a track for each stream, a track for
+// allocations and evictions, and a track for calls and waits of the program. Spans come in the order of their ends or of
 // their beginnings.
 type encoder struct {
 	begun time.Time
@@ -137,7 +137,7 @@ func (e *encoder) place(p Place) {
 
 func (e *encoder) pid(place string) int { return slices.Index(e.procs, place) + 1 }
 
-// lane returns the tid of the first track with that name which is free from the time at on.
+// lane returns the tid of the first track with the name that is free from the time at on.
 func (e *encoder) lane(place, name string, order int, at, until micros) int {
 	pid, n := e.pid(place), 0
 	for i, l := range e.tracks {
@@ -168,7 +168,7 @@ const (
 	streamTrack = "stream "
 )
 
-// ask writes the call that gave a stream work, and the start of the arrow from the call to the work.
+// ask writes the call that enqueued the work, and the start of the arrow from the call to the work.
 func (e *encoder) ask(s Span) {
 	at, took := e.at(s.At), micros(s.Took)
 	a := e.args(s)
@@ -238,10 +238,10 @@ func line(x entry) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// WriteJSON writes the recording as a Chrome trace. Each place is a process in it: the host with the calls of the
-// program, its waits and its accesses; each device with one track for each stream, one for allocations and evictions in
-// its memory, and a counter of the bytes of replicas. Each entry contains its buffer, range in bytes, cause,
-// place in the program, and the places where the bytes were current; an arrow leads from the call to the copy.
+// WriteJSON writes the recording as a Chrome trace. Each place is a process in it. The host has the calls of the
+// program, its waits and its accesses. Each device has one track for each stream, one for allocations and evictions in
+// its memory, and a counter of the bytes of replicas. Each entry contains the buffer, the range in bytes, the cause, the
+// line of the program, and the places where the bytes were current; an arrow leads from the call to the copy.
 func (r *Recording) WriteJSON(w io.Writer) error {
 	out := bytes.NewBufferString(head)
 	first := true

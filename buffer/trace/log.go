@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// LevelAccess is the log level of the events of every access: that it ended, and that its bytes were already in place.
+// LevelAccess is the log level of the two events that every access can cause: its end, and bytes that needed no copy.
 const LevelAccess = slog.LevelDebug - 4
 
 // Log writes every event of every buffer to the logger until stop is called: copies, fills, replicas that

@@ -11,7 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Read reads a trace that WriteJSON or a file of [Create] has written; its closing bracket may be missing. What is not such a trace is an error of kind hal.ErrInvalidArgument.
+// Read reads a trace of [Recording.WriteJSON] or of [Create]; its closing bracket may be missing. If the input is not such a trace, the error is
+// of kind hal.ErrInvalidArgument.
 func Read(in io.Reader) (*Recording, error) {
 	bad := func(format string, v ...any) error {
 		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
@@ -22,7 +23,7 @@ func Read(in io.Reader) (*Recording, error) {
 	when := func(m micros) time.Time { return r.begun.Add(time.Duration(m)) }
 	d := json.NewDecoder(in)
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
-		return nil, bad("it is not a JSON array")
+		return nil, bad("the input is not a JSON array")
 	}
 	for i := 0; d.More(); i++ {
 		var x struct {
@@ -34,7 +35,7 @@ func Read(in io.Reader) (*Recording, error) {
 			Args      json.RawMessage
 		}
 		if err := d.Decode(&x); err == io.EOF {
-			break // behind a comma: see file.write
+			break // the file ends after a comma: see file.write
 		} else if err != nil {
 			return nil, bad("entry %d: %v", i, err)
 		}

@@ -12,15 +12,16 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Span is one event with its beginning and end, and where it is shown. Its Stream and devices are nil.
+// Span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice of
+// its Activity are nil.
 type Span struct {
 	buffer.Activity
 
-	Begin time.Time // when the stream reached the work; At for events that are not work of a stream
+	Begin time.Time // the time when the stream began the work; At for events that are not work of a stream
 	End   time.Time // equal to Begin if the event takes no time or its end is not known
 
-	Place  string // "host" for what the program itself does: waits, accesses of the host; else the device's name
-	Stream int    // number of the stream at the place, from 1; the number of a stream that is gone is reused; 0 if no stream did the work
+	Place  string // "host" for waits and accesses of the host; else the device's name
+	Stream int    // number of the stream at the place, from 1; numbers of closed streams are reused; 0 if no stream did the work
 	Caller string // file:line in the program that caused the event, "" if it is not known
 	ID     uint64 // number of the event, from 1
 }
@@ -40,7 +41,7 @@ func (p Place) Label() string {
 	return p.Name
 }
 
-// Recording is what happened between Record and Stop.
+// Recording has the events between Record and Stop.
 type Recording struct {
 	c *collector
 
@@ -69,8 +70,8 @@ func (r *Recording) add(s Span) {
 	r.mu.Unlock()
 }
 
-// Stop ends the recording. It waits up to ten seconds until the copies that were enqueued meanwhile are done; of copies
-// that take longer, only the beginning is recorded. Stopping again does nothing.
+// Stop ends the recording. It waits up to ten seconds until the copies that were enqueued during the recording are done. Of a copy
+// that takes longer, only the beginning is recorded. Stopping again does nothing.
 func (r *Recording) Stop() {
 	if r.c != nil {
 		r.c.close()
@@ -82,7 +83,7 @@ func (r *Recording) Stop() {
 	}
 }
 
-// Spans returns the recorded spans by their beginning.
+// Spans returns the recorded spans in the order of their beginnings.
 func (r *Recording) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,13 +101,13 @@ func (r *Recording) Places() []Place {
 	return slices.Clone(r.places)
 }
 
-// patience is how long Stop and Close wait for copies under way.
+// patience is the longest time for which Stop and Close wait for copies under way.
 const patience = 10 * time.Second
 
 // collector makes spans of events.
 type collector struct {
 	stop  func()
-	asked func(Span)  // called when a stream is given work, if not nil
+	asked func(Span)  // called when work is enqueued on a stream, if not nil
 	done  func(Span)  // called when the span has ended
 	place func(Place) // called before a place is first named
 
@@ -114,14 +115,14 @@ type collector struct {
 	ids     uint64
 	places  map[string]bool
 	streams map[weak.Pointer[hal.Stream]]*queue
-	most    int                 // when there are so many streams, forget is called
+	most    int                 // forget is called when there are that many streams
 	numbers map[string]*numbers // numbers of the streams of each place
 	open    int                 // spans of streams that have not ended
 	idle    chan struct{}       // closed when no span is open and no new one can begin
 	closed  bool
 }
 
-// queue is the work of one stream that is recorded and not done, in order.
+// queue has the spans of one stream that have not ended, in order.
 type queue struct {
 	place  string
 	number int
@@ -129,10 +130,10 @@ type queue struct {
 	spans  []Span
 }
 
-// numbers are the numbers that the streams of a place have been given.
+// numbers assigns numbers to the streams of a place.
 type numbers struct {
 	last int
-	free []int // numbers of streams that are gone, in falling order
+	free []int // numbers of streams that have been forgotten, in falling order
 }
 
 func (n *numbers) take() int {
@@ -225,11 +226,11 @@ func (c *collector) queue(stream *hal.Stream) *queue {
 	return q
 }
 
-// fewStreams is how many streams may be kept before forget is called for the first time.
+// fewStreams is the number of streams at which forget is called for the first time.
 const fewStreams = 16
 
-// forget drops the streams that are closed or gone and whose work is done. It is called when there are twice as many
-// streams as the previous call left.
+// forget drops the streams that are closed or garbage collected and whose work is done. It is called again when there are twice as many
+// streams as it left.
 func (c *collector) forget() {
 	for key, q := range c.streams {
 		if s := key.Value(); len(q.spans) > 0 || s != nil && layer.Err(s) == nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 )
 
-// Counts is what happened in a scope, to all buffers of the process. Sizes are in bytes.
+// Counts counts the events of all buffers of the process during a scope. Sizes are in bytes.
 type Counts struct {
-	Name string        // name of the scope, after the names of the scopes around it: "training/epoch"
+	Name string        // name of the scope, preceded by the names of the scopes around it: "training/epoch"
 	Took time.Duration // how long the scope was open
 
 	// Times counts the activities of each kind, and Bytes their bytes. A kind that did not occur has no entry.
 	Times, Bytes map[buffer.ActivityKind]uint64
 
-	// BytesByCause counts the bytes copied by the call that needed them, such as "Acquire", and BytesByLink by the places,
-	// such as "host → cuda:0".
+	// BytesByCause counts the copied bytes for each call that needed them, such as "Acquire". BytesByLink counts them for each pair of
+	// places, such as "host → cuda:0".
 	BytesByCause, BytesByLink map[string]uint64
 
-	Waited       time.Duration // by all goroutines together
-	Resident     int64         // bytes by which all replicas together, the host's included, have grown since the scope began
+	Waited       time.Duration // sum of the waits of all goroutines
+	Resident     int64         // bytes by which all replicas together, including the host's, have grown since the scope began
 	PeakResident int64         // the largest value of Resident; at least 0
 }
 

@@ -80,9 +80,9 @@ type row struct {
 	memory bool // a curve of resident bytes, with evictions as marks
 }
 
-// WriteSVG draws the recording as a timeline with a title. Time runs from left to right. Places stand from top to bottom,
-// each with a row for each stream and a row with the bytes of replicas; the host has rows with the accesses and waits of
-// the program. A viewer shows what a bar is, and why, when the mouse is over it.
+// WriteSVG draws the recording as a timeline with a title. Time runs from left to right. The places follow each other from top to bottom.
+// A device has a row for each stream and a row with the bytes of replicas; the host has rows with the accesses and waits of
+// the program. When the mouse is over a bar, a viewer shows the event and its cause.
 func (r *Recording) WriteSVG(w io.Writer, title string) error {
 	spans := r.Spans()
 	begin, end := time.Time{}, time.Time{}
@@ -267,7 +267,7 @@ func peak(spans []Span) (most int64) {
 	return most
 }
 
-// change returns how many more bytes replicas have after the span.
+// change returns the number of bytes by which replicas have grown after the span.
 func change(s Span) int64 {
 	switch s.Kind {
 	case buffer.ActivityAlloc:
@@ -340,7 +340,7 @@ func drawLegend(b *strings.Builder, spans []Span, y int) {
 	}
 }
 
-// sums says in one line how much was copied and how much did not need to be.
+// sums returns one line with the bytes that were copied, the bytes that needed no copy, and the number of evictions.
 func sums(spans []Span) string {
 	c := newCounts("")
 	for _, s := range spans {
