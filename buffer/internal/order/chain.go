@@ -2,18 +2,19 @@ package order
 
 import "sync"
 
-// chain is Works that were each made of earlier ones. A Work keeps those that it was made of until somebody asks it after its end, and
-// nobody asks a Work whose bytes were written again. Therefore each Work that joins a chain asks two others of it: however long a
-// program goes on without waiting, little more is kept than what is under way. A chain has no references to its Works.
+// chain is a list of Works, each of which reads bytes of earlier ones. A Work has references to those earlier Works until its End is called
+// after they have ended, and no access calls End of a Work whose bytes were written again. Therefore each Work that joins a chain calls End of
+// two others in it. So the memory for ended Works stays bounded, however long a program goes on without waiting. A chain has no references
+// to its Works.
 type chain struct {
 	mu   sync.Mutex
-	list []*Work // the next that is asked first
+	list []*Work // the first is asked next
 }
 
-// chained is the depth of a Work beyond which it joins a chain.
+// chained is the depth above which a Work joins a chain.
 const chained = 4
 
-// join adds w to the chain of a, which is made if there is none.
+// join adds w to the chain of a, or to a new chain if a is in none.
 func (w *Work) join(a *Work) {
 	if w.chain = a.chain; w.chain == nil {
 		w.chain = new(chain)
@@ -36,7 +37,7 @@ func (w *Work) join(a *Work) {
 	c.mu.Unlock()
 }
 
-// goesOn reports whether somebody has a reference to the work, and it has not ended.
+// goesOn reports whether there is a reference to the work and the work has not ended.
 func (w *Work) goesOn() bool {
 	for {
 		n := w.refs.Load()

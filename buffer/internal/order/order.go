@@ -5,24 +5,24 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Order is the work that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so takes
-// the place of that work. Work that has ended well is forgotten, a little with each Add. An Order therefore holds what is under way,
-// about as much again that has ended, and the failures that nobody was told of yet.
+// Order has the Works that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so replaces
+// that work. Each Add removes a few Works that have ended without an error. So an Order contains the Works that have not ended,
+// about as many that have, and the failed ones whose failure has not been reported yet.
 //
-// Its methods do not wait, and its user locks it.
+// Its methods do not wait. They are not safe for concurrent use.
 type Order struct {
-	writes span.Tree[*use] // no two share a byte: the latest write of each
+	writes span.Tree[*use] // the latest write of each byte, so no two nodes have a common byte
 	reads  span.Tree[*use]
 
-	// barrier is work on the memory as a whole that changes no byte: the hand-over between a device and the host, or work that may still
-	// use memory of a pool from before the replica had it. Every access waits for it.
+	// barrier is work on the whole memory that changes no byte: a transfer of ownership between a device and the host, or earlier work on
+	// memory of a pool, from before the replica got that memory. Every access waits for it.
 	barrier *Work
 
 	uses  []*use
-	hand  int // index of the next of uses that is asked whether it has ended
-	last  [4]*use
-	next  int    // index in last
-	round uint64 // number of searches
+	hand  int     // index of the use that sweep asks next
+	last  [4]*use // the program's latest reads
+	next  int     // index in last
+	round uint64  // number of searches
 	seq   uint64
 
 	spare []*use
@@ -37,28 +37,26 @@ type use struct {
 	write bool
 	kind  Kind
 	node  span.Node[*use]
-	more  []*span.Node[*use] // further pieces; Value is nil in those that are no longer in the tree
+	more  []*span.Node[*use] // further pieces; a piece that is no longer in the tree has a nil Value
 	nodes int                // number of pieces in the tree
 	at    int                // index in uses
-	seq   uint64             // in the order in which work was added or renewed
-	round uint64
-	good  bool // the work is known to have ended well
+	seq   uint64             // grows with each Work that is added or renewed
+	round uint64             // the last search that found the use
+	good  bool               // the work is known to have ended without an error
 }
 
-// crowd is how many uses are kept without asking whether they have ended. Beyond that, each Add asks asked of them. Because up to two
-// are forgotten for each one added, those that have ended are never many more than those that have not.
 const (
-	crowd = 8
-	asked = 2
+	crowd = 8 // if there are more uses than that, each Add asks some of them whether they have ended
+	asked = 2 // the number of uses that one Add asks; it is more than 1, so ended uses cannot become many more than the others
 )
 
-// Idle reports whether nothing is known to be under way or to have failed.
+// Idle reports whether the Order has no Works.
 func (o *Order) Idle() bool { return len(o.uses) == 0 && o.barrier == nil }
 
-// Len is the number of Works.
+// Len returns the number of Works, without the barrier.
 func (o *Order) Len() int { return len(o.uses) }
 
-// Steps counts what was looked at so far, for tests of growth.
+// Steps returns the number of nodes and uses examined so far. Tests measure with it how costs grow.
 func (o *Order) Steps() int { return o.steps + o.writes.Steps() + o.reads.Steps() }
 
 func (o *Order) tree(write bool) *span.Tree[*use] {
@@ -68,7 +66,7 @@ func (o *Order) tree(write bool) *span.Tree[*use] {
 	return &o.reads
 }
 
-// Waits appends what an access of the range has to wait for: the writes of its bytes and, if it writes, the reads as well.
+// Waits appends the Works that an access of the range has to wait for: the writes of its bytes and, if the access writes, the reads as well.
 // No Work is appended twice in one round; a round begins with Begin. The references stay the Order's.
 func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 	dst = o.collect(&o.writes, lo, hi, dst)
@@ -78,7 +76,7 @@ func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 	return dst
 }
 
-// Begin begins a round of Waits, and appends what every access has to wait for.
+// Begin begins a round of Waits, and appends the barrier, for which every access has to wait.
 func (o *Order) Begin(dst []*Work) []*Work {
 	o.round++
 	if o.barrier != nil && !o.barrier.ended.Load() {
@@ -102,8 +100,8 @@ func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work 
 	return dst
 }
 
-// MakeOf tells a Work, which nobody else has yet, that it reads the ranges: it is made of the Works that wrote bytes of them and are not
-// known to have ended well.
+// MakeOf calls MadeOf of a Work that reads the ranges, for each Work that wrote bytes of them and is not known to have ended without an
+// error. The caller must have the only reference to w.
 func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
@@ -119,18 +117,18 @@ func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
 	o.works = o.works[:0]
 }
 
-// Kind says what a Work did to the bytes that it wrote.
+// Kind says how a Work wrote its bytes.
 type Kind uint8
 
 const (
-	Copied Kind = iota // from another place
-	Zeroed
-	Own // the program's work
+	Copied Kind = iota // copied from another place
+	Zeroed             // filled with zeros
+	Own                // by the program's own work
 )
 
-// Failed asks the Works that wrote bytes of the range how they have ended. It calls fn for each piece, in the range or not, that a failed
-// one wrote, and forgets the pieces for which fn returns true. It forgets Works that have ended well, except that with keep it keeps the
-// program's own as long as there are few.
+// Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the Work
+// wrote, also outside the range, and removes the pieces for which fn returns true. It removes Works that have ended without an error. If keep
+// is set and the Order has few Works, it does not remove the program's own.
 func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested bool)) {
 	if o.writes.Len() == 0 {
 		return
@@ -162,7 +160,7 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 	}
 }
 
-// Quiet reports whether the replica has no other work than the program's earlier work on the same stream, none of which is known to have
+// Quiet reports whether all work of the replica is the program's own earlier work on the same stream, and no write of it is known to have
 // failed. Then an access on the stream can begin at once. It is a quick test for the most common case: false does not mean that an access
 // has to wait.
 func (o *Order) Quiet(stream *hal.Stream) bool {
@@ -177,7 +175,7 @@ func (o *Order) Quiet(stream *hal.Stream) bool {
 	return true
 }
 
-// fine reports whether the work is not known to have failed. It asks until the work has ended.
+// fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended.
 func (u *use) fine() bool {
 	if u.good || !u.write {
 		return true
@@ -201,8 +199,8 @@ func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, kind Kind, err er
 	}
 }
 
-// Pending appends, with a reference each, the Works on the range that have not ended: those that write, and those that read as well if
-// reads is set. It asks each, and forgets reads that have ended.
+// Pending appends the Works on the range that have not ended: the writes and, if reads is set, the reads. Each gets a reference for the
+// caller. Pending asks the driver, and removes reads that have ended.
 func (o *Order) Pending(lo, hi uint64, reads bool, dst []*Work) []*Work {
 	for _, t := range [...]*span.Tree[*use]{&o.writes, &o.reads} {
 		if t.Len() == 0 || t == &o.reads && !reads {
@@ -226,7 +224,8 @@ func (o *Order) Pending(lo, hi uint64, reads bool, dst []*Work) []*Work {
 	return dst
 }
 
-// Unsure returns some Work that wrote bytes of the range and has not ended, or nil. bad says that one is known to have failed.
+// Unsure returns some Work that writes bytes of the range and has not ended, or nil. bad reports whether a Work that wrote such bytes has
+// failed.
 func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	if o.writes.Len() == 0 {
 		return nil, false
@@ -244,7 +243,7 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	return pending, bad
 }
 
-// Add notes that the Work writes or reads the ranges, which do not overlap. It takes a reference of its own.
+// Add adds a Work that writes or reads the ranges, which must not overlap. It takes a reference of its own.
 func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 	o.seq++
 	u := o.newUse()
@@ -270,15 +269,15 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 	}
 }
 
-// Moved notes that the stream was ordered behind all earlier work, and given work that brings all bytes of the replica from one memory to
-// another. It counts as a write of them all: if it fails, they are bad. If a write failed before it, the bytes of that write are bad, and no
-// others.
+// Moved adds work that copies all bytes of the replica from one memory to another. The stream has been made to wait for all earlier work, and
+// the copy is enqueued on it. It counts as a write of all bytes: if it fails, all are bad. If an earlier write fails, only the bytes of that
+// write are bad.
 func (o *Order) Moved(stream *hal.Stream, size uint64) {
 	type earlier struct {
 		work *Work
 		at   []span.Range
 	}
-	var under []earlier // writes that are not known to have ended well
+	var under []earlier // writes that are not known to have ended without an error
 	for _, u := range o.uses {
 		if u.write && !u.work.Over() {
 			under = append(under, earlier{u.work.Retain(), u.ranges()})
@@ -296,7 +295,7 @@ func (o *Order) Moved(stream *hal.Stream, size uint64) {
 	o.SetBarrier(nil)
 }
 
-// ranges returns the bytes of the use, without those that others have written since.
+// ranges returns the bytes of the use, without those that later work has written.
 func (u *use) ranges() (at []span.Range) {
 	if u.node.Value != nil {
 		at = append(at, span.Range{Lo: u.node.Lo, Hi: u.node.Hi})
@@ -309,7 +308,7 @@ func (u *use) ranges() (at []span.Range) {
 	return at
 }
 
-// overtake forgets earlier reads by the same stream of exactly the bytes that u reads, because a stream does its work in order.
+// overtake removes earlier reads of exactly the same bytes on the same stream: a stream does its work in order, so they end before u.
 func (o *Order) overtake(u *use) {
 	for i, e := range o.last {
 		if e != nil && e.reads(u.work.Stream, u.node.Lo, u.node.Hi) {
@@ -323,7 +322,7 @@ func (u *use) reads(stream *hal.Stream, lo, hi uint64) bool {
 	return !u.write && u.kind == Own && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
 }
 
-// sweep asks a few uses whether they have ended. A write that failed stays until somebody is told.
+// sweep asks a few uses whether they have ended, and removes those that have. A failed write stays until Failed has reported it.
 func (o *Order) sweep() {
 	for range asked {
 		if o.hand >= len(o.uses) {
@@ -342,9 +341,10 @@ func (o *Order) sweep() {
 	}
 }
 
-// Renew makes the program's earlier work of the stream on exactly these bytes stand for all that the stream has been given since, too,
-// which saves an event. The end of the later work then stands for both. Renew reports whether it could: there must be such work, nobody
-// else may refer to it, and it must not be known to have failed. reads says that the bytes were read.
+// Renew extends the program's earlier work on the stream and on exactly these bytes to everything that has been enqueued since, instead of adding
+// another Work. That saves an event: the earlier work then counts as ended when the later has. Renew reports whether it could. There must
+// be such work, no one else may have a reference to it, and it must not be known to have failed. reads says whether the later work reads the
+// bytes.
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || u.failed() || !u.work.again(1, reads) {
@@ -370,7 +370,7 @@ func (o *Order) renewed(u *use) {
 	}
 }
 
-// Renewal is Renew for work on several replicas, whose earlier work was one Work, too.
+// Renewal is Renew for work on several replicas whose earlier work was also one Work.
 type Renewal struct {
 	work   *Work
 	uses   [8]*use
@@ -378,7 +378,7 @@ type Renewal struct {
 	n      int32
 }
 
-// Add adds a replica, and reports whether its work can be renewed together with that of the replicas added before.
+// Add adds a replica, and reports whether its work can be renewed together with the work of the replicas added before.
 func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work || u.failed() {
@@ -390,7 +390,7 @@ func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) b
 	return true
 }
 
-// Do renews the work on all the replicas, and reports whether it could.
+// Do renews the work on all added replicas, and reports whether it could.
 func (r *Renewal) Do() bool {
 	if r.n == 0 || !r.work.again(r.n, true) {
 		return false
@@ -427,8 +427,8 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	return nil
 }
 
-// SetBarrier makes every later access wait for the Work, which changes no byte and was ordered behind everything. It takes over a
-// reference.
+// SetBarrier makes every later access wait for the Work. The Work changes no byte, and all earlier work of the replica ends before it.
+// SetBarrier takes over the caller's reference.
 func (o *Order) SetBarrier(w *Work) {
 	if o.barrier != nil {
 		o.barrier.Release()
@@ -436,7 +436,7 @@ func (o *Order) SetBarrier(w *Work) {
 	o.barrier = w
 }
 
-// Barrier returns the work that SetBarrier set, or nil. Work that has ended well is forgotten.
+// Barrier returns the Work that SetBarrier set, or nil if there is none or it has ended without an error.
 func (o *Order) Barrier() *Work {
 	if o.barrier != nil {
 		if done, err := o.barrier.End(); done && err == nil {
@@ -456,7 +456,7 @@ func (o *Order) Works(fn func(w *Work, writes bool)) {
 	}
 }
 
-// Newest returns the Work that was noted last among those for which fn returns true, or nil.
+// Newest returns the Work that was added or renewed last among those for which fn returns true, or nil.
 func (o *Order) Newest(fn func(*Work) bool) (newest *Work) {
 	seq := uint64(0)
 	if o.barrier != nil && fn(o.barrier) {
@@ -470,7 +470,7 @@ func (o *Order) Newest(fn func(*Work) bool) (newest *Work) {
 	return newest
 }
 
-// Clear forgets everything.
+// Clear removes all Works and the barrier.
 func (o *Order) Clear() {
 	o.SetBarrier(nil)
 	for len(o.uses) > 0 {
@@ -478,13 +478,13 @@ func (o *Order) Clear() {
 	}
 }
 
-// Overwritten forgets the Works on the range, which have all ended: what the host has written there since depends on none of them.
+// Overwritten removes the Works from the range. They have all ended, and the host has overwritten the bytes, which no longer depend on them.
 func (o *Order) Overwritten(lo, hi uint64) {
 	o.supersede(&o.writes, lo, hi)
 	o.supersede(&o.reads, lo, hi)
 }
 
-// supersede forgets the uses of the bytes. A write that is ordered behind them takes their place.
+// supersede removes the bytes from all uses of the tree.
 func (o *Order) supersede(t *span.Tree[*use], lo, hi uint64) {
 	if t.Len() == 0 {
 		return
@@ -496,7 +496,7 @@ func (o *Order) supersede(t *span.Tree[*use], lo, hi uint64) {
 	clear(o.found)
 }
 
-// cut takes [lo, hi) from a node, and forgets the use with its last byte.
+// cut removes [lo, hi) from a node, and the use from the Order if it has no bytes left.
 func (o *Order) cut(t *span.Tree[*use], n *span.Node[*use], lo, hi uint64) {
 	u, from, to := n.Value, n.Lo, n.Hi
 	t.Delete(n)
@@ -515,7 +515,7 @@ func (o *Order) cut(t *span.Tree[*use], n *span.Node[*use], lo, hi uint64) {
 	}
 }
 
-// insert gives a use one more piece.
+// insert adds a piece to a use.
 func (o *Order) insert(t *span.Tree[*use], u *use, lo, hi uint64) {
 	n := &u.node
 	if n.Value != nil {
@@ -527,7 +527,7 @@ func (o *Order) insert(t *span.Tree[*use], u *use, lo, hi uint64) {
 	t.Insert(n)
 }
 
-// drop takes a use out of the tree, and forgets it.
+// drop removes a use from the tree and from the Order.
 func (o *Order) drop(u *use) {
 	t := o.tree(u.write)
 	if u.node.Value != nil {

@@ -1,11 +1,11 @@
-// Package order keeps track of what later work on a replica has to wait for, and of how earlier work has ended.
+// Package order keeps track of the earlier work on a replica: which of it a later access has to wait for, and how it has ended.
 //
-// [Work] is something that a stream was given and whose end is not known yet: a copy, or what a program does between Acquire and
-// Release. A Work knows the earlier Works that made the bytes which it read, and fails if one of them does. So a failure need
-// not be announced: each access asks the Work that wrote its bytes last.
+// A [Work] is work that was enqueued on a stream and may not have ended: a copy, or what a program enqueues between Acquire and
+// Release. A Work has references to the Works that wrote the bytes which it reads, and fails if one of them fails. So a failure need
+// not be reported to later work: each access asks the Work that last wrote its bytes.
 //
-// [Order] has, for one replica, the Works by the bytes that they write and read. It tells an access what to wait for, and
-// whether work on its bytes is known to have failed.
+// An [Order] has the Works of one replica, by the bytes that they write and read. It returns the Works that an access has to wait for, and
+// says whether a Work on its bytes is known to have failed.
 package order
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Work is what a stream was given up to one point. Its references are counted, and the last Release gives the driver's event
-// back. It is safe for concurrent use.
+// Work is all work that was enqueued on a stream up to one point. Its references are counted, and the last Release closes
+// the event. It is safe for concurrent use.
 type Work struct {
 	Stream *hal.Stream
 
@@ -26,35 +26,35 @@ type Work struct {
 	ended atomic.Bool
 
 	mu    sync.Mutex
-	event *hal.Event   // nil if none could be recorded; then the stream as a whole stands for the work
-	after []*Work      // the Works that made the bytes which this one reads, without those known to have ended
-	err   error        // found so far; final once ended
-	check func() error // if not nil, it says after the end of what the stream was given whether that was all
-	depth int          // length of the longest line of Works, each made of the one before, that ends with this one
-	chain *chain       // the chain that it is in, or nil
+	event *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
+	after []*Work      // the Works that wrote the bytes which this one reads, without those known to have ended
+	err   error        // the first error found so far; final once ended is set
+	check func() error // if not nil, it is called once after the stream's work has ended, and returns any further error
+	depth int          // length of the longest sequence of Works, each of which reads bytes of the one before, that ends with this one
+	chain *chain       // the chain that the work has joined, or nil
 }
 
-// spare are Works that nobody has a reference to.
+// spare are Works without references, for reuse.
 var spare = sync.Pool{New: func() any { return new(Work) }}
 
-// NewWork returns the work that the stream has been given so far, with one reference. That cannot fail: a stream that
-// records no event is waited for as a whole.
+// NewWork returns a Work, with one reference, of all work that was enqueued on the stream so far. It cannot fail: if no event can
+// be recorded, the Work ends when the whole stream is idle.
 func NewWork(stream *hal.Stream) *Work {
 	w := Earlier(stream)
 	w.event, _ = stream.RecordShared()
 	return w
 }
 
-// Checked is NewWork for work whose success the driver cannot know, because its bytes come from elsewhere. Once the stream's work has
-// ended well, check is asked for an error, once. It must not block.
+// Checked is NewWork for work whose success the driver does not know, because its bytes come from elsewhere. When the stream's work has
+// ended without an error, check is called once and returns an error or nil. It must not block.
 func Checked(stream *hal.Stream, check func() error) *Work {
 	w := NewWork(stream)
 	w.check = check
 	return w
 }
 
-// Earlier returns Work that stands for all that the stream was given before now, by others. An event is recorded when somebody
-// on another stream has to wait for it.
+// Earlier returns a Work, with one reference, of all work that was enqueued on the stream before now. An event is recorded only when
+// another stream has to wait for the Work.
 func Earlier(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
 	w.Stream = stream
@@ -62,7 +62,8 @@ func Earlier(stream *hal.Stream) *Work {
 	return w
 }
 
-// MadeOf says that the work reads bytes which another Work made. It takes over a reference. Nobody else has the work yet.
+// MadeOf notes that the work reads bytes which the Work a wrote. It takes over the caller's reference to a. The caller must have the only
+// reference to w.
 func (w *Work) MadeOf(a *Work) {
 	w.after = append(w.after, a)
 	if w.depth = max(w.depth, a.depth+1); w.depth > chained && w.chain == nil {
@@ -87,7 +88,7 @@ func (w *Work) Release() {
 	w.event = nil
 	w.forgetCauses()
 	w.check = nil
-	if w.chain == nil { // which may still look at it
+	if w.chain == nil { // a chain may still look at the work
 		w.Stream, w.err, w.depth = nil, nil, 0
 		w.ended.Store(false)
 		spare.Put(w)
@@ -104,8 +105,8 @@ func (w *Work) forgetCauses() {
 	}
 }
 
-// again makes the work stand for all that its stream has been given by now, if the caller has all of its references: holders says
-// how many. The work stays made of the same Works, unless it reads nothing.
+// again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
+// all of its references; holders is their number. The Works that wrote its bytes stay noted, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
 	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
@@ -120,13 +121,14 @@ func (w *Work) again(holders int32, reads bool) bool {
 	return true
 }
 
-// alone reports whether the caller has the only reference to the work, no chain can add one, and how it ends depends on its mark only.
+// alone reports whether the caller has the only reference to the work, no chain can add another, and the end of the work depends on
+// its event only.
 func (w *Work) alone() bool {
 	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.after) == 0 && w.err == nil
 }
 
-// End reports whether the work has ended, and the error with which it or what it was made of has failed. It asks the driver, and
-// does not wait.
+// End reports whether the work and the Works that wrote its bytes have ended, and the error if one has failed. It asks the driver,
+// and does not wait.
 func (w *Work) End() (done bool, err error) {
 	if w.ended.Load() {
 		return true, w.err
@@ -168,11 +170,11 @@ func (w *Work) End() (done bool, err error) {
 	return true, w.err
 }
 
-// Over reports whether the work is known to have ended well, without asking.
+// Over reports whether the work is known to have ended without an error. It does not ask the driver.
 func (w *Work) Over() bool { return w.ended.Load() && w.err == nil }
 
-// Wait waits until the work, and what it was made of, has ended. It returns an error only if ctx ends first; how the work has
-// ended is for End to say.
+// Wait waits until the work and the Works that wrote its bytes have ended. It returns an error only if ctx ends first; End returns the
+// errors of the work.
 func (w *Work) Wait(ctx context.Context) error {
 	for {
 		if done, _ := w.End(); done {
@@ -189,7 +191,7 @@ func (w *Work) Wait(ctx context.Context) error {
 		}
 		w.mu.Unlock()
 		if event != nil {
-			_ = event.Sync(ctx) // the caller's reference keeps it
+			_ = event.Sync(ctx) // the caller's reference keeps it open
 		} else {
 			_ = layer.Drain(w.Stream, ctx)
 		}
@@ -200,8 +202,9 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, on a goroutine of its own, soon after the work or one that it was made of has ended. fn has to ask whether all have. It may wait: the
-// goroutine that the driver's events share would have to open the gates that it waits for.
+// OnEnd calls fn once, soon after the work, or one of the Works that wrote its bytes, has ended. fn has to call End to learn whether all have
+// ended. fn runs on a goroutine of its own, because it may wait for a gate, and the goroutine that runs the callbacks of events
+// opens gates.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
 	event := w.event
@@ -230,7 +233,7 @@ func (w *Work) OnEnd(fn func()) {
 	}()
 }
 
-// Before makes later work of the stream wait for this. It does not block if [Work.Deferred] says so.
+// Before makes later work of the stream wait for this work. If [Work.Deferred] returns true, Before does not block.
 func (w *Work) Before(stream *hal.Stream) error {
 	if w.ended.Load() || w.Stream == stream {
 		return nil
@@ -252,7 +255,7 @@ func (w *Work) Deferred(stream *hal.Stream) bool {
 	return true
 }
 
-// recorded returns the event, recorded now if there was none so far; nil if that fails.
+// recorded returns the event. If there is none, it records one now, and returns nil if that fails.
 func (w *Work) recorded() *hal.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,7 +265,7 @@ func (w *Work) recorded() *hal.Event {
 	return w.event
 }
 
-// Event is the event of the work, nil if it has none. The caller's reference keeps it.
+// Event returns the event of the work, or nil if it has none. The event stays open as long as the caller has a reference to the work.
 func (w *Work) Event() *hal.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package span keeps values by ranges of bytes, which may overlap, and finds those that meet a range.
+// Package span stores values by ranges of bytes, which may overlap, and finds the values whose ranges overlap a given range.
 //
-// A [Tree] is a treap ordered by where the ranges begin. Each node knows the furthest end, and the lowest and the highest
-// sequence number, among the nodes below it, so that a search passes over whole branches. With n nodes an insertion and a
+// A [Tree] is a treap ordered by the beginnings of the ranges. Each node has the largest end, and the smallest and the largest
+// sequence number, of itself and the nodes below it, so a search can skip whole branches. With n nodes an insertion and a
 // deletion take O(log n), and a search takes O(log n) for each node that it finds.
 package span
 
@@ -34,7 +34,7 @@ type Node[V any] struct {
 // Len is the number of nodes.
 func (t *Tree[V]) Len() int { return t.n }
 
-// Only returns the node of a tree that has one, else nil.
+// Only returns the only node of a tree with one node, else nil.
 func (t *Tree[V]) Only() *Node[V] {
 	if t.n == 1 {
 		return t.root
@@ -42,7 +42,7 @@ func (t *Tree[V]) Only() *Node[V] {
 	return nil
 }
 
-// Steps is the number of nodes that the tree has looked at since it was made. Tests of growth count with it.
+// Steps returns the number of nodes that the tree has examined so far. Tests measure with it how costs grow.
 func (t *Tree[V]) Steps() int { return t.steps }
 
 // Insert puts a node, whose range and Seq are set, into the tree.
@@ -54,7 +54,7 @@ func (t *Tree[V]) Insert(n *Node[V]) {
 		t.root = n
 		return
 	}
-	// xorshift; the sequence need not be good, and is the same in each run.
+	// A xorshift generator is good enough here, and gives the same sequence in each run.
 	if t.rand == 0 {
 		t.rand = 2463534242
 	}
@@ -105,7 +105,7 @@ func (t *Tree[V]) lift(n *Node[V]) {
 	n.sum()
 }
 
-// hang puts n, or nothing, where old was below parent.
+// hang puts n, which may be nil, in the place of old below parent.
 func (t *Tree[V]) hang(old, n, parent *Node[V]) {
 	switch {
 	case parent == nil:
@@ -167,7 +167,7 @@ func (t *Tree[V]) Cut(n *Node[V], lo, hi uint64) {
 	t.Insert(n)
 }
 
-// Meeting appends the nodes that have a byte of [lo, hi) to dst, ascending by where they begin.
+// Meeting appends the nodes that have a byte of [lo, hi) to dst, in the order of their beginnings.
 func (t *Tree[V]) Meeting(lo, hi uint64, dst []*Node[V]) []*Node[V] {
 	if t.root == nil {
 		return dst
@@ -192,7 +192,7 @@ func (t *Tree[V]) meeting(n *Node[V], lo, hi uint64, dst []*Node[V]) []*Node[V] 
 	return dst
 }
 
-// Latest returns the node with the largest Seq below before among those that have a byte of [lo, hi), or nil.
+// Latest returns, of the nodes that have a byte of [lo, hi) and a Seq below before, the one with the largest Seq, or nil.
 func (t *Tree[V]) Latest(lo, hi, before uint64) *Node[V] {
 	if t.root == nil {
 		return nil
@@ -232,7 +232,8 @@ func (t *Tree[V]) Any(lo, hi uint64) *Node[V] {
 		case n.Lo < hi && lo < n.Hi:
 			return n
 		case n.left != nil && n.left.end > lo:
-			// If no node on the left meets the range, those that end behind lo begin at hi or later, and so do n and all on its right.
+			// Some node on the left ends after lo. If it does not overlap the range, it begins at hi or later, and so do n and all nodes on its
+			// right. So the search can go left in any case.
 			n = n.left
 		case n.Lo >= hi:
 			return nil
@@ -243,5 +244,5 @@ func (t *Tree[V]) Any(lo, hi uint64) *Node[V] {
 	return nil
 }
 
-// All appends every node to dst, ascending by where they begin.
+// All appends every node to dst, in the order of their beginnings.
 func (t *Tree[V]) All(dst []*Node[V]) []*Node[V] { return t.Meeting(0, ^uint64(0), dst) }
