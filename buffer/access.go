@@ -13,36 +13,36 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// packagePath tells the frames of this package from its callers'.
+// packagePath distinguishes frames of this package from those of its callers.
 const packagePath = "github.com/go-halyard/halyard/buffer"
 
 // recordSites makes accesses that only read record their call site, too.
 var recordSites = debug.Has("sites")
 
-// access is one use of a buffer's bytes by the program, from the call that asks for it to its end: a lease, a function on the host, a
-// copy. It waits until nothing that came before excludes it, and then is open.
+// access is one use of a buffer's bytes by the program, from the beginning of the call to the end of the use: a lease, a function on the
+// host, a copy. It waits until no earlier access excludes it; then it is open.
 type access struct {
-	// What the shortest access needs comes first.
-	part          // the only one, or the first begin and the last end of parts
-	open     bool // nothing excludes it any more
+	// The fields that every access uses come first.
+	part          // the only part, or the range from the first of parts to the last
+	open     bool // no earlier access excludes it
 	inside   bool // the bytes are ready, and the program may use them
-	writes   bool // some part does
+	writes   bool // some part writes
 	enlisted bool // it is in the trees, and in live
 	place    protocol.Place
 	storage  *storage
 	slot     uint32 // index in accesses.slots
-	gen      uint32 // tells a lease from later ones in the same slot
+	gen      uint32 // distinguishes a lease from later ones in the same slot
 	seq      uint64 // in the order of arrival
 	replica  *replica
 	stream   *hal.Stream   // nil on the host
-	mem      *hal.Memory   // the memory that the lease gives out
+	mem      *hal.Memory   // the memory of the lease
 	own      *owner        // keeps the owner reachable, so that a buffer in use is not reported as leaked
-	op       string        // the call
-	since    time.Duration // when the bytes were ready, counted from began; 0 if nobody observes
-	waiters  []*access     // those that wait for this one to end
+	op       string        // the name of the call
+	since    time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
+	waiters  []*access     // accesses that wait for this one to end
 
-	parts   []part // several, ascending and apart; nil if there is one
-	side    side   // where host and device take turns with the memory
+	parts   []part // several parts, in ascending order with gaps between them; nil if there is one
+	side    side   // used if host and device use the memory in turn
 	counted bool   // BytesAvoided includes this access
 	index   int    // in live
 	pieces  []piece
@@ -52,7 +52,7 @@ type access struct {
 	site    callsite.Site
 }
 
-// part is a range of bytes and what is done to it.
+// part is a range of bytes and the mode of the access to it.
 type part struct {
 	lo, hi uint64
 	mode   protocol.Action
@@ -64,13 +64,13 @@ func (p part) valid() bool {
 func (p part) writes() bool { return p.mode != protocol.Read }
 func (p part) reads() bool  { return p.mode != protocol.Overwrite }
 
-// piece is a node of one of the trees. It stands for a part of an access, or for its side.
+// piece is a node of one of the trees, for a part of an access or for its side.
 type piece struct {
 	span.Node[*access]
 	tree *span.Tree[*access]
 }
 
-// side says whether an access belongs to the host or to the device, where the two take turns with the memory.
+// side says whether an access belongs to the host or to the device, if the two use the memory in turn.
 type side uint8
 
 const (
@@ -79,31 +79,32 @@ const (
 	deviceSide
 )
 
-// accesses holds the accesses of one storage, open and waiting. An access waits for every earlier one that shares a byte with it, if
-// either of the two writes. A waiting access counts as well, so that a steady flow of readers does not keep a writer waiting. Finding
-// the access to wait for takes O(log n) with n accesses, and an access that ends wakes only those that waited for it.
+// accesses has the accesses of one storage, open and waiting. An access waits for every earlier one that shares a byte with it, if
+// either of the two writes. Earlier accesses that still wait count as well, so a steady flow of readers does not block a writer. Finding
+// the access to wait for takes O(log n) with n accesses, and an access that ends wakes only those that wait for it.
 //
-// Where host and device take turns with the memory, an access also waits for every earlier one of the other side, whatever
+// If host and device use the memory in turn, an access also waits for every earlier one of the other side, whatever
 // its bytes, if either of the two writes.
 type accesses struct {
 	owner *storage
 	slots []*access
 	free  []uint32
-	spare *access   // an access whose slot is free, too; it is taken first
-	live  []*access // those in the trees
+	spare *access   // an access with a free slot that is not in free; it is reused first
+	live  []*access // the accesses in the trees
 	count int       // number of open accesses
 	seq   uint64
 	solo  *access // the only access, open and not in the trees yet
-	steps int     // accesses that find has looked at, for tests of growth
+	steps int     // number of accesses that find has examined, for tests of how costs grow
 
 	read, write span.Tree[*access] // by bytes
 	turns       bool
 	turn        [3][2]span.Tree[*access] // by side, and by whether they write; used if turns is set
 }
 
+// never is a sequence number after all others.
 const never = ^uint64(0)
 
-// manySlots is how many slots are kept when none is in use.
+// manySlots is the largest number of slots that is kept when none is in use.
 const manySlots = 64
 
 // each calls fn for every part.
@@ -133,7 +134,7 @@ func (a *accesses) take() *access {
 	return x
 }
 
-// flush puts solo into the trees, where others find it.
+// flush puts solo into the trees, where searches find it.
 func (a *accesses) flush() {
 	if x := a.solo; x != nil {
 		a.solo = nil
@@ -176,7 +177,7 @@ func (a *accesses) excluding(x *access, seq uint64) *access {
 	return last
 }
 
-// enlist puts x into the trees, so that later accesses which it excludes wait for it.
+// enlist puts x into the trees, so that later accesses that x excludes wait for it.
 func (a *accesses) enlist(x *access) {
 	if !x.enlisted {
 		x.enlisted, x.index = true, len(a.live)
@@ -218,13 +219,13 @@ func (a *accesses) by(p part) *span.Tree[*access] {
 	return &a.read
 }
 
-// admitted opens an access that nothing excludes.
+// admitted opens an access that no other excludes.
 func (a *accesses) admitted(x *access) {
 	x.open = true
 	a.count++
 }
 
-// end removes an access, open or not, and opens the accesses that waited for nothing else.
+// end removes an access, open or not, and opens the accesses that waited only for it.
 func (a *accesses) end(x *access) {
 	if a.solo == x {
 		a.solo = nil
@@ -248,7 +249,7 @@ func (a *accesses) end(x *access) {
 	}
 	if len(x.waiters) == 0 {
 		if len(a.slots) > manySlots && len(a.free)+1 == len(a.slots) {
-			a.slots, a.free, a.spare = nil, nil, nil // keep little memory after a time with many accesses
+			a.slots, a.free, a.spare = nil, nil, nil // many accesses were open at once: free their memory
 		}
 		return
 	}
@@ -264,7 +265,7 @@ func (a *accesses) end(x *access) {
 	}
 }
 
-// strike takes an access out of the trees.
+// strike removes an access from the trees.
 func (a *accesses) strike(x *access) {
 	for i := range x.pieces {
 		p := &x.pieces[i]
@@ -283,7 +284,7 @@ func (a *accesses) strike(x *access) {
 	x.enlisted = false
 }
 
-// examine opens a waiting access if nothing excludes it any more, else finds the access that it waits for now.
+// examine opens a waiting access if no earlier one excludes it any more. Otherwise it finds the access to wait for next.
 func (a *accesses) examine(w *access) {
 	if len(w.pieces) > 0 {
 		if x := a.excluding(w, w.seq); x != nil {
@@ -316,7 +317,7 @@ func (w *access) leave() {
 	w.behind = nil
 }
 
-// get returns the access that a lease stands for, nil if the lease is stale.
+// get returns the access of a lease, nil if the lease is stale.
 func (a *accesses) get(slot, gen uint32) *access {
 	if int(slot) >= len(a.slots) {
 		return nil
@@ -370,7 +371,7 @@ func (a *accesses) held(x *access, p protocol.Place, lo, hi uint64) bool {
 // empty reports whether there is no access, open or waiting.
 func (a *accesses) empty() bool { return a.solo == nil && a.write.Len() == 0 && a.read.Len() == 0 }
 
-// begin opens an access that nothing excludes.
+// begin opens an access that no other excludes, and makes it visible to later ones.
 func (a *accesses) begin(x *access) {
 	if a.empty() {
 		a.alone(x)
@@ -387,7 +388,7 @@ func (a *accesses) alone(x *access) {
 	a.admitted(x)
 }
 
-// queue puts x into the trees and waits until no earlier access excludes it. mu is held, and is given up during the wait. After an
+// queue puts x into the trees and waits until no earlier access excludes it. mu is held, and is released during the wait. After an
 // error the caller has to end x.
 func (a *accesses) queue(ctx context.Context, mu *sync.Mutex, x *access) (blocked bool, err error) {
 	b := a.excluding(x, never)
@@ -399,7 +400,7 @@ func (a *accesses) queue(ctx context.Context, mu *sync.Mutex, x *access) (blocke
 	return true, a.pause(ctx, mu, x, b)
 }
 
-// pause makes x wait for b, and gives mu up until x is opened or ctx ends.
+// pause makes x wait for b, and releases mu until x is opened or ctx ends.
 func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	admit := make(chan struct{})
@@ -419,7 +420,7 @@ func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) erro
 	return ctx.Err()
 }
 
-// startTurns makes host and device take turns with the memory from now on. side tells on which side an access is.
+// startTurns makes host and device use the memory in turn from now on. side returns the side of an access.
 func (a *accesses) startTurns(side func(*access) side) {
 	a.flush()
 	a.turns = true

@@ -10,15 +10,15 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// request is what a call asks for.
+// request describes an access that a call wants to begin.
 type request struct {
 	op     string
 	own    *owner
 	stream *hal.Stream // nil on the host
 	part
-	parts []part // as in access
-	try   bool   // fail at once in place of waiting
-	under *access
+	parts []part  // as in access
+	try   bool    // fail at once instead of waiting
+	under *access // the access that this one is a part of, or nil
 }
 
 func (q *request) writes() bool {
@@ -50,7 +50,7 @@ func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream
 	return s.acquire(ctx, &request{op: op, own: own, stream: stream, part: p, try: try})
 }
 
-// acquire begins an access of a device, and enqueues what it needs.
+// acquire begins an access of a device, and enqueues the copies that it needs.
 func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	if q.stream == nil {
 		return nil, hal.Errorf(q.op, hal.ErrInvalidArgument, "nil stream")
@@ -78,7 +78,7 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// admit begins an access once no earlier one excludes it. It waits until then, or fails at once if q.try is set. After an
+// admit begins an access when no earlier one excludes it. It waits until then, or fails at once if q.try is set. After an
 // error there is no access.
 func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	writes := q.writes()
@@ -102,7 +102,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return x, nil
 	}
 	if q.under != nil {
-		x.seq = q.under.seq // it counts as having come when the access did that it is part of
+		x.seq = q.under.seq // it counts as having come together with the access that it is part of
 		s.accesses.begin(x)
 		return x, nil
 	}
@@ -167,17 +167,17 @@ func (x *access) bring(ctx context.Context, try bool) error {
 	}
 }
 
-// obstacle is what an access has to wait for without the lock. Afterwards the access repeats its steps, because anything may have
+// obstacle is something that an access has to wait for without the lock. Afterwards the access repeats its steps, because anything may have
 // changed.
 type obstacle struct {
-	busy  *access       // an access that is in the way
-	left  []*order.Work // work that no stream can be made to wait for, with a reference each
-	again bool          // nothing to wait for, but more to copy
+	busy  *access       // an access that has to end first
+	left  []*order.Work // work for which the host has to wait, with a reference to each
+	again bool          // there is nothing to wait for, but the steps have to be repeated
 }
 
 func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.again }
 
-// move enqueues the copies of a plan, behind the work that they depend on.
+// move enqueues the copies of a plan, after the work that they depend on, or returns an obstacle.
 func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
 	s := x.storage
 	plan, direct, err := s.copier.detour(plan, stream)
@@ -211,7 +211,7 @@ func (x *access) overcome(ctx context.Context, o obstacle, try bool) (err error)
 		err = x.standBehind(ctx, o.busy)
 	case len(o.left) > 0 && try:
 		drop(o.left)
-		return hal.Errorf(x.op, hal.ErrNotReady, "work under way on the host's copy has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
+		return hal.Errorf(x.op, hal.ErrNotReady, "earlier work on the host's replica has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
 	case len(o.left) > 0:
 		err = s.await(ctx, x.cause(), nil, x.lo, x.hi, o.left)
 	}
@@ -227,7 +227,7 @@ func drop(list []*order.Work) {
 	}
 }
 
-// settle gives an access its replica, which stays until the access ends. If the device has no room, other replicas are evicted.
+// settle gives an access its replica, which is not evicted until the access ends. If the device has no room, other replicas are evicted.
 func (x *access) settle(ctx context.Context) error {
 	s := x.storage
 	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
@@ -251,7 +251,7 @@ func (x *access) settle(ctx context.Context) error {
 	return nil
 }
 
-// standBehind waits without the lock until other ends, which is in the way of x.
+// standBehind waits, without the lock, until the access other has ended, which has to end before x can go on.
 func (x *access) standBehind(ctx context.Context, other *access) error {
 	s := x.storage
 	begin := now()
@@ -274,7 +274,7 @@ func (s *storage) release(slot, gen uint32, check func() error) error {
 		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
 	}
 	if check != nil && !x.writes {
-		return hal.Errorf("release", hal.ErrInvalidArgument, "the lease is for reading, so its elements are as they were")
+		return hal.Errorf("release", hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
 	err := x.keep()
 	x.record(check)
@@ -283,7 +283,7 @@ func (s *storage) release(slot, gen uint32, check func() error) error {
 	return err
 }
 
-// end ends an access whose work has been recorded, or that has none.
+// end ends an access, after its work has been recorded, if it has any.
 func (s *storage) end(x *access) {
 	if x.replica != nil {
 		x.replica.end()

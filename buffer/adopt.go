@@ -14,20 +14,21 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Adopt returns a buffer over memory that exists already, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere.
-// Nothing is copied: the memory becomes the buffer's replica at its place, and its contents are those of the
-// buffer. That place is the host for page-locked memory, and for memory of a unified device that the host can
-// touch; else it is the memory's device. Other places get replicas of their own as they use the buffer.
+// Adopt returns a buffer over existing memory, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere.
+// Nothing is copied: the memory becomes the buffer's replica at its place, and the buffer has its contents.
+// The place is the host for page-locked memory, and for memory of a unified device that the host can
+// access; otherwise it is the memory's device. Other places get replicas of their own when they use the buffer.
 //
-// The buffer owns the memory from now on, and closes it once the buffer is closed and the work that uses the memory has
-// finished. Until then the memory stays where it is: it is never evicted ([Buffer.Evict] of that place fails with an error
-// of kind ErrUnsupported), and budgets do not count it. The buffer covers the whole allocation. It does not know of
-// work that is under way on the memory: make later streams wait for that first. Memory that the host has to map must not be mapped now.
+// The buffer owns the memory from now on, and closes it when the buffer is closed and the work that uses the memory has
+// finished. Until then the memory is never evicted ([Buffer.Evict] of its place fails with an error
+// of kind ErrUnsupported), and budgets do not count it. The buffer covers the whole allocation. The buffer does not know
+// earlier work on the memory: make the streams of later accesses wait for that work first. Memory that the host has to map must not be
+// mapped when Adopt is called.
 //
 // The error is of kind ErrClosed if the memory is closed, ErrInvalidArgument if its size is not a multiple of the
-// element's, and ErrMisaligned if elements cannot start at its address. It is also of kind ErrInvalidArgument for
-// memory whose place is the host, together with the option [WithPinnedHost], which asks for other memory there.
-// After an error the memory is still the program's.
+// element's, and ErrMisaligned if elements cannot start at its address. It is also of kind ErrInvalidArgument if
+// the memory's place is the host and the option [WithPinnedHost] is given, which asks for other memory there.
+// After an error the program still owns the memory.
 func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	const op = "Adopt"
 	var zero T
@@ -73,7 +74,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	case mem.NeedsMap():
 		s.turns.begin(mem)
 	case host == nil:
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot touch this %s memory", mem.Kind())
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot access this %s memory", mem.Kind())
 	default:
 		h.ptr = host
 	}
@@ -83,12 +84,12 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 }
 
 // AdoptSlice returns a buffer whose host replica is the slice itself: nothing is copied, and devices that work
-// on host memory in place work on it. The slice may be in Go's memory or in any other that the host can touch. From
-// now on the program must use it through the buffer alone, until the buffer has been closed. Memory that is not Go's
+// on host memory in place work on the slice. The slice may be in Go's memory or in other memory that the host can access. Until
+// the buffer has been closed, the program must use the slice only through the buffer. Memory that is not Go's
 // must not be freed before release is called.
 //
 // release, unless it is nil, is called once, when the buffer has been closed and the last work that uses the slice has
-// finished: by Close itself if nothing is under way, otherwise on a goroutine of its own, where a panic ends the
+// finished. Close itself calls it if no work is under way; otherwise it runs on a goroutine of its own, where a panic ends the
 // program. If AdoptSlice fails, release is not called.
 //
 // [Buffer.Evict] of the host fails with an error of kind ErrUnsupported. The error of AdoptSlice is of kind ErrInvalidArgument
@@ -132,14 +133,15 @@ func alignmentOf(addresses uint64) uint64 {
 	return 1 << bits.TrailingZeros64(addresses)
 }
 
-// lastUse is what has to end before an adopted slice, or guarded memory, may be released.
+// lastUse calls the release function of an adopted slice, or of guarded memory, when nothing uses the memory any more.
 type lastUse struct {
 	release func()
 	streams []*hal.Stream
-	left    atomic.Int32 // memories that are not freed yet, and one for the streams
+	left    atomic.Int32 // number of memories that are not freed yet, plus 1 until the streams have done their work
 }
 
-// lastUse takes the release function of the host's replica, which is about to be dropped; nil if it has none.
+// lastUse returns the lastUse of a host replica that is about to be dropped, nil if the replica has no release function. It takes the function
+// from the replica.
 func (h *hostReplica) lastUse() *lastUse {
 	if h.release == nil {
 		return nil
@@ -155,7 +157,7 @@ func (h *hostReplica) lastUse() *lastUse {
 	return u
 }
 
-// close closes what a device knows of the slice, or of no slice if u is nil.
+// close closes a device's memory over the slice. u may be nil; then nothing waits for m.
 func (u *lastUse) close(m *hal.Memory) error {
 	if u == nil {
 		return m.Close()
@@ -168,7 +170,7 @@ func (u *lastUse) close(m *hal.Memory) error {
 	})
 }
 
-// over calls release once nothing uses the slice. What devices know of it has been closed.
+// over calls release when nothing uses the slice any more. The devices' memories over the slice have been closed before.
 func (u *lastUse) over() {
 	done := func() {
 		if u.left.Add(-1) == 0 {

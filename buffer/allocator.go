@@ -16,12 +16,12 @@ type allocatorOn struct {
 	a   pool.Allocator
 }
 
-// WithAllocator makes the buffer take the memory of its replica on the device from an allocator of that
-// device's memory, in place of the device itself or of what [SetAllocator] chose; nil goes back to the device.
-// With [WithPinnedHost] of the same device the host's replica comes from it as well, unless the host has to map it. The
+// WithAllocator makes the buffer allocate its replica on the device from an allocator of that
+// device's memory, and not from the allocator of [SetAllocator]. If a is nil, the memory comes from the device itself.
+// With [WithPinnedHost] of the same device the host's replica comes from the allocator as well, unless the host has to map the memory. The
 // option may be given once for each device.
 //
-// Memory is freed on the stream that used it last, and is the allocator's again even while that stream still works.
+// Memory is freed on the stream that used it last, and goes back to the allocator even while that stream still works.
 // Before closing such a stream, call [pool.Pool.ForgetStream] if the allocator is a pool.
 //
 // Close the buffer before the allocator.
@@ -37,18 +37,17 @@ func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
 	}
 }
 
-// SetAllocator chooses where replicas on a device handle take their memory from, in buffers made without the option
-// [WithAllocator]: an allocator of that device's memory, or for nil, which is the default, the device itself. It
-// concerns new replicas; those that exist keep their memory.
+// SetAllocator sets the allocator for new replicas on a device handle, in buffers made without the option
+// [WithAllocator]. If a is nil, which is the default, the memory comes from the device itself. Existing replicas keep their memory.
 //
-// There is no pool unless a program asks for one: memory that a pool keeps is out of reach of other programs
-// and of other libraries in this one, and the device does not close before the pool. With one, taking a
-// replica and giving it back costs some hundred nanoseconds and no call of the vendor's:
+// There is no pool by default, because other programs, and other libraries in this program, cannot use the memory that a pool
+// keeps, and the device does not close before the pool. With a pool, allocating and freeing a
+// replica takes some hundred nanoseconds and calls no function of the vendor:
 //
 //	p, err := pool.New(dev)
 //	buffer.SetAllocator(dev, p)
 //
-// When memory runs out, pools give back free memory first, and only then are replicas evicted. To close the pool,
+// When memory runs out, pools first free memory that they keep; only then are replicas evicted. To close the pool,
 // close the buffers and set another allocator.
 func SetAllocator(dev *hal.Device, a pool.Allocator) {
 	if dev == nil {
@@ -69,7 +68,7 @@ func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
 	return nil
 }
 
-// obtain takes memory from an allocator, or from the device if that is nil.
+// obtain allocates memory from an allocator, or from the device if a is nil.
 func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind, size uint64) (holding, error) {
 	if a == nil {
 		mem, err := dev.Alloc(kind, size, 0)
@@ -83,9 +82,9 @@ func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	switch {
 	case err != nil:
 	case !r.Mem.Device().Same(dev):
-		err = hal.Errorf("allocate", hal.ErrWrongDevice, "the allocator gave memory of %s, not of %s", r.Mem.Device().Name(), dev.Name())
+		err = hal.Errorf("allocate", hal.ErrWrongDevice, "the allocator returned memory of %s, not of %s", r.Mem.Device().Name(), dev.Name())
 	case r.Len < size:
-		err = hal.Errorf("allocate", hal.ErrOutOfRange, "the allocator gave %d bytes when asked for %d", r.Len, size)
+		err = hal.Errorf("allocate", hal.ErrOutOfRange, "the allocator returned %d bytes instead of %d", r.Len, size)
 	}
 	if err != nil {
 		_ = block.Free(stream)
@@ -94,7 +93,7 @@ func obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	return holding{mem: r.Mem, base: r.Off, block: block}, nil
 }
 
-// memory takes page-locked memory for the host's replica.
+// memory allocates page-locked memory for the host's replica.
 func (h *hostReplica) memory(dev *hal.Device) (holding, error) {
 	s := h.owner
 	a := s.allocatorOn(dev)
@@ -112,19 +111,19 @@ func (h *hostReplica) memory(dev *hal.Device) (holding, error) {
 	}
 	if err == nil && !got.mem.NeedsMap() && got.mem.HostPointer() == nil {
 		_ = got.free(new(order.Order))
-		return holding{}, hal.Errorf("host replica", hal.ErrUnsupported, "the host cannot touch page-locked memory of %s", dev.Name())
+		return holding{}, hal.Errorf("host replica", hal.ErrUnsupported, "the host cannot access page-locked memory of %s", dev.Name())
 	}
 	return got, err
 }
 
-// handBack frees a block of the device's memory once the work that uses it has finished, and forgets the work.
+// handBack frees a block of the device's memory, for reuse after the work that uses it has finished, and clears work.
 func handBack(b pool.Block, dev *hal.Device, work *order.Order) error {
-	// On the stream that used it last the block can be used again at once.
+	// The stream that used the block last can use it again at once.
 	var last *hal.Stream
 	if w := work.Newest(func(w *order.Work) bool { return dev.Same(w.Stream.Device()) && layer.Err(w.Stream) == nil }); w != nil {
 		last = w.Stream
 	}
-	var closed []*hal.Stream // that record no event, but may have work
+	var closed []*hal.Stream // closed streams record no event, but may still have work
 	work.Works(func(w *order.Work, _ bool) {
 		if w.Stream == last || w.Over() {
 			return

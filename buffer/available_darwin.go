@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// available reports whether n bytes fit into the machine's memory. Other systems are asked with mmap. On macOS that is no use,
-// because mmap reserves more addresses than there is memory. If the system does not answer, available returns true.
+// available reports whether n bytes fit into the machine's memory. Unlike on other Unix systems a trial mmap is of no use on macOS,
+// because it reserves more addresses than there is memory. If the size of the memory is not known, available returns true.
 func available(n uint64) bool {
 	value, err := syscall.Sysctl("hw.memsize")
 	if err != nil || len(value) > 8 {

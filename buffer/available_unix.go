@@ -4,7 +4,7 @@ package buffer
 
 import "syscall"
 
-// available reports whether the system would give n bytes of memory.
+// available reports whether the system can allocate n bytes of memory.
 func available(n uint64) bool {
 	b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Buffer is a sequence of numbers that is coherent over the host and all devices that use it, or a
-// slice of one. It is closed by Close; its slices are not closed on their own. New and From make one. On a nil or zero Buffer every
-// method that returns an error returns one of kind ErrInvalidArgument.
+// slice of such a sequence. New and From make one, and Close closes it with its slices, which are not closed separately. On a nil or zero
+// Buffer every method that returns an error returns one of kind ErrInvalidArgument.
 type Buffer[T Element] struct {
 	s      *storage
 	own    *owner
@@ -23,22 +23,22 @@ type Buffer[T Element] struct {
 	slice  bool
 }
 
-// owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, nobody can close the
-// storage any more.
+// owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, the program can no longer close
+// the storage.
 type owner struct {
 	cleanup runtime.Cleanup
 	_       [1]byte
 }
 
-// newHandle returns the Buffer that stands for all of a storage.
+// newHandle returns a Buffer of all elements of a storage.
 func newHandle[T Element](s *storage) *Buffer[T] {
 	o := new(owner)
 	o.cleanup = runtime.AddCleanup(o, (*storage).leaked, s)
 	return &Buffer[T]{s: s, own: o, hi: s.size}
 }
 
-// leaked gives a buffer back that became unreachable without Close, and reports it. It runs on the runtime's cleanup goroutine, where
-// nothing may wait.
+// leaked reports and closes a buffer that became unreachable without Close. It runs on the runtime's cleanup goroutine, which must not wait,
+// so it starts another one.
 func (s *storage) leaked() {
 	go func() {
 		if !s.isClosed() {
@@ -57,16 +57,15 @@ func (s *storage) isClosed() bool {
 // Option is an option of [New] and [From].
 type Option func(*storage)
 
-// WithPinnedHost makes the buffer's host replica page-locked memory of the device, which then copies from
-// and to it without holding up the caller, and uses it in place if the device is unified. Without
-// this option the replica is ordinary memory, page-locked for a device when that is worth its price.
+// WithPinnedHost allocates the buffer's host replica as page-locked memory of the device. The device then copies from
+// and to it without blocking the caller, and uses it in place if it is unified. Without this option the replica is ordinary memory, which
+// is page-locked for a device if it is large enough and the device needs that.
 func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
 // maxSize is the most bytes that a buffer may have: 1<<62, or what an int can count.
 const maxSize = min(1<<62, math.MaxInt)
 
-// New returns a buffer of n elements, n > 0, that reads as zeros. No memory is taken before a place
-// is used.
+// New returns a buffer of n elements, n > 0, that reads as zeros. A place allocates memory only when it is first used.
 func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	const op = "new buffer"
 	var zero T
@@ -75,7 +74,7 @@ func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	case n <= 0:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements; a buffer needs at least one", n)
 	case uint64(n) > maxSize/elem:
-		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes are more than a buffer can hold", n, elem)
+		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes are more than a buffer can have", n, elem)
 	}
 	return newHandle[T](newStorage(elem, uint64(n)*elem, opts)), nil
 }
@@ -115,10 +114,10 @@ func (b *Buffer[T]) Size() uint64 {
 }
 
 // View runs fn on the elements, for reading. It waits for the work that they depend on, and for
-// accesses that write to them; other readers may run at the same time. The slice must not be changed, nor kept
-// after fn returns. The error is fn's own, or tells why fn was not run.
+// accesses that write to them; other readers may run at the same time. fn must neither change the slice nor keep it.
+// The error is the one that fn returned, or says why fn was not run.
 //
-// Accesses are served in the order in which they come. Do not nest reads, as with sync.RWMutex: a View from within fn, or while the caller
+// Accesses are served in the order in which they come. As with sync.RWMutex, do not nest reads: a View from within fn, or while the caller
 // has a lease, waits for a write that came in between, and that write waits for the outer access. Only the context ends such a wait.
 func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
 	return b.access(ctx, "View", protocol.Read, fn)
@@ -128,7 +127,7 @@ func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
 // and for all other accesses to them. When fn returns, with or without an error, every other replica
 // of the elements is stale.
 //
-// An access to the same elements from within fn waits for fn to return, and so until its own context ends.
+// An access to the same elements from within fn would wait for fn to return, so it waits until its own context ends.
 func (b *Buffer[T]) Update(ctx context.Context, fn func([]T) error) error {
 	return b.access(ctx, "Update", protocol.ReadWrite, fn)
 }
@@ -156,13 +155,13 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 
 // TryAcquire makes the elements current on the stream's device, for the program's own work on that
 // stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
-// writes every element and reads none. What is needed is enqueued on the stream; TryAcquire does
-// not wait. If another access excludes this one, the error is a [ConflictError]. If the bytes are still on their way from
-// another device, and the stream cannot be made to wait for them (its device has no [hal.CapGate], or reads the host's memory during the
+// writes every element and reads none. The copies that are needed are enqueued; TryAcquire does
+// not wait for them. If another access excludes this one, the error is a [ConflictError]. If another device has not finished copying or computing
+// the bytes, and the stream cannot be made to wait for that (its device has no [hal.CapGate], or reads the host's memory during the
 // call that enqueues a copy), the error is of kind ErrNotReady. Acquire waits in both cases.
 //
-// Accesses are served in the order in which they come: an earlier access excludes this one even if it is itself still waiting, if the
-// two share an element and one of them writes.
+// Accesses are served in the order in which they come. If an earlier access shares an element with this one and one of the two writes, the
+// earlier one excludes this one, even while the earlier one itself still waits.
 func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, error) {
 	const op = "TryAcquire"
 	if err := b.check(op); err != nil {
@@ -172,7 +171,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, 
 	return b.lease(x), err
 }
 
-// Acquire is TryAcquire that waits, until ctx ends, for accesses that exclude it and for bytes on their way.
+// Acquire is TryAcquire that waits, until ctx ends, for accesses that exclude it and for work that its stream cannot wait for.
 func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (Lease, error) {
 	const op = "Acquire"
 	if err := b.check(op); err != nil {
@@ -182,7 +181,7 @@ func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode cohere
 	return b.lease(x), err
 }
 
-// lease is the lease on an access, the zero Lease for none.
+// lease returns the lease of an access, or the zero Lease for nil.
 func (b *Buffer[T]) lease(x *access) Lease {
 	if x == nil {
 		return Lease{}
@@ -190,8 +189,8 @@ func (b *Buffer[T]) lease(x *access) Lease {
 	return Lease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: x.lo, hi: x.hi}
 }
 
-// Slice returns the elements [i, j), i < j, as a buffer over the same storage. It takes no
-// memory, and is closed with the buffer that it is a part of.
+// Slice returns the elements [i, j), i < j, as a buffer that shares them. It needs no
+// memory of its own, and is closed with the whole buffer.
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	if err := b.check("Slice"); err != nil {
 		return nil, err
@@ -205,7 +204,7 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	return &Buffer[T]{s: b.s, own: b.own, lo: lo, hi: lo + uint64(j-i)*elem, slice: true}, nil
 }
 
-// Close frees all replicas, each once the work that uses it has finished; Close itself does not wait. It fails with a
+// Close frees all replicas, each when the work that uses it has finished; Close itself does not wait. It fails with a
 // [ConflictError] while a lease or a function on the host uses the buffer. Closing again does nothing. Closing
 // a slice is an error of kind ErrInvalidArgument.
 func (b *Buffer[T]) Close() error {

@@ -8,9 +8,9 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Clone returns a new buffer with a copy of the elements. They are copied where they are: on the
-// host if they are current there, else within a device that has them and room for the copy, else on the host. It waits for accesses that
-// write to them and, for what is on the host, for work under way, until ctx ends.
+// Clone returns a new buffer with a copy of the elements. Each range is copied on the host if it is current there, otherwise on a
+// device where it is current, or on the host if that device has no memory left for the copy. Clone waits until ctx ends for accesses that
+// write to the elements. A copy on the host also waits for enqueued work on the elements.
 func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 	if err := b.check("Clone"); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ type run struct {
 	dev    *hal.Device
 }
 
-// holdStill begins an access at no place, which keeps others from writing to the range, and returns where its bytes are current. Bytes
-// that were never written are left out. The caller ends the access with abandon.
+// holdStill begins an access at no place, during which other accesses cannot write to the range, and returns the places where its bytes are
+// current. Bytes that were never written are left out. The caller ends the access with abandon.
 func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

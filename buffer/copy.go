@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// copier carries out the copies that were planned for a storage: it finds their streams, lines those up behind earlier work, enqueues the
-// copies and records what they were. storage.mu is held.
+// copier carries out the copies that were planned for a storage: it chooses their streams, makes these wait for earlier work, enqueues the
+// copies and records them. storage.mu is held.
 type copier struct {
 	owner *storage
 
@@ -21,7 +21,7 @@ type copier struct {
 	works []*order.Work
 }
 
-// route is the streams that a copy runs on: into writes the destination, from reads the source. They are the same stream, except for a
+// route is the streams of a copy: into writes the destination, from reads the source. They are the same stream, except for a
 // copy between devices that cannot access each other's memory.
 type route struct {
 	into, from *hal.Stream
@@ -64,9 +64,9 @@ func (k *copier) route(m protocol.Move, stream *hal.Stream) (r route, err error)
 	return r, err
 }
 
-// detour changes copies of a plan that would make a call of the driver block, and sends their bytes to the host first. These are copies
-// between devices that cannot access each other's memory, if the stream of one cannot wait for the other's. all is false if a copy was
-// changed: then the caller plans again afterwards, and waits for the bytes at the host with the buffer unlocked.
+// detour changes copies of a plan that would make a call of the driver block: they copy to the host first. These are copies
+// between devices that cannot access each other's memory, if the stream of one cannot wait for the stream of the other. all is false if a copy
+// was changed. Then the caller waits for the bytes at the host, with the buffer unlocked, and plans again.
 func (k *copier) detour(plan []protocol.Transfer, stream *hal.Stream) (now []protocol.Transfer, all bool, err error) {
 	all = true
 	for i, t := range plan {
@@ -150,7 +150,7 @@ func (k *copier) transfer(t protocol.Transfer, r route, mem *hal.Memory, c cause
 	return err
 }
 
-// enqueue enqueues one copy or fill. mem is the host's replica as the access's device knows it.
+// enqueue enqueues one copy or fill. mem is the host's replica as memory of the access's device.
 func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	s := k.owner
 	dst := s.places.replica(t.To)
@@ -179,7 +179,7 @@ func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	return hal.CopyPeer(r.into, dst.region(t.Lo, t.Hi), r.from, src.region(t.Lo, t.Hi))
 }
 
-// account counts a transfer and shows it to the observer, before it becomes part of the state.
+// account counts a transfer and reports it to observers, before the state changes.
 func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
 	s := k.owner
 	n := t.Hi - t.Lo

@@ -89,7 +89,7 @@ func TestNoRoomWhereAllIsLeasedIsSaidAtOnce(t *testing.T) {
 	for range 10 {
 		_, err := x.Acquire(ctx, s, coherence.Read)
 		require.ErrorIs(t, err, hal.ErrOutOfMemory)
-		require.ErrorContains(t, err, fmt.Sprintf("%d replicas that cannot be evicted now hold %d bytes", many, 4*many))
+		require.ErrorContains(t, err, fmt.Sprintf("%d replicas that cannot be evicted now have %d bytes", many, 4*many))
 	}
 	require.LessOrEqual(t, buffer.ResidencySteps(d)-before, 2*many, "each is looked at once, in all")
 	// The context is looked at between one and the next.
@@ -113,12 +113,12 @@ func TestDeadlineWhileWriteBacksAreHeldUp(t *testing.T) {
 	_, err := z.Acquire(untilCopied(t), other, coherence.Read)
 	require.ErrorIs(t, err, context.Canceled, "as soon as the copy is enqueued that makes room")
 	require.ErrorIs(t, err, hal.ErrNotReady)
-	require.ErrorContains(t, err, "16 bytes are held until the copies that save them have arrived")
+	require.ErrorContains(t, err, "16 bytes are not free until the copies of evicted replicas have ended")
 	require.Equal(t, "HOST_ONLY", z.State().Name)
 	// The next finds it under way.
 	_, err = z.Acquire(askedTimes(2), other, coherence.Read)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "16 bytes are held until the copies that save them have arrived")
+	require.ErrorContains(t, err, "16 bytes are not free until the copies of evicted replicas have ended")
 	require.NotContains(t, err.Error(), "\n")
 	require.Equal(t, 1, buffer.ResidencyOf(d).Replicas, "no more was evicted than is needed")
 	require.NoError(t, g.Signal())

@@ -2,9 +2,9 @@ package buffer
 
 import "github.com/go-halyard/halyard/internal/protocol"
 
-// decide is the first step of an access: it plans what has to be copied to its replica. First it looks for work that has failed, so
-// that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if it is
-// the first to learn of a failure whose bytes have to be copied again.
+// decide is the first step of an access: it plans the copies to the access's replica. First it looks for work that has failed, so
+// that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if the access
+// is the first to report a failure whose bytes have to be copied again.
 func (x *access) decide() (plan []protocol.Transfer, err error) {
 	s := x.storage
 	plan = s.scratch.plan[:0]
@@ -27,7 +27,7 @@ func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transf
 		}
 	}
 	if err := r.learn(x.op, x, p.lo, p.hi, true); err != nil {
-		_ = s.lost.learn(x.op, x, p.lo, p.hi) // one error tells of all failures in the range
+		_ = s.lost.learn(x.op, x, p.lo, p.hi) // one error reports all failures in the range
 		return plan, err
 	}
 	valid := s.m.ValidIn(p.lo, p.hi, r.place)

@@ -41,8 +41,8 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// fetch makes the host's replica ready for an access: it copies what is stale, and waits for work on the bytes. The access is open, so
-// that no other interferes while the lock is given up. The steps are those of bring, but the calling goroutine waits in place of a stream.
+// fetch makes the host's replica ready for an access: it copies stale bytes, and waits for work on the bytes. The access is open, so
+// no conflicting access begins while the lock is released. The steps are those of bring, but the calling goroutine waits instead of a stream.
 func (x *access) fetch(ctx context.Context) error {
 	s := x.storage
 	for {
@@ -87,8 +87,8 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 	return copies, zeros
 }
 
-// show lets an access of the host use its bytes. All work on them has ended, so this is the last check for failures: some work may have
-// failed since decide.
+// show is the last step before an access of the host uses its bytes. All work on them has ended, so show checks for failures again: some
+// work may have failed since decide.
 func (x *access) show(zeros bool) (err error) {
 	s := x.storage
 	x.each(func(p part) {
@@ -97,7 +97,7 @@ func (x *access) show(zeros bool) (err error) {
 		}
 	})
 	if err != nil {
-		_ = s.lost.learn(x.op, x, x.lo, x.hi) // one error tells of all failures in the range
+		_ = s.lost.learn(x.op, x, x.lo, x.hi) // one error reports all failures in the range
 		return err
 	}
 	if err := s.turns.failed(x.op); err != nil {
@@ -110,7 +110,7 @@ func (x *access) show(zeros bool) (err error) {
 	return nil
 }
 
-// pending returns the work on the host's replica that an access has to wait for, with a reference each.
+// pending returns the work on the host's replica that an access has to wait for, with a reference to each.
 func (x *access) pending(zeros bool) (list []*order.Work) {
 	s := x.storage
 	o := &s.host.order
@@ -118,7 +118,7 @@ func (x *access) pending(zeros bool) (list []*order.Work) {
 		return nil
 	}
 	list = o.Begin(s.scratch.left[:0])
-	s.scratch.left = nil // others may need it while the lock is given up; await puts it back
+	s.scratch.left = nil // other accesses may need it while the lock is released; await puts it back
 	for _, w := range list {
 		w.Retain()
 	}

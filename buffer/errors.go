@@ -11,10 +11,10 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// ErrFrozen is the kind of error that a write to a frozen buffer gives.
+// ErrFrozen is the kind of the error of a write to a frozen buffer.
 var ErrFrozen = errors.New("the buffer is frozen")
 
-// interrupted is the error of a wait that ended because ctx did. holder says what it waited for, nil if nobody knows.
+// interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not known.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	if holder == nil {
 		return layer.Interrupted(op, ctx)
@@ -22,21 +22,21 @@ func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	return gaveUp(op, ctx, holder.parties(), holder)
 }
 
-// gaveUp is the error of a wait that ended because ctx did. detail is the text of reason without its operation, so that one line says
-// everything once.
+// gaveUp is the error of a wait that ended because ctx ended. detail is the text of reason without its operation, so that the error's text
+// names the operation once.
 func gaveUp(op string, ctx context.Context, detail string, reason error) error {
 	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Detail: detail, Err: &endedWait{context.Cause(ctx), reason}}
 }
 
-// endedWait is the cause of an error that has the text of reason already. errors.Is and errors.As find both.
+// endedWait is the cause of an error whose text already contains the text of reason. errors.Is and errors.As find both.
 type endedWait struct{ cause, reason error }
 
 func (e *endedWait) Error() string   { return e.cause.Error() }
 func (e *endedWait) Unwrap() []error { return []error{e.cause, e.reason} }
 
-// Helper marks the function that calls it as part of a library: where an [Access] would name a line of that function, it names the line
-// that called the function instead, as with testing.T.Helper. A launcher calls it in each function that takes leases for others. Once a
-// program has called it, accesses that record their call site take about a microsecond longer. Only the marked functions are remembered.
+// Helper marks the function that calls it as part of a library, as testing.T.Helper does: an [Access] then names the line that called this
+// function, instead of a line in it. A launcher calls Helper in each function that acquires leases for its callers. Once a
+// program has called Helper, accesses that record their call site take about a microsecond longer.
 //
 //go:noinline
 func Helper() { callsite.Mark() }
@@ -46,7 +46,7 @@ type Access struct {
 	Action string // "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
 	Place  string // "host" or a device's name
 	Lo, Hi int    // elements of the whole buffer
-	Site   string // file:line of the call, "" where it was not recorded
+	Site   string // file:line of the call, "" if it was not recorded
 }
 
 func (p Access) String() string {
@@ -58,18 +58,18 @@ func (p Access) String() string {
 }
 
 // ConflictError is the type of every error of kind coherence.ErrConflict. In most cases it reports two accesses to the same elements, one
-// of which writes: Holder is under way, or came first and waits. It matches hal.ErrBusy too, because the same call may succeed later. The
+// of which writes: Holder is under way, or came first and waits. The error matches hal.ErrBusy too, because the same call may succeed later. The
 // call sites of writers are always recorded, those of readers only if HALYARD_DEBUG contains the word sites.
 //
-// The other case is MarkModified where the elements are not current. Then Holder is the zero Access, Detail says why, and the error
+// The other case is MarkModified of elements that are not current. Then Holder is the zero Access, Detail gives the reason, and the error
 // does not match hal.ErrBusy.
 type ConflictError struct {
 	Op        string
-	Requested Access // what was refused
-	Holder    Access // what is under way, or has waited for longer
-	Detail    string // why it was refused, where no other access is in the way; else ""
+	Requested Access // the refused access
+	Holder    Access // the access that excludes it: one under way, or one that has waited for longer
+	Detail    string // the reason if no other access excludes it; else ""
 
-	holder *access // what Holder describes; use it only while the storage is locked
+	holder *access // the access that Holder describes; use it only while the storage is locked
 }
 
 func (e *ConflictError) Error() string {
@@ -83,7 +83,7 @@ func (e *ConflictError) parties() string {
 	return fmt.Sprintf("%v excluded by %v", e.Requested, e.Holder)
 }
 
-// Is reports whether target is coherence.ErrConflict, or hal.ErrBusy where another access is in the way.
+// Is reports whether target is coherence.ErrConflict, or hal.ErrBusy if another access excludes the requested one.
 func (e *ConflictError) Is(target error) bool {
 	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Evict frees the memory of the whole buffer's replica at a device, or at the host for nil. Bytes that are
-// current nowhere else are first copied to the host or, from the host, to a device that has a replica; if
-// there is no such device the error is of kind coherence.ErrSoleCopy. For a device that works on the host's replica in place, such as the
-// host device, Evict concerns that replica. Evict waits for accesses at that place, until ctx
-// ends. It waits for the copy only if the host's memory is to be freed. At a place without a replica it does nothing.
+// Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are
+// current nowhere else are first copied: from a device to the host, and from the host to a device that has a replica. If
+// there is no such device the error is of kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the
+// host device does, Evict frees the host's replica. Evict waits until ctx ends for accesses at the replica's place.
+// It waits for the copies only if it frees the host's memory. At a place without a replica it does nothing.
 // Evict of a slice is an error of kind ErrInvalidArgument, and Evict of adopted memory one of kind ErrUnsupported, because
 // that memory stays until the buffer is closed.
 //
-// A copy that fails loses nothing: a device's memory is kept until the copies of its bytes are known to have arrived, and
-// the device cannot be closed before. If a copy fails the replica stays, and is current; the next access that
-// would read the bytes fails with the copy's error, once. An access of the device in the meantime finds the replica where it was.
+// A failed copy loses nothing: a device's memory is kept until the copies of its bytes are known to have succeeded, and
+// the device cannot be closed before. If a copy fails, the replica stays current, and the next access that
+// would read the bytes fails with the copy's error, once. Until the memory is freed, an access of the device can still use the replica.
 func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	const op = "Evict"
 	if err := b.check(op); err != nil {
@@ -84,15 +84,15 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// eviction is one attempt to free the memory of a replica. storage.mu is held, except where the state of the replica is awaited.
+// eviction is one attempt to free the memory of a replica. storage.mu is held for its methods.
 type eviction struct {
 	*replica
 	c     cause
-	begin time.Time // zero if observers are not told
+	begin time.Time // zero if there are no observers
 }
 
-// evict frees a device's replica, or begins to: bytes that are current there alone are copied elsewhere, and the memory is freed once
-// all copies of its bytes are known to have arrived.
+// evict frees a device's replica, or begins to: bytes that are current only there are copied elsewhere, and the memory is freed when
+// all copies of its bytes are known to have succeeded.
 func (r *replica) evict(c cause) error {
 	s, e := r.owner, eviction{r, c, now()}
 	if err := s.host.ready(c); err != nil {
@@ -140,7 +140,7 @@ func (e eviction) finish() error {
 	return e.free(e.c)
 }
 
-// awaitParting waits until a leaving replica has been freed, or is to stay.
+// awaitParting waits until a leaving replica has been freed, or stays after all. It locks the storage itself.
 func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err error) {
 	s := r.owner
 	s.mu.Lock()
@@ -166,7 +166,7 @@ func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err er
 	return r.present(), nil
 }
 
-// watch calls lookAgain for a leaving replica when pending, which it waits for, has ended.
+// watch calls lookAgain for a leaving replica when pending has ended.
 func (e eviction) watch(pending *order.Work) {
 	pending.OnEnd(func() {
 		e.owner.mu.Lock()
@@ -175,7 +175,7 @@ func (e eviction) watch(pending *order.Work) {
 	})
 }
 
-// lookAgain frees a leaving replica whose bytes have arrived elsewhere, or keeps it if a copy of them has failed.
+// lookAgain frees a leaving replica if the copies of its bytes have succeeded, keeps it if one has failed, and otherwise watches on.
 func (e eviction) lookAgain() {
 	s := e.owner
 	if !e.leaving || s.closed {
@@ -183,7 +183,7 @@ func (e eviction) lookAgain() {
 	}
 	_ = s.lost.learn("", nil, 0, s.size)
 	if !e.leaving {
-		return // it has the only good copy
+		return // it stays, because it has the only good copy
 	}
 	pending, ok := e.arriving()
 	switch {
@@ -196,8 +196,8 @@ func (e eviction) lookAgain() {
 	}
 }
 
-// arriving asks whether all bytes that are current at the replica are known to be current elsewhere as well. If so, pending is nil and ok true. If
-// work has to end before that is known, pending is such work. ok is false if some of the bytes are known to be nowhere else.
+// arriving finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending is nil and
+// ok is true. If work has to end before that is known, pending is such work. If some of the bytes are known to be nowhere else, ok is false.
 func (e eviction) arriving() (pending *order.Work, ok bool) {
 	s := e.owner
 	ok = true
@@ -205,7 +205,7 @@ func (e eviction) arriving() (pending *order.Work, ok bool) {
 		if !valid.Has(e.place) {
 			return true
 		}
-		// One other place where the bytes are known to be is enough.
+		// It is enough that one other place is known to have the bytes.
 		var first *order.Work
 		for p := range valid.Without(e.place).All() {
 			w, bad := s.places.replica(p).order.Unsure(lo, hi)
@@ -223,10 +223,10 @@ func (e eviction) arriving() (pending *order.Work, ok bool) {
 	return pending, ok
 }
 
-// unready is the error of a copy that can be enqueued only after the host has waited for works. It stays inside the package.
+// unready is the error of a copy that can be enqueued only after the host has waited for works. No call returns it to the program.
 type unready struct{ works []*order.Work }
 
-func (*unready) Error() string { return "work under way on the host's copy has to end first" }
+func (*unready) Error() string { return "earlier work on the host's replica has to end first" }
 
 // waitForNone releases the works of an unready error of evict, for callers that do not wait for them.
 func waitForNone(err error) {
@@ -235,7 +235,7 @@ func waitForNone(err error) {
 	}
 }
 
-// evict frees the host's replica, or returns the work, with a reference each, that has to end first.
+// evict frees the host's replica. If work has to end first, it returns that work, with a reference to each, and frees nothing.
 func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	s, e := h.owner, eviction{&h.replica, c, now()}
 	_ = s.lost.learn("", nil, 0, s.size)
@@ -267,7 +267,7 @@ func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	return nil, err
 }
 
-// rescue copies bytes that are current at the replica alone to another place.
+// rescue copies bytes that are current only at the replica to another place.
 func (e eviction) rescue() error {
 	s := e.owner
 	plan, err := s.m.Plan(protocol.Evict, e.place, 0, s.size, s.places.cost, s.scratch.plan[:0])
@@ -287,10 +287,11 @@ func (e eviction) refused(err error) error {
 	if _, ok := err.(*protocol.RefusalError); !ok {
 		return err
 	}
-	return hal.Errorf(e.c.op, coherence.ErrSoleCopy, "bytes are current at %s alone, and no other place can take them", e.owner.places.name(e.place, nil))
+	return hal.Errorf(e.c.op, coherence.ErrSoleCopy, "bytes are current only at %s, and there is no other place to copy them to", e.owner.places.name(e.place, nil))
 }
 
-// carry enqueues the copies of a plan that no access asked for, or returns the work, with a reference each, that has to end first.
+// carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each, and
+// enqueues nothing.
 func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
 	s := k.owner
 	if len(plan) == 0 {

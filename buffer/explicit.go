@@ -22,11 +22,11 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	return err
 }
 
-// abandon ends an access that was given no work.
+// abandon ends an access for which no work was enqueued.
 func (s *storage) abandon(x *access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.since = 0 // observers are not told of a use
+	x.since = 0 // no use is reported to observers
 	s.end(x)
 }
 
@@ -57,14 +57,14 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	defer s.mu.Unlock()
 	defer s.end(x)
 	for first := true; ; {
-		// If host and device take turns with the memory, it is the device's to write now, since the program may write
+		// If host and device use the memory in turn, it is now the device's turn to write, because the program may write
 		// there without a lease.
 		busy, err := s.turns.toDevice(x.stream, x.mem, true)
 		switch {
 		case err != nil:
 			return err
 		case busy != nil:
-			x.inside = false // x must not keep the device's turn while it waits: the program, inside busy, may need the host's
+			x.inside = false // x must not keep the device's turn while it waits: the program, inside busy, may need the host's turn
 			err := x.standBehind(ctx, busy)
 			x.inside = true
 			if err != nil {
@@ -89,8 +89,8 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
-// Memory returns the part of a device's replica that holds the elements, for programs that keep replicas current
-// themselves, with SyncTo and MarkModified. The elements need not be current there. If the device has no replica the
+// Memory returns the part of a device's replica with the elements. It is for programs that keep replicas current
+// themselves, with SyncTo and MarkModified: the elements need not be current there. If the device has no replica the
 // error is of kind ErrNotReady.
 func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	const op = "Memory"
@@ -118,9 +118,9 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	return hal.Region{}, hal.Errorf(op, hal.ErrNotReady, "%s has no replica", dev.Name())
 }
 
-// MarkModified says that work which is already enqueued on the stream writes to the elements on the stream's
-// device, outside any lease. Every other replica of them is stale from now on. The device's replica must have
-// been current: otherwise the error is a [ConflictError] and nothing changes.
+// MarkModified states that work which is already enqueued on the stream writes to the elements on the stream's
+// device, outside any lease. The elements become stale at every other place. They must have been current on the
+// device: otherwise the error is a [ConflictError] and nothing changes.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"
 	if err := b.check(op); err != nil {
@@ -194,7 +194,7 @@ func (x *access) notCurrent(err error) error {
 	return x.staleError(fmt.Sprintf("elements [%d, %d) are not current there: %s", refusal.Lo/s.elem, (refusal.Hi+s.elem-1)/s.elem, where))
 }
 
-// Reset forgets the elements: they read as zeros from now on, at every place, and nothing is copied.
+// Reset discards the elements: from now on they read as zeros at every place. Nothing is copied.
 func (b *Buffer[T]) Reset() error {
 	const op = "Reset"
 	if err := b.check(op); err != nil {
@@ -215,8 +215,8 @@ func (b *Buffer[T]) Reset() error {
 	return nil
 }
 
-// Freeze makes every write to the buffer, and to any slice of it, fail with ErrFrozen until Unfreeze has been called as
-// often as Freeze. It fails with a [ConflictError] while a write is under way.
+// Freeze makes every write to the buffer, and to any slice of it, fail with ErrFrozen. The buffer stays frozen until Unfreeze has been
+// called the same number of times as Freeze. Freeze fails with a [ConflictError] while a write is under way.
 func (b *Buffer[T]) Freeze() error {
 	const op = "Freeze"
 	if err := b.check(op); err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Want is one of the accesses that [AcquireAll] takes together: the elements of a buffer, and what is done to them. [Buffer.Want]
+// Want is one of the accesses of an [AcquireAll]: the elements of a buffer, and the mode of access. [Buffer.Want]
 // makes one.
 type Want struct {
 	s     *storage
 	own   *owner
 	part  part
-	under *access // of the same storage, which this is a part of, or nil
-	in    int     // the member of the group that it belongs to
-	err   error   // why there is nothing to acquire
+	under *access // the access of the same storage that this is a part of, or nil
+	in    int     // index of its member in the group
+	err   error   // the reason if the elements cannot be acquired
 	first func(*hal.Stream) error
 }
 
@@ -34,10 +34,12 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, protocol.Action(mode)}}
 }
 
-// NoWant stands for elements that cannot be acquired, for the given reason: [AcquireAll] returns it. Types above a buffer use it.
+// NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. Packages use it whose types are made of
+// buffers.
 func NoWant(reason error) Want { return Want{err: reason} }
 
-// After returns the same want, for which [AcquireAll] calls fn before it acquires anything, with its stream; an error of fn is its error.
+// After returns the want with a function that [AcquireAll] calls, with its stream, before it acquires anything. If fn fails, AcquireAll fails
+// with that error.
 func (w Want) After(fn func(*hal.Stream) error) Want {
 	w.first = fn
 	return w
@@ -56,15 +58,15 @@ type group struct {
 	op     string
 	stream *hal.Stream // nil on the host
 	wants  []Want      // in the order of the caller
-	order  []int       // indexes of wants, sorted by storage and by where they begin
+	order  []int       // indexes of wants, sorted by storage and by the beginnings of their ranges
 	list   []member
 	parts  []part
-	mu     sync.Mutex // against a Release while somebody else uses the leases
+	mu     sync.Mutex // held by each call on the leases, so that Release does not run during another
 
 	reserved bool // begun by ReserveAll, and not yet committed
 }
 
-// member is what a group has in one storage.
+// member is the access of a group in one storage.
 type member struct {
 	s *storage
 	x *access
@@ -73,19 +75,20 @@ type member struct {
 
 var groups = sync.Pool{New: func() any { return new(group) }}
 
-// AcquireAll takes leases on many buffers for one piece of work on the stream: nothing is acquired, and no buffer is changed, before all
-// of them can be. It waits for accesses that exclude one of them until ctx ends, and cannot deadlock with another AcquireAll, whatever
-// the order of the arguments. Wants of the same buffer, or of slices of one, may overlap: they are one access then, which reads what
-// any of them reads, and writes what any of them writes.
+// AcquireAll acquires leases on many buffers for one piece of work on the stream. It acquires none, and changes no buffer, before it can
+// acquire all. It waits until ctx ends for accesses that exclude one of the leases, and cannot deadlock with another AcquireAll, whatever
+// the order of the arguments. Wants of the same buffer, or of slices of one buffer, may overlap. They are then one access, which reads
+// the elements that any of them reads, and writes the elements that any of them writes.
 //
-// The work counts as reading every element that is not acquired with coherence.Overwrite: if one of these never arrived, what the work
-// wrote is lost. Leases.Release ends all leases with one event of the driver.
+// The work counts as reading every element that is not acquired with coherence.Overwrite: if the copy of such an element fails, the elements
+// that the work writes are lost. Leases.Release ends all leases with one event of the driver.
 func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
 	return acquireLeases(ctx, "AcquireAll", stream, wants, false)
 }
 
-// ReserveAll is [AcquireAll] for work that may be refused: what is to be written becomes stale elsewhere only with [Leases.Commit], after the
-// stream has taken the work. Leases that are released without it change nothing, and no later access waits for them.
+// ReserveAll is [AcquireAll] for work that may be refused: the elements of leases for writing become stale elsewhere only with
+// [Leases.Commit], which the program calls after it has enqueued the work. Leases that are released without Commit change nothing, and no
+// later access waits for them.
 func ReserveAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
 	return acquireLeases(ctx, "ReserveAll", stream, wants, true)
 }
@@ -125,7 +128,7 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 	return Leases{g, g.gen.Load()}, nil
 }
 
-// acquireAll is AcquireAll, or ReserveAll, with arguments that were checked, on the host for a nil stream.
+// acquireAll is AcquireAll, or ReserveAll, with arguments that were checked before. A nil stream means the host.
 func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool, wants ...Want) (*group, error) {
 	g := groups.Get().(*group)
 	g.op, g.stream, g.reserved = op, stream, reserve
@@ -155,7 +158,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 		} else {
 			err = m.x.bring(ctx, false)
 		}
-		m.x.inside = err == nil // keeps its turn while the others are waited for
+		m.x.inside = err == nil // the access keeps its turn while the group waits for the other accesses
 		m.s.mu.Unlock()
 	}
 	for i := 0; i < begun; i++ {
@@ -181,7 +184,8 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	return g, nil
 }
 
-// quick begins all accesses the short way of recent.go if each of them can take it, else none.
+// quick begins all accesses at once, without copies and waits (recent.go), if that is possible for each of them, else none. It reports
+// whether it did.
 func (g *group) quick() bool {
 	if g.stream == nil {
 		return false
@@ -194,7 +198,7 @@ func (g *group) quick() bool {
 			return false
 		}
 		if g.reserved && m.q.writes() && !m.s.m.Sole(m.q.lo, m.q.hi, m.s.recent.replica.place) {
-			return false // again would make it stale elsewhere
+			return false // again would make the elements stale elsewhere before Commit
 		}
 	}
 	for i := range g.list {
@@ -204,7 +208,7 @@ func (g *group) quick() bool {
 	return true
 }
 
-// arrange makes one request for each storage, in an order that is the same for all groups.
+// arrange makes one request for each storage, in an order of storages that all groups use.
 func (g *group) arrange() {
 	g.order = g.order[:0]
 	for i := range g.wants {
@@ -239,8 +243,8 @@ func (g *group) arrange() {
 	}
 }
 
-// merged cuts overlapping wants of one storage into parts that do not overlap. A byte that is read by one and written by another is read
-// and written.
+// merged cuts overlapping wants of one storage into parts that do not overlap. The mode of a byte that one want reads and another writes is
+// ReadWrite.
 func merged(wants []Want, which []int) (parts []part) {
 	type edge struct {
 		at            uint64
@@ -272,7 +276,7 @@ func merged(wants []Want, which []int) (parts []part) {
 		case reads > 0:
 			p.mode = protocol.Read
 		default:
-			continue // nobody wants it
+			continue // a gap between the wants
 		}
 		if last := len(parts) - 1; last >= 0 && parts[last].hi == p.lo && parts[last].mode == p.mode {
 			parts[last].hi = p.hi
@@ -283,7 +287,7 @@ func merged(wants []Want, which []int) (parts []part) {
 	return parts
 }
 
-// hull is the range from the first part to the last, with what is done to them.
+// hull returns the range from the first part to the last, with the mode of the parts, or ReadWrite if they differ.
 func hull(parts []part) part {
 	h := part{parts[0].lo, parts[len(parts)-1].hi, parts[0].mode}
 	for _, p := range parts {
@@ -315,7 +319,7 @@ func (g *group) unlock() {
 	}
 }
 
-// release ends all accesses. On a device the stream's work becomes one Work.
+// release ends all accesses. On a device one Work records the stream's work for all of them.
 func (g *group) release() (err error) {
 	g.lock()
 	if g.stream != nil && !g.reserved {
@@ -340,8 +344,8 @@ func (g *group) release() (err error) {
 	return err
 }
 
-// renew lets the Work of an earlier group, on the same bytes of the same stream, stand for this group as well, if nothing else refers
-// to that Work. It reports whether it has.
+// renew extends the Work of an earlier group, on the same stream and the same bytes, to the work of this group, if nothing else refers
+// to that Work. It reports whether it did.
 func (g *group) renew() bool {
 	var again order.Renewal
 	for i := range g.list {
@@ -367,15 +371,15 @@ func (g *group) record() {
 	w.Release()
 }
 
-// lease is the i-th of the leases.
+// lease returns the lease of the i-th want.
 func (g *group) lease(i int) Lease {
 	w := &g.wants[i]
 	x := g.list[w.in].x
 	return Lease{own: w.own, s: w.s, slot: x.slot, gen: x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
 }
 
-// Commit makes what the leases of a [ReserveAll] are to write stale elsewhere, now that the stream has taken the work. It is an error of kind
-// ErrClosed after Release. For other leases, and a second time, it does nothing.
+// Commit makes the elements of a [ReserveAll]'s leases for writing stale elsewhere. Call it when the work has been enqueued on the stream. After
+// Release it is an error of kind ErrClosed. For leases of AcquireAll, and when called again, it does nothing.
 func (l Leases) Commit() error {
 	if l.g != nil {
 		l.g.mu.Lock()
@@ -399,7 +403,7 @@ func (g *group) commit() {
 	}
 }
 
-// Regions appends the range of the device's memory that each want stands for, as [Lease.Region] returns it, to list. It appends nothing after Release.
+// Regions appends to list, for each want, the range of the device's memory that [Lease.Region] returns. It appends nothing after Release.
 func (l Leases) Regions(list []hal.Region) []hal.Region {
 	if l.g == nil {
 		return list
@@ -419,8 +423,8 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 	return list
 }
 
-// At is the lease on the i-th of the wants. It ends with the others, by [Leases.Release] alone. It is stale, with a zero Region, if
-// there is no such lease.
+// At returns the lease of the i-th want. It ends with the others, only by [Leases.Release]. If there is no i-th want, the lease is stale and its
+// Region is the zero Region.
 func (l Leases) At(i int) (one Lease) {
 	l.live(func() {
 		if 0 <= i && i < len(l.g.wants) {
@@ -430,7 +434,7 @@ func (l Leases) At(i int) (one Lease) {
 	return one
 }
 
-// live runs fn unless the leases are stale. Nobody releases them meanwhile.
+// live runs fn unless the leases are stale. They are not released while fn runs.
 func (l Leases) live(fn func()) {
 	if l.g == nil {
 		return

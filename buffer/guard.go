@@ -11,22 +11,22 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 )
 
-// guardAll is whether every buffer is guarded.
+// guardAll says whether every buffer is guarded.
 var guardAll = debug.Has("guard")
 
-// WithGuard helps to find two mistakes: using a slice after the access that gave it has ended (one kept from [Buffer.View], say, would
-// read stale bytes or lose what is written), and writing to a slice that was asked for to read. The host's replica then has whole pages
-// of memory of its own. They cannot be read unless an access of the host is open or a copy uses them, nor written if those
-// only read. Where a slice is used all the same, Go reports "unexpected fault address", with the stack. The word guard in
+// WithGuard helps to find two mistakes: using a slice after its access has ended (a slice kept from [Buffer.View] would
+// read stale bytes, and writes to it would be lost), and writing to a slice of an access for reading. The host's replica then has pages
+// of memory of its own. The program can read them only while an access of the host is open or a copy uses them, and write them only while
+// such an access or copy writes. A wrong use ends the program with "unexpected fault address" and its stack. The word guard in
 // HALYARD_DEBUG guards every buffer of the process.
 //
 // A guarded buffer is for tests: devices that share the host's memory get a copy of their own, accesses of the host make
-// two system calls, and the addresses of the last thousand host replicas stay reserved after Close, so that a later use is
-// noticed as well. WithGuard has no effect on memory from [Adopt], [AdoptSlice] or [WithPinnedHost]. It works on
-// Linux; elsewhere every use of the host's replica fails with an error of kind ErrUnsupported.
+// two system calls, and the addresses of the last thousand host replicas stay reserved after Close, so that a use after Close is
+// found too. WithGuard has no effect on memory from [Adopt], [AdoptSlice] or [WithPinnedHost]. It works only on
+// Linux; on other systems every use of the host's replica fails with an error of kind ErrUnsupported.
 func WithGuard() Option { return func(s *storage) { s.guarded = true } }
 
-// guard is the host's replica as memory that can be made inaccessible. The storage's lock is held for all of its methods.
+// guard is memory for the host's replica that can be made inaccessible. The storage is locked for all of its methods.
 type guard struct {
 	s        *storage
 	pages    []byte
@@ -34,7 +34,7 @@ type guard struct {
 	watching bool // settle will be called when work has ended
 }
 
-// level is what can be done with the memory.
+// level says how the memory can be accessed.
 type level uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	writable
 )
 
-// newGuard takes zeroed memory for n bytes from the system.
+// newGuard allocates zeroed pages for n bytes from the system.
 func newGuard(s *storage, n uint64) (*guard, error) {
 	page := uint64(os.Getpagesize())
 	pages, err := mapPages(int((n + page - 1) / page * page))
@@ -59,7 +59,7 @@ func guardError(err error) error {
 
 func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
 
-// permit makes the host's replica accessible, until settle finds that nothing needs it.
+// permit makes the host's replica accessible, until settle finds that no access and no work needs it.
 func (h *hostReplica) permit(write bool) error {
 	g := h.guard
 	if g == nil {
@@ -91,7 +91,7 @@ func (g *guard) watch(w *order.Work) {
 	})
 }
 
-// settle restricts the memory to what open accesses and work under way need. If the system refuses, the memory stays accessible.
+// settle makes the memory as inaccessible as open accesses and unfinished work allow. If the system refuses, the memory stays accessible.
 func (g *guard) settle() {
 	want := shut
 	g.s.accesses.flush()
@@ -118,7 +118,7 @@ func levelOf(write bool) level {
 	return readable
 }
 
-// retired are the pages of the guards that were given up last. Their addresses stay reserved.
+// retired are the pages of the guards that were dropped last. Their addresses stay reserved.
 var retired struct {
 	sync.Mutex
 	list [][]byte

@@ -12,19 +12,19 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// hostReplica is the copy at the host, and at the unified devices that share it: what memory it is, which devices use it in place,
-// and for which it is page-locked.
+// hostReplica is the replica at the host, which unified devices share: its memory, the devices that use it in place, and the devices
+// for which it is page-locked.
 type hostReplica struct {
 	replica
 	ptr   unsafe.Pointer // nil until there is memory
-	bytes []byte         // what ptr points to, if it is on the Go heap
-	home  *hal.Memory    // what ptr points to, if a device allocated it
+	bytes []byte         // the memory at ptr if it is on the Go heap
+	home  *hal.Memory    // the memory at ptr if a device allocated it
 	clean bool           // all bytes are zero so far
 
 	release func() // of an adopted slice, or of guarded memory
-	guard   *guard // that ptr points to, if the buffer is guarded
+	guard   *guard // the memory at ptr if the buffer is guarded
 
-	shares []*hal.Memory // the same bytes as memory of devices, home included
+	shares []*hal.Memory // the same bytes as memory of devices, including home
 	locks  []pagelock
 }
 
@@ -33,11 +33,11 @@ func (h *hostReplica) slice(lo, hi uint64) []byte {
 }
 
 const (
-	maxHost = min(1<<46, math.MaxInt-1<<12) // bytes, beyond which Go cannot allocate
-	probed  = 64 << 20                      // bytes, from which the system is asked first: if it has too little, Go's allocator ends the process
+	maxHost = min(1<<46, math.MaxInt-1<<12) // bytes; Go cannot allocate more
+	probed  = 64 << 20                      // from this size in bytes on, available asks the system first: if it has too little, Go's allocator ends the process
 )
 
-// alignedBytes returns zeroed memory that starts on a page if it fills one, so that devices can
+// alignedBytes returns zeroed memory. It starts at a page boundary if it has at least the size of a page, so that devices can
 // use it in place.
 func alignedBytes(n uint64) []byte {
 	align := uint64(128)
@@ -79,7 +79,7 @@ func (h *hostReplica) ready(c cause) error {
 	return nil
 }
 
-// allocateOn takes the host's memory from a device, page-locked.
+// allocateOn allocates the host's replica as page-locked memory of a device.
 func (h *hostReplica) allocateOn(dev *hal.Device, c cause) error {
 	s := h.owner
 	got, err := h.memory(layer.Common(dev))
@@ -95,7 +95,7 @@ func (h *hostReplica) allocateOn(dev *hal.Device, c cause) error {
 	return nil
 }
 
-// point makes memory of a device the host's replica.
+// point sets the host's pointer to memory of a device, or begins turns if the host has to map that memory.
 func (h *hostReplica) point(m *hal.Memory, base uint64) {
 	s := h.owner
 	if m.NeedsMap() {
@@ -140,7 +140,7 @@ func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
 		return h.relocate(dev, c)
 	}
 	if dev.Caps().Has(hal.CapMustMap) && s.accesses.onHost() {
-		return nil // an open access of the host uses the bytes, and cannot be made to take turns
+		return nil // an open access of the host uses the bytes, so turns cannot begin now
 	}
 	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
@@ -148,7 +148,7 @@ func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
 	}
 	if m.NeedsMap() {
 		if len(h.shares) > 0 {
-			_ = m.Close() // other devices share the memory, and do not take turns
+			_ = m.Close() // other devices share the memory without turns
 			return nil
 		}
 		h.ptr = nil
@@ -158,8 +158,8 @@ func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
 	return m
 }
 
-// usedOn notes that work of the stream may use the host's replica by way of m, one of the shares. The home memory, which
-// the bytes are in, does not know how other shares are used, and would otherwise be freed during the work.
+// usedOn records that work of the stream may use the host's replica through m, one of the shares. The bytes are in the home memory, which
+// does not know the use of other shares and could otherwise be freed during the work.
 func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	if h.home == nil || h.home == m {
 		return nil
@@ -167,8 +167,8 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	return stream.RecordUse(h.home)
 }
 
-// relocate moves the host's replica to memory of a unified device, so that host and device can work on it in place from now on. The host's former
-// memory becomes a replica of its own, which is freed once its bytes have been copied. It returns nil if the replica cannot move, for
+// relocate moves the host's replica to memory of a unified device, so that host and device can work on it in place from now on. The host's
+// former memory becomes a separate replica, which is freed when its bytes have been copied. It returns nil if the replica cannot move, for
 // instance because an access of the host is open.
 func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
 	s := h.owner
@@ -207,7 +207,7 @@ func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
 	h.point(m, 0)
 	if left, err := s.copier.carry(old.stranded(), c); err == nil {
-		drop(left) // bytes that cannot be copied without a wait are copied by the access that needs them
+		drop(left) // if copies would have to wait, the access that needs the bytes copies them
 	}
 	if !old.letGo(c) {
 		_ = s.lost.learn("", nil, 0, s.size)
@@ -215,7 +215,7 @@ func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
 	return m
 }
 
-// stranded plans copies to the host's replica of the bytes that are current in its former memory and stale in its present memory.
+// stranded plans copies of the bytes that are current in the host's former memory and stale in its present memory.
 func (r *replica) stranded() []protocol.Transfer {
 	s := r.owner
 	plan := s.scratch.plan[:0]
@@ -229,8 +229,8 @@ func (r *replica) stranded() []protocol.Transfer {
 	return plan
 }
 
-// letGo frees the host's former memory, or begins to, and reports whether it could. The memory stays as long as some of its bytes
-// are nowhere else.
+// letGo frees the host's former memory, or begins to, and reports whether it could. If some of its bytes are current nowhere else, the memory
+// stays.
 func (r *replica) letGo(c cause) bool {
 	s := r.owner
 	if r.leaving || !r.present() {
@@ -250,8 +250,8 @@ func (r *replica) letGo(c cause) bool {
 	return ok
 }
 
-// settleHome copies what is current only in the host's former memory, and frees that memory. If work has to end before, it returns that
-// work, with a reference each; the caller waits for it and calls settleHome again.
+// settleHome copies the bytes that are current only in the host's former memory, and frees that memory. If work has to end first, it returns
+// that work, with a reference to each; the caller waits for it and calls settleHome again.
 func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 	s := h.owner
 	for _, old := range s.places.devs {
@@ -275,8 +275,8 @@ func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 	return nil, nil
 }
 
-// drop frees the host's replica, and gives each error to keep. u, unless it is nil, counts the memories that have to be freed before its
-// release function may run.
+// drop frees the host's replica, and passes each error to keep. If u is not nil, its release function runs only after the memories that
+// drop closes have been freed.
 func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	s := h.owner
 	if h.ptr != nil || s.turns.mapper != nil {
@@ -314,7 +314,7 @@ type pagelock struct {
 	mem *hal.Memory // nil if the device refused
 }
 
-// lockedFor reports whether copies of a device touch the replica in stream order, as far as is known.
+// lockedFor reports whether copies of a device are known to access the replica in stream order.
 func (h *hostReplica) lockedFor(dev *hal.Device) bool {
 	if dev.Caps().Has(hal.CapOrderedPageable) {
 		return true
@@ -327,12 +327,12 @@ func (h *hostReplica) lockedFor(dev *hal.Device) bool {
 	return h.home != nil && h.home.Device().Same(dev)
 }
 
-// worthLocking is the size in bytes from which the host's replica is page-locked for a device that
+// worthLocking is the smallest size in bytes for which the host's replica is page-locked for a device that
 // copies asynchronously only from such memory.
 const worthLocking = 64 << 10
 
-// lock keeps the host's memory from being freed during copies on the stream, and page-locks it where that makes a difference
-// and is worth its price. It reports whether copies touch the replica in stream order.
+// lock prevents the host's memory from being freed during copies on the stream. It also page-locks the memory if the device copies other
+// memory out of stream order and the replica is large enough. It reports whether copies access the replica in stream order.
 func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	dev := layer.Common(stream.Device())
 	if h.home != nil && stream.RecordUse(h.home) != nil {
@@ -343,7 +343,7 @@ func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	}
 	known, locked := false, false
 	for _, l := range h.locks {
-		if l.mem != nil && stream.RecordUse(l.mem) != nil { // another device's lock, too: the driver may rely on it
+		if l.mem != nil && stream.RecordUse(l.mem) != nil { // also for locks of other devices, because the driver may rely on them
 			return false
 		}
 		if l.dev.Same(dev) {

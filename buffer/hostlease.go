@@ -11,8 +11,8 @@ import (
 )
 
 // HostLease is the right to use elements of a buffer on the host, from AcquireHost to Release. It is for code
-// that keeps an address for a while, such as a C library; Go code has View, Update and Overwrite. It is a
-// small value that may be copied; after Release every copy of it is stale, and says so.
+// that keeps an address for some time, such as a C library; Go code has View, Update and Overwrite. It is a
+// small value that may be copied; after Release every copy of it is stale.
 type HostLease struct {
 	own       *owner
 	s         *storage
@@ -20,10 +20,10 @@ type HostLease struct {
 	lo        uint64
 }
 
-// AcquireHost makes the elements current on the host, waits until they are there, and returns a lease on
+// AcquireHost makes the elements current on the host, waits until they are, and returns a lease on
 // them. mode is coherence.Read, ReadWrite, or Overwrite for a program that writes every element and reads
-// none. It waits for accesses that exclude it, until ctx ends. As long as the lease is open it
-// excludes others as View or Update would, and the buffer does not close.
+// none. AcquireHost waits until ctx ends for accesses that exclude it. As long as the lease is open it
+// excludes other accesses as View or Update would, and Close fails.
 func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostLease, error) {
 	const op = "AcquireHost"
 	if err := b.check(op); err != nil {
@@ -36,8 +36,8 @@ func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostL
 	return HostLease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: b.lo}, nil
 }
 
-// Pointer is the address of the first leased element, nil if the lease is stale. The memory must not
-// be used after Release, nor changed under a lease for reading.
+// Pointer returns the address of the first leased element, or nil if the lease is stale. The memory must not
+// be used after Release, and must not be changed under a lease for reading.
 func (l HostLease) Pointer() unsafe.Pointer {
 	if l.s == nil {
 		return nil
@@ -63,9 +63,9 @@ func (l HostLease) Release() error {
 	return nil
 }
 
-// Fail ends a lease for writing whose elements did not become what they were to be. They are lost: until they are written anew or reset,
-// every access that reads one of them fails with an error of kind hal.ErrDeviceLost, and errors.Is finds cause in it. A nil cause and a
-// lease for reading are errors of kind ErrInvalidArgument, after which the lease is still open.
+// Fail ends a lease for writing whose elements could not be written as intended. The elements are lost: until they are written again or
+// reset, every access that reads one of them fails with an error of kind hal.ErrDeviceLost, in which errors.Is finds cause. If cause is nil or
+// the lease is for reading, Fail returns an error of kind ErrInvalidArgument and the lease stays open.
 func (l HostLease) Fail(cause error) error {
 	const op = "fail"
 	if cause == nil {
@@ -77,7 +77,7 @@ func (l HostLease) Fail(cause error) error {
 	}
 	defer l.s.mu.Unlock()
 	if !x.writes {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are as they were")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
 	l.s.host.replica.spoil(x.lo, x.hi, order.Own, cause)
 	x.used()
@@ -85,7 +85,7 @@ func (l HostLease) Fail(cause error) error {
 	return nil
 }
 
-// open returns what the lease stands for, with the storage locked, or an error if the lease is stale.
+// open returns the access of the lease, with the storage locked, or an error, with the storage unlocked, if the lease is stale.
 func (l HostLease) open(op string) (*access, error) {
 	if l.s == nil {
 		return nil, hal.Errorf(op, hal.ErrClosed, "not a lease")

@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// At returns one element. It is a View of that element: nothing else is copied to the host. Loops are
-// better off within one View.
+// At returns one element. It is a View of that element: no other element is copied to the host. For a loop over elements, one View
+// is faster.
 func (b *Buffer[T]) At(ctx context.Context, i int) (T, error) {
 	var v T
 	err := b.item(ctx, "At", protocol.Read, i, func(p *T) { v = *p })
@@ -41,7 +41,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 	return nil
 }
 
-// Fill makes every element v, on the host. It waits as Overwrite does.
+// Fill sets every element to v, on the host. It waits as Overwrite does.
 func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 	return b.access(ctx, "Fill", protocol.Overwrite, func(s []T) error {
 		for i := range s {
@@ -51,7 +51,7 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 	})
 }
 
-// FillOn makes every element v on the stream's device, in stream order, under the rules of Acquire. It does not wait.
+// FillOn sets every element to v on the stream's device, in stream order, under the rules of TryAcquire. It does not wait.
 func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	const op = "FillOn"
 	if err := b.check(op); err != nil {
@@ -81,7 +81,7 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 		}
 		return stream.Fill(r, p)
 	}
-	// No device fills with patterns of 16 bytes: write one element, then double what is there until the region is full.
+	// No device fills with patterns of 16 bytes: write one element, then copy the written part to double it until the region is full.
 	have := uint64(len(bytes))
 	first := hal.Region{Mem: r.Mem, Off: r.Off, Len: have}
 	if err := stream.CopyIn(first, append([]byte(nil), bytes...)); err != nil {
@@ -97,10 +97,10 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 	return nil
 }
 
-// CopyFrom copies src, which must have the same length. The bytes are copied where they are: on the host if all are current there, else
-// within a device that has them all and room for the copy, else on the host. It waits for accesses that exclude it, until ctx ends, and
-// for what is copied on the host for work under way. If either buffer cannot be acquired, b is unchanged. Two ranges of one buffer that
-// share elements are of kind ErrOverlap.
+// CopyFrom copies src, which must have the same length. The elements are copied on a device if all of src is current there and not on the
+// host, and if the device has memory for the copy; otherwise on the host. CopyFrom waits until ctx ends for accesses that exclude it. A copy
+// on the host also waits for enqueued work on the elements. If either buffer cannot be acquired, b is unchanged. If b and src are ranges of
+// one buffer that share elements, the error is of kind ErrOverlap.
 func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 	const op = "CopyFrom"
 	if err := b.check(op); err != nil {
@@ -181,7 +181,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 	return nil
 }
 
-// home is the device where all of [lo, hi) is current, nil if it is current on the host or not all in one place.
+// home returns a device at which all of [lo, hi) is current. It returns nil if all of it is current on the host, or at no single place.
 func (s *storage) home(lo, hi uint64) *hal.Device {
 	s.mu.Lock()
 	defer s.mu.Unlock()

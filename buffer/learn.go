@@ -8,13 +8,13 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// learn asks how the work that wrote [lo, hi), at any place, has ended, and applies failures to the state. If a failure spoiled current
-// bytes of the range, it returns an error for op, the call of the access self; if op is "", a later access is told instead. It does not
-// wait.
+// learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. If a failure
+// spoiled current bytes of the range, learn returns an error for op, the call of the access self. If op is "", a later access fails instead. It
+// does not wait.
 //
-// A failed write spoils its bytes at its place. They are copied again from a place where they are still current; if there is none, they
-// are lost. Copies made of them need not be looked for, because their Work was made of the failed one and fails with it. What an open
-// access writes is left alone: its own Work will tell whether it was made of spoiled bytes.
+// A failed write spoils its bytes at its place. Later accesses copy them again from a place where they are still current; if there is none,
+// they are lost. Copies of spoiled bytes need no search, because their Work has read the bytes of the failed one and fails with it. Bytes
+// that an open access writes are skipped: its own Work fails if it reads spoiled bytes.
 func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
 	s := l.owner
 	s.places.each(func(r *replica) bool {
@@ -47,7 +47,7 @@ func (r *replica) learn(op string, self *access, lo, hi uint64, keep bool) (told
 	return told
 }
 
-// spoil notes in the state that bytes of a replica are bad, and returns which of them counted as current.
+// spoil makes bytes of a replica stale because they are bad, and returns the ranges that were current.
 func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (bad []span.Range) {
 	s := r.owner
 	var valid []protocol.Set
@@ -69,7 +69,7 @@ func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (bad []span.R
 	return bad
 }
 
-// needed is told where some bytes are current. If all these replicas are leaving, it makes one of them stay.
+// needed makes one of the replicas at the places in valid stay if all of them are leaving: they have the only current copies of some bytes.
 func (l *losses) needed(valid protocol.Set) {
 	s := l.owner
 	if s.leaving == 0 {

@@ -15,12 +15,12 @@ type wait struct {
 	stream *hal.Stream
 }
 
-// line is the second step of an access, for its copies: their streams are lined up behind the work that they depend on. stream is
+// line is the second step of an access, for its copies: it makes their streams wait for the work that they depend on. stream is
 // the access's own, or nil.
 //
 // A stream cannot be made to wait if its device cannot delay it, or reads the host's memory during the call that enqueues a copy. If
-// there is such a stream, its work is returned in left, with a reference each, and no stream is made to wait. The caller then waits for
-// that work with the buffer unlocked, and repeats the steps of the access.
+// there is such a stream, line makes no stream wait, and returns in left the work for which such streams would have to wait, with a reference
+// to each. The caller then waits for that work with the buffer unlocked, and repeats the steps of the access.
 func (k *copier) line(plan []protocol.Transfer, stream *hal.Stream) (left []*order.Work, err error) {
 	s := k.owner
 	waits := k.waits[:0]
@@ -51,7 +51,7 @@ func (x *access) line() (left []*order.Work, err error) {
 	return s.copier.lineUp(waits)
 }
 
-// collect appends what an access of [lo, hi) at a replica has to wait for.
+// collect appends the work that an access of [lo, hi) at a replica has to wait for.
 func (k *copier) collect(waits []wait, r *replica, stream *hal.Stream, lo, hi uint64, write bool) []wait {
 	if r.order.Idle() {
 		return waits
@@ -67,7 +67,7 @@ func (k *copier) collect(waits []wait, r *replica, stream *hal.Stream, lo, hi ui
 	return waits
 }
 
-// lineUp makes the streams wait, or returns, with a reference each, the work that the host has to wait for.
+// lineUp makes the streams wait. If the host has to wait for some of the work instead, lineUp only returns that work, with a reference to each.
 func (k *copier) lineUp(waits []wait) (left []*order.Work, err error) {
 	for _, w := range waits {
 		if w.stream != nil && w.work.Deferred(w.stream) {
@@ -89,8 +89,8 @@ func (k *copier) lineUp(waits []wait) (left []*order.Work, err error) {
 	return left, err
 }
 
-// await waits for work on the host, with the lock given up, and gives the references back. dev is the device that needs the work to end,
-// nil for the host. It returns an error only if ctx ends.
+// await blocks the calling goroutine until the work has ended, with the storage unlocked, and releases the references. dev is the device that
+// needs the work to end, nil for the host. It returns an error only if ctx ends.
 func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi uint64, list []*order.Work) (err error) {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	begin := now()

@@ -5,7 +5,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// losses are ranges whose bytes a failure spoiled at some place, and that nobody has written since. If no place has the bytes any more,
+// losses are ranges whose bytes a failure spoiled at some place, and that no access has written since. If no place has the bytes any more,
 // every access that would read them fails. If another place still has them, one access fails, so that the program learns of the failure.
 type losses struct {
 	owner *storage
@@ -14,10 +14,10 @@ type losses struct {
 
 type loss struct {
 	err  error
-	once bool // the bytes are current somewhere: the next access is told, and no other
+	once bool // the bytes are current somewhere: only the next access fails
 }
 
-// add notes a failure. A range that is lost for good stays so.
+// add adds a failure. A range whose bytes are current nowhere stays lost, even if x is an error that only one access reports.
 func (l *losses) add(lo, hi uint64, x loss) {
 	if !x.once {
 		l.forget(lo, hi)
@@ -36,7 +36,7 @@ func (l *losses) add(lo, hi uint64, x loss) {
 	}
 }
 
-// forget drops what is known of [lo, hi), which is written anew.
+// forget removes [lo, hi), which is written again.
 func (l *losses) forget(lo, hi uint64) {
 	if l.tree.Len() == 0 {
 		return
@@ -57,7 +57,7 @@ func (l *losses) forget(lo, hi uint64) {
 	}
 }
 
-// told forgets the failures in [lo, hi) that only one access is told of.
+// told removes the failures in [lo, hi) that only one access reports.
 func (l *losses) told(lo, hi uint64) {
 	for _, n := range l.tree.Meeting(lo, hi, nil) {
 		if n.Value.once {
@@ -88,12 +88,12 @@ func (l *losses) in(op string, lo, hi uint64) error {
 		return underWay(op, found.Value.err)
 	}
 	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: found.Value.err,
-		Detail: "the last write failed and nothing else holds the bytes; overwrite or reset them"}
+		Detail: "the last write failed and no other place has the bytes; overwrite or reset them"}
 }
 
-// underWay is the error of the one access that is told of failed work. Another place may still have the bytes.
+// underWay is the error of the one access that reports a failure of earlier work. Another place may still have the bytes.
 func underWay(op string, err error) error {
-	return &hal.Error{Op: op, Device: -1, Kind: kindOf(err), Err: err, Detail: "work under way failed"}
+	return &hal.Error{Op: op, Device: -1, Kind: kindOf(err), Err: err, Detail: "earlier work failed"}
 }
 
 func kindOf(err error) error {

@@ -24,17 +24,16 @@ const (
 	ActivityFill
 	// ActivityAlloc is a new replica.
 	ActivityAlloc
-	// ActivityFree is a replica whose memory is given back once the work that uses it has finished.
+	// ActivityFree is a replica whose memory is freed when the work that uses it has finished.
 	ActivityFree
-	// ActivityWait is a wait of the host, just over.
+	// ActivityWait is a wait of the host that has just ended.
 	ActivityWait
-	// ActivityEvict is a replica that was evicted, just before its memory is given back. The copies that
+	// ActivityEvict is a replica that is evicted, just before its memory is freed. The copies that
 	// save its bytes are already enqueued, with the same cause.
 	ActivityEvict
-	// ActivityAvoided is a range that an access needed where it was current already, so that nothing was copied.
+	// ActivityAvoided is a range of an access that was already current at its place, so nothing was copied.
 	ActivityAvoided
-	// ActivityUse is the end of an access: of a function on the host, or of a lease, whose work may still be
-	// under way on its stream.
+	// ActivityUse is the end of an access: of a function on the host, or of a lease. The work of a lease may still run on its stream.
 	ActivityUse
 )
 
@@ -48,33 +47,33 @@ func (k ActivityKind) String() string {
 	return "event"
 }
 
-// Activity is something that a buffer did, and why.
+// Activity is an event of a buffer, with its cause.
 type Activity struct {
 	Kind   ActivityKind
 	Buffer uint64 // number of the buffer, counted from 1 in the order of creation
 	From   string // of a copy: "host" or a device's name
-	To     string // "host" or a device's name: where the bytes go, where the replica or the access is, or which place waits
+	To     string // "host" or a device's name: the destination of the bytes, the place of the replica or access, or the place that waits
 	Lo, Hi uint64 // bytes of the buffer
 
-	Cause  string // the call that led to it: "Acquire", "View", "Evict", ...
-	Action string // what that call is going to do: "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
-	For    uint64 // of an eviction that the program did not ask for, and its copies: number of the buffer that needs the room
-	// Why is, for an eviction, "budget", "out of memory", or "" if the program asked for it. For a wait it is "work" that
-	// was under way, another "access" that had to end, or "memory" that had to be given back.
+	Cause  string // the call that led to the event: "Acquire", "View", "Evict", ...
+	Action string // the action of that call: "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
+	For    uint64 // for an eviction to make room, and its copies: number of the buffer that needs the room; else 0
+	// Why is, for an eviction, "budget", "out of memory", or "" if the program called Evict. For a wait it says what had to end
+	// first: "work" on a stream, another "access", or the use of "memory" that was to be freed.
 	Why string
 
-	Sources    string        // of a copy: the places that had the bytes, "host, cuda:1"
+	Sources    string        // of a copy: the places where the bytes were current, "host, cuda:1"
 	FromDevice *hal.Device   // nil for the host
 	ToDevice   *hal.Device   // nil for the host
-	Stream     *hal.Stream   // the stream of a copy, a fill or a lease; nil if the host did it at once
-	At         time.Time     // when it began: for a copy or fill, when it was about to be enqueued
-	Took       time.Duration // how long a wait, an eviction or an access of the host took; for a copy or fill, how long enqueueing it took
+	Stream     *hal.Stream   // the stream of a copy, a fill or a lease; nil if the host did it itself
+	At         time.Time     // the beginning of the event; for a copy or fill, the time just before it was enqueued
+	Took       time.Duration // the duration of a wait, an eviction or an access of the host; for a copy or fill, the time that enqueueing took
 
 	stack [20]uintptr
 }
 
-// Site returns file:line of the call that led to the activity. It leaves out this package, the packages below it, and
-// functions that have called [Helper]. It is "" if there is no such call, as for work that another goroutine does.
+// Site returns file:line of the call that led to the activity. It skips functions of this package, of the packages below it, and
+// functions that have called [Helper]. It is "" if there is no such call, as for work on another goroutine.
 func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
@@ -98,7 +97,7 @@ func (e *Activity) Site() string {
 	}
 }
 
-// ours reports whether a function belongs to this package or one below it, tests aside.
+// ours reports whether a function belongs to this package or one below it. Functions of test packages do not count.
 func ours(function string) bool {
 	rest, ok := strings.CutPrefix(function, packagePath)
 	if !ok || rest == "" {
@@ -108,11 +107,11 @@ func ours(function string) bool {
 	return rest[0] == '.' || rest[0] == '/' && !strings.HasSuffix(pkg, "_test")
 }
 
-// cause says which call something is done for, and why.
+// cause is the call for which a buffer does something, and the reason.
 type cause struct {
 	op     string
 	action protocol.Action
-	client uint64 // number of the buffer that needs room, 0 if it is not about room
+	client uint64 // number of the buffer that needs room, 0 if the reason is not room
 	why    string
 }
 
@@ -151,7 +150,7 @@ func Observe(fn func(Activity)) (stop func()) {
 // observed reports whether there is an observer.
 func observed() bool { return observers.list.Load() != nil }
 
-// now is the time if there is an observer, else the zero time.
+// now returns the time if there is an observer, else the zero time.
 func now() time.Time {
 	if !observed() {
 		return time.Time{}
@@ -178,7 +177,7 @@ func deviceName(dev *hal.Device) string {
 	return dev.Name()
 }
 
-// note reports a transfer that was just enqueued and is not yet part of the state.
+// note reports a transfer that was just enqueued, before the state changes.
 func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
 	s := k.owner
 	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
@@ -193,7 +192,7 @@ func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin ti
 	notify(e)
 }
 
-// noteReplica reports a replica that came or went.
+// noteReplica reports that a replica was allocated or freed.
 func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	if observed() {
 		notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
@@ -210,16 +209,16 @@ func (e eviction) note() {
 	}
 }
 
-// noteAvoided reports bytes that were asked for where they are current.
+// noteAvoided reports bytes of an access that are already current at its place.
 func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
 }
 
-// began is the time that access.since counts from. It is earlier than every access, even if the clock did not advance in between,
-// because a since of 0 means that nobody observes.
+// began is the time from which access.since counts. It is earlier than every access, even if the clock has not advanced since,
+// because a since of 0 means that there is no observer.
 var began = time.Now().Add(-time.Nanosecond)
 
-// begun notes when the bytes of an access are ready.
+// begun records the time at which the bytes of an access are ready.
 func (x *access) begun() {
 	if observed() {
 		x.since = time.Since(began)
@@ -228,7 +227,7 @@ func (x *access) begun() {
 
 func (x *access) cause() cause { return cause{op: x.op, action: x.mode} }
 
-// device is the device of an access, nil for the host.
+// device returns the device of an access, nil for the host.
 func (x *access) device() *hal.Device {
 	if x.stream == nil {
 		return nil
@@ -260,7 +259,7 @@ func (x *access) noteUse() {
 	notify(e)
 }
 
-// waited reports a wait of the host that has just ended. c is the call that waited, why what it waited for.
+// waited reports a wait of the host that has just ended. c is the call that waited; why is as in Activity.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
 	if observed() && !begin.IsZero() {
 		notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),

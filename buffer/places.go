@@ -8,12 +8,12 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// places are the places that a buffer has had a replica at: the host, and the devices that have used it. Each has one replica, with memory or
-// without. A device has the same place through all of its handles. With many devices, a place whose replica has lost its memory is used
-// again for another device.
+// places are the places of a buffer: the host, and the devices that have used it. Each place has one replica, with memory or
+// without. All handles of a device have the same place. With many devices, the place of a replica without memory is reused
+// for another device.
 type places struct {
 	owner *storage
-	devs  []*replica // of devices, by place, from 1 on
+	devs  []*replica // replicas of devices: devs[0] is that of place 1
 }
 
 // replica returns the replica at a place.
@@ -36,7 +36,7 @@ func (ps *places) each(fn func(*replica) bool) {
 	}
 }
 
-// name is what an error calls a place. If a stream is given, it is the name of the stream's device.
+// name returns the name of a place for errors. If stream is not nil, it is the name of the stream's device.
 func (ps *places) name(p protocol.Place, stream *hal.Stream) string {
 	switch {
 	case stream != nil:
@@ -66,7 +66,7 @@ func (ps *places) of(dev *hal.Device) *replica {
 	return nil
 }
 
-// find returns the replica that a device works on, nil if it has none. It returns the host's replica for a nil device.
+// find returns the replica that a device uses, nil if it has none. For a nil device it returns the host's replica.
 func (ps *places) find(dev *hal.Device) *replica {
 	h := &ps.owner.host
 	if dev == nil {
@@ -81,7 +81,7 @@ func (ps *places) find(dev *hal.Device) *replica {
 	return nil
 }
 
-// settle returns the replica that the stream works on, and its memory. If there is none, it is made.
+// settle returns the replica for work on the stream, and its memory. If there is none, it is made.
 func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := ps.of(dev)
@@ -116,8 +116,8 @@ func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, er
 // fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
 const fewPlaces = 8
 
-// add returns a replica without memory at a place of its own. With many places that is one whose replica has lost its memory, else
-// a new one.
+// add returns a new replica without memory, at a place of its own: at a new place, or, if there are many places, at that of a replica without
+// memory.
 func (ps *places) add() (*replica, error) {
 	if len(ps.devs) >= fewPlaces {
 		for i, r := range ps.devs {
@@ -128,7 +128,7 @@ func (ps *places) add() (*replica, error) {
 		}
 	}
 	if len(ps.devs)+1 >= protocol.MaxPlaces {
-		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer has %d places for replicas, and all are in use", protocol.MaxPlaces)
+		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use", protocol.MaxPlaces)
 	}
 	r := &replica{owner: ps.owner, place: protocol.Place(len(ps.devs) + 1)}
 	ps.devs = append(ps.devs, r)
@@ -136,7 +136,7 @@ func (ps *places) add() (*replica, error) {
 }
 
 // cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),
-// another device whose copies no call waits for (3), the host if work on its replica has to end first (4), any other device (5).
+// another device if no call has to wait for the copy (3), the host if work on its replica has to end first (4), any other device (5).
 // For a copy to the host all devices are equal.
 func (ps *places) cost(from, to protocol.Place) int {
 	h, dst := &ps.owner.host, ps.replica(to).dev

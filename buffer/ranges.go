@@ -12,16 +12,16 @@ import (
 // Range is the elements [Lo, Hi) of a buffer.
 type Range struct{ Lo, Hi int }
 
-// AccessRanges runs fn on several ranges of the elements at once, as View does for coherence.Read, Update for
-// ReadWrite and Overwrite for Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The
-// ranges must ascend and must not overlap. fn gets the elements from the first range's begin to the last one's end, and
-// must leave alone those between the ranges: they may be stale, and other accesses may be using them.
+// AccessRanges runs fn on several ranges of the elements at once. With mode coherence.Read it works as View, with ReadWrite as Update, and
+// with Overwrite as Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The
+// ranges must be in ascending order and must not overlap. fn gets the elements from the beginning of the first range to the end of the last. It
+// must not use the elements between the ranges: they may be stale, and other accesses may use them.
 //
-// All ranges are entered together, when nothing excludes any of them, so that two such accesses never wait for
+// The access begins on all ranges together, when no other access excludes any of them, so two such accesses never wait for
 // each other. The cost grows with the number of ranges.
 //
-// The error is of kind ErrInvalidArgument for no ranges and for ranges out of order, ErrOverlap for ranges that overlap, and
-// ErrOutOfRange for a range that is empty or does not lie in the buffer.
+// The error is of kind ErrInvalidArgument if there are no ranges or they are out of order, ErrOverlap if ranges overlap, and
+// ErrOutOfRange if a range is empty or not inside the buffer.
 func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, ranges []Range, fn func([]T) error) error {
 	const op = "AccessRanges"
 	if fn == nil {
@@ -40,7 +40,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 }
 
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
-// lease's region is from the first range's begin to the last one's end; the program must leave alone what lies
+// lease's region reaches from the beginning of the first range to the end of the last; the program must not use the elements
 // between the ranges. One Release ends the lease.
 func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Mode, ranges []Range) (Lease, error) {
 	const op = "AcquireRanges"
@@ -53,7 +53,7 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 	return b.lease(x), err
 }
 
-// request returns the request for the ranges. Adjacent ranges are merged.
+// request checks the ranges and returns a request for them. Adjacent ranges are merged.
 func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (request, error) {
 	if err := b.check(op); err != nil {
 		return request{}, err

@@ -7,18 +7,18 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Most accesses repeat an earlier one: no other access uses the buffer, the bytes are current where they are needed, and only work of
-// the same stream is under way. These take a short way, which copies nothing and waits for nothing. All other accesses go through admit
+// Most accesses repeat an earlier one: no other access uses the buffer, the bytes are current at the access's place, and only work of
+// the same stream is under way. Such an access begins at once: it copies nothing and waits for nothing. All other accesses begin with admit
 // and then bring or fetch.
 
-// recent is the last access of a device. It begins the next one at once if that one repeats it.
+// recent is the last access of a device. If the next access repeats it, recent begins that access at once.
 type recent struct {
 	owner   *storage
-	replica *replica // what a device used last, nil if none has
+	replica *replica // the replica that a device used last, nil if no device has used one
 	stream  *hal.Stream
 }
 
-// acquire begins an access of a device, or returns nil.
+// acquire begins an access of a device, or returns nil if it cannot begin at once.
 func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *access {
 	if stream == nil || layer.Err(stream) != nil || !p.valid() {
 		return nil
@@ -49,7 +49,7 @@ func (q *recent) repeats(stream *hal.Stream, p *part) bool {
 		(!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
 }
 
-// enter begins an access of the host, or returns nil.
+// enter begins an access of the host, or returns nil if it cannot begin at once.
 func (q *recent) enter(op string, own *owner, p part) *access {
 	if !p.valid() {
 		return nil
@@ -68,15 +68,15 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 	return x
 }
 
-// remember makes an access of a device the one that the next is compared with.
+// remember stores an access of a device, with which the next one is compared.
 func (q *recent) remember(x *access) {
 	if x.place != protocol.Host {
 		q.replica, q.stream = x.replica, x.stream
 	}
 }
 
-// calm reports whether no other access, freeze or loss is in the way of an access. It does not look at work under way, nor at where the
-// bytes are current.
+// calm reports whether no other access, freeze or loss prevents an access. It does not check for work under way, and not whether the bytes
+// are current.
 func (s *storage) calm(p *part) bool {
 	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && s.watcher == nil
 }
@@ -85,7 +85,7 @@ func (s *storage) calm(p *part) bool {
 func (x *access) beginAtOnce(op string, own *owner, p part, r *replica) {
 	s := x.storage
 	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
-	if x.side != neither || x.since != 0 { // left by the last use of the slot; a store costs more here than this test
+	if x.side != neither || x.since != 0 { // values of the last use of the slot; a store costs more here than this test
 		x.side, x.since = neither, 0
 	}
 	x.here()
@@ -105,7 +105,7 @@ func (x *access) beginAtOnce(op string, own *owner, p part, r *replica) {
 	}
 }
 
-// here records the call site of an access that writes, for the ConflictError of others.
+// here records the call site of an access, for the ConflictErrors of other accesses: always if it writes, else only with recordSites.
 func (x *access) here() {
 	if x.writes || recordSites {
 		callsite.Here(&x.site)

@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// record is the fourth step of an access for one of its copies: the copy becomes a Work, which later accesses wait for and ask how
-// the copy has ended.
+// record is the fourth step of an access for one of its copies: it adds a Work for the copy to the Orders of source and destination. Later
+// accesses wait for that Work, and ask it whether the copy has failed.
 func (k *copier) record(t protocol.Transfer, r route) {
 	s := k.owner
 	dst, bytes := s.places.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
@@ -32,8 +32,8 @@ func (k *copier) record(t protocol.Transfer, r route) {
 	w.Release()
 }
 
-// record is the fourth step of an access of a device, at its end: the program's work becomes a Work, made of the Works that wrote what
-// the access has read there. check, if not nil, is asked after the end whether the work was all that there was to do.
+// record is the fourth step of an access of a device, at its end: it adds a Work for the program's work to the replica's Order. The new Work
+// refers to the Works that wrote the bytes which the access reads. check is as for [order.Checked].
 func (x *access) record(check func() error) {
 	r := x.replica
 	if check == nil && x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
@@ -47,7 +47,7 @@ func (x *access) record(check func() error) {
 	w.Release()
 }
 
-// makeOf tells w that it is made of the Works that wrote what an access reads.
+// makeOf makes w refer to the Works that wrote the bytes which the access reads.
 func (x *access) makeOf(w *order.Work) {
 	s := x.storage
 	ranges := s.scratch.ranges[:0]
@@ -60,7 +60,7 @@ func (x *access) makeOf(w *order.Work) {
 	x.replica.order.MakeOf(w, ranges...)
 }
 
-// recordAs records w as the work of an access.
+// recordAs adds w to the replica's Order as the work of the access.
 func (x *access) recordAs(w *order.Work) {
 	for _, writes := range [...]bool{false, true} {
 		if ranges := x.spans(writes); len(ranges) > 0 {
@@ -69,7 +69,7 @@ func (x *access) recordAs(w *order.Work) {
 	}
 }
 
-// keep tells the device that the stream's work uses the memory.
+// keep records that the stream's work uses the memory, so that the memory is not freed before.
 func (x *access) keep() error {
 	if x.mem == nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Reinterpret returns the buffer's bytes as elements of another type, in the byte order of the machine, over the same
-// storage: what is written through one is read through the other. It takes no memory, and is closed with the buffer
-// that it is a view of, like a [Buffer.Slice]. A [ConflictError] counts in elements of the type that the buffer was made with.
+// Reinterpret returns a view of the buffer's bytes as elements of another type, in the byte order of the machine. Both views have the
+// same bytes: elements written through one are read through the other. Like a [Buffer.Slice], the result needs no memory of its own and
+// is closed with the whole buffer. A [ConflictError] counts in elements of the type with which the buffer was made.
 //
-// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, and ErrMisaligned if such an
-// element cannot start where the range does, or adopted memory is not aligned to it.
+// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, and ErrMisaligned if the beginning of the
+// range, or adopted memory, is not aligned for the new elements.
 func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	const op = "Reinterpret"
 	if err := b.check(op); err != nil {
@@ -30,7 +30,7 @@ func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }
 
-// elementSize is the size of T in bytes.
+// elementSize returns the size of T in bytes.
 func (b *Buffer[T]) elementSize() uint64 {
 	var zero T
 	return uint64(unsafe.Sizeof(zero))

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// replica is the buffer's copy at one place, and what later work there waits for.
+// replica is the buffer's copy at one place, with the work that later accesses there wait for.
 type replica struct {
 	owner *storage
 	place protocol.Place
@@ -20,28 +20,28 @@ type replica struct {
 	order   order.Order
 	adopted bool // the memory is the program's, and stays until the buffer is closed
 
-	// leaving says that the memory is to be freed as soon as the copies of its bytes at other places are known to have arrived. An access
+	// leaving says that the memory will be freed when the copies of its bytes to other places are known to have succeeded. An access
 	// at the place makes the replica stay.
 	leaving bool
-	parting chan struct{} // closed when it stays, or has left; nil while nobody waits for that
+	parting chan struct{} // closed when the replica stays or has been freed; nil if no goroutine waits for that
 
 	resident
 }
 
-// holding is the memory that a replica has.
+// holding is the memory of a replica.
 type holding struct {
 	mem   *hal.Memory // nil for the host
 	base  uint64      // bytes from the start of mem, or of the host's home, to the replica
-	block pool.Block  // the block that it is, if it came from an allocator
+	block pool.Block  // the block, if the memory came from an allocator
 }
 
-// region is the range [lo, hi) of the replica's memory.
+// region returns the range [lo, hi) of the replica's memory.
 func (h *holding) region(lo, hi uint64) hal.Region { return h.mem.Region(h.base+lo, hi-lo) }
 
 // present reports whether a replica of a device, or of the host's former memory, has memory.
 func (r *replica) present() bool { return r.mem != nil || r.former != nil }
 
-// regionAs is the range [lo, hi) of a replica. mem is the memory of the replica, as the device that uses the range knows it.
+// regionAs returns the range [lo, hi) of a replica, in mem, which is the replica as memory of the device that uses the range.
 func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
 	s := r.owner
 	if r.place != protocol.Host || mem == s.host.home {
@@ -50,7 +50,7 @@ func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
 	return mem.Region(lo, hi-lo)
 }
 
-// allocate takes memory for a device's replica.
+// allocate allocates the memory of a device's replica.
 func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	s := r.owner
 	a, ok := r.res.take(r)
@@ -73,7 +73,7 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	if got.block.Valid() {
 		r.res.know(got.block.Pool())
 		if got.block.Ordered() {
-			r.order.SetBarrier(order.Earlier(stream)) // of whoever had the memory before
+			r.order.SetBarrier(order.Earlier(stream)) // work of earlier users of the memory
 		}
 	}
 	_ = s.m.Allocate(r.place)
@@ -81,7 +81,7 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	return nil
 }
 
-// free gives the memory of a replica back once the work that uses it has finished.
+// free frees the memory of a replica when the work that uses it has finished.
 func (r *replica) free(c cause) error {
 	if r.leaving {
 		r.owner.leaving--
@@ -102,7 +102,7 @@ func (r *replica) free(c cause) error {
 	return h.free(&r.order)
 }
 
-// free gives the memory back once the work that uses it has finished, and forgets the work.
+// free frees the memory when the work that uses it has finished, and clears work.
 func (h *holding) free(work *order.Order) error {
 	if h.block.Valid() {
 		return handBack(h.block, h.mem.Device(), work)
@@ -111,7 +111,7 @@ func (h *holding) free(work *order.Order) error {
 	return h.mem.Close()
 }
 
-// spans are the parts of an access that write, or those that only read, as ranges.
+// spans returns the ranges of the parts of an access that write, or of those that only read.
 func (x *access) spans(writes bool) []span.Range {
 	s := x.storage
 	list := s.scratch.ranges[:0]

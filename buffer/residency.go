@@ -20,18 +20,18 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// SetBudget limits the memory that replicas take on a device to a number of bytes; 0, the default, sets
-// no limit but the device's own. When an access needs a new replica and the budget is used up, other buffers'
-// replicas are evicted: first those whose bytes are all current elsewhere as well, then those that
-// must be copied to the host first, in each case the least recently used. Replicas under a lease
-// stay. If that is not enough the access fails with an error of kind hal.ErrOutOfMemory, which says how much memory replicas hold. The
+// SetBudget limits the memory of all replicas on a device to a number of bytes. 0, the default, sets
+// no limit except the device's own. When an access needs a new replica and the budget is used up, replicas of other buffers
+// are evicted: first those whose bytes are all current elsewhere, then those that
+// must be copied to the host first, in each case the least recently used first. Replicas under a lease
+// stay. If that is not enough the access fails with an error of kind hal.ErrOutOfMemory, which says how much memory replicas have. The
 // same happens, without a budget, when the device itself is out of memory.
 //
-// Memory of an allocator counts while a replica has it. The memory of a replica that had to be copied
-// first counts until the copy has arrived, and an access that needs its room waits for that: until its context ends, or
+// Memory of an allocator counts while a replica has it. If an evicted replica has to be copied first, its memory counts until the copy has
+// ended. An access that needs that memory waits for the copy: until its context ends, or
 // for half a minute if the context cannot end.
 //
-// A budget lower than what is in use takes effect with the next access that needs room.
+// If the new budget is less than the memory in use, the next access that needs room evicts replicas until it is met.
 func SetBudget(dev *hal.Device, bytes uint64) {
 	res := residencyOf(dev)
 	res.mu.Lock()
@@ -39,16 +39,16 @@ func SetBudget(dev *hal.Device, bytes uint64) {
 	res.mu.Unlock()
 }
 
-// Residency is what replicas take on one device.
+// Residency describes the memory of all replicas on one device.
 type Residency struct {
-	Budget      uint64 // bytes, 0 for none
-	Used        uint64 // bytes, including evicted replicas whose copies have not arrived yet
+	Budget      uint64 // bytes, 0 for no budget
+	Used        uint64 // bytes, including evicted replicas whose copies have not ended yet
 	Replicas    int
-	Evictions   uint64 // replicas that made room for others
-	WrittenBack uint64 // bytes that had to be copied to the host first
+	Evictions   uint64 // number of replicas that were evicted to make room for others
+	WrittenBack uint64 // bytes that had to be copied before these evictions
 }
 
-// ResidencyOf returns what replicas take on a device.
+// ResidencyOf returns the residency of a device.
 func ResidencyOf(dev *hal.Device) Residency {
 	res := residencyOf(dev)
 	res.mu.Lock()
@@ -56,47 +56,48 @@ func ResidencyOf(dev *hal.Device) Residency {
 	return Residency{res.limit, res.used, res.replicas, res.evictions, res.written}
 }
 
-// residency keeps account of one device's replicas: how much memory they take, and which is evicted next. Its lock may be taken while a
-// storage is locked, and no storage is locked while it is held.
+// residency keeps account of one device's replicas: how much memory they have, and which is evicted next. Its lock may be locked while a
+// storage is locked, but not the other way round.
 type residency struct {
 	clock atomic.Uint64
 
 	mu        sync.Mutex
 	limit     uint64
 	used      uint64 // bytes
-	coming    uint64 // bytes of used that come back once copies have arrived
+	coming    uint64 // bytes of used that are freed when copies have ended
 	replicas  int
-	queues    map[any]*queues // by the allocator that the memory goes back to
+	queues    map[any]*queues // by the allocator to which the memory goes back
 	leaving   []*replica
 	evictions uint64
 	written   uint64
 	steps     int // of searches for a replica to evict
 
-	alloc pool.Allocator // by SetAllocator
+	alloc pool.Allocator // set by SetAllocator
 	pools []weak.Pointer[pool.Pool]
 }
 
-// resident is what the residency keeps of one replica.
+// resident has the fields of a replica for its residency.
 type resident struct {
 	res    *residency
-	leases int           // open accesses, under which the replica stays; guarded by the storage's lock
-	parked bool          // out of the queue until the open accesses end; guarded by the storage's lock
+	leases int           // number of open accesses, during which the replica is not evicted; guarded by the storage's lock
+	parked bool          // the replica is in no queue until the open accesses end; guarded by the storage's lock
 	used   atomic.Uint64 // the last use, by the residency's clock
 	sole   atomic.Bool   // bytes may be current nowhere else
 
 	// Guarded by res.mu.
-	in    bool   // it has memory that may be evicted
-	key   any    // the allocator that the memory goes back to
-	queue *queue // nil if it is in no queue
+	in    bool   // the replica has memory that may be evicted
+	key   any    // the allocator to which the memory goes back
+	queue *queue // nil if the replica is in no queue
 	index int    // in the queue, or in leaving
 	stamp uint64 // the use that decides its position in the queue
 }
 
-// queues are the replicas with memory of one allocator: those that are current elsewhere, and those that are not.
+// queues are the replicas with memory of one allocator: in the first queue those whose bytes are all current elsewhere, in the second the
+// others.
 type queues [2]queue
 
-// queue is a heap of replicas, the one to evict first on top. A replica's last use, and whether its bytes are current elsewhere, may
-// have changed since it was put there; first checks both.
+// queue is a heap of replicas; the replica to evict first is on top. A replica's last use, and whether its bytes are current elsewhere, may
+// have changed since it was put into the queue; first checks both.
 type queue []*replica
 
 func (q queue) Len() int           { return len(q) }
@@ -124,7 +125,8 @@ func residencyOf(dev *hal.Device) *residency {
 	return layer.Value(dev, residencyKey{}, func() any { return &residency{queues: map[any]*queues{}} }).(*residency)
 }
 
-// take counts a new replica, unless that exceeds the budget, and returns the device's allocator, if it has one.
+// take counts a new replica and returns the device's allocator, if it has one. ok is false, and nothing is counted, if the replica would
+// exceed the budget.
 func (res *residency) take(r *replica) (a pool.Allocator, ok bool) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -150,7 +152,7 @@ func (res *residency) give(r *replica) {
 	res.used -= r.owner.size
 }
 
-// enter lets a new replica be evicted from the end of the access on that it was made for; before that it is not known how it is used. from
+// enter allows the eviction of a new replica after the end of the access for which it was made; before that its use is not known. from
 // is the allocator of its memory, nil for the device.
 func (res *residency) enter(r *replica, from pool.Allocator) {
 	res.mu.Lock()
@@ -160,7 +162,7 @@ func (res *residency) enter(r *replica, from pool.Allocator) {
 	r.parked = true
 }
 
-// keyOf tells allocators apart, as far as they can be compared.
+// keyOf returns the key of an allocator. Allocators whose types cannot be compared have one common key.
 func keyOf(a pool.Allocator) any {
 	if a != nil && !reflect.TypeOf(a).Comparable() {
 		return incomparable{}
@@ -198,15 +200,15 @@ func (res *residency) remove(r *replica) {
 // touch makes r the most recently used.
 func (r *replica) touch() {
 	if r.res == nil {
-		return // the host's
+		return // the host's replica has no residency
 	}
 	if last := r.used.Load(); last != 0 && last == r.res.clock.Load() {
-		return // r already is
+		return // r is the most recently used already
 	}
 	r.used.Store(r.res.clock.Add(1))
 }
 
-// begin and end count the accesses under which a replica stays.
+// begin and end count the open accesses, during which the replica is not evicted.
 func (r *replica) begin() { r.leases++ }
 
 func (r *replica) end() {
@@ -222,7 +224,7 @@ func (r *replica) unpark() {
 	}
 }
 
-// dirty notes whether bytes may be current at r alone.
+// dirty records whether bytes may be current only at r.
 func (r *replica) dirty(sole bool) {
 	if r.res == nil {
 		return
@@ -232,7 +234,7 @@ func (r *replica) dirty(sole bool) {
 	}
 	r.sole.Store(sole)
 	if sole {
-		return // first moves it to the other queue when its turn comes
+		return // first moves r to the other queue when r is on top
 	}
 	r.res.mu.Lock()
 	defer r.res.mu.Unlock()
@@ -242,8 +244,8 @@ func (r *replica) dirty(sole bool) {
 	}
 }
 
-// victim takes the replica to evict next out of its queue, and returns nil if there is none. Replicas whose memory goes back to the
-// allocator that the new one's comes from are evicted before all others.
+// victim removes the replica to evict next from its queue and returns it, or nil if there is none. Replicas whose memory goes back to the
+// allocator of the new replica are evicted before all others.
 func (res *residency) victim(from pool.Allocator) *replica {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -268,8 +270,8 @@ func (r *replica) before(o *replica) bool {
 	return r.stamp < o.stamp
 }
 
-// first returns the replica to evict first of these queues. It moves replicas that have been used, or have become the only place of some
-// bytes, since they were put there.
+// first returns the replica of these queues to evict first. It moves replicas that have been used, or have become the only place of some
+// bytes, since they were put into their queue.
 func (res *residency) first(qs *queues) *replica {
 	if qs == nil {
 		return nil
@@ -293,7 +295,7 @@ func (res *residency) first(qs *queues) *replica {
 	return nil
 }
 
-// restore puts replicas that were chosen, and stay, back into their queues.
+// restore puts replicas that victim has removed, and that stay, back into their queues.
 func (res *residency) restore(list ...*replica) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -305,7 +307,7 @@ func (res *residency) restore(list ...*replica) {
 	}
 }
 
-// depart notes that a replica is leaving, so that its memory will come back.
+// depart records that a replica is leaving: its memory will be freed when copies have ended.
 func (r *replica) depart() {
 	r.leaving = true
 	if r.res == nil {
@@ -347,7 +349,7 @@ func (r *replica) stay() {
 	r.decided()
 }
 
-// decided wakes those that wait until a leaving replica has been freed, or stays.
+// decided wakes the goroutines that wait until a leaving replica has been freed or stays.
 func (r *replica) decided() {
 	if r.parting != nil {
 		close(r.parting)
@@ -355,23 +357,23 @@ func (r *replica) decided() {
 	}
 }
 
-// pressure is the error of an allocation for which others may have to make room. It stays inside the package.
+// pressure is the error of an allocation for which other replicas may have to be evicted. No call returns it to the program.
 type pressure struct {
 	dev   *hal.Device
-	cause error          // the device's or the allocator's, nil if the budget is used up
-	from  pool.Allocator // the allocator that was asked, nil for the device itself
+	cause error          // the error of the device or the allocator, nil if the budget is used up
+	from  pool.Allocator // the allocator that failed, nil for the device itself
 }
 
 func (p *pressure) Error() string { return "no room on " + p.dev.Name() }
 
-// attempts is how often room is made for one allocation. Each time other allocations may take the room first.
+// attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
-// patience is how long an access without a deadline waits for write-backs that make room for it.
+// patience is the longest time for which an access whose context cannot end waits for copies that make room for it.
 const patience = 30 * time.Second
 
-// relieve makes room for a replica of the storage, which is not locked. It waits for copies that are under way until ctx ends, or as long
-// as patience says if ctx cannot end.
+// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or for
+// patience if ctx cannot end.
 func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	size, res := s.size, residencyOf(p.dev)
 	c := cause{op: op, action: protocol.Evict, client: s.id, why: "budget"}
@@ -382,7 +384,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 		return p.exhausted(res, op, size)
 	}
 	if p.cause != nil && res.trim(p.from) > 0 {
-		return nil // that may have been enough
+		return nil // the freed memory may be enough
 	}
 	waiting, cancel := patiently(ctx)
 	defer cancel()
@@ -401,7 +403,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 			if victim := res.victim(p.from); victim != nil {
 				n, written, leased, ok := victim.makeRoom(c)
 				if !ok {
-					if !leased { // else the end of the lease puts it back
+					if !leased { // if it is leased, the end of the lease puts it back
 						refused = append(refused, victim)
 					}
 					continue
@@ -416,7 +418,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 		}
 		if first == nil {
 			if freed > 0 && p.cause != nil {
-				break // try with what there is
+				break // try with the room that was made
 			}
 			return p.exhausted(res, op, size)
 		}
@@ -427,7 +429,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 		case err != nil:
 			return p.exhausted(res, op, size)
 		case stays:
-			refused = append(refused, res.withhold(first)) // its copy would fail again
+			refused = append(refused, res.withhold(first)) // its copies would fail again
 		default:
 			freed += first.owner.size
 		}
@@ -438,7 +440,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	return nil
 }
 
-// reclaim waits until the device has given back all closed memory: what was evicted may be in use by work under way. The storage
+// reclaim waits until the device has freed all closed memory, because work under way may still use evicted memory. The storage
 // is not locked.
 func (p *pressure) reclaim(ctx context.Context, op string, s *storage) error {
 	waiting, cancel := patiently(ctx)
@@ -456,7 +458,7 @@ func (p *pressure) reclaim(ctx context.Context, op string, s *storage) error {
 	return err
 }
 
-// patiently returns ctx, with a deadline if it cannot end.
+// patiently returns ctx, with a timeout of patience if ctx cannot end.
 func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil {
 		return context.WithTimeout(ctx, patience)
@@ -464,7 +466,8 @@ func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
-// room reports whether there is room for size bytes, whether there will be without another eviction, and which eviction to wait for.
+// room reports whether there is enough room for size bytes, and whether there soon will be without another eviction. first is the leaving
+// replica to wait for, nil if none is leaving.
 func (p *pressure) room(res *residency, size, freed uint64) (enough, soon bool, first *replica) {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -478,7 +481,7 @@ func (p *pressure) room(res *residency, size, freed uint64) (enough, soon bool, 
 	return fits(res.used), fits(res.used - res.coming), first
 }
 
-// withhold takes a replica out of its queue until it is restored.
+// withhold removes a replica from its queue until it is restored.
 func (res *residency) withhold(r *replica) *replica {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -486,7 +489,7 @@ func (res *residency) withhold(r *replica) *replica {
 	return r
 }
 
-// hopeless reports whether evicting everything would not be enough.
+// hopeless reports whether the eviction of all replicas would not be enough.
 func (p *pressure) hopeless(res *residency, size uint64) bool {
 	if p.cause == nil {
 		res.mu.Lock()
@@ -507,22 +510,22 @@ func (p *pressure) exhausted(res *residency, op string, size uint64) error {
 	}
 	res.mu.Lock()
 	defer res.mu.Unlock()
-	detail := fmt.Sprintf("%d bytes on %s with a budget of %d: %d replicas that cannot be evicted now hold %d bytes",
+	detail := fmt.Sprintf("%d bytes on %s with a budget of %d: %d replicas that cannot be evicted now have %d bytes",
 		size, p.dev.Name(), res.limit, res.replicas, res.used-res.coming)
 	if res.coming > 0 {
-		detail += fmt.Sprintf(", and %d bytes are held until the copies that save them have arrived", res.coming)
+		detail += fmt.Sprintf(", and %d bytes are not free until the copies of evicted replicas have ended", res.coming)
 	}
 	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrOutOfMemory, Detail: detail}
 }
 
-// interrupted is the error of a wait for room that was given up. It says what holds the memory.
+// interrupted is the error of a wait for room that ended because ctx ended. It says what uses the memory.
 func (p *pressure) interrupted(ctx context.Context, res *residency, op string, size uint64) error {
 	full := p.exhausted(res, op, size)
 	return gaveUp(op, ctx, strings.TrimPrefix(full.Error(), op+": "), full)
 }
 
-// makeRoom evicts one replica, and reports the bytes that are free now and those that had to be copied. It is
-// not ok if the replica is in use, or has gone.
+// makeRoom evicts one replica, and returns the number of bytes that are free now and the number that had to be copied. ok is false if the
+// replica is in use (leased), has no memory any more, or cannot be evicted.
 func (r *replica) makeRoom(c cause) (freed, written uint64, leased, ok bool) {
 	s := r.owner
 	s.mu.Lock()
@@ -545,7 +548,7 @@ func (r *replica) makeRoom(c cause) (freed, written uint64, leased, ok bool) {
 	return freed, s.stats.BytesCopied - before, false, true
 }
 
-// unpressed runs fn, with s.mu held, again and again while it fails for lack of room and others can make some.
+// unpressed runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made.
 func (s *storage) unpressed(ctx context.Context, op string, fn func() error) error {
 	evicted := false
 	for i := 0; ; i++ {
@@ -558,7 +561,7 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 			return p.exhausted(residencyOf(p.dev), op, s.size)
 		}
 		s.unlocked(func() {
-			if evicted { // that was not enough: work under way may still use the memory
+			if evicted { // the eviction was not enough: work under way may still use the memory
 				err = p.reclaim(ctx, op, s)
 			} else {
 				err = p.relieve(ctx, op, s)
@@ -571,7 +574,7 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 	}
 }
 
-// classify notes whether bytes are current at r alone. With more than one interval it leaves r as it was marked before.
+// classify records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
 func (r *replica) classify() {
 	s := r.owner
 	if r.res != nil && s.m.Len() == 1 {
@@ -579,7 +582,7 @@ func (r *replica) classify() {
 	}
 }
 
-// know remembers a pool, to ask it for memory when there is too little.
+// know remembers a pool, so that trim can make it free memory.
 func (res *residency) know(p *pool.Pool) {
 	if p == nil {
 		return
@@ -593,8 +596,8 @@ func (res *residency) know(p *pool.Pool) {
 	}
 }
 
-// trim makes the known pools, except the one that was asked already, give back their free memory, and returns the
-// number of bytes.
+// trim makes the known pools free the memory that they keep, and returns the number of bytes. It leaves out the pool asked, whose allocation
+// has failed.
 func (res *residency) trim(asked pool.Allocator) (released uint64) {
 	res.mu.Lock()
 	pools := slices.Clone(res.pools)

@@ -7,15 +7,15 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// State describes where elements are current.
+// State describes at which places elements are current.
 type State struct {
 	// Name says in one word where all of the elements are current: UNINITIALIZED (nowhere), HOST_ONLY, DEVICE_ONLY,
-	// SYNCHRONIZED (wherever there is memory, on the host and a device at least), HOST_DIRTY (on the host, and the memory of some
+	// SYNCHRONIZED (at every place that has memory, among them the host and a device), HOST_DIRTY (on the host, and the memory of some
 	// device is stale) or DEVICE_DIRTY (on a device, and the host's memory is stale).
 	Name string
-	// Version counts the writes to the whole buffer.
+	// Version is the number of writes to the whole buffer.
 	Version int64
-	// Places are the host, first, and the devices that have or had a replica.
+	// Places has the host first, and then the devices that have or had a replica.
 	Places []PlaceState
 }
 
@@ -27,7 +27,7 @@ type PlaceState struct {
 	Valid     bool // all of the elements are current
 }
 
-// State describes where the elements are current.
+// State returns the places at which the elements are current.
 func (b *Buffer[T]) State() State {
 	if !b.made() {
 		return State{}
@@ -40,14 +40,14 @@ func (b *Buffer[T]) State() State {
 	st.Places = append(st.Places, PlaceState{Place: "host", Allocated: c.Allocated.Has(protocol.Host), Valid: c.Valid.Has(protocol.Host)})
 	for _, r := range s.places.devs {
 		if r.dev == nil {
-			continue // what the host had before
+			continue // the host's former memory
 		}
 		st.Places = append(st.Places, PlaceState{r.dev.Name(), r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
 	}
 	return st
 }
 
-// Version returns the version that dev has of the elements, or the host if dev is nil: it is that of [State] if all of the elements are
+// Version returns the version of the elements at dev, or at the host if dev is nil: the Version of [State] if all of the elements are
 // current there, else -1.
 func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 	if !b.made() {
@@ -63,7 +63,7 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 	return s.state(b.lo, b.hi).Version(r.place, s.version)
 }
 
-// state is the state of a range, without the replicas that are leaving.
+// state returns the state of a range, without the replicas that are leaving.
 func (s *storage) state(lo, hi uint64) protocol.State {
 	c := s.m.State(lo, hi)
 	if s.leaving > 0 {
@@ -76,16 +76,16 @@ func (s *storage) state(lo, hi uint64) protocol.State {
 	return c
 }
 
-// Stats counts what a buffer has moved since it was made.
+// Stats counts the copies and fills of a buffer since it was made.
 type Stats struct {
 	Copies      uint64 // copies between places
 	BytesCopied uint64
 	Fills       uint64 // ranges cleared because they were read before they were written
 	BytesFilled uint64
-	// BytesRelocated counts bytes of the host's replica that were moved, once, into memory that a unified
+	// BytesRelocated counts bytes of the host's replica that were copied into memory that a unified
 	// device can use in place.
 	BytesRelocated uint64
-	BytesAvoided   uint64 // bytes that accesses needed where they were current already
+	BytesAvoided   uint64 // bytes of accesses that were already current at their place
 }
 
 // Stats returns the counters of the whole buffer.
@@ -100,8 +100,8 @@ func (b *Buffer[T]) Stats() Stats {
 
 var totals struct{ copies, bytesCopied, fills, bytesFilled atomic.Uint64 }
 
-// Totals are the counters of all buffers together, since the program began. Their difference between two times is what
-// was moved in between. BytesRelocated and BytesAvoided are counted for each buffer only, and are 0 here.
+// Totals returns the counters of all buffers together, since the program began. BytesRelocated and BytesAvoided are counted only for each
+// buffer, and are 0 here.
 func Totals() Stats {
 	return Stats{
 		Copies: totals.copies.Load(), BytesCopied: totals.bytesCopied.Load(),
@@ -109,7 +109,7 @@ func Totals() Stats {
 	}
 }
 
-// Sub returns the difference of two counts: what was moved since earlier.
+// Sub returns the difference of two counts: the copies and fills since earlier.
 func (s Stats) Sub(earlier Stats) Stats {
 	return Stats{
 		Copies: s.Copies - earlier.Copies, BytesCopied: s.BytesCopied - earlier.BytesCopied,

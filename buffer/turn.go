@@ -6,11 +6,11 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// turn says what the host may do with memory that must be mapped.
+// turn says how the host may access memory that must be mapped.
 //
 // The host maps the memory for writing even if it only reads, so that a second host access, which writes, need not map the memory again
-// while the first uses it. Only while a device reads does the host map for reading, because then the device may go on
-// reading. A hand-over concerns the whole memory: it waits for all work on the memory, and all later work waits for it.
+// while the first uses it. While a device reads, the host maps for reading, because then the device may go on
+// reading. A hand-over affects the whole memory: it waits for all work on the memory, and all later work waits for it.
 type turn uint8
 
 const (
@@ -19,21 +19,21 @@ const (
 	turnHostWrites
 )
 
-// turns is whose turn it is with the host's replica, where host and device cannot use it at once. storage.mu is held.
+// turns says whether host or device may use the host's replica, if they cannot use it at the same time. storage.mu is held.
 type turns struct {
 	owner  *storage
-	mapper *hal.Memory // the host's replica as memory that must be mapped; nil where nobody takes turns
-	mapped turn        // what the host may do with it
+	mapper *hal.Memory // the host's replica as memory that must be mapped; nil if the replica is used without turns
+	mapped turn        // how the host may access it
 }
 
-// begin makes the host's replica memory that host and device take turns with.
+// begin makes m the host's replica, which host and device use in turn.
 func (ts *turns) begin(m *hal.Memory) {
 	s := ts.owner
 	ts.mapper, ts.mapped = m, turnDevice
 	s.accesses.startTurns(ts.sideOf)
 }
 
-// sideOf tells on which side an access is, where host and device take turns.
+// sideOf returns the side of an access if host and device use the memory in turn, else neither.
 func (ts *turns) sideOf(x *access) side {
 	switch m := ts.mapper; {
 	case m == nil:
@@ -46,8 +46,8 @@ func (ts *turns) sideOf(x *access) side {
 	return neither
 }
 
-// toHost makes the host's replica accessible to the host, where host and a device take
-// turns, and where it is guarded. self is the host's access that needs it, or nil. busy is an access that has to end first.
+// toHost makes the host's replica accessible to the host, if it is guarded or if host and device use it in turn.
+// self is the host's access that needs the replica, or nil. If busy is not nil, toHost did nothing, and that access has to end first.
 func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
 	s := ts.owner
 	h := &s.host
@@ -75,7 +75,7 @@ func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
 		return nil, err
 	}
 	if ts.mapped == turnHostReads {
-		// Mapping anew may move the memory: nobody else may be looking at it.
+		// Mapping again may move the memory, so no other access of the host may use it now.
 		looking := s.accesses.find(func(x *access) bool { return x != self && x.inside && x.place == protocol.Host && x.stream == nil })
 		if looking != nil {
 			return looking, nil
@@ -99,8 +99,8 @@ func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
 	return nil, err
 }
 
-// toDevice gives the host's replica back to the device that takes turns with the host, before work on the stream. busy is an access
-// that has to end first.
+// toDevice gives the host's replica back to the device that uses it in turn with the host, before work on the stream. If busy is not nil,
+// toDevice did nothing, and that access has to end first.
 func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
 	s := ts.owner
 	h := &s.host
@@ -132,7 +132,7 @@ func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy
 	return nil, nil
 }
 
-// deviceReads reports whether the device reads the memory, under a lease or in work under way.
+// deviceReads reports whether the device may read the memory now, under a lease or in unfinished work.
 func (ts *turns) deviceReads() (reads bool) {
 	s := ts.owner
 	if s.accesses.find(func(x *access) bool { return x.inside && x.place == protocol.Host && x.stream != nil }) != nil {
@@ -147,7 +147,7 @@ func (ts *turns) deviceReads() (reads bool) {
 	return reads
 }
 
-// behindAll makes the stream wait for all work on the host's replica, or for all that writes.
+// behindAll makes the stream wait for all writes on the host's replica and, if reads is set, for all reads.
 func (ts *turns) behindAll(stream *hal.Stream, reads bool) (err error) {
 	s := ts.owner
 	s.host.order.Works(func(w *order.Work, writes bool) {
@@ -158,7 +158,7 @@ func (ts *turns) behindAll(stream *hal.Stream, reads bool) (err error) {
 	return err
 }
 
-// sideOfCopy tells on which side of the host's memory a transfer touches it.
+// sideOfCopy returns the side that accesses the host's memory in a transfer, or neither.
 func (ts *turns) sideOfCopy(t protocol.Transfer) side {
 	s := ts.owner
 	switch {
@@ -190,8 +190,8 @@ func (ts *turns) one(plan []protocol.Transfer) (now []protocol.Transfer, all boo
 	return now, len(now) == len(plan)
 }
 
-// handOver gives the host's replica to the side that the copies of a plan need it on. stream is that of the access, or nil. busy is an
-// access that has to end first.
+// handOver gives the host's replica to the side that needs it for the copies of a plan. stream is that of the access, or nil. If busy is
+// not nil, that access has to end first.
 func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
 	s := ts.owner
 	for i, t := range plan {
@@ -214,8 +214,8 @@ func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.St
 	return nil, nil
 }
 
-// failed returns the error of a hand-over that failed; the next access of the host tries again. All work that the hand-over waited for
-// has ended. Unmapping after a failed mapping for writing may overwrite the device's bytes with others, so the bytes count as bad.
+// failed returns the error of a failed hand-over, or nil; the next access of the host tries again. All work that the hand-over waited for
+// has ended. Unmapping after a failed mapping for writing may overwrite the device's bytes with wrong ones, so the bytes count as bad.
 func (ts *turns) failed(op string) error {
 	s := ts.owner
 	h := &s.host
