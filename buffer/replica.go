@@ -18,7 +18,7 @@ type replica struct {
 	holding
 	former  []byte // if the replica is the host's former memory, that memory; else nil
 	order   order.Order
-	adopted bool // the memory is the program's, and stays until the buffer is closed
+	adopted bool // the memory was adopted, and stays until the buffer is closed
 
 	// leaving says that the memory will be freed when the copies of its bytes to other places are known to have succeeded. An access
 	// at the place makes the replica stay.

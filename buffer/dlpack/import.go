@@ -29,7 +29,7 @@ import (
 //     one address, as in a broadcast, and no copy is requested
 //   - ErrOutOfRange: the size exceeds the address space
 //   - ErrMisaligned: the elements are not aligned as T requires, and no copy is requested
-//   - ErrWrongDevice: the memory belongs to another device than [WithDevice] names
+//   - ErrWrongDevice: the memory belongs to a device other than that of [WithDevice]
 //   - ErrUnsupported: the tensor has no elements, its elements are vectors, its kind of memory is not supported, or Go cannot call
 //     C on this platform
 //   - ErrClosed: the struct came from Export and has been imported or deleted before
