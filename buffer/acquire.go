@@ -251,7 +251,7 @@ func (x *access) settle(ctx context.Context) error {
 	return nil
 }
 
-// standBehind waits, without the lock, until the access other has ended, which has to end before x can go on.
+// standBehind waits, without the lock, until other has ended. x cannot go on before.
 func (x *access) standBehind(ctx context.Context, other *access) error {
 	s := x.storage
 	begin := now()

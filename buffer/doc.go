@@ -1,5 +1,5 @@
 // Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and any number of devices read and
-// write. Each of them may have a copy in its own memory, a replica, and none ever reads a stale element.
+// write. The host and each device may have a copy in its own memory, called a replica. No access reads a stale element.
 //
 //	x, err := buffer.New[float32](1000)                        // zeros; From copies a slice
 //	err = x.Update(ctx, func(s []float32) error { ... })       // on the host: reads and writes
@@ -22,7 +22,7 @@
 // # Access on the host
 //
 // [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice of the buffer's host replica. The function must not keep the
-// slice. They wait for the work that they depend on and for conflicting accesses, until their context ends.
+// slice. The three methods wait for the work that they depend on and for conflicting accesses, until their context ends.
 //
 // # Access on a device
 //
@@ -45,7 +45,7 @@
 // # Memory
 //
 // A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]).
-// [SetBudget] limits it: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of existing device
+// [SetBudget] limits the memory on a device: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of existing device
 // memory, and [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes
 // unreachable without Close is reported to [hal.SetLeakHandler], and closed.
 //

@@ -81,7 +81,7 @@ func (ps *places) find(dev *hal.Device) *replica {
 	return nil
 }
 
-// settle returns the replica for work on the stream, and its memory. If there is none, it is made.
+// settle returns the replica for work on the stream, and its memory. It makes the replica if there is none.
 func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := ps.of(dev)

@@ -31,7 +31,7 @@ import (
 // ended. An access that needs that memory waits for the copy: until its context ends, or
 // for half a minute if the context cannot end.
 //
-// If the new budget is less than the memory in use, the next access that needs room evicts replicas until it is met.
+// If the new budget is less than the memory in use, the next access that needs room evicts replicas until the budget is met.
 func SetBudget(dev *hal.Device, bytes uint64) {
 	res := residencyOf(dev)
 	res.mu.Lock()
@@ -56,8 +56,8 @@ func ResidencyOf(dev *hal.Device) Residency {
 	return Residency{res.limit, res.used, res.replicas, res.evictions, res.written}
 }
 
-// residency keeps account of one device's replicas: how much memory they have, and which is evicted next. Its lock may be locked while a
-// storage is locked, but not the other way round.
+// residency keeps account of one device's replicas: how much memory they have, and which is evicted next. A goroutine that has a storage
+// locked may lock mu, but a goroutine that has locked mu must not lock a storage.
 type residency struct {
 	clock atomic.Uint64
 
@@ -70,7 +70,7 @@ type residency struct {
 	leaving   []*replica
 	evictions uint64
 	written   uint64
-	steps     int // of searches for a replica to evict
+	steps     int // number of replicas examined in searches for one to evict
 
 	alloc pool.Allocator // set by SetAllocator
 	pools []weak.Pointer[pool.Pool]

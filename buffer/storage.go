@@ -26,7 +26,7 @@
 // the storage locked except during waits:
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
-//     waits. The end of the last access that excludes it opens it (accesses.end, examine).
+//     waits until the last access that excludes it ends (accesses.end, examine).
 //  2. access.bring makes the bytes current on the device. settle finds the device's replica, or allocates one; if there is no room,
 //     pressure.relieve (residency.go) evicts others. Then come three steps:
 //     decide (decide.go) finds out which work has failed by now (learn.go), fails if bytes are lost, and plans copies with protocol.Map;

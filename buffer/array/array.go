@@ -17,7 +17,7 @@ type Array[T buffer.Element] struct {
 	view bool
 }
 
-// root is what an array and all its views share.
+// root is shared by an array and all its views.
 type root[T buffer.Element] struct {
 	b     *buffer.Buffer[T]
 	lent  bool // the program owns the buffer, and closes it
@@ -267,8 +267,8 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 }
 
 // AcquireStrided is Acquire for any array. The lease's region reaches from the array's first to its last element in the
-// buffer. The element with indices i, j, ... is at [Array.Origin] plus i, j, ... times [Array.Strides] in that region, counted in
-// elements. Elements in the gaps are not made current and must not be used: they may be stale, and
+// buffer. In that region, counted in elements, the element with indices i, j, ... is at [Array.Origin] plus i, j, ... times
+// [Array.Strides]. Elements in the gaps are not made current and must not be used: they may be stale, and
 // other accesses may use them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
 // [Array.View]; such an array is acquired for reading and writing even if the mode is coherence.Overwrite.
 func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {

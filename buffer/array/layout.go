@@ -125,7 +125,7 @@ func (l *layout) place(op string, index []int) (int, error) {
 	return p, nil
 }
 
-// contiguous reports whether the elements are contiguous in the order.
+// contiguous reports whether the elements follow each other in the order, without gaps.
 func (l *layout) contiguous(order Order) bool {
 	if !order.known() {
 		return false
@@ -335,8 +335,8 @@ func (l *layout) ranked() []int {
 
 func abs(n int) int { return max(n, -n) }
 
-// storage returns the lowest place, and the axes by falling stride. Neighbouring axes whose elements have one common
-// distance are joined.
+// storage returns the lowest place, and the axes by falling stride. Neighbouring axes are joined if all their elements have the same
+// distance from each other.
 func (l *layout) storage() (lo int, axes []axis) {
 	lo = l.off
 	for _, i := range l.ranked() {

@@ -37,7 +37,7 @@ type exportOptions struct {
 	done     func(error)
 }
 
-// ordering is how the consumer's work on a device is put in order with the buffer's.
+// ordering says how the consumer's work on a device is ordered with the buffer's work.
 type ordering uint8
 
 const (
@@ -64,8 +64,8 @@ func (f exportOption) toExport(o exportOptions) exportOptions { return f(o) }
 // [Export] makes the elements current on the device and lends the device's memory.
 //
 // For [Import] it must be the device with the vendor and the ordinal of the tensor. The producer's work must be ordered before
-// work on that device's streams. With the option, page-locked and managed memory is imported as memory of the device. For memory of the
-// host the device may be a unified device, whose memory it may be; other devices have no effect.
+// work on that device's streams. With the option, page-locked and managed memory is imported as memory of the device. For a tensor in
+// memory of the host, a unified device may be named: if the memory is the device's own, it is imported as such. Other devices have no effect.
 func WithDevice(dev *hal.Device) Option {
 	return option(func(o options) options {
 		o.device = dev
@@ -88,8 +88,8 @@ func WithCopy(copied bool) Option {
 	})
 }
 
-// WithMode says what the consumer does with the elements: coherence.Read, the default, flags the tensor as read-only;
-// ReadWrite does not; and Overwrite is for a consumer that writes every element and reads none.
+// WithMode says how the consumer accesses the elements. coherence.Read, the default, marks the tensor as read-only. ReadWrite does not.
+// Overwrite is for a consumer that writes every element and reads none.
 func WithMode(mode coherence.Mode) ExportOption {
 	return exportOption(func(o exportOptions) exportOptions {
 		o.mode = mode
