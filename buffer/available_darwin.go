@@ -12,7 +12,7 @@ func available(n uint64) bool {
 	if err != nil || len(value) > 8 {
 		return true
 	}
-	// Sysctl takes the number for a string and drops the zero at its end.
+	// Sysctl treats the number as a string and drops the zero byte at its end.
 	var word [8]byte
 	copy(word[:], value)
 	return n <= binary.LittleEndian.Uint64(word[:])

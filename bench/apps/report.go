@@ -68,20 +68,20 @@ func (r *row) label(name string) string {
 
 const about = `# Whole programs
 
-` + "`make bench-apps`" + ` writes this page. It installs what it compares with, and measures whole programs: the same work, written by hand in
-OpenCL C, on Halyard, and on other systems.
+` + "`make bench-apps`" + ` writes this page. It installs the systems for the comparison, and measures whole programs that do the same work: written by hand in
+OpenCL C, with Halyard, and with other systems.
 
 - **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance.
-- **In turns.** The programs of a row take turns, each in a process of its own. A figure is the median over the rounds of the medians of each run. In
-  parentheses is its ratio to OpenCL C by hand in the same round, the median over the rounds: ×0.9 is faster, ×1.1 slower.
-- **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. Compiling is not in it, as
-  a first run does not count. BabelStream's kernels are each waited for, as its description says.
+- **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of these
+  over the rounds. In parentheses is the ratio to OpenCL C by hand in the same round, as the median over the rounds: ×0.9 is faster, ×1.1 slower.
+- **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The time includes no
+  compilation, because the first run does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
-- **StarPU** has the same kernels in tasks, in C. It decides from the data that each accesses what it waits for and what is copied between devices; on two
-  devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the processors on which the devices
-  compute. So tasks and copies wait in OpenCL, and the threads are not bound to a processor: when workers ask again and again whether something is done, as
-  StarPU does otherwise, two devices took more than ten times as long. Where a step needs nothing of another device there is no program.
-- **On the host** Go kernels run as Go, beside numba's parallel loops, on all processors. numba's compiler makes vector instructions, and Go's does not.
+- **StarPU** runs the same kernels in tasks, in C. From the data that a task accesses, StarPU decides what the task waits for and what is copied between devices. On
+  two devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the same processors as the devices
+  themselves. So here tasks and copies wait in OpenCL, and the threads are not bound to processors. By default StarPU's workers poll, and two devices then took more
+  than ten times as long. There is no StarPU program if no step needs data of another device.
+- **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions, and Go's does not.
 
 `
 
@@ -110,8 +110,8 @@ func (r *results) markdown(programs, picture string) (string, error) {
 		}
 	}
 	b.WriteString(t.RenderMarkdown())
-	b.WriteString("\n\n## Lines of code\n\nLines that are neither empty nor comments alone. Counted is what a user writes: opening a device, kernels, launches, copies. Not counted are what each\n" +
-		"language's programs share for the measurement (arguments, the clock, files), and the file that `halyard kernels` generates.\n\n")
+	b.WriteString("\n\n## Lines of code\n\nLines that are neither empty nor only a comment. The count includes what a user writes: opening a device, kernels, launches, copies. It leaves out the code\n" +
+		"that the programs of one language share for the measurement (arguments, the clock, files), and the file that `halyard kernels` generates.\n\n")
 	t = table.NewWriter()
 	t.AppendHeader(head[:1:1], table.RowConfig{})
 	t.ResetHeaders()
