@@ -34,7 +34,7 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, protocol.Action(mode)}}
 }
 
-// NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. Packages use it whose types are made of
+// NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. It is for packages whose types are made of
 // buffers.
 func NoWant(reason error) Want { return Want{err: reason} }
 
@@ -46,7 +46,7 @@ func (w Want) After(fn func(*hal.Stream) error) Want {
 }
 
 // Leases are the leases of one [AcquireAll]. They end together. A Leases is a small value that may be copied; after Release every copy is
-// stale, and says so.
+// stale.
 type Leases struct {
 	g   *group
 	gen uint64

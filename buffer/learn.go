@@ -13,7 +13,7 @@ import (
 // does not wait.
 //
 // A failed write spoils its bytes at its place. Later accesses copy them again from a place where they are still current; if there is none,
-// they are lost. Copies of spoiled bytes need no search, because their Work has read the bytes of the failed one and fails with it. Bytes
+// they are lost. Copies of spoiled bytes need no search: the failed Work is a cause of their Work, which therefore fails too. Bytes
 // that an open access writes are skipped: its own Work fails if it reads spoiled bytes.
 func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
 	s := l.owner

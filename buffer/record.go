@@ -32,8 +32,8 @@ func (k *copier) record(t protocol.Transfer, r route) {
 	w.Release()
 }
 
-// record is the fourth step of an access of a device, at its end: it adds a Work for the program's work to the replica's Order. The new Work
-// refers to the Works that wrote the bytes which the access reads. check is as for [order.Checked].
+// record is the fourth step of an access of a device, at its end: it adds a Work for the program's work to the replica's Order. The causes of
+// the new Work are the Works that wrote the bytes which the access reads. check is as for [order.Checked].
 func (x *access) record(check func() error) {
 	r := x.replica
 	if check == nil && x.parts == nil && r.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads()) {
@@ -47,7 +47,7 @@ func (x *access) record(check func() error) {
 	w.Release()
 }
 
-// makeOf makes w refer to the Works that wrote the bytes which the access reads.
+// makeOf sets the causes of w: the Works that wrote the bytes which the access reads.
 func (x *access) makeOf(w *order.Work) {
 	s := x.storage
 	ranges := s.scratch.ranges[:0]

@@ -16,8 +16,8 @@
 //	how much memory the replicas on a device have   residency           residency.go, one for each device
 //
 // An order.Work is all work that was enqueued on one stream up to one point: a copy, or the program's work under a lease. A replica's Order
-// has for each byte the Work that wrote it last and the Works that have read it since. A Work keeps references to the Works that wrote the
-// bytes which it reads, until it knows how they have ended.
+// has for each byte the Work that wrote it last and the Works that have read it since. The causes of a Work are the Works that wrote the
+// bytes which it reads. A Work keeps references to its causes until it knows how they have ended.
 //
 // # One Acquire, from Acquire to Release
 //
@@ -51,8 +51,8 @@
 //
 // # How a failure is found
 //
-// No callback reports failed work. Work.End asks the driver whether a Work, and the Works that wrote the bytes which it reads, have ended. If
-// one of them has failed, the Work has failed too. losses.learn (learn.go) calls End of the Works that wrote a range. If a Work has failed,
+// No callback reports failed work. Work.End asks the driver whether a Work and its causes have ended. If one of the causes has failed, the
+// Work has failed too. losses.learn (learn.go) calls End of the Works that wrote a range. If a Work has failed,
 // replica.spoil makes its bytes stale at its place. If they are then current nowhere, the range joins the losses until it is written again,
 // unless the Work filled it with zeros, which a later access does again. The access that called learn fails. If the call was not for an access
 // of these bytes, the next access of them fails (losses, once).
@@ -70,7 +70,7 @@
 //	group.mu        the calls on one Leases
 //	storage.mu      everything of a buffer; a group locks its storages in the order of their numbers
 //	residency.mu    the account of a device; no storage is locked while it is held
-//	Work.mu         the state of a Work; a Work locks older Works, whose bytes it reads
+//	Work.mu         the state of a Work; a Work locks its causes, which are older
 //	                then the locks of packages hal and hal/pool
 //
 // An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) release it. So does unpressed

@@ -2,8 +2,8 @@ package order
 
 import "sync"
 
-// chain is a list of Works, each of which reads bytes of earlier ones. A Work has references to those earlier Works until its End is called
-// after they have ended, and no access calls End of a Work whose bytes were written again. Therefore each Work that joins a chain calls End of
+// chain is a list of Works with long sequences of causes. A Work releases its causes only when its End is called after they have ended, and no
+// access calls End of a Work whose bytes were written again. Therefore each Work that joins a chain calls End of
 // two others in it. So the memory for ended Works stays bounded, however long a program goes on without waiting. A chain has no references
 // to its Works.
 type chain struct {

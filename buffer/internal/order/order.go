@@ -100,7 +100,7 @@ func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work 
 	return dst
 }
 
-// MakeOf calls MadeOf of a Work that reads the ranges, for each Work that wrote bytes of them and is not known to have ended without an
+// MakeOf sets the causes of a Work w that reads the ranges: the Works that wrote bytes of them and are not known to have ended without an
 // error. The caller must have the only reference to w.
 func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {

@@ -1,8 +1,8 @@
 // Package order keeps track of the earlier work on a replica: which of it a later access has to wait for, and how it has ended.
 //
 // A [Work] is work that was enqueued on a stream and may not have ended: a copy, or what a program enqueues between Acquire and
-// Release. A Work has references to the Works that wrote the bytes which it reads, and fails if one of them fails. So a failure need
-// not be reported to later work: each access asks the Work that last wrote its bytes.
+// Release. The causes of a Work are the Works that wrote the bytes which it reads. A Work has references to its causes, and fails if one of
+// them fails. So a failure need not be reported to later work: each access asks the Work that last wrote its bytes.
 //
 // An [Order] has the Works of one replica, by the bytes that they write and read. It returns the Works that an access has to wait for, and
 // says whether a Work on its bytes is known to have failed.
@@ -27,10 +27,10 @@ type Work struct {
 
 	mu    sync.Mutex
 	event *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
-	after []*Work      // the Works that wrote the bytes which this one reads, without those known to have ended
+	after []*Work      // the causes, without those known to have ended
 	err   error        // the first error found so far; final once ended is set
 	check func() error // if not nil, it is called once after the stream's work has ended, and returns any further error
-	depth int          // length of the longest sequence of Works, each of which reads bytes of the one before, that ends with this one
+	depth int          // length of the longest sequence of causes that leads to this Work
 	chain *chain       // the chain that the work has joined, or nil
 }
 
@@ -62,7 +62,7 @@ func Earlier(stream *hal.Stream) *Work {
 	return w
 }
 
-// MadeOf notes that the work reads bytes which the Work a wrote. It takes over the caller's reference to a. The caller must have the only
+// MadeOf makes a a cause of w, which reads bytes that a wrote. It takes over the caller's reference to a. The caller must have the only
 // reference to w.
 func (w *Work) MadeOf(a *Work) {
 	w.after = append(w.after, a)
@@ -106,7 +106,7 @@ func (w *Work) forgetCauses() {
 }
 
 // again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
-// all of its references; holders is their number. The Works that wrote its bytes stay noted, unless it reads nothing.
+// all of its references; holders is their number. The work keeps its causes, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
 	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
@@ -127,8 +127,7 @@ func (w *Work) alone() bool {
 	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.after) == 0 && w.err == nil
 }
 
-// End reports whether the work and the Works that wrote its bytes have ended, and the error if one has failed. It asks the driver,
-// and does not wait.
+// End reports whether the work and its causes have ended, and the error if one of them has failed. It asks the driver, and does not wait.
 func (w *Work) End() (done bool, err error) {
 	if w.ended.Load() {
 		return true, w.err
@@ -173,8 +172,7 @@ func (w *Work) End() (done bool, err error) {
 // Over reports whether the work is known to have ended without an error. It does not ask the driver.
 func (w *Work) Over() bool { return w.ended.Load() && w.err == nil }
 
-// Wait waits until the work and the Works that wrote its bytes have ended. It returns an error only if ctx ends first; End returns the
-// errors of the work.
+// Wait waits until the work and its causes have ended. It returns an error only if ctx ends first; End returns the errors of the work.
 func (w *Work) Wait(ctx context.Context) error {
 	for {
 		if done, _ := w.End(); done {
@@ -202,9 +200,8 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, soon after the work, or one of the Works that wrote its bytes, has ended. fn has to call End to learn whether all have
-// ended. fn runs on a goroutine of its own, because it may wait for a gate, and the goroutine that runs the callbacks of events
-// opens gates.
+// OnEnd calls fn once, soon after the work or one of its causes has ended. fn has to call End to learn whether all have ended. fn runs on a
+// goroutine of its own, because it may wait for a gate, and gates are opened on the goroutine that runs the callbacks of events.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
 	event := w.event
