@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/testing/modeltest"
+	"github.com/go-halyard/halyard/internal/model"
 )
 
 func TestModel(t *testing.T) {
@@ -22,7 +22,7 @@ func TestModel(t *testing.T) {
 	} {
 		for _, from := range []string{"the device", "a pool"} {
 			t.Run(name+" with memory of "+from, func(t *testing.T) {
-				f := modeltest.Fleet{Devices: open(t)}
+				f := model.Fleet{Devices: open(t)}
 				var pools []*pool.Pool
 				if from == "a pool" {
 					for _, d := range f.Devices {
@@ -36,8 +36,8 @@ func TestModel(t *testing.T) {
 					f.Streams = append(f.Streams, []*hal.Stream{newStream(t, d), newStream(t, d)})
 				}
 				rapid.Check(t, func(t *rapid.T) {
-					draw := func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, label) }
-					modeltest.Run(t, draw, f, 40, 60)
+					p := model.Generate(func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, label) }, f, 40, 60)
+					require.NoError(t, model.Run[uint16](ctx, f, p), "%s", p)
 				})
 				for i, p := range pools {
 					if !testing.Short() || !f.Devices[i].Info().SharesHostMemory { // a few programs may not need memory of a device that uses the host's

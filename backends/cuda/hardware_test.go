@@ -5,7 +5,6 @@ package cuda
 import (
 	stdcontext "context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
-	"github.com/go-halyard/halyard/internal/testing/modeltest"
+	"github.com/go-halyard/halyard/internal/model"
 )
 
 // The tests of this file run on NVIDIA hardware, and say so where there is none.
@@ -30,7 +29,7 @@ func TestHardwareModel(t *testing.T) {
 	backend := New()
 	n := len(cudahiptest.Hardware(t, backend, "nvidia"))
 	ctx := stdcontext.Background()
-	var fleet modeltest.Fleet
+	var fleet model.Fleet
 	add := func(d *hal.Device, err error) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
@@ -56,8 +55,8 @@ func TestHardwareModel(t *testing.T) {
 	defer func() { t.Logf("the last of %d seeds over %d devices", seed, len(fleet.Devices)) }()
 	for start := time.Now(); seed < least || seed < most && time.Since(start) < enough; {
 		seed++
-		rng := rand.New(rand.NewPCG(seed, 0x4a11a4d))
-		modeltest.Run(t, func(_ string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, fleet, 64, 30)
+		p := model.Generate(model.Seeded(seed), fleet, 64, 30)
+		require.NoError(t, model.Run[uint16](ctx, fleet, p), "seed %d: %s", seed, p)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
-	"github.com/go-halyard/halyard/internal/testing/modeltest"
+	"github.com/go-halyard/halyard/internal/model"
 )
 
 var ctx = context.Background()
@@ -58,7 +58,7 @@ func TestEveryBackendAtOnceWithPools(t *testing.T) {
 func TestLongVoyage(t *testing.T) {
 	sail(t, 1, func(rng *rand.Rand, label string, lo, hi int) int {
 		switch {
-		case label == "elements" || label == "actions":
+		case label == "elements" || label == "operations":
 			return hi
 		case label == "hi" && rng.IntN(4) > 0:
 			hi = min(hi, lo+16) // mostly short ranges
@@ -108,7 +108,7 @@ func one(t *testing.T, seed uint64, sims []cudahiptest.Simulated, always []*hal.
 	for _, c := range sims {
 		require.NoError(t, c.Reset(seed))
 	}
-	f := modeltest.Fleet{Devices: slices.Clone(always)}
+	f := model.Fleet{Devices: slices.Clone(always)}
 	for _, name := range []string{"cuda:0", "cuda:1", "hip:0"} {
 		d := open(t, name)
 		require.True(t, d.Info().Simulated)
@@ -133,7 +133,8 @@ func one(t *testing.T, seed uint64, sims []cudahiptest.Simulated, always []*hal.
 		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x4a11a4d))
-	modeltest.Run(t, func(label string, lo, hi int) int { return draw(rng, label, lo, hi) }, f, elements, actions)
+	p := model.Generate(func(label string, lo, hi int) int { return draw(rng, label, lo, hi) }, f, elements, actions)
+	require.NoError(t, model.Run[uint16](ctx, f, p), "seed %d: %s", seed, p)
 	for i, p := range pools {
 		buffer.SetAllocator(f.Devices[i], nil)
 		require.NoError(t, p.Close())

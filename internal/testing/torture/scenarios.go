@@ -18,7 +18,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/faulty"
-	"github.com/go-halyard/halyard/internal/testing/modeltest"
+	"github.com/go-halyard/halyard/internal/model"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
@@ -59,7 +59,7 @@ var faults = []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}
 func scheduler(r *run) {
 	devs, done := r.fleet()
 	defer done()
-	f := modeltest.Fleet{Devices: devs}
+	f := model.Fleet{Devices: devs}
 	for _, d := range devs {
 		f.Streams = append(f.Streams, []*hal.Stream{r.stream(d), r.stream(d)})
 	}
@@ -74,11 +74,11 @@ func scheduler(r *run) {
 	if r.seed%50 == 0 {
 		elements, actions = 2000, 1000
 	}
-	modeltest.Run(r, func(label string, lo, hi int) int {
+	p := model.Generate(func(label string, lo, hi int) int {
 		switch label {
-		case "action":
+		case "kind":
 			r.actions.Add(1)
-		case "actions":
+		case "operations":
 			return hi
 		case "hi":
 			if elements > 1000 {
@@ -87,6 +87,12 @@ func scheduler(r *run) {
 		}
 		return lo + r.rng.IntN(hi-lo+1)
 	}, f, elements, actions)
+	err := model.Run[uint16](r.ctx, f, p)
+	if wrong := model.Mismatch(""); errors.As(err, &wrong) {
+		r.wrong(1, "%v, in\n%s", err, p)
+	} else {
+		r.must(err)
+	}
 }
 
 func failingSimulated(r *run) {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -214,25 +213,6 @@ func (r *run) fault(n uint64) {
 	r.Faults += n
 	r.mu.Unlock()
 }
-
-// The methods of modeltest.T. Errorf counts a wrong byte, because modeltest compares bytes, unless the text is about an
-// unexpected error.
-func (r *run) Errorf(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if strings.Contains(text, "Received unexpected error") {
-		r.mu.Lock()
-		r.Unexplained++
-		r.mu.Unlock()
-	} else {
-		r.mu.Lock()
-		r.WrongBytes++
-		r.mu.Unlock()
-	}
-	r.fail("%s", text)
-}
-func (r *run) FailNow()            { panic(stopped{}) }
-func (r *run) Helper()             {}
-func (r *run) Logf(string, ...any) {}
 
 // open opens a device, which the scenario closes.
 func (r *run) open(name string) *hal.Device {
