@@ -24,11 +24,6 @@ kernel void saxpy(float a, global const float *x, global float *y, ulong n) {
 	if (i < n) y[i] += a * x[i];
 }
 kernel void add(global uint *x, uint n) { x[get_global_id(0)] += n; }
-kernel void places(global uint *out, uint width, uint height) {
-	size_t x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-	out[(z * height + y) * width + x] += 1 + x + 100 * y + 10000 * z
-		+ 1000000 * (get_local_size(0) + 10 * get_local_size(1) + 100 * get_local_size(2));
-}
 struct mixed { int a; float b[3]; long c; char d; };
 kernel void fields(global long *out, struct mixed m, int last) {
 	out[0] = m.a; out[1] = m.b[0]; out[2] = m.b[1]; out[3] = m.b[2]; out[4] = m.c; out[5] = m.d; out[6] = last;
@@ -190,37 +185,6 @@ func TestArgumentsAreSetOnce(t *testing.T) {
 	})
 }
 
-func TestEveryThreadRunsOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		m, s := load(t, p, testSource), newStream(t, p)
-		k := find(t, m, "places")
-		for _, l := range []driver.Launch{
-			{Grid: [3]uint32{5, 1, 1}, Block: [3]uint32{8, 1, 1}},
-			{Grid: [3]uint32{3, 2, 1}, Block: [3]uint32{4, 2, 1}},
-			{Grid: [3]uint32{2, 3, 4}, Block: [3]uint32{2, 1, 3}},
-			{Grid: [3]uint32{1, 1, 3}, Block: [3]uint32{1, 1, 1}},
-			{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 4, 1}},
-		} {
-			w, h, d := l.Grid[0]*l.Block[0], l.Grid[1]*l.Block[1], l.Grid[2]*l.Block[2]
-			out := alloc(t, p, driver.KindDevice, uint64(4*w*h*d))
-			ok(t, s.Fill(whole(out), driver.Pattern{Width: 4}))
-			l.Args = []driver.Arg{pointer(whole(out)), value(w), value(h)}
-			ok(t, s.Launch(k, &l))
-			var want []uint32
-			for z := range d {
-				for y := range h {
-					for x := range w {
-						want = append(want, 1+x+100*y+10000*z+1000000*(l.Block[0]+10*l.Block[1]+100*l.Block[2]))
-					}
-				}
-			}
-			equal(t, fmt.Sprint(l.Grid, l.Block), results[uint32](t, s, whole(out)), want)
-			closeAll(t, out)
-		}
-		closeAll(t, m, s)
-	})
-}
-
 type mixed struct {
 	a int32
 	b [3]float32
@@ -249,27 +213,6 @@ func TestValuesArrive(t *testing.T) {
 		ok(t, s.Launch(find(t, m, "total"), over(1, 1, pointer(whole(out)), value(large))))
 		equal(t, "large structure", results[uint64](t, s, part(out, 0, 8)), []uint64{want})
 		closeAll(t, m, s, out)
-	})
-}
-
-func TestSharedMemory(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		m, s := load(t, p, testSource), newStream(t, p)
-		const blocks = 5
-		for _, threads := range []uint32{1, 16, 64} {
-			n := blocks * threads
-			x, out := alloc(t, p, driver.KindDevice, uint64(4*n)), alloc(t, p, driver.KindDevice, 4*blocks)
-			in, want := make([]uint32, n), make([]uint32, blocks)
-			for i := range in {
-				in[i] = uint32(i * 7)
-				want[uint32(i)/threads] += in[i]
-			}
-			write(t, s, whole(x), raw(in))
-			ok(t, s.Launch(find(t, m, "sums"), over(blocks, threads, pointer(whole(x)), pointer(whole(out)), room(4*threads))))
-			equal(t, "sums", results[uint32](t, s, whole(out)), want)
-			closeAll(t, x, out)
-		}
-		closeAll(t, m, s)
 	})
 }
 
@@ -381,55 +324,6 @@ func TestMorePartsThanAreKept(t *testing.T) {
 	})
 }
 
-func TestLaunchesRunInOrder(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		m, s, mem := load(t, p, testSource), newStream(t, p), alloc(t, p, driver.KindDevice, 4)
-		add := find(t, m, "add")
-		for i := range uint32(200) {
-			ok(t, s.Fill(whole(mem), driver.Pattern{Bits: uint64(i), Width: 4}))
-			ok(t, s.Launch(add, over(1, 1, pointer(whole(mem)), value(uint32(1)))))
-			var got uint32
-			ok(t, s.CopyOut(unsafe.Pointer(&got), whole(mem)))
-			ok(t, s.Launch(add, over(1, 1, pointer(whole(mem)), value(uint32(1)))))
-			ok(t, s.Sync())
-			if got != i+1 {
-				t.Fatalf("step %d saw %d", i, got)
-			}
-		}
-		closeAll(t, mem, m, s)
-	})
-}
-
-// Launches neither run nor block the caller while a gate is shut, and another stream waits for them by an event.
-func TestLaunchBehindAGate(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		m, s, other, mem := load(t, p, testSource), newStream(t, p), newStream(t, p), alloc(t, p, driver.KindDevice, 4)
-		add := find(t, m, "add")
-		ok(t, s.Fill(whole(mem), driver.Pattern{Width: 4}))
-		ok(t, s.Sync())
-		g := gated(t, s)
-		for range 50 {
-			ok(t, s.Launch(add, over(1, 1, pointer(whole(mem)), value(uint32(3)))))
-		}
-		e := newEvent(t, p, p.info.Caps.Has(driver.CapTiming))
-		ok(t, s.Record(e))
-		wantDone(t, false, s.Query)
-		wantDone(t, false, e.Query)
-		equal(t, "while the gate is shut", results[uint32](t, other, whole(mem)), []uint32{0})
-		ok(t, other.Wait(e))
-		var got uint32
-		ok(t, other.Launch(add, over(1, 1, pointer(whole(mem)), value(uint32(1000)))))
-		ok(t, other.CopyOut(unsafe.Pointer(&got), whole(mem)))
-		ok(t, g.Open())
-		ok(t, other.Sync())
-		if got != 1150 {
-			t.Errorf("the other stream saw %d, want 1150", got)
-		}
-		ok(t, s.Sync())
-		closeAll(t, e, mem, m, s, other)
-	})
-}
-
 func TestOneKernelFromManyGoroutines(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		m := load(t, p, testSource)
@@ -522,7 +416,7 @@ func TestKernelsAreDescribed(t *testing.T) {
 		m := load(t, p, testSource)
 		names := m.Names()
 		slices.Sort(names)
-		equal(t, "names", names, []string{"add", "fields", "places", "saxpy", "shaped", "sums", "total", "widths"})
+		equal(t, "names", names, []string{"add", "fields", "saxpy", "shaped", "sums", "total", "widths"})
 
 		param := func(name string, kind driver.ParamKind, size uint32, constant bool) driver.Param {
 			return driver.Param{Name: name, Kind: kind, Size: size, Const: constant}
