@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,19 +61,6 @@ func TestOptionsOutOfBounds(t *testing.T) {
 	}
 	_, err := host.New(host.Options{}).Open(context.Background(), -1)
 	wantKind(t, err, driver.ErrOutOfRange)
-}
-
-func TestEndedContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	b := host.New(host.Options{})
-	_, err := b.Devices(ctx)
-	wantKind(t, err, driver.ErrNotReady)
-	_, err = b.Open(ctx, 0)
-	wantKind(t, err, driver.ErrNotReady)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v hides its cause", err)
-	}
 }
 
 func TestInfo(t *testing.T) {

@@ -50,24 +50,6 @@ func TestKindsOfMemory(t *testing.T) {
 	}
 }
 
-func TestAlignment(t *testing.T) {
-	d := open(t, host.Options{Discrete: 1}, 1)
-	for align := uint64(1); align <= d.Info().MaxAlign; align *= 2 {
-		for _, kind := range []driver.Kind{driver.KindDevice, driver.KindHost} {
-			for _, size := range []uint64{1, 4097, 300 << 10} {
-				m, err := d.Alloc(kind, size, align)
-				check(t, err)
-				if uint64(m.Handle())%align != 0 {
-					t.Errorf("%d bytes of %s memory at %#x, alignment %d", size, kind, m.Handle(), align)
-				}
-				check(t, m.Free())
-			}
-		}
-	}
-	m := alloc(t, d, driver.KindDevice, 3)
-	want(t, "default alignment", uint64(m.Handle())%d.Info().Alignment, 0)
-}
-
 func TestBadAllocations(t *testing.T) {
 	d := open(t, host.Options{}, 0)
 	for _, row := range []struct {
@@ -242,30 +224,4 @@ func TestStreamOrderedMemory(t *testing.T) {
 	free, _, err := d.MemInfo()
 	check(t, err)
 	want(t, "free after a free on an idle stream", free, limit)
-}
-
-// Copies between any two devices need no host memory in between.
-func TestPeerCopy(t *testing.T) {
-	b := host.New(host.Options{Discrete: 2})
-	var devices []driver.Device
-	for i := range 3 {
-		d, err := b.Open(context.Background(), i)
-		check(t, err)
-		devices = append(devices, d)
-	}
-	for i, from := range devices {
-		for j, to := range devices {
-			want(t, "link", from.(driver.Peering).PeerAccess(to), driver.PeerWait|driver.PeerCopy)
-			for _, size := range []uint64{9, 100 << 10, 3<<20 + 1} {
-				src, dst := alloc(t, from, driver.KindDevice, size), alloc(t, to, driver.KindDevice, size)
-				data := put(t, from, src, byte(10*i+j))
-				s := newStream(t, from)
-				check(t, s.Copy(all(dst), all(src)))
-				check(t, s.Sync())
-				wantBytes(t, "copy", contents(t, to, dst), data)
-			}
-		}
-	}
-	var none driver.Device
-	want(t, "link to nothing", devices[0].(driver.Peering).PeerAccess(none), 0)
 }

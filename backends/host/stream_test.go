@@ -3,10 +3,8 @@ package host_test
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal/driver"
@@ -33,53 +31,6 @@ func TestInlineAndQueuedKeepOrder(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Nothing passes a shut gate, however small; everything passes an open one in order.
-func TestGate(t *testing.T) {
-	d := open(t, host.Options{}, 0)
-	s, m := newStream(t, d), alloc(t, d, driver.KindDevice, 4)
-	before := put(t, d, m, 1)
-	openGate := shut(t, s)
-	after := counting(4, 50)
-	check(t, s.Fill(all(m), driver.Pattern{Bits: 99, Width: 1}))
-	check(t, s.Copy(at(m, 0, 1), at(m, 3, 1)))
-	check(t, s.CopyIn(at(m, 1, 3), pointer(after[1:])))
-	after[0] = 99
-	e := newEvent(t, d, false)
-	check(t, s.Record(e))
-	want(t, "stream done", streamDone(t, s), false)
-	want(t, "event done", eventDone(t, e), false)
-	wantBytes(t, "behind a shut gate", contents(t, d, m), before)
-	openGate()
-	check(t, e.Sync())
-	wantBytes(t, "behind an open gate", contents(t, d, m), after)
-
-	g, err := s.(driver.Gater).Gate()
-	check(t, err)
-	check(t, g.Open())
-	check(t, s.Sync())
-	want(t, "done", streamDone(t, s), true)
-}
-
-func TestBurstBehindAGate(t *testing.T) {
-	d := open(t, host.Options{Discrete: 1}, 1)
-	s := newStream(t, d)
-	const n = 10_000
-	// Each step depends on the one before: a value goes from cell to cell.
-	m := alloc(t, d, driver.KindDevice, 4*(n+1))
-	openGate := shut(t, s)
-	value := uint32(0xDECADE)
-	check(t, s.CopyIn(at(m, 0, 4), unsafe.Pointer(&value)))
-	for i := range uint64(n) {
-		check(t, s.Copy(at(m, 4*(i+1), 4), at(m, 4*i, 4)))
-	}
-	want(t, "done", streamDone(t, s), false)
-	openGate()
-	var last uint32
-	check(t, s.CopyOut(unsafe.Pointer(&last), at(m, 4*n, 4)))
-	check(t, s.Sync())
-	want(t, "last cell", last, value)
 }
 
 // Streams that have nothing to do, or wait, own no goroutine.
@@ -116,30 +67,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func TestBlockedSyncBlocksNobodyElse(t *testing.T) {
-	d := open(t, host.Options{}, 0)
-	blocked, free := newStream(t, d), newStream(t, d)
-	m := alloc(t, d, driver.KindDevice, 1<<20)
-	openGate := shut(t, blocked)
-	var syncs sync.WaitGroup
-	for range 8 {
-		syncs.Go(func() {
-			if err := blocked.Sync(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	data := put(t, d, m, 9)
-	check(t, free.Sync())
-	want(t, "done", streamDone(t, blocked), false)
-	back := make([]byte, 1<<20)
-	check(t, blocked.CopyOut(pointer(back), all(m)))
-	openGate()
-	syncs.Wait()
-	check(t, blocked.Sync())
-	wantBytes(t, "copy", back, data)
-}
-
 func TestOverlap(t *testing.T) {
 	d := open(t, host.Options{}, 0)
 	s := newStream(t, d)
@@ -160,52 +87,6 @@ func TestOverlap(t *testing.T) {
 		}
 		check(t, whole.Free())
 	}
-}
-
-func TestFill(t *testing.T) {
-	d := open(t, host.Options{Discrete: 1}, 1)
-	s := newStream(t, d)
-	for _, width := range []uint8{1, 2, 4, 8} {
-		for _, size := range []uint64{8, 24, 4096, 40 << 10, 5<<20 + 64} {
-			m := alloc(t, d, driver.KindDevice, size+16)
-			expected := put(t, d, m, 1)
-			const bits = 0x8877665544332211
-			check(t, s.Fill(at(m, 8, size), driver.Pattern{Bits: bits, Width: width}))
-			check(t, s.Sync())
-			for i := range size {
-				expected[8+i] = byte(uint64(bits) >> (8 * (i % uint64(width))))
-			}
-			wantBytes(t, fmt.Sprintf("width %d, %d bytes", width, size), contents(t, d, m), expected)
-		}
-	}
-}
-
-func TestCall(t *testing.T) {
-	d := open(t, host.Options{}, 0)
-	s := newStream(t, d)
-	openGate := shut(t, s)
-	called, release := make(chan bool), make(chan struct{})
-	returned := make(chan struct{})
-	check(t, s.(driver.Notifier).OnDone(func() {
-		defer close(returned)
-		done, err := s.Query() // may call the backend
-		called <- done && err == nil
-		<-release // may block
-	}))
-	select {
-	case <-called:
-		t.Fatal("called behind a shut gate")
-	default:
-	}
-	openGate()
-	check(t, s.Sync()) // later work does not wait for it
-	want(t, "called", <-called, true)
-	close(release)
-	<-returned
-
-	check(t, s.(driver.Notifier).OnDone(func() { called <- true }))
-	want(t, "called on an idle stream", <-called, true)
-	wantKind(t, s.(driver.Notifier).OnDone(nil), driver.ErrInvalidArgument)
 }
 
 // Objects of another backend are refused.
@@ -231,40 +112,4 @@ func TestForeignObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantKind(t, call(), driver.ErrWrongDevice) })
 	}
 	wantBytes(t, "after refused calls", contents(t, d, m), before)
-}
-
-// The queue keeps memory of the Go heap alive that nobody else refers to.
-func TestQueuedCopyKeepsGoMemory(t *testing.T) {
-	d := open(t, host.Options{Discrete: 1}, 1)
-	s, m := newStream(t, d), alloc(t, d, driver.KindDevice, 1<<20)
-	openGate := shut(t, s)
-	check(t, s.CopyIn(all(m), pointer(counting(1<<20, 3))))
-	for range 3 {
-		runtime.GC()
-		_ = counting(1<<20, 200)
-	}
-	openGate()
-	check(t, s.Sync())
-	wantBytes(t, "copy", contents(t, d, m), counting(1<<20, 3))
-}
-
-func TestManyGoroutines(t *testing.T) {
-	d := open(t, host.Options{Discrete: 1}, 1)
-	s := newStream(t, d)
-	for g := range 8 {
-		t.Run(fmt.Sprint(g), func(t *testing.T) {
-			t.Parallel()
-			m, e := alloc(t, d, driver.KindDevice, 64<<10), newEvent(t, d, g%2 == 0)
-			for round := range 50 {
-				data := counting(64<<10, byte(g+round))
-				back := make([]byte, 64<<10)
-				check(t, s.CopyIn(all(m), pointer(data)))
-				check(t, s.CopyOut(pointer(back), all(m)))
-				check(t, s.Record(e))
-				check(t, s.Wait(e))
-				check(t, e.Sync())
-				wantBytes(t, "copy", back, data)
-			}
-		})
-	}
 }
