@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // Memory is looked out for also where what looks out has served others before, and memory that was closed is not.
@@ -53,44 +53,17 @@ func TestAllocationsOfAlloc(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// stuckFrees is a backend whose memory is freed by calls that last until the test lets them go on.
-type stuckFrees struct {
-	driver.Backend
-	entered, leave chan struct{}
-}
-
-type stuckDevice struct {
-	driver.Device
-	b *stuckFrees
-}
-
-type stuckMemory struct {
-	driver.Memory
-	b *stuckFrees
-}
-
-func (b *stuckFrees) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return stuckDevice{d, b}, err
-}
-
-func (d stuckDevice) Alloc(k driver.Kind, size, align uint64) (driver.Memory, error) {
-	m, err := d.Device.Alloc(k, size, align)
-	return stuckMemory{m, d.b}, err
-}
-
-func (m stuckMemory) Free() error {
-	m.b.entered <- struct{}{}
-	<-m.b.leave
-	return m.Memory.Free()
-}
-
 // Leaked events do not keep their handle open, however long it takes until the driver's events are given back.
 func TestLeakedEventsLeaveTheirHandleAtOnce(t *testing.T) {
 	leaks := make(chan hal.Leak, 1000)
 	previous := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
 	defer func() { hal.SetLeakHandler(previous) }()
-	b := &stuckFrees{host.New(host.Options{}), make(chan struct{}), make(chan struct{})}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	b := &hooked.Backend{Backend: host.New(host.Options{}), Free: func(m *hooked.Memory) error {
+		entered <- struct{}{}
+		<-leave
+		return m.PlainFree()
+	}}
 	other, err := hal.OpenWith(t.Context(), b, 0)
 	require.NoError(t, err)
 	d, err := hal.OpenWith(t.Context(), b, 0)
@@ -103,7 +76,7 @@ func TestLeakedEventsLeaveTheirHandleAtOnce(t *testing.T) {
 		require.Eventually(t, func() bool { runtime.GC(); return len(leaks) >= n }, 10*time.Second, time.Millisecond)
 	}
 	collect(1)
-	<-b.entered // what gives closed objects back is held up from here on
+	<-entered // what gives closed objects back is held up from here on
 	s, err := d.NewStream()
 	require.NoError(t, err)
 	for range 100 {
@@ -113,6 +86,6 @@ func TestLeakedEventsLeaveTheirHandleAtOnce(t *testing.T) {
 	collect(101)
 	require.NoError(t, s.Close())
 	require.Eventually(t, func() bool { return d.Close() == nil }, 10*time.Second, time.Millisecond)
-	close(b.leave)
+	close(leave)
 	require.NoError(t, other.Close())
 }

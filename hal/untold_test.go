@@ -11,50 +11,41 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // onceTold is a backend whose streams report the failure of a fill once, by Query or by Sync, as OpenCL's and the template's do.
-type onceTold struct{ driver.Backend }
-
-type onceDevice struct{ driver.Device }
-
-type onceStream struct {
-	driver.Stream
-	failed atomic.Bool
-}
-
-func (b onceTold) Open(ctx context.Context, ordinal int) (driver.Device, error) {
-	d, err := b.Backend.Open(ctx, ordinal)
-	return onceDevice{d}, err
-}
-
-func (d onceDevice) NewStream(o driver.StreamOptions) (driver.Stream, error) {
-	s, err := d.Device.NewStream(o)
-	return &onceStream{Stream: s}, err
-}
-
-func (s *onceStream) Fill(driver.Region, driver.Pattern) error {
-	s.failed.Store(true)
-	return nil
-}
-
-func (s *onceStream) take(err error) error {
-	if s.failed.CompareAndSwap(true, false) {
-		return errWork
+func onceTold(name string) *hooked.Backend {
+	take := func(s *hooked.Stream, err error) error {
+		if s.Data.(*atomic.Bool).CompareAndSwap(true, false) {
+			return errWork
+		}
+		return err
 	}
-	return err
+	return &hooked.Backend{
+		Backend: host.New(host.Options{Name: name}),
+		NewStream: func(d *hooked.Device, o driver.StreamOptions) (*hooked.Stream, error) {
+			s, err := d.PlainNewStream(o)
+			if err == nil {
+				s.Data = new(atomic.Bool) // whether a fill has failed
+			}
+			return s, err
+		},
+		Fill: func(s *hooked.Stream, _ driver.Region, _ driver.Pattern) error {
+			s.Data.(*atomic.Bool).Store(true)
+			return nil
+		},
+		Query: func(s *hooked.Stream) (bool, error) {
+			done, err := s.Stream.Query()
+			return done, take(s, err)
+		},
+		Sync: func(s *hooked.Stream) error { return take(s, s.Stream.Sync()) },
+	}
 }
-
-func (s *onceStream) Query() (bool, error) {
-	done, err := s.Stream.Query()
-	return done, s.take(err)
-}
-
-func (s *onceStream) Sync() error { return s.take(s.Stream.Sync()) }
 
 // What the library asks a stream for its own purposes does not take an error away from the program.
 func TestClosingMemoryLeavesTheStreamsErrorToTheProgram(t *testing.T) {
-	d, err := hal.OpenWith(t.Context(), onceTold{host.New(host.Options{})}, 0)
+	d, err := hal.OpenWith(t.Context(), onceTold("once"), 0)
 	require.NoError(t, err)
 	for name, ask := range map[string]func(*hal.Stream) error{
 		"Done":              func(s *hal.Stream) error { _, err := s.Done(); return err },
@@ -76,7 +67,7 @@ func TestClosingMemoryLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 
 // What packages above ask a stream does not take the error away either, however often they ask, and they all learn of it.
 func TestAskingFromAboveLeavesTheStreamsErrorToTheProgram(t *testing.T) {
-	d, err := hal.OpenWith(t.Context(), onceTold{host.New(host.Options{Name: "above"})}, 0)
+	d, err := hal.OpenWith(t.Context(), onceTold("once"), 0)
 	require.NoError(t, err)
 	m, err := d.Alloc(hal.KindDevice, 8, 0)
 	require.NoError(t, err)
@@ -99,7 +90,7 @@ func TestAskingFromAboveLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 
 // A short copy across devices asks whether the destination's stream is idle.
 func TestCopyPeerLeavesTheStreamsErrorToTheProgram(t *testing.T) {
-	d, err := hal.OpenWith(t.Context(), onceTold{host.New(host.Options{Name: "told"})}, 0)
+	d, err := hal.OpenWith(t.Context(), onceTold("once"), 0)
 	require.NoError(t, err)
 	other, err := hal.OpenWith(t.Context(), host.New(host.Options{Name: "other"}), 0)
 	require.NoError(t, err)

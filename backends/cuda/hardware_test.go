@@ -13,8 +13,8 @@ import (
 	hosts "github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 	"github.com/go-halyard/halyard/internal/model"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 // The tests of this file run on NVIDIA hardware, and say so where there is none.

@@ -17,8 +17,8 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 	"github.com/go-halyard/halyard/internal/model"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
 var ctx = context.Background()

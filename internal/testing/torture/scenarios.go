@@ -17,8 +17,8 @@ import (
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/testing/faulty"
 	"github.com/go-halyard/halyard/internal/model"
+	"github.com/go-halyard/halyard/internal/testing/faulty"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
