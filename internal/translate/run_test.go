@@ -186,17 +186,8 @@ func check(err error) {
 }
 `
 
-// compare runs kernels k0, k1 and so on of a package on the host and on other devices, and returns what was found.
-func compare(t *testing.T, src string, kernels int) string {
-	var names []string
-	for k := range kernels {
-		names = append(names, fmt.Sprintf("K%d", k))
-	}
-	return compareNamed(t, src, names)
-}
-
-// compareNamed is compare for kernels with any names.
-func compareNamed(t *testing.T, src string, names []string) string {
+// compare runs the kernels of a package that are launched by so many names on the host and on other devices, and returns what was found.
+func compare(t *testing.T, src string, names []string) string {
 	t.Helper()
 	var table strings.Builder
 	table.WriteString("package main\n\nvar launches = []launch{")
@@ -235,11 +226,27 @@ func compareNamed(t *testing.T, src string, names []string) string {
 	return string(out)
 }
 
-// What Go says about numbers, statements and functions holds on devices to the bit.
+// What Go says about numbers, statements and functions holds on devices to the bit, and names that a dialect has for something else are no trouble: of
+// kernels, functions, types, fields and variables.
 func TestMeaning(t *testing.T) {
 	t.Parallel()
-	src := head + readKernels(t)
-	compare(t, src, strings.Count(src, "//halyard:kernel"))
+	src, names := head+readKernels(t), []string(nil)
+	for k := range strings.Count(src, "//halyard:kernel") {
+		names = append(names, fmt.Sprintf("K%d", k))
+	}
+	for i, name := range []string{"step", "dot", "half", "abs", "exp2f", "barrier", "mul24", "rsqrt", "atomicAdd", "memcpy", "isnan", "assert", "clamp", "mix", "printf", "float4", "double",
+		"this", "template", "new_", "int2", "i32", "INDEX", "KERNEL", "asin", "popcount", "sinf", "erf", "floorf", "clock64", "größe", "f_x", "y0", "threadIdx", "warpSize", "native_sin", "fract"} {
+		src += fmt.Sprintf("type global%d struct{ char, %s uint64 }\n\nfunc %s_(%s uint64) uint64 {\n\tlocal := global%d{1, %s}\n\treturn local.char + local.%s\n}\n\n"+
+			"//halyard:kernel\nfunc %s(t grid.Thread, a int64, x []uint32, f []float32, y []uint64, z []int32) {\n\tconst_ := uint64(%d)\n\ty[t.Global(0)] = %s_(const_)\n}\n\n",
+			i, name, name, name, i, name, name, name, i, name)
+		first := []rune(name)
+		launcher := strings.ToUpper(string(first[0])) + string(first[1:])
+		if launcher == name {
+			launcher = "Launch" + name
+		}
+		names = append(names, launcher)
+	}
+	compare(t, src, names)
 }
 
 func readKernels(t *testing.T) string {
@@ -253,23 +260,4 @@ func readKernels(t *testing.T) string {
 	}
 	require.NotZero(t, n)
 	return s
-}
-
-// Names that a dialect has for something else are no trouble: of kernels, functions, types, fields and variables.
-func TestNamesThatDialectsHave(t *testing.T) {
-	t.Parallel()
-	src, names := head, []string(nil)
-	for i, name := range []string{"step", "dot", "half", "abs", "exp2f", "barrier", "mul24", "rsqrt", "atomicAdd", "memcpy", "isnan", "assert", "clamp", "mix", "printf", "float4", "double",
-		"this", "template", "new_", "int2", "i32", "INDEX", "KERNEL", "asin", "popcount", "sinf", "erf", "floorf", "clock64", "größe", "f_x", "y0", "threadIdx", "warpSize", "native_sin", "fract"} {
-		src += fmt.Sprintf("type global%d struct{ char, %s uint64 }\n\nfunc %s_(%s uint64) uint64 {\n\tlocal := global%d{1, %s}\n\treturn local.char + local.%s\n}\n\n"+
-			"//halyard:kernel\nfunc %s(t grid.Thread, a int64, x []uint32, f []float32, y []uint64, z []int32) {\n\tconst_ := uint64(%d)\n\ty[t.Global(0)] = %s_(const_)\n}\n\n",
-			i, name, name, name, i, name, name, name, i, name)
-		first := []rune(name)
-		launcher := strings.ToUpper(string(first[0])) + string(first[1:])
-		if launcher == name {
-			launcher = "Launch" + name
-		}
-		names = append(names, launcher)
-	}
-	compareNamed(t, src, names)
 }
