@@ -3,7 +3,6 @@ package cudahiptest
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -55,14 +54,6 @@ func devicesAreListed(h *Harness, t *testing.T) {
 	}
 }
 
-func ordinalOutOfRange(h *Harness, t *testing.T) {
-	h.reset(t, 1)
-	for _, n := range []int{-1, h.count, 1 << 20} {
-		_, err := h.backend.Open(context.Background(), n)
-		kind(t, err, driver.ErrInvalidArgument)
-	}
-}
-
 func noDevices(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Devices, 0, 2)
 	h.calm(t, 1)
@@ -92,20 +83,6 @@ func cancelledContext(h *Harness, t *testing.T) {
 	if !errors.Is(err, driver.ErrUnavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-}
-
-func handlesAreIndependent(h *Harness, t *testing.T) {
-	h.reset(t, 1)
-	a := h.open(t, 0)
-	b, err := h.backend.Open(context.Background(), 0)
-	ok(t, err)
-	m := alloc(t, a, driver.KindDevice, 1000)
-	s := newStream(t, a)
-	ok(t, b.Close())
-	want := random(1, 1000)
-	write(t, s, whole(m), want)
-	same(t, "after the other handle was closed", read(t, s, whole(m)), want)
-	runtime.KeepAlive(b)
 }
 
 func lackingAbilities(h *Harness, t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -191,61 +190,6 @@ func kernelArguments(h *Harness, t *testing.T) {
 		same(t, "numbers", got[:48], numbers)
 		same(t, "a structure", got[48:], want)
 	})
-}
-
-func kernelsInOrder(h *Harness, t *testing.T) {
-	h.seeds(t, 20, func(t *testing.T, seed uint64) {
-		d := h.open(t, 0)
-		m, a, b := load(t, d, image(d)), newStream(t, d), newStream(t, d)
-		const n = 1000
-		p, q := alloc(t, d, driver.KindDevice, 4*n), alloc(t, d, driver.KindDevice, 4*n)
-		in := alloc(t, d, driver.KindHost, 4*n)
-		copy(hostBytes(in), wordsOf(n, 40))
-		ev := newEvent(t, d, false)
-		g, err := a.(driver.Gater).Gate()
-		ok(t, err)
-		ok(t, a.Copy(whole(p), whole(in)))
-		add := line(4, 256, pointer(whole(p)), value(uint32(n)))
-		launch(t, a, kernel(t, m, "add_one"), add) // returns while the gate is shut
-		launch(t, a, kernel(t, m, "slow"), line(4, 256, pointer(whole(p)), value(uint32(n)), value(uint32(9))))
-		ok(t, a.Record(ev))
-		ok(t, b.Wait(ev))
-		launch(t, b, kernel(t, m, "copy"), line(4, 256, pointer(whole(q)), pointer(whole(p)), value(uint32(n))))
-		launch(t, b, kernel(t, m, "add_one"), line(4, 256, pointer(whole(q)), value(uint32(n))))
-		if done, err := b.Query(); done || err != nil {
-			t.Errorf("a stream that waits for a shut gate is done: %t, %v", done, err)
-		}
-		ok(t, g.Open())
-		same(t, "after another stream's kernels", read(t, b, whole(q)), wordsOf(n, 51))
-		same(t, "the first stream", read(t, a, whole(p)), wordsOf(n, 50))
-	})
-}
-
-// kernelsFromManyGoroutines launches one kernel from many goroutines, each on a stream of its own.
-func kernelsFromManyGoroutines(h *Harness, t *testing.T) {
-	h.reset(t, 5)
-	d := h.open(t, 0)
-	k := kernel(t, load(t, d, image(d)), "sum_four")
-	const n = 500
-	var wg sync.WaitGroup
-	for i := range uint32(16) {
-		s, p := newStream(t, d), alloc(t, d, driver.KindDevice, 4*n)
-		wg.Go(func() {
-			for round := range uint32(20) {
-				l := line(2, 256, pointer(whole(p)), value(i), value(round), value(uint32(1000)), value(uint32(7)), value(uint32(n)))
-				if err := s.(driver.Launcher).Launch(k, l); err != nil {
-					t.Error(err)
-					return
-				}
-				b := make([]byte, 4*n)
-				if err := errors.Join(s.CopyOut(at(b), whole(p)), s.Sync()); err != nil || !bytes.Equal(b, wordsOf(n, i+round+1007)) {
-					t.Errorf("goroutine %d, round %d: %v, %x", i, round, err, b[:8])
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func kernelsAreDescribed(h *Harness, t *testing.T) {
@@ -445,51 +389,6 @@ func (h *Harness) halImage(d *hal.Device) hal.Image {
 		img.Format, img.Data = driver.FormatPTX, simgpu.PTX(simgpu.Kernels...)
 	}
 	return img
-}
-
-// kernelsThroughHal launches with the checks of package hal, and closes the module while its kernels wait behind a gate.
-func kernelsThroughHal(h *Harness, t *testing.T) {
-	h.seeds(t, 6, func(t *testing.T, seed uint64) {
-		d := h.halDevice(t)
-		defer func() { ok(t, d.Close()) }()
-		m, err := d.Load(h.halImage(d))
-		ok(t, err)
-		s, err := d.NewStream()
-		ok(t, err)
-		mem, err := d.Alloc(hal.KindDevice, 4000, 0)
-		ok(t, err)
-		k, err := m.Kernel("sum_four")
-		ok(t, err)
-		n := func(v uint32) hal.Arg { return hal.Value(v) }
-		for what, args := range map[string][]hal.Arg{
-			"too few":      {hal.At(mem.Region(0, 4000)), n(1), n(2), n(3), n(4)},
-			"too many":     {hal.At(mem.Region(0, 4000)), n(1), n(2), n(3), n(4), n(5), n(6)},
-			"a wrong size": {hal.At(mem.Region(0, 4000)), n(1), n(2), n(3), hal.Value(uint64(4)), n(1000)},
-			"no pointer":   {n(0), n(1), n(2), n(3), n(4), n(1000)},
-		} {
-			if err := s.Launch(k, hal.Over(1000), args...); !errors.Is(err, hal.ErrInvalidArgument) {
-				t.Errorf("%s arguments: %v", what, err)
-			}
-		}
-		_, err = m.Kernel("other")
-		if !errors.Is(err, hal.ErrNotFound) {
-			t.Errorf("an unknown kernel: %v", err)
-		}
-		g, err := s.Gate()
-		ok(t, err)
-		ok(t, s.Launch(k, hal.Over(1000), hal.At(mem.Region(0, 4000)), n(1), n(2), n(3), n(4), n(1000)))
-		ok(t, m.Close()) // its kernel has not run
-		if err := s.Launch(k, hal.Over(1000), hal.At(mem.Region(0, 4000)), n(1), n(2), n(3), n(4), n(1000)); !errors.Is(err, hal.ErrClosed) {
-			t.Errorf("a kernel of a closed module: %v", err)
-		}
-		ok(t, g.Signal())
-		got := make([]byte, 4000)
-		ok(t, s.CopyOut(got, mem.Region(0, 4000)))
-		ok(t, s.Sync(context.Background()))
-		same(t, "the kernel of a closed module", got, wordsOf(1000, 10))
-		ok(t, mem.Close())
-		ok(t, s.Close())
-	})
 }
 
 // kernelFaults has a kernel fail while it runs. The device is lost, and the error names the kernels that may have done it.

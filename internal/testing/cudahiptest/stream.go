@@ -7,36 +7,6 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-func streamAllocates(h *Harness, t *testing.T) {
-	h.seeds(t, 4, func(t *testing.T, seed uint64) {
-		d := h.open(t, 0)
-		h.need(t, d, driver.CapStreamAlloc)
-		s := newStream(t, d)
-		sa := s.(driver.StreamAllocator)
-		want := random(seed, 4000)
-		locked := alloc(t, d, driver.KindHost, 4000)
-		for i := range 10 {
-			m, err := sa.AllocAsync(4000, 1024)
-			ok(t, err)
-			if m.Handle()%1024 != 0 || m.Size() != 4000 {
-				t.Fatalf("%d bytes at %#x", m.Size(), m.Handle())
-			}
-			ok(t, s.CopyIn(whole(m), at(want)))
-			ok(t, s.Copy(whole(locked), whole(m)))
-			if i%2 == 0 {
-				ok(t, sa.FreeAsync(m))
-				continue
-			}
-			// It may also be freed like any other, once its work is done.
-			ok(t, s.Sync())
-			ok(t, m.Free())
-		}
-		ok(t, s.Sync())
-		same(t, "stream-ordered memory", hostBytes(locked), want)
-		kind(t, sa.FreeAsync(locked), driver.ErrInvalidArgument)
-	})
-}
-
 func streamCallsBack(h *Harness, t *testing.T) {
 	h.seeds(t, 4, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
@@ -126,36 +96,6 @@ func gatesWithoutWaitValue(h *Harness, t *testing.T) {
 	}
 	ok(t, g.Open())
 	ok(t, s.Sync())
-}
-
-func eventTimes(h *Harness, t *testing.T) {
-	h.reset(t, 6)
-	d := h.open(t, 0)
-	s := newStream(t, d)
-	from, to, untimed := newEvent(t, d, true), newEvent(t, d, true), newEvent(t, d, false)
-	m := alloc(t, d, driver.KindDevice, 1<<20)
-	_, err := to.(driver.Timer).Elapsed(from)
-	kind(t, err, driver.ErrInvalidArgument) // never recorded
-	g, err := s.(driver.Gater).Gate()
-	ok(t, err)
-	ok(t, s.Record(from))
-	ok(t, s.Fill(whole(m), driver.Pattern{Bits: 1, Width: 1}))
-	ok(t, s.Record(to))
-	ok(t, s.Record(untimed))
-	if done, err := to.Query(); done || err != nil {
-		t.Errorf("event behind a shut gate: %t, %v", done, err)
-	}
-	_, err = to.(driver.Timer).Elapsed(from)
-	kind(t, err, driver.ErrNotReady)
-	ok(t, g.Open())
-	ok(t, to.Sync())
-	took, err := to.(driver.Timer).Elapsed(from)
-	ok(t, err)
-	if took < 0 {
-		t.Errorf("took %s", took)
-	}
-	_, err = to.(driver.Timer).Elapsed(untimed)
-	kind(t, err, driver.ErrInvalidArgument)
 }
 
 func eventWrongDevice(h *Harness, t *testing.T) {
