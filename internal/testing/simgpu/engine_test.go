@@ -21,30 +21,6 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
-func TestRoundTrip(t *testing.T) {
-	eachVendor(t, func(t *testing.T, v *vendor) {
-		for seed := range uint64(20) {
-			v.begin(seed)
-			s := v.stream()
-			for _, n := range []int{1, 3, 63, 4096, 4097, 300001} {
-				a, b := v.alloc(n), v.alloc(n)
-				want, got := pattern(n, byte(seed)), make([]byte, n)
-				require.Zero(t, v.h2d(a, want, s))
-				require.Zero(t, v.d2d(b, a, n, s))
-				require.Zero(t, v.d2h(got, b, s))
-				require.Equal(t, want, got)
-				require.Zero(t, v.sync(s))
-				v.free(a)
-				v.free(b)
-			}
-			v.endStream(s)
-			v.end()
-			v.silent()
-			require.Empty(t, v.Leaks())
-		}
-	})
-}
-
 // A correct program is right under every seed: three streams, events between
 // them, pinned memory at both ends.
 func orderedProgram(v *vendor) (want, got []byte) {
@@ -76,19 +52,6 @@ func orderedProgram(v *vendor) (want, got []byte) {
 	v.unpin(in)
 	v.unpin(out)
 	return want, got
-}
-
-func TestOrderedProgramIsRightUnderEverySeed(t *testing.T) {
-	eachVendor(t, func(t *testing.T, v *vendor) {
-		for seed := range uint64(400) {
-			v.restart(seed)
-			want, got := orderedProgram(v)
-			require.Equal(t, want, got, "seed %d", seed)
-			v.end()
-			v.silent()
-			require.Empty(t, v.Leaks())
-		}
-	})
 }
 
 // The same with one event wait forgotten: the validator sees it under every seed,
@@ -553,41 +516,6 @@ func TestLeaksAreListed(t *testing.T) {
 	})
 }
 
-func TestGateHoldsAStream(t *testing.T) {
-	eachVendor(t, func(t *testing.T, v *vendor) {
-		for seed := range uint64(8) {
-			v.restart(seed)
-			word := v.pinned(8)
-			clear(word)
-			flag := (*atomic.Uint32)(unsafe.Pointer(&word[0]))
-			a, b := v.alloc(64), v.alloc(64)
-			s, other := v.stream(), v.stream()
-			out := v.pinned(64)
-			clear(out)
-			require.Zero(t, v.gate(s, word))
-			require.Zero(t, v.fill(a, 7, 64, s))
-			require.Zero(t, v.d2h(out, a, s))
-			require.Zero(t, v.fill(b, 1, 64, other))
-			require.Zero(t, v.sync(other), "another stream is not held up")
-			require.Equal(t, 600, v.query(s))
-			require.Equal(t, make([]byte, 64), out)
-			done := make(chan int, 1)
-			go func() {
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-				v.use(0)
-				done <- v.sync(s)
-			}()
-			require.Equal(t, 600, v.query(s), "a blocked wait holds up no other call")
-			flag.Store(1)
-			require.Zero(t, <-done)
-			require.Equal(t, bytes.Repeat([]byte{7}, 64), out)
-			require.Zero(t, v.query(s))
-			v.silent()
-		}
-	})
-}
-
 func TestStreamsProgressWithoutTheHost(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v *vendor) {
 		for seed := range uint64(6) {
@@ -719,60 +647,6 @@ func TestFailCall(t *testing.T) {
 		_, code = v.tryAlloc(1)
 		require.Zero(t, code)
 		_ = b
-	})
-}
-
-// Each call of a program fails once: whatever fails, the program gives back what it
-// has, and nothing is left.
-func TestEveryCallCanFail(t *testing.T) {
-	eachVendor(t, func(t *testing.T, v *vendor) {
-		program := func() (failed int) {
-			var undo []func() int
-			step := func(code int, back func() int) bool {
-				if code != 0 {
-					failed = code
-					return false
-				}
-				if back != nil {
-					undo = append(undo, back)
-				}
-				return true
-			}
-			defer func() {
-				for i := len(undo) - 1; i >= 0; i-- {
-					if code := undo[i](); code != 0 {
-						failed = code
-					}
-				}
-			}()
-			var p, s uintptr
-			if !step(v.call(v.pick("cuStreamCreate", "hipStreamCreateWithFlags"), uintptr(unsafe.Pointer(&s)), 1),
-				func() int { return v.call(v.pick("cuStreamDestroy_v2", "hipStreamDestroy"), s) }) {
-				return
-			}
-			if !step(v.call(v.pick("cuMemAlloc_v2", "hipMalloc"), uintptr(unsafe.Pointer(&p)), 64), func() int { return v.tryFree(p) }) {
-				return
-			}
-			if step(v.fill(p, 1, 64, s), nil) {
-				for v.sync(s) != 0 {
-					failed = -1
-				}
-			}
-			return
-		}
-		require.Zero(t, program())
-		before := v.CallCount()
-		require.Zero(t, program())
-		calls := v.CallCount() - before
-		require.EqualValues(t, 6, calls)
-		for n := uint64(1); n <= calls; n++ {
-			v.FailCall(n, 719)
-			require.NotZero(t, program(), "call %d", n)
-			for _, l := range v.Leaks() {
-				require.Contains(t, l, "primary context")
-			}
-			v.silent()
-		}
 	})
 }
 
@@ -1404,43 +1278,6 @@ func TestPatterns(t *testing.T) {
 			want := bytes.Repeat([]byte{1, 2, 3, 4}, 2500)
 			copy(want[2:], bytes.Repeat([]byte{5, 6}, 9))
 			require.Equal(t, want, got)
-			v.silent()
-		}
-	})
-}
-
-func TestManyThreads(t *testing.T) {
-	eachVendor(t, func(t *testing.T, v *vendor) {
-		for seed := range uint64(2) {
-			v.restart(seed)
-			var wg sync.WaitGroup
-			errs := make(chan error, 64)
-			for g := range 64 {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
-					runtime.LockOSThread()
-					defer runtime.UnlockOSThread()
-					for i := range 5 {
-						v.use((g + i) % 2)
-						s, a := v.stream(), v.alloc(3000)
-						got := make([]byte, 3000)
-						if v.h2d(a, pattern(3000, byte(g)), s) != 0 || v.d2h(got, a, s) != 0 || v.sync(s) != 0 {
-							errs <- fmt.Errorf("goroutine %d: a call failed", g)
-						}
-						if !bytes.Equal(got, pattern(3000, byte(g))) {
-							errs <- fmt.Errorf("goroutine %d: wrong bytes", g)
-						}
-						v.free(a)
-						v.endStream(s)
-					}
-				}()
-			}
-			wg.Wait()
-			close(errs)
-			for err := range errs {
-				t.Error(err)
-			}
 			v.silent()
 		}
 	})

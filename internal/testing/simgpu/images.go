@@ -26,7 +26,6 @@ var Kernels = []Kernel{
 	{Name: "fill", Takes: "puu"},
 	{Name: "add_one", Takes: "pu"},
 	{Name: "copy", Takes: "ppu"},
-	{Name: "scale", Takes: "pfu"},
 	{Name: "sum_four", Takes: "puuuuu"},
 	{Name: "widths", Takes: "pbhulfd"},
 	{Name: "record", Takes: "ps"},

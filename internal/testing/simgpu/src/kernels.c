@@ -58,13 +58,6 @@ static int copy(const struct work *w) {
     return OK;
 }
 
-static int scale(const struct work *w) {
-    float *p = w->ptr[0];
-    EACH(i, word(w, 2))
-    p[i] *= real(w, 1);
-    return OK;
-}
-
 /* Four numbers added up: six parameters. */
 static int sum_four(const struct work *w) {
     u32 *p = w->ptr[0];
@@ -319,7 +312,6 @@ static const struct body bodies[] = {
     {"fill", "puu", "w", 2, 4, NULL, -1, fill},
     {"add_one", "pu", "m", 1, 4, NULL, -1, add_one},
     {"copy", "ppu", "wr", 2, 4, NULL, -1, copy},
-    {"scale", "pfu", "m", 2, 4, NULL, -1, scale},
     {"sum_four", "puuuuu", "w", 5, 4, NULL, -1, sum_four},
     {"widths", "pbhulfd", "w", -1, 0, widths_extent, -1, widths},
     {"record", "ps", "w", -1, 0, record_extent, -1, record},
