@@ -74,28 +74,39 @@ func Build(dir string, without ...string) (cudaLib, hipLib string, err error) {
 	}
 	final := filepath.Join(dir, key)
 	cudaLib, hipLib = filepath.Join(final, cudaName), filepath.Join(final, hipName)
-	if _, err := os.Stat(hipLib); err == nil {
-		return cudaLib, hipLib, nil
+	err = once(dir, final, func(tmp string) error {
+		objects, err := objects(cc, dir)
+		if err != nil {
+			return err
+		}
+		return link(cc, objects, tmp, without)
+	})
+	return cudaLib, hipLib, err
+}
+
+// once fills the folder final below dir, unless it is there already.
+func once(dir, final string, fill func(tmp string) error) error {
+	if _, err := os.Stat(final); err == nil {
+		return nil
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", "", err
+		return err
 	}
 	tmp, err := os.MkdirTemp(dir, "build-")
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	defer os.RemoveAll(tmp)
-	out := filepath.Join(tmp, "out")
-	if err := compile(cc, tmp, out, without); err != nil {
-		return "", "", err
+	if err := errors.Join(os.Chmod(tmp, 0o755), fill(tmp)); err != nil {
+		return err
 	}
-	if err := os.Rename(out, final); err != nil {
-		// Another process may have been faster; its libraries are the same.
-		if _, statErr := os.Stat(hipLib); statErr != nil {
-			return "", "", err
+	if err := os.Rename(tmp, final); err != nil {
+		// Another process may have been faster; what it made is the same.
+		if _, statErr := os.Stat(final); statErr != nil {
+			return err
 		}
 	}
-	return cudaLib, hipLib, nil
+	return nil
 }
 
 // Compiler returns the path of the C compiler that builds the drivers. The error is ErrNoCompiler.
@@ -142,43 +153,56 @@ func run(dir, name string, args ...string) error {
 	return nil
 }
 
-// compile builds in tmp and leaves the libraries in out.
-func compile(cc, tmp, out string, without []string) error {
-	src := filepath.Join(tmp, "src")
-	if err := os.CopyFS(tmp, sources); err != nil {
-		return err
+// objects compiles the sources with flags beside those of every build, unless they lie below dir already, and returns the folder with an object for
+// each. Libraries that leave out different symbols are linked of the same objects.
+func objects(cc, dir string, flags ...string) (string, error) {
+	flags = append(slices.Clone(compileFlags), flags...)
+	key, err := contentKey(cc, flags)
+	if err != nil {
+		return "", err
 	}
-	if err := os.Mkdir(out, 0o777); err != nil {
-		return err
+	final, err := filepath.Abs(filepath.Join(dir, key+".o"))
+	if err != nil {
+		return "", err
 	}
-	files, err := filepath.Glob(filepath.Join(src, "*.c"))
+	return final, once(dir, final, func(tmp string) error {
+		if err := os.CopyFS(tmp, sources); err != nil {
+			return err
+		}
+		files, err := filepath.Glob(filepath.Join(tmp, "src", "*.c"))
+		if err != nil {
+			return err
+		}
+		errs := make([]error, len(files))
+		slots := make(chan struct{}, runtime.NumCPU())
+		var wg sync.WaitGroup
+		for i, file := range files {
+			slots <- struct{}{}
+			wg.Go(func() {
+				errs[i] = run(tmp, cc, slices.Concat(flags, []string{"-c", file})...)
+				<-slots
+			})
+		}
+		wg.Wait()
+		return errors.Join(append(errs, os.RemoveAll(filepath.Join(tmp, "src")))...)
+	})
+}
+
+// link makes the libraries of objects.
+func link(cc, objects, out string, without []string) error {
+	files, err := filepath.Glob(filepath.Join(objects, "*.o"))
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(files))
-	slots := make(chan struct{}, runtime.NumCPU())
-	var wg sync.WaitGroup
-	for i, file := range files {
-		wg.Add(1)
-		slots <- struct{}{}
-		go func() {
-			defer wg.Done()
-			errs[i] = run(src, cc, append(slices.Clone(compileFlags), "-c", filepath.Base(file))...)
-			<-slots
-		}()
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	var shared, cuda []string
+	var shared, cuda, hip []string
 	for _, file := range files {
-		object := strings.TrimSuffix(filepath.Base(file), ".c") + ".o"
-		switch {
-		case strings.HasPrefix(object, "cuda"):
-			cuda = append(cuda, object)
-		case object != "hip.o":
-			shared = append(shared, object)
+		switch name := filepath.Base(file); {
+		case strings.HasPrefix(name, "cuda"):
+			cuda = append(cuda, file)
+		case name == "hip.o":
+			hip = append(hip, file)
+		default:
+			shared = append(shared, file)
 		}
 	}
 	// Only the vendor's names and the control interface are seen from outside, so
@@ -189,19 +213,15 @@ func compile(cc, tmp, out string, without []string) error {
 		script.WriteString(name + "; ")
 	}
 	script.WriteString("*; };\n")
-	if err := os.WriteFile(filepath.Join(src, "exports"), []byte(script.String()), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "exports"), []byte(script.String()), 0o666); err != nil {
 		return err
 	}
-	link := func(name string, objects []string) error {
+	for name, own := range map[string][]string{cudaName: cuda, hipName: hip} {
 		args := []string{"-shared", "-pthread", "-Wl,-soname," + name, "-Wl,--version-script=exports",
-			"-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-Bsymbolic", "-o", filepath.Join(out, name)}
-		return run(src, cc, append(append(append(args, objects...), shared...), "-lm")...)
-	}
-	if err := link(cudaName, cuda); err != nil {
-		return err
-	}
-	if err := link(hipName, []string{"hip.o"}); err != nil {
-		return err
+			"-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-Bsymbolic", "-o", name}
+		if err := run(out, cc, slices.Concat(args, own, shared, []string{"-lm"})...); err != nil {
+			return err
+		}
 	}
 	return os.Symlink(cudaName, filepath.Join(out, "libcuda.so"))
 }

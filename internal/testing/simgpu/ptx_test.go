@@ -65,31 +65,23 @@ func buildInterpreter() error {
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(filepath.Join("..", "..", "..", ".cache", "sim", "ptx"))
+	final, err := filepath.Abs(filepath.Join(simCache, key))
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, key+".so")
-	if _, err := os.Stat(path); err != nil {
-		tmp, err := os.MkdirTemp(dir, "build-")
+	err = once(simCache, final, func(tmp string) error {
+		folder, err := objects(cc, simCache)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(tmp)
-		out := filepath.Join(tmp, "lib.so")
 		args := append([]string{"-shared", "-Wl,-z,defs"}, compileFlags...)
-		args = append(args, "-o", out, filepath.Join("testdata", "ptx.c"), filepath.Join("src", "ptx_parse.c"), filepath.Join("src", "ptx_run.c"), "-lm")
-		if err := run(".", cc, args...); err != nil {
-			return err
-		}
-		if err := os.Rename(out, path); err != nil {
-			return err
-		}
+		return run(".", cc, append(args, "-o", filepath.Join(tmp, "ptx.so"), filepath.Join("testdata", "ptx.c"),
+			filepath.Join(folder, "ptx_parse.o"), filepath.Join(folder, "ptx_run.o"), "-lm")...)
+	})
+	if err != nil {
+		return err
 	}
-	lib, err := dl.Open("", path)
+	lib, err := dl.Open("", filepath.Join(final, "ptx.so"))
 	if err != nil {
 		return err
 	}

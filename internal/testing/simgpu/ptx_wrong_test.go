@@ -375,16 +375,10 @@ func TestChangedTextsDoNoHarm(t *testing.T) {
 	if err != nil {
 		t.Skip("no C compiler: ", err)
 	}
-	const sanitizer = "address,undefined"
-	requireSanitizer(t, cc, sanitizer)
-	binary := filepath.Join(t.TempDir(), "fuzz")
-	args := append(sanitizerFlags(sanitizer), "-o", binary, filepath.Join("testdata", "ptx_fuzz.c"), filepath.Join("src", "ptx_parse.c"),
-		filepath.Join("src", "ptx_run.c"), "-lm")
-	out, err := exec.Command(cc, args...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	binary := sanitized(t, cc, "address,undefined", "ptx_fuzz.c", func(object string) bool { return object == "ptx_parse.o" || object == "ptx_run.o" })
 	texts, err := filepath.Glob(filepath.Join("testdata", "ptx", "*.ptx"))
 	require.NoError(t, err)
-	out, err = exec.Command(binary, append([]string{"1", "2000"}, texts...)...).CombinedOutput()
+	out, err := exec.Command(binary, append([]string{"1", "2000"}, texts...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	var rounds, parsed, ran, right int
 	_, err = fmt.Sscanf(string(out), "%d texts, %d parsed, %d launches, %d right", &rounds, &parsed, &ran, &right)

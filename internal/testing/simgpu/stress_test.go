@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,21 +24,10 @@ func TestSanitizers(t *testing.T) {
 	if err != nil {
 		t.Skip("no C compiler: ", err)
 	}
-	program, err := os.ReadFile(filepath.Join("testdata", "stress.c"))
-	require.NoError(t, err)
 	for _, sanitizer := range []string{"thread", "address,undefined"} {
 		t.Run(sanitizer, func(t *testing.T) {
 			t.Parallel()
-			key, err := contentKey(cc, []string{sanitizer, string(program)})
-			require.NoError(t, err)
-			cache := filepath.Join("..", "..", "..", ".cache", "sim", "stress")
-			require.NoError(t, os.MkdirAll(cache, 0o777))
-			binary, err := filepath.Abs(filepath.Join(cache, key))
-			require.NoError(t, err)
-			if _, err := os.Stat(binary); err != nil {
-				buildStress(t, cc, sanitizer, binary)
-			}
-			cmd := exec.Command(binary)
+			cmd := exec.Command(sanitized(t, cc, sanitizer, "stress.c", func(object string) bool { return object != "hip.o" }))
 			cmd.Env = append(os.Environ(), "HALYARD_SIM_MEMORY=4194304")
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
@@ -47,44 +36,29 @@ func TestSanitizers(t *testing.T) {
 	}
 }
 
-func buildStress(t *testing.T, cc, sanitizer, binary string) {
+// sanitized builds a program of testdata and some of the objects under a sanitizer of the compiler's. It skips the test if such programs cannot be built,
+// or do not run.
+func sanitized(t *testing.T, cc, sanitizer, program string, with func(object string) bool) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("src", "*.c"))
-	require.NoError(t, err)
-	tmp := requireSanitizer(t, cc, sanitizer)
-	program := filepath.Join(tmp, "program")
-	args := append(sanitizerFlags(sanitizer), "-o", program, filepath.Join("testdata", "stress.c"))
-	for _, f := range files {
-		if !strings.HasSuffix(f, "hip.c") {
-			args = append(args, f)
-		}
-	}
-	args = append(args, "-lm")
-	out, err := exec.Command(cc, args...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.Rename(program, binary))
-}
-
-func sanitizerFlags(sanitizer string) []string {
-	return []string{"-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-pthread", "-ffp-contract=off"}
-}
-
-// requireSanitizer skips the test if programs under the sanitizer cannot be built, or do not run. It returns a folder beside the
-// cache that is removed at the end.
-func requireSanitizer(t *testing.T, cc, sanitizer string) (dir string) {
-	t.Helper()
-	cache := filepath.Join("..", "..", "..", ".cache", "sim", "stress")
-	require.NoError(t, os.MkdirAll(cache, 0o777))
-	dir, err := os.MkdirTemp(cache, "build-")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	probe := filepath.Join(dir, "probe")
+	flags := []string{"-g", "-O1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all", "-Wno-error"}
+	dir := t.TempDir()
+	probe, binary := filepath.Join(dir, "probe"), filepath.Join(dir, "program")
 	require.NoError(t, os.WriteFile(probe+".c", []byte("int main(void) { return 0; }\n"), 0o666))
-	if out, err := exec.Command(cc, append(sanitizerFlags(sanitizer), "-o", probe, probe+".c")...).CombinedOutput(); err != nil {
+	build := func(args ...string) ([]byte, error) {
+		return exec.Command(cc, slices.Concat(compileFlags, flags, args)...).CombinedOutput()
+	}
+	if out, err := build("-o", probe, probe+".c"); err != nil {
 		t.Skipf("the compiler has no %s sanitizer: %s", sanitizer, out)
 	}
 	if out, err := exec.Command(probe).CombinedOutput(); err != nil {
 		t.Skipf("a program under the %s sanitizer does not run here: %v %s", sanitizer, err, out)
 	}
-	return dir
+	folder, err := objects(cc, simCache, flags...)
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(folder, "*.o"))
+	require.NoError(t, err)
+	files = slices.DeleteFunc(files, func(file string) bool { return !with(filepath.Base(file)) })
+	out, err := build(append(append([]string{"-Isrc", "-o", binary, filepath.Join("testdata", program)}, files...), "-lm")...)
+	require.NoError(t, err, "%s", out)
+	return binary
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
+// simCache is the folder of the module that keeps what is built.
+var simCache = filepath.Join("..", "..", "..", ".cache", "sim")
+
 var built struct {
 	sync.Once
 	cuda, hip string
@@ -28,7 +31,7 @@ var built struct {
 func libraries(t testing.TB) (cuda, hip string) {
 	t.Helper()
 	built.Do(func() {
-		built.cuda, built.hip, built.err = Build(filepath.Join("..", "..", "..", ".cache", "sim"))
+		built.cuda, built.hip, built.err = Build(simCache)
 	})
 	if errors.Is(built.err, ErrNoCompiler) || errors.Is(built.err, ErrNotLinux) {
 		t.Skip("the simulated drivers cannot be built here: ", built.err)
