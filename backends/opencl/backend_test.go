@@ -548,24 +548,3 @@ func TestLibraryThatIsMissing(t *testing.T) {
 		t.Errorf("with the C library: %v", err)
 	}
 }
-
-func TestDevicesDescribeThemselves(t *testing.T) {
-	p := anywhere(t)
-	first, err := p.backend.Devices(t.Context())
-	ok(t, err)
-	again, err := p.backend.Devices(t.Context())
-	ok(t, err)
-	for i, info := range first {
-		if info != again[i] {
-			t.Errorf("listed as %+v and then as %+v", info, again[i])
-		}
-		if info.Model == "" || info.Vendor == "" || info.Driver == "" || info.TotalMemory == 0 || info.MaxAlloc == 0 ||
-			info.MaxAlloc > info.TotalMemory || info.Alignment == 0 || info.MaxAlign < info.Alignment || info.MemoryModel == "" {
-			t.Errorf("incomplete: %+v", info)
-		}
-		t.Logf("%d %s, %s, tier %s, unified %t: %s", i, info.Model, info.Driver, info.MemoryModel, info.SharesHostMemory, info.Caps)
-	}
-	if p.info != first[0] {
-		t.Errorf("open it is %+v", p.info)
-	}
-}

@@ -4,7 +4,6 @@ package opencl
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"reflect"
@@ -258,25 +257,6 @@ func maps[K comparable, V any](m map[K]V) func(yield func(K) bool) {
 			}
 		}
 	}
-}
-
-// anywhere runs a test on the first device, in its own tier.
-func anywhere(t *testing.T) place {
-	t.Helper()
-	b := patient(bindTable)
-	infos, err := b.Devices(t.Context())
-	if err != nil {
-		absent(t, err.Error())
-	}
-	if len(infos) == 0 {
-		absent(t, "no platform has a device")
-	}
-	d, err := b.Open(context.Background(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	return place{d.(*device), b, 0, d.(*device).t.binding}
 }
 
 // need skips the rest of a test on a device that lacks a capability. What the test has open is given back with its device.
