@@ -87,3 +87,11 @@ func ResidencySteps(dev *hal.Device) int {
 	defer res.mu.Unlock()
 	return res.steps
 }
+
+// Repeats reports whether an access of the whole buffer could begin at once on the stream.
+func Repeats[T Element](b *Buffer[T], stream *hal.Stream, mode protocol.Action) bool {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	p := b.s.whole(mode)
+	return b.s.recent.repeats(stream, &p)
+}

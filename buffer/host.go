@@ -306,6 +306,7 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	h.block, h.base, h.guard = pool.Block{}, 0, nil
 	h.ptr, h.bytes, h.home, h.shares, h.locks, s.turns.mapper = nil, nil, nil, nil, nil, nil
 	s.turns.mapped, h.clean = turnDevice, false
+	s.recent.forget()
 }
 
 // pagelock is a device's page-lock on the host's replica.

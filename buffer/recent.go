@@ -16,6 +16,7 @@ type recent struct {
 	owner   *storage
 	replica *replica // the replica that a device used last, nil if no device has used one
 	stream  *hal.Stream
+	mem     *hal.Memory // the host's replica as memory of the stream's device, if that shares it; else nil
 }
 
 // acquire begins an access of a device, or returns nil if it cannot begin at once.
@@ -36,7 +37,7 @@ func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *acc
 // again begins an access of a device for which repeats returned true.
 func (q *recent) again(op string, own *owner, p part) *access {
 	x := q.owner.accesses.take()
-	x.stream, x.mem = q.stream, q.replica.mem
+	x.stream, x.mem = q.stream, q.memory()
 	q.replica.touch()
 	x.beginAtOnce(op, own, p, q.replica)
 	return x
@@ -45,11 +46,19 @@ func (q *recent) again(op string, own *owner, p part) *access {
 // repeats reports whether an access of a device can begin at once.
 func (q *recent) repeats(stream *hal.Stream, p *part) bool {
 	s, r := q.owner, q.replica
-	return r != nil && q.stream == stream && r.mem != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream) &&
+	return r != nil && q.stream == stream && q.memory() != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream, p.writes()) &&
 		(!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
 }
 
-// enter begins an access of the host, or returns nil if it cannot begin at once.
+// memory is what the last access used, nil if the replica has lost it.
+func (q *recent) memory() *hal.Memory {
+	if q.replica.place == protocol.Host {
+		return q.mem
+	}
+	return q.replica.mem
+}
+
+// enter begins an access of the host, or returns nil.
 func (q *recent) enter(op string, own *owner, p part) *access {
 	if !p.valid() {
 		return nil
@@ -68,15 +77,21 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 	return x
 }
 
-// remember stores an access of a device, with which the next one is compared.
+// remember makes an access of a device the one that the next is compared with. One of the host's replica is not, where host and device take
+// turns, or where the memory that has the bytes has to be told of each use (hostReplica.usedOn).
 func (q *recent) remember(x *access) {
-	if x.place != protocol.Host {
-		q.replica, q.stream = x.replica, x.stream
+	h := &q.owner.host
+	if x.place == protocol.Host && (q.owner.turns.mapper != nil || h.home != nil && h.home != x.mem) {
+		return
 	}
+	q.replica, q.stream, q.mem = x.replica, x.stream, x.mem
 }
 
-// calm reports whether no other access, freeze or loss prevents an access. It does not check for work under way, and not whether the bytes
-// are current.
+// forget is told that the host's replica has lost its memory.
+func (q *recent) forget() { q.mem = nil }
+
+// calm reports whether no other access, freeze or loss is in the way of an access. It does not look at work under way, nor at where the
+// bytes are current.
 func (s *storage) calm(p *part) bool {
 	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && s.watcher == nil
 }

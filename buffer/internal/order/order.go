@@ -160,17 +160,28 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 	}
 }
 
-// Quiet reports whether all work of the replica is the program's own earlier work on the same stream, and no write of it is known to have
-// failed. Then an access on the stream can begin at once. It is a quick test for the most common case: false does not mean that an access
-// has to wait.
-func (o *Order) Quiet(stream *hal.Stream) bool {
+// Quiet reports whether an access on the stream can begin at once: the replica has no other work than the program's earlier work on the same
+// stream, none of which is known to have failed, and, unless the access writes, reads by others. It forgets other work that has ended well. It
+// is a quick test for the most common case: false does not mean that an access has to wait.
+func (o *Order) Quiet(stream *hal.Stream, writes bool) bool {
 	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
 	}
-	for _, u := range o.uses {
-		if u.kind != Own || u.work.Stream != stream || !u.fine() {
-			return false
+	for i := 0; i < len(o.uses); {
+		u := o.uses[i]
+		switch {
+		case u.kind == Own && u.work.Stream == stream:
+			if !u.fine() {
+				return false
+			}
+		case u.write || writes:
+			if done, err := u.work.End(); !done || err != nil {
+				return false
+			}
+			o.drop(u) // the last of uses has its place now
+			continue
 		}
+		i++
 	}
 	return true
 }

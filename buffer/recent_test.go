@@ -1,0 +1,62 @@
+package buffer_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+)
+
+// repeat acquires and releases all of a buffer on a stream.
+func repeat(t *testing.T, s *hal.Stream, b *buffer.Buffer[uint32], mode coherence.Mode) {
+	t.Helper()
+	l, err := b.Acquire(ctx, s, mode)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+}
+
+// The short way is open on a device that shares the host's replica, too, and shut while the replica has no memory there.
+func TestAccessesThatRepeatOnHostMemory(t *testing.T) {
+	d := fixture.Device(t, host.New(host.Options{Name: "shared", Discrete: 1}), 0)
+	other := fixture.Device(t, host.New(host.Options{Name: "apart", Discrete: 1}), 1)
+	s := newStream(t, d)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	require.False(t, buffer.Repeats(b, s, protocol.ReadWrite))
+	for range 3 {
+		repeat(t, s, b, coherence.ReadWrite)
+		require.True(t, buffer.Repeats(b, s, protocol.ReadWrite))
+		require.True(t, buffer.Repeats(b, s, protocol.Read))
+		require.False(t, buffer.Repeats(b, newStream(t, d), protocol.Read), "another stream")
+		require.NoError(t, b.SyncTo(ctx, other))
+		require.NoError(t, b.Evict(ctx, nil))
+		require.False(t, buffer.Repeats(b, s, protocol.Overwrite), "no memory")
+	}
+	repeat(t, s, b, coherence.Read)
+	require.NoError(t, b.View(ctx, func(v []uint32) error {
+		require.Equal(t, []uint32{1, 2, 3, 4}, v)
+		return nil
+	}))
+}
+
+// Reads of others that are under way are in the way of accesses that write, and those that have ended of none.
+func TestAccessesRepeatBesideReadsOfOthers(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s, other := newStream(t, d), newStream(t, d)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	repeat(t, s, b, coherence.ReadWrite)
+	require.NoError(t, s.Sync(ctx))
+	g := hold(t, other)
+	repeat(t, other, b, coherence.Read)
+	repeat(t, s, b, coherence.Read)
+	require.True(t, buffer.Repeats(b, s, protocol.Read))
+	require.False(t, buffer.Repeats(b, s, protocol.ReadWrite))
+	require.NoError(t, g.Signal())
+	require.NoError(t, other.Sync(ctx))
+	require.True(t, buffer.Repeats(b, s, protocol.ReadWrite))
+}
