@@ -34,6 +34,8 @@ func TestAccessesThatRepeatOnHostMemory(t *testing.T) {
 		require.True(t, buffer.Repeats(b, s, protocol.Read))
 		require.False(t, buffer.Repeats(b, newStream(t, d), protocol.Read), "another stream")
 		require.NoError(t, b.SyncTo(ctx, other))
+		repeat(t, s, b, coherence.Read)
+		require.NoError(t, s.Sync(ctx))
 		require.NoError(t, b.Evict(ctx, nil))
 		require.False(t, buffer.Repeats(b, s, protocol.Overwrite), "no memory")
 	}
