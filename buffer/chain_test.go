@@ -87,3 +87,30 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 		}
 	}
 }
+
+// While a device is behind, whoever is ahead of it does not ask it about each of its steps again and again.
+func TestWorkUnderWayIsAskedSeldom(t *testing.T) {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "behind", Discrete: 1})}
+	var asked atomic.Int64
+	b.Call = func(op string, _ int) error {
+		if op == "Query event" {
+			asked.Add(1)
+		}
+		return nil
+	}
+	s := newStream(t, fixture.Device(t, b, 1))
+	from, to := newBuffer(t, make([]uint32, 4)), newBuffer(t, make([]uint32, 4))
+	require.NoError(t, from.SyncTo(ctx, s.Device()))
+	g := hold(t, s)
+	const steps = 512
+	asked.Store(0)
+	for range steps {
+		l, err := buffer.AcquireAll(ctx, s, from.Want(coherence.Read), to.Want(coherence.Overwrite))
+		require.NoError(t, err)
+		require.NoError(t, l.Release())
+		from, to = to, from
+	}
+	require.NoError(t, g.Signal())
+	require.Less(t, asked.Load(), int64(steps+steps/2), "questions") // one by each access, and few by whoever adds to the chain
+	require.NoError(t, s.Sync(ctx))
+}

@@ -93,5 +93,5 @@ func Repeats[T Element](b *Buffer[T], stream *hal.Stream, mode protocol.Action) 
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	p := b.s.whole(mode)
-	return b.s.recent.repeats(stream, &p)
+	return b.s.recent.repeats(stream, &p, new(order.Asked))
 }

@@ -190,11 +190,12 @@ func (g *group) quick() bool {
 	if g.stream == nil {
 		return false
 	}
+	var asked order.Asked
 	g.lock()
 	defer g.unlock()
 	for i := range g.list {
 		m := &g.list[i]
-		if m.q.parts != nil || !m.s.recent.repeats(m.q.stream, &m.q.part) {
+		if m.q.parts != nil || !m.s.recent.repeats(m.q.stream, &m.q.part, &asked) {
 			return false
 		}
 		if g.reserved && m.q.writes() && !m.s.m.Sole(m.q.lo, m.q.hi, m.s.recent.replica.place) {

@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -26,8 +27,9 @@ func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *acc
 	}
 	s := q.owner
 	var x *access
+	var asked order.Asked
 	s.mu.Lock()
-	if q.repeats(stream, &p) {
+	if q.repeats(stream, &p, &asked) {
 		x = q.again(op, own, p)
 	}
 	s.mu.Unlock()
@@ -44,9 +46,9 @@ func (q *recent) again(op string, own *owner, p part) *access {
 }
 
 // repeats reports whether an access of a device can begin at once.
-func (q *recent) repeats(stream *hal.Stream, p *part) bool {
+func (q *recent) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool {
 	s, r := q.owner, q.replica
-	return r != nil && q.stream == stream && q.memory() != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream, p.writes()) &&
+	return r != nil && q.stream == stream && q.memory() != nil && !r.leaving && s.calm(p) && !observed() && r.order.Quiet(stream, p.reads(), p.writes(), asked) &&
 		(!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
 }
 

@@ -2,38 +2,91 @@ package order
 
 import "sync"
 
-// chain is a list of Works with long sequences of causes. A Work releases its causes only when its End is called after they have ended, and no
-// access calls End of a Work whose bytes were written again. Therefore each Work that joins a chain calls End of
-// two others in it. So the memory for ended Works stays bounded, however long a program goes on without waiting. A chain has no references
-// to its Works.
+// chain is Works that were each made of earlier ones. A Work keeps those that it was made of until somebody asks it after its end, and
+// nobody asks a Work whose bytes were written again. Therefore Works that join a chain ask others of it, the one that was asked longest ago
+// first: however long a program goes on without waiting, little more is kept than what is under way. While all that are asked go on, fewer
+// are asked: after each time, one join more lets it be, up to one for every chainPatience Works of the chain. A chain has no references to its Works.
 type chain struct {
-	mu   sync.Mutex
-	list []*Work // the first is asked next
+	mu    sync.Mutex
+	ring  []*Work // a power of two of places
+	first int
+	len   int
+
+	pause, left int // joins that ask nothing: after the next time that all go on, and from now on
 }
 
 // chained is the depth above which a Work joins a chain.
 const chained = 4
 
-// join adds w to the chain of a, or to a new chain if a is in none.
+const chainPatience = 8
+
+// push puts a Work at the end. c.mu is held.
+func (c *chain) push(w *Work) {
+	if c.len == len(c.ring) {
+		ring := make([]*Work, max(2*c.len, 8))
+		for i := range c.len {
+			ring[i] = c.ring[(c.first+i)&(c.len-1)]
+		}
+		c.ring, c.first = ring, 0
+	}
+	c.ring[(c.first+c.len)&(len(c.ring)-1)] = w
+	c.len++
+}
+
+// pop takes the first Work, nil if there is none. c.mu is held.
+func (c *chain) pop() *Work {
+	if c.len == 0 {
+		return nil
+	}
+	w := c.ring[c.first]
+	c.ring[c.first] = nil
+	c.first = (c.first + 1) & (len(c.ring) - 1)
+	c.len--
+	return w
+}
+
+// next takes the Works that are to be asked now. c.mu is held.
+func (c *chain) next() (list [asked]*Work) {
+	if c.left > 0 {
+		c.left--
+		return list
+	}
+	for i := range list {
+		list[i] = c.pop()
+	}
+	return list
+}
+
+// join adds w to the chain of a, which is made if there is none.
 func (w *Work) join(a *Work) {
 	if w.chain = a.chain; w.chain == nil {
 		w.chain = new(chain)
 	}
 	c := w.chain
-	var asking [asked]*Work
 	c.mu.Lock()
-	n := copy(asking[:], c.list)
-	clear(c.list[:n])
-	c.list = c.list[n:]
+	asking := c.next()
+	c.push(w)
 	c.mu.Unlock()
-	goOn := append(make([]*Work, 0, asked+1), w)
-	for _, o := range asking[:n] {
-		if o.goesOn() {
-			goOn = append(goOn, o)
+	if asking[0] == nil {
+		return
+	}
+	ended := false
+	for i, o := range asking {
+		if o != nil && !o.goesOn() {
+			asking[i], ended = nil, true
 		}
 	}
 	c.mu.Lock()
-	c.list = append(c.list, goOn...)
+	for _, o := range asking {
+		if o != nil {
+			c.push(o)
+		}
+	}
+	if c.pause++; ended {
+		c.pause = 0
+	}
+	c.pause = min(c.pause, c.len/chainPatience)
+	c.left = c.pause
 	c.mu.Unlock()
 }
 

@@ -161,9 +161,10 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 }
 
 // Quiet reports whether an access on the stream can begin at once: the replica has no other work than the program's earlier work on the same
-// stream, none of which is known to have failed, and, unless the access writes, reads by others. It forgets other work that has ended well. It
-// is a quick test for the most common case: false does not mean that an access has to wait.
-func (o *Order) Quiet(stream *hal.Stream, writes bool) bool {
+// stream and, unless the access writes, reads by others; and if it reads, none of that is known to have failed. Quiet forgets other work that
+// has ended well. It is a quick test for the most common case: false does not mean that an access has to wait. asked is for all replicas of one
+// access.
+func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool {
 	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
 	}
@@ -171,7 +172,7 @@ func (o *Order) Quiet(stream *hal.Stream, writes bool) bool {
 		u := o.uses[i]
 		switch {
 		case u.kind == Own && u.work.Stream == stream:
-			if !u.fine() {
+			if reads && !u.fine(asked) {
 				return false
 			}
 		case u.write || writes:
@@ -186,19 +187,30 @@ func (o *Order) Quiet(stream *hal.Stream, writes bool) bool {
 	return true
 }
 
-// fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended.
-func (u *use) fine() bool {
-	if u.good || !u.write {
+// Asked is what was found out about the works of one stream while the replicas of one access were looked at: as a stream does its work in
+// order, what it was given behind something that has not ended has not ended either. The zero Asked knows nothing.
+type Asked struct {
+	under uint64 // the least seq of the Works that have not ended, 0 if none is known
+}
+
+// fine reports whether the work is not known to have failed. It asks until the work has ended.
+func (u *use) fine(asked *Asked) bool {
+	w := u.work
+	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under {
 		return true
 	}
-	var done bool
+	var passed, done bool
 	var err error
-	if u.work.alone() {
-		done, err = u.work.event.Done()
+	if w.alone() {
+		done, err = w.event.Done()
+		passed = done
 	} else {
-		done, err = u.work.End()
+		passed, done, err = w.end()
 	}
 	u.good = done && err == nil
+	if !passed && err == nil {
+		asked.under = w.seq
+	}
 	return err == nil
 }
 
@@ -389,10 +401,10 @@ type Renewal struct {
 	n      int32
 }
 
-// Add adds a replica, and reports whether its work can be renewed together with the work of the replicas added before.
+// Add adds a replica, and reports whether its work can be renewed together with that of the replicas added before, unless it has failed.
 func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) bool {
 	u := o.same(stream, lo, hi, write)
-	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work || u.failed() {
+	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work {
 		return false
 	}
 	r.work = u.work
@@ -403,6 +415,14 @@ func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) b
 
 // Do renews the work on all added replicas, and reports whether it could.
 func (r *Renewal) Do() bool {
+	for _, u := range r.uses[:r.n] {
+		if u.write { // the others are of the same Work
+			if u.failed() {
+				return false
+			}
+			break
+		}
+	}
 	if r.n == 0 || !r.work.again(r.n, true) {
 		return false
 	}

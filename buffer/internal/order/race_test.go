@@ -36,7 +36,7 @@ func TestChainIsAskedFromElsewhere(t *testing.T) {
 			defer both.Done()
 			w.goesOn()
 		}()
-		o.Quiet(s, true)
+		o.Quiet(s, true, true, new(Asked))
 		both.Wait()
 		o.Clear()
 	}
@@ -47,9 +47,9 @@ func TestQuietAfterOthersOnTheStream(t *testing.T) {
 	s, other := newStream(t), newStream(t)
 	var o Order
 	o.SetBarrier(Earlier(s))
-	require.True(t, o.Quiet(s, true))
+	require.True(t, o.Quiet(s, true, true, new(Asked)))
 	require.NoError(t, s.Sync(context.Background()))
-	require.True(t, o.Quiet(other, true))
+	require.True(t, o.Quiet(other, true, true, new(Asked)))
 	require.True(t, o.Idle())
 }
 
@@ -77,7 +77,7 @@ func TestReadsOvertakeThoseBefore(t *testing.T) {
 		require.True(t, both.Do())
 		require.Equal(t, 1, one.Len())
 		require.Equal(t, 1, two.Len())
-		require.True(t, one.Quiet(s, true))
+		require.True(t, one.Quiet(s, true, true, new(Asked)))
 	}
 	w := NewWork(s)
 	one.Add(w, false, Own, span.Range{Hi: 4}) // of fewer bytes: what reads the rest is still there

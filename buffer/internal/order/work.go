@@ -24,6 +24,7 @@ type Work struct {
 
 	refs  atomic.Int32
 	ended atomic.Bool
+	seq   uint64 // greater than that of what the stream was given before; of Works recorded at the same time by two goroutines, of either
 
 	mu    sync.Mutex
 	event *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
@@ -34,7 +35,10 @@ type Work struct {
 	chain *chain       // the chain that the work has joined, or nil
 }
 
-// spare are Works without references, for reuse.
+// recorded counts the Works.
+var recorded atomic.Uint64
+
+// spare are Works that nobody has a reference to.
 var spare = sync.Pool{New: func() any { return new(Work) }}
 
 // NewWork returns a Work, with one reference, of all work that was enqueued on the stream so far. It cannot fail: if no event can
@@ -57,7 +61,7 @@ func Checked(stream *hal.Stream, check func() error) *Work {
 // another stream has to wait for the Work.
 func Earlier(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
-	w.Stream = stream
+	w.Stream, w.seq = stream, recorded.Add(1)
 	w.refs.Store(1)
 	return w
 }
@@ -111,7 +115,7 @@ func (w *Work) again(holders int32, reads bool) bool {
 	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
-	w.depth = 0
+	w.depth, w.seq = 0, recorded.Add(1)
 	if w.ended.Load() {
 		w.ended.Store(false)
 	}
@@ -129,13 +133,19 @@ func (w *Work) alone() bool {
 
 // End reports whether the work and its causes have ended, and the error if one of them has failed. It asks the driver, and does not wait.
 func (w *Work) End() (done bool, err error) {
+	_, done, err = w.end()
+	return done, err
+}
+
+// end is End, and reports whether what the stream was given has ended, of which the work is done only when the Works that it was made of are.
+func (w *Work) end() (passed, done bool, err error) {
 	if w.ended.Load() {
-		return true, w.err
+		return true, true, w.err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended.Load() {
-		return true, w.err
+		return true, true, w.err
 	}
 	if w.event != nil {
 		done, err = w.event.Done()
@@ -143,7 +153,7 @@ func (w *Work) End() (done bool, err error) {
 		done, err = layer.Idle(w.Stream)
 	}
 	if !done && err == nil {
-		return false, nil
+		return false, false, nil
 	}
 	if err == nil && w.check != nil {
 		err = w.check()
@@ -156,7 +166,7 @@ func (w *Work) End() (done bool, err error) {
 		a := w.after[n-1]
 		done, err := a.End()
 		if !done {
-			return false, nil
+			return true, false, nil
 		}
 		if w.err == nil {
 			w.err = err
@@ -166,7 +176,7 @@ func (w *Work) End() (done bool, err error) {
 		a.Release()
 	}
 	w.ended.Store(true)
-	return true, w.err
+	return true, true, w.err
 }
 
 // Over reports whether the work is known to have ended without an error. It does not ask the driver.
