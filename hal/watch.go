@@ -1,6 +1,7 @@
 package hal
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -302,23 +303,32 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 }
 
-// sweep polls each event that is on the list now, the oldest first, and returns how many were done.
+// sweep polls the events that are on the list now, the oldest first, and returns how many were done. Behind one of a stream whose work has not
+// ended it polls none of that stream, as a stream does its work in order.
 func (w *watch) sweep() (ended int) {
 	var batch [pollBatch]*eventState
+	var under [4]point // some of such events
+	n := 0             // number of under
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for at, end := 0, len(w.events); at < min(end, len(w.events)); {
-		n := 0
-		for ; n < len(batch) && at < min(end, len(w.events)); at++ {
+		got := 0
+		for ; got < len(batch) && at < min(end, len(w.events)); at++ {
 			if e := w.events[at]; e != nil {
 				e.retain()
-				batch[n] = e
-				n++
+				batch[got] = e
+				got++
 			}
 		}
 		w.mu.Unlock()
-		for _, e := range batch[:n] {
-			ended += w.ask(e)
+		for _, e := range batch[:got] {
+			if !slices.ContainsFunc(under[:n], func(p point) bool { return e.at.follows(&p) }) {
+				ended += w.ask(e)
+				if n < len(under) && !e.known() {
+					under[n] = e.at
+					n++
+				}
+			}
 			e.release()
 		}
 		w.mu.Lock()

@@ -67,3 +67,48 @@ func TestOldestEventsAreBlockedForFirst(t *testing.T) {
 	}
 	require.NoError(t, hal.CloseAll(d, s))
 }
+
+// Behind an event of a stream that has not ended, later ones of the stream are not asked for.
+func TestEventsBehindOneThatHasNotEndedAreNotPolled(t *testing.T) {
+	const many = 100
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "polled", Discrete: 1})}
+	var mu sync.Mutex
+	asked := map[*hooked.Event]int{}
+	b.QueryEvent = func(e *hooked.Event) (bool, error) {
+		mu.Lock()
+		asked[e]++
+		mu.Unlock()
+		return e.Event.Query()
+	}
+	d, err := hal.OpenWith(t.Context(), b, 1)
+	require.NoError(t, err)
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	told := make(chan int, many)
+	for i := range many {
+		e, err := s.RecordShared()
+		require.NoError(t, err)
+		require.NoError(t, e.OnDone(func(error) { told <- i }))
+		require.NoError(t, e.Close())
+	}
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, n := range asked {
+			if n > 3 {
+				return true
+			}
+		}
+		return false
+	}, 10*time.Second, 100*time.Microsecond)
+	mu.Lock()
+	require.Less(t, len(asked), many/4, "events asked for")
+	mu.Unlock()
+	require.NoError(t, g.Signal())
+	for range many {
+		<-told
+	}
+	require.NoError(t, hal.CloseAll(d, s))
+}
