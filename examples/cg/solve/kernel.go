@@ -149,64 +149,68 @@ func (s *solver) failed(errs ...error) bool {
 	return s.err != nil
 }
 
-// rows returns the rows [lo, hi) of a vector, or those of all that are there.
-func (s *solver) rows(v numbers, lo, hi int) numbers {
-	part, err := v.Slice(max(lo, 0)*s.n, min(hi, s.n)*s.n)
-	s.failed(err)
-	return part
+// divide makes the parts of the vectors. A part of p is read with a row more at each side that has a neighbour: the halo.
+func (s *solver) divide(x, r, p, q, sums numbers) {
+	rows := func(v numbers, lo, hi int) numbers {
+		part, err := v.Slice(max(lo, 0)*s.n, min(hi, s.n)*s.n)
+		s.failed(err)
+		return part
+	}
+	for i := range s.parts {
+		part := &s.parts[i]
+		lo, hi := part.lo, part.hi
+		part.x, part.r, part.p, part.q, part.wide = rows(x, lo, hi), rows(r, lo, hi), rows(p, lo, hi), rows(q, lo, hi), rows(p, lo-1, hi+1)
+		var err error
+		part.sums, err = sums.Slice(lo, hi)
+		s.failed(err)
+	}
 }
 
-// laplace makes q the Laplacian of p. A part of p is read with a row more at each side that has a neighbour: the halo.
-func (s *solver) laplace(p, q numbers) {
-	for _, part := range s.parts {
-		wide, own := s.rows(p, part.lo-1, part.hi+1), s.rows(q, part.lo, part.hi)
+// each launches a kernel for every part.
+func (s *solver) each(launch func(*part) error) {
+	for i := range s.parts {
 		if s.failed() {
 			return
 		}
-		rows, above, below := part.hi-part.lo, min(part.lo, 1), min(s.n-part.hi, 1)
-		s.failed(laplace.Launch(s.ctx, part.stream, kernel.Over(s.n, rows), kernel.In(wide), kernel.Out(own), kernel.Value(uint32(s.n)),
-			kernel.Value(uint32(rows)), kernel.Value(uint32(above)), kernel.Value(uint32(below))))
+		s.failed(launch(&s.parts[i]))
 	}
 }
 
-// dot makes out the product of two vectors. Each part adds up its rows, and the first device adds the rows of all.
-func (s *solver) dot(a, b, sums, out numbers) {
-	for _, part := range s.parts {
-		x, y := s.rows(a, part.lo, part.hi), s.rows(b, part.lo, part.hi)
-		own, err := sums.Slice(part.lo, part.hi)
-		if s.failed(err) {
-			return
-		}
-		s.failed(product.Launch(s.ctx, part.stream, kernel.Blocks(part.hi-part.lo).Of(Threads), kernel.In(x), kernel.In(y), kernel.Out(own),
-			kernel.Value(uint32(s.n)), kernel.Shared(4*Threads)))
-	}
+// laplace makes q the Laplacian of p.
+func (s *solver) laplace() {
+	s.each(func(part *part) error {
+		rows, above, below := part.hi-part.lo, min(part.lo, 1), min(s.n-part.hi, 1)
+		return laplace.Launch(s.ctx, part.stream, kernel.Over(s.n, rows), kernel.In(part.wide), kernel.Out(part.q), kernel.Value(uint32(s.n)),
+			kernel.Value(uint32(rows)), kernel.Value(uint32(above)), kernel.Value(uint32(below)))
+	})
+}
+
+// dot makes out the product of two vectors. Each part adds up its rows, and the first device adds the rows of all, which are sums.
+func (s *solver) dot(factors func(*part) (a, b numbers), sums, out numbers) {
+	s.each(func(part *part) error {
+		a, b := factors(part)
+		return product.Launch(s.ctx, part.stream, kernel.Blocks(part.hi-part.lo).Of(Threads), kernel.In(a), kernel.In(b), kernel.Out(part.sums),
+			kernel.Value(uint32(s.n)), kernel.Shared(4*Threads))
+	})
 	if !s.failed() {
 		s.failed(sum.Launch(s.ctx, s.parts[0].stream, kernel.Blocks(1).Of(Threads), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(s.n)), kernel.Shared(4*Threads)))
 	}
 }
 
 // advance goes along p: x += α·p and r -= α·q.
-func (s *solver) advance(x, r, p, q, rr, pq numbers) {
-	for _, part := range s.parts {
-		lo, hi := part.lo, part.hi
-		xs, rs, ps, qs := s.rows(x, lo, hi), s.rows(r, lo, hi), s.rows(p, lo, hi), s.rows(q, lo, hi)
-		if s.failed() {
-			return
-		}
-		s.failed(advance.Launch(s.ctx, part.stream, kernel.Over(xs.Len()), kernel.InOut(xs), kernel.InOut(rs), kernel.In(ps), kernel.In(qs),
-			kernel.In(rr), kernel.In(pq), kernel.Value(uint32(xs.Len()))))
-	}
+func (s *solver) advance(rr, pq numbers) {
+	s.each(func(part *part) error {
+		return advance.Launch(s.ctx, part.stream, kernel.Over(part.x.Len()), kernel.InOut(part.x), kernel.InOut(part.r), kernel.In(part.p), kernel.In(part.q),
+			kernel.In(rr), kernel.In(pq), kernel.Value(uint32(part.x.Len())))
+	})
 }
 
 // direct makes p the next direction.
-func (s *solver) direct(p, r, now, before numbers) {
-	for _, part := range s.parts {
-		ps, rs := s.rows(p, part.lo, part.hi), s.rows(r, part.lo, part.hi)
-		if s.failed() {
-			return
-		}
-		s.failed(direct.Launch(s.ctx, part.stream, kernel.Over(ps.Len()), kernel.InOut(ps), kernel.In(rs), kernel.In(now), kernel.In(before), kernel.Value(uint32(ps.Len()))))
-	}
+func (s *solver) direct(now, before numbers) {
+	s.each(func(part *part) error {
+		return direct.Launch(s.ctx, part.stream, kernel.Over(part.p.Len()), kernel.InOut(part.p), kernel.In(part.r), kernel.In(now), kernel.In(before),
+			kernel.Value(uint32(part.p.Len())))
+	})
 }
 
 // number waits for a buffer of one element and returns it.

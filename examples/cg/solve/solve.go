@@ -34,7 +34,7 @@ func Solve(ctx context.Context, streams []*hal.Stream, n int, b []float32, look 
 	}
 	s := solver{ctx: ctx, n: n}
 	for i, stream := range streams {
-		s.parts = append(s.parts, part{stream, n * i / len(streams), n * (i + 1) / len(streams)})
+		s.parts = append(s.parts, part{stream: stream, lo: n * i / len(streams), hi: n * (i + 1) / len(streams)})
 	}
 	var x, p, q, r, sums, rr, next, pq numbers
 	defer func() { err = errors.Join(err, hal.CloseAll(x, p, q, r, sums, rr, next, pq)) }()
@@ -51,16 +51,21 @@ func Solve(ctx context.Context, streams []*hal.Stream, n int, b []float32, look 
 	var e1, e2 error
 	r, e1 = buffer.From(b) // of x = 0 the residual is b, and so is the first direction
 	p, e2 = buffer.From(b)
-	s.failed(e1, e2)
+	if s.failed(e1, e2) {
+		return res, s.err
+	}
+	s.divide(x, r, p, q, sums)
 
-	s.dot(r, r, sums, rr)
+	pAndQ := func(t *part) (numbers, numbers) { return t.p, t.q }
+	rAndR := func(t *part) (numbers, numbers) { return t.r, t.r }
+	s.dot(rAndR, sums, rr)
 	limit := tolerance * tolerance * s.number(rr)
 	for s.err == nil {
-		s.laplace(p, q)
-		s.dot(p, q, sums, pq)
-		s.advance(x, r, p, q, rr, pq)
-		s.dot(r, r, sums, next)
-		s.direct(p, r, next, rr)
+		s.laplace()
+		s.dot(pAndQ, sums, pq)
+		s.advance(rr, pq)
+		s.dot(rAndR, sums, next)
+		s.direct(next, rr)
 		rr, next = next, rr
 		res.Steps++
 		if res.Steps%Between == 0 {
@@ -85,8 +90,11 @@ func Solve(ctx context.Context, streams []*hal.Stream, n int, b []float32, look 
 
 // part is what one device works on: the rows [lo, hi).
 type part struct {
-	stream *hal.Stream
-	lo, hi int
+	stream     *hal.Stream
+	lo, hi     int
+	x, r, p, q numbers
+	wide       numbers // p with the rows beside it
+	sums       numbers // of its rows
 }
 
 // Problem returns a solution of small whole numbers, and the right-hand side that belongs to it, exactly.
