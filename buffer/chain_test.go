@@ -114,3 +114,31 @@ func TestWorkUnderWayIsAskedSeldom(t *testing.T) {
 	require.Less(t, asked.Load(), int64(steps+steps/2), "questions") // one by each access, and few by whoever adds to the chain
 	require.NoError(t, s.Sync(ctx))
 }
+
+// A program that goes on without waiting, as an iteration does, allocates nothing, though its works are made of each other; and it may name a
+// buffer twice.
+func TestStepsAllocateNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	s := newStream(t, openMany(t, "steps", 1, 1)[0])
+	from, to := newBuffer(t, make([]uint32, 4)), newBuffer(t, make([]uint32, 4))
+	require.NoError(t, from.SyncTo(ctx, s.Device()))
+	steps := func() {
+		for range 16 {
+			l, err := buffer.AcquireAll(ctx, s, from.Want(coherence.Read), from.Want(coherence.Read), to.Want(coherence.Overwrite))
+			if err == nil {
+				err = l.Release()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			from, to = to, from
+		}
+		_ = s.Sync(ctx)
+	}
+	for range 100 {
+		steps()
+	}
+	require.Less(t, testing.AllocsPerRun(1000, steps), 2.0, "allocations in 16 steps")
+}

@@ -227,8 +227,9 @@ func (g *group) arrange() {
 			n++
 		}
 		m := member{s: s, q: request{op: g.op, own: g.wants[g.order[i]].own, stream: g.stream, under: g.wants[g.order[i]].under}}
-		if n == 1 {
+		if mode, ok := same(g.wants, g.order[i:i+n]); ok {
 			m.q.part = g.wants[g.order[i]].part
+			m.q.part.mode = mode
 		} else {
 			m.q.parts = merged(g.wants, g.order[i:i+n])
 			m.q.part = hull(m.q.parts)
@@ -244,8 +245,28 @@ func (g *group) arrange() {
 	}
 }
 
-// merged cuts overlapping wants of one storage into parts that do not overlap. The mode of a byte that one want reads and another writes is
-// ReadWrite.
+// same returns what is done to the bytes of some wants, if these are the same of all.
+func same(wants []Want, which []int) (mode protocol.Action, ok bool) {
+	first := &wants[which[0]].part
+	reads, writes := first.reads(), first.writes()
+	for _, i := range which[1:] {
+		p := &wants[i].part
+		if p.lo != first.lo || p.hi != first.hi {
+			return mode, false
+		}
+		reads, writes = reads || p.reads(), writes || p.writes()
+	}
+	switch {
+	case !writes:
+		return protocol.Read, true
+	case !reads:
+		return protocol.Overwrite, true
+	}
+	return protocol.ReadWrite, true
+}
+
+// merged cuts overlapping wants of one storage into parts that do not overlap. A byte that is read by one and written by another is read
+// and written.
 func merged(wants []Want, which []int) (parts []part) {
 	type edge struct {
 		at            uint64

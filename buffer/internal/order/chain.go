@@ -5,7 +5,8 @@ import "sync"
 // chain is Works that were each made of earlier ones. A Work keeps those that it was made of until somebody asks it after its end, and
 // nobody asks a Work whose bytes were written again. Therefore Works that join a chain ask others of it, the one that was asked longest ago
 // first: however long a program goes on without waiting, little more is kept than what is under way. While all that are asked go on, fewer
-// are asked: after each time, one join more lets it be, up to one for every chainPatience Works of the chain. A chain has no references to its Works.
+// are asked: after each time, one join more lets it be, up to one for every chainPatience Works of the chain. A chain has no
+// references to its Works: they go on to be forgotten while it may still look at them.
 type chain struct {
 	mu    sync.Mutex
 	ring  []*Work // a power of two of places
@@ -65,6 +66,7 @@ func (w *Work) join(a *Work) {
 	c := w.chain
 	c.mu.Lock()
 	asking := c.next()
+	w.keeps.Add(1)
 	c.push(w)
 	c.mu.Unlock()
 	if asking[0] == nil {
@@ -73,6 +75,7 @@ func (w *Work) join(a *Work) {
 	ended := false
 	for i, o := range asking {
 		if o != nil && !o.goesOn() {
+			o.unkeep()
 			asking[i], ended = nil, true
 		}
 	}

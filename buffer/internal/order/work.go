@@ -23,6 +23,7 @@ type Work struct {
 	Stream *hal.Stream
 
 	refs  atomic.Int32
+	keeps atomic.Int32 // of those with references one, and one of its chain; when both are gone the Work is spare
 	ended atomic.Bool
 	seq   uint64 // greater than that of what the stream was given before; of Works recorded at the same time by two goroutines, of either
 
@@ -63,6 +64,7 @@ func Earlier(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
 	w.Stream, w.seq = stream, recorded.Add(1)
 	w.refs.Store(1)
+	w.keeps.Store(1)
 	return w
 }
 
@@ -92,8 +94,13 @@ func (w *Work) Release() {
 	w.event = nil
 	w.forgetCauses()
 	w.check = nil
-	if w.chain == nil { // a chain may still look at the work
-		w.Stream, w.err, w.depth = nil, nil, 0
+	w.unkeep()
+}
+
+// unkeep makes the Work spare if nobody has a reference to it, and no chain may look at it any more.
+func (w *Work) unkeep() {
+	if w.keeps.Add(-1) == 0 {
+		w.Stream, w.err, w.depth, w.chain = nil, nil, 0, nil
 		w.ended.Store(false)
 		spare.Put(w)
 	}
