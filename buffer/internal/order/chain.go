@@ -6,48 +6,54 @@ import "sync"
 // nobody asks a Work whose bytes were written again. Therefore Works that join a chain ask others of it, the one that was asked longest ago
 // first: however long a program goes on without waiting, little more is kept than what is under way. While all that are asked go on, fewer
 // are asked: after each time, one join more lets it be, up to one for every chainPatience Works of the chain. A chain has no
-// references to its Works: they go on to be forgotten while it may still look at them.
+// references to its Works, and may still look at them when they are used again.
 type chain struct {
 	mu    sync.Mutex
-	ring  []*Work // a power of two of places
+	ring  []member // a power of two of places
 	first int
 	len   int
 
 	pause, left int // joins that ask nothing: after the next time that all go on, and from now on
 }
 
-// chained is the depth above which a Work joins a chain.
+// member is a Work of a chain. The zero member is none.
+type member struct {
+	work *Work
+	use  uint32 // how often it had been given back
+}
+
+// chained is the depth of a Work beyond which it joins a chain.
 const chained = 4
 
 const chainPatience = 8
 
 // push puts a Work at the end. c.mu is held.
-func (c *chain) push(w *Work) {
+func (c *chain) push(m member) {
 	if c.len == len(c.ring) {
-		ring := make([]*Work, max(2*c.len, 8))
+		ring := make([]member, max(2*c.len, 8))
 		for i := range c.len {
 			ring[i] = c.ring[(c.first+i)&(c.len-1)]
 		}
 		c.ring, c.first = ring, 0
 	}
-	c.ring[(c.first+c.len)&(len(c.ring)-1)] = w
+	c.ring[(c.first+c.len)&(len(c.ring)-1)] = m
 	c.len++
 }
 
-// pop takes the first Work, nil if there is none. c.mu is held.
-func (c *chain) pop() *Work {
+// pop takes the first Work, if there is one. c.mu is held.
+func (c *chain) pop() (m member) {
 	if c.len == 0 {
-		return nil
+		return m
 	}
-	w := c.ring[c.first]
-	c.ring[c.first] = nil
+	m = c.ring[c.first]
+	c.ring[c.first] = member{}
 	c.first = (c.first + 1) & (len(c.ring) - 1)
 	c.len--
-	return w
+	return m
 }
 
 // next takes the Works that are to be asked now. c.mu is held.
-func (c *chain) next() (list [asked]*Work) {
+func (c *chain) next() (list [asked]member) {
 	if c.left > 0 {
 		c.left--
 		return list
@@ -66,22 +72,20 @@ func (w *Work) join(a *Work) {
 	c := w.chain
 	c.mu.Lock()
 	asking := c.next()
-	w.keeps.Add(1)
-	c.push(w)
+	c.push(member{w, uint32(w.refs.Load() >> 32)})
 	c.mu.Unlock()
-	if asking[0] == nil {
+	if asking[0].work == nil {
 		return
 	}
 	ended := false
 	for i, o := range asking {
-		if o != nil && !o.goesOn() {
-			o.unkeep()
-			asking[i], ended = nil, true
+		if o.work != nil && !o.goesOn() {
+			asking[i], ended = member{}, true
 		}
 	}
 	c.mu.Lock()
 	for _, o := range asking {
-		if o != nil {
+		if o.work != nil {
 			c.push(o)
 		}
 	}
@@ -93,11 +97,12 @@ func (w *Work) join(a *Work) {
 	c.mu.Unlock()
 }
 
-// goesOn reports whether there is a reference to the work and the work has not ended.
-func (w *Work) goesOn() bool {
+// goesOn reports whether somebody has a reference to the work, and it has not ended.
+func (m member) goesOn() bool {
+	w := m.work
 	for {
 		n := w.refs.Load()
-		if n == 0 {
+		if uint32(n) == 0 || uint32(n>>32) != m.use {
 			return false
 		}
 		if w.refs.CompareAndSwap(n, n+1) {

@@ -34,7 +34,7 @@ func TestChainIsAskedFromElsewhere(t *testing.T) {
 		both.Add(1)
 		go func() {
 			defer both.Done()
-			w.goesOn()
+			member{w, uint32(w.refs.Load() >> 32)}.goesOn()
 		}()
 		o.Quiet(s, true, true, new(Asked))
 		both.Wait()

@@ -22,8 +22,7 @@ import (
 type Work struct {
 	Stream *hal.Stream
 
-	refs  atomic.Int32
-	keeps atomic.Int32 // of those with references one, and one of its chain; when both are gone the Work is spare
+	refs  atomic.Uint64 // the lower half counts references; the upper half counts how often it was given back, which tells a chain from later uses
 	ended atomic.Bool
 	seq   uint64 // greater than that of what the stream was given before; of Works recorded at the same time by two goroutines, of either
 
@@ -63,8 +62,7 @@ func Checked(stream *hal.Stream, check func() error) *Work {
 func Earlier(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
 	w.Stream, w.seq = stream, recorded.Add(1)
-	w.refs.Store(1)
-	w.keeps.Store(1)
+	w.refs.Add(1)
 	return w
 }
 
@@ -85,7 +83,7 @@ func (w *Work) Retain() *Work {
 
 // Release drops a reference.
 func (w *Work) Release() {
-	if w.refs.Add(-1) > 0 {
+	if uint32(w.refs.Add(^uint64(0))) > 0 {
 		return
 	}
 	if w.event != nil {
@@ -94,16 +92,10 @@ func (w *Work) Release() {
 	w.event = nil
 	w.forgetCauses()
 	w.check = nil
-	w.unkeep()
-}
-
-// unkeep makes the Work spare if nobody has a reference to it, and no chain may look at it any more.
-func (w *Work) unkeep() {
-	if w.keeps.Add(-1) == 0 {
-		w.Stream, w.err, w.depth, w.chain = nil, nil, 0, nil
-		w.ended.Store(false)
-		spare.Put(w)
-	}
+	w.Stream, w.err, w.depth, w.chain = nil, nil, 0, nil
+	w.ended.Store(false)
+	w.refs.Add(1 << 32)
+	spare.Put(w)
 }
 
 func (w *Work) forgetCauses() {
@@ -119,7 +111,7 @@ func (w *Work) forgetCauses() {
 // again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
 // all of its references; holders is their number. The work keeps its causes, unless it reads nothing.
 func (w *Work) again(holders int32, reads bool) bool {
-	if w.chain != nil || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
+	if w.chain != nil || int32(w.refs.Load()) != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
 	w.depth, w.seq = 0, recorded.Add(1)
@@ -135,7 +127,7 @@ func (w *Work) again(holders int32, reads bool) bool {
 // alone reports whether the caller has the only reference to the work, no chain can add another, and the end of the work depends on
 // its event only.
 func (w *Work) alone() bool {
-	return w.chain == nil && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.after) == 0 && w.err == nil
+	return w.chain == nil && uint32(w.refs.Load()) == 1 && w.event != nil && w.check == nil && len(w.after) == 0 && w.err == nil
 }
 
 // End reports whether the work and its causes have ended, and the error if one of them has failed. It asks the driver, and does not wait.
