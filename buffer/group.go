@@ -198,13 +198,10 @@ func (g *group) quick() bool {
 		if m.q.parts != nil || !m.s.recent.repeats(m.q.stream, &m.q.part, &asked) {
 			return false
 		}
-		if g.reserved && m.q.writes() && !m.s.m.Sole(m.q.lo, m.q.hi, m.s.recent.replica.place) {
-			return false // again would make the elements stale elsewhere before Commit
-		}
 	}
 	for i := range g.list {
 		m := &g.list[i]
-		m.x = m.s.recent.again(m.q.op, m.q.own, m.q.part)
+		m.x = m.s.recent.again(m.q.op, m.q.own, m.q.part, g.reserved)
 	}
 	return true
 }

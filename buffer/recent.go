@@ -30,18 +30,18 @@ func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *acc
 	var asked order.Asked
 	s.mu.Lock()
 	if q.repeats(stream, &p, &asked) {
-		x = q.again(op, own, p)
+		x = q.again(op, own, p, false)
 	}
 	s.mu.Unlock()
 	return x
 }
 
-// again begins an access of a device for which repeats returned true.
-func (q *recent) again(op string, own *owner, p part) *access {
+// again begins an access of a device for which repeats returned true. With reserve it notes no write: that is for access.commit.
+func (q *recent) again(op string, own *owner, p part, reserve bool) *access {
 	x := q.owner.accesses.take()
 	x.stream, x.mem = q.stream, q.memory()
 	q.replica.touch()
-	x.beginAtOnce(op, own, p, q.replica)
+	x.beginAtOnce(op, own, p, q.replica, reserve)
 	return x
 }
 
@@ -74,7 +74,7 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 		return nil
 	}
 	x := s.accesses.take()
-	x.beginAtOnce(op, own, p, &h.replica)
+	x.beginAtOnce(op, own, p, &h.replica, false)
 	s.mu.Unlock()
 	return x
 }
@@ -99,7 +99,7 @@ func (s *storage) calm(p *part) bool {
 }
 
 // beginAtOnce begins an access whose bytes are ready.
-func (x *access) beginAtOnce(op string, own *owner, p part, r *replica) {
+func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
 	s := x.storage
 	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
 	if x.side != neither || x.since != 0 { // values of the last use of the slot; a store costs more here than this test
@@ -111,7 +111,7 @@ func (x *access) beginAtOnce(op string, own *owner, p part, r *replica) {
 	if p.reads() {
 		s.stats.BytesAvoided += p.hi - p.lo
 	}
-	if !x.writes {
+	if !x.writes || reserve {
 		return
 	}
 	s.version++

@@ -62,3 +62,28 @@ func TestAccessesRepeatBesideReadsOfOthers(t *testing.T) {
 	require.NoError(t, other.Sync(ctx))
 	require.True(t, buffer.Repeats(b, s, protocol.ReadWrite))
 }
+
+// What is reserved and given back without a commit was not written, however the accesses began.
+func TestReservedAccessesThatRepeatChangeNothing(t *testing.T) {
+	for ordinal := range 2 {
+		d := fixture.Device(t, host.New(host.Options{Name: "reserved", Discrete: 1}), ordinal)
+		s := newStream(t, d)
+		b := newBuffer(t, []uint32{1, 2, 3, 4})
+		for _, mode := range []coherence.Mode{coherence.ReadWrite, coherence.Overwrite} {
+			repeat(t, s, b, coherence.ReadWrite)
+			require.NoError(t, b.SyncTo(ctx, nil))
+			repeat(t, s, b, coherence.Read)
+			require.NoError(t, s.Sync(ctx))
+			before := b.State()
+			l, err := buffer.ReserveAll(ctx, s, b.Want(mode))
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+			require.Equal(t, before, b.State())
+			l, err = buffer.ReserveAll(ctx, s, b.Want(mode))
+			require.NoError(t, err)
+			require.NoError(t, l.Commit())
+			require.NoError(t, l.Release())
+			require.Equal(t, before.Version+1, b.State().Version)
+		}
+	}
+}
