@@ -114,3 +114,20 @@ func TestStreamsAreBehindAllThatTheyWereToldToWaitFor(t *testing.T) {
 		})
 	}
 }
+
+// The streams that copies run on are streams of their own.
+func TestCopyStreamsAreToldApart(t *testing.T) {
+	waits := 0
+	s := waited(t, 1, func(*hooked.Stream, *hooked.Event) { waits++ })[0]
+	for i, in := range []bool{false, true} {
+		c, err := s.Device().CopyStream(in)
+		require.NoError(t, err)
+		g, err := c.Gate()
+		require.NoError(t, err)
+		e := recorded(t, c)
+		require.NoError(t, s.WaitEvent(e))
+		require.Equal(t, i+1, waits)
+		require.NoError(t, e.Close())
+		t.Cleanup(func() { require.NoError(t, g.Signal()) })
+	}
+}
