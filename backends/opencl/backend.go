@@ -24,7 +24,7 @@ type Backend struct {
 	bind  func() (*table, error)
 	limit time.Duration
 
-	of   *Backend // the backend whose libraries it uses; itself if it has no options
+	of   *Backend // the backend without options, whose libraries it uses; for that backend itself, b
 	opts Options
 
 	mu        sync.Mutex
@@ -32,8 +32,8 @@ type Backend struct {
 	variants  map[Options]*Backend // backends with options, which use this one's libraries
 }
 
-// Options identify a backend for [New]: equal Options give the same backend. For that they have to be comparable, and so are a struct,
-// and not functions as the options of other calls.
+// Options identify a backend for [New]: equal Options give the same backend. They are a comparable struct for that reason; the options
+// of other calls in this module are functions.
 type Options struct {
 	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", as in
 	// HALYARD_OPENCL_MEMORY. If it is "", the variable decides; otherwise the variable is not read. With any other text Devices and
@@ -41,7 +41,7 @@ type Options struct {
 	Memory string
 }
 
-// New returns a backend with the options; hal.OpenWith opens its devices. So one program can use devices in different tiers. A backend
+// New returns a backend with the options. hal.OpenWith opens its devices, so one program can use devices in different tiers. A backend
 // with options is not registered. For the same valid options New returns the same backend, and for empty options the registered one.
 // Package hal regards a device that is open in two tiers as two devices.
 func New(opts Options) *Backend { return registered.with(opts) }
@@ -116,7 +116,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// Problems returns, one sentence each, the reasons why devices may be missing from the list: a
+// Problems returns the reasons why devices may be missing from the list, as one sentence each: a
 // registered driver that does not load, a platform that has no devices or does not
 // answer, a device that is too old. It returns nil if there are none.
 func (b *Backend) Problems(ctx context.Context) []string {

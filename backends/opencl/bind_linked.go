@@ -2,8 +2,8 @@
 
 package opencl
 
-// The folder lib is where the linker finds -lCL, which go-gl/cl asks for: a script that names the
-// OpenCL library of the system.
+// go-gl/cl links with -lCL. The linker finds it in the folder lib: a script that names the system's
+// OpenCL library.
 
 // #cgo linux LDFLAGS: -L${SRCDIR}/lib
 import "C"
@@ -18,8 +18,8 @@ import (
 )
 
 // bindTable fills the table from go-gl/cl, which has the calls of OpenCL 1.2. Newer calls and extensions come from the
-// loaded library, and so do callbacks, for which go-gl/cl would store Go pointers in C. If the environment names a
-// library, all calls come from that one.
+// loaded library. So do callbacks, because go-gl/cl would store Go pointers in C. If the environment names a library,
+// all calls come from that library.
 func bindTable() (*table, error) {
 	t, err := loadTable()
 	if err != nil || os.Getenv(libraryEnv) != "" {
@@ -36,7 +36,8 @@ func clMem(h uintptr) cl.Mem             { return cl.Mem(dl.Pointer(h)) }
 func clProgram(h uintptr) cl.Program     { return cl.Program(dl.Pointer(h)) }
 func clKernel(h uintptr) cl.Kernel       { return cl.Kernel(dl.Pointer(h)) }
 
-// linkedContext has the layout of what cl.Context points to: the handle, a function and an interface.
+// linkedContext has the layout of the struct that cl.Context points to: the handle, a function and an
+// interface.
 type linkedContext struct {
 	handle uintptr
 	_      [3]uintptr
@@ -44,14 +45,15 @@ type linkedContext struct {
 
 func clContext(c *linkedContext) cl.Context { return cl.Context(unsafe.Pointer(c)) }
 
-// clEvent returns a cl.Event, which is a handle and a slice, 32 bytes in all. C reads a list of events as handles, one
-// behind the other, so a pointer to a cl.Event is a valid list of one event.
+// clEvent returns a cl.Event, which is a handle and a slice, 32 bytes in all. For C a list of events is an array of
+// handles, so a pointer to a cl.Event is a valid list of one event.
 func clEvent(h uintptr) cl.Event {
 	words := [4]uintptr{h}
 	return *(*cl.Event)(unsafe.Pointer(&words))
 }
 
-// out and in each return a place for one event.
+// out returns the place for the event that a call returns, in the place for the event that it waits
+// for.
 func out(w *dl.Words) *cl.Event { return (*cl.Event)(unsafe.Pointer(&w[0])) }
 func in(w *dl.Words) *cl.Event  { return (*cl.Event)(unsafe.Pointer(&w[4])) }
 
@@ -202,7 +204,8 @@ func link(t *table) {
 	}
 }
 
-// linkPrograms leaves out the calls that take lists of texts: cgo forbids Go pointers in Go memory.
+// linkPrograms fills in the calls for programs and kernels. Calls that take lists of texts stay
+// those of the loaded library: cgo does not let Go memory that is passed to C contain Go pointers.
 func linkPrograms(t *table) {
 	t.createSubBuffer = func(mem uintptr, off, n uint64) (uintptr, status) {
 		w := dl.GetWords()
@@ -258,7 +261,8 @@ func linkPrograms(t *table) {
 		case n > uint64(unsafe.Sizeof(*w)):
 			return loaded(kernel, index, n, value)
 		}
-		// cgo looks through the whole object that holds the value and finds Go pointers, so C gets a copy.
+		// cgo checks the whole object that contains the value and would find Go pointers in it, so C gets
+		// a copy of the value.
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(w)), n), unsafe.Slice((*byte)(value), n))
 		return status(cl.SetKernelArg(clKernel(kernel), index, n, unsafe.Pointer(w)))
 	}

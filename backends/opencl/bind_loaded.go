@@ -22,7 +22,7 @@ func libraryNames() []string {
 	return []string{"libOpenCL.so.1", "libOpenCL.so"}
 }
 
-// procs is the library's functions, by symbol.
+// procs holds the library's functions, by symbol.
 type procs struct {
 	GetPlatformIDs  dl.Proc `sym:"clGetPlatformIDs"`
 	GetPlatformInfo dl.Proc `sym:"clGetPlatformInfo"`
@@ -99,14 +99,16 @@ func loadTable() (*table, error) {
 	return loadedTable(lib.Name(), &p), nil
 }
 
-// enqueued returns the event and the status of an enqueue. The event is the first word. It gives the words back.
+// enqueued returns the event and the status of an enqueue, and puts the words back into their pool. The event is
+// the first word.
 func enqueued(w *dl.Words, r uintptr) (uintptr, status) {
 	ev := uintptr(w[0])
 	w.Put()
 	return ev, status(r)
 }
 
-// created returns the object that a call made, and the call's status, which is the first word. It gives the words back.
+// created returns the object that a call made and the call's status, and puts the words back into their pool. The
+// status is the first word.
 func created(w *dl.Words, r uintptr) (uintptr, status) {
 	st := status(w[0])
 	w.Put()
@@ -266,7 +268,8 @@ func loadedTable(library string, p *procs) *table {
 	return t
 }
 
-// address returns the address of the first byte, 0 of an empty slice. The result must be used in the argument list of a call.
+// address returns the address of the first byte, nil if the slice is nil. The result must be used in the argument list of a
+// call, which keeps the memory alive.
 func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
 func loadPrograms(t *table, p *procs) {
@@ -277,7 +280,7 @@ func loadPrograms(t *table, p *procs) {
 	}
 	t.createProgram = func(context uintptr, source string) (uintptr, status) {
 		w := dl.GetWords()
-		w[1] = uint64(len(source)) // 0 stands for a text that ends with a zero byte
+		w[1] = uint64(len(source)) // if it were 0, OpenCL would read the text up to a zero byte
 		texts := &[1]unsafe.Pointer{address(dl.CString(source))}
 		return created(w, p.CreateProgram.Call5(context, 1, uintptr(unsafe.Pointer(texts)), w.At(1), w.At(0)))
 	}
@@ -335,7 +338,8 @@ func loadPrograms(t *table, p *procs) {
 	t.linkProgram = func(context, device, compiled uintptr) (uintptr, status) {
 		w := dl.GetWords()
 		w[1], w[2] = uint64(device), uint64(compiled)
-		// Unlike other calls, it may return a program and a failure, to ask for the log of.
+		// Unlike other calls, this one may fail and return a program: the build log can be read
+		// from it.
 		program := p.LinkProgram.Call9(context, 1, w.At(1), 0, 1, w.At(2), 0, 0, w.At(0))
 		st := status(w[0])
 		w.Put()
@@ -424,8 +428,8 @@ func loadSVM(t *table, p *procs) {
 	}
 }
 
-// loadUSM looks up cl_intel_unified_shared_memory, whose functions belong to a platform. It returns
-// nil if the platform lacks one that is needed.
+// loadUSM looks up the functions of cl_intel_unified_shared_memory of one platform. It returns nil
+// if the platform lacks one that the backend needs.
 func loadUSM(extension func(name string) dl.Proc) *usmTable {
 	var (
 		hostAlloc   = extension("clHostMemAllocINTEL")

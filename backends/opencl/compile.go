@@ -22,7 +22,8 @@ func (d *device) CompilerID(target string) (string, error) {
 	return d.identity(), nil
 }
 
-// identity names what decides whether a binary can be loaded: the platform, the device and the versions of both.
+// identity names the platform, the device and the versions of both. A binary can be loaded where the identity is
+// the one that it was compiled with.
 func (d *device) identity() string {
 	h := d.hw
 	about := facts{func(param uint32, value []byte) (uint64, status) {
@@ -61,7 +62,8 @@ func (d *device) Compile(target string, src *driver.Source) (*driver.Image, erro
 		}
 		params, err := d.params(op, name, cl)
 		_ = d.t.releaseKernel(cl)
-		if err == nil && !slices.ContainsFunc(params, unknown) { // a module refuses a kernel whose parameters it cannot read; others in it may be good
+		// Module.Kernel refuses a kernel whose parameters are not supported; the program's other kernels can be used.
+		if err == nil && !slices.ContainsFunc(params, unknown) {
 			image.Params[name] = params
 		}
 	}
@@ -78,7 +80,7 @@ func (d *device) Compile(target string, src *driver.Source) (*driver.Image, erro
 	return image, nil
 }
 
-// code returns the program's binary, empty if the driver gives none.
+// code returns the program's binary, or nil if the driver gives none.
 func (d *device) code(op string, program uintptr) ([]byte, error) {
 	const api = "clGetProgramInfo"
 	var size [8]byte
@@ -93,9 +95,9 @@ func (d *device) code(op string, program uintptr) ([]byte, error) {
 	return code, d.check(op, api, d.t.programBinary(program, code))
 }
 
-// A binary that Compile returns begins with a header, which Load checks before the driver sees what follows: PoCL ends the process when it
-// is given a part of one of its binaries. The header is sealMagic, the SHA-256 of the identity, the number of bytes that follow the
-// header, and their SHA-256.
+// A binary that Compile returns begins with a header, which Load checks before it passes the rest to the driver: PoCL ends the process
+// when it is given a binary that was cut short. The header consists of sealMagic, the SHA-256 of the identity, the number of bytes that
+// follow the header, and the SHA-256 of those bytes.
 const (
 	sealMagic = "halyard opencl 1"
 	sealSize  = len(sealMagic) + sha256.Size + 8 + sha256.Size
@@ -111,7 +113,8 @@ func (d *device) seal(code []byte) []byte {
 	return append(sealed, code...)
 }
 
-// unseal returns the code behind the header. Code without a header is returned as it is.
+// unseal checks the header and returns the code after it. Data without a header is returned as it
+// is, with sealed false.
 func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err error) {
 	if n := min(len(data), len(sealMagic)); string(data[:n]) != sealMagic[:n] {
 		return data, false, nil
@@ -134,13 +137,13 @@ func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err e
 	return code, true, nil
 }
 
-// diesOfBinaries says that the driver ends the process when it is given bytes that are no binary of its own: PoCL 3.1 and Mesa's Rusticl
-// 22.3 do, each in an assertion.
+// diesOfBinaries reports whether the driver ends the process when it is given bytes that are not one of its binaries. An assertion in
+// PoCL 3.1 does that, and one in Mesa's Rusticl 22.3.
 func (h *hardware) diesOfBinaries() bool {
 	return strings.EqualFold(h.platformText, "rusticl") || h.platformText == "Portable Computing Language"
 }
 
-// binary loads what Compile or the driver made.
+// binary loads a binary, with the header that Compile writes or without.
 func (b *builder) binary(data []byte) (uintptr, error) {
 	d := b.dev
 	if err := b.checkOptions(); err != nil {
@@ -152,13 +155,13 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 	}
 	if !sealed && d.hw.diesOfBinaries() {
 		return 0, refusal(b.op, d.info.Ordinal, driver.ErrUnsupported,
-			"the binary was not made by Compile: %s ends the process when a binary is damaged, so only one with a checksum is loaded", d.hw.platformText)
+			"the binary was not made by Compile: %s ends the process when a binary is damaged, so the backend loads only binaries with a checksum", d.hw.platformText)
 	}
 	program, st := d.t.createBinaryProgram(d.ctx.cl, d.hw.id, code)
 	if st != success {
 		err := failure(b.op, d.info.Ordinal, "clCreateProgramWithBinary", st)
 		err.Detail = "the driver does not take the binary"
-		if sealed { // it is whole, so the driver has changed
+		if sealed { // the checksum is right, so the driver has changed
 			err.Kind = driver.ErrUnsupported
 		}
 		return 0, err

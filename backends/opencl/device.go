@@ -29,20 +29,20 @@ type sharedContext struct {
 
 	mu         sync.Mutex
 	registered []span  // sorted
-	unmaps     uintptr // queue for what unmapLate enqueues, or 0
+	unmaps     uintptr // queue on which unmapLate unmaps, or 0
 }
 
 // span is a range of host memory.
 type span struct{ start, end uintptr }
 
-// device is one handle.
+// device is one open handle on a device.
 type device struct {
 	t    *table
 	hw   *hardware
 	tier tier
 	ctx  *sharedContext
 	info driver.Info
-	late sync.WaitGroup // unmapLate that is under way
+	late sync.WaitGroup // goroutines of unmapLate
 }
 
 func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*device, error) {
@@ -104,7 +104,8 @@ func (d *device) Close() error {
 	return d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl))
 }
 
-// PeerAccess allows everything between handles on one device in one tier.
+// PeerAccess allows copies and waits between handles on one device in one tier, and nothing
+// otherwise.
 func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	if o, ok := other.(*device); ok && o.ctx == d.ctx {
 		return driver.PeerWait | driver.PeerCopy
@@ -112,8 +113,8 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return 0
 }
 
-// Register makes host memory usable in place. In tiers with addresses it must be
-// aligned to 8 bytes, the widest pattern of a fill.
+// Register makes host memory usable in place. In tiers with addresses the memory must be aligned to
+// 8 bytes, the width of the widest fill pattern.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	if !d.info.Caps.Has(driver.CapRegister) {
@@ -139,7 +140,8 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	return m, nil
 }
 
-// claim adds a registered range, and reports false if it overlaps one.
+// claim adds a range to those that are registered. It reports false and adds nothing if the range
+// overlaps one of them.
 func (c *sharedContext) claim(s span) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +163,7 @@ func (c *sharedContext) yield(s span) {
 
 func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }
 
-// check returns the error for a status, nil for success.
+// check returns the error for a status, or nil for success.
 func (d *device) check(op, api string, st status) error {
 	if st == success {
 		return nil

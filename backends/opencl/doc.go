@@ -9,30 +9,32 @@
 // # Bindings
 //
 // The backend is written against a table of OpenCL calls. The tag linked, with cgo and the
-// OpenCL headers, fills it from github.com/go-gl/cl, and calls that package lacks (shared
-// virtual memory, extensions) from the loaded library. That package needs to be told about
-// headers newer than itself:
+// OpenCL headers, fills it from github.com/go-gl/cl. Calls that go-gl/cl lacks (shared virtual
+// memory, extensions) come from the loaded library. OpenCL headers newer than go-gl/cl need these
+// flags:
 //
 //	CGO_CFLAGS="-DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A -DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B"
 //
-// and links with -lCL, for which the folder lib holds a linker script. Without cgo the tag linked
+// It links with -lCL; the folder lib holds a linker script of that name. Without cgo the tag linked
 // changes nothing: the loaded binding is used. A program that sets HALYARD_OPENCL_LIBRARY
-// gets the loaded binding of that library too. Info.Driver says which binding is at work.
+// also gets the loaded binding, of that library. Info.Driver says which binding is used.
 //
 // # Tiers of memory
 //
-// A device offers one or more of these, and the first that it has is used:
+// A device offers one or more of these tiers. The backend uses the first of them that the device
+// has:
 //
 //	usm         cl_intel_unified_shared_memory: device, host and shared memory by address
 //	svm         shared virtual memory, fine-grained: the host touches it in place
 //	svm-coarse  shared virtual memory, coarse-grained: the host maps it first
 //	buffer      cl_mem: no address; memory of KindHost is mapped before the host touches it
 //
-// HALYARD_OPENCL_MEMORY forces one of them; svm stands for the finer kind that the device
-// has. It is read at each call of Devices and Open. A device that lacks the tier is
-// listed, with the reason in Info.Driver and no tier, and refuses to open with ErrUnsupported.
+// HALYARD_OPENCL_MEMORY forces one of them; the value svm means svm, or svm-coarse on a device that
+// lacks svm. Devices and Open read the variable at each call. A device without the forced tier is
+// listed with no tier and with the reason in Info.Driver; to open it is an error of kind
+// ErrUnsupported.
 //
-// A program chooses a tier for one device by opening it with a backend of its own options:
+// A program chooses the tier of one device by opening it with a backend that has options:
 //
 //	dev, err := hal.OpenWith(ctx, opencl.New(opencl.Options{Memory: "svm"}), 1)
 //
@@ -42,49 +44,54 @@
 //
 // CPUs and integrated GPUs share the host's memory. There the host can access memory of every kind, and existing host memory can be
 // registered and is used in place: by its address where the device can access all of the process's memory, and through
-// CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases it cannot be registered.
+// CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases host memory cannot be registered.
 //
 // # Contexts, streams and events
 //
 // All handles on one device in one tier share a cl_context, so they can wait for each
 // other's events and copy each other's memory. Devices do not share contexts, not even those
-// of one platform: a context of several devices reserves memory on each of them, and a program
-// that opens one device of eight should use only that one.
+// of one platform: a context of several devices reserves memory on each of them, and a program that
+// opens one device of eight should use the memory of that one only.
 //
 // Streams are in-order queues. They are flushed when an event is recorded, a host
 // callback is set, a gate is enqueued, or a stream is queried, so that nothing waits for
-// work that was never sent to the device. While a program has not asked for a
-// stream's Handle, the backend knows all the work in the queue and takes its last event
-// for Record and Sync; afterwards it enqueues a marker, to cover what the program enqueued itself.
+// work that was never sent to the device. Until the program asks for a stream's Handle, the backend
+// knows all the work in the queue, and Record and Sync use the event of the last command.
+// Afterwards they enqueue a marker, which also covers the commands that the program enqueued
+// itself.
 //
 // # Kernels
 //
 // A device loads OpenCL C, binaries, and SPIR-V where the driver takes it. Blocks are work-groups and threads are work-items; shared
-// memory is a parameter with the qualifier local. What a kernel takes is the driver's own information, for which programs are built with
-// -cl-kernel-arg-info. Intel's driver forgets it in binaries: there it comes from Image.Params, which Compile fills in. No
-// driver tells the size of a structure, and PoCL takes one of any size: declare it in Image.Params to have it checked.
+// memory is a parameter with the qualifier local. The driver reports a kernel's parameters if the program is built with
+// -cl-kernel-arg-info, so the backend adds that option. Intel's driver does not keep this information in binaries: there it comes from
+// Image.Params, which Compile fills in. No driver reports the size of a structure, and PoCL accepts an argument of any size for one:
+// declare the size in Image.Params to have it checked.
 //
-// A binary that Compile returns has a header, by which Load finds that it is damaged (ErrInvalidArgument), or was made by another
-// version of the driver or for another device (ErrUnsupported), before the driver sees it. Binaries without that header go to
-// the driver as they are: PoCL ends the process when one is cut short, Rusticl when it is no binary.
+// A binary that Compile returns has a header. From it Load finds out whether the binary is damaged (ErrInvalidArgument), or was
+// made by another version of the driver or for another device (ErrUnsupported), before the driver sees it. PoCL and Rusticl end
+// the process when they are given a damaged binary, so on their devices a binary without that header is refused (ErrUnsupported).
+// Other drivers get such a binary as it is.
 //
-// In the buffer tier a pointer into a memory must be at a multiple of Info.Alignment (ErrMisaligned). Kernels that take images, samplers or
-// queues are refused by Module.Kernel. PoCL compiles a kernel again for each new size of block, when it first runs in it.
+// In the buffer tier the offset of a pointer argument in its memory must be a multiple of Info.Alignment (ErrMisaligned). Module.Kernel
+// refuses kernels that take images, samplers, pipes or queues. PoCL compiles a kernel again for each new size of block, when the kernel is
+// first launched with that size.
 //
 // # Enumeration
 //
-// Each platform is asked in a goroutine of its own. One that does not answer before the
-// deadline of the context, or within five seconds, is left out and named by
-// the backend's Problems method; the thread that it holds is lost. The devices of a platform that
+// Each platform is queried in a goroutine of its own. A platform that does not answer before the
+// deadline of the context, or within five seconds, is left out, and the backend's Problems method
+// names it; the thread that waits for it is lost. The devices of a platform that
 // answers later are added at the end of the list, so that ordinals keep their meaning.
 //
 // # Signals
 //
-// Drivers that compile with LLVM (PoCL, Intel's CPU runtime) replace a program's signal handlers: the
-// program would lose SIGTERM and SIGUSR1, and could not recover from a nil pointer. On
+// Drivers that compile with LLVM (PoCL, Intel's CPU runtime) replace a program's signal handlers.
+// Without them the program would lose SIGTERM and SIGUSR1, and could not recover from a nil
+// dereference. On
 // Linux on amd64 and arm64 the backend restores the handlers after the calls that do this, and they
 // stay in place when the program builds kernels later. Leave POCL_SIGFPE_HANDLER unset:
 // with the value 0 PoCL replaces them at the program's first build instead, where the backend cannot
-// restore them. On other systems, where the backend cannot restore handlers, it sets that variable to 0
-// itself, in the C environment, unless the program's environment has it.
+// restore them. On other systems the backend cannot restore handlers. There it sets the variable to 0
+// in the C environment, unless the variable is set already.
 package opencl

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// status is an OpenCL status code. Negative ones are errors.
+// status is an OpenCL status code. Negative codes are errors.
 type status int32
 
 const (
@@ -84,8 +84,8 @@ var statuses = []known{
 	{-58, "CL_INVALID_EVENT", driver.ErrInvalidArgument},
 	{-59, "CL_INVALID_OPERATION", driver.ErrUnsupported},
 	{-60, "CL_INVALID_GL_OBJECT", driver.ErrInvalidArgument},
-	// The backend requests only sizes up to the device's limit, so a size that is refused
-	// nevertheless is one for which there is no room.
+	// The backend requests only sizes up to the device's limit. If the driver refuses such a size,
+	// the memory is short.
 	{-61, "CL_INVALID_BUFFER_SIZE", driver.ErrOutOfMemory},
 	{-62, "CL_INVALID_MIP_LEVEL", driver.ErrInvalidArgument},
 	{-63, "CL_INVALID_GLOBAL_WORK_SIZE", driver.ErrInvalidArgument},
@@ -133,8 +133,8 @@ var statuses = []known{
 	{-1140, "CL_INCOMPATIBLE_COMMAND_QUEUE_KHR", driver.ErrInvalidArgument},
 	{-1141, "CL_INVALID_MUTABLE_COMMAND_KHR", driver.ErrInvalidArgument},
 	{-1142, "CL_INVALID_SEMAPHORE_KHR", driver.ErrInvalidArgument},
-	// In no header: NVIDIA's runtime returns it from all calls after a kernel has read or
-	// written an illegal address.
+	// This code is in no header. NVIDIA's runtime returns it from all calls after a kernel has read
+	// or written an illegal address.
 	{-9999, "CL_NV_ILLEGAL_BUFFER_READ_OR_WRITE", driver.ErrDeviceLost},
 }
 
@@ -160,8 +160,7 @@ func refusal(op string, device int, kind error, format string, args ...any) *dri
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// VendorCodes lists every error status that the backend has a name for, in descending
-// order.
+// VendorCodes lists every error status for which the backend has a name, in descending order.
 func (b *Backend) VendorCodes() []int64 {
 	codes := make([]int64, len(statuses))
 	for i, k := range statuses {

@@ -15,7 +15,7 @@ type event struct {
 	timing bool
 
 	mu     sync.Mutex
-	cl     uintptr // 0 if never recorded, or if done and no longer needed
+	cl     uintptr // 0 if the event was never recorded, or its command is done and timing is false
 	stream *stream // where it was recorded
 }
 
@@ -35,8 +35,8 @@ func (e *event) set(s *stream, cl uintptr) {
 	}
 }
 
-// poll reports whether the command is done. An event without timing then releases its cl_event, unless
-// the command failed: later calls report that too. e.mu is locked.
+// poll reports whether the command is done. If it is, an event without timing releases its cl_event,
+// unless the command failed: then later calls report the failure too. e.mu is locked.
 func (e *event) poll(op string) (bool, error) {
 	if e.cl == 0 {
 		return true, nil
@@ -70,7 +70,7 @@ func (e *event) Sync() error {
 		e.mu.Unlock()
 		return nil
 	}
-	// A Record meanwhile must not release cl.
+	// The reference keeps cl alive if a Record replaces it while this waits.
 	e.dev.t.retainEvent(cl)
 	e.mu.Unlock()
 	s.mu.Lock()

@@ -14,7 +14,8 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// facts queries a platform's or a device's information. What it does not report is zero.
+// facts queries the information of a platform, device, program or kernel. Information that is not
+// reported reads as zero.
 type facts struct {
 	get func(param uint32, value []byte) (uint64, status)
 }
@@ -75,14 +76,14 @@ func (f facts) sizes(param uint32, n int) []uint64 {
 	return sizes
 }
 
-// hardware is what one device reported of itself.
+// hardware is what one device reported about itself.
 type hardware struct {
 	t        *table
 	platform *platform
 	id       uintptr
-	problem  string // why other devices of the platform are not listed, or ""
+	problem  string // why other devices of its platform are not listed, or ""; set in the platform's first device
 
-	callbacksTried sync.Once   // by tryCallback, when the device is first opened
+	callbacksTried sync.Once   // runs tryCallback when the device is first opened
 	noCallbacks    atomic.Bool // the device refuses host callbacks
 
 	name, vendor, driver, platformText string
@@ -92,10 +93,10 @@ type hardware struct {
 	total, maxAlloc, align             uint64
 	unified, cpu, emulated             bool
 	freeMemory                         bool // it reports its free memory
-	timer                              bool // its time stamps mean something
-	blocking                           bool // a flush returns only when the work is done
+	timer                              bool // its time stamps can be used
+	blocking                           bool // clFlush returns only when the work is done
 	unifiedSVM                         bool // cl_khr_unified_svm
-	cutsStructs                        bool // it takes structures without the padding at their end
+	cutsStructs                        bool // it expects the size of a structure without the padding at its end
 
 	tiers      tiers
 	usm        *usmTable
@@ -124,12 +125,12 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 		h.platformText = *name
 	}
 	if h.platformText == "Oclgrind" {
-		// Oclgrind 21.10 is not safe for calls from several threads, and its calls that flush a queue or wait for it return
-		// only after they have executed the queue's work, and the work of every queue that it waits for.
+		// Oclgrind 21.10 is not safe for calls from several threads. Its calls that flush or wait for a queue execute the
+		// queue's work themselves, and the work of every queue that this queue waits for, before they return.
 		h.blocking, h.t = true, t.inTurns()
 	}
-	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer. It leaves the
-	// padding at the end of a structure out of the size of an argument.
+	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer. For a
+	// structure it expects the size of the argument without the padding at the end.
 	h.cutsStructs = strings.EqualFold(h.platformText, "rusticl")
 	h.timer = f.number(deviceTimerResolution) != 0
 	h.version = f.text(deviceVersion)
@@ -262,8 +263,8 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 }
 
 // tryCallback finds out, in a context of the device, whether a function can be called when an event completes. OpenCL has
-// promised that since 1.1 (section 5.9), but Wine's library refuses it. The event is complete already, so there is nothing to
-// wait for; whether and when the function is called does not matter.
+// promised that since 1.1 (section 5.9), but Wine's library refuses it. The event is complete already, so nothing has to be
+// waited for. Only the status of the call matters, not whether the function is called.
 func (h *hardware) tryCallback(ctx uintptr) {
 	cl, st := h.t.createUserEvent(ctx)
 	if st != success {
@@ -281,13 +282,14 @@ func (h *hardware) tryCallback(ctx uintptr) {
 	eventDone().Remove(id)
 }
 
-// lacking says why prefer chooses no tier.
+// lacking returns the reason why prefer chooses no tier.
 func (h *hardware) lacking(prefer preference) string {
 	return fmt.Sprintf("%s is %s, but the device supports only %s", prefer.by, prefer.forced, h.tiers)
 }
 
-// pageAlign is the largest alignment that memory with an address can be asked for, if the device does not
-// guarantee more. To reach an alignment beyond the device's own, the backend allocates more bytes.
+// pageAlign is the largest alignment that an allocation may request in a tier with addresses, unless the
+// device guarantees more. Where the device guarantees less, the backend allocates more bytes and uses the
+// first aligned address.
 const pageAlign = 4096
 
 func (h *hardware) maxAlign(chosen tier) uint64 {
@@ -310,9 +312,10 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	set(driver.CapHostCallback, !h.noCallbacks.Load())
 	set(driver.CapMemInfo, h.freeMemory)
 	set(driver.CapTiming, h.timer)
-	// Where a flush returns only when the work is done, the flush of work behind a gate that is shut would never return.
+	// If clFlush returns only when the work is done, a flush of work behind a shut gate would never return.
 	set(driver.CapAsyncCopy|driver.CapGate, !h.blocking)
-	// A driver of a discrete device may read host memory early, into a buffer of its own.
+	// The driver of a discrete device may copy host memory into a staging buffer before earlier
+	// work is done.
 	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
 	set(driver.CapMustMap, chosen == tierBuffer || chosen == tierSVMCoarse)

@@ -22,7 +22,7 @@ const (
 	pageReadWrite = 0x04
 )
 
-// mapHost returns zeroed memory of the system, aligned to a page and outside the Go heap.
+// mapHost returns zeroed memory from the system, aligned to a page and outside the Go heap.
 func mapHost(size uint64) ([]byte, error) {
 	addr, _, err := virtualAlloc.Call(0, uintptr(size), memCommit|memReserve, pageReadWrite)
 	if addr == 0 {

@@ -17,8 +17,8 @@ import (
 // On Linux and the BSDs the OpenCL library is a loader: each driver is registered by a file that
 // holds the name of the driver's library. The loader silently skips a driver that does not load.
 
-// driverRegistry returns the folder of those files, or the one file or library, that the
-// environment names; by default the system's folder.
+// driverRegistry returns the folder of those files. The environment may name another folder, a
+// single file, or a driver's library instead.
 func driverRegistry() string {
 	for _, env := range []string{"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"} {
 		if v := os.Getenv(env); v != "" {
@@ -28,8 +28,8 @@ func driverRegistry() string {
 	return "/etc/OpenCL/vendors"
 }
 
-// driverProblems returns what is wrong with the registered drivers, one sentence each. It loads
-// them, and so must be called after the OpenCL library has loaded them.
+// driverProblems returns what is wrong with the registered drivers, one sentence each. It loads the
+// drivers itself, so it must be called after the OpenCL library has loaded them.
 func driverProblems() []string {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// word queries a number of up to 8 bytes.
+// word queries a number of n bytes, at most 8.
 func (d *device) word(op, api string, get func(object uintptr, param uint32, value unsafe.Pointer, n uint64) status,
 	object uintptr, param uint32, n uint64) (uint64, error) {
 	value := new(uint64)
@@ -21,8 +21,8 @@ func (d *device) word(op, api string, get func(object uintptr, param uint32, val
 
 const wordSize = uint64(unsafe.Sizeof(uintptr(0)))
 
-// Import imports unified shared memory, SVM memory, or a buffer of the device's context, which is
-// retained until Free.
+// Import imports unified shared memory, SVM memory, or a buffer of the device's context. A buffer
+// is retained until Free.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	const op = "import"
 	m := &memory{dev: d, kind: kind, size: size, foreign: true}
@@ -101,7 +101,7 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	}
 	m.mem = mem
 	if flags&memUseHostPtr != 0 {
-		// The program supplied this memory, and every mapping is at its address.
+		// The program supplied this host memory, and every mapping has its address.
 		m.addr = uintptr(host)
 		m.host.Store((*byte)(dl.Pointer(uintptr(host))))
 	}
@@ -156,7 +156,7 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	return p, nil
 }
 
-// ImportStream imports a queue of the device's context, which is retained until Close.
+// ImportStream imports a queue of the device's context. The queue is retained until Close.
 func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
 	const op, api = "import a stream", "clGetCommandQueueInfo"
 	if queue == 0 {

@@ -9,16 +9,17 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// object is a cl_kernel. It holds the arguments of one launch until that is enqueued, so one launch at a time can use it. It keeps them
-// afterwards (OpenCL 1.2, section 5.7.2): an argument that the next launch passes unchanged need not be set.
+// object is a cl_kernel. It holds the arguments of one launch until the launch is enqueued, so only one launch at a time can use it. A
+// cl_kernel keeps its arguments after the enqueue (OpenCL 1.2, section 5.7.2), so an argument that the next launch passes unchanged is
+// not set again.
 type object struct {
 	cl    uintptr
-	parts []*subBuffer // those that the launch uses
+	parts []*subBuffer // the sub-buffers that the launch uses
 	args  []setting    // what was set last, by parameter
 }
 
-// setting is what an argument was set to; the zero setting says that this is not known. Two settings name the same memory only if they
-// have the same *memory: the driver may give its address and handle to other memory later.
+// setting is the value that an argument was set to. The zero setting means that the value is not known. It compares memory by
+// *memory: after memory is freed, the driver may give its address and handle to other memory.
 type setting struct {
 	kind driver.ParamKind
 	size uint32
@@ -30,7 +31,7 @@ type setting struct {
 // maxIdle is how many objects of one kernel are kept. More are made when more goroutines launch the kernel at the same moment.
 const maxIdle = 32
 
-// take returns an object that no other launch uses.
+// take returns an object that no other launch is using. give returns it.
 func (k *kernel) take() (*object, status) {
 	k.mu.Lock()
 	if n := len(k.idle); n > 0 {
@@ -49,7 +50,7 @@ func (k *kernel) take() (*object, status) {
 
 func (k *kernel) object(cl uintptr) *object { return &object{cl: cl, args: make([]setting, k.count)} }
 
-// give makes the object available for other launches.
+// give makes the object available to other launches, or releases it if maxIdle are available.
 func (k *kernel) give(o *object) {
 	for _, b := range o.parts {
 		b.release()
@@ -119,7 +120,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	t := d.t
 	st, api := success, "clSetKernelArg"
 	now := setting{kind: a.Kind, size: a.Size, bits: a.Bits}
-	again := a.Ptr == nil // now describes the argument completely, so that an equal one need not be set
+	again := a.Ptr == nil // now describes the argument completely, so it need not be set if the last setting was equal
 	switch a.Kind {
 	case driver.ParamShared:
 		now.bits = [2]uint64{}
@@ -137,7 +138,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	o.args[index] = setting{}
 	switch a.Kind {
 	case driver.ParamShared:
-		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL has no empty shared memory
+		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL refuses shared memory of 0 bytes
 	case driver.ParamPointer:
 		m := now.mem
 		addr := m.addr + uintptr(a.Region.Off)
@@ -181,7 +182,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 	return err
 }
 
-// structure reports whether a parameter is, or may be, a structure.
+// structure reports whether a parameter is a structure, or may be one.
 func (k *kernel) structure(index uint32) bool {
 	return !k.info.Known || k.info.Params[index].Kind == driver.ParamValue && k.info.Params[index].Size == 0
 }

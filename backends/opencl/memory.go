@@ -22,8 +22,8 @@ type memory struct {
 	foreign    bool // imported: the program owns it
 	direct     bool // addr is also the host's address
 
-	addr uintptr // the address that copies and kernels use; in the buffer tier the host memory behind the cl_mem, or 0
-	mem  uintptr // what the vendor frees: a cl_mem in the buffer tier, in the others the allocation, which starts at or before addr
+	addr uintptr // the address that copies and kernels use; in the buffer tier that of the host memory behind the cl_mem, or 0
+	mem  uintptr // what the driver frees: the cl_mem in the buffer tier, otherwise the start of the allocation, which is at or before addr
 
 	host atomic.Pointer[byte] // the host's address where direct is false; nil if there is none
 
@@ -40,8 +40,9 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
-	// CPU runtimes allocate lazily, so without a limit the system would kill the program.
-	// Counting before m is made is faster: an atomic operation waits for the stores before it.
+	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would
+	// then kill the program. So this counts. Counting before m is made is faster, because an atomic
+	// operation waits for the stores before it.
 	counts := d.counts(kind)
 	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
 		m := &memory{dev: d, kind: kind, size: size}
@@ -78,7 +79,7 @@ func (c *sharedContext) charge(size, total uint64) bool {
 	return false
 }
 
-// counted returns how many bytes count against the device's memory.
+// counted returns how many bytes of m count against the device's memory.
 func (m *memory) counted() uint64 {
 	if m.charged {
 		return m.size
@@ -94,7 +95,7 @@ func (d *device) shortage(m *memory) *driver.Shortage {
 	return s
 }
 
-// allocationFailure returns the error of a vendor's allocation.
+// allocationFailure returns the error for the status of a failed allocation.
 func (m *memory) allocationFailure(op, api string, st status) error {
 	err := failure(op, m.dev.info.Ordinal, api, st)
 	if err.Kind == driver.ErrOutOfMemory {
@@ -110,7 +111,8 @@ func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
 	return err
 }
 
-// wanted returns the size and alignment to request, so that size bytes fit behind the first address with the alignment align.
+// wanted returns the size and alignment to request from the driver, so that the allocation has room for size bytes at an
+// address with the alignment align.
 func wanted(size, align uint64) (uint64, uint64) {
 	if align > vendorAlign {
 		return size + align - 1, vendorAlign
@@ -164,12 +166,13 @@ func (m *memory) allocUSM(op string, align uint64) error {
 	return nil
 }
 
-// visible reports whether the host can access the memory: all but KindDevice memory of a discrete device.
+// visible reports whether the host can access the memory. It can access all but KindDevice memory of a
+// discrete device.
 func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.SharesHostMemory }
 
-// allocBuffer makes a cl_mem. For memory of KindHost it gets host memory from mapHost and makes the cl_mem of it, with
-// CL_MEM_USE_HOST_PTR: then a mapping is always at the same address, and a device that shares the
-// host's memory works on it in place (OpenCL 1.2, section 5.2.1).
+// allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from host memory of mapHost, with
+// CL_MEM_USE_HOST_PTR: then every mapping has the same address, and a device that shares the host's memory works on it
+// in place (OpenCL 1.2, section 5.2.1).
 func (m *memory) allocBuffer(op string) error {
 	d := m.dev
 	flags := uint64(memReadWrite)

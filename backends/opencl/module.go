@@ -14,14 +14,14 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// module is a program that is built.
+// module is a built program.
 type module struct {
 	dev     *device
 	program uintptr
 	names   []string // nil if the driver does not list them
 
 	mu      sync.Mutex
-	kernels []*kernel // one for each name that was asked for
+	kernels []*kernel // one for each call of Kernel
 }
 
 // kernel is a kernel of a program.
@@ -74,7 +74,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	return &module{dev: d, program: program, names: d.kernelNames(program)}, nil
 }
 
-// kernelNames lists the kernels of a program, nil if the driver does not.
+// kernelNames lists the kernels of a program. It returns nil if the driver does not list them.
 func (d *device) kernelNames(program uintptr) []string {
 	about := facts{func(param uint32, value []byte) (uint64, status) { return d.t.programInfo(program, param, value) }}
 	return strings.FieldsFunc(about.text(programKernelNames), func(r rune) bool { return r == ';' })
@@ -135,7 +135,8 @@ func (k *kernel) describe(op string, cl uintptr) error {
 	}
 	k.count = len(params)
 	k.idle = []*object{k.object(cl)}
-	// PoCL crashes if it is given a number for a pointer, so it is not enough to know how many there are.
+	// PoCL crashes if a launch passes it a number for a pointer, so knowing only the number of parameters
+	// is not enough.
 	if info.Known = !slices.ContainsFunc(params, unknown); info.Known {
 		info.Params = params
 	}
@@ -157,8 +158,8 @@ func (k *kernel) describe(op string, cl uintptr) error {
 	return nil
 }
 
-// suggested returns how many threads a block should have to run fast: on a CPU a block is a loop of one core, which costs something to start; on
-// a GPU some multiples of what runs in step hide the latency of memory.
+// suggested returns how many threads a block should have to run fast. On a CPU a block is a loop on one core, and starting it costs time, so a
+// block should be large. On a GPU several warps in a block hide the latency of memory.
 func (d *device) suggested(multiple, most uint32) uint32 {
 	if d.hw.cpu {
 		return min(1024, max(most, 1))
@@ -170,7 +171,8 @@ func (d *device) suggested(multiple, most uint32) uint32 {
 	return min(256/multiple*multiple, max(most, 1))
 }
 
-// params returns what a kernel takes. Where the driver tells only the number, the kinds are ParamUnknown.
+// params returns a kernel's parameters. If the driver reports only their number, their kinds are
+// ParamUnknown.
 func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
 	about := facts{func(param uint32, value []byte) (uint64, status) { return d.t.kernelInfo(cl, param, value) }}
 	var word [4]byte
@@ -208,7 +210,7 @@ func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
 
 func unknown(p driver.Param) bool { return p.Kind == driver.ParamUnknown }
 
-// opaque reports whether arguments of a type are objects of OpenCL: images, samplers, pipes, queues.
+// opaque reports whether a type is one of OpenCL's object types: image, sampler, pipe or queue.
 func opaque(kind string) bool {
 	return strings.HasPrefix(kind, "image") && strings.HasSuffix(kind, "_t") || kind == "sampler_t" || kind == "queue_t" || strings.HasPrefix(kind, "pipe")
 }
@@ -220,7 +222,8 @@ var scalars = map[string]uint32{
 	"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8, "signed char": 1, "unsigned": 4,
 }
 
-// sizeOf returns the bytes of a value of a type, 0 if the name does not tell: structures, and names that the program defines.
+// sizeOf returns the size of a type in bytes. It returns 0 for structures and for types that the program defines, whose names
+// do not give the size.
 func sizeOf(kind string) uint32 {
 	if n := scalars[kind]; n != 0 {
 		return n
@@ -230,7 +233,7 @@ func sizeOf(kind string) uint32 {
 	switch kind[len(name):] {
 	case "2":
 		return 2 * n
-	case "3", "4": // a vector of three takes the room of four
+	case "3", "4": // a vector of three elements has the size of one of four
 		return 4 * n
 	case "8":
 		return 8 * n
@@ -248,10 +251,10 @@ type builder struct {
 	options []string
 }
 
-// argInfo makes drivers keep what kernels take.
+// argInfo makes drivers keep information about the parameters of kernels.
 const argInfo = "-cl-kernel-arg-info"
 
-// line returns the options for the compiler.
+// line returns the options for the compiler, as one text.
 func (b *builder) line() string {
 	if slices.Contains(b.options, argInfo) {
 		return strings.Join(b.options, " ")
@@ -259,7 +262,8 @@ func (b *builder) line() string {
 	return strings.Join(append([]string{argInfo}, b.options...), " ")
 }
 
-// made returns the program if it builds with the options, and otherwise releases it.
+// made builds the program with the options. It returns the program, or releases it if the build
+// fails.
 func (b *builder) made(program uintptr, options string) (uintptr, error) {
 	d := b.dev
 	siglib.Enter()
@@ -273,7 +277,7 @@ func (b *builder) made(program uintptr, options string) (uintptr, error) {
 	return 0, err
 }
 
-// failed returns the error of a call that builds, with what the compiler said.
+// failed returns the error of a call that builds, with the compiler's log.
 func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
 	d := b.dev
 	err := failure(b.op, d.info.Ordinal, api, st)
@@ -294,7 +298,7 @@ func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
 	return err
 }
 
-// buildLog returns what the compiler said about a program.
+// buildLog returns the compiler's log for a program.
 func (d *device) buildLog(program uintptr) string {
 	about := facts{func(param uint32, value []byte) (uint64, status) {
 		return d.t.programBuildInfo(program, d.hw.id, param, value)
@@ -302,7 +306,7 @@ func (d *device) buildLog(program uintptr) string {
 	return strings.TrimSpace(strings.TrimRight(string(about.bytes(programBuildLog)), "\x00"))
 }
 
-// checkOptions refuses options that C would cut short.
+// checkOptions refuses options that contain a zero byte, where C would cut them short.
 func (b *builder) checkOptions() error {
 	for _, o := range b.options {
 		if strings.ContainsRune(o, 0) {

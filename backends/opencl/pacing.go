@@ -9,43 +9,43 @@ import (
 	"time"
 )
 
-// Two habits of Intel's CPU runtime can keep a goroutine that waits from ever returning while others go on
-// enqueueing on the same stream:
+// While some goroutines keep enqueueing on a stream, another goroutine that waits for the stream may never
+// return, for two reasons in Intel's CPU runtime:
 //
-//   - A thread in clWaitForEvents helps to execute the queue's commands, for as long as there
-//     are any, even when the event that it waits for has long completed.
+//   - A thread in clWaitForEvents helps to execute the queue's commands as long as there are any,
+//     even after the event that it waits for has completed.
 //   - The runtime keeps a list of the commands that use a block of unified shared memory, and searches
-//     it when each one ends: a backlog of n commands takes time of order n² to finish.
+//     it whenever a command ends: a backlog of n commands takes time of order n² to finish.
 //
-// So on CPUs a call that enqueues is held up for a moment in two cases: when a wait is overdue, so that
-// the queue can run empty, and when the backlog is long. It is never held up until work is
-// done, since that work may be behind a gate that only this goroutine can open.
+// So on CPUs a call that enqueues pauses briefly in two cases: when a wait is overdue, so that the
+// queue can become empty, and when the backlog is long. It never waits until work is done, because that
+// work may be behind a gate that only this goroutine can open.
 const (
-	overdueEvery = 32                    // commands between two looks at the waits
+	overdueEvery = 32                    // commands between two checks for overdue waits
 	overduePause = 10 * time.Millisecond // at most
 	backlog      = 1024                  // commands
 	backlogPause = 20 * time.Microsecond
 )
 
-// pacing is what a stream knows about its waits and its backlog. The stream's lock guards all but the
-// atomic fields.
+// pacing is a stream's record of its waits and its backlog. The stream's lock guards the fields that
+// are not atomic.
 type pacing struct {
-	waiting []uintptr // events that goroutines wait for; each goroutine owns a reference to its event
-	waits   atomic.Int32
-	since   int // commands since the checkpoint and the waits were last looked at
+	waiting []uintptr    // events that goroutines wait for; each goroutine owns a reference to its event
+	waits   atomic.Int32 // len(waiting), to be read without the lock
+	since   int          // commands since the checkpoint was last checked
 
-	checkpoint uintptr // event of a command some way back, or 0
-	crowded    atomic.Bool
-	look       atomic.Bool // the next call that enqueues looks whether a wait is overdue
+	checkpoint uintptr     // event of an earlier command, or 0
+	crowded    atomic.Bool // the backlog is long: the checkpoint's command is not known to be done
+	look       atomic.Bool // the next call that enqueues checks for overdue waits
 }
 
-// waits notes that a goroutine is about to wait for an event of the stream. s.mu is locked.
+// waits records that a goroutine is about to wait for an event of the stream. s.mu is locked.
 func (s *stream) waits(cl uintptr) {
 	s.pacing.waiting = append(s.pacing.waiting, cl)
 	s.pacing.waits.Add(1)
 }
 
-// waited notes that a goroutine no longer waits for the event. s.mu is locked.
+// waited records that a goroutine no longer waits for the event. s.mu is locked.
 func (s *stream) waited(cl uintptr) {
 	p := &s.pacing
 	if i := slices.Index(p.waiting, cl); i >= 0 {
@@ -54,7 +54,7 @@ func (s *stream) waited(cl uintptr) {
 	}
 }
 
-// count takes note of a command. s.mu is locked.
+// count counts a command that was enqueued. s.mu is locked.
 func (s *stream) count(ev uintptr) {
 	if !s.dev.hw.cpu {
 		return
@@ -88,7 +88,8 @@ func (s *stream) passCheckpoint() {
 	p.crowded.Store(false)
 }
 
-// ended reports whether a command is done. It is true also if the driver fails to report the command's state.
+// ended reports whether a command is done. It also reports true if the driver fails to report the command's
+// status.
 func (s *stream) ended(cl uintptr) bool {
 	exec, st := s.dev.t.eventStatus(cl)
 	return st != success || exec <= execComplete

@@ -8,15 +8,15 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// maxParts is how many parts of one memory are kept for later launches.
+// maxParts is how many sub-buffers of one memory are kept for later launches.
 const maxParts = 16
 
-// parts are the sub-buffers of one cl_mem. In the buffer tier a kernel can be given an address inside of the memory only as a sub-buffer, which
-// begins there and reaches to the memory's end.
+// parts are the sub-buffers of one cl_mem. In the buffer tier the only way to pass a kernel a pointer into the middle of a memory is a
+// sub-buffer, which begins there and reaches to the memory's end.
 type parts struct {
 	mu   sync.Mutex
 	kept []*subBuffer // at most maxParts
-	next int          // the one to look at first when one has to make room
+	next int          // index in kept of the first candidate for eviction
 }
 
 // subBuffer is a cl_mem that begins inside another.
@@ -24,16 +24,17 @@ type subBuffer struct {
 	of    *memory
 	off   uint64
 	mem   uintptr
-	users int  // launches that are about to be enqueued
-	kept  bool // it is in the list
+	users int  // launches that use it and are not enqueued yet
+	kept  bool // it is in the list kept of its memory
 }
 
-// from returns the part of the memory that begins at off. The caller releases it once it has enqueued the launch that uses it.
+// from returns the sub-buffer of the memory that begins at off. The caller releases it once it has enqueued the launch that
+// uses it.
 func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 	d := m.dev
 	if off%d.hw.align != 0 {
 		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned,
-			"offset %d of a pointer is not a multiple of %d; in the buffer tier the device takes no other", off, d.hw.align)
+			"offset %d of a pointer is not a multiple of %d, as the device requires in the buffer tier", off, d.hw.align)
 	}
 	p := &m.parts
 	p.mu.Lock()
@@ -57,7 +58,8 @@ func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 		at := p.next
 		p.next = (p.next + 1) % maxParts
 		if old := p.kept[at]; old.users == 0 {
-			// Commands that use it hold it until they are done (OpenCL 1.2, section 5.4.1).
+			// Commands that use the sub-buffer keep it alive until they are done (OpenCL 1.2,
+			// section 5.4.1).
 			_ = d.t.releaseBuffer(old.mem)
 			p.kept[at] = b
 			return b, nil
@@ -67,7 +69,7 @@ func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 	return b, nil
 }
 
-// release ends a launch's use of the part.
+// release ends a launch's use of the sub-buffer.
 func (b *subBuffer) release() {
 	p := &b.of.parts
 	p.mu.Lock()
@@ -79,7 +81,7 @@ func (b *subBuffer) release() {
 	}
 }
 
-// freeParts releases the parts of memory that no work uses any more.
+// freeParts releases the sub-buffers of m. No work uses m any more.
 func (m *memory) freeParts() {
 	for _, b := range m.parts.kept {
 		_ = m.dev.t.releaseBuffer(b.mem)

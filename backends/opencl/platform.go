@@ -16,7 +16,7 @@ import (
 )
 
 // flight is a call into a vendor's library that may never return. It runs once, on its own
-// goroutine; any number of callers wait for it, each until the caller's context ends.
+// goroutine. Any number of callers can wait for it, each until its own context ends.
 type flight[T any] struct {
 	done  chan struct{}
 	value T
@@ -71,7 +71,7 @@ type platform struct {
 
 	once    sync.Once
 	devices *flight[[]*hardware]
-	listed  bool // its devices have their ordinals
+	listed  bool // its devices are in found of the library
 }
 
 func newLibrary(t *table, limit time.Duration) *library {
@@ -159,7 +159,7 @@ func (l *library) late(ctx, limited context.Context, op, detail string) error {
 	return &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: kind, Detail: detail, Err: limited.Err()}
 }
 
-// list asks the library for its platforms.
+// list queries the library's platforms.
 func (l *library) list() (listing, error) {
 	askForSignalHandlers()
 	siglib.Enter()
@@ -193,7 +193,7 @@ func (p *platform) String() string {
 	return fmt.Sprintf("platform %d", p.index)
 }
 
-// ask lists and describes the platform's devices.
+// ask queries the platform's devices.
 func (p *platform) ask(t *table) ([]*hardware, error) {
 	siglib.Enter()
 	defer siglib.Leave()

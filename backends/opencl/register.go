@@ -4,7 +4,7 @@ package opencl
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// registered is the backend without options.
+// registered is the backend without options, which package hal finds.
 var registered = newBackend(bindTable)
 
 func init() { driver.Register(registered) }

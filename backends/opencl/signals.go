@@ -13,11 +13,11 @@ import (
 
 // In drivers that compile with LLVM, LLVM replaces the program's signal handlers once per process:
 // in PoCL when its devices are listed, in Intel's CPU runtime when a context is created. So these
-// calls stand between siglib.Enter and siglib.Leave, which restore the handlers; later compilations,
-// when the program builds its kernels, do not replace them again.
+// calls are made between siglib.Enter and siglib.Leave, which restore the handlers. Later builds of
+// kernels do not replace the handlers again.
 //
-// On systems where siglib does nothing, PoCL is asked not to replace handlers when it lists its
-// devices. It then replaces them when the program first builds a kernel.
+// On systems where siglib does nothing, an environment variable tells PoCL not to replace handlers
+// when it lists its devices. PoCL then replaces them when the program first builds a kernel.
 
 // askForSignalHandlers sets PoCL's environment variable before PoCL is first called. C code does not
 // see the Go environment, so setenv of the C library is called.

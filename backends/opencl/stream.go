@@ -25,7 +25,7 @@ type stream struct {
 
 	mu    sync.Mutex
 	last  uintptr // event of the latest command enqueued here, or 0 if it is known to be done
-	lent  uintptr // event that a Sync waits for and whose reference it has taken over from last, or 0
+	lent  uintptr // event that a Sync waits for, or 0; the Sync owns the reference that last had
 	dirty bool    // commands were enqueued since the last flush
 	probe uintptr // marker that an earlier Query enqueued, or 0
 
@@ -60,8 +60,8 @@ func (s *stream) Close() error {
 	return s.dev.check("close", "clReleaseCommandQueue", t.releaseQueue(s.queue))
 }
 
-// forget clears a field of the stream and releases its reference, unless a Sync owns the reference
-// now (lent). s.mu is locked.
+// forget sets a field of the stream to 0 and releases the event that it held, unless a Sync owns
+// the reference now (lent). s.mu is locked.
 func (s *stream) forget(ev *uintptr) {
 	if *ev != 0 && (ev != &s.last || *ev != s.lent) {
 		s.dev.t.releaseEvent(*ev)
@@ -69,8 +69,8 @@ func (s *stream) forget(ev *uintptr) {
 	*ev = 0
 }
 
-// enqueued stores a command's event as the latest, or returns the error for its status. It is
-// called with s.mu locked, so that last is the event of the latest command, and unlocks it.
+// enqueued stores a command's event in last, or returns the error for its status. The caller locks
+// s.mu before it enqueues, so that last is the event of the latest command. enqueued unlocks s.mu.
 func (s *stream) enqueued(op, api string, ev uintptr, st status) error {
 	if st != success {
 		s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *stream) Copy(dst, src driver.Region) error {
 	return s.memcpy(op, to.addr+uintptr(dst.Off), from.addr+uintptr(src.Off), dst.Len)
 }
 
-// memcpy copies between addresses and unlocks the stream.
+// memcpy copies between addresses. s.mu is locked, and memcpy unlocks it.
 func (s *stream) memcpy(op string, dst, src uintptr, n uint64) error {
 	d := s.dev
 	if d.tier == tierUSM {
@@ -215,8 +215,9 @@ func (s *stream) unmap(op string, m *memory, addr uintptr) error {
 	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
 }
 
-// unmapLate unmaps when the work so far is done, and holds the stream until then. Rusticl (Mesa 22.3) knows a mapping
-// only once the command that makes it has run, and until then refuses its address as an invalid value.
+// unmapLate waits for the work so far, then unmaps, and holds later work of the stream until the unmap is done.
+// Rusticl (Mesa 22.3) needs this: it knows a mapping only after the command that makes it has run, and refuses the
+// address as an invalid value before.
 func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
 	d := s.dev
 	queue, err := d.queueOfUnmaps(op)
@@ -299,7 +300,7 @@ func (s *stream) Prefetch(r driver.Region, toHost bool) error {
 }
 
 // mark enqueues a marker and returns its event, which completes when all work so far is done. The
-// stream keeps one reference and the caller owns another. s.mu is locked.
+// stream keeps one reference, and the caller gets another. s.mu is locked.
 func (s *stream) mark(op string) (uintptr, error) {
 	t := s.dev.t
 	ev, st := t.marker(s.queue)
@@ -312,8 +313,8 @@ func (s *stream) mark(op string) (uintptr, error) {
 	return ev, nil
 }
 
-// tail returns an event that completes when all work so far is done, and which the caller
-// releases; 0 if there is no such work.
+// tail returns an event that completes when all work so far is done, or 0 if there is no such work.
+// The caller releases the event.
 func (s *stream) tail(op string) (uintptr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -373,13 +374,14 @@ func (s *stream) Record(e driver.Event) error {
 	return nil
 }
 
-// unchanged reports whether the event stands for the work so far already. It then only sees to it that the work is sent to the device.
+// unchanged reports whether the event already stands for all work so far. If so, it flushes the queue, and Record has nothing else to
+// do.
 func (s *stream) unchanged(op string, ev *event) (bool, error) {
 	ev.mu.Lock()
 	defer ev.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The event holds a reference, so that no other command's event has this handle.
+	// The event holds a reference, so no other command's event can have the same handle.
 	if ev.cl == 0 || ev.cl != s.last || ev.stream != s || s.handedOut.Load() {
 		return false, nil
 	}
@@ -418,9 +420,9 @@ func (s *stream) Query() (done bool, err error) {
 	if !s.handedOut.Load() {
 		return s.passed(op, &s.last)
 	}
-	// Only a marker behind the program's own work shows whether that is done. While the marker of an
-	// earlier Query is not done, no new one is needed. Once it is done, a new one is enqueued, since
-	// the program may have enqueued work after it.
+	// Only a marker after the work that the program enqueued itself shows whether that work is done.
+	// While the marker of an earlier Query is not done, no new marker is needed. Once it is done,
+	// Query enqueues a new one, since the program may have enqueued work after it.
 	if done, err := s.passed(op, &s.probe); !done || err != nil {
 		return done, err
 	}
@@ -437,8 +439,8 @@ func (s *stream) Query() (done bool, err error) {
 	}
 }
 
-// passed reports whether the command of an event is done, and if so releases the event and clears
-// the field. s.mu is locked.
+// passed reports whether the command of an event is done. If it is, passed releases the event and
+// sets the field to 0. s.mu is locked.
 func (s *stream) passed(op string, ev *uintptr) (bool, error) {
 	if *ev == 0 {
 		return true, nil
@@ -477,7 +479,7 @@ func (s *stream) Sync() error {
 		s.mu.Unlock()
 		return nil
 	}
-	// The stream lends its own reference instead of making another: two calls less.
+	// The stream lends its reference instead of retaining the event: that saves two calls.
 	s.lent = cl
 	s.waits(cl)
 	s.mu.Unlock()
@@ -493,8 +495,8 @@ func (s *stream) Sync() error {
 	return err
 }
 
-// syncTail is Sync for a stream on which another goroutine calls Sync too, or which has work that the
-// program enqueued itself.
+// syncTail is Sync for a stream on which another goroutine is in Sync too, or whose handle the
+// program has.
 func (s *stream) syncTail(op string) error {
 	cl, err := s.tail(op)
 	if err != nil || cl == 0 {
@@ -530,8 +532,8 @@ func (d *device) await(op string, cl uintptr) error {
 // eventDone is the callback that OpenCL calls when an event completes, with the event, its status and an id.
 var eventDone = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(3, 2) })
 
-// OnDone calls a function after the work so far. OpenCL may call back on a thread of the driver, or at
-// once on this one: in either case the function runs on a new goroutine.
+// OnDone calls a function when the work so far is done. OpenCL may call back on a thread of the
+// driver, or at once on the calling thread. In either case the function runs on a new goroutine.
 func (s *stream) OnDone(fn func()) error {
 	const op = "host callback"
 	cl, err := s.tail(op)
@@ -594,7 +596,8 @@ func (s *stream) Gate() (driver.Gate, error) {
 // of a user event to the commands that wait for it.
 func (g *gate) Open() error { return g.end(execComplete) }
 
-// end opens the gate with an execution status. If it is negative, the commands behind the gate fail with it.
+// end opens the gate with an execution status. If the status is negative, the commands behind the gate fail
+// with it.
 func (g *gate) end(exec int32) error {
 	st := g.dev.t.setUserEvent(g.cl, exec)
 	g.dev.t.releaseEvent(g.cl)

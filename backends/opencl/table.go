@@ -8,10 +8,9 @@ import (
 	"unsafe"
 )
 
-// table is the OpenCL calls that the backend makes. Objects are the vendor's handles, host
-// memory is an address whose memory the caller keeps alive, and wait is one event or 0. Each
-// enqueue returns the command's event, which the caller releases. A nil function is one that
-// the library does not have.
+// table holds the OpenCL calls that the backend makes. Objects are the vendor's handles. Host
+// memory is an address, and the caller keeps the memory alive. wait is one event or 0. Each enqueue
+// returns the command's event, which the caller releases. A function that the library lacks is nil.
 type table struct {
 	binding string // "loaded" or "linked"
 	library string // the name under which the library was found
@@ -35,7 +34,7 @@ type table struct {
 	releaseBuffer func(mem uintptr) status
 	memInfo       func(mem uintptr, param uint32, value unsafe.Pointer, n uint64) status
 
-	// A part of a buffer, from off on.
+	// A sub-buffer of n bytes that begins at off.
 	createSubBuffer func(mem uintptr, off, n uint64) (uintptr, status)
 
 	createProgram       func(context uintptr, source string) (uintptr, status)
@@ -46,7 +45,7 @@ type table struct {
 	releaseProgram      func(program uintptr) status
 	programInfo         func(program uintptr, param uint32, value []byte) (n uint64, st status)
 	programBuildInfo    func(program, device uintptr, param uint32, value []byte) (n uint64, st status)
-	programBinary       func(program uintptr, code []byte) status // of the only device
+	programBinary       func(program uintptr, code []byte) status // of the program's only device
 	createKernel        func(program uintptr, name string) (uintptr, status)
 	releaseKernel       func(kernel uintptr) status
 	kernelInfo          func(kernel uintptr, param uint32, value []byte) (n uint64, st status)
@@ -89,8 +88,8 @@ type table struct {
 	createILProgram func(context uintptr, code []byte) (uintptr, status)
 }
 
-// inTurns returns a table that makes one call at a time. It leaves out unified shared memory, which the only platform
-// that needs this, Oclgrind, does not have.
+// inTurns returns a table whose calls are made one at a time, under a lock. Only Oclgrind needs it. Oclgrind has no
+// unified shared memory, so the table leaves that out.
 func (t *table) inTurns() *table {
 	turns := *t
 	turns.usm = nil
@@ -101,7 +100,7 @@ func (t *table) inTurns() *table {
 		if f.Kind() != reflect.Func || f.IsNil() {
 			continue
 		}
-		// The fields are not exported, so they are reached by address.
+		// Reflection cannot set unexported fields, so this goes through the field's address.
 		call := reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()
 		inner := reflect.ValueOf(call.Interface())
 		call.Set(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
@@ -122,7 +121,7 @@ type usmTable struct {
 	memcpy      func(queue, dst, src uintptr, n uint64) (event uintptr, st status)
 	fill        func(queue, dst uintptr, bits, width, n uint64) (event uintptr, st status)
 
-	// These are nil if the platform lacks them.
+	// Each of these is nil if the platform lacks it.
 	allocInfo    func(context, ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status
 	setKernelArg func(kernel uintptr, index uint32, addr uintptr) status
 }

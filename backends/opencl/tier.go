@@ -49,7 +49,7 @@ type preference struct {
 	order      []tier
 }
 
-// preferredTiers reads the options, or the environment if they say nothing.
+// preferredTiers reads the options, or the environment if the options name no tier.
 func (b *Backend) preferredTiers() (preference, error) {
 	p := preference{by: "Options.Memory", forced: b.opts.Memory}
 	if p.forced == "" {
