@@ -18,10 +18,10 @@ const binding = "linked"
 // linked makes the driver's calls through gorgonia.org/cu. Calls that the package lacks go through the
 // table: page-locked allocation and registration, stream-ordered allocation, host functions, sharing
 // between processes. The package also cannot make a context current and use it in one crossing from Go to
-// C; calls that programs make often do both in C of their own, in calls_linked.go.
+// C. For calls that programs make often, C functions in calls_linked.go do both.
 //
-// cu.Ctx, the package's context type with its own goroutine, is not used: the primary context is
-// retained, and made current for each call.
+// cu.Ctx, the package's context type with its own goroutine, is not used. Instead the primary
+// context is retained, and each call makes it current.
 type linked struct{ *cudahip.Table }
 
 func bind(lib *dl.Library) (cudahip.API, error) {
@@ -54,7 +54,7 @@ func status(err error) cudahip.Code {
 	return 999 // CUDA_ERROR_UNKNOWN
 }
 
-// enter keeps the goroutine on its thread and makes the context current there.
+// enter locks the goroutine to its thread and makes the context current there; leave ends that.
 func enter(ctx cudahip.Context) cudahip.Code {
 	runtime.LockOSThread()
 	if code := status(cu.SetCurrentContext(context(ctx))); code != cudahip.Success {

@@ -103,12 +103,13 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// The calls of this file make the context current and use it in one crossing from Go to C, so that
-// the goroutine need not be kept on its thread. The context is set each time: other code may have run on the
-// thread since, and a record of its current context would be wrong as soon as the program sets another.
+// The calls of this file make the context current and use it in one crossing from Go to C, so the goroutine
+// need not be locked to its thread. Each call sets the context again: other code may have run on the thread
+// in the meantime, and a record of the thread's current context would be wrong as soon as that code sets
+// another.
 //
-// All arguments are numbers. The caller keeps the host memory at such addresses reachable until the work
-// that uses it is done.
+// Addresses are passed as numbers. The caller keeps host memory reachable until the work that uses it is
+// done.
 
 // MemAlloc implements cudahip.API.
 func (linked) MemAlloc(ctx cudahip.Context, size uint64) (uintptr, cudahip.Code) {

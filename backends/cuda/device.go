@@ -19,8 +19,8 @@ var attributes = [cudahip.NumAttributes][]int32{
 	cudahip.AttrPools:             {115},
 	cudahip.AttrPriorities:        {78},
 
-	// The plain comparison of 32-bit words has no number of its own. A device has it if it has one of these
-	// two: waiting for 64-bit words, and waiting with NOR.
+	// No attribute says whether a device can wait for a 32-bit word by a plain comparison. It can if it has
+	// one of these two: waiting for 64-bit words, and waiting with NOR.
 	cudahip.AttrWaitValue: {122, 123},
 }
 
@@ -45,7 +45,8 @@ const (
 	capabilityMinor = 76
 )
 
-// arch names the compute capability: "sm_90". Arithmetic on float16 came with 5.3, on float64 before any that drivers still support.
+// arch names the compute capability, as in "sm_90". Float16 arithmetic exists since 5.3. All devices that drivers still support have
+// float64 arithmetic.
 func arch(api cudahip.API, dev int32) (name string, float64, float16 bool) {
 	major, code := api.DeviceAttribute(dev, capabilityMajor)
 	if code != cudahip.Success {
@@ -58,8 +59,8 @@ func arch(api cudahip.API, dev int32) (name string, float64, float16 bool) {
 	return fmt.Sprintf("sm_%d%d", major, minor), true, major > 5 || major == 5 && minor >= 3
 }
 
-// libraries are the names of the driver's library. The one with a version is what the driver
-// installs; the plain one belongs to development packages.
+// libraries returns the names of the driver's library. The driver installs the name with a version;
+// the name without one belongs to development packages.
 func libraries() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"nvcuda.dll"}

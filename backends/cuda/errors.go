@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// codes are the values of CUresult in cuda.h of CUDA 12.9, each with its kind of error. An error after
-// which every call fails until the context is destroyed is of kind ErrDeviceLost.
+// codes are the values of CUresult in cuda.h of CUDA 12.9, each with its kind of error. The kind is
+// ErrDeviceLost if every call fails after the error, until the context is destroyed.
 var codes = cudahip.Codes{
 	1:   {Name: "CUDA_ERROR_INVALID_VALUE", Kind: driver.ErrInvalidArgument},
 	2:   {Name: "CUDA_ERROR_OUT_OF_MEMORY", Kind: driver.ErrOutOfMemory},

@@ -10,7 +10,7 @@ import (
 )
 
 // symbols are the names under which the driver exports its calls. Many calls have several versions, and cuda.h replaces
-// cuMemAlloc, for example, by cuMemAlloc_v2. The versions here are those whose arguments this package passes; every
+// cuMemAlloc, for example, by cuMemAlloc_v2. This package passes the arguments of the versions listed here. Every
 // later driver exports them too.
 var symbols = cudahip.Symbols{
 	cudahip.CallInit:            {Name: "cuInit"},

@@ -20,7 +20,8 @@ const (
 	atLeast      = 0 // hipStreamWaitValueGte
 )
 
-// api is the runtime's calls: those of a table, and the ones whose arguments differ.
+// api holds the runtime's calls: those of a table, and methods for the calls whose arguments
+// differ.
 type api struct {
 	*cudahip.Table
 	hostCalls *atomic.Uint32 // which of the two calls for host functions is supported
@@ -59,8 +60,8 @@ func (a api) Name(c cudahip.Call) string {
 	return a.Table.Name(c)
 }
 
-// HostCall implements cudahip.API. Once hipLaunchHostFunc has succeeded, hipStreamAddCallback is never used: an id does not
-// say which of the two calls it belongs to.
+// HostCall implements cudahip.API. Once hipLaunchHostFunc has succeeded, hipStreamAddCallback is never used, because
+// HostCancel could not tell from an id which of the two calls it belongs to.
 func (a api) HostCall(ctx cudahip.Context, stream uintptr, fn func()) (uintptr, cudahip.Code) {
 	if a.hostCalls.Load() != byCallback {
 		id, code := a.Table.HostCall(ctx, stream, fn)
@@ -86,8 +87,8 @@ func (a api) HostCancel(id uintptr) bool {
 	return a.Table.HostCancel(id)
 }
 
-// Init implements cudahip.API. Memory of another process must be opened with the flag for mapping it on first
-// use, and the number of this flag changed in ROCm 6.
+// Init implements cudahip.API. Memory of another process is opened with a flag that maps it on first use. The
+// number of the flag changed in ROCm 6.
 func (a api) Init() cudahip.Code {
 	if code := a.Table.Init(); code != cudahip.Success {
 		return code
@@ -99,7 +100,8 @@ func (a api) Init() cudahip.Code {
 	return code
 }
 
-// Retain implements cudahip.API. HIP makes a device current, so the Context is the device's number.
+// Retain implements cudahip.API. HIP makes devices current, not contexts, so the Context is the
+// device's number.
 func (a api) Retain(dev int32) (cudahip.Context, cudahip.Code) {
 	return cudahip.Context(dev), cudahip.Success
 }
@@ -112,8 +114,9 @@ func (a api) CopyAny(ctx cudahip.Context, dst, src, n, stream uintptr) cudahip.C
 	return a.Call(cudahip.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
 }
 
-// Pointer implements cudahip.API. The number that stands for page-locked memory changed in ROCm 6. The size of a range is
-// queried by the call for ranges, since the attribute for it has 32 bits in some releases and 64 in others.
+// Pointer implements cudahip.API. The number that stands for page-locked memory changed in ROCm 6. The size of the
+// allocation comes from hipMemGetAddressRange, because the attribute for it has 32 bits in some releases and 64 in
+// others.
 func (a api) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
 	v, code := a.Version()
 	if code != cudahip.Success {
@@ -135,8 +138,8 @@ func (a api) Copy2D(ctx cudahip.Context, r *cudahip.Rect, stream uintptr) cudahi
 	return a.Copy2DPlain(ctx, r, stream)
 }
 
-// SignalAlloc implements cudahip.API. Streams can wait only for signal memory, which the runtime allocates
-// one word at a time.
+// SignalAlloc implements cudahip.API. Streams can wait only for words of signal memory, which the runtime
+// allocates one word at a time.
 func (a api) SignalAlloc(ctx cudahip.Context) (cudahip.Signals, cudahip.Call, cudahip.Code) {
 	if !a.Has(cudahip.CallSignalAlloc) {
 		return a.Table.SignalAlloc(ctx)
@@ -158,7 +161,7 @@ func (a api) WaitValue(ctx cudahip.Context, stream, addr uintptr, value uint32) 
 	return a.Call(cudahip.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
 }
 
-// ModuleLoad implements cudahip.API. The runtime says nothing about an image.
+// ModuleLoad implements cudahip.API. The runtime writes no log.
 func (a api) ModuleLoad(ctx cudahip.Context, image unsafe.Pointer, _ []byte) (uintptr, cudahip.Code) {
 	return a.Make(cudahip.CallModuleLoad, ctx, uintptr(image), 0, 0)
 }

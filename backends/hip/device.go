@@ -10,8 +10,8 @@ import (
 )
 
 // attributes are the numbers of hipDeviceAttribute_t, which are the same in ROCm 5.2, 5.7, 6.2 and 7.
-// Whether existing memory can be page-locked and whether streams have priorities is not queried,
-// since some releases do not answer; both are taken to be present.
+// AttrRegister and AttrPriorities have no numbers here, since some releases do not answer the
+// query: every device is taken to have them.
 var attributes = [cudahip.NumAttributes][]int32{
 	cudahip.AttrIntegrated:        {16},
 	cudahip.AttrMapHost:           {3},
@@ -21,7 +21,8 @@ var attributes = [cudahip.NumAttributes][]int32{
 	cudahip.AttrWaitValue:         {10013},
 }
 
-// limits are the numbers of hipDeviceAttribute_t. A kernel need not ask for more shared memory than it gets by itself.
+// limits are the numbers of hipDeviceAttribute_t. LimitSharedMost is missing: a kernel can use all shared memory of a
+// block without asking for it.
 var limits = [cudahip.NumLimits]int32{
 	cudahip.LimitThreads: 56,
 	cudahip.LimitBlockX:  26,
@@ -35,17 +36,18 @@ var limits = [cudahip.NumLimits]int32{
 	cudahip.LimitUnits:   63,
 }
 
-// maxGlobal is the most threads of a launch in one dimension: fewer than 2^32.
+// maxGlobal is the largest number of threads of a launch in one dimension. HIP requires fewer than
+// 2^32.
 const maxGlobal = 1<<32 - 1
 
 const (
-	propertiesSize = 16 << 10 // bytes; hipDeviceProp_t has had 792 and 1472
-	nameSize       = 256      // bytes of the device's name, with which it begins
+	propertiesSize = 16 << 10 // bytes; hipDeviceProp_t has 792 or 1472, depending on the release
+	nameSize       = 256      // bytes; the structure begins with the device's name
 )
 
-// arch returns the architecture, without what can be switched on and off in it: "gfx90a" for "gfx90a:sramecc+:xnack-". No attribute
-// holds it, only the structure of all properties, in which its place differs from release to release: it is found by its prefix.
-// Arithmetic on float16 came with gfx8.
+// arch returns the architecture without its optional features: "gfx90a" for "gfx90a:sramecc+:xnack-". No attribute holds the name.
+// It is in the structure of all properties, at a place that differs from release to release, so it is found by its prefix. Float16
+// arithmetic exists since gfx8.
 func arch(api cudahip.API, dev int32) (name string, float64, float16 bool) {
 	if !api.Has(cudahip.CallDeviceProperties) {
 		return "", true, false

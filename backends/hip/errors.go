@@ -8,7 +8,7 @@ import (
 )
 
 // codes are the values of hipError_t in the headers of ROCm 5.2 to 6.3, each with its kind of
-// error. If a number has two names, the newer one is listed.
+// error. If a number has two names, the newer name is listed.
 var codes = cudahip.Codes{
 	1:    {Name: "hipErrorInvalidValue", Kind: driver.ErrInvalidArgument},
 	2:    {Name: "hipErrorOutOfMemory", Kind: driver.ErrOutOfMemory},

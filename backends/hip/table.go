@@ -66,7 +66,7 @@ var symbols = cudahip.Symbols{
 	cudahip.CallIPCOpen:         {Name: "hipIpcOpenMemHandle", Optional: true},
 	cudahip.CallIPCClose:        {Name: "hipIpcCloseMemHandle", Optional: true},
 
-	// The first is the name since ROCm 6, whose structure is another one.
+	// Name is the call since ROCm 6. Its structure differs from that of Older.
 	cudahip.CallDeviceProperties: {Name: "hipGetDevicePropertiesR0600", Older: "hipGetDeviceProperties", Optional: true},
 
 	cudahip.CallModuleLoad:      {Name: "hipModuleLoadData", Optional: true},
@@ -76,7 +76,8 @@ var symbols = cudahip.Symbols{
 	cudahip.CallOccupancy:       {Name: "hipModuleOccupancyMaxPotentialBlockSize", Optional: true},
 	cudahip.CallLaunch:          {Name: "hipModuleLaunchKernel", Optional: true},
 
-	// The runtime keeps a device's context for as long as the process runs; nothing retains it.
+	// The runtime keeps a device's context as long as the process runs, so nothing retains or
+	// releases it.
 	cudahip.CallRetain:  {},
 	cudahip.CallRelease: {},
 }
