@@ -6,9 +6,9 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Code is the status of a vendor's call. The low 32 bits are what the call returned,
-// zero for success; [Code.Unbound] says that the call was not made, because the
-// context could not be made current.
+// Code is the status of a vendor's call. The low 32 bits are the number that the call returned,
+// zero for success. If [Code.Unbound] is true, the number comes from the attempt to make the
+// context current, and the call itself was not made.
 type Code int64
 
 const unboundBit Code = 1 << 32
@@ -27,8 +27,8 @@ const (
 // nothingGiven is the code for an allocation that reported success and returned no address.
 const nothingGiven = 1<<33 | CodeOutOfMemory
 
-// given returns the code of an allocation. Without an address that is an error: HIP-CPU's hipMalloc reports success and
-// returns a null pointer when memory is short.
+// given returns the code of an allocation that returned addr. Success with address 0 becomes an error: HIP-CPU's
+// hipMalloc reports success and returns a null pointer when memory is short.
 func given(addr uintptr, code Code) Code {
 	if code == Success && addr == 0 {
 		return nothingGiven
@@ -42,14 +42,15 @@ func (c Code) Value() int32 { return int32(c) }
 // Unbound reports whether the call was not made because the context could not be made current.
 func (c Code) Unbound() bool { return c&unboundBit != 0 }
 
-// Unbound returns the code of a call that was not made, since making its context current failed with value.
+// Unbound returns the code of a call that was not made because its context could not be made current. value
+// is the number of that failure.
 func Unbound(value int32) Code { return Code(uint32(value)) | unboundBit }
 
-// Context identifies what a vendor makes current on a thread: the address of a context, or
-// the number of a device.
+// Context identifies the context or device to make current on a thread: it is the address of a
+// context, or the number of a device.
 type Context uintptr
 
-// Attribute is a property of a device that is asked for by number.
+// Attribute is a property of a device. The vendor's library is queried for it by a number.
 type Attribute int
 
 // The attributes that decide what a device can do.
@@ -59,7 +60,7 @@ const (
 	AttrManaged                            // has managed memory
 	AttrConcurrentManaged                  // host and device may use managed memory at once
 	AttrRegister                           // existing host memory can be page-locked
-	AttrPools                              // allocates in stream order
+	AttrPools                              // memory can be allocated in stream order
 	AttrPriorities                         // streams have priorities
 	AttrWaitValue                          // a stream can wait for a word of memory
 	NumAttributes
@@ -88,13 +89,12 @@ const (
 // API is a vendor's library. Addresses, stream and event handles are the vendor's own;
 // sizes are in bytes and counts in elements.
 //
-// Every method is safe for concurrent use. One that takes a Context makes it current
-// for the length of the call. None of them waits for work to finish, except StreamSync,
-// EventSync and those in which the vendor's library may wait: allocating, freeing, and
-// copies of pageable memory. Methods must not keep host addresses after they return, other than for the
-// work they enqueue.
+// Every method is safe for concurrent use. A method that takes a Context makes it current before it
+// calls the library. StreamSync and EventSync wait for work to finish. In methods that allocate, free,
+// or copy pageable memory the vendor's library may wait. The other methods do not wait. After a method
+// returns, only the work that it enqueued may use the host addresses.
 type API interface {
-	// Name is the vendor's name of a call, and Has whether the library has it.
+	// Name returns the vendor's name of a call. Has reports whether the library has the call.
 	Name(Call) string
 	Has(Call) bool
 
@@ -104,10 +104,10 @@ type API interface {
 	DeviceGet(ordinal int) (dev int32, code Code)
 	DeviceName(dev int32) (string, Code)
 	DeviceTotal(dev int32) (uint64, Code)
-	// DeviceAttribute asks for an attribute by the vendor's number.
+	// DeviceAttribute queries an attribute by the vendor's number.
 	DeviceAttribute(dev, number int32) (int32, Code)
 	DeviceUUID(dev int32) ([16]byte, Code)
-	// DeviceBus is the device's address on its bus, "0000:3b:00.0".
+	// DeviceBus returns the device's address on its bus, as in "0000:3b:00.0".
 	DeviceBus(dev int32) (string, Code)
 	CanAccessPeer(dev, peer int32) (bool, Code)
 
@@ -124,7 +124,7 @@ type API interface {
 	HostFree(ctx Context, host uintptr) Code
 	HostRegister(ctx Context, host uintptr, size uint64) Code
 	HostUnregister(ctx Context, host uintptr) Code
-	// HostAddr is the device's address of page-locked host memory.
+	// HostAddr returns the device's address of page-locked host memory.
 	HostAddr(ctx Context, host uintptr) (uintptr, Code)
 	ManagedAlloc(ctx Context, size uint64) (uintptr, Code)
 	AllocAsync(ctx Context, size uint64, stream uintptr) (uintptr, Code)
@@ -161,9 +161,9 @@ type API interface {
 	// WaitValue holds the stream until the 32-bit word is at least the value.
 	WaitValue(ctx Context, stream, addr uintptr, value uint32) Code
 
-	// HostCall has the stream call fn on a thread of the vendor's. Later work of the
-	// stream waits until fn returns; fn must not use the API. HostCancel forgets a call
-	// that the vendor will no longer make, and reports whether the call was still outstanding.
+	// HostCall enqueues a call of fn, which a thread of the vendor's library makes. Later work of
+	// the stream waits until fn returns. fn must not use the API. HostCancel forgets a call that
+	// the vendor will not make any more, and reports whether fn had not been called.
 	HostCall(ctx Context, stream uintptr, fn func()) (id uintptr, code Code)
 	HostCancel(id uintptr) bool
 
@@ -179,27 +179,30 @@ type API interface {
 	IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code)
 	IPCClose(ctx Context, addr uintptr) Code
 
-	// DeviceProperties writes the vendor's structure to out, which must be at least as large.
+	// DeviceProperties writes the vendor's structure to out, which must be large enough for it.
 	DeviceProperties(dev int32, out []byte) Code
 
-	// ModuleLoad loads an image. The driver writes errors of translating it to log as text; with an empty log it writes none.
+	// ModuleLoad loads an image. If log is not empty, the driver writes the errors of its translator into log, as text.
 	ModuleLoad(ctx Context, image unsafe.Pointer, log []byte) (uintptr, Code)
 	ModuleUnload(ctx Context, module uintptr) Code
 	ModuleKernel(ctx Context, module uintptr, name string) (uintptr, Code)
-	// KernelAttribute asks for an attribute by the vendor's number, and KernelSet sets one.
+	// KernelAttribute queries an attribute by the vendor's number. KernelSet sets one.
 	KernelAttribute(ctx Context, kernel uintptr, number int32) (int32, Code)
 	KernelSet(ctx Context, kernel uintptr, number, value int32) Code
-	// KernelParam returns the size of a parameter, or CodeInvalidValue if the kernel has fewer.
+	// KernelParam returns the size of a parameter, or CodeInvalidValue if the kernel has no
+	// parameter of that index.
 	KernelParam(ctx Context, kernel uintptr, index int) (uintptr, Code)
-	// KernelLoad loads a kernel now that the driver would otherwise load at its first launch.
+	// KernelLoad loads a kernel at once. Without it the driver may load the kernel at its first
+	// launch.
 	KernelLoad(ctx Context, kernel uintptr) Code
 	// Occupancy returns the block size, in threads, at which the most threads run at once.
 	Occupancy(ctx Context, kernel uintptr) (int32, Code)
-	// Launch launches a kernel in the shape of l. params are the addresses of its arguments.
+	// Launch launches a kernel with the grid, block and shared memory of l. params is the list of
+	// the addresses of its arguments.
 	Launch(ctx Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, stream uintptr) Code
 }
 
-// IPCHandle is the vendor's handle of an allocation for other processes.
+// IPCHandle is the vendor's handle with which other processes open an allocation.
 type IPCHandle [handleSize]byte
 
 // Signals are words of page-locked memory, one every [SignalStride] bytes.
@@ -209,8 +212,8 @@ type Signals struct {
 	N    int
 }
 
-// SignalStride is the distance between words of SignalAlloc, in bytes. So each word has a
-// cache line of its own.
+// SignalStride is the distance between words of SignalAlloc, in bytes. With this distance each word
+// has a cache line of its own.
 const SignalStride = 64
 
 var _ API = (*Table)(nil)

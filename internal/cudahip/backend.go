@@ -28,47 +28,50 @@ type Vendor struct {
 
 	Codes Codes
 
-	// Attributes are the vendor's numbers of each attribute. A device has an
-	// attribute if the value of any of the numbers is not zero. An attribute
-	// without numbers is not queried and taken to be present.
+	// Attributes holds the vendor's numbers of each attribute. A device has an attribute if the
+	// query of any of its numbers returns a value other than zero. An attribute without numbers is
+	// not queried: every device counts as having it.
 	Attributes [NumAttributes][]int32
 
-	// LowPriority and HighPriority are the widest range of priorities of any device; the vendor
-	// clamps to the device's own range, which cannot be queried without a context.
+	// LowPriority and HighPriority are the widest range of priorities of any device. The vendor's
+	// library clamps a priority to the device's own range, which cannot be queried without a
+	// context.
 	LowPriority, HighPriority int
 
-	// HostGates says that a host function may block for any length of time, so that it can serve
-	// as a gate where streams cannot wait for a word of memory.
+	// HostGates says that a host function may block for any length of time. Then a blocked host
+	// function serves as a gate if streams cannot wait for a word of memory.
 	HostGates bool
 
-	// LegacyStream is the handle to use for the legacy default stream in place of 0; it is 0 if the
-	// vendor has no other.
+	// LegacyStream is the handle that replaces 0 for the legacy default stream. It is 0 if the
+	// vendor has no other handle for that stream.
 	LegacyStream uintptr
 
-	// Limits are the vendor's numbers of each limit, 0 for one that it does not report.
+	// Limits holds the vendor's number of each limit, or 0 if the vendor does not report the limit.
 	Limits [NumLimits]int32
 
-	// Formats are those of code that the devices load, the best first, and Language is what is compiled for them.
+	// Formats are the formats of code that the devices load, the best first. Language is the source language that
+	// is compiled for them.
 	Formats  []driver.Format
 	Language driver.Language
 
-	// MaxGlobal is the most threads of a launch in one dimension, 0 if only blocks are counted.
+	// MaxGlobal is the largest number of threads of a launch in one dimension, or 0 if only the
+	// number of blocks is limited.
 	MaxGlobal uint64
 
-	// Arch returns what code for a device is compiled for, "" if the library does not say, and whether there is arithmetic on
-	// float64 and float16.
+	// Arch returns the name of a device's architecture, as compilers take it, and whether the device has arithmetic on
+	// float64 and float16. The name is "" if the library does not report it.
 	Arch func(api API, dev int32) (name string, float64, float16 bool)
 
 	// Version formats the library's version for display.
 	Version func(int) string
 
-	// Compiler compiles for the vendor's devices, 0 if there is none.
+	// Compiler compiles for the vendor's devices. It is 0 if there is none.
 	Compiler rtc.Vendor
 }
 
-// Backend implements driver.Backend. The library is loaded and initialised at the first use. The
-// result, or the error, is kept for the rest of the program, for each value of the environment
-// variable that names the library.
+// Backend implements driver.Backend. The library is loaded and initialised at the first use. For
+// each value of the environment variable that names the library, the loaded library or the error is
+// kept for the rest of the program.
 type Backend struct {
 	vendor *Vendor
 
@@ -76,7 +79,7 @@ type Backend struct {
 	libraries map[string]*loading // by the value of the environment variable
 }
 
-// loading is a library that has been, or is being, loaded.
+// loading is the result of loading a library. It is complete when done is closed.
 type loading struct {
 	done chan struct{}
 	lib  *library
@@ -96,12 +99,13 @@ type library struct {
 	places []place // by ordinal
 }
 
-// place is a listed device, with the latest description of it. The device keeps its ordinal for as long as the library counts it.
+// place is a listed device and the latest description of it. The device keeps its ordinal as long as its number is below the
+// library's count of devices.
 type place struct {
 	number int   // the library's number of the device
 	dev    int32 // the library's handle
 	info   driver.Info
-	lacks  driver.Caps // capabilities of its description that it turned out to lack when it was opened
+	lacks  driver.Caps // capabilities of its description that the device was found to lack when it was opened
 }
 
 // NewBackend returns the backend of a vendor.
@@ -122,7 +126,8 @@ func (b *Backend) library(ctx context.Context) (*library, error) {
 	if l == nil {
 		l = &loading{done: make(chan struct{})}
 		b.libraries[key] = l
-		// Loading a driver may take long; the caller's context may end first.
+		// Loading a driver may take long, so it runs in a goroutine: the caller's context may end
+		// first.
 		go func() {
 			defer close(l.done)
 			l.lib, l.err = b.load()
@@ -186,8 +191,9 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return lib.list(n)
 }
 
-// list describes the library's n devices. If a device cannot be described, it is left out, or, if it has been listed
-// before, keeps its ordinal and its latest description. If the list is empty, the error is that of the first device.
+// list describes the library's n devices. A device that cannot be described is left out. If it was listed before, it
+// stays in the list instead, with its ordinal and its latest description. If the list is empty, the error is that of
+// the first device.
 func (l *library) list(n int) ([]driver.Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -240,7 +246,8 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	if code != Success {
 		return nil, lib.fail("open", ordinal, CallDeviceCount, code)
 	}
-	// The list may have grown since the caller saw it: a device that could not be described then may be in it now.
+	// The list may have grown since the caller saw it: a device that could not be described at that time may be
+	// described now.
 	infos, err := lib.list(n)
 	if err != nil {
 		return nil, err
@@ -269,8 +276,8 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 }
 
 // describe queries everything about a device that needs no context. number is the library's number of the device,
-// ordinal its index in the list. Some libraries do not answer every query, as chipStar does not report the UUID: then
-// UUID and PCI address stay zero, and the device is taken to lack an attribute.
+// ordinal its index in the list. Some libraries do not answer every query; chipStar, for example, does not report the
+// UUID. Then the UUID or PCI address stays zero, and the device counts as lacking the attribute.
 func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, err error) {
 	const op = "describe"
 	api := l.api
@@ -323,8 +330,9 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	return dev, info, nil
 }
 
-// attribute reports whether the device has an attribute. If the query fails, the device is taken to lack it: for a number
-// that a library does not know, one reports an invalid value, another that it is not supported or not yet implemented.
+// attribute reports whether the device has an attribute. If the query fails, the device counts as lacking the attribute.
+// Libraries report a number that they do not know in different ways: as an invalid value, as not supported, or as not yet
+// implemented.
 func (l *library) attribute(dev int32, a Attribute) bool {
 	numbers := l.vendor.Attributes[a]
 	for _, n := range numbers {
@@ -360,7 +368,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	return caps
 }
 
-// parseBus parses "0000:3b:00.0" or "3b:00.0". In any other form the address counts as unknown.
+// parseBus parses "0000:3b:00.0" or "3b:00.0". An address in any other form counts as unknown.
 func parseBus(s string) driver.PCI {
 	p := driver.PCI{Known: true}
 	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &p.Domain, &p.Bus, &p.Dev, &p.Fun); n >= 3 {

@@ -3,7 +3,7 @@ package cudahip
 // Call identifies one function of a vendor's library.
 type Call uint8
 
-// The calls, in the order of [API]. CallMakeCurrent and CallStreamCallback have no method of their own there.
+// The calls, in the order of [API]. API has no methods for CallMakeCurrent and CallStreamCallback.
 const (
 	CallInit Call = iota
 	CallVersion
@@ -51,7 +51,7 @@ const (
 	CallSignalAlloc
 	CallWaitValue
 	CallHostCall
-	CallStreamCallback // an older HostCall, which also passes the stream and its status
+	CallStreamCallback // an older form of CallHostCall, whose function also gets the stream and its status
 	CallEventCreate
 	CallEventDestroy
 	CallEventRecord
@@ -74,13 +74,13 @@ const (
 	NumCalls
 )
 
-// Symbol is how a library exports a call.
+// Symbol is the name under which a library exports a call.
 type Symbol struct {
-	Name  string // "" if the vendor has no such call, or needs none
+	Name  string // "" if the vendor has no such call
 	Older string // a name for the same arguments in older libraries, or ""
 
-	// Optional says that a library without it is still of use: the device then
-	// lacks a capability.
+	// Optional says that a library without the symbol is still usable: its devices then lack a
+	// capability.
 	Optional bool
 }
 

@@ -7,20 +7,20 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// hostCalls are the functions that streams of a device have yet to call on the host. The vendor
-// does not call them once the device is lost; abandon then cancels them.
+// hostCalls holds the host functions of a device's streams that have not been called yet. When the
+// device is lost, the vendor does not call them any more, and abandon cancels them.
 type hostCalls struct {
 	mu   sync.Mutex
 	open map[*hostCall]struct{}
 }
 
-// passed counts the host functions that have returned and the gates that were opened, on all devices. Streams wait for
-// each other in the vendor's library, even across devices, and Go's memory model does not see that; this counter is what
-// orders memory instead. A goroutine that reads the counter sees what each counted function wrote, and what was written before
-// each counted gate was opened.
+// passed counts the host functions that have returned and the gates that were opened, on all devices. Streams wait for each
+// other in the vendor's library, even across devices. Go's memory model knows nothing of those waits, so this counter orders
+// memory instead: a goroutine that reads it sees what each counted function wrote, and what was written before each counted
+// gate was opened.
 var passed atomic.Uint64
 
-// hostCall is one such function. It is taken once: when the vendor calls it, or when it is
+// hostCall is one host function. It is taken once: when the vendor calls it, or when it is
 // cancelled.
 type hostCall struct {
 	stream *Stream
@@ -31,11 +31,12 @@ type hostCall struct {
 	id    uintptr // under hostCalls.mu; 0 until the call has been enqueued
 }
 
-// observe reads passed, so that the calling goroutine sees what came before each function and gate that passed counts.
+// observe reads passed. Afterwards the calling goroutine sees the writes that passed orders.
 func (c *hostCalls) observe() { passed.Load() }
 
-// enqueue has the stream call fn on a thread of the vendor's library. If the call is cancelled, lost is
-// called instead, on its own goroutine. If enqueue returns an error, neither is called.
+// enqueue enqueues a call of fn, which a thread of the vendor's library makes. If the call is
+// cancelled, lost is called instead, on its own goroutine. If enqueue returns an error, neither is
+// called.
 func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	h := &hostCall{stream: s, fn: fn, lost: lost}
 	c.mu.Lock()
@@ -53,14 +54,14 @@ func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
 	if code != Success {
 		delete(c.open, h)
 		if !h.taken.CompareAndSwap(false, true) && lost != nil {
-			code = Success // abandon has taken it meanwhile and calls lost
+			code = Success // abandon has taken h in the meantime and calls lost
 		}
 		c.mu.Unlock()
 		return code
 	}
 	c.mu.Unlock()
 	if h.taken.Load() {
-		// It was called, or cancelled before its id was known.
+		// fn was called already, or abandon cancelled it before its id was known.
 		s.api.HostCancel(id)
 	}
 	return code
@@ -73,13 +74,13 @@ func (c *hostCalls) run(h *hostCall) {
 	c.mu.Lock()
 	delete(c.open, h)
 	c.mu.Unlock()
-	c.observe() // so that fn sees what earlier calls wrote, and what came before earlier gates
+	c.observe() // so that fn sees what earlier functions wrote, and what was written before earlier gates were opened
 	h.fn()
 	passed.Add(1)
 }
 
-// abandon cancels the functions that have not been called, those of one stream, or all if s is nil. It may be
-// called only when the streams have no work left, or none that will ever run.
+// abandon cancels the functions of a stream that have not been called, or those of all streams if s is nil.
+// It may be called only if the streams have no work left that will run.
 func (c *hostCalls) abandon(s *Stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,15 +8,16 @@ import (
 )
 
 // compiles reports whether a device has CapCompile: it runs kernels, its architecture is known, and its vendor's compiler is installed.
-// The simulated CUDA driver interprets PTX. The simulated HIP driver loads what hipRTC makes, and refuses all but the programs of package conformance and of the benchmark.
+// The simulated CUDA driver interprets PTX. The simulated HIP driver can load the output of hipRTC only for the programs of package conformance and
+// of the benchmark, and refuses other programs.
 func (l *library) compiles(info *driver.Info) bool {
 	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
 }
 
-// target returns what to compile for if the caller names no target: the device itself.
+// target returns the target to compile for if the caller names none: the device's own architecture.
 func (d *Device) target() string {
 	arch := d.info.Compute.Arch
-	if d.lib.simulated { // PTX is what it interprets
+	if d.lib.simulated { // the simulated driver interprets PTX
 		return strings.Replace(arch, "sm_", "compute_", 1)
 	}
 	return arch
@@ -66,7 +67,7 @@ func (v *Vendor) compile(target string, src *driver.Source, ordinal int) (*drive
 	return img, onDevice(err, ordinal)
 }
 
-// onDevice returns a compiler's error with the device's ordinal. It changes a copy, because others may have been given the error too.
+// onDevice returns a compiler's error with the device's ordinal. It changes a copy, because other callers may have the same error.
 func onDevice(err error, ordinal int) error {
 	e, ok := err.(*driver.Error)
 	if !ok {

@@ -15,13 +15,13 @@ const (
 	LimitGridY
 	LimitGridZ
 	LimitShared     // bytes of shared memory of a block
-	LimitSharedMost // the same for a kernel that asks for more
+	LimitSharedMost // the same for a kernel that CallKernelSet allows more
 	LimitWarp       // threads that run in step
 	LimitUnits      // processors
 	NumLimits
 )
 
-// limit asks for a limit. It is 0 if the library does not answer.
+// limit queries a limit. It returns 0 if the library does not report the limit.
 func (l *library) limit(dev int32, which Limit) uint32 {
 	n := l.vendor.Limits[which]
 	if n == 0 {
@@ -34,7 +34,7 @@ func (l *library) limit(dev int32, which Limit) uint32 {
 	return uint32(v)
 }
 
-// runs reports whether the library has the calls without which no kernel runs.
+// runs reports whether the library has all the calls that are needed to run kernels.
 func (l *library) runs() bool {
 	for _, c := range []Call{CallModuleLoad, CallModuleUnload, CallModuleKernel, CallLaunch} {
 		if !l.api.Has(c) {
@@ -44,7 +44,7 @@ func (l *library) runs() bool {
 	return true
 }
 
-// compute describes what the device runs.
+// compute describes the kernels that the device can run.
 func (l *library) compute(dev int32) driver.Compute {
 	v := l.vendor
 	c := driver.Compute{

@@ -13,7 +13,7 @@ type Place uint8
 const (
 	OnHost   Place = iota + 1
 	OnDevice       // of the context
-	Anywhere       // for the library to find out
+	Anywhere       // the library finds out
 )
 
 // Rect is a copy of rows. Pitches and the width are in bytes.
@@ -24,7 +24,7 @@ type Rect struct {
 	Width, Rows        uintptr
 }
 
-// Copy2D implements [API]: with a CUDA_MEMCPY2D, of 128 bytes.
+// Copy2D implements [API]. It passes a CUDA_MEMCPY2D, a structure of 128 bytes.
 func (t *Table) Copy2D(ctx Context, r *Rect, stream uintptr) Code {
 	f := t.frame(CallCopy2D, ctx)
 	words := (*[16]uint64)(unsafe.Pointer(&f.text))
@@ -40,7 +40,8 @@ func (t *Table) Copy2D(ctx Context, r *Rect, stream uintptr) Code {
 // memoryTypes are CU_MEMORYTYPE_HOST, DEVICE and UNIFIED.
 var memoryTypes = [...]uint64{OnHost: 1, OnDevice: 2, Anywhere: 4}
 
-// hostOrDevice says which of two fields has the address.
+// hostOrDevice returns which of the two address fields of a CUDA_MEMCPY2D to set: 0 for srcHost or
+// dstHost, 1 for srcDevice or dstDevice.
 func hostOrDevice(p Place) int {
 	if p == OnHost {
 		return 0
@@ -71,8 +72,9 @@ func (t *Table) Copy2DPlain(ctx Context, r *Rect, stream uintptr) Code {
 // maxPitch is the largest pitch that devices support.
 const maxPitch = 1<<31 - 1
 
-// Copy2D implements driver.Copier2D. Copies that the vendor's call cannot do go row by row: copies to other
-// devices, copies that must be staged, and pitches that the device does not support.
+// Copy2D implements driver.Copier2D. Some copies are made row by row, because the vendor's call cannot make
+// them: copies from or to other devices, copies that would block the caller, and copies with pitches that
+// the device does not support.
 func (s *Stream) Copy2D(r driver.Rect) error {
 	const op = "copy rows"
 	v := Rect{DstPitch: uintptr(r.Dst.Pitch), SrcPitch: uintptr(r.Src.Pitch), Width: uintptr(r.Width), Rows: uintptr(r.Rows)}
@@ -103,18 +105,19 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 	return s.dev.check(op, CallCopy2D, code)
 }
 
-// pageable reports whether the rows lie in host memory that is not in the library's hosts.
+// pageable reports whether the rows are in host memory that is not in the library's hosts.
 func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
 	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
 }
 
-// onHost reports whether the rows lie in host memory.
+// onHost reports whether the rows are in host memory.
 func onHost(p *driver.Pitched) bool {
 	m, ok := p.Mem.(*Memory)
 	return p.Mem == nil || ok && m.onHost()
 }
 
-// plane returns the address of the first row, and whether it is the host's or this device's.
+// plane returns the address of the first row and its place. near is false if it is memory of
+// another device.
 func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
 	if p.Mem == nil {
 		return uintptr(p.Host), OnHost, true, nil

@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// naturalAlign is the least alignment of every allocation, in bytes. Allocations of CUDA and HIP have it anyway.
+	// naturalAlign is the least alignment of every allocation, in bytes. CUDA and HIP align allocations to at least
+	// that.
 	naturalAlign = 256
-	// maxAlign is the largest supported alignment; more than the vendor's own is
-	// reached by allocating more bytes.
+	// maxAlign is the largest supported alignment. For an alignment larger than the vendor's, more
+	// bytes are allocated.
 	maxAlign = 2 << 20
 )
 
@@ -25,7 +26,7 @@ type Device struct {
 	info driver.Info
 
 	held    atomic.Uint64 // bytes allocated through this handle
-	aligned atomic.Uint64 // the alignment that all the vendor's allocations have had so far, at most naturalAlign
+	aligned atomic.Uint64 // the alignment that all of the vendor's allocations so far had, at most naturalAlign
 	links   links
 	signals signals
 	calls   hostCalls
@@ -49,9 +50,9 @@ func open(lib *library, dev int32, info driver.Info) (*Device, error) {
 	return d, nil
 }
 
-// unanswered returns the capabilities whose calls the library exports but does not support: chipStar exports
-// hipPointerGetAttribute and hipIpcGetMemHandle, which return hipErrorNotSupported. A call that is supported reports
-// address 0 as an invalid value.
+// unanswered returns the capabilities that the device lacks because the library exports their calls but does not
+// support them. In chipStar hipPointerGetAttribute and hipIpcGetMemHandle return hipErrorNotSupported. A supported
+// call reports address 0 as an invalid value.
 func (d *Device) unanswered() (lacks driver.Caps) {
 	if d.info.Caps.Has(driver.CapPointerInfo) {
 		if _, code := d.api.Pointer(d.ctx, 0); code == CodeNotSupported {
@@ -71,7 +72,7 @@ func releaseContext(api API, _ Context, dev uintptr) Code { return api.Release(i
 // Info implements driver.Device.
 func (d *Device) Info() driver.Info { return d.info }
 
-// MemInfo implements driver.Device. The vendors call it an estimate.
+// MemInfo implements driver.Device. The vendors call the result an estimate.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	free, total, code := d.api.MemInfo(d.ctx)
 	if code != Success {
@@ -117,10 +118,10 @@ func (d *Device) Close() error {
 	return d.give(CallRelease, releaseContext, uintptr(d.dev))
 }
 
-// give releases a vendor's handle. Whatever the release returns, the handle is not used again:
-// the error may be that of earlier work, and a second release could hit an object that has
-// been allocated at the same address since. Only a release that was not made, because the context
-// could not be made current, is tried once more. A library that is shutting down has released everything already.
+// give releases a vendor's handle. Whatever the release returns, the handle is not used again: the error may come
+// from earlier work, and a second release could hit a newer object at the same address. If the release was not
+// made because the context could not be made current, give tries it once more. A library that is shutting down
+// has released everything already, so its error is ignored.
 func (d *Device) give(c Call, release releaser, handle uintptr) error {
 	code := release(d.api, d.ctx, handle)
 	if code.Unbound() {

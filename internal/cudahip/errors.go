@@ -12,7 +12,7 @@ type Status struct {
 	Kind error // one of the kinds of package driver
 }
 
-// Codes maps each status of a vendor but success to its meaning.
+// Codes maps each status of a vendor, except success, to its meaning.
 type Codes map[int32]Status
 
 // Status returns the meaning of a code. A code that is not in the table is of kind ErrDriver,

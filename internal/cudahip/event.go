@@ -13,9 +13,9 @@ type Event struct {
 	handle uintptr
 	timing bool
 
-	// recorded says that the event was recorded here, or may have been by a program that has its handle. An event that
-	// was never recorded counts as done. The vendor is not asked, since old versions of chipStar report such an event
-	// as not ready for ever.
+	// recorded says that Record recorded the event, or that the program has its handle and may have recorded it. An
+	// event that was never recorded counts as done. The vendor is not queried for it, since old versions of chipStar
+	// report such an event as not ready for ever.
 	recorded atomic.Bool
 }
 
@@ -57,7 +57,8 @@ func (e *Event) Close() error {
 	return e.dev.give(CallEventDestroy, API.EventDestroy, e.handle)
 }
 
-// Elapsed implements driver.Timer. The vendors time events of one context only.
+// Elapsed implements driver.Timer. The vendors measure the time only between events of the same
+// context.
 func (e *Event) Elapsed(since driver.Event) (time.Duration, error) {
 	const op = "elapsed time"
 	d := e.dev

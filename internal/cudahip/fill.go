@@ -6,9 +6,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Fill implements driver.Stream. The vendors fill with patterns of 1, 2 and 4 bytes at
-// addresses that are multiples of them. A longer pattern, and one at an odd address of
-// registered memory, is written once and then doubled by copies within the region.
+// Fill implements driver.Stream. The vendors fill with patterns of 1, 2 and 4 bytes, at addresses
+// that are multiples of the pattern's size. Longer patterns, and other addresses, which registered
+// memory may have, need another way: the pattern is written once, and copies within the region
+// double the filled part until the region is full.
 func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
 	m, ok := s.memory(dst)
@@ -23,7 +24,7 @@ func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 		}
 		return nil
 	}
-	if m.onHost() { // the vendor's copies within host memory would make the caller wait
+	if m.onHost() { // on a busy stream the vendor's copies within host memory would block the caller
 		switch wait, err := s.wouldWait(op); {
 		case err != nil:
 			return err
@@ -35,7 +36,7 @@ func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 	return s.double(op, m, addr, p, n)
 }
 
-// repeat is double on the host.
+// repeat does the work of double on the host.
 func repeat(at unsafe.Pointer, p driver.Pattern, n uintptr) {
 	b := unsafe.Slice((*byte)(at), n)
 	for i := range min(uintptr(p.Width), n) {
@@ -60,7 +61,7 @@ func shortest(p driver.Pattern) driver.Pattern {
 	return p
 }
 
-// fill is the vendor's fill with a pattern of at most 4 bytes.
+// fill calls the vendor's fill, for a pattern of at most 4 bytes.
 func (s *Stream) fill(addr uintptr, p driver.Pattern, n uintptr) (Call, Code) {
 	switch p.Width {
 	case 1:
@@ -71,7 +72,8 @@ func (s *Stream) fill(addr uintptr, p driver.Pattern, n uintptr) (Call, Code) {
 	return CallFill32, s.api.Fill32(s.ctx, addr, uint32(p.Bits), n/4, s.handle)
 }
 
-// double fills a region with few and growing copies.
+// double writes the pattern once, and then doubles the filled part by copies until the region is
+// full.
 func (s *Stream) double(op string, m *Memory, addr uintptr, p driver.Pattern, n uintptr) error {
 	width := uintptr(p.Width)
 	part := driver.Pattern{Width: 4}

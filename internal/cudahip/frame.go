@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// frame is one call: the context to make current first, the function, its arguments and room for its
-// results. The assembly relies on the offsets of the first four fields.
+// frame describes one call: the context to make current first, the function, its arguments, and
+// space for its results. The assembly code relies on the offsets of args and the fields before it.
 //
-// A frame is heap memory that does not move, since the library writes to it, and
-// comes from a pool, since every call needs one.
+// The library writes to a frame, so a frame must not move: it is heap memory. Every call needs a
+// frame, so frames come from a pool.
 type frame struct {
 	bind   uintptr // the function that makes ctx current; 0 if the call needs no context
 	ctx    uintptr
@@ -20,11 +20,11 @@ type frame struct {
 	text   [deviceNameSize]byte
 }
 
-// resultWord is the element of out behind the room for a handle.
+// resultWord is the index of the element of out that follows the space for a handle.
 const resultWord = handleSize / 8
 
 // maxArgs is the largest number of arguments of a call, counted in words. A structure that is passed by value counts
-// with its words.
+// as many as it has words.
 const maxArgs = 14
 
 var frames = sync.Pool{New: func() any { return new(frame) }}

@@ -2,11 +2,12 @@ package cudahip
 
 import "unsafe"
 
-// handlesByValue says that IPCOpen can be called, which takes an IPCHandle by value.
+// handlesByValue says whether this platform's frames can call IPCOpen, which takes an IPCHandle by
+// value.
 const handlesByValue = true
 
-// open sets the arguments of IPCOpen. The AAPCS64 passes a structure of 64 bytes as the
-// address of a copy.
+// open sets the arguments of IPCOpen. The AAPCS64 ABI passes a structure of 64 bytes as the address
+// of a copy of it.
 func (f *frame) open(h *IPCHandle, flags uintptr) {
 	f.out[resultWord] = 0
 	*(*IPCHandle)(unsafe.Pointer(&f.out)) = *h

@@ -7,19 +7,18 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// gates are a stream's gates. If streams can wait for a word of memory, the n-th gate of
-// a word waits until the word is at least n. Since a stream is in order, a gate that is
-// opened before an earlier one of the same stream lets nothing through yet. So the word
-// holds the number of consecutive open gates, counted from the first, and one word serves all
-// of a stream's gates.
+// gates are a stream's gates. If streams can wait for a word of memory, one word serves all gates
+// of a stream. At the n-th gate the stream waits until the word is at least n. A stream is in
+// order, so an open gate has no effect while an earlier gate of the stream is shut. Therefore the
+// value of the word is the number of gates that are open before the first shut one.
 //
-// If streams cannot wait for memory, and the vendor allows it, a gate is a host function that blocks until the
-// gate is opened. A vendor that runs host functions one at a time then delays those
-// of other streams too.
+// If streams cannot wait for memory, and Vendor.HostGates is set, a gate is a host function that blocks until
+// the gate is opened. If the vendor runs host functions one at a time, a shut gate then delays the host
+// functions of other streams too.
 type gates struct {
 	mu   sync.Mutex
 	word *signal
-	full []*signal // words with no numbers left, which are not used again
+	full []*signal // words that have reached gatesPerSignal, which are not used again
 }
 
 // signal is a word that a stream waits for.
@@ -28,10 +27,11 @@ type signal struct {
 	value *atomic.Uint32 // page-locked
 	addr  uintptr        // the device's address of it
 	next  uint32         // number of the last gate
-	open  []bool         // whether the gates after *value are open
+	open  []bool         // whether each gate after the first *value gates is open
 }
 
-// gatesPerSignal keeps numbers small enough to be compared as signed.
+// gatesPerSignal is the largest number of a gate. It is small enough for devices that compare the
+// word as a signed number.
 var gatesPerSignal uint32 = 1<<31 - 1
 
 type gate struct {
@@ -73,13 +73,13 @@ func (s *Stream) Gate() (driver.Gate, error) {
 
 // Open implements driver.Gate.
 func (g *gate) Open() error {
-	passed.Add(1) // so that host functions behind the gate see what came before Open
+	passed.Add(1) // so that host functions behind the gate see what was written before Open
 	w := g.word
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	value := w.value.Load()
 	if g.number <= value {
-		return nil // pass has opened it, when the stream was closed
+		return nil // pass opened the gate when the stream was closed
 	}
 	w.open[g.number-value-1] = true
 	n := 0
@@ -107,7 +107,7 @@ func (g *gates) close(d *Device) {
 	}
 }
 
-// pass opens all gates of a stream that is being closed; no work is left behind them.
+// pass opens all gates of a stream that is being closed. No work is left behind them.
 func (w *signal) pass() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,9 +117,10 @@ func (w *signal) pass() {
 	}
 }
 
-// signals are a device's words, allocated in blocks and reused by one stream after another.
+// signals are the words of a device. They are allocated in blocks, and a closed stream's word is
+// used again by another stream.
 type signals struct {
-	wait bool // streams wait for words
+	wait bool // streams can wait for words
 
 	mu     sync.Mutex
 	spare  []*signal
@@ -162,7 +163,7 @@ func (p *signals) close(d *Device) {
 	p.blocks, p.spare = nil, nil
 }
 
-// hostGate is a gate made of a host function.
+// hostGate is a gate for which a host function blocks. Open closes the channel.
 type hostGate chan struct{}
 
 func (s *Stream) hostGate() (driver.Gate, error) {

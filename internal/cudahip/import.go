@@ -4,7 +4,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Pointer is what a vendor reports of an address.
+// Pointer is what a vendor reports about an address.
 type Pointer struct {
 	Kind driver.Kind // 0 if this package does not know the kind
 	Dev  int32       // the device that allocated the memory
@@ -14,7 +14,7 @@ type Pointer struct {
 	Size uint64      // bytes of the allocation, 0 if the vendor does not report it
 }
 
-// The attributes of an address have the same numbers on both sides.
+// The attributes of an address have the same numbers in CUDA and in HIP.
 const (
 	pointerType       = 2
 	pointerDevice     = 3 // the device's address
@@ -43,8 +43,8 @@ func (t *Table) Pointer(ctx Context, addr uintptr) (Pointer, Code) {
 	return p, Success
 }
 
-// PointerOf is Pointer without the range. host is the vendor's number for page-locked memory; the next
-// number is that for device memory.
+// PointerOf is Pointer without the range. host is the vendor's number for page-locked memory, and
+// host+1 that for device memory.
 func (t *Table) PointerOf(ctx Context, addr, host uintptr) (p Pointer, code Code) {
 	kind, code := t.pointer(ctx, addr, pointerType)
 	if code != Success {
@@ -64,7 +64,7 @@ func (t *Table) PointerOf(ctx Context, addr, host uintptr) (p Pointer, code Code
 	case uint32(kind) == uint32(host)+1:
 		p.Kind = driver.KindDevice
 	}
-	// Each query fails if there is no such address.
+	// The query of an address fails if the memory has no such address.
 	if a, code := t.pointer(ctx, addr, pointerDevice); code == Success {
 		p.Addr = a
 	}
@@ -101,7 +101,7 @@ func (t *Table) StreamOwner(ctx Context, stream uintptr) (Context, Code) {
 	return owner, code
 }
 
-// ask is API.Pointer with an error.
+// ask calls API.Pointer and turns its code into an error.
 func (d *Device) ask(op string, addr uintptr) (Pointer, error) {
 	p, code := d.api.Pointer(d.ctx, addr)
 	switch {
@@ -128,7 +128,8 @@ func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 
 var imported = [...]origin{driver.KindDevice: fromDevice, driver.KindHost: fromHost, driver.KindShared: fromManaged}
 
-// Import implements driver.Importer. Page-locked memory may be given by either of its addresses.
+// Import implements driver.Importer. For page-locked memory the handle may be the host's or the
+// device's address.
 func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	const op = "import"
 	m := &Memory{dev: d, addr: handle, size: size, origin: imported[kind], foreign: true}
@@ -158,12 +159,12 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	case kind == driver.KindShared:
 		m.host = handle
 	}
-	// Memory that this backend allocated is in the list already; then add reports false.
+	// Memory that this backend allocated is in hosts already, and add reports false.
 	m.listed = m.host != 0 && d.lib.hosts.add(m.host, uintptr(size))
 	return m, nil
 }
 
-// The handles that stand for default streams have the same numbers on both sides.
+// The handles that stand for default streams have the same numbers in CUDA and in HIP.
 const (
 	legacyStream    = 0
 	perThreadStream = 2
@@ -173,7 +174,8 @@ const (
 func (d *Device) ImportStream(handle uintptr) (driver.Stream, error) {
 	const op = "import a stream"
 	if handle == perThreadStream {
-		// This handle means another stream on each thread, and calls come from any thread.
+		// On each thread this handle means another stream, and the backend's calls come from any
+		// thread.
 		return nil, d.refuse(op, driver.ErrUnsupported, "the per-thread default stream is not supported")
 	}
 	if d.api.Has(CallStreamOwner) {

@@ -9,16 +9,18 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// arguments are those of a launch in the form that the vendors take: the address of each. Values stay where they are.
+// arguments is the list of the addresses of a launch's arguments, as the vendors take it. The address of a value is
+// that in the driver.Arg; addresses of device memory are stored in words.
 type arguments struct {
 	list  []unsafe.Pointer
-	words []uint64 // the arguments that are addresses of device memory
+	words []uint64 // the device addresses that are arguments
 
 	roomList  [fewArguments]unsafe.Pointer
 	roomWords [fewArguments]uint64
 }
 
-// fewArguments is how many arguments fit without an allocation. A record that has had more keeps its room for them.
+// fewArguments is how many arguments fit without an allocation. A record that grew for more arguments keeps its
+// size.
 const fewArguments = 16
 
 var argumentLists = sync.Pool{New: func() any {
@@ -30,7 +32,7 @@ var argumentLists = sync.Pool{New: func() any {
 // takeArguments returns a record with room for n arguments.
 func takeArguments(n int) *arguments {
 	a := argumentLists.Get().(*arguments)
-	if cap(a.words) < n { // before the first is added: the list refers to the words
+	if cap(a.words) < n { // only here, before the first is added: the list contains addresses of the words
 		a.list, a.words = make([]unsafe.Pointer, 0, n), make([]uint64, 0, n)
 	}
 	return a
@@ -94,7 +96,8 @@ func (s *Stream) unlaunchable(op string, call Call, k *Kernel, l *driver.Launch,
 		e.Detail = fmt.Sprintf("kernel %s in %dx%dx%d blocks of %dx%dx%d threads with %d bytes of shared memory", k.info.Name,
 			l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.Shared)
 		if code.Value() == codeOutOfResources {
-			e.Detail += fmt.Sprintf("; a thread of it takes %d registers, a block %d bytes of shared memory besides", k.registers, k.info.StaticShared)
+			e.Detail += fmt.Sprintf("; each thread needs %d registers, and the kernel's code declares %d more bytes of shared memory",
+				k.registers, k.info.StaticShared)
 		}
 	}
 	return e

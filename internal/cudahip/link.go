@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// links caches, for each device of the library, the result of PeerAccess and the context for which
-// it holds.
+// links caches the results of PeerAccess, by the number of the other device. A result holds for the
+// context that is stored with it.
 type links [maxLinks]struct {
 	ctx  atomic.Uintptr
 	link atomic.Uint32
@@ -15,9 +15,10 @@ type links [maxLinks]struct {
 
 const maxLinks = 64
 
-// PeerAccess implements driver.Peering. Streams wait for events of any device of the library. They
-// copy to and from memory of the same hardware, and of a device whose memory this one can access
-// directly. The first call for such a device enables peer access, and nothing disables it again.
+// PeerAccess implements driver.Peering. Streams can wait for events of any device of the library.
+// They can copy to and from memory of the same hardware, and of another device whose memory this
+// device can access directly. The first call for such a device enables peer access, and nothing
+// disables it again.
 func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 	o, ok := other.(*Device)
 	switch {
@@ -44,8 +45,8 @@ func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 	return l
 }
 
-// link enables peer access if the hardware supports it. settled is false if a call failed that
-// may succeed later; until then copies go through the host, which always works.
+// link enables peer access if the hardware supports it. settled is false if a call failed that may
+// succeed later. Without peer access copies go through the host, which always works.
 func (d *Device) link(o *Device) (l driver.PeerAccess, settled bool) {
 	if !d.info.Caps.Has(driver.CapPeerCopy) {
 		return driver.PeerWait, true

@@ -13,14 +13,14 @@ type Memory struct {
 	dev    *Device
 	addr   uintptr // the device's address of the first byte
 	host   uintptr // the host's address of the first byte, 0 if there is none
-	base   uintptr // the address that the vendor's release takes
+	base   uintptr // the address to pass to the vendor's call that frees the memory
 	start  uintptr // the device's address of base
 	size   uint64
-	bytes  uint64 // counted in the device's held
+	bytes  uint64 // bytes of the allocation, which count in the device's held
 	origin origin
 
 	foreign bool // imported: Free does not release it
-	listed  bool // foreign, and in the library's hosts
+	listed  bool // foreign is set and the range is in the library's hosts
 }
 
 // origin says how memory was allocated, and so how it is released.
@@ -84,7 +84,8 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 		}
 		return base, addr, CallHostAddr, code
 	}
-	// A free now could wait for work behind a gate that only the caller can open.
+	// A free at this point could wait for work behind a gate that only the caller can open, so
+	// unusable allocations are kept.
 	if err := m.allocate(op, kind, align, alloc, func(base uintptr) { d.leftovers.add(m.origin, base) }); err != nil {
 		return nil, err
 	}
@@ -99,9 +100,9 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 // allocate calls alloc for m.size bytes at the alignment, and puts m at the first aligned address of the result.
 //
 // The vendors do not document how they align allocations. CUDA and HIP align to at least naturalAlign; chipStar aligns to
-// 128 bytes on Intel's OpenCL, HIP-CPU to 16. An allocation with a smaller alignment than d.aligned is passed to refuse,
-// which frees it now or later, and d.aligned becomes that alignment, so that this and later requests ask for more bytes.
-// That happens at most a few times for each device.
+// 128 bytes on Intel's OpenCL, HIP-CPU to 16. If an allocation has a smaller alignment than d.aligned, allocate passes
+// it to refuse, which frees it at once or later, sets d.aligned to the smaller alignment, and tries again with more
+// bytes. That happens at most a few times for each device.
 func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 	alloc func(total uint64) (base, start uintptr, failed Call, code Code), refuse func(base uintptr)) error {
 	d := m.dev
@@ -128,7 +129,8 @@ func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 	}
 }
 
-// leftovers are allocations that turned out unusable. They are kept until freeing them may wait for the device.
+// leftovers are allocations with too small an alignment. They are kept until a call that may wait for the
+// device frees them.
 type leftovers struct {
 	mu   sync.Mutex
 	list []leftover
@@ -157,7 +159,7 @@ func (l *leftovers) close(d *Device) {
 	}
 }
 
-// short is fail for an allocation.
+// short is fail for an allocation: it adds a Shortage if memory is short.
 func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint64) error {
 	e := d.fail(op, c, code)
 	if e.Kind == driver.ErrOutOfMemory {
@@ -169,8 +171,8 @@ func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint
 	return e
 }
 
-// FreeMayBlock implements driver.FreeBlocker. hipFree, hipHostFree and the like wait for the device, and the documentation of
-// cuMemFree says that it "may perform implicit synchronization". Freeing in stream order does not wait.
+// FreeMayBlock implements driver.FreeBlocker. hipFree and HIP's other calls that free wait for the device. The documentation
+// of cuMemFree says that it "may perform implicit synchronization". Freeing in stream order does not wait.
 func (m *Memory) FreeMayBlock() bool { return !m.foreign && m.origin != fromStream }
 
 // Free implements driver.Memory.
@@ -187,7 +189,7 @@ func (m *Memory) Free() error {
 		return d.imports.close(d, m.base)
 	}
 	if m.host != 0 {
-		// Before the release, after which the addresses may be reused.
+		// This comes before the release, because the addresses may be reused after it.
 		d.lib.hosts.remove(m.base)
 	}
 	r := &releases[m.origin]
@@ -204,7 +206,7 @@ func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	if host+uintptr(size) < host || uint64(uintptr(size)) != size {
 		return nil, d.refuse(op, driver.ErrInvalidArgument, "%d bytes at %#x exceed the address space", size, host)
 	}
-	// Not every vendor reports that a range overlaps one that is registered.
+	// Not every vendor reports that a range overlaps a registered one.
 	if !d.lib.hosts.add(host, uintptr(size)) {
 		return nil, d.refuse(op, driver.ErrBusy, "[%#x, %#x) overlaps memory that is already page-locked", host, host+uintptr(size))
 	}

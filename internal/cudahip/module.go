@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip/image"
 )
 
-// Codes of loading and launching, which have the same numbers on both sides.
+// Codes of loading and launching, which have the same numbers in CUDA and in HIP.
 const (
 	codeInvalidImage   = 200
 	codeNoBinary       = 209
@@ -28,13 +28,13 @@ const (
 	codeNotSupported   = 801
 )
 
-// Attributes of a kernel, which have the same numbers on both sides.
+// Attributes of a kernel, which have the same numbers in CUDA and in HIP.
 const (
-	kernelThreads      = 0 // most threads in a block
+	kernelThreads      = 0 // largest number of threads in a block
 	kernelShared       = 1 // bytes of shared memory that the code declares
-	kernelLocal        = 3 // bytes of each thread
+	kernelLocal        = 3 // bytes of local memory of each thread
 	kernelRegisters    = 4
-	kernelDynamic      = 8      // most bytes of shared memory that a launch may add; can be set
+	kernelDynamic      = 8      // largest number of bytes of shared memory that a launch may add; can be set
 	kernelParamsBound  = 1 << 9 // more parameters than any kernel has
 	usualThreads       = 256    // threads in a block, if nothing better is known
 	translatorLogBytes = 16 << 10
@@ -44,7 +44,7 @@ const (
 type Module struct {
 	dev    *Device
 	handle uintptr
-	infos  map[string]*driver.KernelInfo // what the image says; nil if it cannot be read
+	infos  map[string]*driver.KernelInfo // the kernels that the image describes; nil if it cannot be read
 }
 
 // Kernel implements driver.Kernel.
@@ -54,7 +54,8 @@ type Kernel struct {
 	info      driver.KernelInfo
 	registers int32
 
-	// dynamic is how much shared memory a launch may add now. A launch that wants more raises it first.
+	// dynamic is how many bytes of shared memory a launch may add at present. A launch that needs more
+	// raises the limit first.
 	dynamic atomic.Uint64
 }
 
@@ -74,9 +75,9 @@ func (d *Device) Load(img *driver.Image) (driver.Module, error) {
 	data, log := img.Data, []byte(nil)
 	switch {
 	case img.Format != driver.FormatPTX && err != nil:
-		// The driver is not told how long the image is, and goes by what is in it: it must not see one that is damaged.
+		// The driver is not told the size of the image and relies on its contents, so it must not get a damaged one.
 		return nil, d.damaged(op, err)
-	case img.Format == driver.FormatPTX: // the driver says better what is wrong
+	case img.Format == driver.FormatPTX: // the driver's own errors are better, so err is not returned
 		if data[len(data)-1] != 0 {
 			data = append(slices.Clone(data), 0)
 		}
@@ -113,7 +114,7 @@ func (d *Device) unloadable(op string, format driver.Format, infos map[string]*d
 			return e
 		}
 		if code.Value() == codeInvalidText && format == driver.FormatPTX {
-			e.Kind, e.Err = driver.ErrBuild, &driver.BuildError{Log: "the driver does not say what is wrong with the PTX"}
+			e.Kind, e.Err = driver.ErrBuild, &driver.BuildError{Log: "the driver gives no reason"}
 			return e
 		}
 		e.Kind = driver.ErrInvalidArgument
@@ -129,7 +130,8 @@ func (d *Device) unloadable(op string, format driver.Format, infos map[string]*d
 		e.Detail = "the PTX is too new for the driver, " + d.info.Driver
 	case codeNotSupported:
 		if d.lib.simulated {
-			e.Detail = "the simulated driver does not run the code of an image. It has C functions for some kernels, and not for all of this image: " +
+			e.Detail = "the simulated driver does not run the code of an image. " +
+				"It has C functions for certain kernels, but not for all kernels of this image: " +
 				strings.Join(slices.Sorted(maps.Keys(infos)), ", ")
 		}
 	case codeNoTranslator:
@@ -142,7 +144,7 @@ func (d *Device) unloadable(op string, format driver.Format, infos map[string]*d
 	return e
 }
 
-// text returns the text in a buffer, up to its zero byte.
+// text returns the text in a buffer, up to the first zero byte.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	return strings.TrimSpace(s)
@@ -160,8 +162,8 @@ func (m *Module) Names() []string {
 	return names
 }
 
-// Kernel implements driver.Module. A driver may load a kernel only when it is asked for, which may wait for the device: it is asked here,
-// and not by the first launch (CUDA Programming Guide, "Lazy Loading").
+// Kernel implements driver.Module. A driver may postpone loading a kernel until its first launch, which may then wait for the device
+// (CUDA Programming Guide, "Lazy Loading"). So Kernel loads the kernel if the library has a call for that.
 func (m *Module) Kernel(name string) (driver.Kernel, error) {
 	const op = "kernel"
 	d := m.dev
@@ -188,7 +190,7 @@ func (m *Module) Kernel(name string) (driver.Kernel, error) {
 	return k, nil
 }
 
-// FreeMayBlock implements driver.FreeBlocker: the vendors do not promise that unloading code does not wait for the device.
+// FreeMayBlock implements driver.FreeBlocker: unloading code may wait for the device, as the vendors do not exclude it.
 func (m *Module) FreeMayBlock() bool { return true }
 
 // Close implements driver.Module.
@@ -197,7 +199,7 @@ func (m *Module) Close() error { return m.dev.give(CallModuleUnload, API.ModuleU
 // Info implements driver.Kernel.
 func (k *Kernel) Info() *driver.KernelInfo { return &k.info }
 
-// describe asks the driver about the kernel.
+// describe queries the driver about the kernel.
 func (k *Kernel) describe(op string) error {
 	d := k.module.dev
 	limits := &d.info.Compute
@@ -234,7 +236,8 @@ func (k *Kernel) describe(op string) error {
 	return k.suggest(op)
 }
 
-// attribute asks for an attribute of the kernel. ok is false if the library does not know it.
+// attribute queries an attribute of the kernel. ok is false if the library does not know the
+// attribute.
 func (k *Kernel) attribute(op string, number int32) (v int32, ok bool, err error) {
 	d := k.module.dev
 	if !d.api.Has(CallKernelAttribute) {
@@ -251,8 +254,8 @@ func (k *Kernel) attribute(op string, number int32) (v int32, ok bool, err error
 	return 0, false, e
 }
 
-// askParams asks the driver for the sizes of the parameters. Which of them are pointers is known only if the image says so. If
-// the two disagree, the parameters are not known.
+// askParams queries the driver for the sizes of the parameters. Only the image can say which parameters are pointers. If the
+// driver and the image disagree, the parameters are unknown.
 func (k *Kernel) askParams(op string) error {
 	d, info := k.module.dev, &k.info
 	if !d.api.Has(CallKernelParam) {
@@ -298,7 +301,7 @@ func (k *Kernel) askParams(op string) error {
 	return nil
 }
 
-// suggest sets the number of threads with which the kernel runs fast.
+// suggest sets the block size, in threads, at which the kernel runs fast.
 func (k *Kernel) suggest(op string) error {
 	d, info := k.module.dev, &k.info
 	info.Suggested = usualThreads
@@ -324,7 +327,7 @@ func (k *Kernel) suggest(op string) error {
 // Handles implements driver.Native.
 func (d *Device) Handles() driver.Handles {
 	h := driver.Handles{Device: uintptr(d.dev)}
-	if d.api.Has(CallRetain) { // else the context is the number of the device
+	if d.api.Has(CallRetain) { // otherwise there is no handle of a context: ctx is the number of the device
 		h.Context = uintptr(d.ctx)
 	}
 	return h

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// ranges is the set of host memory that a library can copy without waiting: memory that it
-// page-locked, and managed memory. Ranges do not overlap. A look-up takes no lock.
+// ranges is the set of host memory that a library can copy without blocking the caller: page-locked
+// and managed memory. Ranges do not overlap. A look-up takes no lock.
 type ranges struct {
 	mu   sync.Mutex // held to change the set
 	list atomic.Pointer[[]span]
@@ -22,8 +22,8 @@ func (r *ranges) spans() []span {
 	return nil
 }
 
-// search returns the index of the first span that ends after addr. It is written out for speed: every
-// copy calls it.
+// search returns the index of the first span that ends after addr. It does not use package slices,
+// for speed: every copy calls it.
 func search(list []span, addr uintptr) int {
 	low, high := 0, len(list)
 	for low < high {
@@ -36,7 +36,7 @@ func search(list []span, addr uintptr) int {
 	return low
 }
 
-// add reports false, and changes nothing, if the range overlaps another.
+// add adds a range. If it overlaps a range of the set, add changes nothing and reports false.
 func (r *ranges) add(start, size uintptr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *ranges) remove(start uintptr) {
 	}
 }
 
-// contains reports whether the whole range lies inside one range of the set.
+// contains reports whether the range lies inside one range of the set.
 func (r *ranges) contains(start, size uintptr) bool {
 	list := r.spans()
 	i := search(list, start)

@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// imports are the allocations of other processes that a device has open. A vendor may refuse
-// to open one twice, so a second import shares the first.
+// imports are the allocations of other processes that a device has open. A vendor may refuse to
+// open an allocation twice, so a second import uses the address of the first.
 type imports struct {
 	mu    sync.Mutex
 	bases map[IPCHandle]*opened
@@ -21,8 +21,8 @@ type opened struct {
 	n      int
 }
 
-// ExportIPC implements driver.IPCSharer. Only memory of KindDevice that was not allocated in stream
-// order can be exported, by the device that allocated it.
+// ExportIPC implements driver.IPCSharer. A device can export memory of KindDevice that it allocated
+// itself, except memory that was allocated in stream order.
 func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
 	const op = "ipc handle"
 	m, ok := mem.(*Memory)
@@ -36,7 +36,7 @@ func (d *Device) ExportIPC(mem driver.Memory) (driver.IPCShare, error) {
 	if code != Success {
 		return driver.IPCShare{}, d.fail(op, CallIPCExport, code)
 	}
-	// The handle names the vendor's whole allocation, which may start before this memory.
+	// The handle stands for the vendor's whole allocation, which may start before this memory.
 	start := m.base
 	if d.api.Has(CallAddressRange) {
 		base, _, code := d.api.AddressRange(d.ctx, m.base)

@@ -9,17 +9,17 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// Sizes are in bytes. A copy whose source is read at once is cut into pieces, so that the device fetches one piece while
-// the host fills the next; memcopy splits a piece of the largest size among several goroutines.
+// Sizes are in bytes. If the source of a copy is read at once, it is copied in pieces, so that the device fetches one
+// piece while the host fills the next. memcopy splits a piece of the largest size among several goroutines.
 const (
-	worthStaging = 256 << 10 // from here on staging is faster than the vendor's own copy
+	worthStaging = 256 << 10 // from this size on staging is faster than the vendor's own copy
 	leastPiece   = 256 << 10
 	mostPiece    = 1 << 20
 
-	largeBlocks = 16 // of one device
+	largeBlocks = 16 // of one device, at most
 )
 
-// A block is small or large.
+// blockKind says whether a block is small or large.
 type blockKind uint8
 
 const (
@@ -29,18 +29,18 @@ const (
 
 var blockSizes = [2]uintptr{small: 64 << 10, large: 4 << 20}
 
-// blockPair is the addresses of a small and a large block, 0 where there is none.
+// blockPair holds the addresses of a small and a large block, or 0 for one that does not exist.
 type blockPair [2]uintptr
 
-// staging is the page-locked memory through which a stream copies pageable memory. The stream is in order, so each
-// piece of a copy uses a block after the piece before it.
+// staging is the page-locked memory through which a stream copies pageable memory. The stream is in order, so a
+// piece of a copy uses the block only when the piece before it is done with the block.
 type staging struct {
 	mu     sync.Mutex // held while a copy is enqueued, so that the pieces of two copies do not mix
 	blocks blockPair
 }
 
-// block returns the block for a copy of n bytes: a small one if that is enough, or if no large one is available. The
-// caller holds the stream's staging.mu.
+// block returns the stream's block for a copy of n bytes: the large one if it has one already, or if a small one is
+// not enough and a large one is available; otherwise the small one. The caller holds the stream's staging.mu.
 func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 	held := &s.staging.blocks
 	k := large
@@ -61,13 +61,14 @@ func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 	}
 }
 
-// blocks is the page-locked memory of a device's streams. A stream keeps its blocks until it is closed; then they are
-// kept for the next stream, because freeing them could wait for other streams. There are never more than largeBlocks
-// large blocks: when all exist, a stream that needs one takes it from an idle stream, or uses a small block.
+// blocks is the page-locked memory of a device's streams. A stream keeps its blocks until it is closed. After that
+// the blocks are spare, for the next stream, because freeing them could wait for other streams. There are never more
+// than largeBlocks large blocks. When all of them are in use, a stream that needs one takes it from an idle stream,
+// or uses a small block.
 type blocks struct {
 	mu    sync.Mutex
 	spare [2][]uintptr
-	made  int       // number of large blocks
+	made  int       // number of large blocks that exist
 	users []*Stream // streams that have a large block
 }
 
@@ -84,7 +85,7 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 		}
 	default:
 		p.made += int(k)
-		p.mu.Unlock() // the vendor's call may take long
+		p.mu.Unlock() // unlocked, because the vendor's call may take long
 		base, code = s.api.HostAlloc(s.ctx, uint64(blockSizes[k]))
 		p.mu.Lock()
 		if code = given(base, code); code != Success {
@@ -98,8 +99,8 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 	return base, Success
 }
 
-// recall takes the large block from an idle stream, or returns 0. p.mu is held; at most largeBlocks streams are
-// queried.
+// recall takes the large block away from an idle stream and returns it, or 0 if no stream is idle. p.mu is
+// held. It queries at most largeBlocks streams.
 func (p *blocks) recall() (base uintptr) {
 	for i, s := range p.users {
 		if !s.staging.mu.TryLock() {
@@ -117,7 +118,7 @@ func (p *blocks) recall() (base uintptr) {
 	return 0
 }
 
-// leave takes a stream's blocks away, so that recall no longer finds them.
+// leave takes a stream's blocks away and returns them. recall does not find them afterwards.
 func (p *blocks) leave(s *Stream) (left blockPair) {
 	s.staging.mu.Lock()
 	defer s.staging.mu.Unlock()
@@ -140,7 +141,7 @@ func (p *blocks) put(left blockPair) {
 	}
 }
 
-// close frees the blocks that no stream has.
+// close frees the spare blocks.
 func (p *blocks) close(d *Device) {
 	p.mu.Lock()
 	spare := p.spare
@@ -154,10 +155,10 @@ func (p *blocks) close(d *Device) {
 	}
 }
 
-// stageIn copies pageable memory to the device, in pieces that the stream fetches itself.
+// stageIn copies pageable memory to the device through the stream's block, in pieces.
 //
-// If the stream is idle, no earlier work can still write to src or use the block: the first pieces, up to the size of
-// the block, are read at once. The others are read when the stream reaches them.
+// If the stream is idle, no earlier work can write to src or use the block, so stageIn itself moves the first pieces
+// into the block, up to its size. Host functions in the stream move the others when the stream reaches them.
 func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr) error {
 	const op = "copy in"
 	s.staging.mu.Lock()
@@ -194,13 +195,14 @@ func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr)
 	return nil
 }
 
-// isDefault reports whether the stream is the default stream, whose work also waits for that of other streams, which may
-// be busy while the default stream is idle.
+// isDefault reports whether the stream is the default stream. Its work also waits for the work of other streams, which
+// may be busy while the default stream itself is idle.
 func (s *Stream) isDefault() bool {
 	return s.foreign && (s.handle == 0 || s.handle == s.dev.lib.vendor.LegacyStream)
 }
 
-// stageOut is stageIn in the other direction. Unlike the vendor's own copy it never waits for the copy, even on an idle stream.
+// stageOut copies memory of the device to pageable memory through the stream's block. Unlike the vendor's own copy it never
+// waits for the copy, even on an idle stream.
 func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error {
 	const op = "copy out"
 	s.staging.mu.Lock()

@@ -24,7 +24,8 @@ type Stream struct {
 // Handle implements driver.Stream.
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// memory returns the memory of a region. ok is false if it does not belong to the same library.
+// memory returns the memory of a region. ok is false if the memory does not belong to the stream's
+// library.
 func (s *Stream) memory(r driver.Region) (m *Memory, ok bool) {
 	m, ok = r.Mem.(*Memory)
 	return m, ok && m.dev.lib == s.dev.lib
@@ -37,12 +38,14 @@ func (s *Stream) strange(op string) error {
 	return s.dev.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
 }
 
-// onDevice reports whether the memory is certain to lie on its device.
+// onDevice reports whether the memory certainly is on its device. Managed and page-locked memory
+// may be elsewhere.
 func (m *Memory) onDevice() bool {
 	return m.origin == fromDevice || m.origin == fromStream || m.origin == fromIPC
 }
 
-// onHost reports whether the memory is host memory, which the host can touch while the device uses it.
+// onHost reports whether the memory is host memory, which the host can access while the device uses
+// it.
 func (m *Memory) onHost() bool {
 	return m.host != 0 && (m.origin == fromHost || m.origin == fromCaller)
 }
@@ -50,8 +53,8 @@ func (m *Memory) onHost() bool {
 // hostAt returns the host's address of a byte of the memory.
 func (m *Memory) hostAt(off uint64) unsafe.Pointer { return hostPointer(m.host + uintptr(off)) }
 
-// moveOnHost copies from host memory to host memory in stream order. The vendors' calls would make the caller wait
-// for the stream ("fully synchronous", CUDA Driver API, section 2).
+// moveOnHost copies from host memory to host memory in stream order. The vendors' calls would block the caller
+// until the stream reaches the copy ("fully synchronous", CUDA Driver API, section 2).
 func (s *Stream) moveOnHost(op string, dst, src unsafe.Pointer, n uintptr) error {
 	code := s.dev.calls.enqueue(s, func() { memcopy.Copy(dst, src, uint64(n)) }, nil)
 	return s.dev.check(op, CallHostCall, code)
@@ -62,8 +65,8 @@ func (s *Stream) idle(op string) (bool, error) {
 	return s.dev.finished(op, CallStreamQuery, s.api.StreamQuery(s.ctx, s.handle))
 }
 
-// wouldWait reports whether a vendor's call that waits for the stream would block the caller, and a host function can do
-// the work instead: the stream is busy, and host functions are supported.
+// wouldWait reports whether the stream is busy and host functions are supported. Then a vendor's call that waits for the
+// stream would block the caller, and a host function can do the work instead.
 func (s *Stream) wouldWait(op string) (bool, error) {
 	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
 		return false, nil
@@ -72,7 +75,7 @@ func (s *Stream) wouldWait(op string) (bool, error) {
 	return !idle, err
 }
 
-// copyWay is how a copy between a memory and the host is made.
+// copyWay is a way to copy between a memory and host memory.
 type copyWay uint8
 
 const (
@@ -81,8 +84,9 @@ const (
 	staged                  // through page-locked memory
 )
 
-// way returns how to copy n bytes between the memory and host memory. The vendor's call is avoided where it would make
-// the caller wait, where it would fail because only part of the host memory is page-locked, and where it is slower.
+// way returns how to copy n bytes between the memory and host memory. It avoids the vendor's call in three cases: the
+// call would block the caller, it would fail because only part of the host memory is page-locked, or it would be
+// slower.
 func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	hosts, info := &s.dev.lib.hosts, &s.dev.info
 	other := staged
@@ -262,8 +266,8 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	return m, nil
 }
 
-// FreeAsync implements driver.StreamAllocator. As with every release, the memory must not be used again
-// even if an error is reported.
+// FreeAsync implements driver.StreamAllocator. As with every release, the memory must not be used
+// again, even after an error.
 func (s *Stream) FreeAsync(mem driver.Memory) error {
 	const op = "stream-ordered free"
 	m, ok := mem.(*Memory)

@@ -14,9 +14,9 @@ import (
 // table makes the context current and calls the library in one crossing from Go to C,
 // and does not allocate.
 //
-// The methods pass their arguments on in the shape that both vendors share. A vendor
-// whose call differs embeds the table and replaces the method by one that uses
-// [Table.Call], [Table.Make] or [Table.Ask].
+// The methods pass their arguments in the form that both vendors share. If a vendor's call differs,
+// the vendor's package embeds the table and replaces the method by one that uses [Table.Call],
+// [Table.Make] or [Table.Ask].
 type Table struct {
 	names Symbols
 	procs [NumCalls]uintptr
@@ -24,8 +24,8 @@ type Table struct {
 	ipc   uint32 // flags of IPCOpen
 }
 
-// NewTable looks up the calls of a vendor in its library. A symbol that is missing and
-// not optional is an error of kind ErrUnavailable that names all such symbols.
+// NewTable looks up the calls of a vendor in its library. If symbols are missing that are not
+// optional, the error is a [dl.MissingError] that names them all.
 //
 // calls is the entry for host functions of one argument.
 func NewTable(lib *dl.Library, names *Symbols, calls *dl.Callbacks) (*Table, error) {
@@ -103,8 +103,7 @@ func (t *Table) pair(c Call, ctx Context, a2 uintptr) (r0, r1 uint64, code Code)
 	return r0, r1, code
 }
 
-// Ask calls c, which needs no context and whose first argument points to up to 64 bits for
-// its result.
+// Ask calls c, which needs no context. Its first argument points to up to 64 bits for its result.
 func (t *Table) Ask(c Call, a1, a2 uintptr) (uint64, Code) {
 	f := unboundFrame(t.procs[c])
 	f.out[0] = 0
@@ -373,8 +372,8 @@ func (t *Table) HostCall(ctx Context, stream uintptr, fn func()) (uintptr, Code)
 	return t.HostCallAt(CallHostCall, ctx, stream, t.calls, fn)
 }
 
-// HostCallAt is HostCall through another entry. The call takes the stream, the entry and the
-// id, and a zero for flags.
+// HostCallAt is HostCall with another call and entry. The call takes the stream, the entry, the id,
+// and 0 as flags.
 func (t *Table) HostCallAt(c Call, ctx Context, stream uintptr, entry *dl.Callbacks, fn func()) (uintptr, Code) {
 	id, err := entry.Add(func(dl.CallbackArgs) { fn() })
 	if err != nil {
@@ -473,7 +472,7 @@ type jit struct {
 	values  [2]uintptr
 }
 
-// The options that say where the translator writes what is wrong.
+// The options for the buffer into which the translator writes its errors.
 const (
 	jitErrorLog     = 5
 	jitErrorLogSize = 6
@@ -540,8 +539,8 @@ func (t *Table) KernelLoad(ctx Context, kernel uintptr) Code {
 	return t.Call(CallKernelLoad, ctx, kernel, 0, 0, 0, 0, 0)
 }
 
-// Occupancy implements [API]. After the kernel CUDA takes a function, which is left out, the shared memory that a launch adds, and a limit;
-// HIP has no function. All are 0.
+// Occupancy implements [API]. After the kernel CUDA's call takes a function that computes shared memory, an amount of shared memory, and a
+// limit of threads. HIP's call takes no function. All these arguments are 0.
 func (t *Table) Occupancy(ctx Context, kernel uintptr) (int32, Code) {
 	f := t.frame(CallOccupancy, ctx)
 	f.out[0], f.out[1] = 0, 0

@@ -9,17 +9,17 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// objects is what a code object, or a bundle of them, says.
+// objects is the description of a code object, or of a bundle of them.
 type objects struct {
 	kernels found
-	archs   []string // "gfx906", without what can be switched on and off in it
+	archs   []string // as in "gfx906", without optional features
 }
 
 const (
 	bundleMagic     = "__CLANG_OFFLOAD_BUNDLE__"
 	compressedMagic = "CCOB"
 
-	// maxBundled is far more than the architectures there are.
+	// maxBundled is far more than the number of architectures that exist.
 	maxBundled = 512
 )
 
@@ -34,7 +34,8 @@ func readObjects(data []byte) (*objects, error) {
 	return readObject(data)
 }
 
-// checkCompressed checks that a compressed bundle is whole, if its version says how long it is.
+// checkCompressed checks that a compressed bundle is complete. Version 1 of the format does not say
+// how long the bundle is.
 func checkCompressed(data []byte) error {
 	const what, header = "compressed bundle", 24
 	r, size := reader{data}, uint64(0)
@@ -46,7 +47,7 @@ func checkCompressed(data []byte) error {
 		size = r.u64(8)
 	}
 	if len(data) < header || size > uint64(len(data)) {
-		return damaged(what, "its header says %d bytes, there are %d", size, len(data))
+		return damaged(what, "its header says that it has %d bytes, but it has %d", size, len(data))
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func readBundle(data []byte) (*objects, error) {
 			return nil, damaged(what, "entry %d of %d does not lie within its %d bytes", i, n, len(data))
 		}
 		at += 24 + uint64(len(id))
-		// Entries for the host are empty. Other than ELF there can be code for every architecture, of which this package knows nothing.
+		// Entries for the host are empty. Entries that are not ELF contain code in forms that this package cannot read.
 		if seen[where] || bytes.HasPrefix(id, []byte("host")) || !bytes.HasPrefix(body, elfMagic) {
 			continue
 		}
@@ -90,7 +91,7 @@ func readBundle(data []byte) (*objects, error) {
 	return out, nil
 }
 
-// add adds what another code object of the same bundle says.
+// add adds the description of another code object of the same bundle.
 func (o *objects) add(other *objects) {
 	for _, arch := range other.archs {
 		if !slices.Contains(o.archs, arch) {
@@ -112,8 +113,8 @@ func (o *objects) add(other *objects) {
 	}
 }
 
-// The note with what a code object says about its kernels, since version 3 ("Code Object Metadata" in LLVM's user guide for AMDGPU). Version 2
-// has another note, which is not read.
+// Owner and kind of the note in which a code object describes its kernels, since version 3 ("Code Object Metadata" in LLVM's user guide for
+// AMDGPU). Version 2 has another note, which this package does not read.
 const (
 	metadataOwner = "AMDGPU"
 	metadataKind  = 32
@@ -200,7 +201,7 @@ func (o *objects) readKernel(p *pack) {
 	}
 }
 
-// readArg reads one argument. What the runtime passes by itself is left out.
+// readArg reads one argument. Arguments that the runtime adds by itself are left out.
 func readArg(p *pack, k *driver.KernelInfo) {
 	var a driver.Param
 	kind := ""
@@ -235,7 +236,7 @@ func readArg(p *pack, k *driver.KernelInfo) {
 	k.Params = append(k.Params, a)
 }
 
-// machines are the architectures by EF_AMDGPU_MACH, the lowest byte of the flags.
+// machines maps EF_AMDGPU_MACH, the lowest byte of the flags, to architectures.
 var machines = map[uint32]string{
 	0x20: "gfx600", 0x21: "gfx601", 0x22: "gfx700", 0x23: "gfx701", 0x24: "gfx702", 0x25: "gfx703", 0x26: "gfx704",
 	0x28: "gfx801", 0x29: "gfx802", 0x2a: "gfx803", 0x2b: "gfx810", 0x2c: "gfx900", 0x2d: "gfx902", 0x2e: "gfx904", 0x2f: "gfx906",

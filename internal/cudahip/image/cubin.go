@@ -16,28 +16,29 @@ const (
 	infoMaxThreads = 0x05 // three numbers
 	infoReqThreads = 0x10 // three numbers
 	infoParam      = 0x17 // index, ordinal, offset, size in the upper 14 bits
-	infoParamBytes = 0x19 // of all parameters
+	infoParamBytes = 0x19 // bytes of all parameters
 	infoParamWide  = 0x45 // the same as infoParam for kernels with large parameters
 
 	formatNone  = 1 // no value
 	formatByte  = 2
 	formatHalf  = 3 // two bytes
-	formatSized = 4 // a size, and as many bytes
+	formatSized = 4 // a number of bytes, and these bytes
 )
 
 const (
 	// symbolIsKernel is the bit of a symbol's st_other that only kernels have.
 	symbolIsKernel = 0x10
 
-	// Since sm_90 the section of a kernel's shared memory begins with what the driver keeps for itself in each block.
+	// Since sm_90 the section of a kernel's shared memory begins with bytes that the driver reserves in each block.
 	reservedShared  = 1024
 	reservedSinceSM = 90
 
-	// newFlags is the version of the interface since which the flags are laid out anew.
+	// newFlags is the first version of the ABI in which the flags have the newer layout.
 	newFlags = 8
 )
 
-// cubinSM returns the number of the architecture: 90. accelerated says that it is of the variant with features of this one alone: sm_90a.
+// cubinSM returns the number of the architecture, such as 90. accelerated reports whether the code is for the variant with features that
+// only this architecture has, such as sm_90a.
 func cubinSM(e *elf) (sm uint32, accelerated bool) {
 	if e.abi >= newFlags {
 		return e.flags >> 8 & 0xff, e.flags&0x8 != 0
@@ -99,7 +100,8 @@ func readCubin(data []byte) (found, error) {
 	return kernels, nil
 }
 
-// attributes calls fn for each attribute of a section. known is false if some of them could not be read.
+// attributes calls fn for each attribute of a section. known is false if it came to an attribute that it
+// cannot read.
 func attributes(s *section, fn func(attribute byte, value reader)) (known bool, err error) {
 	if uint64(len(s.body)) != s.size {
 		return false, damaged("cubin", "section %s is cut short", s.name)
@@ -131,7 +133,7 @@ func attributes(s *section, fn func(attribute byte, value reader)) (known bool, 
 	return true, nil
 }
 
-// stackSizes returns the bytes that a thread needs on its stack, by the index of the kernel's symbol.
+// stackSizes returns how many bytes a thread needs on its stack, by the index of the kernel's symbol.
 func stackSizes(e *elf, s *section) (map[uint32]uint64, error) {
 	sizes := map[uint32]uint64{}
 	if s == nil {
@@ -151,7 +153,7 @@ type cubinParam struct {
 	driver.Param
 }
 
-// describe reads what the section says about a kernel.
+// describe reads the section's description of a kernel.
 func describe(k *driver.KernelInfo, s *section) error {
 	var params []cubinParam
 	total := uint32(0)
@@ -195,7 +197,7 @@ func describe(k *driver.KernelInfo, s *section) error {
 	end := uint32(0)
 	for i, p := range params {
 		if p.ordinal != uint32(i) || p.offset < end || p.Size == 0 {
-			return nil // of a kind that this package does not know
+			return nil // a layout that this package does not know
 		}
 		end = p.offset + p.Size
 	}

@@ -26,16 +26,16 @@ const (
 
 var elfMagic = []byte("\x7fELF")
 
-// elf is an ELF image of 64 bits, little-endian. Sections and segments lie within the data.
+// elf is a little-endian ELF image of 64 bits. Its sections and segments are within the data.
 type elf struct {
 	reader
 	what     string // for errors
-	abi      byte   // version of the system's interface
+	abi      byte   // e_ident[EI_ABIVERSION]
 	flags    uint32
 	sections []section
 	segments []segment
 
-	// names is how many bytes of names may still be read. Names can share bytes, so that a small file could have many long ones.
+	// names is how many more bytes of names may be read. Names can share bytes, so a small file could have many long names.
 	names int
 }
 
@@ -52,7 +52,7 @@ type segment struct {
 	body []byte
 }
 
-// parseELF reads the headers of an image for a machine.
+// parseELF reads the headers of an image. It refuses images for another machine.
 func parseELF(what string, data []byte, machine uint16) (*elf, error) {
 	e := &elf{reader: reader{data}, what: what, names: 8*len(data) + 1<<10}
 	switch {
@@ -96,7 +96,7 @@ func (e *elf) readSections(off uint64, size, count, namesIndex uint16) error {
 		return nil
 	}
 	n, names := uint64(count), uint64(namesIndex)
-	if n == 0 { // too many for the header: the first section has the numbers
+	if n == 0 { // for numbers that are too large for the header, the first section has them
 		n = e.u64(off + 32)
 	}
 	if namesIndex == 0xffff {
@@ -115,7 +115,8 @@ func (e *elf) readSections(off uint64, size, count, namesIndex uint16) error {
 		at := uint64(i) * sectionSize
 		s := section{kind: t.u32(at + 4), size: t.u64(at + 32), link: t.u32(at + 40)}
 		if s.kind != 0 && s.kind != sectionEmpty {
-			// What a vendor's own sections have in the file is the vendor's affair; those that are read are looked at then.
+			// The headers of a vendor's own sections may have other meanings, so they are checked only when the section is
+			// read.
 			if s.body, ok = e.slice(t.u64(at+24), s.size); !ok && s.kind < sectionVendor {
 				return damaged(e.what, "section %d does not lie within its %d bytes", i, len(e.data))
 			}
@@ -151,7 +152,7 @@ type symbol struct {
 	section uint16
 }
 
-// symbols returns the table of symbols, nil if there is none.
+// symbols returns the table of symbols, or nil if there is none.
 func (e *elf) symbols() ([]symbol, error) {
 	for _, s := range e.sections {
 		if s.kind != sectionSymbols {
@@ -178,7 +179,7 @@ func (e *elf) symbols() ([]symbol, error) {
 	return nil, nil
 }
 
-// notes calls fn for each note until it returns true.
+// notes calls fn for each note until fn returns true.
 func (e *elf) notes(fn func(owner string, kind uint32, text []byte) (stop bool)) error {
 	var bodies [][]byte
 	for _, s := range e.segments {
@@ -217,5 +218,5 @@ func (e *elf) notes(fn func(owner string, kind uint32, text []byte) (stop bool))
 
 func align4(n uint64) uint64 { return (n + 3) &^ 3 }
 
-// found is what an image says about its kernels.
+// found holds the descriptions of an image's kernels, by name.
 type found = map[string]*driver.KernelInfo

@@ -1,8 +1,8 @@
-// Package image reads which kernels compiled code has and what they take, without any driver. It reads PTX text, NVIDIA's cubins, AMD's
-// code objects, and bundles of code objects.
+// Package image reads the kernels and their parameters from compiled code, without any driver. It reads PTX text, NVIDIA's cubins,
+// AMD's code objects, and bundles of code objects.
 //
-// The input may be damaged or made to do harm: everything is checked against the bounds of the data, and time and memory are at most
-// proportional to its size.
+// The input may be damaged or hostile. Everything is checked against the bounds of the data, and time and memory are at most
+// proportional to the size of the data.
 package image
 
 import (
@@ -14,11 +14,13 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Read returns the kernels of an image by name. The map is nil if the format does not say, or in a way that this package does not know. An
-// image that is damaged, cut short or of another format is an error of kind ErrInvalidArgument: a driver is not told how long an
-// image is, and would read beyond its end. Of several images in one bundle, each kernel is described by what all of them say alike.
+// Read returns the kernels of an image by name. The map is nil if the format does not describe kernels, or describes them in a way that
+// this package does not know. If the image is damaged, cut short or of another format, the error is of kind ErrInvalidArgument: a driver
+// is not told how long an image is, and would read beyond its end. In a bundle of several images, the description of a kernel contains
+// only what is the same in all of them.
 //
-// Whether 8 bytes are a number or a pointer is known in code objects, and in the other formats only where the compiler has said so.
+// Code objects say whether a parameter of 8 bytes is a number or a pointer. In the other formats this is known only if the compiler
+// recorded it.
 func Read(format driver.Format, data []byte) (map[string]*driver.KernelInfo, error) {
 	switch format {
 	case driver.FormatPTX:
@@ -41,8 +43,8 @@ func Read(format driver.Format, data []byte) (map[string]*driver.KernelInfo, err
 	return nil, nil
 }
 
-// Arch returns what the image is compiled for, as the compilers name it: "sm_90", "gfx906", and "gfx906, gfx1030" for a bundle. It is ""
-// if that is not known.
+// Arch returns the architecture for which the image is compiled, as the compilers name it: "sm_90", "gfx906", or "gfx906, gfx1030" for a
+// bundle. It returns "" if the architecture is not known.
 func Arch(format driver.Format, data []byte) string {
 	switch format {
 	case driver.FormatPTX:
@@ -66,7 +68,8 @@ func damaged(what, format string, args ...any) error {
 		Detail: "the " + what + " is damaged: " + fmt.Sprintf(format, args...)}
 }
 
-// checkFatbin checks the header and that the image is whole. What it contains is usually compressed.
+// checkFatbin checks the header and that the image is complete. It does not read the contents, which
+// usually are compressed.
 func checkFatbin(data []byte) error {
 	const what, magic, least = "fatbin", 0xba55ed50, 16
 	r := reader{data: data}
@@ -74,7 +77,7 @@ func checkFatbin(data []byte) error {
 		return damaged(what, "it does not begin with the bytes of a fatbin")
 	}
 	if header, size := uint64(r.u16(6)), r.u64(8); header < least || size > uint64(len(data)) || header+size > uint64(len(data)) {
-		return damaged(what, "its header says %d+%d bytes, there are %d", header, size, len(data))
+		return damaged(what, "its header says that it has %d+%d bytes, but it has %d", header, size, len(data))
 	}
 	return nil
 }
@@ -117,7 +120,7 @@ func (r reader) text(off uint64) (s []byte, ok bool) {
 	return r.data[off : off+uint64(n)], true
 }
 
-// merge reduces a to what b says alike.
+// merge removes from a what is different in b.
 func merge(a, b *driver.KernelInfo) {
 	if !b.Known || !slices.Equal(a.Params, b.Params) {
 		a.Params, a.Known = nil, false

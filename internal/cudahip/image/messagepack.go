@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// pack reads MessagePack. Once something is wrong, it stays at the end, and every number is 0 and every text empty.
+// pack reads MessagePack. After an error nothing is left to read: every number is 0 and every text is empty.
 type pack struct {
 	rest []byte
 	err  error
@@ -49,11 +49,11 @@ func (p *pack) number(bytes uint64) uint64 {
 	return 0
 }
 
-// kind of the next value.
+// packKind is the kind of a value.
 type packKind uint8
 
 const (
-	packOther  packKind = iota // its bytes are of no interest
+	packOther  packKind = iota // nil, bytes, negative and floating-point numbers, extensions
 	packNumber                 // not negative
 	packBool
 	packText
@@ -61,7 +61,8 @@ const (
 	packMap
 )
 
-// head takes the beginning of a value. n is the number, the bytes that follow, or the number of elements or pairs that follow.
+// head takes the beginning of a value. n is the value of a number, the number of bytes that follow, or the number of elements
+// or pairs that follow.
 func (p *pack) head() (kind packKind, n uint64) {
 	c := p.number(1)
 	switch {
@@ -112,14 +113,14 @@ func (p *pack) head() (kind packKind, n uint64) {
 	return packOther, 0
 }
 
-// skip takes a value and all within it.
+// skip takes a value and everything in it.
 func (p *pack) skip() {
 	for left := uint64(1); left > 0 && p.err == nil; left-- {
 		switch kind, n := p.head(); {
 		case kind == packOther || kind == packText:
 			p.take(n)
 		case kind != packList && kind != packMap:
-		case n > uint64(len(p.rest)): // each element has a byte
+		case n > uint64(len(p.rest)): // each element has at least one byte
 			p.fail(errPackShort)
 		case kind == packList:
 			left += n
@@ -156,7 +157,7 @@ func (p *pack) bool() bool {
 	return n == 1 && p.err == nil
 }
 
-// list calls fn for each element, which fn takes.
+// list calls fn for each element of a list. fn takes the element.
 func (p *pack) list(fn func()) {
 	kind, n := p.head()
 	if kind != packList {
@@ -167,7 +168,7 @@ func (p *pack) list(fn func()) {
 	}
 }
 
-// fields calls fn with each key of a map. It takes the value.
+// fields calls fn with each key of a map. fn takes the value.
 func (p *pack) fields(fn func(key string)) {
 	kind, n := p.head()
 	if kind != packMap {

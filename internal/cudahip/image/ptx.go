@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// ptx is what PTX text declares.
+// ptx holds the declarations of PTX text.
 type ptx struct {
 	version string // of the language: "8.8"
 	target  string // "sm_90"
@@ -32,7 +32,7 @@ func readPTX(data []byte) (*ptx, error) {
 // ptxReader reads PTX text token by token.
 type ptxReader struct {
 	text  []byte
-	at    int    // behind the token
+	at    int    // the position after the token
 	line  int    // of the token
 	token string // a word or directive, a quoted text, one other character, or "" at the end
 	out   ptx
@@ -103,9 +103,9 @@ func (p *ptxReader) damaged(format string, args ...any) error {
 	return damaged("PTX", "line "+strconv.Itoa(p.line)+": "+format, args...)
 }
 
-// module reads everything.
+// module reads the whole text.
 func (p *ptxReader) module() error {
-	declared := false // what follows is defined elsewhere
+	declared := false // the directives so far say that the next kernel is defined elsewhere
 	for p.token != "" {
 		switch p.token {
 		case ".version":
@@ -129,7 +129,7 @@ func (p *ptxReader) module() error {
 			declared = false
 			continue
 		case "}":
-			return p.damaged("a brace closes that none has opened")
+			return p.damaged("there is a closing brace without an opening one")
 		case ";":
 			declared = false
 		}
@@ -141,7 +141,7 @@ func (p *ptxReader) module() error {
 	return nil
 }
 
-// block skips from an opening brace to behind the closing one.
+// block skips the text from an opening brace up to and including the closing one.
 func (p *ptxReader) block() error {
 	for depth := 0; ; p.next() {
 		switch p.token {
@@ -163,7 +163,7 @@ func (p *ptxReader) entry(declared bool) error {
 	p.next()
 	k := &driver.KernelInfo{Name: p.token, Known: true}
 	if k.Name == "" || !wordByte(k.Name[0]) || k.Name[0] == '.' {
-		return p.damaged("a kernel without a name")
+		return p.damaged("there is a kernel without a name")
 	}
 	p.next()
 	if p.token == "(" {
@@ -216,7 +216,7 @@ func (p *ptxReader) entry(declared bool) error {
 	}
 }
 
-// shape reads up to three numbers of threads. Those that are left out are 1.
+// shape reads up to three numbers of threads. Numbers that are left out are 1.
 func (p *ptxReader) shape() (shape [3]uint32, err error) {
 	directive := p.token
 	shape = [3]uint32{1, 1, 1}
@@ -234,7 +234,7 @@ func (p *ptxReader) shape() (shape [3]uint32, err error) {
 	return shape, nil
 }
 
-// limit sets the most threads in a block to those of a shape.
+// limit sets the largest number of threads in a block to that of a shape.
 func limit(k *driver.KernelInfo, shape [3]uint32) {
 	threads := uint64(1)
 	for _, n := range shape {
@@ -243,14 +243,15 @@ func limit(k *driver.KernelInfo, shape [3]uint32) {
 	k.MaxThreads = uint32(threads)
 }
 
-// ptxSizes are the bytes of each type of a parameter.
+// ptxSizes are the sizes of the types of parameters, in bytes.
 var ptxSizes = map[string]uint32{".u8": 1, ".s8": 1, ".b8": 1, ".u16": 2, ".s16": 2, ".b16": 2, ".f16": 2, ".bf16": 2,
 	".u32": 4, ".s32": 4, ".b32": 4, ".f32": 4, ".f16x2": 4, ".bf16x2": 4, ".u64": 8, ".s64": 8, ".b64": 8, ".f64": 8, ".b128": 16}
 
-// maxParam is far more than the bytes of any parameter.
+// maxParam is far larger than any parameter, in bytes.
 const maxParam = 1 << 20
 
-// param reads one parameter. What it does not know is skipped: then the size is 0.
+// param reads one parameter. It skips words that it does not know. If it does not know the type,
+// the size is 0.
 func (p *ptxReader) param() (param driver.Param, err error) {
 	if p.token != ".param" {
 		return param, p.damaged("%q in place of a parameter", p.token)
@@ -263,12 +264,12 @@ func (p *ptxReader) param() (param driver.Param, err error) {
 		case t == "," || t == ")":
 			switch size := uint64(param.Size) * count; {
 			case size > maxParam:
-				return param, p.damaged("a parameter of %d bytes", size)
+				return param, p.damaged("there is a parameter of %d bytes", size)
 			case pointer:
 				param.Kind, param.Size = driver.ParamPointer, uint32(size)
 			default:
 				param.Size = uint32(size)
-				// A structure of 8 bytes may be one of a pointer alone.
+				// A parameter of 8 bytes may be a structure that contains only a pointer.
 				if number || size != 0 && size != 8 {
 					param.Kind = driver.ParamValue
 				}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// clash returns why hipRTC must not be loaded into this process, or "". It compiles with AMD's library comgr. Linux distributions may build that with a
-// clang of its own on LLVM's shared library; if the shared clang of the same version is there already, as PoCL brings it along, both
-// register the same options with that LLVM, which ends the process.
+// clash returns the reason why hipRTC must not be loaded into this process, or "". hipRTC compiles with AMD's library comgr. Linux distributions may
+// build comgr with a clang of its own that uses LLVM's shared library. If the process already has the shared clang of the same version, which PoCL
+// loads, both clangs register the same options with that LLVM, and LLVM ends the process.
 func clash(s *search) string {
 	if runtime.GOOS != "linux" {
 		return ""
@@ -20,7 +20,8 @@ func clash(s *search) string {
 	return clashes(s.comgr(), mapped)
 }
 
-// clashes says whether the library at path can be loaded beside the files that are mapped.
+// clashes returns the reason why the library at path must not be loaded into a process that has
+// mapped these files, or "".
 func clashes(path string, mapped []byte) string {
 	if path == "" || bytes.Contains(mapped, []byte("/"+filepath.Base(path))) {
 		return "" // it has been loaded
@@ -41,7 +42,7 @@ func clashes(path string, mapped []byte) string {
 	return ""
 }
 
-// comgr returns the path of the library that hipRTC compiles with, where the loader will most likely find it, or "".
+// comgr returns the path at which the loader will most likely find comgr, or "".
 func (s *search) comgr() string {
 	names := []string{"libamd_comgr.so.2", "libamd_comgr.so.3"}
 	folders := filepath.SplitList(getenv("LD_LIBRARY_PATH"))

@@ -21,7 +21,8 @@ var hiprtc = &vendor{
 	plan:      (*Compiler).planAMD,
 }
 
-// hiprtcLibraries are the usual names. Until ROCm 7 the runtime's library has the calls too, and in Debian 12 it alone.
+// hiprtcLibraries returns the usual names. Before ROCm 7 the runtime's library, libamdhip64, has the calls too. In
+// Debian 12 it is the only one that has them.
 func hiprtcLibraries() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"hiprtc0701.dll", "hiprtc0700.dll", "hiprtc0604.dll", "hiprtc0603.dll", "hiprtc0602.dll", "hiprtc0601.dll", "hiprtc0600.dll", "hiprtc0507.dll", "hiprtc.dll"}
@@ -39,11 +40,12 @@ func hiprtcFolders() []string {
 	return append(list, wheels("_rocm_sdk_core/lib")...)
 }
 
-// amdCalls are those of AMD alone.
+// amdCalls are the calls that only AMD's compiler has.
 type amdCalls struct {
 	code product
 
-	// Of the library that hipRTC compiles with. They are not valid if it cannot be found.
+	// Calls of comgr, the library that hipRTC compiles with. They are not valid if comgr was not
+	// found.
 	createAction, setISA, destroyAction dl.Proc
 }
 
@@ -53,7 +55,7 @@ func (c *Compiler) bindAMD() (missing []string) {
 	if !a.code.size.Valid() || !a.code.get.Valid() {
 		return []string{"hiprtcGetCode"}
 	}
-	// hipRTC links this library, or opens it by the same name.
+	// hipRTC is linked with this library, or opens it by the same name.
 	names := []string{"libamd_comgr.so.2", "libamd_comgr.so.3"}
 	if strings.Contains(c.lib.Name(), ".so.7") {
 		names[0], names[1] = names[1], names[0]
@@ -74,7 +76,8 @@ func (c *Compiler) bindAMD() (missing []string) {
 // planAMD compiles for the target itself.
 func (c *Compiler) planAMD(target string) (plan, error) {
 	if !strings.HasPrefix(target, "gfx") || strings.ContainsAny(target, " ,;\x00") {
-		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is no target of %s, which are like gfx906 and gfx90a:xnack-", target, c.vendor.name)
+		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is not a target of %s; targets are names such as gfx906 and gfx90a:xnack-",
+			target, c.vendor.name)
 	}
 	if !c.knows(target) {
 		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s", c.vendor.name, c.version, target)
@@ -82,7 +85,8 @@ func (c *Compiler) planAMD(target string) (plan, error) {
 	return plan{target: target, option: "--offload-arch=" + target, made: []product{c.amd.code}}, nil
 }
 
-// knows asks whether there is a target of that name: hipRTC 5.2 ends the process if there is none.
+// knows reports whether comgr knows the target, or cannot be asked. hipRTC 5.2 ends the process if
+// it is given an unknown target.
 func (c *Compiler) knows(target string) bool {
 	a := &c.amd
 	if !a.createAction.Valid() || !a.setISA.Valid() || !a.destroyAction.Valid() {
@@ -93,7 +97,7 @@ func (c *Compiler) knows(target string) bool {
 	if int32(a.createAction.Call1(w.At(0))) != 0 {
 		return true
 	}
-	action := uintptr(w[0]) // a structure of one word, which is passed by value
+	action := uintptr(w[0]) // a structure of one word, which calls take by value
 	defer a.destroyAction.Call1(action)
 	var held memory
 	defer held.release()

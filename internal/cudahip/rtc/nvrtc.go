@@ -27,7 +27,8 @@ var nvrtc = &vendor{
 	plan:      (*Compiler).planNVIDIA,
 }
 
-// nvrtcLibraries are the usual names. From CUDA 11.2 on, all releases of CUDA 11 have the name of 11.2.
+// nvrtcLibraries returns the usual names. From CUDA 11.2 on, the name is that of 11.2 in all releases
+// of CUDA 11.
 func nvrtcLibraries() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll", "nvrtc64_111_0.dll", "nvrtc64_110_0.dll"}
@@ -48,11 +49,11 @@ func nvrtcFolders() []string {
 	return append(list, wheels("nvidia/cuda_nvrtc/lib", "nvidia/cu13/lib")...)
 }
 
-// nvidiaCalls are those of NVRTC alone.
+// nvidiaCalls are the calls that only NVRTC has.
 type nvidiaCalls struct {
 	ptx, cubin product
 
-	archs []int // the numbers of the architectures, sorted; nil if the library does not say
+	archs []int // the numbers of the architectures, sorted; nil if the library does not report them
 }
 
 func (c *Compiler) bindNVIDIA() (missing []string) {
@@ -81,15 +82,18 @@ func (c *Compiler) bindNVIDIA() (missing []string) {
 	return missing
 }
 
-// nvidiaTarget matches a target: sm_90a and sm_100f are variants.
+// nvidiaTarget matches a target, such as sm_90 or compute_90. A letter at the end means a variant:
+// sm_90a, sm_100f.
 var nvidiaTarget = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{0,3})([af]?)$`)
 
-// planNVIDIA compiles for the target itself, or, if that is newer than the compiler, to PTX for the newest it knows.
+// planNVIDIA compiles for the target. If the compiler is older than the target, it compiles to PTX for the newest
+// architecture that the compiler knows.
 func (c *Compiler) planNVIDIA(target string) (plan, error) {
 	n := &c.nvidia
 	parts := nvidiaTarget.FindStringSubmatch(target)
 	if parts == nil {
-		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is no target of %s, which are like sm_90 and compute_90", target, c.vendor.name)
+		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is not a target of %s; targets are names such as sm_90 and compute_90",
+			target, c.vendor.name)
 	}
 	binary, name := parts[1] == "sm", parts[2]+parts[3]
 	number, _ := strconv.Atoi(parts[2]) // at most four digits
@@ -118,7 +122,7 @@ func list(archs []int) string {
 	return strings.Join(names, ", ")
 }
 
-// under returns folders within the one that an environment variable names.
+// under returns folders within the folder that an environment variable names.
 func under(env string, inside ...string) (list []string) {
 	root := getenv(env)
 	if root == "" {
@@ -130,7 +134,8 @@ func under(env string, inside ...string) (list []string) {
 	return list
 }
 
-// wheels returns folders of Python packages in the environment that the program was started in.
+// wheels returns folders of Python packages in the virtual environment in which the program was
+// started.
 func wheels(inside ...string) (list []string) {
 	for _, i := range inside {
 		list = append(list, under("VIRTUAL_ENV", "lib/python3*/site-packages/"+i, "Lib/site-packages/"+i)...)

@@ -1,12 +1,12 @@
-// Package rtc compiles CUDA C++ and HIP C++ while the program runs, with the vendors' own compilers: NVRTC and hipRTC. Neither needs a device, nor
-// a driver.
+// Package rtc compiles CUDA C++ and HIP C++ while the program runs, with the vendors' own compilers: NVRTC and hipRTC. Neither needs a device or a
+// driver.
 //
-// The compiler is a library that is looked for at the first use, and never unloaded. It runs in the program's own process: it has its threads,
-// and may take hundreds of megabytes of memory for a while.
+// The compiler is a library that is looked for at the first use, and never unloaded. It runs in the program's own process, where it may
+// start threads, and may take hundreds of megabytes of memory while it compiles.
 //
 // Both compilers may be used from any number of goroutines. NVRTC compiles several programs at once ("Basic Usage" of NVIDIA's NVRTC
-// documentation: different programs may be used from different threads); hipRTC, which promises nothing, compiles one at a time. While one
-// of them runs it may have replaced the program's signal handlers (see package siglib).
+// documentation: different programs may be used from different threads). hipRTC's documentation promises nothing of the kind, so it
+// compiles one program at a time. While a compiler runs, the program's signal handlers may be replaced (see package siglib).
 package rtc
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// Vendor is a vendor's compiler.
+// Vendor selects a vendor's compiler.
 type Vendor uint8
 
 const (
@@ -42,30 +42,31 @@ type vendor struct {
 	one     bool   // it compiles one program at a time
 
 	libraries func() []string // names to try, newest first
-	folders   func() []string // where they may lie, if the system does not find them
+	folders   func() []string // where the libraries may be if the system's loader does not find them
 
-	// beside are patterns of files in the library's folder that it compiles with.
+	// beside are patterns of further files of the compiler in the library's folder.
 	beside []string
 
-	// calls are those that differ: how to fetch what was made.
+	// bind looks up the calls that only this vendor has, and returns the names of those that are
+	// missing.
 	bind func(c *Compiler) []string
 
-	// plan says how to compile for a target. The error is of kind ErrUnsupported.
+	// plan returns how to compile for a target. An error is of kind ErrUnsupported.
 	plan func(c *Compiler, target string) (plan, error)
 }
 
-// plan is how a target is compiled for.
+// plan says how to compile for a target.
 type plan struct {
-	target string // what the compiler is told
+	target string // the target that the compiler is given
 	option string
-	made   []product // what to ask for, the best first
+	made   []product // the products to fetch, the best first; the first that is not empty is used
 }
 
-// product is one thing that a compiler makes.
+// product is one format of code that a compiler makes, and the calls that fetch it.
 type product struct {
 	format    driver.Format
 	size, get dl.Proc
-	sizeName  string // of the calls, for errors
+	sizeName  string // name of the call get, for errors
 }
 
 var vendors = [...]*vendor{NVRTC: nvrtc, HIPRTC: hiprtc}
@@ -74,9 +75,9 @@ var vendors = [...]*vendor{NVRTC: nvrtc, HIPRTC: hiprtc}
 type Compiler struct {
 	vendor  *vendor
 	lib     *dl.Library
-	id      string // names the compiler with all that it compiles with
+	id      string // names the compiler and all its files
 	version string
-	turn    sync.Mutex // held for a compilation, if the vendor makes one at a time
+	turn    sync.Mutex // held during a compilation if vendor.one is set
 
 	calls struct {
 		Version, CreateProgram, CompileProgram, DestroyProgram, GetProgramLogSize, GetProgramLog, GetErrorString dl.Proc
@@ -85,7 +86,7 @@ type Compiler struct {
 	amd    amdCalls
 }
 
-// loading is a compiler that has been, or is being, looked for.
+// loading is the result of looking for a compiler.
 type loading struct {
 	once     sync.Once
 	compiler *Compiler
@@ -97,7 +98,7 @@ type loading struct {
 
 var loaded struct {
 	sync.Mutex
-	by map[string]*loading // by what is looked for, which the environment changes
+	by map[string]*loading // by compiler and search; the environment can change the search
 }
 
 func (v *vendor) loading() (*loading, search) {
@@ -116,8 +117,8 @@ func (v *vendor) loading() (*loading, search) {
 	return l, s
 }
 
-// Load returns the vendor's compiler. The first call loads it, and its result, or its error, is kept for as long as the environment stays the
-// same. The error is of kind ErrUnavailable and lists what was tried.
+// Load returns the vendor's compiler. The first call loads it. The compiler or the error is kept as long as the environment stays the same.
+// The error is of kind ErrUnavailable and lists what was tried.
 func Load(of Vendor) (*Compiler, error) {
 	v := vendors[of]
 	l, s := v.loading()
@@ -125,13 +126,14 @@ func Load(of Vendor) (*Compiler, error) {
 	return l.compiler, l.err
 }
 
-// Found reports whether the compiler's library is there. It does not load it if it finds the file, so that it costs little.
+// Found reports whether the compiler's library exists. If it finds the file, it does not load the library, so it costs
+// little.
 func Found(of Vendor) bool {
 	v := vendors[of]
 	l, s := v.loading()
 	l.findOnce.Do(func() {
 		if l.found = s.file(); !l.found {
-			_, err := Load(of) // the system may know places that are not known here
+			_, err := Load(of) // the system's loader may know more places
 			l.found = err == nil
 		}
 	})
@@ -187,7 +189,8 @@ func (c *Compiler) bind() (missing []string) {
 	return append(missing, c.vendor.bind(c)...)
 }
 
-// identify names the compiler by its version, and by size and time of its files: the version of hipRTC hardly ever changes.
+// identify names the compiler by its version, and by the sizes and times of its files, because the version of hipRTC hardly
+// ever changes.
 func (c *Compiler) identify() {
 	w := dl.GetWords()
 	status := int32(c.calls.Version.Call2(w.At(0), w.At(1)))
@@ -216,7 +219,8 @@ func (c *Compiler) identify() {
 	c.id = id
 }
 
-// ID names everything besides source and options that decides what Compile returns for a target. It changes with every build of the compiler.
+// ID names everything, apart from source and options, that determines what Compile returns for a target. It changes with every build of the
+// compiler.
 func (c *Compiler) ID(target string) (string, error) {
 	p, err := c.vendor.plan(c, target)
 	if err != nil {
@@ -238,7 +242,7 @@ const (
 	codeBuiltins      = 7
 )
 
-// fail returns the error of a call.
+// fail returns the error for the code of a call.
 func (c *Compiler) fail(call string, code int32) *driver.Error {
 	kind := driver.ErrDriver
 	switch code {
@@ -255,8 +259,8 @@ func (c *Compiler) fail(call string, code int32) *driver.Error {
 	return e
 }
 
-// Compile compiles source text for a target. For "sm_90" NVRTC makes a cubin, and for "compute_70" PTX. If it is older than the target's
-// architecture, it makes PTX for the newest that it knows, which later drivers translate.
+// Compile compiles source text for a target. For "sm_90" NVRTC makes a cubin, and for "compute_70" PTX. If NVRTC is older than the
+// target's architecture, it makes PTX for the newest architecture that it knows, which later drivers translate.
 func (c *Compiler) Compile(target string, src *driver.Source) (*driver.Image, error) {
 	p, err := c.vendor.plan(c, target)
 	if err != nil {
@@ -273,7 +277,7 @@ func (c *Compiler) Compile(target string, src *driver.Source) (*driver.Image, er
 	kernels, err := image.Read(img.Format, img.Data)
 	if err != nil {
 		return nil, &driver.Error{Op: "compile", Backend: c.vendor.backend, Device: -1, Kind: driver.ErrDriver,
-			Detail: fmt.Sprintf("what %s has made cannot be read", c.vendor.name), Err: err}
+			Detail: fmt.Sprintf("the code that %s returned cannot be read", c.vendor.name), Err: err}
 	}
 	for name, k := range kernels {
 		if k.Known {
@@ -286,7 +290,8 @@ func (c *Compiler) Compile(target string, src *driver.Source) (*driver.Image, er
 	return img, nil
 }
 
-// zeroByte says which text contains a zero byte, at which the compiler would take it to end.
+// zeroByte returns which text contains a zero byte, or "". For the compiler a text ends at its
+// first zero byte.
 func zeroByte(src *driver.Source, options []string) string {
 	switch {
 	case strings.IndexByte(src.Text, 0) >= 0:
@@ -352,10 +357,10 @@ func (c *Compiler) compile(src *driver.Source, options []string, p *plan) (*driv
 			return &driver.Image{Format: m.format, Data: data}, nil
 		}
 	}
-	return nil, c.vendor.refuse(driver.ErrInvalidArgument, "with the options %q %s makes nothing that a device loads", src.Options, c.vendor.name)
+	return nil, c.vendor.refuse(driver.ErrInvalidArgument, "with the options %q, %s makes no code that a device can load", src.Options, c.vendor.name)
 }
 
-// fetch returns what a program has: code, or a log.
+// fetch returns the code or the log of a program.
 func (c *Compiler) fetch(program uintptr, size, get dl.Proc, name string) ([]byte, error) {
 	w := dl.GetWords()
 	defer w.Put()
@@ -376,10 +381,10 @@ func (c *Compiler) fetch(program uintptr, size, get dl.Proc, name string) ([]byt
 	return data, nil
 }
 
-// folder matches where AMD's compiler keeps the source text meanwhile.
+// folder matches the temporary path at which AMD's compiler keeps the source text.
 var folder = regexp.MustCompile(`[^\s"']*/comgr-[0-9A-Za-z]+/input/CompileSource`)
 
-// refused returns the error of a program that does not compile.
+// refused returns the error for a program that does not compile.
 func (c *Compiler) refused(program uintptr, src *driver.Source, options []string, p *plan, code int32) error {
 	e := c.fail("CompileProgram", code)
 	text, err := c.fetch(program, c.calls.GetProgramLogSize, c.calls.GetProgramLog, "GetProgramLog")
@@ -403,19 +408,20 @@ func (c *Compiler) refused(program uintptr, src *driver.Source, options []string
 	return e
 }
 
-// memory is memory of the program that C reads during calls. Its addresses are numbers, so it is held where it is.
+// memory pins Go memory that C reads during calls. The calls take addresses as numbers, which do not keep Go
+// memory in place.
 type memory struct{ pins runtime.Pinner }
 
 func (m *memory) release() { m.pins.Unpin() }
 
-// text returns the address of a text with a zero byte behind it.
+// text returns the address of a text, to which it adds a zero byte.
 func (m *memory) text(s string) uintptr {
 	b := dl.CString(s)
 	m.pins.Pin(&b[0])
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
-// texts returns the address of the addresses of texts, 0 if there are none.
+// texts returns the address of an array of the addresses of texts, or 0 if there are none.
 func (m *memory) texts(list []string) uintptr {
 	if len(list) == 0 {
 		return 0

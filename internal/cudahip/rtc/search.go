@@ -10,11 +10,11 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// search is where a library is looked for.
+// search is a list of the places where a library may be.
 type search struct {
-	exact   string   // what the environment names, and nothing else is tried; or ""
-	names   []string // for the system's loader
-	folders []string // patterns of folders to look into for the names
+	exact   string   // the library that the environment names, or ""; if it is set, nothing else is tried
+	names   []string // file names, which the system's loader looks up
+	folders []string // patterns of folders that may contain files of these names
 }
 
 var getenv = os.Getenv
@@ -25,7 +25,8 @@ func (v *vendor) search() search {
 
 func (s *search) key() string { return s.exact + "\x00" + strings.Join(s.folders, "\x00") }
 
-// candidates returns what to open, in this order, and the folders that have nothing of the kind.
+// candidates returns the names and paths to open, in this order, and the patterns whose folders
+// contain none of the names.
 func (s *search) candidates() (names []string, absent []dl.Attempt) {
 	if s.exact != "" {
 		return []string{s.exact}, nil
@@ -35,14 +36,14 @@ func (s *search) candidates() (names []string, absent []dl.Attempt) {
 		found := s.within(folder)
 		names = append(names, found...)
 		if len(found) == 0 {
-			absent = append(absent, dl.Attempt{Name: folder, Reason: "has none of these"})
+			absent = append(absent, dl.Attempt{Name: folder, Reason: "contains no file of these names"})
 		}
 	}
 	return names, absent
 }
 
-// within returns the files of the right name in the folders of a pattern. Roots with signs of patterns in their own names are of no harm: nothing
-// is found in them.
+// within returns the files with one of the names in the folders of a pattern. If the path of a root contains a character that patterns use,
+// within may find nothing there, which does no harm.
 func (s *search) within(folder string) (files []string) {
 	folders, _ := filepath.Glob(folder)
 	for _, f := range folders {
@@ -60,7 +61,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// file reports whether there is a file to open. It does not know every place that the system's loader looks at.
+// file reports whether it finds a file to open. It does not know every place where the system's loader looks.
 func (s *search) file() bool {
 	if s.exact != "" {
 		return filepath.IsAbs(s.exact) && isFile(s.exact)
@@ -73,7 +74,7 @@ func (s *search) file() bool {
 	return runtime.GOOS == "linux" && s.system()
 }
 
-// loaderCache is where the loader of the GNU C library keeps the paths of libraries.
+// loaderCache is the file in which the loader of the GNU C library keeps the paths of libraries.
 const loaderCache = "/etc/ld.so.cache"
 
 // system reports whether the loader of Linux has a path for one of the names.
@@ -83,7 +84,7 @@ func (s *search) system() bool {
 			return true
 		}
 	}
-	cache, _ := os.ReadFile(loaderCache) // without it, the folders alone count
+	cache, _ := os.ReadFile(loaderCache) // if it cannot be read, only the folders count
 	for _, name := range s.names {
 		if bytes.Contains(cache, []byte("/"+name+"\x00")) {
 			return true
