@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Alone runs the calling test in a process of its own and reports what that printed; it returns
-// true in that process. A library of the same name may be loaded in this one: a simulated one.
+// Alone runs the calling test in a process of its own, and fails the test if that process fails or
+// prints anything. In the new process Alone returns true, and the test goes on. A test needs this
+// if this process may have loaded a simulated library of the same name.
 func Alone(t *testing.T) bool {
 	t.Helper()
 	const child = "HALYARD_TEST_ALONE"

@@ -12,15 +12,15 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// Conformance runs the shared suite on the simulated driver, which runs work in an odd order and must
-// find nothing to complain about.
+// Conformance runs the shared suite on the simulated driver. The driver runs work in an odd order,
+// and no rule of the driver may be broken.
 func Conformance(t *testing.T, h *Harness, codes cudahip.Codes) {
 	h.start(t)
 	h.reset(t, 1)
 	conformance.Run(t, h.Suite(codes))
 }
 
-// Suite is the shared suite's view of the harness.
+// Suite returns the harness in the form that the shared suite takes.
 func (h *Harness) Suite(codes cudahip.Codes) conformance.Harness {
 	open := func(ordinal int) func(context.Context) (*hal.Device, error) {
 		return func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, h.backend, ordinal) }

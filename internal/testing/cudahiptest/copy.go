@@ -25,12 +25,12 @@ func copyPageableBusy(h *Harness, t *testing.T) {
 
 			gate, err := s.(driver.Gater).Gate()
 			ok(t, err)
-			// None of these waits for the gate, or this would not go on.
+			// If one of these waited for the gate, the test would hang.
 			ok(t, s.CopyIn(region(m, 50, 100), at(small)))
 			ok(t, s.CopyOut(at(smallOut), region(m, 50, 100)))
 			ok(t, s.CopyIn(whole(m), at(want)))
 			ok(t, s.CopyOut(at(out), whole(m)))
-			ok(t, s.CopyIn(whole(again), at(out))) // as the copy before it leaves it
+			ok(t, s.CopyIn(whole(again), at(out))) // reads what the copy before it wrote
 			if done, err := s.Query(); done || err != nil {
 				t.Fatalf("the stream passed a shut gate: %t, %v", done, err)
 			}
@@ -48,8 +48,8 @@ func copyPageableBusy(h *Harness, t *testing.T) {
 	})
 }
 
-// copyPageableIdle copies more and less than what an idle stream takes at once, there and back, and in again what has come
-// out: by then the stream is busy.
+// copyPageableIdle copies sizes above and below the size that an idle stream reads at once, to the device and back. It
+// then copies the result to the device again, while the stream is busy.
 func copyPageableIdle(h *Harness, t *testing.T) {
 	h.seeds(t, 3, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
@@ -75,7 +75,7 @@ func copyPageableIdle(h *Harness, t *testing.T) {
 	})
 }
 
-// copyPageableAtOnce has several goroutines copy on few streams.
+// copyPageableAtOnce copies from several goroutines on two streams.
 func copyPageableAtOnce(h *Harness, t *testing.T) {
 	h.seeds(t, 10, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
@@ -106,8 +106,8 @@ func copyPageableAtOnce(h *Harness, t *testing.T) {
 	})
 }
 
-// stagingIsKept closes streams that have staged copies, beside one that is held shut: to free what they staged through would
-// be to wait for that one. Streams that come later stage through the same memory.
+// stagingIsKept closes streams that have staged copies, beside a stream that a gate holds. Freeing their staging memory
+// would wait for that stream, so later streams must use the same staging memory.
 func stagingIsKept(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	d := h.open(t, 0)
@@ -145,7 +145,7 @@ func stagingIsKept(h *Harness, t *testing.T) {
 	ok(t, shut.Open())
 }
 
-// copyOnHostBusy copies and fills between places of the host's behind a shut gate, where CUDA's own call would wait.
+// copyOnHostBusy copies and fills host memory behind a shut gate, where CUDA's own call would wait.
 func copyOnHostBusy(h *Harness, t *testing.T) {
 	h.seeds(t, 3, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
@@ -180,7 +180,7 @@ func copyOnHostBusy(h *Harness, t *testing.T) {
 	})
 }
 
-// copyPartlyLocked copies host memory of which some is page-locked, which CUDA's own call refuses.
+// copyPartlyLocked copies host memory that is partly page-locked, which CUDA's own call refuses.
 func copyPartlyLocked(h *Harness, t *testing.T) {
 	h.seeds(t, 3, func(t *testing.T, seed uint64) {
 		d := h.open(t, 0)
@@ -223,7 +223,7 @@ func copyPeers(h *Harness, t *testing.T) {
 	if l := b.(driver.Peering).PeerAccess(a); l != both {
 		t.Fatalf("link back %b, want %b", l, both)
 	}
-	// Page-locked memory belongs to every device.
+	// Every device can use page-locked memory.
 	locked, mb := alloc(t, a, driver.KindHost, 5000), alloc(t, b, driver.KindDevice, 5000)
 	sb, want := newStream(t, b), random(5, 5000)
 	copy(hostBytes(locked), want)

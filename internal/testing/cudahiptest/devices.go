@@ -34,7 +34,7 @@ func devicesAreListed(h *Harness, t *testing.T) {
 			driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapPrefetch | driver.CapIPC |
 			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrentShared |
 			driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo | driver.CapCopy2D | driver.CapKernels
-		if info.Caps&^driver.CapCompile != all { // it has that if the vendor's compiler is installed
+		if info.Caps&^driver.CapCompile != all { // CapCompile depends on whether the vendor's compiler is installed
 			t.Errorf("capabilities %q, want %q", info.Caps, all)
 		}
 	}
@@ -57,7 +57,7 @@ func devicesAreListed(h *Harness, t *testing.T) {
 func noDevices(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Devices, 0, 2)
 	h.calm(t, 1)
-	// The library was asked while it had devices, and now has none.
+	// This backend loaded the library while it had devices. Now the library has none.
 	infos, err := h.backend.Devices(context.Background())
 	if err == nil && len(infos) == 0 {
 		return
@@ -65,7 +65,7 @@ func noDevices(h *Harness, t *testing.T) {
 	if !errors.Is(err, driver.ErrUnavailable) {
 		t.Errorf("%v, %v", infos, err)
 	}
-	// A backend that meets a library without devices says so, and keeps saying so.
+	// A backend that loads a library without devices returns an error, and keeps returning it.
 	fresh := h.New()
 	_, err = fresh.Devices(context.Background())
 	if !errors.Is(err, driver.ErrUnavailable) {

@@ -1,3 +1,3 @@
-// Package cudahiptest holds a vendor's backend to what package gpu promises, on the simulated
-// driver of that vendor. The CUDA and HIP backends run the same tests.
+// Package cudahiptest contains the tests that the CUDA and HIP backends share. They check what
+// package hal/driver promises, on each vendor's simulated driver and on hardware.
 package cudahiptest

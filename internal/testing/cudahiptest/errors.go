@@ -44,20 +44,20 @@ func lostDevice(h *Harness, t *testing.T) {
 		}
 		kind(t, s.Fill(whole(m), driver.Pattern{Width: 1}), driver.ErrDeviceLost)
 	}
-	<-called // a callback that the driver forgot comes all the same
+	<-called // the backend makes the callback, although the driver never does
 	ok(t, g.Open())
 	for _, c := range []func() error{ev.Close, m.Free, s.Close, d.Close} {
 		if err := c(); err != nil && !errors.Is(err, driver.ErrDeviceLost) {
 			t.Error(err)
 		}
 	}
-	// The simulated driver drops the work of a lost context when it comes to it, and until then
-	// takes it to be under way.
+	// The simulated driver drops the work of a lost context only when its scheduler reaches it.
+	// Until then it reports the memory as in use.
 	h.sim.Clear()
 	if h.Retain == "" {
-		return // the context is the process's, and stays
+		return // the context belongs to the process and stays lost
 	}
-	// Without handles the context goes, and the error with it.
+	// When all handles are closed, the context is destroyed, and the error with it.
 	fresh := h.open(t, 0)
 	fs := newStream(t, fresh)
 	fm := alloc(t, fresh, driver.KindDevice, 100)
@@ -66,11 +66,12 @@ func lostDevice(h *Harness, t *testing.T) {
 	same(t, "after a new start", read(t, fs, whole(fm)), want)
 }
 
-// everyNthCallFails runs a program again and again, with the first, second, ... call of the
-// driver failing, until none does.
+// everyNthCallFails runs a program again and again. In the n-th run the n-th call of the driver
+// fails. It ends when a run makes fewer than n calls.
 func everyNthCallFails(h *Harness, t *testing.T) {
 	h.reset(t, 0)
-	// A driver whose first call failed stays unavailable: it is loaded here.
+	// The driver is loaded here, because after a failure while it is loaded it would stay
+	// unavailable.
 	h.calm(t, 0)
 	first := program{h: h, t: t}
 	first.run()
@@ -109,7 +110,7 @@ func everyNthCallFails(h *Harness, t *testing.T) {
 	}
 }
 
-// program uses every kind of object. It goes on after an error, and gives back whatever it got.
+// program uses every kind of object. It goes on after an error, and releases whatever it made.
 type program struct {
 	h    *Harness
 	t    *testing.T
@@ -154,7 +155,8 @@ func (p *program) run() {
 			p.got(s.Sync())
 		}
 	}()
-	// A driver that calls an attribute's number invalid is taken not to know it.
+	// If a query of an attribute fails, the device counts as lacking the attribute, so capabilities
+	// may be missing.
 	p.caps = d.Info().Caps
 	for _, k := range kinds {
 		if k != driver.KindShared || p.caps.Has(driver.CapShared) {
@@ -171,7 +173,7 @@ func (p *program) run() {
 
 var stagedBytes = sync.OnceValue(func() []byte { return random(9, 300<<10) })
 
-// staged copies pageable memory there and back through page-locked memory.
+// staged copies pageable memory to the device and back, through page-locked memory.
 func (p *program) staged(d driver.Device, s driver.Stream) {
 	m, err := d.Alloc(driver.KindDevice, 300<<10, 0)
 	if !p.got(err) {
@@ -185,11 +187,11 @@ func (p *program) staged(d driver.Device, s driver.Stream) {
 		ok(p.t, s.Sync())
 	}
 	if right && !bytes.Equal(got, want) {
-		p.t.Error("staged bytes were lost and nothing said so")
+		p.t.Error("staged bytes were lost without an error")
 	}
 }
 
-// memory writes and reads one memory; bytes are right unless a step said that it failed.
+// memory writes and reads one memory. The bytes must be right unless a step returned an error.
 func (p *program) memory(d driver.Device, s driver.Stream, k driver.Kind) {
 	m, err := d.Alloc(k, 4000, 512)
 	if !p.got(err) {
@@ -215,7 +217,7 @@ func (p *program) memory(d driver.Device, s driver.Stream, k driver.Kind) {
 		ok(p.t, s.Sync())
 	}
 	if right && !bytes.Equal(got, want) {
-		p.t.Error("bytes were lost and nothing said so")
+		p.t.Error("bytes were lost without an error")
 	}
 }
 

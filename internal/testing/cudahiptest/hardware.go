@@ -12,8 +12,8 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// ConformHardware runs the shared suite, the seeded model test included, on a backend's first
-// real device.
+// ConformHardware runs the shared suite, including the seeded model test, on a backend's first real
+// device.
 func ConformHardware(t *testing.T, b driver.Backend, codes cudahip.Codes, require string) {
 	n := len(Hardware(t, b, require))
 	suite := conformance.Harness{
@@ -27,11 +27,12 @@ func ConformHardware(t *testing.T, b driver.Backend, codes cudahip.Codes, requir
 	conformance.Run(t, suite)
 }
 
-// Sizes are those that scripts/nvidia-report/compare.py measures in Python, in bytes.
+// Sizes are the sizes in bytes that BenchHardware measures. scripts/nvidia-report/compare.py
+// measures the same sizes in Python.
 var Sizes = []int{4 << 10, 1 << 20, 64 << 20}
 
-// BenchHardware times copies and allocations of a backend's first real device, to their end, beside
-// the vendor's own calls.
+// BenchHardware measures copies, fills and allocations on a backend's first real device, and the
+// vendor's own calls beside them. Times include the wait for the end of the work.
 func BenchHardware(b *testing.B, backend driver.Backend, require string, raw Raw) {
 	Hardware(b, backend, require)
 	benchHardware(b, backend, raw)

@@ -12,22 +12,22 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// Harness is a backend on its simulated driver. New is called once the environment names the
+// Harness is a backend on its simulated driver. New is called when the environment names the
 // simulated library.
 type Harness struct {
 	Library string // the simulated library
 	Env     string // the variable that names a library to the backend
 	New     func() driver.Backend
-	Binding string // how its calls are bound
+	Binding string // how the library's calls are bound: "loaded" or "linked"
 
-	// HostGates says that devices which cannot wait for a word of memory have gates all the same.
+	// HostGates says that a device has gates even if its streams cannot wait for a word of memory.
 	HostGates bool
 
-	// Retain is the call that makes a context, "" where none does, and PeerEnable the one that
-	// lets a device use a peer's memory.
+	// Retain is the name of the call that makes a context, or "" if the vendor has no such call.
+	// PeerEnable is the name of the call that lets a device use a peer's memory.
 	Retain, PeerEnable string
 
-	// Waiting is the number of host functions that have neither been called nor called off.
+	// Waiting returns the number of host functions that have been neither called nor cancelled.
 	Waiting func() int
 
 	sim     *simgpu.Control // nil on hardware
@@ -35,8 +35,8 @@ type Harness struct {
 	count   int // of devices
 }
 
-// reset prepares the driver for a test, and afterwards looks for broken rules and for handles
-// that are still alive. A seed other than zero has the driver run work in any order that is
+// reset prepares the driver for a test. After the test it looks for broken rules and for handles
+// that are still alive. With a seed other than zero the driver runs work in any order that is
 // allowed.
 func (h *Harness) reset(t testing.TB, seed uint64) {
 	t.Helper()
@@ -102,7 +102,7 @@ func (h *Harness) open(t testing.TB, ordinal int) driver.Device {
 	return d
 }
 
-// need skips the test on hardware that lacks a capability; the simulated driver has them all.
+// need skips the test on hardware that lacks a capability. The simulated driver must have them all.
 func (h *Harness) need(t testing.TB, d driver.Device, caps driver.Caps) {
 	t.Helper()
 	if missing := caps &^ d.Info().Caps; missing != 0 {
@@ -113,7 +113,7 @@ func (h *Harness) need(t testing.TB, d driver.Device, caps driver.Caps) {
 	}
 }
 
-// kindsOf are the kinds of memory that the device has.
+// kindsOf returns the kinds of memory that the device has.
 func kindsOf(d driver.Device) []driver.Kind {
 	if d.Info().Caps.Has(driver.CapShared) {
 		return kinds
@@ -133,7 +133,7 @@ func newStream(t testing.TB, d driver.Device) driver.Stream {
 	s, err := d.NewStream(driver.StreamOptions{})
 	ok(t, err)
 	t.Cleanup(func() {
-		// Only work that is done lets a stream be closed.
+		// A stream may be closed only when its work is done.
 		if err := s.Sync(); err == nil {
 			ok(t, s.Close())
 		} else {
@@ -174,19 +174,19 @@ func random(seed uint64, n int) []byte {
 
 func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
-// hostBytes is host-visible memory as a slice.
+// hostBytes returns host-visible memory as a slice.
 func hostBytes(m driver.Memory) []byte {
 	return unsafe.Slice((*byte)(m.HostPointer()), m.Size())
 }
 
-// write fills memory and waits.
+// write copies b to memory and waits.
 func write(t testing.TB, s driver.Stream, r driver.Region, b []byte) {
 	t.Helper()
 	ok(t, s.CopyIn(r, at(b)))
 	ok(t, s.Sync())
 }
 
-// read waits for the memory's contents.
+// read returns the memory's contents.
 func read(t testing.TB, s driver.Stream, r driver.Region) []byte {
 	t.Helper()
 	b := make([]byte, r.Len)
@@ -210,7 +210,7 @@ func same(t testing.TB, what string, got, want []byte) {
 	}
 }
 
-// kind fails the test unless the error is of the kind.
+// kind fails the test unless err is a *driver.Error of the kind want.
 func kind(t testing.TB, err, want error) *driver.Error {
 	t.Helper()
 	e, isError := err.(*driver.Error)

@@ -49,7 +49,7 @@ func adoptRefuses(h *Harness, t *testing.T) {
 		take(a, want, m.Handle(), 4097+4096, driver.ErrOutOfRange)
 		take(a, want, m.Handle()+4000, 97+4096, driver.ErrOutOfRange)
 	}
-	// What the host has is no business of the driver's.
+	// The driver does not know the host's pageable memory.
 	plain := make([]byte, 4096)
 	take(a, driver.KindHost, uintptr(at(plain)), 4096, driver.ErrInvalidArgument)
 
@@ -64,10 +64,10 @@ func adoptRefuses(h *Harness, t *testing.T) {
 	h.sim.Clear()
 	stream(a, s.Handle()+1<<20, driver.ErrInvalidArgument)
 	h.sim.Clear()         // the driver noted the call with an unknown stream
-	newEvent(t, a, false) // nothing was lost
+	newEvent(t, a, false) // the device still works
 }
 
-// importOldDriver imports without asking, for the driver does not tell.
+// importOldDriver imports memory and streams with a driver that cannot be queried about them.
 func importOldDriver(h *Harness, t *testing.T) {
 	if h.Binding == "linked" {
 		t.Skip("this binding calls the library that it is linked against")
@@ -82,7 +82,7 @@ func importOldDriver(h *Harness, t *testing.T) {
 	h.reset(t, 1)
 	other, d := h.open(t, 0), h.openHal(t, 0)
 	if d.Caps().Has(hal.CapPointerInfo) {
-		t.Error("the device tells what pointers are, and the library lacks the call")
+		t.Error("the device has CapPointerInfo, but the library lacks the call for it")
 	}
 	_, err := d.PointerInfo(1 << 20)
 	kind(t, err, driver.ErrUnsupported)
@@ -102,7 +102,7 @@ func importOldDriver(h *Harness, t *testing.T) {
 	kind(t, err, driver.ErrInvalidArgument)
 }
 
-// importDefaultStream works on the stream that programs use which know of none.
+// importDefaultStream works on the default stream, which programs use that do not name a stream.
 func importDefaultStream(h *Harness, t *testing.T) {
 	h.reset(t, 3)
 	d := h.openHal(t, 0)
@@ -130,9 +130,9 @@ func queryPointers(h *Harness, t *testing.T) {
 	d := h.openHal(t, 0)
 	if !d.Caps().Has(hal.CapPointerInfo) {
 		if h.sim != nil {
-			t.Fatal("the simulated device cannot tell")
+			t.Fatal("the simulated device lacks CapPointerInfo")
 		}
-		t.Skip("the device cannot tell")
+		t.Skip("the device lacks CapPointerInfo")
 	}
 	m, err := d.Alloc(hal.KindDevice, 5000, 0)
 	ok(t, err)

@@ -16,7 +16,8 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// image returns the simulated drivers' kernels, or those that are given, in the format that the device loads.
+// image returns an image of the given kernels, or of all of the simulated drivers' kernels, in the format
+// that the device loads.
 func image(d driver.Device, kernels ...simgpu.Kernel) *driver.Image {
 	if len(kernels) == 0 {
 		kernels = simgpu.Kernels
@@ -27,7 +28,7 @@ func image(d driver.Device, kernels ...simgpu.Kernel) *driver.Image {
 	return &driver.Image{Format: driver.FormatCodeObject, Data: simgpu.CodeObject(kernels...)}
 }
 
-// params are what the kernels take, for a driver that does not say.
+// params returns the parameters of the kernels, for a driver that does not report them.
 func params(kernels ...simgpu.Kernel) map[string][]driver.Param {
 	all := make(map[string][]driver.Param)
 	for _, k := range kernels {
@@ -70,7 +71,7 @@ func kernel(t testing.TB, m driver.Module, name string) driver.Kernel {
 	return k
 }
 
-// line is a launch of so many blocks in one dimension.
+// line returns a launch of so many blocks in one dimension.
 func line(blocks, threads uint32, args ...driver.Arg) *driver.Launch {
 	return &driver.Launch{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{threads, 1, 1}, Args: args}
 }
@@ -131,14 +132,15 @@ func kernelsRun(h *Harness, t *testing.T) {
 		same(t, "registered memory", mem, wordsOf(n, 0x01020304))
 		ok(t, r.Free())
 
-		// Every thread of three dimensions once.
+		// Every thread of a launch in three dimensions runs once.
 		p := alloc(t, d, driver.KindDevice, 4*2000)
 		ok(t, s.Fill(whole(p), driver.Pattern{Width: 1}))
 		launch(t, s, kernel(t, m, "tally"), &driver.Launch{Grid: [3]uint32{3, 2, 5}, Block: [3]uint32{4, 8, 2},
 			Args: []driver.Arg{pointer(whole(p)), value(uint32(2000))}})
 		same(t, "every thread", read(t, s, whole(p)), append(wordsOf(1920, 1), wordsOf(80, 0)...))
 
-		// Each where it belongs: no two numbers of the grid or of the block are alike.
+		// Every thread gets its own place. The numbers of the grid are all different, and so are
+		// those of the block.
 		q := alloc(t, d, driver.KindDevice, 4*1920)
 		launch(t, s, kernel(t, m, "place"), &driver.Launch{Grid: [3]uint32{3, 2, 5}, Block: [3]uint32{4, 8, 2},
 			Args: []driver.Arg{pointer(whole(q)), value(uint32(1920))}})
@@ -171,7 +173,7 @@ func kernelArguments(h *Harness, t *testing.T) {
 		l := line(1, 32, pointer(region(out, 0, 48)), value(uint8(1)), value(uint16(0x203)), value(uint32(0x4050607)),
 			value(uint64(0x08090a0b0c0d0e0f)), value(float32(1.5)), value(2.5))
 		launch(t, s, kernel(t, m, "widths"), l)
-		clear(l.Args) // they were copied during the call
+		clear(l.Args) // the call has copied them
 		structure := random(seed, 40)
 		want := bytes.Clone(structure)
 		l = line(1, 32, pointer(region(out, 48, 40)), driver.Arg{Kind: driver.ParamValue, Size: 40, Ptr: at(structure)})
@@ -233,7 +235,7 @@ func kernelsAreDescribed(h *Harness, t *testing.T) {
 		t.Errorf("handles %+v and %+v", native, other)
 	}
 	if b, isBlocker := m.(driver.FreeBlocker); !isBlocker || !b.FreeMayBlock() {
-		t.Error("unloading a module is taken not to wait")
+		t.Error("FreeMayBlock of a module is false")
 	}
 }
 
@@ -260,7 +262,7 @@ func kernelImagesRefused(h *Harness, t *testing.T) {
 		e := refused("wrong PTX", replaced(".param .f32", ".param .f31"), driver.ErrBuild)
 		var b *driver.BuildError
 		if !errors.As(e, &b) || !strings.Contains(b.Log, ".f31") || !strings.Contains(b.Log, "line 8") || e.Vendor.Code != 218 {
-			t.Errorf("the log is not there: %v", e)
+			t.Errorf("the error has no log: %v", e)
 		}
 		if e = refused("newer PTX", replaced(".version 6.0", ".version 99.0"), driver.ErrUnsupported); !strings.Contains(e.Detail, "too new") {
 			t.Errorf("newer PTX: %v", e)
@@ -270,14 +272,14 @@ func kernelImagesRefused(h *Harness, t *testing.T) {
 			t.Errorf("the error does not name the device: %v", e)
 		}
 		refused("another format", &driver.Image{Format: driver.FormatCubin, Data: []byte("\x7fELF, but nothing more\x00")}, driver.ErrInvalidArgument)
-		// The text ends with the slice, whatever lies behind it, or with a zero byte.
+		// The text ends where the slice ends, whatever follows in memory, or at a zero byte.
 		load(t, d, &driver.Image{Format: driver.FormatPTX, Data: append(slices.Clone(good.Data), "}}"...)[:len(good.Data)]})
 		load(t, d, &driver.Image{Format: driver.FormatPTX, Data: append(slices.Clone(good.Data), 0)})
 	} else {
 		at := bytes.Index(good.Data, []byte("AMDGPU"))
 		damaged := bytes.Clone(good.Data)
 		for i := at + 8; i < at+400; i++ {
-			damaged[i] = 0xc1 // nothing, in MessagePack
+			damaged[i] = 0xc1 // a byte that MessagePack never uses
 		}
 		refused("damaged", &driver.Image{Format: good.Format, Data: damaged}, driver.ErrInvalidArgument)
 		refused("text", &driver.Image{Format: good.Format, Data: bytes.Repeat([]byte("text "), 100)}, driver.ErrInvalidArgument)
@@ -323,7 +325,7 @@ func launchesRefused(h *Harness, t *testing.T) {
 	if !strings.Contains(e.Detail, "kernel fill") || !strings.Contains(e.Detail, "2000x1x1") || e.Vendor.API == "" {
 		t.Errorf("incomplete: %v", e)
 	}
-	if h.Retain != "" { // elsewhere it is a failure to launch
+	if h.Retain != "" { // HIP reports another error: a failure to launch
 		small := kernel(t, load(t, d, image(d, simgpu.Kernel{Name: "fill", Takes: "puu", Threads: 64})), "fill")
 		if e := refused("too few registers", s, small, line(1, 65, args...), driver.ErrInvalidArgument); e.Vendor.Code != 701 || !strings.Contains(e.Detail, "32 registers") {
 			t.Errorf("incomplete: %v", e)
@@ -334,7 +336,8 @@ func launchesRefused(h *Harness, t *testing.T) {
 	refused("too much shared memory", s, fill, l, driver.ErrInvalidArgument)
 	same(t, "after launches that were refused", read(t, s, whole(p)), make([]byte, 400))
 
-	// As much as the kernel can have, which may have to be asked for first.
+	// The largest amount that the kernel can have. The backend may have to raise the kernel's limit
+	// first.
 	l.Shared = fill.Info().MaxShared
 	l.Block[0] = 128
 	launch(t, s, fill, l)
@@ -414,7 +417,7 @@ func kernelFaults(h *Harness, t *testing.T) {
 		if !errors.As(err, &e) || e.Vendor.Code != int64(code) {
 			t.Fatalf("fault %d: %v", code, err)
 		}
-		if h.Retain != "" || code != 716 { // which is no error of HIP's
+		if h.Retain != "" || code != 716 { // HIP has no error 716
 			if e.Kind != hal.ErrDeviceLost || !strings.Contains(e.Detail, "fault (launch 2), nothing (launch 1)") {
 				t.Errorf("fault %d: %v", code, err)
 			}
@@ -432,7 +435,7 @@ func kernelFaults(h *Harness, t *testing.T) {
 	h.calm(t, 0)
 }
 
-// FewerCalls runs on a library that lacks the calls for kernels that a backend can do without.
+// FewerCalls runs on a library that lacks the optional calls for kernels.
 func FewerCalls(t *testing.T, h *Harness) {
 	if h.Binding == "linked" {
 		t.Skip("this binding calls the library that it is linked against")
@@ -463,7 +466,7 @@ func (p *program) kernels(d driver.Device, s driver.Stream, mem driver.Memory) {
 		return
 	}
 	defer func() {
-		for s.Sync() != nil { // only code whose launches are done is unloaded
+		for s.Sync() != nil { // code may be unloaded only when its launches are done
 			p.got(s.Sync())
 		}
 		p.got(m.Close())
@@ -474,6 +477,6 @@ func (p *program) kernels(d driver.Device, s driver.Stream, mem driver.Memory) {
 	}
 	l := line(1, 32, pointer(whole(mem)), value(uint32(1)), value(uint32(25)))
 	p.got(s.(driver.Launcher).Launch(k, l))
-	l.Shared = 64 << 10 // what has to be asked for first, where that is possible
+	l.Shared = 64 << 10 // so much that the backend has to raise the kernel's limit first, if the driver has such a limit
 	p.got(s.(driver.Launcher).Launch(k, l))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// Libraries builds the simulated drivers, of which both are kept from one test run to the next. It
-// skips the test where they cannot be built, unless the environment requires it.
+// Libraries builds the simulated drivers, or returns those that an earlier run has built. If they
+// cannot be built, it skips the test, or fails it if HALYARD_REQUIRE contains the backend's name.
 func Libraries(t testing.TB, backend string, without ...string) (cuda, hip string) {
 	t.Helper()
 	cuda, hip, err := simgpu.Build(filepath.Join(os.TempDir(), "halyard-simgpu"), without...)
@@ -28,8 +28,8 @@ func Libraries(t testing.TB, backend string, without ...string) (cuda, hip strin
 	return cuda, hip
 }
 
-// Required reports whether HALYARD_REQUIRE, a list of names, says that tests of this name must
-// not be skipped.
+// Required reports whether HALYARD_REQUIRE, a list of names, contains the name. Then tests for it
+// must not be skipped.
 func Required(name string) bool {
 	list := strings.FieldsFunc(os.Getenv("HALYARD_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' })
 	return slices.Contains(list, name)

@@ -10,7 +10,7 @@ import (
 
 var kinds = []driver.Kind{driver.KindDevice, driver.KindHost, driver.KindShared}
 
-// allocRefuses asks for what the driver cannot give, and package hal does not ask for.
+// allocRefuses makes requests that the backend must refuse, and that package hal never makes.
 func allocRefuses(h *Harness, t *testing.T) {
 	h.reset(t, 1)
 	d := h.open(t, 0)
@@ -48,7 +48,7 @@ func outOfMemory(h *Harness, t *testing.T) {
 		_, err := d.Alloc(kinds[i-1], 100, 0)
 		kind(t, err, driver.ErrOutOfMemory)
 	}
-	// Nothing is lost by a failure, and the device goes on.
+	// A failure loses no memory, and the device still works.
 	if after, _, err := d.MemInfo(); err != nil || after != free {
 		t.Errorf("%d bytes free after the failures, %d before: %v", after, free, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// Optional are the names of the calls that a backend can do without.
+// Optional returns the names of the optional calls.
 func Optional(symbols cudahip.Symbols) (names []string) {
 	for _, s := range symbols {
 		if s.Optional {
@@ -62,7 +62,7 @@ func Minimal(t *testing.T, h *Harness) {
 	same(t, "without optional calls", read(t, s, whole(m)), want)
 }
 
-// Incomplete opens a library that lacks a call which the backend needs.
+// Incomplete loads a library that lacks a required call.
 func Incomplete(t *testing.T, h *Harness, symbol string) {
 	t.Setenv(h.Env, h.Library)
 	_, err := h.New().Devices(context.Background())
@@ -72,11 +72,13 @@ func Incomplete(t *testing.T, h *Harness, symbol string) {
 	}
 }
 
-// loadCalls are made at least: they initialise the library and ask for its version and its devices.
+// loadCalls is the number of calls that every backend makes to load a library: they initialise it
+// and query its version and its number of devices.
 const loadCalls = 3
 
-// loadFails has each call fail that a backend makes before it lists devices. Without a call that every library needs the
-// backend is unavailable; without one that describes a device, that device is missing; any other is done without.
+// loadFails lets each call that a backend makes to list devices fail, one at a time. If a call that loads the library
+// fails, the backend is unavailable. If a call that every description of a device needs fails, that device is missing.
+// If any other call fails, all devices are listed.
 func loadFails(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	whole, err := h.New().Devices(context.Background())
@@ -96,12 +98,14 @@ func loadFails(h *Harness, t *testing.T) {
 		}
 		again, errAgain := b.Devices(context.Background())
 		if err != nil {
-			// A library that did not load stays so; the number of devices may be asked for again.
+			// A library that failed to load stays unavailable. The number of devices may be queried
+			// again.
 			e, isError := err.(*driver.Error)
 			if !isError || e.Vendor.Code != 999 || e.Vendor.API == "" {
 				t.Fatalf("call %d: error %v", n, err)
 			}
-			// Loading ends with the number of devices, with which listing begins.
+			// Loading ends with the query of the number of devices, and listing begins with the
+			// same query.
 			unavailable := e.Kind == driver.ErrUnavailable
 			if unavailable {
 				lastOfLoading = e.Vendor.API

@@ -18,13 +18,13 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// A mutant is a backend with one bug, planted between it and its driver.
+// A mutant is a bug that is planted between a backend and its driver.
 type mutant struct {
 	name  string
 	plant func(cudahip.API) cudahip.API
 }
 
-// sound has no bug, and shows that what finds the others is the bug.
+// sound is the mutant without a bug. It shows that the suite finds nothing where there is no bug.
 const sound = "nothing"
 
 var mutants = []mutant{
@@ -222,21 +222,22 @@ type noStreamDestroy struct{ cudahip.API }
 
 func (noStreamDestroy) StreamDestroy(cudahip.Context, uintptr) cudahip.Code { return cudahip.Success }
 
-// PlantedBugs runs the shared suite on backends with one bug each. The suite, or the simulated driver
-// that watches it, must find every one. plant returns a backend with something around its driver's
-// calls.
+// PlantedBugs runs the shared suite on backends with one bug each. The suite, or the validator of the
+// simulated driver, must find every bug. plant returns a backend whose driver's calls are wrapped by
+// the function.
 //
-// The bugs are around calls that both backends make by the same code, so CUDA has every second, with those that HIP cannot have, and HIP the rest.
+// The same code makes the calls of both backends, so each bug is tried with one of them: every second bug, and those that HIP cannot have, with
+// CUDA, and the rest with HIP.
 //
-// Every bug has a process of its own, and a copy of the library where the program is not linked against it, so that
-// what one leaves behind, goroutines that wait for ever among it, is not there for the next.
+// Every bug gets a process of its own, so that what it leaves behind, such as goroutines that wait for ever, does
+// not disturb the next. If the program is not linked with the library, every bug also gets a copy of the library.
 func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(cudahip.API) cudahip.API) driver.Backend) {
 	image, err := os.ReadFile(h.Library)
 	ok(t, err)
 	linked, alone := h.Binding == "linked", os.Getenv(plantedVariable)
 	for i, m := range slices.Concat(mutants, launchMutants) {
 		launches := i >= len(mutants)
-		contexts := m.name == "keeps its context" // which HIP does not have
+		contexts := m.name == "keeps its context" // HIP has no calls to retain and release contexts
 		if mine := h.Retain != "" == (contexts || i%2 == 0); !mine && m.name != sound {
 			continue
 		}
@@ -269,7 +270,7 @@ func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(
 			}
 			switch found := own.finds(t, suite); {
 			case m.name == sound && found != "":
-				t.Errorf("a bug is found where there is none, by %s", found)
+				t.Errorf("%s finds a bug where there is none", found)
 			case m.name != sound && found == "":
 				t.Error("nothing finds the bug")
 			default:
@@ -279,7 +280,7 @@ func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(
 	}
 }
 
-// plantedVariable names the one bug that a process of its own is to plant.
+// plantedVariable names the bug that a process started by plantElsewhere plants.
 const plantedVariable = "HALYARD_TEST_PLANTED"
 
 // plantElsewhere runs the test of one bug in a process of its own.
@@ -300,7 +301,8 @@ func plantElsewhere(t *testing.T, bug string) {
 	}
 }
 
-// finds runs the suite until something is wrong, and returns what.
+// finds runs the suite until a check fails or a rule of the driver is broken, and returns a
+// description of that, or "".
 func (h *Harness) finds(t *testing.T, suite conformance.Harness) (found string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
-// launchMutants load and launch kernels wrongly. The suite's group Kernels is to find them, for which it needs the vendor's compiler.
+// launchMutants load and launch kernels wrongly. The suite's group Kernels must find them. It needs the vendor's compiler for that.
 var launchMutants = []mutant{
 	launching("launches nothing", func(launcher, *driver.Launch) cudahip.Code { return cudahip.Success }),
 	launching("launches twice", func(do launcher, l *driver.Launch) cudahip.Code {
@@ -72,10 +72,10 @@ var launchMutants = []mutant{
 	{"never unloads code", func(a cudahip.API) cudahip.API { return noUnload{a} }},
 }
 
-// launcher makes the call of a launch, with another shape.
+// launcher makes the driver's call for a launch.
 type launcher func(*driver.Launch) cudahip.Code
 
-// launching is a mutant that changes the launch, of which it gets a copy.
+// launching returns a mutant that changes a copy of the launch.
 func launching(name string, do func(launcher, *driver.Launch) cudahip.Code) mutant {
 	return mutant{name, func(a cudahip.API) cudahip.API { return shaped{a, do} }}
 }
@@ -90,7 +90,7 @@ func (m shaped) Launch(ctx cudahip.Context, kernel uintptr, l *driver.Launch, pa
 	return m.do(func(l *driver.Launch) cudahip.Code { return m.API.Launch(ctx, kernel, l, params, stream) }, &changed)
 }
 
-// changing is a mutant that changes the list of arguments, of which it gets a copy.
+// changing returns a mutant that changes a copy of the list of arguments.
 func changing(name string, change func(l *driver.Launch, list []unsafe.Pointer)) mutant {
 	return mutant{name, func(a cudahip.API) cudahip.API { return otherArguments{a, change} }}
 }
@@ -129,7 +129,7 @@ type anotherKernel struct{ cudahip.API }
 
 func (m anotherKernel) ModuleKernel(ctx cudahip.Context, module uintptr, name string) (uintptr, cudahip.Code) {
 	if name == "turn" {
-		name = "count" // which takes the same
+		name = "count" // which has the same parameters
 	}
 	return m.API.ModuleKernel(ctx, module, name)
 }
@@ -138,8 +138,8 @@ type noUnload struct{ cudahip.API }
 
 func (noUnload) ModuleUnload(cudahip.Context, uintptr) cudahip.Code { return cudahip.Success }
 
-// needCompiler skips the test where the vendor's compiler is not installed, without which the suite has no kernels, unless HALYARD_REQUIRE
-// has its name.
+// needCompiler skips the test if the vendor's compiler is not installed, because the suite then has no kernels. If HALYARD_REQUIRE
+// contains the compiler's name, the test fails instead.
 func (h *Harness) needCompiler(t *testing.T) {
 	of, name := rtc.HIPRTC, "hiprtc"
 	if h.Retain != "" {

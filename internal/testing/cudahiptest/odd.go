@@ -142,7 +142,7 @@ func neverRecorded(h *Harness, t *testing.T) {
 	if done, err := e.Query(); !done || err != nil {
 		t.Errorf("an event whose work is done: %t, %v", done, err)
 	}
-	// Closing a device waits for its events.
+	// Closing a device waits for its recorded events.
 	open, err := hal.OpenWith(context.Background(), h.New(), 1)
 	ok(t, err)
 	os, err := open.NewStream()
@@ -154,8 +154,8 @@ func neverRecorded(h *Harness, t *testing.T) {
 	ok(t, open.Close())
 }
 
-// Integrated is what the plainest library for devices in the host's memory lacks: discrete memory, and all alignment and answers that the
-// backends can do without.
+// Integrated is what the plainest library for integrated devices lacks: memory of the device's own, and every alignment, call and answer
+// that the backends can do without.
 const Integrated = simgpu.LackDiscreteMemory | simgpu.LackAlignment | simgpu.LackPointerQuery | simgpu.LackIPC | simgpu.LackFreshEvents
 
 // HostCalls runs on a library whose newer call for host functions is not supported.

@@ -50,8 +50,8 @@ func callsDoNotAllocate(h *Harness, t *testing.T) {
 	ok(t, s.Sync())
 }
 
-// Raw are the vendor's own calls through the binding of the backend, on a thread whose context
-// has been made current once.
+// Raw holds the vendor's own calls, through the binding of the backend. They do not make a context
+// current: Current does that once for the thread.
 type Raw struct {
 	Current func() // makes the context of device 0 current
 
@@ -76,7 +76,8 @@ type Binding struct {
 	API  cudahip.API
 }
 
-// Overhead measures calls on the simulated driver, whose work is made free.
+// Overhead measures calls on the simulated driver. With the setting Free, the work itself costs
+// nothing.
 func Overhead(b *testing.B, h *Harness, raw Raw) {
 	h.start(b)
 	ok(b, h.sim.Set(simgpu.Free, 1))
@@ -85,18 +86,18 @@ func Overhead(b *testing.B, h *Harness, raw Raw) {
 	overhead(b, h.backend, raw)
 }
 
-// overhead measures what a call of package hal costs beside the vendor's call that it makes. All ways
-// to make the call take turns, so that whatever else the machine does slows all of them, and each
-// metric is a median:
+// overhead compares the time of a call of package hal with that of the vendor's call that it makes.
+// The ways to make the call take turns, so that other load of the machine slows all of them alike.
+// Each metric is a median:
 //
 //	raw-ns          the vendor's call, on a thread whose context is current already
-//	raw-bound-ns    the context made current for each call, as a goroutine that may have
-//	                changed threads must
-//	loaded-ns       cudahip.API, which makes the context current and calls in one crossing from Go to C,
-//	linked-ns       for each binding that the program has
+//	raw-bound-ns    the same, but each call first makes the context current, as a goroutine
+//	                must that may have changed threads
+//	loaded-ns       cudahip.API, which makes the context current and makes the call in one
+//	linked-ns       crossing from Go to C; one metric for each binding that the program has
 //	driver-ns       package driver
 //	hal-ns, ns/op   package hal
-//	hal-over-raw-ns hal less raw
+//	hal-over-raw-ns hal minus raw
 //	hal/raw         their ratio
 //	hal-allocs      allocations of one call of package hal
 func overhead(b *testing.B, backend driver.Backend, raw Raw) {
@@ -216,8 +217,8 @@ type overheadCall struct {
 	driver, hal func()
 }
 
-// launchCall is the launch of a kernel with 6 arguments, which does nothing on the simulated driver. isThere is false on hardware that does not
-// load it.
+// launchCall returns the launch of a kernel with 6 arguments. On the simulated driver it does nothing. isThere is false if the device does not
+// load the kernel.
 func launchCall(b *testing.B, d driver.Device, s driver.Stream, dev *hal.Device, hs *hal.Stream, raw Raw) (c overheadCall, isThere bool) {
 	const name = "sum_four"
 	if !d.Info().Caps.Has(driver.CapKernels) {
@@ -233,7 +234,7 @@ func launchCall(b *testing.B, d driver.Device, s driver.Stream, dev *hal.Device,
 	one := value(uint32(1))
 	l := line(1, 1, pointer(whole(p)), one, one, one, one, one)
 
-	// The same arguments, where they do not move.
+	// The same arguments, in memory that does not move.
 	words := [6]uint64{uint64(p.Handle()), 1, 1, 1, 1, 1}
 	at := pintest.Address(b, &words)
 	list := [6]uintptr{}
@@ -261,16 +262,16 @@ func launchCall(b *testing.B, d driver.Device, s driver.Stream, dev *hal.Device,
 	}, true
 }
 
-// way is one of several ways to make a call. The first of them is the plainest, the last the
-// one whose cost is in question.
+// way is one of several ways to make a call. In a list, the first is the plainest way, and the last
+// is the one whose cost is measured against it.
 type way struct {
 	name   string
-	before func() // prepares the thread, nil if nothing is to be done
+	before func() // prepares the thread; nil if that is not needed
 	call   func()
 }
 
-// inTurn times the ways to make a call in turn, and reports the medians. What the calls enqueued is
-// waited for beside the clock.
+// inTurn measures the ways to make a call in turn, and reports the medians. The wait for the work
+// that the calls enqueued is not measured.
 func inTurn(b *testing.B, ways []way, wait func()) {
 	const calls = 200
 	rounds := make([][]float64, len(ways))
@@ -292,7 +293,7 @@ func inTurn(b *testing.B, ways []way, wait func()) {
 	wait()
 }
 
-// time is how long n calls take, in nanoseconds.
+// time returns how long n calls take, in nanoseconds.
 func (w way) time(n int) float64 {
 	if w.before != nil {
 		runtime.LockOSThread()

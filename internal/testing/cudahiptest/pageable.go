@@ -9,10 +9,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Pageable measures copies of pageable memory through package hal, over a modelled bus. What is modelled is the time on the
-// link, and the caller that the driver's own copy of pageable memory holds up; the host's copies are real. Both metrics
-// are in units of the same copy of page-locked memory: all of it, and the caller's part. The driver's own copies
-// take LinkLocked / LinkPageable, 2.5, of each.
+// Pageable measures copies of pageable memory through package hal, over a modelled bus. The model covers the time on the
+// link, and the time for which the driver's own copy of pageable memory blocks the caller. The host's copies are real. One
+// metric is the time of the whole copy, the other the time for which it blocks the caller. Both are divided by the time of
+// the same copy of page-locked memory. For the driver's own copies both would be LinkLocked / LinkPageable, which is 2.5.
 func Pageable(b *testing.B, h *Harness) {
 	h.start(b)
 	sim := Simulated{Control: h.sim}
@@ -36,7 +36,7 @@ func Pageable(b *testing.B, h *Harness) {
 		pinned, err := locked.Bytes()
 		ok(b, err)
 		pageable := random(size, int(size))
-		ok(b, s.CopyIn(m.All(), pageable)) // staging memory is made
+		ok(b, s.CopyIn(m.All(), pageable)) // allocates the staging memory
 		ok(b, s.Sync(ctx))
 		for _, c := range []struct {
 			name string

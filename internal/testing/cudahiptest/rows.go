@@ -14,7 +14,7 @@ type swappedPitches struct{ cudahip.API }
 
 func (m swappedPitches) Copy2D(ctx cudahip.Context, r *cudahip.Rect, s uintptr) cudahip.Code {
 	x := *r
-	if r.DstAt != cudahip.OnHost && r.SrcAt != cudahip.OnHost { // where the driver notices what goes too far
+	if r.DstAt != cudahip.OnHost && r.SrcAt != cudahip.OnHost { // only device memory, where the driver notices accesses out of bounds
 		x.DstPitch, x.SrcPitch = r.SrcPitch, r.DstPitch
 	}
 	return m.API.Copy2D(ctx, &x, s)

@@ -8,11 +8,11 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// where says on what a test can run.
+// where says whether a test can run on hardware.
 type where bool
 
 const (
-	onlySim  where = false // it tells the simulated driver what to do, or counts on its sizes
+	onlySim  where = false // the test controls the simulated driver, or depends on its sizes
 	anywhere where = true
 )
 
@@ -72,8 +72,8 @@ func Run(t *testing.T, h *Harness) {
 	}
 }
 
-// RunHardware runs on real devices the tests that need no simulated driver. Without a device it is
-// skipped, unless HALYARD_REQUIRE has the name.
+// RunHardware runs the tests that need no simulated driver, on real devices. Without a device it
+// skips the test, or fails it if HALYARD_REQUIRE contains the name require.
 func RunHardware(t *testing.T, b driver.Backend, require string) {
 	h := &Harness{backend: b, count: len(Hardware(t, b, require))}
 	h.runHardware(t)
@@ -87,9 +87,9 @@ func (h *Harness) runHardware(t *testing.T) {
 	}
 }
 
-// Hardware returns the devices of a backend that are not simulated. It skips the test if there are
-// none, unless HALYARD_REQUIRE has the name. If that has "simulated", simulated devices do, to try
-// the tests themselves.
+// Hardware returns the real devices of a backend. Without one it skips the test, or fails it if
+// HALYARD_REQUIRE contains the name require. If HALYARD_REQUIRE contains "simulated", simulated
+// devices count as real, so that the tests themselves can be tried.
 func Hardware(t testing.TB, b driver.Backend, require string) []driver.Info {
 	t.Helper()
 	infos, err := b.Devices(context.Background())

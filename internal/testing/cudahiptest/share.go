@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// tokenVariable tells a child process what to import.
+// tokenVariable passes the handle to import to a child process.
 const tokenVariable = "HALYARD_TEST_TOKEN"
 
 const sharedSize = 5000 // bytes
@@ -27,7 +27,7 @@ func shareBetweenProcesses(h *Harness, t *testing.T) {
 	}
 	h.reset(t, 0)
 	d := h.openHal(t, 0)
-	// Aligned beyond the vendor's own alignment, so that the memory does not begin where the
+	// The alignment is larger than the vendor's own, so that the memory does not begin where the
 	// vendor's allocation does.
 	var m *hal.Memory
 	for range 3 {
@@ -63,7 +63,7 @@ func shareBetweenProcesses(h *Harness, t *testing.T) {
 
 const imported = "the other process has read and written"
 
-// child imports the parent's memory twice, reads and writes it.
+// child imports the parent's memory twice, and reads and writes it.
 func child(h *Harness, text string) error {
 	ctx := context.Background()
 	var token hal.IPCHandle
@@ -152,7 +152,7 @@ func child(h *Harness, text string) error {
 	return nil
 }
 
-// badShares are those that the driver interface itself refuses.
+// badShares opens and exports memory in ways that the backend itself must refuse.
 func badShares(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	a, b := h.open(t, 0), h.open(t, 1)

@@ -7,15 +7,15 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// Simulated is a simulated driver, which the backends load until the test ends.
+// Simulated is a simulated driver that a backend loads while the test runs.
 type Simulated struct {
 	*simgpu.Control
 	Library string // path
 	Device  string // name of its first device
 }
 
-// Simulate builds the simulated drivers of CUDA and HIP, without some symbols, and has the backends load them. Settings
-// are put back when the test ends. It skips the test as [Libraries] does.
+// Simulate builds the simulated drivers of CUDA and HIP, without the given symbols, and makes the backends load them.
+// Their settings are restored when the test ends. It skips the test if they cannot be built, as [Libraries] does.
 func Simulate(t testing.TB, without ...string) []Simulated {
 	t.Helper()
 	cuda, hip := Libraries(t, "cuda", without...)
@@ -36,7 +36,8 @@ func Simulate(t testing.TB, without ...string) []Simulated {
 	return sims
 }
 
-// EachSimulated runs a test on each simulated driver, whose rules must have been kept when it is over.
+// EachSimulated runs a test on each simulated driver, and then checks with Kept that no rule was
+// broken.
 func EachSimulated(t *testing.T, test func(t *testing.T, sim Simulated)) {
 	for _, s := range Simulate(t) {
 		t.Run(s.Device, func(t *testing.T) {
@@ -47,8 +48,8 @@ func EachSimulated(t *testing.T, test func(t *testing.T, sim Simulated)) {
 	}
 }
 
-// Kept ends the test if one of the driver's rules was broken, or something that was made is still there. The labels
-// say where.
+// Kept fails and ends the test if one of the driver's rules was broken, or a handle is still alive. The error
+// contains the labels.
 func (s Simulated) Kept(t testing.TB, labels ...any) {
 	t.Helper()
 	for _, v := range s.Violations() {
@@ -62,8 +63,9 @@ func (s Simulated) Kept(t testing.TB, labels ...any) {
 	}
 }
 
-// FailEachCall lets each vendor call of some work fail in turn, until the work has no more of them, which must be
-// least at least. test prepares the work, does it by way of during, and looks at what has become of it.
+// FailEachCall runs test again and again. In the n-th run the n-th vendor call of the work fails. It ends when
+// the work makes fewer than n calls; the work must make at least least calls. test prepares the work, passes it
+// to during, which runs it, and then checks the result.
 func (s Simulated) FailEachCall(t testing.TB, least uint64, test func(n uint64, during func(work func()))) {
 	t.Helper()
 	for n, past := uint64(1), false; !past; n++ {
@@ -82,16 +84,16 @@ func (s Simulated) FailEachCall(t testing.TB, least uint64, test func(n uint64, 
 	}
 }
 
-// A model of a bus: what crosses it in a millisecond from page-locked memory, and from pageable memory, which the driver
-// takes through a buffer of its own on the thread that calls. The rates have the proportion of a PCIe 4 link of 25 GB/s
-// and a driver that stages 10 GB/s, at a fiftieth of the speed: then the processors of any machine keep up, and the model
-// decides.
+// The rates of a modelled bus, for page-locked memory and for pageable memory. The driver copies pageable memory through
+// a buffer of its own, on the calling thread. The rates are a fiftieth of those of a PCIe 4 link of 25 GB/s with a driver
+// that stages 10 GB/s. At these rates the processors of any machine keep up, so the model alone determines the result.
 const (
 	LinkLocked   = 500_000 // bytes in a millisecond
 	LinkPageable = 200_000
 )
 
-// SlowLink puts the driver's devices behind such a bus, without the checks that cost time.
+// SlowLink puts the driver's devices behind such a bus. It turns off the validator, which costs
+// time.
 func (s Simulated) SlowLink(t testing.TB) {
 	t.Helper()
 	ok(t, s.Set(simgpu.Validate, 0))

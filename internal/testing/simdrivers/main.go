@@ -1,9 +1,9 @@
-// Command simdrivers builds the simulated vendor drivers, which need a C compiler, and prints the
-// settings under which programs load them:
+// Command simdrivers builds the simulated drivers and prints the environment variables with which
+// programs load them. It needs a C compiler:
 //
 //	go run ./internal/testing/simdrivers
 //
-// Without -dir they are built where the tests keep theirs.
+// Without -dir it builds them in the folder that the tests use.
 package main
 
 import (

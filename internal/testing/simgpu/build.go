@@ -23,17 +23,17 @@ var sources embed.FS
 // clang.
 var ErrNoCompiler = errors.New("simgpu: no C compiler to build the simulated drivers with")
 
-// ErrNotLinux means that the simulation does not exist for this system.
+// ErrNotLinux means that the simulation does not work on this system.
 var ErrNotLinux = errors.New("simgpu: the simulated drivers need Linux")
 
 // BuildError is a failure of the C compiler or linker.
 type BuildError struct {
-	Command string // what was run
-	Output  string // what it printed
+	Command string // the command that was run
+	Output  string // its output
 	Err     error
 }
 
-// Error returns what was run, how it ended, and what it printed.
+// Error returns the command, how it ended, and its output.
 func (e *BuildError) Error() string {
 	return fmt.Sprintf("simgpu: %s: %v\n%s", e.Command, e.Err, e.Output)
 }
@@ -48,13 +48,13 @@ const (
 
 var compileFlags = []string{"-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-ffp-contract=off", "-fPIC", "-pthread"}
 
-// Build makes the two simulated libraries in a folder below dir whose name tells
-// their content, unless they are there already, and returns their paths, which are
-// absolute. Beside libcuda.so.1 lies a link libcuda.so for linkers. Symbols named
-// in without are left out of both libraries, as older drivers lack them.
+// Build builds the two simulated libraries, unless they are built already, and returns their
+// absolute paths. They are in a folder below dir whose name is a hash of what they are built from.
+// Beside libcuda.so.1 there is a link libcuda.so, for linkers. Both libraries lack the symbols
+// named in without, as older drivers do.
 //
-// Any number of processes may build in the same dir at once. Errors: ErrNotLinux,
-// ErrNoCompiler, *BuildError, or one of the file system.
+// Any number of processes may build in the same dir at once. The error is ErrNotLinux,
+// ErrNoCompiler, a *BuildError, or an error of the file system.
 func Build(dir string, without ...string) (cudaLib, hipLib string, err error) {
 	if runtime.GOOS != "linux" {
 		return "", "", ErrNotLinux
@@ -205,8 +205,8 @@ func link(cc, objects, out string, without []string) error {
 			shared = append(shared, file)
 		}
 	}
-	// Only the vendor's names and the control interface are seen from outside, so
-	// that two engines in one process keep apart.
+	// Only the vendor's names and the control interface are exported, so that two engines in one
+	// process do not share symbols.
 	var script strings.Builder
 	script.WriteString("{ global: cu*; hip*; halyard_sim_*; local: ")
 	for _, name := range without {

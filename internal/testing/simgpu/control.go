@@ -12,9 +12,8 @@ import (
 // textSize is HALYARD_SIM_TEXT of src/sim.h.
 const textSize = 256 << 10
 
-// Control is a handle on the control interface of one simulated library, which
-// src/sim.h describes. All methods are safe for concurrent use; none may be called
-// from a host callback of the simulated driver.
+// Control is the control interface of one simulated library. src/sim.h describes it. All methods
+// are safe for concurrent use. None may be called from a host callback of the simulated driver.
 type Control struct{ fn functions }
 
 type functions struct {
@@ -38,9 +37,9 @@ type functions struct {
 	Hold       dl.Proc `sym:"halyard_sim_hold"`
 }
 
-// Attach returns the control of the simulated library at path: the same path, or
-// file, that the program under test loads or links. The library is loaded if it is
-// not yet. An error says that it cannot be loaded or is not a simulation.
+// Attach returns the control of the simulated library at path, which must be the path or file that
+// the program under test loads or links. Attach loads the library if it is not loaded yet. It
+// returns an error if the library cannot be loaded or is not a simulation.
 func Attach(path string) (*Control, error) {
 	lib, err := dl.Open("", path)
 	if err != nil {
@@ -53,16 +52,15 @@ func Attach(path string) (*Control, error) {
 	return c, nil
 }
 
-// Version is the version of the control interface.
+// Version returns the version of the control interface.
 func (c *Control) Version() int { return int(int32(c.fn.Version.Call0())) }
 
-// Name is the name of the simulation: "simulated CUDA driver".
+// Name returns the name of the simulation: "simulated CUDA driver" or "simulated HIP driver".
 func (c *Control) Name() string { return dl.GoString(c.fn.Name.Call0()) }
 
-// Reset forgets everything and starts the scheduler from the seed, after settings
-// made by Set took effect. Handles made before are refused from now on; threads
-// that wait inside the driver return with CUDA's or HIP's "deinitialised". It fails
-// if a host callback does not end.
+// Reset forgets everything, applies the settings made by Set, and starts the scheduler from the
+// seed. Handles made before are refused from now on. Threads that wait inside the driver return
+// with CUDA's or HIP's "deinitialised". Reset fails if a host callback does not end.
 func (c *Control) Reset(seed uint64) error {
 	if int32(c.fn.Reset.Call1(uintptr(seed))) != 0 {
 		return fmt.Errorf("simgpu: the simulated driver could not be reset: a host callback is running, or memory is short")
@@ -70,22 +68,22 @@ func (c *Control) Reset(seed uint64) error {
 	return nil
 }
 
-// Setting is the name of a setting of Set.
+// Setting is the name of a setting, for Set.
 type Setting string
 
 // The settings. The first four take effect at the next Reset, the others at once.
 const (
 	Devices    Setting = "devices"     // number of devices, 0 to 16
-	Memory     Setting = "memory"      // bytes of each device
+	Memory     Setting = "memory"      // bytes of memory of each device
 	HostMemory Setting = "host_memory" // bytes of page-locked and managed memory
-	Without    Setting = "without"     // abilities that devices lack: a sum of Lack
+	Without    Setting = "without"     // abilities that the devices lack: a sum of values of Lack
 	Free       Setting = "free"        // 1: work costs nothing and moves no bytes
 	Validate   Setting = "validate"    // 0: no race detection
-	LinkRate   Setting = "link"        // as Link
+	LinkRate   Setting = "link"        // as the method PeerAccess
 	Pageable   Setting = "pageable"    // as halyard_sim_pageable of src/sim.h: bytes per millisecond, on a limited link
 )
 
-// Lack is an ability that simulated devices do not have, for the setting Without.
+// Lack is an ability that simulated devices can lack, for the setting Without.
 type Lack uint64
 
 // The abilities that a device may lack.
@@ -120,17 +118,17 @@ func (c *Control) Set(s Setting, value uint64) error {
 	return nil
 }
 
-// FailCall makes the n-th driver call from now on (1 is the next) fail with the
-// code, once. It has no effect then, except that a call that releases something
-// releases it and reports the code. 0 takes the plan back.
+// FailCall makes the n-th driver call from now on (1 is the next) fail with the code, once. The
+// failing call has no effect, except that a call that releases something does release it. FailCall
+// with n = 0 cancels the plan.
 func (c *Control) FailCall(n uint64, code int) { c.fn.FailCall.Call2(uintptr(n), uintptr(code)) }
 
-// FailAlloc makes the n-th allocation or registration from now on find no memory,
-// once. 0 takes the plan back.
+// FailAlloc makes the n-th allocation or registration from now on find no memory, once. FailAlloc
+// with n = 0 cancels the plan.
 func (c *Control) FailAlloc(n uint64) { c.fn.FailAlloc.Call1(uintptr(n)) }
 
-// Sticky puts all devices that have a context into the error: work under way is
-// dropped, and every later call fails with the code until the context goes.
+// Sticky puts all devices that have a context into a sticky error: their unfinished work is
+// dropped, and every later call fails with the code until the context is destroyed.
 func (c *Control) Sticky(code int) { c.fn.Sticky.Call2(^uintptr(0), uintptr(code)) }
 
 // StickyOn is Sticky for one device.
@@ -141,8 +139,8 @@ func (c *Control) StickyOn(device, code int) error {
 	return nil
 }
 
-// Lost takes a device away until the next Reset: every call that concerns it
-// fails with 719, launch failed.
+// Lost removes a device until the next Reset: every call that concerns the device fails with 719,
+// launch failed.
 func (c *Control) Lost(device int) error {
 	if int32(c.fn.Lose.Call1(uintptr(device))) != 0 {
 		return fmt.Errorf("simgpu: no simulated device %d", device)
@@ -150,15 +148,15 @@ func (c *Control) Lost(device int) error {
 	return nil
 }
 
-// PeerAccess makes copies between the host and devices, and between devices, take a
-// millisecond for every so many bytes; 0 is without limit.
+// PeerAccess limits the rate of copies between the host and devices, and between devices, to so
+// many bytes in a millisecond; 0 is without limit.
 func (c *Control) PeerAccess(bytesPerMilli uint64) { c.fn.PeerAccess.Call1(uintptr(bytesPerMilli)) }
 
-// CallCount is the number of driver calls since the last Reset that FailCall
-// counts: all but those that only name errors or find symbols.
+// CallCount returns the number of driver calls since the last Reset that FailCall counts. It counts
+// all calls except those that only name errors or find symbols.
 func (c *Control) CallCount() uint64 { return uint64(c.fn.CallCount.Call0()) }
 
-// Calls is the number of driver calls since the last Reset, by name.
+// Calls returns the number of driver calls since the last Reset, by name.
 func (c *Control) Calls() map[string]int {
 	calls := make(map[string]int)
 	for _, line := range c.lines(c.fn.Calls) {
@@ -168,25 +166,25 @@ func (c *Control) Calls() map[string]int {
 	return calls
 }
 
-// Bytes is the number of bytes that copies and fills have moved since the last
-// Reset.
+// Bytes returns the number of bytes that copies and fills have moved since the last Reset.
 func (c *Control) Bytes() uint64 { return uint64(c.fn.Bytes.Call0()) }
 
-// Violations lists, each once, what the program did since the last Reset or Clear
-// that a driver forbids and may forgive: no current context or the wrong one,
-// foreign, freed and destroyed things, ranges out of bounds, uses of the same bytes
-// that nothing orders, memory freed and code unloaded under way, driver calls in host callbacks.
+// Violations returns the driver's rules that the program has broken since the last Reset or Clear,
+// each once. A real driver may tolerate such calls. They are: calls with no current context or the
+// wrong one, with handles of another device or of destroyed objects, and with ranges out of bounds;
+// unordered uses of the same bytes; freeing memory and unloading code that unfinished work uses;
+// driver calls in host callbacks.
 func (c *Control) Violations() []string { return c.lines(c.fn.Violations) }
 
 // Clear forgets the violations.
 func (c *Control) Clear() { c.fn.Clear.Call0() }
 
-// Leaks lists the handles that are alive: memory, registered ranges, streams,
-// events, modules, contexts.
+// Leaks returns the handles that are alive: memory, registered ranges, streams, events, modules,
+// contexts.
 func (c *Control) Leaks() []string { return c.lines(c.fn.Leaks) }
 
-// HostAccess tells the validator that the host now reads, or writes, n bytes at
-// ptr, and returns how many violations that is.
+// HostAccess tells the validator that the host now reads or writes n bytes at ptr. It returns the
+// number of violations that this access causes.
 func (c *Control) HostAccess(ptr unsafe.Pointer, n uint64, write bool) int {
 	var w uintptr
 	if write {
@@ -195,12 +193,12 @@ func (c *Control) HostAccess(ptr unsafe.Pointer, n uint64, write bool) int {
 	return int(int32(c.fn.HostAccess.Call3(uintptr(ptr), uintptr(n), w)))
 }
 
-// Step runs at most n steps of the work that streams and events allow, in the
-// scheduler's order, and returns how many it took.
+// Step runs at most n steps of the work that streams and events allow, in the scheduler's order,
+// and returns how many it ran.
 func (c *Control) Step(n uint64) uint64 { return uint64(c.fn.Step.Call1(uintptr(n))) }
 
-// Hold stops, or lets go on, the background thread that gets work done without a
-// waiting host. Reset lets it go on.
+// Hold stops or resumes the background thread, which runs work while no host thread waits for it.
+// Reset resumes it.
 func (c *Control) Hold(on bool) {
 	var v uintptr
 	if on {

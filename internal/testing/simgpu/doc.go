@@ -1,32 +1,31 @@
-// Package simgpu builds and controls simulated vendor GPU drivers, for tests on
-// machines that have no GPU.
+// Package simgpu builds and controls simulated drivers of GPU vendors, for tests on machines that
+// have no GPU.
 //
-// One engine in C (folder src) has two faces: a libcuda.so.1 with the part of the
-// CUDA driver interface that Halyard uses, and a libamdhip64.so.6 with the same
-// part of the HIP runtime. They keep the vendors' binary interface, so that a
-// backend loads or links them as it would the real ones. Each library that is
-// loaded holds an engine of its own; a copy of the file under another path holds
-// another one.
+// One engine in C (folder src) has two faces: a libcuda.so.1 with the part of the CUDA driver API
+// that Halyard uses, and a libamdhip64.so.6 with the same part of the HIP runtime. Both have the
+// vendors' binary interface, so a backend loads or links them like the real libraries. Each loaded
+// library contains an engine of its own. A copy of the file under another path is another library,
+// with another engine.
 //
-// What the engine makes of a program:
+// How the engine treats a program:
 //
-//   - Device memory lies at addresses that the host cannot touch, is poisoned
-//     when it is new, and its addresses are not used again for a long time.
-//   - Seed 0 runs work in order and soon. Any other seed runs it as late and in
-//     as odd an order as streams and events allow, in pieces, so that a missing
-//     wait shows as a wrong byte. The same seed makes the same choices as long as
-//     the program's calls come in the same order; Control.Hold takes out the
-//     background thread, the one thing besides that depends on time.
-//   - A validator reports what a real driver forgives: see Control.Violations.
-//   - Calls can be made to fail: see Control.FailCall and the others.
-//   - Images of code are read for what they declare, and refused if they are damaged. Kernels are C functions of the engine with the name and the
-//     parameters that an image declares: see Kernels. Memory that a launch uses takes part in everything above.
+//   - Device memory is at addresses that the host cannot access. New memory contains poison, and
+//     addresses of freed memory are not used again for a long time.
+//   - With seed 0 work runs in order and soon. With any other seed it runs late, in pieces, and in
+//     any order that streams and events allow, so that a missing wait shows as a wrong byte. The same
+//     seed makes the same choices if the program makes the same calls in the same order and the
+//     background thread, which depends on time, is stopped by Control.Hold.
+//   - A validator reports misuse that a real driver may tolerate: see Control.Violations.
+//   - Tests can make calls fail: see Control.FailCall, FailAlloc, Sticky and Lost.
+//   - Images of code are read, and refused if they are damaged. Images without code declare kernels for which the engine has C functions: see
+//   Kernels. The CUDA driver interprets PTX that has code. For code objects that have code, the HIP driver has C functions for the kernels of a
+//   few programs, and refuses others. All that is said above also holds for memory that a launch uses.
 //
-// What differs from a real driver, on purpose: freeing memory that work may still
-// use does not wait for that work (it is reported, and the bytes are lost); a
-// stream or event of another device than the current one is reported where the
-// vendor looks away; the code in an image is not run.
+// These differences from a real driver are on purpose. Freeing memory that work may still use does
+// not wait for that work: it is reported, and the bytes are lost. A stream or event of a device
+// that is not current is reported even where the vendor accepts it. Machine code in an image is not
+// run.
 //
-// Everything that shows a simulated device says that it is simulated. The
-// simulation needs Linux and, to be built, a C compiler.
+// Every name and description of a simulated device says that it is simulated. The simulation needs
+// Linux, and a C compiler to build it.
 package simgpu

@@ -16,11 +16,12 @@ type Kernel struct {
 	// floating-point number of 4 and 8, and t and s for structures of 32 and 40 bytes.
 	Takes string
 
-	Threads int // most threads in a block; 0 is the device's limit
+	Threads int // largest number of threads in a block; 0 is the device's limit
 	Shared  int // bytes of shared memory that the code declares
 }
 
-// Kernels are those that the simulated drivers can run in images without code: src/kernels.c says what each does.
+// Kernels are the kernels for which the simulated drivers have C functions, so an image can declare them without
+// code. src/kernels.c says what each does.
 var Kernels = []Kernel{
 	{Name: "saxpy", Takes: "ppfu"},
 	{Name: "fill", Takes: "puu"},
@@ -43,7 +44,8 @@ var types = map[rune]struct {
 	size int
 }{'p': {".u64", 8}, 'b': {".u8", 1}, 'h': {".u16", 2}, 'u': {".u32", 4}, 'l': {".u64", 8}, 'f': {".f32", 4}, 'd': {".f64", 8}, 't': {".b8", 32}, 's': {".b8", 40}}
 
-// PTX returns text that declares the kernels, for the simulated CUDA driver. Their code is empty: the driver has its own.
+// PTX returns text that declares the kernels, for the simulated CUDA driver. Their code is empty: the driver runs its C
+// functions.
 func PTX(kernels ...Kernel) []byte {
 	var b strings.Builder
 	b.WriteString(".version 6.0\n.target sm_50\n.address_size 64\n")
@@ -82,7 +84,7 @@ func CodeObject(kernels ...Kernel) []byte { return codeObject(gfx906, kernels) }
 // gfx906 is EF_AMDGPU_MACH_AMDGCN_GFX906.
 const gfx906 = 0x2f
 
-// withCode returns a code object that has a segment of code, which is one instruction, s_endpgm. A driver must take it for what a compiler made.
+// withCode returns a code object with a segment of code: one instruction, s_endpgm. A driver cannot tell it from a compiler's code object.
 func withCode(kernels ...Kernel) []byte {
 	b := codeObject(gfx906, kernels)
 	const header, program = 64, 56
@@ -93,7 +95,7 @@ func withCode(kernels ...Kernel) []byte {
 	for _, v := range []int{at, at, at, 4, 4, 256} {
 		segment = binary.LittleEndian.AppendUint64(segment, uint64(v))
 	}
-	for _, off := range []int{8, 16, 24} { // the note has moved by a header
+	for _, off := range []int{8, 16, 24} { // the new program header has moved the note
 		n := b[header+off:]
 		binary.LittleEndian.PutUint64(n, binary.LittleEndian.Uint64(n)+program)
 	}
@@ -129,7 +131,8 @@ func codeObject(mach uint32, kernels []Kernel) []byte {
 	return image.Bytes()
 }
 
-// Bundle returns a bundle of code objects, as clang makes it: one for each target, like "hipv4-amdgcn-amd-amdhsa--gfx906".
+// Bundle returns a bundle of code objects in clang's format, one for each target. A target is a name such as
+// "hipv4-amdgcn-amd-amdhsa--gfx906".
 func Bundle(targets []string, images ...[]byte) []byte {
 	const magic = "__CLANG_OFFLOAD_BUNDLE__"
 	at := len(magic) + 8
@@ -166,7 +169,7 @@ func (p *pack) number(n int) {
 	_ = binary.Write(p, binary.BigEndian, uint32(n))
 }
 
-// metadata lists the kernels.
+// metadata returns the note's description of the kernels.
 func metadata(kernels []Kernel) []byte {
 	var p pack
 	p.fields(2)

@@ -25,13 +25,14 @@ const (
 	rcclName = "librccl.so.1"
 )
 
-// Bugs are the values of HALYARD_SIM_NCCL_BUG, each of which makes the libraries misbehave in one way.
+// Bugs returns the values of HALYARD_SIM_NCCL_BUG. Each value makes the libraries misbehave in one
+// way.
 func Bugs() []string {
 	return []string{"drop", "shorten", "early", "unordered", "async-error", "wrong-op", "wrong-part", "wrong-root", "hang", "never-launched", "swapped"}
 }
 
-// Build makes the two simulated libraries on the simulated drivers at these paths, in a folder below dir, unless they are there already. Symbols named
-// in without are left out, as older libraries lack them. Errors are those of [simgpu.Build].
+// Build builds the two simulated libraries in a folder below dir, unless they are built already. They are linked with the simulated drivers at the
+// paths cuda and hip. They lack the symbols named in without, as older libraries do. Errors are those of [simgpu.Build].
 func Build(dir, cuda, hip string, without ...string) (nccl, rccl string, err error) {
 	cc, err := simgpu.Compiler()
 	if err != nil {
@@ -96,7 +97,7 @@ func Build(dir, cuda, hip string, without ...string) (nccl, rccl string, err err
 		return "", "", err
 	}
 	if err := os.Rename(out, final); err != nil {
-		// Another process may have been faster; its libraries are the same.
+		// Another process may have been faster. Its libraries are the same.
 		if _, statErr := os.Stat(rccl); statErr != nil {
 			return "", "", err
 		}
@@ -104,8 +105,8 @@ func Build(dir, cuda, hip string, without ...string) (nccl, rccl string, err err
 	return nccl, rccl, nil
 }
 
-// Reap has a simulated library give back the memory of work that streams have ended, and returns how much work has not ended. Tests
-// call it before they look for leaks.
+// Reap makes a simulated library free the memory of work that streams have finished, and returns how many operations are not
+// finished. Tests call it before they look for leaks.
 func Reap(path string) (left int, err error) {
 	lib, err := dl.Open("", path)
 	if err != nil {
