@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// call translates a call, and returns its results. If they are not used, none may be returned.
+// call translates a call, and returns its results. If used is false, it may return none.
 func (f *function) call(e *ast.CallExpr, used bool) []string {
 	info := f.p.pkg.info
 	tv := info.Types[e.Fun]
@@ -28,7 +28,7 @@ func (f *function) call(e *ast.CallExpr, used bool) []string {
 		return f.builtin(e, name)
 	}
 	if _, ok := fun.(*ast.FuncLit); ok {
-		refuse(e.Pos(), "a closure has no translation; write a function, and pass it what it needs")
+		refuse(e.Pos(), "a closure has no translation; declare a function, and pass it arguments")
 	}
 	id, recv := callee(fun)
 	if id == nil {
@@ -59,7 +59,7 @@ func selector(e ast.Expr) *ast.SelectorExpr {
 	return s
 }
 
-// callee returns the name of what is called, and the receiver if it is a method.
+// callee returns the name of the called function, and the receiver if it is a method.
 func callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
 	switch x := fun.(type) {
 	case *ast.Ident:
@@ -85,7 +85,7 @@ func (f *function) conversion(e *ast.CallExpr) string {
 		}
 		return f.constant(v, to, e.Pos())
 	}
-	// A function of package math on a float32 is that of the device for float32.
+	// float32(math.F(float64(x))) of a float32 x calls the device's function for float32.
 	if isNumber && n.c == "f32" {
 		if call, ok := ast.Unparen(x).(*ast.CallExpr); ok {
 			if c, ok := f.singleMath(call); ok {
@@ -124,7 +124,7 @@ func (f *function) builtin(e *ast.CallExpr, name string) []string {
 	case "append", "make", "copy", "clear", "delete", "new":
 		refuse(e.Pos(), "%s has no translation; use arrays of fixed size, and loops", name)
 	case "panic", "recover":
-		refuse(e.Pos(), "%s has no translation; write what went wrong into a buffer", name)
+		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
 	case "print", "println":
 		refuse(e.Pos(), "%s has no translation; write into a buffer", name)
 	case "close":
@@ -136,12 +136,12 @@ func (f *function) builtin(e *ast.CallExpr, name string) []string {
 	return nil
 }
 
-// gridCall translates the words of package grid.
+// gridCall translates calls of package grid.
 func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, used bool) []string {
 	name := obj.Name()
 	if recv != nil {
 		if id, ok := ast.Unparen(recv).(*ast.Ident); !ok || f.variable(id).kind != thread {
-			refuse(e.Pos(), "a grid.Thread is a parameter and nothing else; call its methods, or pass it on")
+			refuse(e.Pos(), "a grid.Thread can only be a parameter; call its methods, or pass it on")
 		}
 		if name == "Barrier" {
 			f.together = true
@@ -154,7 +154,7 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 		}
 		v := f.p.pkg.info.Types[e.Args[0]].Value
 		if v == nil {
-			refuse(e.Args[0].Pos(), "a dimension is a constant; write 0, 1 or 2")
+			refuse(e.Args[0].Pos(), "a dimension must be a constant; write 0, 1 or 2")
 		}
 		d, ok := constant.Int64Val(constant.ToInt(v))
 		if !ok || d < 0 || d > 2 {
@@ -206,10 +206,10 @@ func (f *function) effect(text string, results []types.Type, c string, used bool
 	return all
 }
 
-// argument is what a parameter of a call is given.
+// argument is the argument for a parameter of a call.
 type argument struct {
 	expr  ast.Expr
-	recv  bool // expr is the receiver of a method, of which Go takes the address, or which it follows, as needed
+	recv  bool // expr is the receiver of a method; Go takes its address, or follows it as a pointer, as needed
 	path  []int
 	typ   types.Type // of the parameter
 	at    place
@@ -219,7 +219,7 @@ type argument struct {
 // userCall calls a function of the package.
 func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr, used bool) []string {
 	if f.p.kernels[obj] {
-		refuse(e.Pos(), "%s is a kernel, which a kernel does not call; move what both do into a function", obj.Name())
+		refuse(e.Pos(), "%s is a kernel, and a kernel cannot call a kernel; move the common code into a function", obj.Name())
 	}
 	sig, _ := f.p.pkg.info.TypeOf(id).(*types.Signature)
 	var args []types.Type
@@ -254,7 +254,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 			}
 			rt = u.Field(i).Type()
 		}
-		if _, ok := rt.Underlying().(*types.Interface); ok { // also a type parameter's method
+		if _, ok := rt.Underlying().(*types.Interface); ok { // also for a method of a type parameter
 			refuse(e.Pos(), "an interface has no translation; use a type, or a generic function")
 		}
 		method := obj
@@ -263,7 +263,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 				args = append(args, n.TypeArgs().At(i))
 			}
 			if found, _, _ := types.LookupFieldOrMethod(types.NewPointer(n), false, obj.Pkg(), obj.Name()); found != nil {
-				if m, ok := found.(*types.Func); ok { // at a type argument it is that type's
+				if m, ok := found.(*types.Func); ok { // for a type argument it is the method of that type
 					method = m
 				}
 			}
@@ -279,7 +279,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
 	}
 	if e.Ellipsis.IsValid() || sig.Variadic() {
-		refuse(e.Pos(), "a list of parameters of any length has no translation; name each parameter")
+		refuse(e.Pos(), "a variadic function has no translation; name each parameter")
 	}
 	params := sig.Params()
 	var spread []string
@@ -323,7 +323,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 			switch {
 			case gridType(a.typ, "Thread"):
 				if id, ok := ast.Unparen(a.expr).(*ast.Ident); !ok || f.variable(id).kind != thread {
-					refuse(a.expr.Pos(), "a grid.Thread is a parameter and nothing else; call its methods, or pass it on")
+					refuse(a.expr.Pos(), "a grid.Thread can only be a parameter; call its methods, or pass it on")
 				}
 			case a.recv:
 				_, isPointer := f.typeOf(a.expr).Underlying().(*types.Pointer)
@@ -346,7 +346,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	}
 	called := f.p.function(obj, args, spaces, e.Pos())
 	if called.broken {
-		panic(refusal{}) // it has said why
+		panic(refusal{}) // the errors of the called function are noted already
 	}
 	f.together = f.together || called.together
 	f.checks = f.checks || called.checks
@@ -392,12 +392,13 @@ func (f *function) isShared(e ast.Expr) bool {
 
 func (f *function) refuseShared(e *ast.CallExpr) {
 	if f.isShared(e) {
-		refuse(e.Pos(), "grid.Shared stands in a declaration among the first statements of a kernel, outside of loops, conditions and other functions; write x := grid.Shared[[256]float32](t) there, and pass x on")
+		refuse(e.Pos(), "grid.Shared can only be the value of a variable that is declared at the top level of a kernel, "+
+			"not in a loop, a condition or another function; write x := grid.Shared[[256]float32](t) there, and pass x on")
 	}
 }
 
-// declareShared declares the memory that the threads of a block share. It is set to zero before any thread goes on, but for what no thread sees before it is
-// written.
+// declareShared declares the memory that the threads of a block share. It is set to zero before any thread goes on, except elements that are written
+// before any thread can read them.
 func (f *function) declareShared() {
 	var clears []string
 	all := true
@@ -427,7 +428,7 @@ func (f *function) declareShared() {
 				refuse(id.Pos(), "%s", why(obj.Type()))
 			}
 			if _, ok := p.Elem().Underlying().(*types.Array); !ok {
-				refuse(x.Pos(), "the memory that threads share is an array; use [1]%s", p.Elem())
+				refuse(x.Pos(), "grid.Shared needs an array type; use [1]%s", p.Elem())
 			}
 			c := f.p.cType(p.Elem(), x.Pos())
 			v := &variable{c: f.name(id.Name), kind: shared, space: local, typ: obj.Type()}

@@ -15,7 +15,7 @@ import (
 
 // Output is a translation.
 type Output struct {
-	C    string // in the portable dialect
+	C    string // the program in the portable dialect
 	Go   []byte // the generated file
 	File string // its path
 }
@@ -23,14 +23,14 @@ type Output struct {
 // Translate translates the kernels of a package. If something has no translation, the error is an [Errors].
 func (p *Package) Translate() (*Output, error) {
 	g := p.program()
-	for _, e := range p.errs { // in declarations that kernels may use; those in functions are reported with them
+	for _, e := range p.errs { // errors in declarations that kernels may use; errors in a function are reported when it is translated
 		if p.outside(e.Pos) {
 			g.note(e.Pos, e.Msg)
 		}
 	}
 	for _, name := range []string{"context", "buffer", "hal", "kernel", "grid"} {
 		if obj := p.types.Scope().Lookup(name); obj != nil {
-			g.note(obj.Pos(), fmt.Sprintf("%s is a package that the generated file imports; rename this", name))
+			g.note(obj.Pos(), fmt.Sprintf("%s is a package that the generated file imports; rename this declaration", name))
 		}
 	}
 	decls := p.marked()
@@ -63,7 +63,7 @@ func (p *Package) Translate() (*Output, error) {
 	return &Output{C: c, Go: src, File: filepath.Join(p.Dir, GeneratedName(p.Name))}, nil
 }
 
-// outside reports whether a place is in a declaration of constants, types or imports.
+// outside reports whether a position is in a declaration of constants, types or imports.
 func (p *Package) outside(pos token.Pos) bool {
 	for _, file := range p.files {
 		for _, d := range file.Decls {
@@ -80,15 +80,15 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 	name := decl.Name.Name
 	switch {
 	case decl.Recv != nil:
-		refuse(decl.Pos(), "a kernel is not a method; make the receiver a parameter")
+		refuse(decl.Pos(), "a kernel cannot be a method; make the receiver a parameter")
 	case decl.Type.TypeParams != nil:
-		refuse(decl.Type.TypeParams.Pos(), "a kernel has no type parameters; write a generic function, and a kernel for each type that calls it")
+		refuse(decl.Type.TypeParams.Pos(), "a kernel cannot have type parameters; write a generic function, and for each type a kernel that calls it")
 	case decl.Type.Results != nil && len(decl.Type.Results.List) > 0:
-		refuse(decl.Type.Results.Pos(), "a kernel has no results; write them to a slice")
+		refuse(decl.Type.Results.Pos(), "a kernel cannot have results; write them to a slice")
 	case len(decl.Type.Params.List) == 0:
-		refuse(decl.Name.Pos(), "the first parameter of a kernel, and no other, is a grid.Thread")
+		refuse(decl.Name.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
 	case name == "_" || name == "init" || name == "main":
-		refuse(decl.Name.Pos(), "a kernel is not called %s; give it a name", name)
+		refuse(decl.Name.Pos(), "a kernel cannot be called %s; rename it", name)
 	}
 	obj, ok := p.pkg.info.Defs[decl.Name].(*types.Func)
 	if !ok {
@@ -101,7 +101,8 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 		launcher = "Launch" + upper
 	}
 	if p.pkg.types.Scope().Lookup(launcher) != nil || p.typed["launcher "+launcher] {
-		refuse(decl.Name.Pos(), "the functions %s and Launch%s, one of which is to launch this kernel, exist already; rename the kernel", upper, upper)
+		refuse(decl.Name.Pos(), "the function that launches this kernel would be called %s or Launch%s, and both names exist already; rename the kernel",
+			upper, upper)
 	}
 	p.typed["launcher "+launcher] = true
 	return p.function(obj, nil, nil, decl.Pos()), launcher
@@ -225,14 +226,15 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	}
 	src, err := format.Source(b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("the generated file is wrong, which is a mistake of the translator: %w", err)
+		return nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
 	return numbered(src, GeneratedName(p.Name)), nil
 }
 
 func elem(m *param) types.Type { return m.typ.Underlying().(*types.Slice).Elem() }
 
-// free returns a name that the package does not have, like the given one.
+// free returns a name that the package does not use: the given name, with underscores added if
+// needed.
 func (p *Package) free(name string) string {
 	for p.types.Scope().Lookup(name) != nil {
 		name += "_"
@@ -240,7 +242,7 @@ func (p *Package) free(name string) string {
 	return name
 }
 
-// argName returns the name of a parameter in the generated file, where it hides nothing.
+// argName returns a name for a parameter in the generated file that hides no other name.
 func (p *Package) argName(m *param, i int) string {
 	switch m.name {
 	case "", "_":
@@ -249,7 +251,7 @@ func (p *Package) argName(m *param, i int) string {
 		return m.name + "_"
 	}
 	if p.types.Scope().Lookup(m.name) != nil || types.Universe.Lookup(m.name) != nil || strings.HasSuffix(m.name, "Kernel") {
-		return m.name + "_" // else it would hide the kernel, or a type
+		return m.name + "_" // otherwise it would hide the kernel or a type
 	}
 	return m.name
 }
@@ -263,7 +265,7 @@ func (p *Package) typeName(t types.Type) string {
 	})
 }
 
-// number returns how the host's function gets an argument that is passed by value.
+// number returns the text with which the host's function reads an argument that is passed by value.
 func (p *Package) number(m *param, at string) string {
 	name := p.typeName(m.typ)
 	if b, ok := m.typ.Underlying().(*types.Basic); ok {
@@ -277,7 +279,7 @@ func (p *Package) number(m *param, at string) string {
 	return fmt.Sprintf("kernel.Number[%s](%s)", name, at)
 }
 
-// launched returns how a launch passes an argument by value.
+// launched returns the text with which a launch passes an argument by value.
 func launched(m *param, arg string) string {
 	b, ok := m.typ.Underlying().(*types.Basic)
 	switch {

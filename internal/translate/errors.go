@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Error is something that cannot be translated.
+// Error is one thing that has no translation, or one error of the compiler.
 type Error struct {
 	Pos  token.Position
 	Text string
@@ -15,7 +15,7 @@ type Error struct {
 
 func (e Error) Error() string { return fmt.Sprintf("%s: %s", e.Pos, e.Text) }
 
-// Errors are all that was found wrong with a package, in the order of their places.
+// Errors are all errors of a package, in the order of their positions.
 type Errors []Error
 
 func (e Errors) Error() string {
@@ -26,7 +26,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// refusal ends the translation of a statement.
+// refusal is the value of a panic that ends the translation of a statement.
 type refusal struct {
 	pos  token.Pos
 	text string
@@ -36,7 +36,7 @@ func refuse(pos token.Pos, format string, args ...any) {
 	panic(refusal{pos, fmt.Sprintf(format, args...)})
 }
 
-// try calls f, and notes a refusal.
+// try calls f. If f panics with a refusal, try notes the error.
 func (p *program) try(f func()) {
 	defer func() {
 		switch r := recover().(type) {

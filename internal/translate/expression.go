@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// typeOf returns the type of an expression, at the function's type arguments.
+// typeOf returns the type of an expression, with the function's type arguments.
 func (f *function) typeOf(e ast.Expr) types.Type {
 	t := f.p.pkg.info.TypeOf(e)
 	if t == nil {
@@ -20,7 +20,7 @@ func (f *function) typeOf(e ast.Expr) types.Type {
 	return f.substitute(t)
 }
 
-// number returns what a number or bool is in C, and refuses other types.
+// number returns the C type of a number or bool, and refuses other types.
 func (f *function) number(e ast.Expr) number {
 	t := f.typeOf(e)
 	n, ok := numberOf(t)
@@ -46,7 +46,7 @@ func (f *function) expr(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return f.expr(e.X)
-	case *ast.BasicLit: // of a type that is a parameter
+	case *ast.BasicLit: // its type is a type parameter
 		return f.constant(constant.MakeFromLiteral(e.Value, e.Kind, 0), f.typeOf(e), e.Pos())
 	case *ast.Ident, *ast.IndexExpr, *ast.SelectorExpr, *ast.StarExpr:
 		t := f.typeOf(e)
@@ -66,7 +66,7 @@ func (f *function) expr(e ast.Expr) string {
 	case *ast.CompositeLit:
 		return f.composite(e)
 	case *ast.FuncLit:
-		refuse(e.Pos(), "a closure has no translation; write a function, and pass it what it needs")
+		refuse(e.Pos(), "a closure has no translation; declare a function, and pass it arguments")
 	case *ast.SliceExpr:
 		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
 	case *ast.TypeAssertExpr:
@@ -78,7 +78,7 @@ func (f *function) expr(e ast.Expr) string {
 	return ""
 }
 
-// constant returns a constant of a type.
+// constant returns the C text of a constant of a type.
 func (f *function) constant(v constant.Value, t types.Type, pos token.Pos) string {
 	n, ok := numberOf(t)
 	if !ok {
@@ -201,7 +201,7 @@ func (f *function) binary(e *ast.BinaryExpr) string {
 	return f.arithmetic(e.Op, n, left, right, e.Y)
 }
 
-// comparable refuses to compare what is no value.
+// comparable refuses comparisons of pointers, slices, interfaces and nil.
 func (f *function) comparable(t types.Type, e *ast.BinaryExpr) {
 	switch t.Underlying().(type) {
 	case *types.Pointer, *types.Slice, *types.Interface:
@@ -212,7 +212,7 @@ func (f *function) comparable(t types.Type, e *ast.BinaryExpr) {
 	}
 }
 
-// exprAs returns the value of an expression, with a constant as one of type t.
+// exprAs returns the value of an expression. A constant gets the type t.
 func (f *function) exprAs(e ast.Expr, t types.Type) string {
 	if v := f.p.pkg.info.Types[e].Value; v != nil {
 		return f.constant(v, t, e.Pos())
@@ -232,7 +232,8 @@ func (f *function) compare(op token.Token, t types.Type, left, right string, pos
 	return fmt.Sprintf("(%s%s(%s, %s))", not, f.p.equal(t, pos), left, right)
 }
 
-// shift returns x shifted by a count. A count of at least the width, or below 0, shifts everything out.
+// shift returns x shifted by a count. A count that is negative, or at least the width, shifts
+// everything out.
 func (f *function) shift(op token.Token, n number, x string, count ast.Expr) string {
 	if v := f.p.pkg.info.Types[count].Value; v != nil {
 		c, ok := constant.Uint64Val(constant.ToInt(v))
@@ -252,7 +253,8 @@ func (f *function) shift(op token.Token, n number, x string, count ast.Expr) str
 	return fmt.Sprintf("%s(%s, (u64)%s)", f.p.shift(op, n), x, c)
 }
 
-// arithmetic returns the result of an operator on two values of a type. divisor is the right operand in Go, if there is one.
+// arithmetic returns the result of an operator on two values of a type. divisor is the right operand's expression in Go, or
+// another expression for the position of an error.
 func (f *function) arithmetic(op token.Token, n number, left, right string, divisor ast.Expr) string {
 	if n.truth {
 		refuse(divisor.Pos(), "operator %s has no translation", op)
@@ -290,7 +292,7 @@ func (f *function) arithmetic(op token.Token, n number, left, right string, divi
 	return ""
 }
 
-// convert returns a value as one of another type.
+// convert returns a value converted to another type.
 func (f *function) convert(c string, from, to types.Type, pos token.Pos) string {
 	a, ok1 := numberOf(from)
 	b, ok2 := numberOf(to)
@@ -313,7 +315,7 @@ func (f *function) convert(c string, from, to types.Type, pos token.Pos) string 
 	return ""
 }
 
-// composite writes a composite literal into a variable.
+// composite writes a composite literal into a variable, and returns the variable's name.
 func (f *function) composite(e *ast.CompositeLit) string {
 	t := f.typeOf(e)
 	switch t.Underlying().(type) {
@@ -358,7 +360,7 @@ func (f *function) composite(e *ast.CompositeLit) string {
 	return name
 }
 
-// zero returns what a variable of a type is set to when it is declared without a value.
+// zero returns the initial value of a variable that is declared without one.
 func zero(t types.Type) string {
 	if n, ok := numberOf(t); ok {
 		if n.float {

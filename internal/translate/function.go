@@ -13,7 +13,7 @@ import (
 type program struct {
 	pkg       *Package
 	errs      Errors
-	context   *types.Context
+	context   *types.Context // of instantiated types
 	decls     map[*types.Func]*ast.FuncDecl
 	kernels   map[*types.Func]bool
 	functions map[*types.Func][]*function
@@ -24,10 +24,10 @@ type program struct {
 	structs map[string]string // names of structures, by their fields
 	support []string          // functions of support.go
 	needed  map[string]bool   // their names
-	sites   []string          // where indexes stand: file:line
+	sites   []string          // the source lines of checked indexes: file:line
 }
 
-// space is the memory that a pointer points to.
+// space is the kind of memory that a pointer points to.
 type space string
 
 const (
@@ -43,32 +43,32 @@ type param struct {
 	pos           token.Pos
 	typ           types.Type
 	kind          kind
-	space         space // of what a slice or pointer points to
+	space         space // of the memory that a slice or pointer points to
 	out           bool  // it is a grid.Out
-	read, written bool  // what a slice or pointer points to
+	read, written bool  // whether the memory that a slice or pointer points to is read, and written
 }
 
-// kind is how a variable is kept in C.
+// kind is the form of a variable in C.
 type kind int
 
 const (
 	value   kind = iota // a variable with the Go variable's value
 	slice               // a pointer, and a length with _n after the name
 	pointer             // a pointer
-	shared              // a Go pointer, of which C has what it points to
-	thread              // nothing: macros know the thread
+	shared              // a Go pointer; the C variable is the array that it points to
+	thread              // no variable: macros return the thread's indexes
 )
 
-// variable is a variable of Go in C.
+// variable is the C form of a Go variable.
 type variable struct {
 	c     string
 	kind  kind
 	space space
-	param *param // to which a slice or a pointer belongs
+	param *param // the parameter, if it is a slice, a pointer or a thread
 	typ   types.Type
 }
 
-// function is a function, at type arguments and kinds of memory, while it is translated and after.
+// function is the translation of a function for certain type arguments and kinds of memory.
 type function struct {
 	p        *program
 	decl     *ast.FuncDecl
@@ -79,12 +79,12 @@ type function struct {
 	args     map[*types.TypeParam]types.Type
 	params   []*param
 	results  []types.Type
-	resultT  string // the C type of what it returns
+	resultT  string // the C type of its result
 	named    []*variable
-	busy     bool
+	busy     bool // it is being translated
 	broken   bool // it has errors
-	together bool // the threads of a block meet in it
-	checks   bool // it has indexes, or calls functions that have
+	together bool // it has barriers or shared memory
+	checks   bool // it, or a function that it calls, has checked indexes
 
 	vars   map[types.Object]*variable
 	used   map[string]bool
@@ -115,7 +115,8 @@ func (p *Package) program() *program {
 	return g
 }
 
-// function translates a function, or finds its translation. spaces are those of its parameters.
+// function translates a function, or returns its translation. spaces are the kinds of memory that
+// its parameters point to.
 func (p *program) function(obj *types.Func, args []types.Type, spaces []space, pos token.Pos) *function {
 	for _, f := range p.functions[obj.Origin()] {
 		if slices.Equal(f.spaces, spaces) && slices.EqualFunc(f.given, args, types.Identical) {
@@ -124,7 +125,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 			}
 			return f
 		}
-		if f.busy && len(p.functions[obj.Origin()]) > 50 { // a generic function that calls itself, with another type each time
+		if f.busy && len(p.functions[obj.Origin()]) > 50 { // a generic function that calls itself with another type each time
 			refuse(pos, "%s calls itself; write a loop", obj.Name())
 		}
 	}
@@ -183,7 +184,7 @@ func (f *function) signature(obj *types.Func, args []types.Type, spaces []space)
 		f.args[list.At(i)] = args[i]
 	}
 	if sig.Variadic() {
-		refuse(f.decl.Type.Params.List[len(f.decl.Type.Params.List)-1].Pos(), "a list of parameters of any length has no translation; name each parameter")
+		refuse(f.decl.Type.Params.List[len(f.decl.Type.Params.List)-1].Pos(), "a variadic function has no translation; name each parameter")
 	}
 	var vars []*types.Var
 	if sig.Recv() != nil {
@@ -237,7 +238,7 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 			m.space = spaces[i]
 		}
 		if f.kernel {
-			refuse(v.Pos(), "a kernel has no pointers as parameters; use a slice, of one element if need be")
+			refuse(v.Pos(), "a kernel cannot have a pointer parameter; use a slice, which may have one element")
 		}
 		f.p.cType(u.Elem(), v.Pos())
 	default:
@@ -249,7 +250,7 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 	}
 	if f.kernel {
 		if (i == 0) != (m.kind == thread) {
-			refuse(v.Pos(), "the first parameter of a kernel, and no other, is a grid.Thread")
+			refuse(v.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
 		}
 		if m.kind == value {
 			f.wire(t, v.Pos(), true)
@@ -269,7 +270,7 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 	f.vars[v] = w
 }
 
-// fixedElement refuses elements that buffers do not have.
+// fixedElement refuses element types that buffers do not have.
 func (f *function) fixedElement(t types.Type, pos token.Pos) {
 	b, _ := t.Underlying().(*types.Basic)
 	switch b.Kind() {
@@ -288,26 +289,26 @@ func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
 	case *types.Basic:
 		switch {
 		case u.Kind() == types.Bool:
-			refuse(pos, "a kernel has no bool as parameter; use uint8 or int32, and compare it with 0")
+			refuse(pos, "a kernel cannot have a bool parameter; use uint8 or int32, and compare it with 0")
 		case (u.Kind() == types.Int || u.Kind() == types.Uint) && !whole:
-			refuse(pos, "a structure that is passed to a kernel has fields of fixed width; use int32 or int64")
+			refuse(pos, "a structure that is passed to a kernel must have fields of fixed width; use int32 or int64")
 		}
 	case *types.Array:
 		f.wire(u.Elem(), pos, false)
 	case *types.Struct:
 		for i := range u.NumFields() {
 			if u.Field(i).Name() == "_" {
-				refuse(pos, "a structure that is passed to a kernel has no field _; name it")
+				refuse(pos, "a structure that is passed to a kernel cannot have a field _; give the field a name")
 			}
 			f.wire(u.Field(i).Type(), pos, false)
 		}
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != f.p.pkg.types && n.Obj().Pkg() != nil {
-		refuse(pos, "type %s is of another package; declare one in this package", t)
+		refuse(pos, "type %s belongs to another package; declare a type in this package", t)
 	}
 }
 
-// body translates the statements.
+// body translates the function's statements.
 func (f *function) body() {
 	for _, v := range f.named {
 		f.line("%s %s = %s;", f.p.cType(v.typ, f.decl.Pos()), v.c, zero(v.typ))
@@ -326,7 +327,7 @@ func (f *function) body() {
 	}
 }
 
-// text returns the function in C.
+// text returns the C text of the function.
 func (f *function) text() string {
 	var params []string
 	for _, m := range f.params {
@@ -369,7 +370,7 @@ func (f *function) text() string {
 	return fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(append(f.shares, f.lines...), ""))
 }
 
-// name returns a name for a variable that no other of the function has.
+// name returns a C name for a variable that no other variable of the function has.
 func (f *function) name(name string) string {
 	c := mangle("h_", name)
 	for i := 1; f.used[c] || f.used[c+"_n"]; i++ {
@@ -379,7 +380,7 @@ func (f *function) name(name string) string {
 	return c
 }
 
-// temp returns a name for a variable that Go does not have.
+// temp returns a name for a variable that the translation adds.
 func (f *function) temp() string {
 	f.temps++
 	return fmt.Sprintf("v_%d", f.temps)
@@ -390,7 +391,7 @@ func (f *function) line(format string, args ...any) {
 	f.lines = append(f.lines, strings.Repeat("\t", f.depth)+fmt.Sprintf(format, args...)+"\n")
 }
 
-// capture returns the lines that fn writes, which are written nowhere yet.
+// capture returns the lines that fn writes, instead of adding them to the function's lines.
 func (f *function) capture(fn func()) []string {
 	before := f.lines
 	f.lines = nil
@@ -401,7 +402,7 @@ func (f *function) capture(fn func()) []string {
 
 func (f *function) write(lines []string) { f.lines = append(f.lines, lines...) }
 
-// declare makes a variable of a value.
+// declare adds a C variable for a Go variable of type t.
 func (f *function) declare(obj types.Object, t types.Type) *variable {
 	f.p.cType(t, obj.Pos())
 	v := &variable{c: f.name(obj.Name()), typ: t}

@@ -2,7 +2,8 @@ package translate
 
 import "strings"
 
-// kernelName returns the name of a kernel in C: that in Go, so that messages and profilers have it, unless a dialect could have it too.
+// kernelName returns the name of a kernel in C. It is the name in Go, so that messages and profilers show that name, unless a dialect
+// may use the same name.
 func kernelName(name string) string {
 	taken := strings.ToUpper(name) == name || words[name] || words[strings.TrimRight(name, "0123456789")] || words[strings.TrimRight(name, "0123456789fl")] ||
 		strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 })
@@ -15,11 +16,11 @@ func kernelName(name string) string {
 	return name
 }
 
-// prefixes begin names that dialects, or translations, have.
+// prefixes are the beginnings of names that dialects or translations use.
 var prefixes = []string{"_", "h_", "f_", "T_", "R_", "v_", "go_", "halyard", "get_", "atom_", "atomic", "native_", "half_", "convert_", "as_", "vload", "vstore", "read_", "write_",
 	"async_", "work_group_", "sub_group", "enqueue_", "make_", "to_", "cuda", "nv", "hip", "tex", "surf", "is", "str", "mem", "wcs", "mul_", "mad_", "mul64", "umul", "image"}
 
-// words are names that a dialect has, without the digits at their ends.
+// words are names that a dialect uses, without digits at the end.
 var words = func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(`

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// phases returns the function of the generated file that runs a block of a kernel with barriers on the host, or nil if that has to be left to coroutines: a phase is
-// what stands between two barriers, and runs for one thread after the other. What a thread still needs in a later phase is kept in an array, or computed again if
-// it follows from the thread's place alone. Loops around barriers run once for the block, so all that decides how often must be the same for all threads.
+// phases returns the function of the generated file that runs a block of a kernel with barriers on the host, or nil if only coroutines can run the
+// kernel. A phase is the code between two barriers, and runs for one thread after the other. A variable that a thread needs in a later phase is kept
+// in an array, or computed again if it depends only on the thread's place. A loop around barriers runs once for the block, so its head must be the
+// same for all threads.
 func (w *rowWriter) phases(taken map[string]bool) *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
@@ -76,20 +77,20 @@ func (w *rowWriter) phases(taken map[string]bool) *rows {
 	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
 }
 
-// phase is statements without a barrier, or a loop around some.
+// phase is a list of statements without a barrier, or a loop that contains phases.
 type phase struct {
-	same     []definition // of variables that are the same for all threads, in front of it
+	same     []definition // definitions, before the statements, of variables that are the same for all threads
 	stmts    []ast.Stmt
-	runs     [][]ast.Stmt          // the same, with a gap where a statement is left out
-	gap      bool                  // the last statement was
-	declares map[types.Object]bool // variables among the statements, that later phases may use
+	runs     [][]ast.Stmt          // the statements in groups; between two groups a statement is left out
+	gap      bool                  // the last statement was left out
+	declares map[types.Object]bool // variables that the statements declare, and that later phases may use
 
 	loop   ast.Stmt
 	inside []*phase
-	last   bool // nothing comes behind it
+	last   bool // it is the kernel's last phase
 }
 
-// definition is a statement's part that declares some variables.
+// definition is a part of a statement that declares variables.
 type definition struct {
 	names  []string
 	values []ast.Expr
@@ -101,20 +102,21 @@ type phaseWriter struct {
 	shared []types.Object
 	same   map[types.Object]bool     // variables that are the same for all threads
 	again  map[types.Object]ast.Expr // variables that each phase computes again, with their values
-	order  []types.Object            // of those
-	in     map[types.Object]*phase   // variables that a phase declares, and which
-	keeps  []types.Object            // those that others use
-	all    []*phase                  // without the loops
+	order  []types.Object            // the keys of again, in the order of their declarations
+	in     map[types.Object]*phase   // variables that a phase declares, with the phase
+	keeps  []types.Object            // variables of in that other phases use
+	all    []*phase                  // all phases except loops
 	shown  map[types.Object]string
 
 	block, kept, row, label string
 	local, first            [3]string
-	global                  [3]bool // first is asked for
+	global                  [3]bool // whether first is needed
 }
 
 func (ph *phaseWriter) pool(name string) string { return ph.p.free(name + "Pool") }
 
-// threadCall takes t.Local(0) and the like apart. A call of t.Barrier has no dimension.
+// threadCall returns the method and the dimension of a call such as t.Local(0). For t.Barrier the
+// dimension is 0.
 func (w *rowWriter) threadCall(c *ast.CallExpr) (method string, dim int, ok bool) {
 	s, isSelector := ast.Unparen(c.Fun).(*ast.SelectorExpr)
 	if !isSelector {
@@ -134,7 +136,8 @@ func (w *rowWriter) threadCall(c *ast.CallExpr) (method string, dim int, ok bool
 	return s.Sel.Name, int(d), exact && d >= 0 && d <= 2
 }
 
-// params notes the parameters, which are the same for all threads. Each thread has its own if it changes one, which is not tried here.
+// params notes the parameters, which are the same for all threads. It reports false if the kernel changes one: then each thread would
+// need its own.
 func (ph *phaseWriter) params() bool {
 	for _, v := range ph.rowWriter.params {
 		if v == nil || v == ph.thread || v.Name() == "_" {
@@ -207,7 +210,7 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 	return all, true
 }
 
-// declare adds a statement to a phase.
+// declare adds a statement to a phase. It reports false if the statement cannot be part of one.
 func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	info := ph.p.info
 	var ids []*ast.Ident
@@ -234,10 +237,10 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		if len(values) == 1 && len(ids) == 1 && ph.f.isShared(values[0]) {
 			break
 		}
-		values = nil // it may have a type, so it stays as it is
+		values = nil // the declaration may name a type, so it is left as it is
 	case *ast.LabeledStmt:
 		switch s.Stmt.(type) {
-		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt: // what leaves it does not leave the phase
+		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt: // a break or continue of it stays in the phase
 		default:
 			return false
 		}
@@ -301,7 +304,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	return true
 }
 
-// typeStands reports whether a type can be written outside of the function.
+// typeStands reports whether a type can be written outside the function.
 func (ph *phaseWriter) typeStands(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Basic:
@@ -314,12 +317,12 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 	return false
 }
 
-// settledInt reports whether an expression is a number, not of floating point, that nothing changes: the same for all threads or, with places, one that follows
-// from a thread's place alone.
+// settledInt reports whether an expression is a constant, or a value without floating-point arithmetic that nothing changes. It must be the same for
+// all threads or, if places is set, depend only on the thread's place.
 func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	info := ph.p.info
 	if n, ok := numberOf(info.TypeOf(e)); ok && n.float && info.Types[e].Value == nil {
-		return false // Go may round it otherwise elsewhere
+		return false // Go may round it differently in another function
 	}
 	if info.Types[e].Value != nil {
 		return true
@@ -343,7 +346,7 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		case token.QUO, token.REM, token.SHL, token.SHR:
 			by := info.Types[e.Y].Value
 			if by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0 {
-				return false // by zero, or by a negative count
+				return false // the divisor may be zero, and the count negative
 			}
 		case token.EQL, token.NEQ:
 			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
@@ -379,7 +382,8 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	return false
 }
 
-// loop divides the body of a loop that all threads run equally often.
+// loop divides the body of a loop into phases. It reports false unless all threads run the loop
+// equally often.
 func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	info := ph.p.info
 	switch s := s.(type) {
@@ -427,7 +431,7 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	return nil, false
 }
 
-// steps reports whether the last part of a loop's head does the same for all threads.
+// steps reports whether the post statement of a loop does the same for all threads.
 func (ph *phaseWriter) steps(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case nil:
@@ -448,7 +452,8 @@ func (ph *phaseWriter) steps(s ast.Stmt) bool {
 	return false
 }
 
-// distinct reports whether each variable that a phase declares, or computes again, has a name that means nothing else in the kernel but, within a statement, another variable.
+// distinct reports whether each variable that a phase declares or computes again has a name of its own in the kernel. Only within a statement may
+// another variable have the same name.
 func (ph *phaseWriter) distinct() bool {
 	info := ph.p.info
 	named := map[string]types.Object{}
@@ -495,7 +500,8 @@ func (ph *phaseWriter) distinct() bool {
 	return fine
 }
 
-// leaves reports whether no statement of a phase leaves it, but that of the last one returns.
+// leaves reports whether no statement jumps out of its phase. Only statements of the last phase may
+// return.
 func (ph *phaseWriter) leaves() bool {
 	fine := true
 	var look func(n ast.Node, breaks, continues bool, p *phase)
@@ -540,14 +546,14 @@ func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fin
 		switch {
 		case n.Tok == token.GOTO:
 			*fine = false
-		case n.Label != nil: // of a loop or switch that is in the phase
+		case n.Label != nil: // the labelled loop or switch is in the phase
 		case n.Tok == token.BREAK && !breaks, n.Tok == token.CONTINUE && !continues:
 			*fine = false
 		}
 	}
 }
 
-// share notes the variables that more than one phase uses.
+// share notes the variables that another phase than their own uses.
 func (ph *phaseWriter) share() {
 	for _, p := range ph.all {
 		for _, v := range ph.used(p) {
@@ -574,7 +580,7 @@ func (ph *phaseWriter) used(p *phase) (all []types.Object) {
 	return all
 }
 
-// write writes phases.
+// write writes the text of phases.
 func (ph *phaseWriter) write(b *strings.Builder, all []*phase) bool {
 	for _, p := range all {
 		if p.loop != nil {
@@ -638,7 +644,7 @@ func (ph *phaseWriter) values(list []ast.Expr) (string, bool) {
 	return strings.Join(all, ", "), true
 }
 
-// change replaces what the thread is asked for.
+// change replaces calls of the thread's methods, and returns.
 func (ph *phaseWriter) change(was, now ast.Node) []edit {
 	switch n := was.(type) {
 	case *ast.CallExpr:

@@ -9,25 +9,26 @@ import (
 	"slices"
 )
 
-// place is where a value is kept: C text that can be assigned to, if the Go expression can.
+// place is the C text of a variable, element or field. It can be assigned to if the Go expression
+// can.
 type place struct {
 	c     string
 	space space
-	param *param // through which it is reached, if any
+	param *param // the slice or pointer parameter through which it is reached, or nil
 }
 
-// read notes that what a place holds is read.
+// read notes that a place is read, and returns its text.
 func (f *function) read(at place, pos token.Pos) string {
 	if at.param != nil {
 		if at.param.out {
-			refuse(pos, "%s is a grid.Out, which is written and not read; make it a []T to read it", at.param.name)
+			refuse(pos, "%s is a grid.Out, which a kernel can write but not read; make it a []T to read it", at.param.name)
 		}
 		at.param.read = true
 	}
 	return at.c
 }
 
-// written notes that a place is assigned to.
+// written notes that a place is assigned to, and returns its text.
 func (f *function) written(at place) string {
 	if at.param != nil {
 		at.param.written = true
@@ -35,7 +36,7 @@ func (f *function) written(at place) string {
 	return at.c
 }
 
-// place returns the place of an expression. A value that has none gets one.
+// place returns the place of an expression. A value that has no place is stored in a new variable.
 func (f *function) place(e ast.Expr) place {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -86,7 +87,7 @@ func (f *function) place(e ast.Expr) place {
 	return place{c: name}
 }
 
-// fields returns the place of a field, given the fields on the way to it.
+// fields returns the place of a field of x. path are the indexes of the fields on the way to it.
 func (f *function) fields(x ast.Expr, path []int) place {
 	t := f.typeOf(x)
 	var at place
@@ -131,7 +132,7 @@ func (f *function) pointee(e ast.Expr) place {
 	return place{}
 }
 
-// slice returns the variable of a slice.
+// slice returns the variable that is a slice.
 func (f *function) slice(e ast.Expr) *variable {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		if v := f.variable(id); v.kind == slice {
@@ -170,12 +171,12 @@ func (f *function) variable(id *ast.Ident) *variable {
 
 func (f *function) onlyParameter(v *variable) string {
 	if v.kind == thread {
-		return "a grid.Thread is a parameter and nothing else; call its methods, or pass it on"
+		return "a grid.Thread can only be a parameter; call its methods, or pass it on"
 	}
 	return why(v.typ)
 }
 
-// index returns an index.
+// index returns the C text of an index.
 func (f *function) index(e ast.Expr) string {
 	if v := f.p.pkg.info.Types[e].Value; v != nil {
 		return v.ExactString()
@@ -184,7 +185,7 @@ func (f *function) index(e ast.Expr) string {
 	return f.expr(e)
 }
 
-// within returns the C text of an index, which is looked at where the text is compiled with checks. Of arrays, constant indexes have been looked at by Go.
+// within returns the C text of an index that is checked if the text is compiled with checks. For arrays Go has checked constant indexes already.
 func (f *function) within(e *ast.IndexExpr, index string) string {
 	n := ""
 	switch u := f.typeOf(e.X).Underlying().(type) {
@@ -205,7 +206,7 @@ func (f *function) within(e *ast.IndexExpr, index string) string {
 	return fmt.Sprintf("GO_AT(%s, %s, %d)", index, n, f.p.site(e))
 }
 
-// site returns the number of a place in the source at which an index is looked at.
+// site returns the number of the source line of a checked index.
 func (p *program) site(e *ast.IndexExpr) int {
 	at := p.pkg.Fset.Position(e.Index.Pos())
 	text := fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
@@ -216,7 +217,8 @@ func (p *program) site(e *ast.IndexExpr) int {
 	return len(p.sites) - 1
 }
 
-// frozen returns the place of an expression, with indexes that later statements do not change.
+// frozen returns the place of an expression, with its indexes stored in variables, so that later
+// statements do not change them.
 func (f *function) frozen(e ast.Expr) place {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// printed is a function as package go/printer writes it, so that parts of its text can be replaced.
+// printed is a function as text of package go/printer. Parts of the text can be replaced.
 type printed struct {
 	p        *Package
 	text     string
 	fset     *token.FileSet
 	body     *ast.BlockStmt
-	was, now []ast.Node // the nodes of the body in the function's file, and the same ones in the text
+	was, now []ast.Node // the nodes of the body in the function's file, and the same nodes in the text
 }
 
 // edit replaces the text between two offsets.
@@ -72,7 +72,7 @@ func (p *Package) print(f *ast.FuncDecl) (*printed, bool) {
 	return t, true
 }
 
-// twin returns the node of the text that a node of the file is.
+// twin returns the node of the text that corresponds to a node of the file.
 func (t *printed) twin(was ast.Node) ast.Node {
 	if i := slices.Index(t.was, was); i >= 0 {
 		return t.now[i]
@@ -80,8 +80,8 @@ func (t *printed) twin(was ast.Node) ast.Node {
 	return nil
 }
 
-// cut returns the text between two offsets, with the edits that change asks for and, where lines do not follow each other as in the file, lines that tell the compiler
-// which those are.
+// cut returns the text between two offsets, with the edits that change returns. Where line numbers do not continue as in the file, it adds //line
+// directives.
 func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (string, bool) {
 	var edits []edit
 	shift, first := 0, true
@@ -96,7 +96,7 @@ func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (st
 		}
 		line := strings.LastIndexByte(t.text[:offset], '\n') + 1
 		if strings.TrimSpace(t.text[max(line, begin):offset]) != "" {
-			continue // it does not begin its line
+			continue // the statement does not begin its line
 		}
 		source := t.p.Fset.Position(n.Pos())
 		if moved := source.Line - t.fset.Position(t.now[i].Pos()).Line; first || moved != shift {
@@ -120,7 +120,8 @@ func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (st
 	return strings.TrimRight(strings.TrimLeft(b.String()+t.text[begin:end], "\n"), " \t\n"), true
 }
 
-// nodes returns the nodes of a body in the order of the text, but for parentheses, of which the printer drops some, and comments.
+// nodes returns the nodes of a body in the order of the text, without comments and without parentheses, some of which the printer
+// drops.
 func nodes(body *ast.BlockStmt) (all []ast.Node) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n.(type) {
@@ -133,10 +134,11 @@ func nodes(body *ast.BlockStmt) (all []ast.Node) {
 	return all
 }
 
-// backHere stands where lines are again those of the generated file.
+// backHere marks the point after which lines are those of the generated file again.
 const backHere = "//line HERE"
 
-// numbered replaces backHere by the lines of a file that has been formatted.
+// numbered replaces backHere by //line directives. The file is formatted already, so its line
+// numbers are final.
 func numbered(src []byte, name string) []byte {
 	lines := bytes.Split(src, []byte("\n"))
 	for i, l := range lines {

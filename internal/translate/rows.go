@@ -14,16 +14,17 @@ import (
 	"unicode/utf8"
 )
 
-// rows is a function of the generated file that runs a kernel on the host, for the threads of a row of a block: a loop around the text of the kernel's body. The
-// compiler keeps what such a loop uses in registers, where it would pass it to a function, one thread after the other.
+// rows is a function of the generated file that runs a kernel on the host, for the threads of a row of a block. It is a loop around the text of the
+// kernel's body. In such a loop the compiler keeps values in registers that would otherwise be passed to a function for each thread. A thread's place
+// is t.Global(d), its index along dimension d of the grid.
 type rows struct {
 	name    string
-	args    string            // what it is called with, after the row
-	imports map[string]string // that the body needs: paths by name
+	args    string            // the arguments of its call, after the row
+	imports map[string]string // imports that the body needs: paths by name
 	text    string
 }
 
-// rows returns the function for a kernel, or nil if the body has words whose meaning would be another there.
+// rows returns the function for a kernel, or nil if a name in the body would have another meaning there.
 func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	if len(f.params) == 0 || len(f.args) > 0 {
 		return nil
@@ -58,7 +59,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn\n}\n", w.row, dims[l.dim], l.limit)
 		}
 	}
-	if end != w.row+".End" { // evaluated once
+	if end != w.row+".End" { // so that it is evaluated once
 		stop := w.fresh("end")
 		fmt.Fprintf(&b, "%s := %s\n", stop, end)
 		end = stop
@@ -88,7 +89,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
 }
 
-// called returns the name of the function: that of the kernel with an ending.
+// called returns the name of the function: the kernel's name with an ending.
 func (w *rowWriter) called(ending string, taken map[string]bool) string {
 	kernel := w.f.decl.Name.Name
 	first, size := utf8.DecodeRuneInString(kernel)
@@ -100,7 +101,7 @@ func (w *rowWriter) called(ending string, taken map[string]bool) string {
 	return name
 }
 
-// parameters returns the function's parameters and arguments behind the first, each with a comma in front.
+// parameters returns the function's parameters and arguments after the first, each with a comma in front.
 func (w *rowWriter) parameters() (params, args string) {
 	for i, m := range w.f.params {
 		if m.kind == thread {
@@ -116,7 +117,7 @@ func (w *rowWriter) parameters() (params, args string) {
 	return params, args
 }
 
-// loops returns the functions of kernels, nil for those without one, and the lines that import what they need.
+// loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports.
 func (p *Package) loops(kernels []*function) (all []*rows, imports string) {
 	needed, taken := map[string]string{}, map[string]bool{}
 	for _, f := range kernels {
@@ -147,11 +148,11 @@ type rowWriter struct {
 	imports map[string]string
 	names   map[string]bool           // all names in the kernel
 	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
-	known   map[types.Object]ast.Expr // values that variables have in front of the guard
-	written []change                  // where
-	own     func(*ast.CallExpr) bool  // calls of the thread that have a text of their own
-	guards  map[ast.Node]bool         // comparisons that come out the same for all threads of the row's loop
-	hidden  bool                      // a name of Go itself has another meaning in the package, or is a parameter
+	known   map[types.Object]ast.Expr // the values that variables have before the guard
+	written []change                  // where they are assigned to
+	own     func(*ast.CallExpr) bool  // calls of the thread's methods that are replaced by other text
+	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
+	hidden  bool                      // a predeclared name of Go has another meaning in the package, or is a parameter
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
@@ -177,7 +178,8 @@ func (w *rowWriter) fresh(name string) string {
 	return name
 }
 
-// survey looks at all names of the kernel, and reports whether its body means the same elsewhere.
+// survey visits all names of the kernel, and reports whether its body means the same in another
+// function.
 func (w *rowWriter) survey() bool {
 	info := w.p.info
 	w.writes = map[types.Object]bool{}
@@ -233,7 +235,7 @@ func (w *rowWriter) survey() bool {
 		switch n := n.(type) {
 		case *ast.ReturnStmt:
 			returns = true
-		case *ast.ExprStmt: // a thread's place alone is no statement
+		case *ast.ExprStmt: // a call of Global as a statement: its replacement is not a statement
 			if c, ok := ast.Unparen(n.X).(*ast.CallExpr); ok {
 				if _, ok := w.place(c); ok {
 					same = false
@@ -247,10 +249,10 @@ func (w *rowWriter) survey() bool {
 			switch {
 			case obj == nil:
 			case obj == w.thread:
-				same = false // it is used for more than its place
+				same = false // the thread is used for more than its place
 			case selected[n]:
 			case obj.Pkg() != nil && obj.Pkg() != w.p.types && obj.Parent() == obj.Pkg().Scope():
-				same = false // it was imported without a name
+				same = false // a name from an import without a name of its own (import .)
 			}
 			if _, ok := obj.(*types.PkgName); !ok && n.Name == "grid" && !selected[n] {
 				w.hidesGrid = true
@@ -283,12 +285,14 @@ func (w *rowWriter) survey() bool {
 	return same
 }
 
-// generatedImports are what a generated file imports by these names, if anything.
+// generatedImports are the packages that a generated file imports by these names. It is "" for
+// buffer, which only files with slice parameters import.
 var generatedImports = map[string]string{
 	"context": "context", "buffer": "", "hal": "github.com/go-halyard/halyard/hal", "kernel": "github.com/go-halyard/halyard/kernel", "grid": gridPath,
 }
 
-// merge adds names to the imports of a file, and reports whether each is free there or the same.
+// merge adds imports to those of a file. It reports false, and adds nothing, if a name already
+// means another package.
 func merge(all, more map[string]string) bool {
 	for name, path := range more {
 		if was, ok := all[name]; ok && was != path {
@@ -299,7 +303,7 @@ func merge(all, more map[string]string) bool {
 	return true
 }
 
-// root returns the variable of which an assignment to the expression changes a part.
+// root returns the variable that an assignment to the expression changes, in part or whole.
 func root(info *types.Info, e ast.Expr) *ast.Ident {
 	for {
 		switch x := e.(type) {
@@ -311,7 +315,7 @@ func root(info *types.Info, e ast.Expr) *ast.Ident {
 			e = x.X
 		case *ast.IndexExpr:
 			if _, ok := info.TypeOf(x.X).Underlying().(*types.Array); !ok {
-				return nil // elements that a slice or a pointer leads to
+				return nil // an element that is reached through a slice or a pointer
 			}
 			e = x.X
 		default:
@@ -335,7 +339,7 @@ func (w *rowWriter) place(c *ast.CallExpr) (dim int, ok bool) {
 	return int(d), exact && d >= 0 && d <= 2
 }
 
-// global returns the text of a thread's place.
+// global returns the text that replaces a thread's place.
 func (w *rowWriter) global(dim int) string {
 	if dim == 0 {
 		return w.x
@@ -343,8 +347,8 @@ func (w *rowWriter) global(dim int) string {
 	return w.row + "." + dims[dim]
 }
 
-// body returns the statements of the kernel with the lines that they have in its file: a thread's place is a variable, and what returned goes on
-// with the next thread. The text for the threads between a row's ends has no checks that they do not need.
+// body returns the statements of the kernel, with the line numbers of the kernel's file. A thread's place is replaced by a variable, and a
+// return by a continue with the next thread. In the text for the threads of inner, checks that these threads do not need are left out.
 func (w *rowWriter) body(inner *inner) (string, bool) {
 	text, ok := w.p.print(w.f.decl)
 	if !ok {
@@ -382,14 +386,14 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 	})
 }
 
-// limit says that threads whose place along a dimension is not below it do nothing.
+// limit is an upper bound: threads whose place along the dimension is not below it do nothing.
 type limit struct {
 	dim   int
 	limit string
 }
 
-// limits returns what the guard at the beginning of the kernel says of the threads that do something. The guard stays in the body; the compiler
-// drops it where the loop's end makes it true.
+// limits returns the limits that follow from the guard at the beginning of the kernel. The guard stays in the body; the compiler removes it
+// where the loop's end makes it true.
 func (w *rowWriter) limits() (found []limit) {
 	if w.hidden {
 		return nil
@@ -421,7 +425,7 @@ func (w *rowWriter) limits() (found []limit) {
 				for _, c := range terms(s.Cond, token.LOR) {
 					found = w.bound(found, c, token.GEQ, token.LEQ)
 				}
-			case i == len(list)-1: // nothing is behind it
+			case i == len(list)-1: // nothing follows the statement
 				for _, c := range terms(s.Cond, token.LAND) {
 					found = w.bound(found, c, token.LSS, token.GTR)
 				}
@@ -437,7 +441,8 @@ func (w *rowWriter) limits() (found []limit) {
 	return found
 }
 
-// defines notes the values of variables that a statement declares, and reports whether it does nothing else.
+// defines notes the values of the variables that a statement declares. It reports whether the statement does
+// nothing else.
 func (w *rowWriter) defines(s *ast.AssignStmt) bool {
 	if s.Tok != token.DEFINE || len(s.Lhs) != len(s.Rhs) {
 		return false
@@ -468,7 +473,8 @@ func terms(e ast.Expr, op token.Token) []ast.Expr {
 	return []ast.Expr{e}
 }
 
-// bound adds the limit that a comparison of a thread's place sets, whose operator is op, or turned if the place stands on the right.
+// bound adds the limit that follows from a comparison with a thread's place. The operator is op if the place is on the left, and
+// turned if it is on the right.
 func (w *rowWriter) bound(found []limit, e ast.Expr, op, turned token.Token) []limit {
 	b, ok := e.(*ast.BinaryExpr)
 	if !ok {
@@ -498,7 +504,7 @@ func (w *rowWriter) bound(found []limit, e ast.Expr, op, turned token.Token) []l
 	return append(found, l)
 }
 
-// placed returns the dimension if an expression is a thread's place.
+// placed reports whether an expression is a thread's place, and returns its dimension.
 func (w *rowWriter) placed(e ast.Expr) (int, bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -511,7 +517,8 @@ func (w *rowWriter) placed(e ast.Expr) (int, bool) {
 	return 0, false
 }
 
-// constantInRow returns the text of a number of type int that is the same for all threads of a row, as the function's first lines can compute it.
+// constantInRow returns the text of an expression of type int that has the same value for all threads of a row, in a form that the function's
+// first lines can evaluate.
 func (w *rowWriter) constantInRow(e ast.Expr, rowKnown bool) (string, bool) {
 	if t, ok := w.p.info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int {
 		return "", false
@@ -533,7 +540,7 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		return types.Default(t).String() + "(" + n.ExactString() + ")", true
 	}
 	if n, ok := numberOf(info.TypeOf(e)); ok && n.float {
-		return "", false // Go may round it otherwise elsewhere
+		return "", false // Go may round it differently in another function
 	}
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -543,7 +550,7 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		if x := w.known[v]; x != nil {
 			return w.same(x, rowKnown)
 		}
-		if slices.Contains(w.params, v) && v != w.thread { // nothing in front of the guard changes it
+		if slices.Contains(w.params, v) && v != w.thread { // nothing before the guard changes it
 			return v.Name(), true
 		}
 	case *ast.SelectorExpr:
@@ -558,7 +565,7 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		if len(e.Args) != 1 || !w.pure(e) {
 			return "", false
 		}
-		name, ok := ast.Unparen(e.Fun).(*ast.Ident) // len, or a conversion to a type of Go's own
+		name, ok := ast.Unparen(e.Fun).(*ast.Ident) // len, or a conversion to a predeclared type
 		if !ok || info.ObjectOf(name) == nil || info.ObjectOf(name).Parent() != types.Universe {
 			return "", false
 		}
@@ -595,7 +602,7 @@ func (w *rowWriter) pure(e ast.Expr) bool {
 	case *ast.BinaryExpr:
 		switch e.Op {
 		case token.QUO, token.REM, token.SHL, token.SHR:
-			return false // by zero, or by a negative count
+			return false // the divisor may be zero, and the count negative
 		case token.EQL, token.NEQ:
 			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
 				return false

@@ -8,20 +8,20 @@ import (
 	"go/types"
 )
 
-// sharedArray is memory that the threads of a block share, and what is known of its first use.
+// sharedArray is an array that the threads of a block share, with the result of filled.
 type sharedArray struct {
 	f    *function
 	obj  types.Object
 	typ  types.Type
-	dims []int // of the threads, for each index: element [i][j] is written by the thread whose places along these are i and j
+	dims []int // the thread's dimension for each index: the thread whose places along dims[0] and dims[1] are i and j writes element [i][j]
 }
 
-// filled reports whether every thread writes an element of its own, whose indexes are its places in the block, before any thread can see it. Then only those
-// elements have to be cleared that have no thread, and no barrier need come after.
+// filled reports whether every thread writes its own element before any thread can read it. The indexes of a thread's own element are its places in
+// the block. If it is true, only elements without a thread have to be cleared, and no barrier is needed after clearing.
 //
-// It asks for little: among the statements of the kernel, or of one of its loops, there is such an assignment and behind it a barrier. In between, threads
-// use their own elements alone; no statement leaves the kernel or the loop before that barrier; and the array is used nowhere before, and, if this is a loop, nowhere
-// behind the loop.
+// It recognises one form. The statements of the kernel, or of one of its loops, contain such an assignment, and after it a barrier. Between the two,
+// threads use only their own elements. No statement leaves the kernel or the loop before that barrier. The array is not used before the assignment
+// and, in the case of a loop, not after the loop.
 func (a *sharedArray) filled() bool {
 	body := a.f.decl.Body
 	if a.filledIn(body.List, body) {
@@ -55,7 +55,8 @@ func (a *sharedArray) filledIn(list []ast.Stmt, scope ast.Node) bool {
 	return false
 }
 
-// usedBetween reports whether all uses of the array lie from first to last, those in front of the barrier are of a thread's own element, and nothing leaves before it.
+// usedBetween reports whether all uses of the array are between first and last, those before the barrier use a thread's own element, and no statement
+// before the barrier leaves.
 func (a *sharedArray) usedBetween(first, last, barrier token.Pos) bool {
 	fine := true
 	ast.Inspect(a.f.decl.Body, func(n ast.Node) bool {
@@ -86,7 +87,7 @@ func (a *sharedArray) uses(n ast.Node) bool {
 	return used
 }
 
-// own reports whether an expression is the element of the thread that evaluates it. The first one that is asked for tells which of its places are the indexes.
+// own reports whether an expression is the own element of the thread that evaluates it. The first such expression determines dims.
 func (a *sharedArray) own(e ast.Expr) bool {
 	var dims []int
 	for {
@@ -129,7 +130,7 @@ func (a *sharedArray) sizes() (sizes []int64) {
 	}
 }
 
-// beginsWithBarrier reports whether a statement is a barrier, or a loop whose condition holds at first and whose body begins with one.
+// beginsWithBarrier reports whether a statement is a barrier, or a loop that runs at least once and whose body begins with a barrier.
 func (a *sharedArray) beginsWithBarrier(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ExprStmt:
@@ -146,7 +147,7 @@ func (a *sharedArray) beginsWithBarrier(s ast.Stmt) bool {
 	return false
 }
 
-// runs reports whether a loop's body runs at least once, as far as constants tell.
+// runs reports whether constants show that a loop's body runs at least once.
 func (a *sharedArray) runs(s *ast.ForStmt) bool {
 	if s.Cond == nil {
 		return true
@@ -172,13 +173,14 @@ func (a *sharedArray) runs(s *ast.ForStmt) bool {
 	return false
 }
 
-// defined returns the variable that the left side of a definition declares, nil for none.
+// defined returns the variable that the left side of a definition declares, or nil.
 func defined(info *types.Info, e ast.Expr) types.Object {
 	id, _ := e.(*ast.Ident)
 	return info.Defs[id]
 }
 
-// local returns the dimension if an expression is the thread's place in its block, or a variable that never is anything else.
+// local reports whether an expression is the thread's place in its block, or a variable that always has this value, and
+// returns the dimension.
 func (f *function) local(e ast.Expr) (int, bool) {
 	info := f.p.pkg.info
 	switch e := ast.Unparen(e).(type) {
@@ -229,7 +231,8 @@ func (f *function) local(e ast.Expr) (int, bool) {
 	return 0, false
 }
 
-// clears returns the lines in which the threads of a block set an array to zero: all of it, or, if it is filled, the elements that have no thread.
+// clears returns the lines with which the threads of a block set an array to zero: all of it or, if it is filled, only the elements that have no
+// thread.
 func (a *sharedArray) clears(name string, pos token.Pos, filled bool) []string {
 	sizes, total := a.sizes(), int64(1)
 	t := a.typ

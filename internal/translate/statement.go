@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// jump is a loop or a switch around a statement.
+// jump is a loop or a switch that contains a statement.
 type jump struct {
 	label      string // in Go
 	loop       bool
 	id         int
-	left, next bool // a goto leaves it, or goes to its next round
+	left, next bool // a goto leaves it; a goto continues with its next round
 }
 
-// statements translates statements one by one, so that each tells what is wrong with it.
+// statements translates statements one by one, so that an error in one does not hide the errors in
+// others.
 func (f *function) statements(list []ast.Stmt) {
 	for _, s := range list {
 		f.p.try(func() { f.statement(s, "") })
@@ -36,7 +37,7 @@ func (f *function) statement(s ast.Stmt, label string) {
 		switch s.(type) {
 		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt:
 		case *ast.BlockStmt:
-			refuse(s.Pos(), "a label stands before a loop or a switch; move it")
+			refuse(s.Pos(), "a label can only be before a loop or a switch; move it")
 		}
 	}
 	switch s := s.(type) {
@@ -116,7 +117,7 @@ func (f *function) assign(s *ast.AssignStmt) {
 	if len(s.Rhs) == 1 && f.isShared(s.Rhs[0]) {
 		if id, ok := s.Lhs[0].(*ast.Ident); ok && s.Tok == token.DEFINE {
 			if v := f.vars[f.p.pkg.info.Defs[id]]; v != nil && v.kind == shared {
-				return // declared at the beginning
+				return // declareShared has declared it
 			}
 		}
 		f.refuseShared(ast.Unparen(s.Rhs[0]).(*ast.CallExpr))
@@ -135,7 +136,8 @@ func (f *function) assign(s *ast.AssignStmt) {
 		f.set(s.Lhs[0], f.exprAs(s.Rhs[0], f.lhsType(s.Lhs[0])))
 		return
 	}
-	// Places first, then all values, then the assignments from left to right.
+	// First the places are evaluated, then all values, and then the assignments are made from left
+	// to right.
 	places := make([]*place, len(s.Lhs))
 	for i, l := range s.Lhs {
 		if _, isName := l.(*ast.Ident); !isName {
@@ -158,7 +160,7 @@ func (f *function) assign(s *ast.AssignStmt) {
 				values = append(values, f.exprAs(r, f.lhsType(s.Lhs[i])))
 			}
 		}
-		fresh := true // each name is new, and no value can name it
+		fresh := true // each name is new, so no value can use it
 		for _, l := range s.Lhs {
 			id, ok := l.(*ast.Ident)
 			fresh = fresh && ok && (id.Name == "_" || f.p.pkg.info.Defs[id] != nil)
@@ -196,7 +198,7 @@ func blank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// discard evaluates an expression.
+// discard evaluates an expression whose value is not used.
 func (f *function) discard(e ast.Expr) {
 	if tv := f.p.pkg.info.Types[e]; tv.Value != nil {
 		return
@@ -206,7 +208,7 @@ func (f *function) discard(e ast.Expr) {
 	f.line("(void)(%s);", value)
 }
 
-// lhsType returns the type of what is assigned to.
+// lhsType returns the type of the left side of an assignment.
 func (f *function) lhsType(e ast.Expr) types.Type {
 	if id, ok := e.(*ast.Ident); ok {
 		if obj := f.p.pkg.info.ObjectOf(id); obj != nil {
@@ -254,7 +256,7 @@ func (f *function) update(s *ast.AssignStmt) {
 func (f *function) declaration(d ast.Decl) {
 	g, ok := d.(*ast.GenDecl)
 	if !ok || g.Tok != token.VAR {
-		return // constants and types are where they are used
+		return // constants and types are translated where they are used
 	}
 	for _, spec := range g.Specs {
 		v, ok := spec.(*ast.ValueSpec)
@@ -325,7 +327,7 @@ func (f *function) returns(s *ast.ReturnStmt) {
 	}
 }
 
-// enter begins a loop or a switch, and leave ends it.
+// enter is called at the beginning of a loop or a switch, and leave at its end.
 func (f *function) enter(label string, loop bool) *jump {
 	f.temps++
 	j := &jump{label: label, loop: loop, id: f.temps}
@@ -340,7 +342,8 @@ func (f *function) leave(j *jump) {
 	}
 }
 
-// round translates the body of a loop. C's continue goes on with the loop, as a jump out of the body does.
+// round translates the body of a loop. If a goto continues with the next round, the body is a block of its
+// own with the label after it.
 func (f *function) round(j *jump, body *ast.BlockStmt) {
 	lines := f.captureDeeper(func() { f.block(body.List) })
 	if !j.next {
@@ -363,7 +366,7 @@ func (f *function) branch(s *ast.BranchStmt) {
 	if s.Tok == token.FALLTHROUGH {
 		refuse(s.Pos(), "fallthrough has no translation here")
 	}
-	inner := true // no loop or switch is between the statement and what it goes to
+	inner := true // no other loop is between the statement and its target
 	for i := len(f.jumps) - 1; i >= 0; i-- {
 		j := f.jumps[i]
 		if s.Label == nil && (s.Tok == token.BREAK || j.loop) || s.Label != nil && j.label == s.Label.Name {
@@ -381,7 +384,7 @@ func (f *function) branch(s *ast.BranchStmt) {
 			}
 			return
 		}
-		inner = inner && !(j.loop) // a switch is no loop in C
+		inner = inner && !(j.loop) // a switch is translated without a C statement that break or continue would refer to
 	}
 	refuse(s.Pos(), "this %s has no translation", s.Tok)
 }
@@ -408,7 +411,7 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 		tag = f.temp()
 		f.line("%s %s = %s;", c, tag, value)
 	}
-	// Which clause it is.
+	// The number of the clause that runs.
 	which := f.temp()
 	clauses := s.Body.List
 	other := len(clauses)
@@ -522,7 +525,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 	f.depth++
 	defer func() { f.depth = max(f.depth, 1) }()
 	t := f.typeOf(s.X)
-	var end, index string // how many rounds there are, and the type of their number
+	var end, index string // the number of rounds, and the type of the index
 	var element func(i string) string
 	var elementType types.Type
 	wantValue := s.Value != nil && !blank(s.Value)
@@ -554,7 +557,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 			f.line("%s %s = %s;", index, end, value)
 		case *types.Array:
 			end, index, elementType = fmt.Sprint(u.Len()), "i64", u.Elem()
-			if wantValue { // of the array as it is now
+			if wantValue { // Go ranges over a copy of the array
 				c := f.p.cType(t, s.X.Pos())
 				value := f.expr(s.X)
 				name := f.temp()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// support adds a C function, unless the program has it, and returns its name.
+// supply adds a C function, unless the program has it, and returns its name.
 func (p *program) supply(name, text string) string {
 	if !p.needed[name] {
 		p.needed[name] = true
@@ -18,12 +18,13 @@ func (p *program) supply(name, text string) string {
 	return name
 }
 
-// needLocal adds the word for pointers to memory that threads share, which CUDA and HIP do not have in parameters.
+// needLocal adds the macro for pointers to shared memory. CUDA and HIP have no qualifier for such parameters, so
+// it is empty there.
 func (p *program) needLocal() {
 	p.supply("GO_LOCAL", "#ifdef HALYARD_OPENCL\n#define GO_LOCAL LOCAL\n#else\n#define GO_LOCAL\n#endif")
 }
 
-// needBits adds the words for the bits of f64.
+// needBits adds the macros for the bits of f64.
 func (p *program) needBits() {
 	p.supply("GO_BITS", `#ifdef HALYARD_OPENCL
 #define GO_F64_BITS(x) as_ulong((f64)(x))
@@ -34,7 +35,7 @@ func (p *program) needBits() {
 #endif`)
 }
 
-// shift returns the function for shifts by counts that may reach the width.
+// shift returns the function for shifts whose count may be as large as the width.
 func (p *program) shift(op token.Token, n number) string {
 	if op == token.SHL {
 		name := "go_shl_" + n.c
@@ -82,7 +83,8 @@ func (p *program) extreme(which string, n number) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, %s y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(%s, x) < 0 ? x : y) : y < x ? y : x; }", n.c, name, n.c, n.c, zero))
 }
 
-// toInteger returns the function that converts a float, as Go does on amd64 where the integer cannot hold it.
+// toInteger returns the function that converts a float to an integer. If the integer cannot hold the value,
+// the result is that of Go on amd64.
 func (p *program) toInteger(from, to number) string {
 	suffix := ""
 	if from.bits == 32 {
@@ -150,7 +152,7 @@ func (p *program) equal(t types.Type, pos token.Pos) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION u8 %s(%s x, %s y) { %s }", name, c, c, body))
 }
 
-// mathNames are functions of package math that the dialects have for both floats.
+// mathNames maps functions of package math to functions that all dialects have for f32 and f64.
 var mathNames = map[string]string{
 	"Sqrt": "sqrt", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc", "Abs": "fabs", "Copysign": "copysign", "Round": "round", "RoundToEven": "rint", "Mod": "fmod",
 	"Remainder": "remainder", "Exp": "exp", "Exp2": "exp2", "Expm1": "expm1", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
@@ -159,7 +161,8 @@ var mathNames = map[string]string{
 	"Max": "", "Min": "",
 }
 
-// singleMath translates math.F(float64(x)) for the float32 that is made of it.
+// singleMath translates math.F(float64(x)), whose result is converted to float32, to the device's
+// function for float32.
 func (f *function) singleMath(call *ast.CallExpr) (string, bool) {
 	s, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -185,7 +188,8 @@ func (f *function) singles(call *ast.CallExpr) bool {
 	return true
 }
 
-// single returns the float32 that an expression converts to float64, or the constant that is a float32.
+// single returns the float32 that an expression converts to float64, or the expression itself if it is
+// a constant that a float32 holds exactly. Otherwise it returns nil.
 func (f *function) single(e ast.Expr) ast.Expr {
 	e = ast.Unparen(e)
 	if v := f.p.pkg.info.Types[e].Value; v != nil {
@@ -213,7 +217,7 @@ func (f *function) mathCall(e *ast.CallExpr, name string, single bool) string {
 	n := number{"f64", 64, true, true, false}
 	t := types.Typ[types.Float64]
 	switch name {
-	case "IsNaN", "IsInf", "Signbit": // which do not depend on the width
+	case "IsNaN", "IsInf", "Signbit": // their results do not depend on the width
 		single = f.single(e.Args[0]) != nil && f.p.pkg.info.Types[e.Args[0]].Value == nil
 	}
 	if single {
@@ -235,7 +239,7 @@ func (f *function) mathCall(e *ast.CallExpr, name string, single bool) string {
 	switch name {
 	case "Max", "Min":
 		f.p.extreme(strings.ToLower(name), n)
-		// package math has -Inf and Inf win over NaN
+		// in package math, -Inf and Inf win over NaN
 		inf, fn := "-", "go_math_min_"+n.c
 		if name == "Max" {
 			inf, fn = "", "go_math_max_"+n.c
@@ -276,7 +280,7 @@ func (f *function) mathCall(e *ast.CallExpr, name string, single bool) string {
 	}
 	c := mathNames[name]
 	if c == "" {
-		refuse(e.Pos(), "math.%s has no translation; write it with others, in a function of this package", name)
+		refuse(e.Pos(), "math.%s has no translation; write a function of this package that computes it", name)
 	}
 	var args []string
 	for i := range e.Args {
@@ -344,11 +348,11 @@ func (f *function) bitsCall(e *ast.CallExpr, name string) []string {
 		fn := f.p.supply("go_high", "FUNCTION u64 go_high(u64 x, u64 y) { u64 a = x >> 32, b = x & 0xffffffff, c = y >> 32, d = y & 0xffffffff, m = a * d + (b * d >> 32), n = (m & 0xffffffff) + b * c; return a * c + (m >> 32) + (n >> 32); }")
 		return two(fmt.Sprintf("%s(%s, %s)", fn, x, y), fmt.Sprintf("%s * %s", x, y))
 	}
-	refuse(e.Pos(), "bits.%s has no translation; write it with others, in a function of this package", name)
+	refuse(e.Pos(), "bits.%s has no translation; write a function of this package that computes it", name)
 	return nil
 }
 
-// keep gives a value a name.
+// keep stores a value in a variable, and returns the variable's name.
 func (f *function) keep(c, x string) string {
 	name := f.temp()
 	f.line("%s %s = %s;", c, name, x)

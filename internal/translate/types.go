@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// number is what a number or a bool is in C.
+// number is the C type of a number or a bool.
 type number struct {
-	c      string // its name
+	c      string // the type's name
 	bits   int    // 8 for a bool
 	signed bool
 	float  bool
@@ -26,7 +26,7 @@ var numbers = map[types.BasicKind]number{
 	types.UntypedInt: {"i64", 64, true, false, false}, types.UntypedRune: {"i32", 32, true, false, false}, types.UntypedFloat: {"f64", 64, true, true, false},
 }
 
-// numberOf returns what a type is in C, if it is one of numbers.
+// numberOf returns the C type of a type of numbers or bools. It reports false for other types.
 func numberOf(t types.Type) (number, bool) {
 	if b, ok := t.Underlying().(*types.Basic); ok {
 		n, ok := numbers[b.Kind()]
@@ -35,7 +35,8 @@ func numberOf(t types.Type) (number, bool) {
 	return number{}, false
 }
 
-// unsigned returns the type in which C computes modulo the width: at least 32 bits, since C widens what is narrower to a signed type.
+// unsigned returns the type in which C computes modulo the width. It has at least 32 bits, since C widens narrower types to a signed
+// type.
 func (n number) unsigned() string {
 	if n.bits == 64 {
 		return "u64"
@@ -43,7 +44,7 @@ func (n number) unsigned() string {
 	return "u32"
 }
 
-// why says what to write in place of a type that has no translation.
+// why returns the message for a type that has no translation, which says what to write instead.
 func why(t types.Type) string {
 	switch u := t.Underlying().(type) {
 	case *types.Map:
@@ -58,9 +59,9 @@ func why(t types.Type) string {
 		if _, ok := u.Elem().Underlying().(*types.Slice); ok {
 			return "a slice of slices has no translation; use one slice and compute the index"
 		}
-		return "a slice is a parameter and nothing else; use the parameter, or an array of fixed size"
+		return "a slice can only be a parameter; use the parameter, or an array of fixed size"
 	case *types.Pointer:
-		return "a pointer is a parameter of a function, or the result of grid.Shared, and nothing else; name what it points to"
+		return "a pointer can only be a parameter of a function, or the result of grid.Shared; use the variable that it points to"
 	case *types.Basic:
 		switch {
 		case u.Info()&types.IsString != 0:
@@ -74,17 +75,17 @@ func why(t types.Type) string {
 	return fmt.Sprintf("type %s has no translation; use numbers of fixed width, and structures and arrays of them", t)
 }
 
-// cType returns the name of a type of values in C, and declares it if needed.
+// cType returns the C name of a type of values, and declares the type if needed.
 func (p *program) cType(t types.Type, pos token.Pos) string {
 	return p.cTypeAt(t, pos, 0)
 }
 
-// maxNesting bounds types within types, which a program that is being written could make endless.
+// maxNesting limits the nesting of types. In a program with errors it could be endless.
 const maxNesting = 32
 
 func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 	if depth > maxNesting {
-		refuse(pos, "type %s has types within types beyond %d; use fewer", t, maxNesting)
+		refuse(pos, "type %s is nested more than %d levels deep; use fewer levels", t, maxNesting)
 	}
 	t = types.Unalias(t)
 	if n, ok := numberOf(t); ok {
@@ -93,7 +94,7 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 	switch u := t.Underlying().(type) {
 	case *types.Array:
 		if u.Len() < 1 {
-			refuse(pos, "an array without elements has no translation; leave it out")
+			refuse(pos, "an array without elements has no translation; remove it")
 		}
 		if u.Len() > 1<<28 {
 			refuse(pos, "an array of %d elements is too large for a thread; use a buffer", u.Len())
@@ -107,7 +108,7 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 		return name
 	case *types.Struct:
 		if u.NumFields() == 0 {
-			refuse(pos, "a structure without fields has no translation; leave it out")
+			refuse(pos, "a structure without fields has no translation; remove it")
 		}
 		var text strings.Builder
 		text.WriteString("typedef struct {")
@@ -115,7 +116,7 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 			fmt.Fprintf(&text, " %s %s;", p.cTypeAt(u.Field(i).Type(), pos, depth+1), fieldName(u, i))
 		}
 		body := text.String() + " }"
-		if name, ok := p.structs[body]; ok { // the same fields: conversions between such types change nothing
+		if name, ok := p.structs[body]; ok { // types with the same fields share a name, so a conversion between them changes nothing
 			return name
 		}
 		base := "T_struct"
@@ -143,8 +144,8 @@ func fieldName(s *types.Struct, i int) string {
 	return mangle("h_", s.Field(i).Name())
 }
 
-// mangle returns a name that is no word in any dialect: h_ begins variables and fields, f_ functions, T_ types, v_ what the translation adds, and
-// go_ what support.go has.
+// mangle returns a name that is not a word of any dialect. The prefix h_ is for variables and fields, f_ for functions, T_ for types, v_ for
+// variables that the translation adds, and go_ for functions of support.go.
 func mangle(prefix, name string) string {
 	var b strings.Builder
 	b.WriteString(prefix)

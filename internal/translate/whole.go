@@ -7,12 +7,12 @@ import (
 	"go/types"
 )
 
-// guard is how a kernel leaves out the threads beyond the end: with "if i := t.Global(0); i < n { ... }" as its only statement, or with "i := t.Global(0)" and
-// "if i >= n { return }" as its first two. n is a parameter, or the length of one.
+// guard is the condition with which a kernel excludes threads beyond the end. It has one of two forms: the kernel's only statement is "if i :=
+// t.Global(0); i < n { ... }", or its first two are "i := t.Global(0)" and "if i >= n { return }". n is a parameter, or the length of a parameter.
 type guard struct {
-	index ast.Stmt // i := t.Global(0)
-	end   ast.Expr // n
-	list  []ast.Stmt
+	index ast.Stmt   // i := t.Global(0)
+	end   ast.Expr   // n
+	list  []ast.Stmt // the statements for the other threads
 }
 
 // guard returns the guard of a kernel. The second result is false if there is none.
@@ -87,7 +87,7 @@ func (f *function) globalIndex(s ast.Stmt) types.Object {
 	return f.object(a.Lhs[0])
 }
 
-// object returns what an identifier stands for, or nil.
+// object returns the object that an identifier denotes, or nil.
 func (f *function) object(e ast.Expr) types.Object {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
@@ -96,7 +96,8 @@ func (f *function) object(e ast.Expr) types.Object {
 	return f.p.pkg.info.ObjectOf(id)
 }
 
-// changes reports whether the function gives a variable a value after its first, or takes its address.
+// changes reports whether the function assigns to a variable after its declaration, or takes its
+// address.
 func (f *function) changes(obj types.Object) bool {
 	found := false
 	ast.Inspect(f.decl.Body, func(n ast.Node) bool {
@@ -118,8 +119,8 @@ func (f *function) changes(obj types.Object) bool {
 	return found
 }
 
-// split writes a kernel with a guard twice: without it for blocks whose threads are all below the end, and as it is for others. Compilers for processors
-// compute several threads at once where no condition stands in the way. GO_WHOLE is 0 for GPUs, where the second text alone is left.
+// split writes a kernel with a guard twice: without the guard, for blocks whose threads are all below the end, and with it, for other blocks. Without
+// conditions, compilers for CPUs compute several threads at once. For GPUs GO_WHOLE is 0, and only the second text remains.
 func (f *function) split() {
 	g, ok := f.guard()
 	if !ok || len(f.p.errs) > 0 {

@@ -11,24 +11,27 @@ import (
 	"strings"
 )
 
-// inner is what the threads of a row have that lie between a row's ends: a second text of the body, in which no index is checked and no edge is asked for.
-// It is for threads whose indexes are all within their slices, where an index is the thread's place and a number that is the same for the whole row, and for which
-// no such number equals another that the body compares it with. The other threads of the row run the body as it is.
+// inner is a second text of the body, for the threads of a row that are away from its edges. Its indexes are not checked, and its comparisons with an
+// edge are left out. It is for threads with two properties. First, every index that is the sum of the thread's place and a number that is the same
+// for the whole row is within its slice. Second, where the body compares such sums with == or !=, they are not equal. The other threads of the
+// row run the body as it is.
 type inner struct {
-	first, last, count, at string // names: the places where these threads begin and end, how many they are, and which of them runs
+	first, last, count, at string // variables: the first place, the place after the last, the number of threads, which one runs
 	label                  string
 	views                  []view
-	edges                  []string // places along the row that are left out
-	never                  []string // conditions of the row under which there are no such threads
-	shown                  map[ast.Node]string
-	truths                 map[ast.Node]bool
-	statements             int // of the body
+	edges                  []string            // places whose threads are left out
+	never                  []string            // conditions under which the row has no such threads
+	shown                  map[ast.Node]string // the views that replace slices, by index expression
+	truths                 map[ast.Node]bool   // comparisons whose results are known
+	statements             int                 // of the body
 }
 
-// view is the part of a slice that begins at a number of elements from the place of the first of the threads.
+// view is the part of a slice that the threads index. It begins at the place of the first thread plus the
+// offset.
 type view struct{ name, slice, offset string }
 
-// affine is a number of type int: the thread's place along the row, or nothing, and a sum that is the same for the whole row.
+// affine is a number of type int: a sum that is the same for the whole row, plus the thread's place along the row if place is
+// set.
 type affine struct {
 	place bool
 	terms []string // each with its sign in front
@@ -56,15 +59,15 @@ func (a affine) minus(b affine) affine {
 	return c
 }
 
-// mostViews is how many parts of slices a loop may have; the processor keeps the address of each in a register.
+// mostViews is the largest number of views of a loop. The processor keeps the address of each in a register.
 const mostViews = 8
 
-// mostTwice is how many statements a body may have of which the loop runs two threads at a time. What a loop does beside a short body is a good part of its
-// time.
+// mostTwice is the largest number of statements of a body for which each round of the loop runs two threads. With a short body the loop's own
+// instructions take a large part of the time.
 const mostTwice = 3
 
-// inner looks for what the threads between a row's ends need not ask. It returns nil if there is nothing, or if the body has a loop, beside which a check costs
-// little. It is called after limits.
+// inner looks for checks that threads away from the row's edges do not need. It returns nil if there are none, or if the body has a loop, compared
+// with which a check costs little. It is called after limits.
 func (w *rowWriter) inner() *inner {
 	if w.hidden || w.hidesGrid {
 		return nil
@@ -120,7 +123,7 @@ func (w *rowWriter) inner() *inner {
 	return n
 }
 
-// index notes an index that is the thread's place and a number of the row.
+// index notes an index that is the thread's place plus a number of the row.
 func (n *inner) index(w *rowWriter, x *ast.IndexExpr) {
 	id, ok := x.X.(*ast.Ident)
 	if !ok {
@@ -140,12 +143,13 @@ func (n *inner) index(w *rowWriter, x *ast.IndexExpr) {
 			return
 		}
 	}
-	part := view{fmt.Sprint(len(n.views)), v.Name(), a.text()} // gets its name when it is known that there is one
+	part := view{fmt.Sprint(len(n.views)), v.Name(), a.text()} // gets its final name at the end of inner
 	n.views = append(n.views, part)
 	n.shown[x] = part.name
 }
 
-// compare notes a comparison of numbers of the row, or of one with the thread's place, as one that these threads never meet.
+// compare notes a comparison, with == or !=, of two numbers of the row, or of such a number with the thread's place. For the
+// threads of inner the two are never equal.
 func (n *inner) compare(w *rowWriter, x *ast.BinaryExpr) {
 	a, ok1 := w.affine(x.X)
 	b, ok2 := w.affine(x.Y)
@@ -162,7 +166,7 @@ func (n *inner) compare(w *rowWriter, x *ast.BinaryExpr) {
 	n.truths[x] = x.Op == token.NEQ
 }
 
-// affine returns a number of type int as a sum. It wraps around as the sum does, so the order does not matter.
+// affine returns an expression of type int as a sum. Sums of ints wrap around, so the order does not matter.
 func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
 	t, isBasic := w.p.info.TypeOf(e).(*types.Basic)
 	if !isBasic || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
@@ -170,7 +174,7 @@ func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
 	}
 	if v := w.p.info.Types[e].Value; v != nil {
 		c, exact := constant.Int64Val(constant.ToInt(v))
-		return affine{plus: c}, exact && c > -1<<20 && c < 1<<20 // sums of a few fit in 32 bits
+		return affine{plus: c}, exact && c > -1<<20 && c < 1<<20 // so that sums of a few constants fit in 32 bits
 	}
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -203,7 +207,8 @@ func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
 	return affine{}, false
 }
 
-// settled reports whether no variable in an expression, or in what it was declared with, is assigned to.
+// settled reports whether no variable in an expression, or in the values of these variables, is ever
+// assigned to.
 func (w *rowWriter) settled(e ast.Expr) bool {
 	settled := true
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -221,7 +226,7 @@ func (w *rowWriter) settled(e ast.Expr) bool {
 	return settled
 }
 
-// before returns the lines in front of the row's loop, which find these threads.
+// before returns the lines before the row's loop, which find the threads of inner.
 func (n *inner) before(w *rowWriter, end string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s := %s.First(), %s\n", n.first, n.last, w.row, end)
@@ -239,7 +244,8 @@ func (n *inner) before(w *rowWriter, end string) string {
 	return b.String()
 }
 
-// begin returns the first lines of the row's loop, which run these threads when the first one's turn has come.
+// begin returns the first lines of the row's loop. When the loop reaches the first thread of inner, they run
+// all threads of inner.
 func (n *inner) begin(w *rowWriter, params, body string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "if %s == %s {\n%s := %s - %s\n", w.x, n.first, n.count, n.last, n.first)
