@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"rowsLaplace": kernel.Go(func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
@@ -74,7 +74,7 @@ func RowsLaplace(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Bu
 	return rowsLaplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())), kernel.Value(int64(n)), kernel.Value(int64(above)), kernel.Value(int64(below)))
 }
 
-// rowsLaplaceRow runs rowsLaplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// rowsLaplaceRow runs rowsLaplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func rowsLaplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int, above int, below int) {

@@ -142,7 +142,7 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 		b.WriteString("\t\"github.com/go-halyard/halyard/buffer\"\n")
 	}
 	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
-	fmt.Fprintf(&b, "// %s has the kernels: for the host as they are, and for devices in C.\n", programName)
+	fmt.Fprintf(&b, "// %s contains the kernels: as Go functions for the host, and in C for devices.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
 	for i, f := range kernels {
 		fmt.Fprintf(&b, "\t%q: kernel.Go(func(blk *kernel.Block) {\n", f.c)
@@ -217,7 +217,7 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 			launchers[i], f.decl.Name.Name, launchers[i], strings.Join(params, ", "), vars[i], strings.Join(args, ""))
 	}
 	if ptx != "" {
-		fmt.Fprintf(&b, "\n// %s is what NVIDIA's compiler makes of the C.\nconst %s = `%s`\n", p.free(programName+"PTX"), p.free(programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
+		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free(programName+"PTX"), p.free(programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
 	for _, l := range loops {
 		if l != nil {

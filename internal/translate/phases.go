@@ -45,13 +45,13 @@ func (w *rowWriter) phases(taken map[string]bool) *rows {
 	params, args := w.parameters()
 	var b strings.Builder
 	if len(ph.keeps) > 0 {
-		fmt.Fprintf(&b, "// %s is what a thread of %s keeps for later phases.\ntype %[1]s struct {\n", w.p.free(name+"Kept"), w.f.decl.Name.Name)
+		fmt.Fprintf(&b, "// %s holds what a thread of %s keeps for later phases.\ntype %[1]s struct {\n", w.p.free(name+"Kept"), w.f.decl.Name.Name)
 		for _, v := range ph.keeps {
 			fmt.Fprintf(&b, "%s %s\n", v.Name(), w.p.typeName(v.Type()))
 		}
 		fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", ph.pool(name), w.p.free(name+"Kept"))
 	}
-	fmt.Fprintf(&b, "// %s runs %s for a block: what stands between two barriers for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)
+	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s(%s *kernel.Block%s) {\n", name, ph.block, params)
 	var loops strings.Builder
 	if !ph.write(&loops, all) {

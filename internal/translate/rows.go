@@ -49,7 +49,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	name := w.called("Row", taken)
 	params, args := w.parameters()
 	var b strings.Builder
-	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
+	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s(%s grid.Row%s) {\n", name, w.row, params)
 	end := w.row + ".End"
 	for _, l := range w.limits() {

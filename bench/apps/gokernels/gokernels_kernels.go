@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"product": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
@@ -672,14 +672,14 @@ func Inner(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[f
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
 }
 
-// productPhasesKept is what a thread of product keeps for later phases.
+// productPhasesKept holds what a thread of product keeps for later phases.
 type productPhasesKept struct {
 	me int
 }
 
 var productPhasesPool grid.Pool[productPhasesKept]
 
-// productPhases runs product for a block: what stands between two barriers for one thread after the other.
+// productPhases runs product for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums grid.Out[float32]) {
@@ -740,14 +740,14 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 	productPhasesPool.Give(kept)
 }
 
-// totalPhasesKept is what a thread of total keeps for later phases.
+// totalPhasesKept holds what a thread of total keeps for later phases.
 type totalPhasesKept struct {
 	me int
 }
 
 var totalPhasesPool grid.Pool[totalPhasesKept]
 
-// totalPhases runs total for a block: what stands between two barriers for one thread after the other.
+// totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
@@ -808,7 +808,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 	totalPhasesPool.Give(kept)
 }
 
-// laplaceRow runs laplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func laplaceRow(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float32]) {
@@ -877,7 +877,7 @@ threads:
 	}
 }
 
-// advanceRow runs advance for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
@@ -921,7 +921,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 	}
 }
 
-// directRow runs direct for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// directRow runs direct for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
@@ -979,7 +979,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 	}
 }
 
-// spreadRow runs spread for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func spreadRow(r grid.Row, n int32, rows int32, from []float32, to grid.Out[float32]) {
@@ -1048,7 +1048,7 @@ threads:
 	}
 }
 
-// mandelbrotRow runs mandelbrot for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func mandelbrotRow(r grid.Row, n int32, rows int32, first int32, limit int32, out grid.Out[uint16]) {
@@ -1074,7 +1074,7 @@ threads:
 	}
 }
 
-// movePhasesKept is what a thread of move keeps for later phases.
+// movePhasesKept holds what a thread of move keeps for later phases.
 type movePhasesKept struct {
 	b  body
 	ax float32
@@ -1084,7 +1084,7 @@ type movePhasesKept struct {
 
 var movePhasesPool grid.Pool[movePhasesKept]
 
-// movePhases runs move for a block: what stands between two barriers for one thread after the other.
+// movePhases runs move for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float32], dt float32) {
@@ -1177,7 +1177,7 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 	movePhasesPool.Give(kept)
 }
 
-// copiesRow runs copies for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// copiesRow runs copies for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
@@ -1235,7 +1235,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 	}
 }
 
-// mulRow runs mul for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// mulRow runs mul for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
@@ -1293,7 +1293,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 	}
 }
 
-// addRow runs add for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
@@ -1353,7 +1353,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 	}
 }
 
-// triadRow runs triad for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// triadRow runs triad for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
@@ -1413,7 +1413,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 	}
 }
 
-// nstreamRow runs nstream for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// nstreamRow runs nstream for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
@@ -1473,14 +1473,14 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 	}
 }
 
-// innerPhasesKept is what a thread of inner keeps for later phases.
+// innerPhasesKept holds what a thread of inner keeps for later phases.
 type innerPhasesKept struct {
 	me int
 }
 
 var innerPhasesPool grid.Pool[innerPhasesKept]
 
-// innerPhases runs inner for a block: what stands between two barriers for one thread after the other.
+// innerPhases runs inner for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float64]) {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Functions{
 	"price": kernel.Go(func(blk *kernel.Block) {
 		rate := kernel.Number[float32](blk, 0)
@@ -153,7 +153,7 @@ func Price(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, vola
 	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(share.Len())), kernel.In(strike), kernel.Value(int64(strike.Len())), kernel.In(years), kernel.Value(int64(years.Len())), kernel.Out(call), kernel.Value(int64(call.Len())), kernel.Out(put), kernel.Value(int64(put.Len())))
 }
 
-// priceRow runs price for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// priceRow runs price for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func priceRow(r grid.Row, rate float32, volatility float32, share []float32, strike []float32, years []float32, call grid.Out[float32], put grid.Out[float32]) {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"laplace": kernel.Go(func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
@@ -265,7 +265,7 @@ func Direct(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[
 	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(p.Len())), kernel.In(r), kernel.Value(int64(r.Len())), kernel.In(now), kernel.Value(int64(now.Len())), kernel.In(before), kernel.Value(int64(before.Len())))
 }
 
-// laplaceRow runs laplace for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func laplaceRow(r grid.Row, p []float32, q grid.Out[float32], n int) {
@@ -346,7 +346,7 @@ threads:
 	}
 }
 
-// productPhases runs product for a block: what stands between two barriers for one thread after the other.
+// productPhases runs product for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32], n int) {
@@ -402,7 +402,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 	}
 }
 
-// totalPhases runs total for a block: what stands between two barriers for one thread after the other.
+// totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
@@ -456,7 +456,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 	}
 }
 
-// advanceRow runs advance for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
@@ -500,7 +500,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 	}
 }
 
-// directRow runs direct for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// directRow runs direct for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {

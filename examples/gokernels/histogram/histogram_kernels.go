@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 	"count": kernel.Go(func(blk *kernel.Block) {
 		data := kernel.Slice[uint8](blk, 0)
@@ -64,7 +64,7 @@ func Count(ctx context.Context, s *hal.Stream, over hal.Grid, data *buffer.Buffe
 	return countKernel.Launch(ctx, s, over, kernel.In(data), kernel.Value(int64(data.Len())), kernel.InOut(counts), kernel.Value(int64(counts.Len())))
 }
 
-// countPhases runs count for a block: what stands between two barriers for one thread after the other.
+// countPhases runs count for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {

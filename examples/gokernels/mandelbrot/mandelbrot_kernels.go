@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 	"mandelbrot": kernel.Go(func(blk *kernel.Block) {
 		v := kernel.Number[View](blk, 0)
@@ -72,7 +72,7 @@ func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, v View, round
 	return mandelbrotKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(rounds.Len())))
 }
 
-// mandelbrotRow runs mandelbrot for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func mandelbrotRow(r grid.Row, v View, rounds grid.Out[int32]) {

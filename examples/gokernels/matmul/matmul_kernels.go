@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 	"matmul": kernel.Go(func(blk *kernel.Block) {
 		rows := kernel.Number[int32](blk, 0)
@@ -102,14 +102,14 @@ func Matmul(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, cols 
 	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(c), kernel.Value(int64(c.Len())))
 }
 
-// matmulPhasesKept is what a thread of matmul keeps for later phases.
+// matmulPhasesKept holds what a thread of matmul keeps for later phases.
 type matmulPhasesKept struct {
 	sum float32
 }
 
 var matmulPhasesPool grid.Pool[matmulPhasesKept]
 
-// matmulPhases runs matmul for a block: what stands between two barriers for one thread after the other.
+// matmulPhases runs matmul for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []float32, b []float32, c grid.Out[float32]) {

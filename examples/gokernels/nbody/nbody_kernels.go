@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 	"f_step": kernel.Go(func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
@@ -120,7 +120,7 @@ func Step(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, old *bu
 	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())))
 }
 
-// stepPhasesKept is what a thread of step keeps for later phases.
+// stepPhasesKept holds what a thread of step keeps for later phases.
 type stepPhasesKept struct {
 	b  body
 	ax float32
@@ -130,7 +130,7 @@ type stepPhasesKept struct {
 
 var stepPhasesPool grid.Pool[stepPhasesKept]
 
-// stepPhases runs step for a block: what stands between two barriers for one thread after the other.
+// stepPhases runs step for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now grid.Out[float32]) {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	"count": kernel.Go(func(blk *kernel.Block) {
 		shift := kernel.Number[uint32](blk, 0)
@@ -181,7 +181,7 @@ func Scatter(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, ke
 	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(keys.Len())), kernel.In(starts_), kernel.Value(int64(starts_.Len())), kernel.Out(sorted), kernel.Value(int64(sorted.Len())))
 }
 
-// countPhases runs count for a block: what stands between two barriers for one thread after the other.
+// countPhases runs count for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[uint32]) {
@@ -214,7 +214,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 	}
 }
 
-// startsPhasesKept is what a thread of starts keeps for later phases.
+// startsPhasesKept holds what a thread of starts keeps for later phases.
 type startsPhasesKept struct {
 	from int
 	to   int
@@ -223,7 +223,7 @@ type startsPhasesKept struct {
 
 var startsPhasesPool grid.Pool[startsPhasesKept]
 
-// startsPhases runs starts for a block: what stands between two barriers for one thread after the other.
+// startsPhases runs starts for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func startsPhases(b *kernel.Block, counts []uint32) {
@@ -275,14 +275,14 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 	startsPhasesPool.Give(kept)
 }
 
-// scatterPhasesKept is what a thread of scatter keeps for later phases.
+// scatterPhasesKept holds what a thread of scatter keeps for later phases.
 type scatterPhasesKept struct {
 	digit uint32
 }
 
 var scatterPhasesPool grid.Pool[scatterPhasesKept]
 
-// scatterPhases runs scatter for a block: what stands between two barriers for one thread after the other.
+// scatterPhases runs scatter for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32, sorted grid.Out[uint32]) {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"sum": kernel.Go(func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
@@ -153,7 +153,7 @@ func Shift(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[u
 	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(x.Len())), kernel.In(upTo), kernel.Value(int64(upTo.Len())))
 }
 
-// sumPhases runs sum for a block: what stands between two barriers for one thread after the other.
+// sumPhases runs sum for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
@@ -206,14 +206,14 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 	}
 }
 
-// scanPhasesKept is what a thread of scan keeps for later phases.
+// scanPhasesKept holds what a thread of scan keeps for later phases.
 type scanPhasesKept struct {
 	before uint32
 }
 
 var scanPhasesPool grid.Pool[scanPhasesKept]
 
-// scanPhases runs scan for a block: what stands between two barriers for one thread after the other.
+// scanPhases runs scan for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
 func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Out[uint32]) {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 	"saxpy": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
@@ -51,7 +51,7 @@ func Saxpy(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x *buff
 	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(x.Len())), kernel.InOut(y), kernel.Value(int64(y.Len())))
 }
 
-// saxpyRow runs saxpy for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {

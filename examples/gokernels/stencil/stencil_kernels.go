@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// kernels has the kernels: for the host as they are, and for devices in C.
+// kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 	"smooth": kernel.Go(func(blk *kernel.Block) {
 		width := kernel.Number[int32](blk, 0)
@@ -58,7 +58,7 @@ func Smooth(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, heig
 	return smoothKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
 }
 
-// smoothRow runs smooth for the threads of a row. It is a function of its own, so that what its caller keeps takes no registers from the loop.
+// smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
 func smoothRow(r grid.Row, width int32, height int32, from []float32, to grid.Out[float32]) {
