@@ -68,7 +68,7 @@ func TestKernels(t *testing.T) {
 	write(strings.Replace(goKernel, "x[i] *= 2", "panic(1)", 1))
 	code, out = halyard(here)
 	assert.Equal(t, exitFailed, code)
-	assert.Contains(t, out, source+":8:3: panic has no translation; write what went wrong into a buffer")
+	assert.Contains(t, out, source+":8:3: panic has no translation; write an error code into a buffer")
 
 	code, out = halyard("--check", "--print", here)
 	assert.Equal(t, exitUsage, code, out)
