@@ -18,8 +18,8 @@
 //   - A validator reports misuse that a real driver may tolerate: see Control.Violations.
 //   - Tests can make calls fail: see Control.FailCall, FailAlloc, Sticky and Lost.
 //   - Images of code are read, and refused if they are damaged. Images without code declare kernels for which the engine has C functions: see
-//   Kernels. The CUDA driver interprets PTX that has code. For code objects that have code, the HIP driver has C functions for the kernels of a
-//   few programs, and refuses others. All that is said above also holds for memory that a launch uses.
+//     Kernels. The CUDA driver interprets PTX that has code. For code objects that have code, the HIP driver has C functions for the kernels of a
+//     few programs, and refuses others. All that is said above also holds for memory that a launch uses.
 //
 // These differences from a real driver are on purpose. Freeing memory that work may still use does
 // not wait for that work: it is reported, and the bytes are lost. A stream or event of a device

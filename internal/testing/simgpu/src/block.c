@@ -1,8 +1,8 @@
 /*
- * Memory. An arena is one file in memory, mapped twice: where programs see it
- * (device memory: not readable at all) and where the engine works on it. Addresses
- * advance through an arena many times larger than the memory that it may hold, so
- * that a freed address stays unused for long.
+ * Memory. An arena is one file in memory, mapped twice: at the addresses that programs see (device
+ * memory is not readable there) and at the addresses that the engine uses. The addresses of an
+ * arena are many times more than the bytes that it may hold, and allocation advances through them,
+ * so a freed address stays unused for a long time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ void arena_close(struct arena *a) {
     memset(a, 0, sizeof *a);
 }
 
-/* First block whose pages end after the offset. */
+/* Returns the index of the first block whose pages end after the offset. */
 static u32 arena_search(const struct arena *a, u64 at) {
     u32 lo = 0, hi = a->n;
     while (lo < hi) {
@@ -153,13 +153,14 @@ static void arena_discard(const struct arena *a, const struct block *b) {
         memset(a->rw + b->lo, 0, b->hi - b->lo);
 }
 
-/* Gives the bytes of a freed block back to the system. */
+/* Returns the bytes of a freed block to the system. */
 void block_discard(const struct block *b) {
     if (b->arena && !b->base)
         arena_discard(b->arena, b);
 }
 
-/* Page-locked memory is large where a program stages copies through it, and made often: of more, only the ends are filled. */
+/* Programs often allocate large page-locked memory to stage copies. If it is larger than this at both ends together, only the
+ * ends are filled with poison. */
 #define FRESH_ENDS (128u << 10)
 
 int block_new(enum kind kind, int dev, u64 size, struct block **out) {
@@ -169,7 +170,7 @@ int block_new(enum kind kind, int dev, u64 size, struct block **out) {
     b->kind = kind;
     b->dev = dev;
     b->size = size;
-    /* Device memory is aligned as promised and no better. */
+    /* Device memory is aligned to ALIGNMENT and not to more. */
     u64 lead = kind == DEVICE ? ALIGNMENT : 0;
     if (kind != STAGE && without(HALYARD_SIM_WITHOUT_ALIGNMENT))
         lead = 16;
@@ -249,7 +250,7 @@ static void loose_remove(struct block *b) {
     E.nloose--;
 }
 
-/* The program has given the block back: its address is refused, its bytes are gone. */
+/* The program has freed the block: its address is refused from now on, and its bytes are lost. */
 void block_release(struct block *b) {
     struct arena *a = b->arena;
     b->freed = true;
@@ -287,10 +288,11 @@ void block_release(struct block *b) {
         block_discard(b);
     if (a->nfreed == sizeof a->freed / sizeof *a->freed)
         forget_freed(a, 0);
-    a->freed[a->nfreed++] = b; /* the caller's reference passes to the quarantine */
+    a->freed[a->nfreed++] = b; /* a->freed takes over the caller's reference */
 }
 
-/* Releases what is alive in an arena, or what one context made there. */
+/* Releases the live blocks of an arena, or only those of one context. Returns the number of blocks
+ * whose free was not enqueued. */
 u32 arena_release(struct arena *a, const struct ctx *c) {
     u32 n = 0, live = 0;
     struct block **all = malloc((a->n + 1) * sizeof *all);
@@ -395,8 +397,8 @@ bool in_arena(u64 addr) {
     return arena_of(addr) != NULL;
 }
 
-/* The block that the address lies in, and how far. *alias says that the address
-   is the one that the device, but not the host, knows the block by. */
+/* Returns the block that contains the address, and the offset in it. *alias is true if the address
+ * is the device's address of registered memory, which the host cannot use. */
 struct block *block_find(u64 addr, u64 *off, bool *alias) {
     struct block *b = NULL;
     *alias = false;
@@ -465,9 +467,9 @@ static bool all_read(int fd, u8 *p, u64 n, off_t off) {
 }
 
 /*
- * Moves bytes between two ends. Memory of the program is read and written by the
- * kernel, which answers EFAULT where a load or store would end the process. The
- * lock may be released; the caller keeps others from moving bytes meanwhile.
+ * Moves bytes between two ends. System calls read and write memory of the program: they return
+ * EFAULT where a load or store would end the process. The lock may be released; then the caller
+ * prevents other threads from moving bytes.
  */
 int move_bytes(const struct side *dst, u64 doff, const struct side *src, u64 soff, u64 n) {
     if (dst->trusted && src->trusted) {
@@ -505,7 +507,7 @@ int fill_bytes(const struct side *dst, u64 doff, u64 pattern, u32 width, u64 n) 
     return OK;
 }
 
-/* Reads memory of the program, which may not be there. */
+/* Reads memory of the program. Returns false if it is not readable. */
 bool guest_read(void *to, const void *from, u64 n) {
     for (u64 at = 0; at < n;) {
         u64 k = n - at < PAGE ? n - at : PAGE;
@@ -517,7 +519,7 @@ bool guest_read(void *to, const void *from, u64 n) {
     return true;
 }
 
-/* Reads and writes one aligned value at once, as a program's atomics do. */
+/* peek reads, and poke writes, one aligned value at once, like a program's atomic operations. */
 int peek(const struct side *s, u32 width, u64 *value) {
     const void *p = s->ptr;
     if (!s->trusted) {

@@ -1,4 +1,5 @@
-/* Vector clocks: who knows of what. Slot 0 is the host, slot n is lane n. */
+/* Vector clocks. A clock holds, for the host (slot 0) and each lane n (slot n), up to which
+ * position its owner knows the work to be done. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -60,7 +61,7 @@ u64 snap_at(const struct snap *s, u32 slot) {
     return slot < s->n ? s->v[slot] : 0;
 }
 
-/* The host has seen what the clock holds: by a wait, a query or a callback. */
+/* The host learns, by a wait, a query or a callback, that the work in the clock is done. */
 void host_learns(const u64 *v, u32 n) {
     bool news = n > E.host.n;
     for (u32 i = 0; i < n && !news; i++)

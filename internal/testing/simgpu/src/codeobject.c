@@ -1,7 +1,7 @@
 /*
- * What an AMD code object declares: an ELF image whose note lists the kernels, in
- * MessagePack ("Code Object V3 Metadata" of LLVM's guide to AMDGPU). A bundle of
- * several images is searched for the one of the simulated architecture.
+ * Reads the kernels that an AMD code object declares. It is an ELF image with a note that lists the
+ * kernels, in MessagePack ("Code Object V3 Metadata" of LLVM's guide to AMDGPU). In a bundle of
+ * several images, the image for the simulated architecture is used.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static u64 number(struct pack *m) {
     return 0;
 }
 
-/* A string of less than n bytes, cut if it is longer. */
+/* Reads a string into n bytes. A longer string is cut. */
 static void string(struct pack *m, char *out, size_t n) {
     u8 c = (u8)take(m, 1);
     u64 len = (c & 0xE0) == 0xA0 ? c & 31u : c >= 0xD9 && c <= 0xDB ? take(m, 1u << (c - 0xD9)) : UINT64_MAX;
@@ -221,7 +221,7 @@ static int bundle(struct module *m, const u8 *image) {
     if (!guest_read(&n, image + sizeof magic - 1, 8) || n > 1024)
         return E_IMAGE;
     for (; n; n--) {
-        u64 h[3]; /* where the image is, its size, the length of its name */
+        u64 h[3]; /* offset and size of the image, length of its name */
         char name[128] = "";
         if (!guest_read(h, image + at, sizeof h) || h[2] >= sizeof name || !guest_read(name, image + at + sizeof h, h[2]))
             return E_IMAGE;

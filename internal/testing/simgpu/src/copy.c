@@ -1,7 +1,7 @@
 /* Copies and fills. */
 #include "engine.h"
 
-/* What an end of an operation may be. */
+/* The kinds of memory that are allowed at an end of an operation. */
 enum end { DEVICE_END, HOST_END, ANY_END };
 
 static bool host_end(const struct block *b) { return !b || b->kind == HOST || b->kind == REGISTERED; }
@@ -11,8 +11,8 @@ static bool is_device(const struct block *b) {
 }
 
 /*
- * Finds what an address range is. Memory that the driver does not know is pageable
- * host memory where a host pointer may stand, and a foreign pointer elsewhere.
+ * Finds the memory of an address range. If the driver does not know the address, it is pageable
+ * host memory where a host pointer is allowed, and a violation elsewhere.
  */
 static int resolve(u64 addr, u64 span, enum end end, const char *role, struct side *s, u64 *off) {
     bool alias;
@@ -52,7 +52,7 @@ static int resolve(u64 addr, u64 span, enum end end, const char *role, struct si
     return OK;
 }
 
-/* Whether a stream of one device may use memory of another. */
+/* Reports a violation if the stream must not use the memory of another device. */
 static void reach(const struct stream *s, const struct block *b, const char *role, int said) {
     if (said >= 0) {
         if (is_device(b) && b->dev != said)
@@ -63,13 +63,14 @@ static void reach(const struct stream *s, const struct block *b, const char *rol
     }
 }
 
-/* Whether the driver's own page-locked buffer holds up the caller: see halyard_sim_pageable. */
+/* Whether the call waits while the driver copies through its own page-locked buffer: see
+ * halyard_sim_pageable. */
 bool through_staging(const struct op *op) {
     enum { AT_ONCE = 64 * 1024 };
     return E.link && E.pageable && !E.free && (!op->src.b || !op->dst.b) && op->width * op->rows > AT_ONCE;
 }
 
-/* Reads pageable memory now, as a driver stages it. */
+/* Copies pageable memory into staging memory at once, as a driver does. */
 static int stage(struct op *op) {
     struct block *b;
     u64 n = op->width * op->rows;
@@ -138,7 +139,7 @@ int engine_copy(struct stream *s, const struct rect *r, int kind, bool sync) {
     op->dpitch = dpitch;
     op->spitch = spitch;
     wait |= through_staging(op) && (is_device(dst.b) || is_device(src.b));
-    /* Nothing is under way: copied at once, which takes no longer than staging. */
+    /* No work is pending, so the copy itself runs at once, which takes no longer than staging. */
     bool idle = !E.pending && !E.seed && !E.link;
     if (!src.b && !wait && !E.free && !idle && (rc = stage(op)) != OK) {
         op->next = E.spare;

@@ -1,7 +1,7 @@
 /*
- * The CUDA face: the exported names and signatures of libcuda.so.1 for what
- * Halyard uses, as in cuda.h of CUDA 12.9. Names are those that a program finds
- * with dlsym, hence the _v2 that the header adds by macro.
+ * The CUDA face: the functions of libcuda.so.1 that Halyard uses, with the names and signatures of
+ * cuda.h of CUDA 12.9. The names are those for dlsym, so they have the _v2 that the header adds by
+ * macros.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void *opaque(u64 handle) {
     return (void *)(uintptr_t)handle;
 }
 
-/* The current context, or the end of the call. */
+/* Defines c as the current context, or ends the call with an error. */
 #define CURRENT(c)                                                                                 \
     int state_;                                                                                    \
     struct ctx *c = ctx_current(&state_);                                                          \
@@ -1238,7 +1238,7 @@ int cuGetErrorString(int code, const char **out) {
 
 /* ---- entry points by name ---- */
 
-/* Names whose newest form needs at least that version of CUDA. */
+/* Names whose newest form is returned only for this version of CUDA and later ones. */
 static const struct {
     const char *name, *exported;
     int since;
@@ -1296,5 +1296,5 @@ int cuGetProcAddress(const char *symbol, void **out, int version, u64 flags) {
 int cuGetProcAddress_v2(const char *symbol, void **out, int version, u64 flags, int *status) {
     (void)flags;
     int code = proc_address(symbol, out, version, status);
-    return status ? OK : code; /* with a status to fill, an unknown name is no error */
+    return status ? OK : code; /* if the caller passes a status, an unknown name is not an error of the call */
 }

@@ -1,8 +1,8 @@
 /*
- * Calls outside the simulation. Package gorgonia.org/cu refers to all of them, so
- * a program that links it needs them to exist; each answers that it is not
- * supported. The list is what the package's objects leave undefined with the
- * headers of CUDA 11.8 to 12.9, less what cuda.c has.
+ * Calls that the simulation does not support. Package gorgonia.org/cu refers to all of them, so a
+ * program that links the package needs the symbols. Each returns "not supported". The list contains
+ * the undefined symbols of the package's objects with the headers of CUDA 11.8 to 12.9, except
+ * those that cuda.c defines.
  */
 #include "engine.h"
 

@@ -1,7 +1,6 @@
 /*
- * NVRTC looks whether a CUDA driver is loaded, whatever its options, and asks it
- * for a table of private functions. Where the call is missing, NVRTC reads address 0;
- * where it fails, NVRTC compiles on.
+ * If a CUDA driver is loaded, NVRTC asks it for a table of private functions, whatever the options.
+ * If the call is missing, NVRTC reads address 0. If the call fails, NVRTC goes on compiling.
  */
 #include "engine.h"
 

@@ -83,9 +83,9 @@ struct ctx *ctx_current(int *code) {
 void ctx_destroy(struct ctx *c, bool report) {
     struct device *d = &E.dev[c->dev];
     u32 streams = 0, events = 0, blocks = 0, modules = 0;
-    d->ctx = NULL; /* before the lock is let go: nobody finds it any more */
+    d->ctx = NULL; /* before the lock is released, so that no other thread finds the context */
     handle_drop(c->handle);
-    for (u32 i = 0; i < E.nlanes; i++) /* those of destroyed streams too */
+    for (u32 i = 0; i < E.nlanes; i++) /* also lanes of destroyed streams */
         if (E.lanes[i]->head && E.lanes[i]->head->ctx == c)
             lane_drop(E.lanes[i]);
     for (u64 i = 0; i < E.now.devices; i++)
@@ -169,7 +169,7 @@ int ipc_export(struct ctx *c, u64 addr, char out[64]) {
     if (without(HALYARD_SIM_WITHOUT_IPC))
         return E_SUPPORTED;
     if (!addr)
-        return E_VALUE; /* asks whether the call is there */
+        return E_VALUE; /* a query whether the call is supported */
     struct block *b = block_find(addr, &off, &alias);
     if (!b || b->freed || b->freeing || b->kind != DEVICE || b->async) {
         violation("%s: %s memory cannot be exported", self.call,
@@ -191,7 +191,7 @@ int ipc_import(struct ctx *c, const char in[64], u64 *out) {
         t.size > 1ull << 46 || t.off > 1ull << 46)
         return E_HANDLE;
     if (t.pid == (u64)getpid())
-        return E_CONTEXT; /* as the vendors: not in the process that exported it */
+        return E_CONTEXT; /* the vendors also refuse this in the process that exported the memory */
     if ((int)t.device != c->dev)
         return E_DEVICE;
     char path[64];
@@ -227,7 +227,7 @@ int ipc_close(struct ctx *c, u64 addr) {
         violation("%s: closed twice", self.call);
         return E_VALUE;
     }
-    if (b->opens > 1) { /* opened again meanwhile */
+    if (b->opens > 1) { /* opened again while this waited */
         b->opens--;
         return ctx_state(c);
     }

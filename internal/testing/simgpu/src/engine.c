@@ -1,4 +1,5 @@
-/* The engine's life: settings, threads, the frame of every call, planned faults. */
+/* Start, reset and settings of the engine, its threads, the beginning and end of every call,
+ * planned faults. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static u64 env_without(void) {
     return mask;
 }
 
-/* Once in the life of the library. */
+/* Runs once for the library. */
 void engine_setup(void) {
     if (E.ready)
         return;
@@ -96,7 +97,8 @@ void engine_setup(void) {
     personality(env_number("HALYARD_SIM_SEED", 0));
 }
 
-/* Signals stay with the program's own threads: a runtime's handler must not run on these. */
+/* Signals are blocked on the engine's threads: handlers of the program's runtime must not run
+ * there. */
 void engine_threads(void) {
     if (E.threads)
         return;
@@ -123,7 +125,7 @@ static u64 arena_size(u64 limit) {
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Memory for the present settings; what fits is kept. */
+/* Makes the memory for the current settings. Memory is kept if the settings are the same. */
 int engine_build(u64 seed) {
     bool same = E.inited && E.now.devices == E.next.devices && E.now.memory == E.next.memory &&
                 E.now.host_memory == E.next.host_memory;
@@ -170,7 +172,7 @@ int engine_init(void) {
     return E.now.devices ? OK : E_NO_DEVICE;
 }
 
-/* Forgets all objects. False if a host callback does not come to its end. */
+/* Forgets all objects. Returns false if a host callback does not end in time. */
 bool engine_teardown(void) {
     u64 until = now_ns() + 10000000000ull;
     while (E.resetting)
@@ -221,7 +223,7 @@ bool engine_teardown(void) {
     return quiet;
 }
 
-/* ---- the frame of a call ---- */
+/* ---- beginning and end of a call ---- */
 
 static void faults_due(void) {
     if (E.sticky_at && E.calls_made >= E.sticky_at) {
@@ -244,7 +246,7 @@ int call_begin(struct site *site, unsigned flags) {
     self.call = site->name;
     self.perform = false;
     if (self.callback) {
-        /* Counted as inside by nobody: a reset waits for the callback itself. */
+        /* Not counted in E.inside: a reset waits for the callback anyway. */
         violation("%s: driver call inside a host callback", site->name);
         return E_PERMITTED;
     }

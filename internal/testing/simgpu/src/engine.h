@@ -1,9 +1,9 @@
 /*
- * The engine of the simulated vendor GPU drivers: what both faces share.
+ * The engine of the simulated drivers, which both faces (CUDA and HIP) share.
  *
- * One lock guards everything below. Functions are called with it held unless
- * their comment says otherwise; those marked "may release" let go of it while
- * they wait or move bytes, so that nothing read before them is still certain.
+ * One lock guards everything below. Functions are called with the lock held unless their comment
+ * says otherwise. Functions marked "may release" release it while they wait or move bytes, so
+ * values that were read before the call may have changed after it.
  */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
@@ -60,7 +60,7 @@ enum code {
 enum {
     MAX_DEVICES = 16,
     MAX_DEPTH = 16,  /* of the context stack of a thread */
-    ALIGNMENT = 512, /* of device memory, and no better by design */
+    ALIGNMENT = 512, /* of device memory; on purpose allocations are not aligned to more */
     PAGE = 4096,
     SIGNAL_MEMORY = 0x5160, /* flags of memory made for stream waits */
 };
@@ -72,18 +72,18 @@ struct face {
     const char *name;    /* "CUDA", "HIP" */
     const char *title;   /* "simulated CUDA driver" */
     u8 uuid;             /* first byte of device UUIDs */
-    bool contexts;       /* a thread has a current context, or else a current device */
+    bool contexts;       /* a thread has a current context; otherwise it has a current device */
     int stream_code;     /* for a stream handle that is unknown */
     int low, high;       /* stream priorities */
     bool staged_sync;    /* a synchronous copy from pageable memory returns once it is staged */
     /* Reads the kernels of an image into a module. What the compiler says goes to the log. */
     int (*read_image)(struct module *m, const void *image, char *log, size_t len);
-    u32 shared, shared_most; /* bytes of a block: without asking for more, and at most */
+    u32 shared, shared_most; /* bytes of shared memory of a block: without a kernel's attribute for more, and with it */
     u32 block_z;             /* most threads of a block in the third dimension */
 };
 extern const struct face face;
 
-/* ---- clocks: vector clocks over the host (slot 0) and the lanes ---- */
+/* ---- vector clocks of the host (slot 0) and the lanes (the other slots) ---- */
 
 struct clock {
     u32 n, cap;
@@ -121,12 +121,12 @@ struct access {
 struct block {
     u32 id, refs;
     enum kind kind;
-    int dev;        /* DEVICE, IMPORTED: where it lives; else where it was made */
+    int dev; /* DEVICE, IMPORTED: the device that has the memory; otherwise the device that was current */
     u64 addr, size; /* what programs see; addr is on the host for REGISTERED */
     struct block *alias, *base; /* REGISTERED: the block that holds the device's address, and back */
     u64 lo, hi;     /* pages of its arena, in bytes from the arena's start */
     u64 charge;     /* bytes counted against a limit */
-    u8 *rw;         /* where the engine reaches it; NULL for REGISTERED */
+    u8 *rw; /* the engine's own view of the bytes; NULL for REGISTERED */
     int fd;
     off_t off;
     bool freed, freeing, async;
@@ -135,7 +135,7 @@ struct block {
     struct arena *arena;
     struct access *acc;
     u32 nacc, cacc;
-    struct clock release; /* of stream writes that a stream may wait for */
+    struct clock release; /* of writes by streams to words that another stream may wait for */
     struct ctx *ctx;
     void *map_pub, *map_rw; /* IMPORTED */
     u64 map_len;
@@ -147,15 +147,15 @@ struct arena {
     u8 *pub, *rw;
     int fd;
     u64 size, cursor;
-    bool reuse; /* at once: nobody outside sees these addresses */
-    bool guest; /* the public view becomes readable and writable while in use */
+    bool reuse; /* addresses are used again at once: programs do not see them */
+    bool guest; /* the program may read and write allocated memory at its public address */
     struct block **v;
     u32 n, cap;
     struct block *freed[512];
     u32 nfreed;
 };
 
-/* One end of a copy: bytes at ptr of the engine, or of the program. */
+/* One end of a copy. ptr is in the engine's view or in the program's memory. */
 struct side {
     struct block *b; /* NULL for pageable memory */
     u8 *ptr;
@@ -170,11 +170,11 @@ u32 arena_release(struct arena *a, const struct ctx *c);
 int block_new(enum kind kind, int dev, u64 size, struct block **out);
 int block_register(u64 addr, u64 size, int dev, struct block **out);
 int block_import(int dev, const char *path, u64 off, u64 size, const u64 token[2], struct block **out);
-void block_release(struct block *b); /* the program has given it back */
+void block_release(struct block *b); /* the program has freed it */
 void block_unref(struct block *b);
 void block_discard(const struct block *b);
-struct block *block_find(u64 addr, u64 *off, bool *alias); /* freed ones too */
-struct block *block_in(u64 addr, u64 len); /* any live one that meets the range */
+struct block *block_find(u64 addr, u64 *off, bool *alias); /* may return a freed block */
+struct block *block_in(u64 addr, u64 len); /* any live block that overlaps the range */
 bool in_arena(u64 addr);
 int move_bytes(const struct side *dst, u64 doff, const struct side *src, u64 soff, u64 n);
 int fill_bytes(const struct side *dst, u64 doff, u64 pattern, u32 width, u64 n);
@@ -189,7 +189,7 @@ struct ctx {
     int dev;
     u32 refs;
     int sticky;
-    u32 peers; /* devices whose memory this one may touch */
+    u32 peers; /* devices whose memory this context may use */
     struct stream *null, *thread;
     struct stream *streams; /* null and thread included */
     struct ctx *next;
@@ -197,7 +197,7 @@ struct ctx {
 
 struct device {
     struct arena mem;
-    u64 used, freeing; /* bytes in use; those whose free is enqueued */
+    u64 used, freeing; /* bytes in use; bytes whose free is enqueued */
     struct ctx *ctx;   /* the primary context, NULL if inactive */
     u32 flags;
     bool lost;
@@ -214,7 +214,7 @@ struct stream {
     struct stream *next;
 };
 
-/* The point in a stream that one record of an event stands for. */
+/* The point in a stream at which an event was recorded. */
 struct mark {
     u32 refs;
     struct lane *lane;
@@ -257,7 +257,7 @@ struct op {
     u32 ndeps;
     struct snap *host;
     bool begun, slow;
-    u64 due; /* the link delivers then, ns */
+    u64 due; /* when the link has moved the bytes, ns */
     struct side dst, src;
     u64 doff, soff; /* bytes from the start of the blocks, for the validator */
     u64 width, rows, dpitch, spitch, done;
@@ -270,12 +270,13 @@ struct op {
     void (*cb)(void *, int, void *);
     void *arg;
     u64 handle;
-    int status;  /* what a stream callback is told */
-    int *result; /* for a caller that waits for the operation */
+    int status; /* the status that is passed to a stream callback */
+    int *result; /* where a caller that waits for the operation gets its status, or NULL */
     struct launch *launch;
 };
 
-/* A queue of operations in order. Lanes outlive streams: positions only grow. */
+/* A queue of operations in order. A lane may be used by another stream after its stream is
+ * destroyed. Positions only grow. */
 struct lane {
     u32 slot;
     u64 enq, done;
@@ -286,14 +287,14 @@ struct lane {
     u64 freeing; /* bytes whose free is enqueued here */
     int priority;
     bool running; /* its head is in a host callback */
-    u32 active;   /* place in the list of lanes with work, from 1 */
+    u32 active;   /* index in the list of lanes with work, plus 1; 0 if it has no work */
 };
 
 struct op *op_new(enum op_kind kind, struct stream *s, const char *call);
 void op_dep(struct op *op, struct lane *lane, u64 pos);
 void op_push(struct op *op);
 int wait_pos(struct lane *lane, u64 pos);   /* may release; OK or E_DEINIT */
-void wait_idle(void);                       /* may release: no bytes on the move */
+void wait_idle(void);                       /* may release: waits until no thread moves bytes */
 bool run_one(void);                         /* may release */
 void tick(void);                            /* may release */
 void reclaim(int dev);                      /* may release: run enqueued frees */
@@ -320,10 +321,10 @@ struct thread {
     u64 epoch;
     u64 stack[MAX_DEPTH]; /* context handles; the last one is current */
     int depth;
-    int device; /* where there are no contexts */
+    int device; /* the current device, for a face without contexts */
     int last;
     bool callback;
-    bool perform; /* this call does its work and reports a planned error */
+    bool perform; /* this call does its work although it will report a planned error */
     const char *call;
 };
 extern __thread struct thread self;
@@ -349,7 +350,7 @@ struct engine {
     bool executing, sleeping, calling;
     u32 waiters;
     u64 seq, pending, moved;
-    struct lane *last; /* that work was taken from */
+    struct lane *last; /* the lane from which work was taken last */
     struct lane **active;
     u32 nactive, cactive;
     struct lane **lanes;
@@ -399,7 +400,7 @@ bool engine_teardown(void); /* may release */
 void personality(u64 seed);
 bool without(u32 bit);
 
-/* Calls: begin takes the lock, end gives it back and returns its argument. */
+/* Calls: call_begin takes the lock; call_end releases it and returns its argument. */
 enum { CALL_CLEANUP = 1, CALL_BEFORE_INIT = 2, CALL_UNCOUNTED = 4 };
 int call_begin(struct site *site, unsigned flags);
 int call_end(int code);
@@ -415,7 +416,7 @@ int call_end(int code);
         return call_end(planned_ != OK ? planned_ : done_);                                        \
     } while (0)
 
-/* Handles: numbers that point into memory nobody can touch, never used twice. */
+/* Handles: addresses in memory that cannot be accessed. A handle is not used twice. */
 enum handle_kind { H_CTX = 1, H_STREAM, H_EVENT, H_MODULE, H_FUNCTION };
 u64 handle_new(enum handle_kind kind, void *object);
 void handle_drop(u64 handle);
@@ -425,15 +426,16 @@ void handles_clear(void);
 void *handle_next(u32 *at, enum handle_kind kind);
 
 /* Contexts of the calling thread. */
-struct ctx *ctx_current(int *code);          /* fails on sticky errors too */
-struct ctx *ctx_quiet(int *code);            /* does not: for calls that clean up */
+struct ctx *ctx_current(int *code); /* also fails if the context has a sticky error */
+struct ctx *ctx_quiet(int *code); /* ignores sticky errors, for calls that clean up */
 struct ctx *ctx_primary(int dev, int *code); /* made if it does not exist */
 struct ctx *ctx_of(u64 handle, int *code);
 void ctx_destroy(struct ctx *c, bool report); /* may release */
 int ctx_state(const struct ctx *c);
 int device_check(int dev);
 
-/* What the faces call. Each checks its arguments, reports to the validator, and returns a code. */
+/* The functions that the faces call. Each checks its arguments, reports violations, and returns a
+ * code. */
 int engine_init(void);
 int engine_alloc(struct ctx *c, enum kind kind, u64 size, u32 flags, u64 *out);
 int engine_free(struct ctx *c, u64 addr, enum kind kind);
@@ -454,7 +456,7 @@ enum { COPY_H2H, COPY_H2D, COPY_D2H, COPY_D2D, COPY_ANY, COPY_PEER };
 struct rect {
     u64 dst, src;
     u64 width, rows, dpitch, spitch;
-    int dstdev, srcdev; /* as the caller said, for COPY_PEER; else -1 */
+    int dstdev, srcdev; /* the devices that the caller named, for COPY_PEER; otherwise -1 */
 };
 int engine_copy(struct stream *s, const struct rect *r, int kind, bool sync);
 int engine_copy1(struct stream *s, u64 dst, u64 src, u64 n, int kind, bool sync);
@@ -472,7 +474,7 @@ int stream_write_value(struct stream *s, u64 addr, u64 value, u32 width);
 int stream_call(struct stream *s, void (*fn)(void *), void (*cb)(void *, int, void *), void *arg, u64 handle);
 int ctx_sync(struct ctx *c);
 bool in_flight(struct block *b);
-int ctx_settle(struct ctx *c); /* may release: the wait of a call that gives memory back */
+int ctx_settle(struct ctx *c); /* may release: the wait in calls that free memory */
 
 int event_new(struct ctx *c, u32 flags, u64 *out);
 struct event *event_get(struct ctx *c, u64 handle, bool any_device, int *code);
@@ -502,8 +504,8 @@ struct function {
     u64 handle;
     struct module *module;
     char *name;
-    const struct body *body; /* what it does: C code of the engine, or else */
-    void *entry;             /* code that the interpreter runs */
+    const struct body *body; /* the engine's C function for it, or NULL */
+    void *entry; /* the code that the interpreter runs if body is NULL */
     u32 nparams, bytes;      /* bytes of all parameters */
     struct {
         u32 off, size;
@@ -517,78 +519,79 @@ struct function {
 
 struct module {
     u64 handle;
-    u32 id, refs; /* one reference of the program, one of each launch */
-    u32 launches; /* that have not run */
+    u32 id, refs; /* one reference for the program and one for each launch */
+    u32 launches; /* number of launches that have not run */
     struct ctx *ctx;
     bool unloaded;
     u32 n, cap;
     struct function **v;
-    void *program;     /* of the interpreter */
-    bool compiled;     /* a compiler made the image: a kernel does what its code says, whatever its name */
-    struct clock used; /* the last launch of each lane */
+    void *program; /* the interpreter's program, or NULL */
+    bool compiled;     /* the image has a compiler's code, so the name of a kernel does not tell what it does */
+    struct clock used; /* the last launch on each lane */
 };
 
 /* Bytes of a block that a launch uses. */
 struct use {
     struct block *b;
-    u64 lo, hi; /* from the start of the block; equal if it is not known which bytes */
+    u64 lo, hi; /* from the start of the block; lo == hi if the bytes are not known */
     bool write;
-    u8 *copy; /* of memory that the engine must not touch directly */
+    u8 *copy; /* a copy, if the engine must not access the memory directly */
 };
 
 struct launch {
     struct function *fn;
     u32 grid[3], block[3];
-    u64 blocks, next; /* blocks in all, and the first that has not run */
+    u64 blocks, next; /* number of blocks, and the first that has not run */
     u64 threads;      /* of a block */
     u64 shared;       /* bytes of each block */
     u32 rounds, round;
-    bool bad; /* it touches what it must not: it runs into an illegal address */
+    bool bad; /* a parameter is wrong: the launch ends with an illegal address */
     u32 nuses;
     struct use use[MAX_PARAMS];
-    s8 of[MAX_PARAMS]; /* the use of each parameter, -1 if it is none */
+    s8 of[MAX_PARAMS]; /* index in use for each parameter, or -1 */
     u8 params[];
 };
 
-/* What a body is given to run one block of threads. */
+/* The argument with which a body runs one block of threads. */
 struct work {
     u32 grid[3], block[3], at[3];
     u64 first, threads; /* number of the block's first thread in the grid; threads of a block */
     u8 *shared;
     u64 nshared;
-    void *ptr[MAX_PARAMS]; /* where the pointers among the parameters point */
+    void *ptr[MAX_PARAMS]; /* the memory that pointer parameters point to */
     const u8 *val[MAX_PARAMS];
 };
 
-/* A kernel that is C code of the engine: kernels.c. */
+/* A kernel that is a C function of the engine, in kernels.c. */
 struct body {
     const char *name;
     /* One letter for each parameter: p a pointer; b h u l unsigned of 1 2 4 8 bytes; f d floating-point; t s a structure of 32, 40 bytes. */
     const char *takes;
-    const char *uses;   /* for each pointer: r it reads, w it writes, m both */
-    int count, element; /* the parameter with the number of elements, -1 if there is none; bytes of an element */
-    u64 (*extent)(const struct launch *l, int pointer); /* bytes from the n-th pointer on, if count does not say it */
-    int rounds;                                        /* the parameter with how often the grid is run, -1 if once */
-    int (*run)(const struct work *w);                  /* runs one block; a code other than OK is the fault of the kernel */
+    const char *uses; /* for each pointer: r if it is read, w if it is written, m if both */
+    int count, element; /* index of the parameter with the number of elements, or -1; bytes of an element */
+    u64 (*extent)(const struct launch *l, int pointer); /* number of bytes at the n-th pointer; NULL if count determines it */
+    int rounds;                                        /* index of the parameter with the number of runs of the grid, or -1 for one run */
+    int (*run)(const struct work *w);                  /* runs one block; a code other than OK means that the kernel failed */
 };
-/* NULL if there is none; other says that the kernel of that name takes other parameters. */
+/* NULL if there is none. *other is true if the C function of that name takes other parameters. */
 const struct body *body_find(const struct function *f, bool *other);
 u32 body_size(char letter);
 
 /*
- * The interpreter of PTX runs kernels whose names are in no table, and all kernels of text that NVIDIA's compiler made. Its functions
- * are called without the engine's lock, run at most one at a time.
+ * The PTX interpreter runs kernels whose names are in no table, and all kernels of text that NVIDIA's compiler made. run is called
+ * without the engine's lock, at most one at a time.
  */
 struct reach {
     void *arg;
-    /* Where the engine has the bytes at a device address, or NULL for an address that the kernel must not use so. */
+    /* Returns the engine's view of the bytes at a device address, or NULL if the kernel must not read or write
+     * there. */
     void *(*bytes)(void *arg, u64 addr, u32 size, bool write);
 };
 struct interpreter {
-    void *(*parse)(const char *text, char *log, size_t len); /* NULL if the text is wrong; the log says why */
+    void *(*parse)(const char *text, char *log, size_t len); /* NULL if the text has an error, which the log describes */
     void (*drop)(void *program);
     void *(*entry)(void *program, const char *name);
-    /* Not OK: a code for the context; the log says why. */
+    /* If the kernel fails, the code is the error of the context, and the log describes it. */
     int (*run)(void *entry, const void *params, const u32 grid[3], const u32 block[3], u64 shared, const struct reach *reach,
                char *log, size_t len);
 };
@@ -622,7 +625,7 @@ void device_pci(int dev, char *id, int len);
 /* ---- validator ---- */
 
 void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void watch(struct op *op); /* an operation starts: its accesses */
+void watch(struct op *op); /* records the accesses of an operation that starts */
 void watch_use(const struct op *op, struct block *b, u64 lo, u64 hi, bool write);
 int watch_host(struct block *b, u64 lo, u64 hi, bool write, const char *what);
 const char *kind_name(enum kind k);

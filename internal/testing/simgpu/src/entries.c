@@ -1,6 +1,6 @@
 /*
- * What PTX text declares: the kernels with their parameters and limits. The code of
- * the kernels is not looked at, except that its braces must match.
+ * Reads the declarations of PTX text: the kernels with their parameters and limits. It skips the
+ * code of the kernels, and only checks that its braces match.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static u64 size_of_type(const char *type) {
     return 0;
 }
 
-/* Behind ".param", up to "," or ")". */
+/* Reads what follows ".param", up to "," or ")". */
 static int parameter(struct reader *r, struct function *f) {
     u64 align = 0, size = 0, count = 1;
     while (next(r) && r->token[0] == '.') {
@@ -86,7 +86,7 @@ static int parameter(struct reader *r, struct function *f) {
             if (!next(r))
                 break;
             u64 v = strtoull(r->token, NULL, 10);
-            align = align ? align : v; /* a second one is of what a pointer points to */
+            align = align ? align : v; /* a second .align is that of the memory a pointer points to */
         } else if (size_of_type(r->token)) {
             size = size_of_type(r->token);
         } else if (!is(r, ".ptr") && !is(r, ".global") && !is(r, ".const") && !is(r, ".shared")) {
@@ -102,7 +102,7 @@ static int parameter(struct reader *r, struct function *f) {
         next(r);
         count = strtoull(r->token, NULL, 0);
         if (!next(r) || !is(r, "]") || !next(r))
-            return wrong(r, "no size of an array");
+            return wrong(r, "an array without a size");
         natural = align ? align : size;
     }
     if (!count || count > 4096 || !natural || (natural & (natural - 1)))
@@ -116,17 +116,17 @@ static int block_of(struct reader *r) {
     while (depth) {
         if (!next(r)) {
             r->line = from;
-            return wrong(r, "no closing brace for the one");
+            return wrong(r, "a brace that is not closed");
         }
         depth += is(r, "{") - is(r, "}");
     }
     return OK;
 }
 
-/* Behind ".entry". */
+/* Reads what follows ".entry". */
 static int entry(struct reader *r, struct module *m) {
     if (!next(r) || r->token[0] == '.' || !word_char(r->token[0]))
-        return wrong(r, "no name of a kernel");
+        return wrong(r, "a kernel without a name");
     for (u32 i = 0; i < m->n; i++)
         if (!strcmp(m->v[i]->name, r->token))
             return wrong(r, "a second kernel with that name");
@@ -138,7 +138,7 @@ static int entry(struct reader *r, struct module *m) {
             return wrong(r, "unexpected end");
         while (!is(r, ")")) {
             if (!is(r, ".param"))
-                return wrong(r, "no parameter");
+                return wrong(r, "a parameter does not begin with .param");
             int rc = parameter(r, f);
             if (rc != OK)
                 return rc;
@@ -161,7 +161,7 @@ static int entry(struct reader *r, struct module *m) {
             } while (next(r) && is(r, ","));
             f->threads = (u32)n;
         } else if (!next(r) || is(r, ";")) {
-            return wrong(r, "no code of the kernel");
+            return wrong(r, "a kernel without code");
         }
     }
     return block_of(r);
@@ -181,7 +181,7 @@ static char *text_of(const void *image) {
     size_t n = 0, cap = PAGE;
     char *text = malloc(cap);
     for (;;) {
-        /* Up to the end of a page at a time: what follows need not be readable. */
+        /* Reads up to the end of a page at a time, because the next page may not be readable. */
         size_t step = PAGE - ((uintptr_t)image + n) % PAGE;
         if (n + step + 1 > cap)
             text = realloc(text, cap = 2 * (n + step + 1));
@@ -216,7 +216,7 @@ static int read_text(struct reader *r, struct module *m) {
         return E_NO_BINARY;
     }
     while (next(r)) {
-        rc = is(r, ".entry") ? entry(r, m) : is(r, "{") ? block_of(r) : is(r, "}") ? wrong(r, "no opening brace") : OK;
+        rc = is(r, ".entry") ? entry(r, m) : is(r, "{") ? block_of(r) : is(r, "}") ? wrong(r, "a closing brace without an opening one") : OK;
         if (rc != OK)
             return rc;
     }
@@ -230,7 +230,7 @@ int ptx_read(struct module *m, const void *image, char *log, size_t len) {
         return E_IMAGE;
     for (const char *p = text; *p; p++)
         if ((u8)*p < ' ' && *p != '\n' && *p != '\r' && *p != '\t') {
-            free(text); /* no text: a cubin or something else that cannot be run here */
+            free(text); /* not text: a cubin or another format that cannot be run here */
             return E_IMAGE;
         }
     int rc = text[0] ? read_text(&r, m) : E_IMAGE;

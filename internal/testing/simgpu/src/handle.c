@@ -1,8 +1,8 @@
 /*
- * Handles. A handle is an address inside a reservation that nobody can touch, so
- * that dereferencing one faults where it is done; it is given out once, so that
- * a handle used after its end is told from one that never was. Reservations are
- * made as they are needed: an emulator may pay for each page of one.
+ * Handles. A handle is an address inside a reservation that cannot be accessed, so a program that
+ * dereferences a handle faults at once. A handle is used only once, so a destroyed handle can be
+ * told from one that never existed. Reservations are made when they are needed, because an emulator
+ * may pay for each page of a reservation.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 enum { STEP = 64, RESERVED = 1 << 20, EACH = RESERVED / STEP - 1, MOST = 1 << 14 };
 
-static u64 bases[MOST], given; /* the handles begin anew after MOST * EACH, 268 million */
+static u64 bases[MOST], given; /* handles repeat after MOST * EACH, 268 million */
 
 struct entry {
     u64 handle; /* 0: empty, 1: dropped */
@@ -90,7 +90,7 @@ void *handle_get(u64 handle, enum handle_kind kind) {
     return e && e->kind == kind ? e->object : NULL;
 }
 
-/* Whether the handle was given out once. */
+/* Whether the handle was ever used. */
 bool handle_was(u64 handle) {
     for (u64 i = 0; i < MOST && bases[i]; i++) {
         u64 off = handle - bases[i];
@@ -105,7 +105,7 @@ void handles_clear(void) {
     memset(&table, 0, sizeof table);
 }
 
-/* Iterates over live handles of a kind, from *at = 0 on. */
+/* Iterates over the live handles of a kind. *at is 0 at the start. */
 void *handle_next(u32 *at, enum handle_kind kind) {
     while (*at < table.cap) {
         struct entry *e = &table.v[(*at)++];

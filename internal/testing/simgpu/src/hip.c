@@ -1,6 +1,6 @@
 /*
- * The HIP face: the exported names and signatures of libamdhip64.so for what
- * Halyard uses, those whose ABI is the same in ROCm 5, 6 and 7.
+ * The HIP face: the functions of libamdhip64.so that Halyard uses. Their names and signatures are
+ * the same in ROCm 5, 6 and 7.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ const struct face face = {
     .title = "simulated HIP driver",
     .uuid = 0xA0,
     .contexts = false,
-    .stream_code = E_CTX_GONE, /* what the runtime says to an unknown stream */
+    .stream_code = E_CTX_GONE, /* the code that the runtime returns for an unknown stream */
     .low = 1,
     .high = -1,
     .staged_sync = false,
@@ -194,8 +194,8 @@ int hipDeviceGetByPCIBusId(int *dev, const char *id) {
 }
 
 /*
- * The structure of a device's properties has another layout in each of the two versions
- * of the call. Of both only the name and the architecture are filled in.
+ * The two versions of the call have different layouts of the structure of properties. In both, only
+ * the name and the architecture are filled in.
  */
 static int properties(char *out, size_t size, size_t arch, int dev) {
     if (!out)
@@ -220,7 +220,7 @@ int hipGetDevicePropertiesR0600(char *out, int dev) {
     END(properties(out, 1472, 1160, dev));
 }
 
-/* Numbers of hipDeviceAttribute_t, which 5.2 and 6 share. */
+/* The numbers of hipDeviceAttribute_t are the same in ROCm 5.2 and 6. */
 static int attribute(int which, int dev, int *value) {
     switch (which) {
     case 2: /* copy engines */
@@ -280,7 +280,7 @@ static int attribute(int which, int dev, int *value) {
     case 81: /* texture alignment */
         *value = ALIGNMENT;
         return OK;
-    case 84: /* memory, as far as an int goes */
+    case 84: /* memory, at most the largest int */
         *value = E.now.memory > 0x7FFFFFFF ? 0x7FFFFFFF : (int)E.now.memory;
         return OK;
     case 87: /* warp size */
@@ -759,7 +759,7 @@ int hipModuleLoadData(hipModule_t *out, const void *image) {
 
 int hipModuleLoadDataEx(hipModule_t *out, const void *image, unsigned n, int *options, void **values) {
     START(0);
-    (void)n, (void)options, (void)values; /* as the runtime does */
+    (void)n, (void)options, (void)values; /* the runtime ignores them too */
     END(load(out, image));
 }
 
@@ -945,7 +945,7 @@ const char *hipGetErrorName(int code) {
     return code_name(code);
 }
 
-/* The runtime's text is the name as well. */
+/* The real runtime's text is the name too. */
 const char *hipGetErrorString(int code) {
     return code_name(code);
 }

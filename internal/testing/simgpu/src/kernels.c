@@ -1,11 +1,11 @@
 /*
- * What kernels do. No code of an image is run: a kernel is found by its name here,
- * and takes what the image says that it takes, or else the image is refused.
+ * The C functions that stand for kernels. A kernel is found by its name, and its parameters must be
+ * those that the image declares; otherwise the image is refused.
  *
- * Images that tests declare have no code, and use the first table. What a compiler made
- * has code, which might do anything under the same name and with the same parameters: of
- * such images two programs are known, each by all its kernels: that of package conformance,
- * and that of the command's benchmark.
+ * Images that tests declare have no code, and use the first table. An image of a compiler has code,
+ * which may do anything under the same name and with the same parameters. Two programs of this kind
+ * are known, each by the list of all its kernels: the program of package conformance and that of
+ * the command's benchmark. The PTX of other programs is interpreted.
  *
  * Unless said otherwise, thread i works on element i, up to the number of elements.
  */
@@ -27,7 +27,7 @@ static float real(const struct work *w, int param) {
 
 #define EACH(i, count) for (u64 i = w->first, last_ = (count); i < w->first + w->threads && i < last_; i++)
 
-/* y = a*x + y, of x, y, a, n. */
+/* y = a*x + y. Parameters: x, y, a, n. */
 static int saxpy(const struct work *w) {
     const float *x = w->ptr[0];
     float *y = w->ptr[1], a = real(w, 2);
@@ -94,7 +94,7 @@ static u64 record_extent(const struct launch *l, int pointer) {
     return 40;
 }
 
-/* What is done by thread (x, y, z) of the whole grid: element x + y*width + z*width*height is its own. */
+/* The work of thread (x, y, z) of the grid. Its own element is x + y*width + z*width*height. */
 static int by_place(const struct work *w, bool count) {
     u32 *p = w->ptr[0], n = word(w, 1);
     u64 width = (u64)w->grid[0] * w->block[0], height = (u64)w->grid[1] * w->block[1];
@@ -109,17 +109,18 @@ static int by_place(const struct work *w, bool count) {
     return OK;
 }
 
-/* Adds one: which threads there were. */
+/* Adds one, to show which threads ran. */
 static int tally(const struct work *w) {
     return by_place(w, true);
 }
 
-/* Stores who the thread is: x, y, z of the grid in 8 bits each, of the block in 3, 3 and 2. */
+/* Stores the thread's indexes: x, y, z in the grid in 8 bits each, and x, y, z in the block in 3, 3
+ * and 2 bits. */
 static int place(const struct work *w) {
     return by_place(w, false);
 }
 
-/* out[block] = the sum of the block's part of in, by way of 4 bytes of shared memory for each thread. */
+/* out[block] = the sum of the block's part of in. It uses 4 bytes of shared memory for each thread. */
 static int block_sum(const struct work *w) {
     u32 *out = w->ptr[0], *room = (u32 *)(void *)w->shared;
     const u32 *in = w->ptr[1];
@@ -142,7 +143,7 @@ static u64 block_sum_extent(const struct launch *l, int pointer) {
     return pointer == 0 ? 4 * l->blocks : 4 * (all < n ? all : n);
 }
 
-/* Ends with the error that it is told. */
+/* Fails with the error that its parameter names. */
 static int fault(const struct work *w) {
     return (int)word(w, 0);
 }
@@ -162,7 +163,8 @@ static u64 along(const struct launch *l) {
     return (u64)l->grid[0] * l->block[0];
 }
 
-/* The bytes of as many elements as there are threads, or as the parameter says if they are fewer. */
+/* The bytes of n elements. n is the number of threads in the first dimension, or the parameter if
+ * that is smaller. */
 static u64 along_extent(const struct launch *l, u32 param) {
     u32 n;
     memcpy(&n, l->params + l->fn->param[param].off, sizeof n);
@@ -195,7 +197,7 @@ static u64 add_extent(const struct launch *l, int pointer) {
     return along_extent(l, 3);
 }
 
-/* A parameter as a word of 8 bytes. */
+/* Some bytes of a parameter, as a word of 8 bytes. */
 static u64 wide(const struct work *w, u32 param, u32 from, u32 bytes) {
     u64 v = 0;
     memcpy(&v, w->val[param] + from, bytes);
@@ -247,7 +249,7 @@ static u64 visit_extent(const struct launch *l, int pointer) {
     return 4 * l->blocks * l->threads;
 }
 
-/* Between two barriers, all threads of the block do one thing. */
+/* Each inner loop runs the code between two barriers for all threads of the block. */
 static int suite_turn(const struct work *w) {
     u32 n = w->block[0], *y = (u32 *)w->ptr[0] + (u64)w->at[0] * n, *tile = (u32 *)(void *)w->shared;
     if (w->nshared < 4ull * n)
@@ -318,7 +320,7 @@ static const struct body bodies[] = {
     {"tally", "pu", "m", 1, 4, NULL, -1, tally},
     {"place", "pu", "w", 1, 4, NULL, -1, place},
     {"block_sum", "ppu", "wr", -1, 0, block_sum_extent, -1, block_sum},
-    {"slow", "puu", "m", 1, 4, NULL, 2, add_one}, /* as often as its last parameter says */
+    {"slow", "puu", "m", 1, 4, NULL, 2, add_one}, /* runs as many times as its last parameter says */
     {"fault", "u", "", -1, 0, NULL, -1, fault},
     {"nothing", "", "", -1, 0, NULL, -1, nothing},
 };
@@ -350,7 +352,7 @@ static const struct body *among(const struct body *list, size_t n, const char *n
     return NULL;
 }
 
-/* Whether the kernel takes what the body takes. */
+/* Whether the kernel has the parameters of the body. */
 static bool fits(const struct function *f, const struct body *b) {
     bool same = f->nparams == strlen(b->takes);
     for (u32 p = 0; p < f->nparams && same; p++)
@@ -358,7 +360,8 @@ static bool fits(const struct function *f, const struct body *b) {
     return same;
 }
 
-/* Whether the image is the program: it has those kernels, with those parameters, and no other. */
+/* Whether the image is the program: it has the program's kernels, with their parameters, and no
+ * others. */
 static bool is(const struct module *m, const struct program *p) {
     bool same = m->n == p->n;
     for (u32 i = 0; i < m->n && same; i++) {

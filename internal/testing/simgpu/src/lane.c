@@ -1,9 +1,8 @@
 /*
- * The scheduler. Work waits in lanes; whoever may run it (a host thread that waits,
- * the background thread, a call that happens by) picks one of the lanes whose first
- * operation is ready and runs a part of it. Seed 0 picks the oldest operation and
- * runs small ones at once. Any other seed picks by a policy drawn from the seed,
- * as late as the host lets it, in pieces.
+ * The scheduler. Work waits in lanes. A host thread that waits, the background thread, or any
+ * driver call picks one of the lanes whose first operation is ready, and runs a part of that
+ * operation. With seed 0 it picks the oldest operation, and small ones run at once. With any other
+ * seed it picks by a policy that depends on the seed, runs work in pieces, and as late as possible.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ u64 roll(u64 *rng) {
     return *rng * 2685821657736338717ull;
 }
 
-/* What one seed is like. */
+/* Draws the policies of a seed. */
 void personality(u64 seed) {
     static const u32 ticks[] = {0, 8, 48, 128};
     static const u64 chunks[] = {64, 512, 4096, 65536};
@@ -85,7 +84,7 @@ static void lane_retire(struct lane *l) {
     E.nidle++;
 }
 
-/* The stream is gone; the lane serves another one when its work is done. */
+/* The stream is destroyed. When the lane's work is done, another stream can use the lane. */
 void lane_orphan(struct lane *l) {
     l->owner = NULL;
     if (!l->head)
@@ -225,8 +224,9 @@ static bool value_met(const struct op *op) {
     }
 }
 
-/* Whether the first operation of the lane can run. If not, *blocker is the lane it
-   waits for, and *poll says that nobody will announce the moment. */
+/* Whether the first operation of the lane can run. If it waits for another lane, *blocker is that
+ * lane. *poll is true if the caller must ask again after a while, because no other thread will
+ * signal. */
 static bool ready(struct lane *l, struct lane **blocker, bool *poll) {
     struct op *op = l->head;
     if (!op || l->running)
@@ -270,7 +270,8 @@ static void finish_mark(struct op *op, int err) {
         m->clock = snap_of(&op->lane->clock);
 }
 
-/* Ends an operation whose context is in error, or goes: no bytes, but nobody waits for ever. */
+/* Ends an operation whose context has an error or is being destroyed. It moves no bytes, but
+ * threads that wait for it wake up. */
 static void abandon(struct op *op, int err) {
     if (op->kind == OP_RECORD) {
         finish_mark(op, err);
@@ -321,7 +322,7 @@ static void begin(struct op *op) {
     clock_join(&l->clock, op->host->v, op->host->n);
     for (u32 i = 0; i < op->ndeps; i++) {
         const struct dep *d = &op->deps[i];
-        /* An event orders what was before its record, not what that stream did since. */
+        /* An event orders the work before its record, not later work of that stream. */
         if (op->kind == OP_WAIT && op->mark->clock && d->lane == op->mark->lane && d->pos == op->mark->pos)
             clock_join(&l->clock, op->mark->clock->v, op->mark->clock->n);
         else
@@ -475,7 +476,7 @@ bool run_one(void) {
     return step(&E.rng, UINT64_MAX, &poll);
 }
 
-/* One step towards the end of what is in the lane now. */
+/* Runs one step towards the completion of the work that is in the lane now. */
 static bool step_for(struct lane *l, bool *poll) {
     if (E.executing)
         return false;
@@ -503,7 +504,7 @@ static bool step_for(struct lane *l, bool *poll) {
     return true;
 }
 
-/* A call happens by: sometimes it finds that the devices got on with their work. */
+/* Runs in every driver call: with a seed, the devices sometimes make progress during it. */
 void tick(void) {
     if (!E.seed || E.free || !E.pending)
         return;
@@ -519,7 +520,7 @@ void tick(void) {
     }
 }
 
-/* New work, or work that others waited for. */
+/* Called when there is new work, or work has ended for which other work waits. */
 static void kick(void) {
     if (!E.seed) {
         bool poll = false;
@@ -586,7 +587,7 @@ void wait_idle(void) {
     E.waiters--;
 }
 
-/* Runs what can run while enqueued frees of the device have not. */
+/* Runs work until no free is enqueued on the device, or nothing can run. */
 void reclaim(int dev) {
     u64 epoch = E.epoch;
     while (E.epoch == epoch && E.dev[dev].freeing) {
@@ -628,7 +629,7 @@ void *run_background(void *arg) {
             continue;
         }
         pause_ns(&E.work, E.lazy_ns / 2 + roll(&E.rng_bg) % E.lazy_ns);
-        /* A part of a long backlog too, so that it does not take for ever. */
+        /* The number of steps grows with the backlog, so that a long one does not take for ever. */
         for (u64 n = 1 + (roll(&E.rng_bg) >> 33) % 8 + E.pending / 16; n && !E.hold && step(&E.rng_bg, UINT64_MAX, &poll); n--)
             ;
     }

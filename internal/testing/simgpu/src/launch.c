@@ -1,6 +1,6 @@
 /*
- * Launches. Parameters are read when the program launches, as a driver reads them, and the
- * kernel runs block by block when its lane comes to it.
+ * Launches. Parameters are read during the call, as in a real driver. The kernel runs, block by
+ * block, when its lane reaches it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@ static bool on_device(const struct block *b) {
     return b->kind == DEVICE || b->kind == IMPORTED;
 }
 
-/* Finds the memory that a pointer among the parameters leads to. */
+/* Finds the memory that a pointer parameter points to, and reports a violation if the kernel must
+ * not use it. */
 static void follow(const struct stream *s, struct launch *l, u32 param, u64 addr, u64 extent, bool write) {
     const char *name = l->fn->name;
     u64 off;
@@ -67,7 +68,7 @@ static void follow_all(const struct stream *s, struct launch *l) {
         if (f->body && f->body->takes[i] == 'p') {
             follow(s, l, i, addr, extent_of(l, pointer), f->body->uses[pointer] != 'r');
             pointer++;
-        } else if (!f->body) { /* perhaps a pointer: the memory is kept for the kernel */
+        } else if (!f->body) { /* this may be a pointer: the launch keeps a reference to the memory */
             u64 off;
             bool alias;
             struct block *b = block_find(addr, &off, &alias);
@@ -117,7 +118,7 @@ int engine_launch(struct stream *s, struct function *f, const u32 grid[3], const
     l->rounds = 1;
     for (u32 i = 0; i < f->nparams; i++) {
         void *at;
-        if (E.free) { /* a system call for each would be most of what a launch costs */
+        if (E.free) { /* here a system call for each parameter would take most of the time of a launch */
             memcpy(l->params + f->param[i].off, params[i], f->param[i].size);
             continue;
         }
@@ -133,7 +134,7 @@ int engine_launch(struct stream *s, struct function *f, const u32 grid[3], const
         memcpy(&l->rounds, l->params + f->param[f->body->rounds].off, sizeof l->rounds);
     struct op *op = op_new(OP_LAUNCH, s, self.call);
     op->launch = l;
-    op->width = l->blocks * l->threads; /* how long it takes */
+    op->width = l->blocks * l->threads; /* determines how long it takes */
     op->rows = l->rounds;
     op_push(op);
     return ctx_state(s->ctx);
@@ -170,7 +171,7 @@ static struct side end_of(const struct use *u) {
     return (struct side){.b = u->b, .ptr = (u8 *)(uintptr_t)u->b->addr + u->lo, .trusted = false};
 }
 
-/* Memory of the program is worked on in a copy, since reading it may fail. */
+/* The kernel works on a copy of memory of the program, because accessing that memory may fail. */
 static int borrow(struct launch *l) {
     for (u32 i = 0; i < l->nuses; i++) {
         struct use *u = &l->use[i];
@@ -224,14 +225,15 @@ static int run_blocks(struct launch *l, u64 upto) {
 }
 
 /*
- * Memory that an interpreted kernel uses: known only as it runs. Threads run in odd orders. Their uses are joined to ranges before these are
- * checked, since a check costs as much as there are ranges on record, and only so many are kept.
+ * The memory that an interpreted kernel uses is known only while it runs, and its threads run in odd orders. Their accesses are joined into
+ * ranges before they are checked, because the cost of a check grows with the number of ranges on record, and the number of records is
+ * limited.
  */
 struct range {
     u64 lo, hi;
 };
 
-/* The bytes of a block that have been read, or written, in order and apart from each other. */
+/* The ranges of a block that have been read, or written: sorted, and not touching each other. */
 struct ranges {
     struct block *b;
     bool write;
@@ -239,7 +241,7 @@ struct ranges {
     struct range *v;
 };
 
-enum { MAX_RANGES = 1 << 14 }; /* so many are checked before there are more */
+enum { MAX_RANGES = 1 << 14 }; /* when there are so many, they are checked and forgotten */
 
 struct watching {
     struct op *op;
@@ -254,7 +256,7 @@ static void check_ranges(struct watching *w, struct ranges *s) {
     s->n = 0;
 }
 
-/* Adds bytes to the ranges and joins those that they touch. */
+/* Adds a range, and joins it with the ranges that it touches. */
 static void join(struct ranges *s, u64 lo, u64 hi) {
     u32 at = 0, n = s->n; /* at: the first range that does not end before lo */
     while (n) {
@@ -317,7 +319,7 @@ static void *bytes_at(void *arg, u64 addr, u32 size, bool write) {
     struct block *b = block_find(addr, &off, &alias);
     bool reaches = b && (!on_device(b) || b->dev == w->op->ctx->dev || w->op->ctx->peers >> b->dev & 1);
     if (b && !b->freed && size <= b->size - off && reaches && (alias || !b->alias)) {
-        at = (b->rw ? b->rw : (u8 *)(uintptr_t)b->addr) + off; /* registered memory is the program's own */
+        at = (b->rw ? b->rw : (u8 *)(uintptr_t)b->addr) + off; /* registered memory is accessed at the program's own address */
         if (validating())
             note(w, b, off, off + size, write);
     }
@@ -325,7 +327,8 @@ static void *bytes_at(void *arg, u64 addr, u32 size, bool write) {
     return at;
 }
 
-/* Runs about so many threads of the kernel, and says whether that was all. Not OK: the error of the context. */
+/* Runs about so many threads of the kernel. *done is true if the launch is finished. A code other than OK is
+ * the error of the context. */
 int launch_step(struct op *op, u64 threads, bool *done) {
     struct launch *l = op->launch;
     const struct function *f = l->fn;

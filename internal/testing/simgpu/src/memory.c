@@ -1,4 +1,4 @@
-/* Allocation, registration, and what programs may ask about memory. */
+/* Allocation, registration, and queries about memory. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -55,7 +55,7 @@ int engine_alloc(struct ctx *c, enum kind kind, u64 size, u32 flags, u64 *out) {
     return OK;
 }
 
-/* The live block that starts at the address, reported if there is none. */
+/* Returns the live block that starts at the address. If there is none, it reports a violation. */
 static struct block *start_of(u64 addr, const char *what) {
     u64 off;
     bool alias;
@@ -73,7 +73,7 @@ static struct block *start_of(u64 addr, const char *what) {
     return NULL;
 }
 
-/* Whether work still uses the memory that is to go, which is reported. */
+/* Whether work still uses memory that is about to be freed. If so, it reports a violation. */
 bool in_flight(struct block *b) {
     if (watch_host(b, 0, b->size, true, self.call))
         return true;
@@ -118,7 +118,7 @@ int engine_alloc_async(struct stream *s, u64 size, u64 *out) {
         *out = 0;
         return OK;
     }
-    /* What this stream frees before is this stream's to use. */
+    /* Memory whose free is enqueued on this stream is available to this allocation. */
     int rc = device_room(c->dev, rounded(size), lane->freeing);
     if (rc != OK)
         return rc;
@@ -289,7 +289,7 @@ int pool_set(u64 pool, int which, const void *value) {
     return OK;
 }
 
-/* An attribute of an address; both faces number them alike. */
+/* Returns an attribute of an address. The numbers are the same in CUDA and in HIP. */
 int engine_pointer(void *data, int which, u64 addr) {
     u64 off;
     bool alias;

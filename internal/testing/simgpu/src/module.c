@@ -43,7 +43,7 @@ void module_unref(struct module *m) {
     free(m);
 }
 
-/* Gives every kernel what it does. */
+/* Gives every kernel its C function or its entry in the interpreted program. */
 static int resolve(struct module *m, char *log, size_t len) {
     for (u32 i = 0; i < m->n; i++) {
         struct function *f = m->v[i];
@@ -105,7 +105,7 @@ static void module_end(struct module *m) {
     module_unref(m);
 }
 
-/* Whether a launch may still run, or is not known by the host to have run. */
+/* Whether a launch has not run yet, or the host does not know that it has run. */
 static bool busy(const struct module *m) {
     if (m->launches) {
         if (E.validate)

@@ -1,5 +1,5 @@
 /*
- * What the parser of PTX makes for the interpreter.
+ * The program that the PTX parser makes for the interpreter.
  */
 #ifndef SIM_PTX_CODE_H
 #define SIM_PTX_CODE_H
@@ -33,18 +33,18 @@ static inline bool type_bits(u8 t) {
 
 enum space { GENERIC, GLOBAL, CONST, SHARED, LOCAL, PARAM, NSPACES };
 
-/* Windows of the generic address space. A thread's local memory and parameters
-   have addresses of their own, so that another thread that uses them is found. */
+/* Windows of the generic address space. The addresses of local memory and parameters include the
+ * thread, so that a use by another thread is detected. */
 #define WINDOW_SHARED 0x7a10000000000000u
 #define WINDOW_LOCAL 0x7a20000000000000u
 #define WINDOW_PARAM 0x7a30000000000000u
 #define WINDOW_MASK 0xfff0000000000000u
 enum {
-    LOCAL_BITS = 24,         /* of one thread's local memory */
-    PARAM_LOCAL = 1 << 16,   /* in the space of parameters: those of .funcs, after those of the kernel */
+    LOCAL_BITS = 24,         /* bits of an address in one thread's local memory */
+    PARAM_LOCAL = 1 << 16,   /* offset in the space of parameters: those of .funcs follow those of the kernel */
     PARAM_MAX = 32764,       /* bytes of a kernel's parameters */
     SHARED_MAX = 256 << 10,  /* bytes of one block */
-    GUARD = 16,              /* bytes between shared variables that nobody may use */
+    GUARD = 16,              /* bytes between shared variables, which no thread may use */
     MAX_THREADS = 1024,
 };
 
@@ -79,9 +79,8 @@ enum sreg {
     SR_NWARP, SR_CLOCK, SR_CLOCK_HI, SR_CLOCK64, SR_DYNAMIC, SR_TOTAL_SHARED,
 };
 
-/* A_LOCAL and A_PARAM are addresses in the frame of the function; A_SHARED is
-   that of a variable, whose number is reg, in the layout of the kernel. The
-   displacement is in imm, with registers too. */
+/* A_LOCAL and A_PARAM are addresses in the frame of the function. A_SHARED is the address of
+ * variable number reg in the layout of the kernel. imm is the displacement, also for registers. */
 enum arg_kind { A_NONE, A_REG, A_IMM, A_SREG, A_SINK, A_LOCAL, A_PARAM, A_SHARED };
 
 struct arg {
@@ -98,7 +97,7 @@ struct insn {
     s32 pred; /* register or -1 */
     u32 mods;
     u32 line, at, len; /* in the text */
-    u32 target;        /* instruction, table or call */
+    u32 target;        /* index of the instruction, table or call */
     struct arg a[5];
     struct arg v[4];
 };
@@ -146,14 +145,14 @@ struct func {
     u32 ncalls;
     struct table *tables;
     u32 ntables;
-    u32 *shared; /* indices of the shared variables that it names */
+    u32 *shared; /* indices of the shared variables that the function uses */
     u32 nshared;
     u8 mark;
     struct func *next;
     /* entries */
     struct ptx_entry pub;
     u64 *layout; /* offset of each shared variable, ~0 if it is not used */
-    u32 extent;  /* of the static shared memory, with guards */
+    u32 extent;  /* bytes of the static shared memory, with guards */
     u32 dyn_align;
     struct {
         u32 lo, hi;
@@ -172,7 +171,7 @@ struct ptx_module {
     u32 nvars, cvars;
     struct var **shared;
     u32 nshared, cshared;
-    u64 lo, hi; /* addresses of variables lie between */
+    u64 lo, hi; /* all variables are between these addresses */
 };
 
 #endif

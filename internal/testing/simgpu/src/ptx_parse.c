@@ -1,6 +1,6 @@
 /*
- * The parser of PTX. Sections of the PTX ISA manual that a rule comes from are not
- * repeated here: instructions are in the order of its chapter 9.
+ * The PTX parser. Its rules come from the PTX ISA manual. Sections are not named at each rule, but
+ * instructions are in the order of chapter 9 of the manual.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ struct symbol {
     const char *name;
     u32 len;
     u8 type;   /* of a register */
-    bool range; /* the name is a prefix, numbers below count follow it */
+    bool range; /* the name is a prefix, which is followed by a number below count */
     u32 reg, count;
     u8 space; /* of a variable */
     u64 size, off;
@@ -58,8 +58,8 @@ struct label {
 struct fixup {
     const char *name;
     u32 len, scope, line;
-    u32 *to;  /* in a table; NULL for an instruction, */
-    u32 insn; /* which has this number */
+    u32 *to;  /* the entry of a table to set; NULL for the target */
+    u32 insn; /* of this instruction */
     bool table;
 };
 
@@ -143,7 +143,7 @@ static void *give(struct parser *p, size_t n) {
             refuse(p, "no memory is left");
         c->size = size;
         if (p->m->chunks && size == n) {
-            /* A chunk that is full goes behind the one in use. */
+            /* A full chunk is inserted after the chunk in use. */
             c->next = p->m->chunks->next;
             p->m->chunks->next = c;
         } else {
@@ -268,7 +268,7 @@ static void expect(struct parser *p, char c) {
     if (take(p, c))
         return;
     if (t->kind == K_END)
-        refuse_at(p, t->line, "the text ends where '%c' must follow", c);
+        refuse_at(p, t->line, "the text ends, and '%c' is missing", c);
     refuse_at(p, t->line, "'%c' is missing before \"%.*s\"", c, SHOW(p, t));
 }
 
@@ -346,7 +346,7 @@ static u64 integer(struct parser *p, u64 max, const char *what) {
     if (t->kind != K_WORD || !number(p, p->text + t->at, t->len, &r) || r.kind != R_INT)
         refuse(p, "%s must be here, not \"%.*s\"", what, SHOW(p, t));
     if (r.imm > max)
-        refuse(p, "%s is %llu, and must not be over %llu", what, (unsigned long long)r.imm, (unsigned long long)max);
+        refuse(p, "%s is %llu, and must be at most %llu", what, (unsigned long long)r.imm, (unsigned long long)max);
     return r.imm;
 }
 
@@ -490,7 +490,7 @@ static void operand(struct parser *p, struct raw *r, u32 depth) {
             refuse(p, "register %.*s is not declared, or not supported", SHOW(p, t));
     }
     if (r->minus || (r->negate && r->kind != R_REG))
-        refuse(p, "'%c' cannot stand before \"%.*s\"", r->minus ? '-' : '!', SHOW(p, t));
+        refuse(p, "'%c' is not allowed before \"%.*s\"", r->minus ? '-' : '!', SHOW(p, t));
     if (r->kind == R_REG || r->kind == R_VAR) {
         while (is_mark(p, '+') || is_mark(p, '-')) {
             bool minus = next(p)->mark == '-';
@@ -555,7 +555,7 @@ static void use_shared(struct parser *p, u32 index) {
     *PUSH(p, p->shared) = index;
 }
 
-/* The address of a variable as a value in its own space. */
+/* Returns the address of a variable, as a value in its own space. */
 static struct arg address_of(struct parser *p, const struct raw *r) {
     const struct symbol *y = r->sym;
     struct arg a = {.kind = A_IMM, .imm = r->imm};
@@ -589,7 +589,7 @@ static struct arg arg_src(struct parser *p, const struct raw *r, u8 type, bool w
         if (r->imm || r->second)
             refuse_at(p, r->line, "\"%.*s\" is not an operand of this form", (int)r->len, r->name);
         if (r->negate && type != T_PRED)
-            refuse_at(p, r->line, "'!' stands before something that is no predicate");
+            refuse_at(p, r->line, "'!' must be followed by a predicate");
         a.kind = A_REG;
         a.reg = r->reg;
         a.size = type_size(r->type);
@@ -604,13 +604,13 @@ static struct arg arg_src(struct parser *p, const struct raw *r, u8 type, bool w
         return a;
     case R_INT:
         if (type_float(type))
-            refuse_at(p, r->line, "an integer cannot stand for a floating-point number");
+            refuse_at(p, r->line, "an integer is not allowed as a floating-point number");
         a.kind = A_IMM;
         a.imm = type == T_PRED ? r->imm != 0 : type_size(type) == 8 ? r->imm : r->imm & (((u64)1 << 8 * type_size(type)) - 1);
         return a;
     case R_F32:
         if (type != T_F32 && type != T_B32)
-            refuse_at(p, r->line, "a 32-bit floating-point number cannot stand here");
+            refuse_at(p, r->line, "a 32-bit floating-point number is not allowed here");
         a.kind = A_IMM;
         a.imm = r->imm;
         return a;
@@ -624,7 +624,7 @@ static struct arg arg_src(struct parser *p, const struct raw *r, u8 type, bool w
             a.imm = 0;
             memcpy(&a.imm, &f, sizeof f); /* little-endian hosts only, as in the rest of the engine */
         } else if (type != T_F64 && type != T_B64) {
-            refuse_at(p, r->line, "a floating-point number cannot stand here");
+            refuse_at(p, r->line, "a floating-point number is not allowed here");
         }
         return a;
     case R_VAR:
@@ -681,7 +681,7 @@ static struct arg arg_address(struct parser *p, u32 i, u8 space) {
         return a;
     case R_VAR:
         if (space == GENERIC ? r->sym->space != GLOBAL && r->sym->space != CONST : r->sym->space != space)
-            refuse_at(p, r->line, "\"%.*s\" lies in another space than \"%.*s\" uses", (int)r->len, r->name, (int)p->oplen, p->op);
+            refuse_at(p, r->line, "\"%.*s\" is not in the space that \"%.*s\" uses", (int)r->len, r->name, (int)p->oplen, p->op);
         return address_of(p, r);
     default:
         refuse_at(p, r->line, "an address of \"%.*s\" has the wrong form", (int)p->oplen, p->op);
@@ -759,7 +759,7 @@ static void one_of(struct parser *p, u32 flags, u32 set, bool needed, const char
         refuse(p, "\"%.*s\" needs one modifier for %s", (int)p->oplen, p->op, what);
 }
 
-/* ---- instructions of one shape: a destination, then sources ---- */
+/* ---- instructions with one destination and then sources ---- */
 
 enum {
     I16 = 1 << T_U16 | 1 << T_S16,
@@ -777,7 +777,8 @@ enum {
     PRED = 1 << T_PRED,
 };
 
-/* Where an operand has another type than the instruction: d u32, s size, w wide, . same, p predicate. */
+/* args has a letter for the type of each operand: . the type of the instruction, d u32, w the wide type,
+ * p a predicate. */
 static const struct simple {
     const char *name;
     u8 op;
@@ -1033,7 +1034,7 @@ static void convert(struct parser *p, struct insn *in) {
     if (m & M_FTZ && d != T_F32 && s != T_F32)
         bad = true;
     if (bad)
-        refuse(p, "\"%.*s\" is not a conversion that there is", (int)p->oplen, p->op);
+        refuse(p, "\"%.*s\" is not a conversion of PTX", (int)p->oplen, p->op);
     arg_count(p, 2);
     in->a[0] = arg_plain_dst(p, 0, d, true);
     in->a[1] = arg_src(p, &p->arg[1], s, true);
@@ -1047,7 +1048,7 @@ static void convert_address(struct parser *p, struct insn *in) {
     mods_done(p);
     arg_count(p, 2);
     if (in->space == GENERIC || in->type != T_U64)
-        refuse(p, "\"%.*s\" is not a conversion that is supported", (int)p->oplen, p->op);
+        refuse(p, "\"%.*s\" is not a supported conversion", (int)p->oplen, p->op);
     in->a[0] = arg_plain_dst(p, 0, T_U64, false);
     if (p->arg[1].kind == R_VAR && (to || p->arg[1].sym->space != in->space))
         refuse(p, "\"%.*s\" is in another space", (int)p->arg[1].len, p->arg[1].name);
@@ -1059,7 +1060,7 @@ static void is_space(struct parser *p, struct insn *in) {
     in->space = mod_space(p, space_names, space_values, 8);
     mods_done(p);
     if (in->space == GENERIC)
-        refuse(p, "\"%.*s\" names no space", (int)p->oplen, p->op);
+        refuse(p, "\"%.*s\" needs a state space", (int)p->oplen, p->op);
     arg_count(p, 2);
     in->a[0] = arg_plain_dst(p, 0, T_PRED, false);
     in->a[1] = arg_src(p, &p->arg[1], T_U64, false);
@@ -1071,7 +1072,7 @@ static u8 mod_compare(struct parser *p) {
     for (u8 i = 0; i < sizeof names / sizeof *names; i++)
         if (mod(p, names[i]))
             return i;
-    refuse(p, "\"%.*s\" has no comparison that is known", (int)p->oplen, p->op);
+    refuse(p, "\"%.*s\" has no known comparison", (int)p->oplen, p->op);
 }
 
 static void compare(struct parser *p, struct insn *in, bool to_value) {
@@ -1128,7 +1129,8 @@ static void select_by_sign(struct parser *p, struct insn *in) {
     in->a[3] = arg_src(p, &p->arg[3], in->type2, false);
 }
 
-/* Sums of products of small numbers: type is that of the first operand's parts, type2 that of the second's. */
+/* Sums of products of small numbers. type is the type of the parts of the first operand, type2 that of the
+ * second. */
 static void dot_product(struct parser *p, struct insn *in, bool halves) {
     in->op = halves ? O_DP2A : O_DP4A;
     in->mods = mod_flags(p, halves ? M_LO | M_HI : 0);
@@ -1214,7 +1216,7 @@ static void barrier(struct parser *p, struct insn *in) {
     mods_done(p);
     u32 at = 0;
     if (in->sub != BAR_SYNC) {
-        arg_count(p, 3); /* more is a number of threads, which must be all of them here */
+        arg_count(p, 3); /* another operand would be a number of threads; here a barrier is always for all threads */
         in->a[0] = arg_plain_dst(p, 0, in->type, false);
         in->a[2] = arg_src(p, &p->arg[2], T_PRED, false);
         at = 1;
@@ -1235,7 +1237,7 @@ static void atomic(struct parser *p, struct insn *in, bool result) {
         if (in->sub == 255 && mod(p, ops[i]))
             in->sub = i;
     if (in->sub == 255)
-        refuse(p, "\"%.*s\" has no operation that is supported", (int)p->oplen, p->op);
+        refuse(p, "\"%.*s\" has no supported operation", (int)p->oplen, p->op);
     u8 t = in->type = mod_type(p);
     mods_done(p);
     u32 ok = 0;
@@ -1515,7 +1517,7 @@ struct declaration {
     u64 dims;
 };
 
-/* .align 4 .b8 name[16] and its like. */
+/* Reads a declaration such as .align 4 .b8 name[16]. */
 static struct declaration declaration(struct parser *p) {
     struct declaration d = {0};
     u32 vec = 1;
@@ -1534,7 +1536,7 @@ static struct declaration declaration(struct parser *p) {
                 if (take_word(p, of[i]))
                     break;
             if (take_word(p, ".align"))
-                alignment(p); /* of what it points at */
+                alignment(p); /* of the memory that it points to */
         } else if ((t = take_type(p)) != T_NONE) {
             d.type = t;
         } else {
@@ -1650,7 +1652,7 @@ static void variable(struct parser *p, u8 space, bool external, u32 floor) {
             u8 *data = NULL;
             u64 at = 0;
             if (d.open) {
-                /* As many as there are values. */
+                /* The number of elements is the number of values. */
                 if (!is_mark(p, '='))
                     refuse(p, "\"%.*s\" has no size", (int)d.len, d.name);
                 u64 n = 1;
@@ -1902,7 +1904,7 @@ static void function(struct parser *p, bool entry, bool external) {
         refuse(p, "\"%s\" is defined twice", f->name);
     expect(p, '{');
     if (old) {
-        /* Calls refer to the declaration: it becomes the definition. */
+        /* Calls refer to the declaration, so the definition is stored in its place. */
         struct func *after = old->next;
         *old = *f;
         old->next = after;
@@ -2011,7 +2013,7 @@ static void module(struct parser *p) {
     }
 }
 
-/* ---- what kernels need in all ---- */
+/* ---- totals of what kernels and the functions that they call need ---- */
 
 static void reach(struct parser *p, struct func *f, u8 *used, u32 depth) {
     if (f->mark)

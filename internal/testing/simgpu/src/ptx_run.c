@@ -1,5 +1,5 @@
 /*
- * The interpreter of PTX.
+ * The PTX interpreter.
  */
 #include <fenv.h>
 #include <float.h>
@@ -10,7 +10,7 @@
 
 #include "ptx_code.h"
 
-/* Arithmetic in wider registers, as that of the 387, would round twice. */
+/* Arithmetic in wider registers, as in the 387 FPU, would round twice. */
 _Static_assert(FLT_EVAL_METHOD == 0, "floating-point arithmetic must be that of its type");
 
 enum { MAX_FRAMES = 256, MAX_MEMORY = 1 << 30, ATOMIC = 1u << 31, SEVERAL = 1u << 30, WHO = SEVERAL - 1 };
@@ -19,10 +19,11 @@ enum state { READY, WAITING, ENDED };
 
 struct frame {
     const struct func *f;
-    u32 pc, regs, params, local; /* where its part begins */
+    u32 pc, regs, params, local; /* where its part of the thread's arrays begins */
 };
 
-/* A growing array of bytes or registers, and which bytes of each are defined. */
+/* A thread. It has growing arrays of registers, parameters and local memory, and for each of them
+ * the bytes that are defined. */
 struct thread {
     u32 index, tid[3];
     enum state state;
@@ -41,7 +42,7 @@ struct thread {
     u32 depth;
 };
 
-/* Who used a byte of shared memory last, and when. */
+/* The threads that last wrote and read a byte of shared memory, and the epochs in which they did. */
 struct use {
     u32 writer, written, reader, read;
 };
@@ -152,7 +153,7 @@ static u64 special(const struct run *r, const struct thread *t, u32 id) {
     return r->grid[id - SR_NCTAID];
 }
 
-/* The value of an operand, and which of its bytes are defined. */
+/* Returns the value of an operand. *def has a bit for each byte that is defined. */
 static inline u64 raw(const struct run *r, const struct thread *t, const struct frame *f, const struct arg *a, u8 *def) {
     *def = 0xff;
     switch (a->kind) {
@@ -291,7 +292,8 @@ static double lesser64(double a, double b, bool max) {
     return (a < b) != max ? a : b;
 }
 
-/* Operands and results are volatile, so that nothing moves out of the changed rounding mode. */
+/* Operands and results are volatile, so that the compiler does not move the operation past the
+ * change of the rounding mode. */
 static float compute32(u8 op, float a, float b, float c, int mode) {
     volatile float x = a, y = b, z = c, v;
     if (mode != FE_TONEAREST)
@@ -532,7 +534,7 @@ static u64 high64(u64 a, u64 b, bool sign) {
     return hi;
 }
 
-/* The product's half that the modifiers ask for. */
+/* Returns the half of the product that the modifiers select. */
 static u64 product(u8 type, u32 mods, u64 a, u64 b) {
     u64 x = (u64)extend(type, a), y = (u64)extend(type, b);
     if (!(mods & M_HI))
@@ -689,7 +691,7 @@ static bool compare(const struct insn *in, u64 a, u64 b) {
 
 /* ---- memory ---- */
 
-/* Where bytes are, and which of them are defined (NULL: all). */
+/* The address of bytes, and of the flags that say which are defined (NULL: all). */
 struct place {
     u8 *at, *def;
 };
@@ -726,14 +728,14 @@ static void watch(struct run *r, const struct thread *t, const struct insn *in, 
         if (u->written != r->epoch)
             u->writer = me | (atomic ? ATOMIC : 0);
         else if (!atomic)
-            u->writer = me; /* it was this thread's own */
+            u->writer = me; /* the earlier write was by this thread too */
         else if ((u->writer & WHO) != me)
             u->writer |= SEVERAL;
         u->written = r->epoch;
     }
 }
 
-/* Finds the bytes of an access, and checks that it may happen. */
+/* Finds the bytes of an access, and checks that the access is allowed. */
 static struct place resolve(struct run *r, struct thread *t, const struct insn *in, u8 space, u64 addr, u32 size, bool write, bool atomic) {
     struct place none_at = {0};
     static const char *const names[NSPACES] = {"generic", "global", "constant", "shared", "local", "parameter"};
@@ -916,7 +918,8 @@ static u64 combined(const struct insn *in, u64 old, u64 a, u64 b) {
     }
 }
 
-/* Memory of the program may be in use by other processors: it changes by compare and exchange. */
+/* Other processors may use memory of the program at the same time, so it is changed by
+ * compare-and-exchange. */
 static u64 exchange(const struct insn *in, u8 *at, u64 a, u64 b) {
     switch (type_size(in->type)) {
     case 2: {
@@ -978,7 +981,8 @@ static bool room(void **v, u8 **def, u32 *cap, u64 need, size_t size) {
     return true;
 }
 
-/* Makes a frame with nothing in it defined. The parameters of a kernel are elsewhere, but their place is counted. */
+/* Makes a frame in which no byte is defined. The parameters of a kernel are stored elsewhere, but space for them is
+ * counted. */
 static bool enter(struct thread *t, const struct func *f) {
     u64 params = ((u64)t->npar + 15) & ~(u64)15, local = ((u64)t->nloc + 15) & ~(u64)15;
     u64 regs = (u64)t->nreg + f->nregs, par = params + f->params, loc = local + f->local;
@@ -1037,7 +1041,7 @@ static void call(struct run *r, struct thread *t, const struct insn *in) {
     }
 }
 
-/* Returns from a function to after the call. */
+/* Returns from a function to the instruction after the call. */
 static void back(struct thread *t) {
     const struct frame *from = &t->frame[t->depth - 1];
     struct frame *to = &t->frame[t->depth - 2];
@@ -1271,7 +1275,7 @@ static void run_thread(struct run *r, struct thread *t) {
             if (!type_signed(type))
                 v = in->op == O_DIV ? (u64)x / (u64)y : (u64)x % (u64)y;
             else if (y == -1)
-                v = in->op == O_DIV ? (u64)0 - (u64)x : 0; /* the least number stays as it is */
+                v = in->op == O_DIV ? (u64)0 - (u64)x : 0; /* the quotient of the smallest number is the number itself */
             else
                 v = (u64)(in->op == O_DIV ? x / y : x % y);
             SET(v);
@@ -1488,7 +1492,8 @@ static void run_thread(struct run *r, struct thread *t) {
     }
 }
 
-/* All threads wait at one barrier, or all have ended: else an error. Returns whether there is more to run. */
+/* Checks that all threads wait at the same barrier, or all have ended. Returns true if they wait, so that
+ * there is more to run. */
 static bool meet(struct run *r) {
     const struct thread *waits = NULL, *other = NULL;
     for (u32 i = 0; i < r->n && !waits; i++)
@@ -1556,7 +1561,7 @@ static void run_block(struct run *r) {
         t->tid[2] = i / r->block[0] / r->block[1];
         r->order[i] = i;
         if (!enter(t, r->f)) {
-            fail(r, NULL, &none, PTX_MEMORY, "there is no memory for the threads of a block");
+            fail(r, NULL, &none, PTX_MEMORY, "not enough memory for the threads of a block");
             return;
         }
     }
@@ -1629,7 +1634,8 @@ int ptx_run(ptx_entry *e, const void *params, const uint32_t grid[3], const uint
     fesetround(FE_TONEAREST);
     if (!r.shared || !r.shdef || !r.use || !r.t || !r.order)
         fail(&r, NULL, &none, PTX_MEMORY, "no memory is left");
-    /* With a seed, blocks come in an order of steps that meets each of them once. */
+    /* With a seed, the blocks run in another order: each dimension starts at a random index and may
+     * run backwards. */
     u64 blocks[3] = {grid[0], grid[1], grid[2]};
     bool turned[3] = {false};
     u64 start[3] = {0};

@@ -1,18 +1,17 @@
 /*
  * Control interface of Halyard's simulated vendor GPU drivers.
  *
- * Each simulated library (libcuda.so.1, libamdhip64.so.6) exports, beside the
- * vendor's own calls, the functions below. A program that finds
- * halyard_sim_version knows that it runs on a simulation. Every library holds an
- * engine of its own: nothing here is shared between two libraries, nor between
- * two copies of one library loaded under different paths.
+ * Each simulated library (libcuda.so.1, libamdhip64.so.6) exports the vendor's own calls and the
+ * functions below. A program that finds halyard_sim_version knows that it runs on a simulation.
+ * Every library contains its own engine: two libraries share nothing, and neither do two copies of
+ * one library that are loaded under different paths.
  *
  * Environment, read once at the first call of any kind:
  *
  *   HALYARD_SIM_DEVICES       number of devices, 0 to 16 (2)
  *   HALYARD_SIM_MEMORY        bytes of memory of each device (256 MiB)
  *   HALYARD_SIM_HOST_MEMORY   bytes of page-locked and managed memory (1 GiB)
- *   HALYARD_SIM_SEED          seed of the scheduler; 0 is plain and in order (0)
+ *   HALYARD_SIM_SEED          seed of the scheduler; 0 runs work in order (0)
  *   HALYARD_SIM_FREE          1: work costs nothing and moves no bytes (0)
  *   HALYARD_SIM_VALIDATE      0: no race detection (1)
  *   HALYARD_SIM_LINK          bytes per millisecond between host and devices (0: no limit)
@@ -53,11 +52,10 @@ int halyard_sim_version(void);
 const char *halyard_sim_name(void);
 
 /*
- * Forget everything: handles, memory, contexts, violations, counters and planned
- * faults; settings made by halyard_sim_set take effect and the scheduler starts
- * from the seed. Handles made before are refused from now on. Other threads
- * waiting inside the driver return with error 4. Returns 0, or -1 if a host
- * callback would not end within ten seconds (nothing is forgotten then).
+ * Forget everything: handles, memory, contexts, violations, counters and planned faults. Settings
+ * made by halyard_sim_set take effect, and the scheduler starts from the seed. Handles made before
+ * are refused from now on. Other threads that wait inside the driver return with error 4. Returns
+ * 0, or -1 if a host callback does not end within ten seconds; then nothing is forgotten.
  */
 int halyard_sim_reset(uint64_t seed);
 
@@ -82,15 +80,15 @@ enum {
     HALYARD_SIM_WITHOUT_IPC = 1 << 9,
     HALYARD_SIM_WITHOUT_PREFETCH = 1 << 10,
     HALYARD_SIM_WITHOUT_MEM_INFO = 1 << 11,
-    /* The UUID, the bus address and the attribute for waiting on a word answer 801. */
+    /* Queries of the UUID, the bus address and the attribute for waiting on a word return 801. */
     HALYARD_SIM_WITHOUT_ANSWERS = 1 << 12,
     /* Addresses of allocations are odd multiples of 16. */
     HALYARD_SIM_WITHOUT_ALIGNMENT = 1 << 13,
     /* Allocations report success, give a null pointer, and allocate nothing. */
     HALYARD_SIM_WITHOUT_ADDRESS = 1 << 14,
-    /* The call for an attribute of an address answers 801. */
+    /* The call for an attribute of an address returns 801. */
     HALYARD_SIM_WITHOUT_POINTER_QUERY = 1 << 15,
-    /* cuLaunchHostFunc and hipLaunchHostFunc answer 801; the older call for stream callbacks works. */
+    /* cuLaunchHostFunc and hipLaunchHostFunc return 801; the older call for stream callbacks works. */
     HALYARD_SIM_WITHOUT_HOST_LAUNCH = 1 << 16,
     /* The devices say that they are integrated. */
     HALYARD_SIM_WITHOUT_DISCRETE_MEMORY = 1 << 17,
@@ -99,37 +97,37 @@ enum {
 };
 
 /*
- * Faults. A call counts if a real driver could fail it: all but error names,
- * hipGetLastError, hipPeekAtLastError and cuGetProcAddress. Numbers start at 1
- * for the next call; 0 takes a plan back. A call that fails by plan has no
- * effect, except that destroying, freeing, unregistering, closing, releasing and
- * disabling do their work and then report the error, as a real driver does when
- * such a call returns the error of earlier work.
+ * Faults. Every call counts that can fail in a real driver: all except those for error names,
+ * hipGetLastError, hipPeekAtLastError and cuGetProcAddress. Numbers start at 1 for the next call; 0
+ * cancels a plan. A call that fails by plan has no effect, except that calls that destroy, free,
+ * unregister, close, release and disable do their work and then report the error. A real driver
+ * does the same when such a call returns the error of earlier work.
  */
 void halyard_sim_fail_call(uint64_t n, int code);
 void halyard_sim_fail_alloc(uint64_t n);
 
 /*
- * A sticky error of one device (-1: all): work under way there is dropped, and
- * every later call that concerns the device returns the code, until its context
- * goes (last release of the primary context, its reset, hipDeviceReset).
- * Returns 0, or -1 for a device that does not exist.
+ * A sticky error of one device (-1: all): its unfinished work is dropped, and every later call that
+ * concerns the device returns the code until its context is destroyed (last release of the primary
+ * context, its reset, hipDeviceReset). Returns 0, or -1 for a device that does not exist.
  */
 int halyard_sim_sticky(int device, int code);
 
-/* The device is gone until the next reset: as a sticky 719 that no context change clears. */
+/* The device is lost until the next reset. This is like a sticky 719, but destroying the context
+ * does not clear it. */
 int halyard_sim_lose(int device);
 
-/* Copies between host and devices, or two devices, take 1 ms for every so many bytes; 0: no limit. */
+/* Copies between the host and devices, or between two devices, move so many bytes in 1 ms; 0: no
+ * limit. */
 void halyard_sim_link(uint64_t bytes_per_ms);
 
 /*
- * What a limited link makes of host memory that is not page-locked: a driver takes it
- * through a small page-locked buffer of its own, on the thread that called. More than
- * 64 KiB then cross at no more than so many bytes in 1 ms, and the call returns when
- * they have; less is taken over at once, as without this setting. 0: pageable memory
- * is read at once, however much, and crosses like any other. Copies to pageable
- * memory wait in either case.
+ * How a limited link treats host memory that is not page-locked. A driver copies it through a small
+ * page-locked buffer of its own, on the calling thread. With this setting a copy of more than 64
+ * KiB moves at most so many bytes in 1 ms, and the call returns when all bytes are moved; smaller
+ * sources are read at once, as without this setting. 0: pageable memory of any size is read at
+ * once, and crosses the link like page-locked memory. Copies to pageable memory wait in either
+ * case.
  */
 void halyard_sim_pageable(uint64_t bytes_per_ms);
 
@@ -143,8 +141,8 @@ size_t halyard_sim_calls(char *buf, size_t len);
 /* Bytes that copies and fills have moved since the last reset. */
 uint64_t halyard_sim_bytes(void);
 
-/* One line for each violation of the driver's rules since the last reset or
-   clear, repeated ones once. Returns the number of lines. */
+/* One line for each violation of the driver's rules since the last reset or clear. Equal lines are
+ * listed once. Returns the number of lines. */
 size_t halyard_sim_violations(char *buf, size_t len);
 void halyard_sim_clear(void);
 
@@ -153,9 +151,8 @@ void halyard_sim_clear(void);
 size_t halyard_sim_leaks(char *buf, size_t len);
 
 /*
- * Tell the validator that the host reads (write = 0) or writes now. Memory that
- * a stream may still be using is a violation. Returns the number of violations
- * that this access made.
+ * Tell the validator that the host reads (write = 0) or writes now. It is a violation if a stream
+ * may still be using the memory. Returns the number of violations that this access caused.
  */
 int halyard_sim_host_access(const void *ptr, size_t len, int write);
 
@@ -163,9 +160,9 @@ int halyard_sim_host_access(const void *ptr, size_t len, int write);
    scheduler's order; returns the number of steps taken. */
 uint64_t halyard_sim_step(uint64_t steps);
 
-/* Stop (1) or resume (0) the background thread that makes streams progress
-   without a waiting host. While it is stopped only calls that wait, and
-   halyard_sim_step, run work: then a single-threaded program is repeatable. */
+/* Stop (1) or resume (0) the background thread, which runs work while no host thread waits for it.
+ * While it is stopped, only calls that wait, and halyard_sim_step, run work. Then the run of a
+ * single-threaded program can be repeated. */
 void halyard_sim_hold(int hold);
 
 #ifdef __cplusplus

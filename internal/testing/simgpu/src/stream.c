@@ -20,7 +20,7 @@ struct stream *stream_new(struct ctx *c, u32 flags, int priority) {
     return s;
 }
 
-/* The stream of a handle, whatever it belongs to. */
+/* Returns the stream of a handle, of any context. */
 struct stream *stream_any(struct ctx *c, u64 handle, int *code) {
     *code = OK;
     if (handle <= 2)
@@ -33,7 +33,8 @@ struct stream *stream_any(struct ctx *c, u64 handle, int *code) {
     return s;
 }
 
-/* The stream of a handle, for a call made while c is current; in error or not. */
+/* Returns the stream of a handle, for a call made while c is current. It ignores errors of the
+ * context. */
 struct stream *stream_quiet(struct ctx *c, u64 handle, int *code) {
     struct stream *s = stream_any(c, handle, code);
     if (s && s->ctx != c)
@@ -86,7 +87,8 @@ int stream_query(struct stream *s) {
     return OK;
 }
 
-/* Waits for what all streams of the context have been given. learn says that the host may rely on it. */
+/* Waits for all work that the context's streams have now. If learn is true, the host knows afterwards
+ * that the work is done. */
 static int drain(struct ctx *c, bool learn) {
     u32 n = 0;
     for (struct stream *s = c->streams; s; s = s->next)
@@ -111,14 +113,15 @@ int ctx_sync(struct ctx *c) {
 }
 
 /*
- * What gives memory back waits for the device: HIP documents "an implicit hipDeviceSynchronize()", CUDA that it "may perform
- * implicit synchronization". Programs may not rely on it, so the validator learns nothing, and with a seed it is so every other time.
+ * Calls that free memory wait for the device: HIP documents "an implicit hipDeviceSynchronize()", and CUDA says that they "may
+ * perform implicit synchronization". Programs must not rely on it. So the validator learns nothing from this wait, and with a seed
+ * other than 0 about half of the calls do not wait.
  */
 int ctx_settle(struct ctx *c) {
     return E.seed && roll(&E.rng) >> 63 ? OK : drain(c, false);
 }
 
-/* The aligned value that a stream is to wait for or to write. */
+/* Finds the aligned word for which a stream waits, or which it writes. */
 static int value_side(struct stream *s, u64 addr, u32 width, struct side *side) {
     u64 off;
     bool alias;

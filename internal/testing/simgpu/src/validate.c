@@ -1,10 +1,10 @@
 /*
- * The validator: what a real driver forgives. Two uses of the same bytes, one of
- * them a write, must be ordered: by a stream, by an event, by a wait of the host.
- * Whether they happened to run in a good order does not matter.
+ * The validator. It reports misuse that a real driver may tolerate. Two uses of the same bytes of
+ * which one is a write must be ordered: by a stream, by an event, or by a wait of the host. It does
+ * not matter in which order they happened to run.
  *
- * All host threads count as one, since how a program orders its threads cannot be
- * seen from here: a wait by one of them is knowledge of all.
+ * All host threads count as one, because the validator cannot see how a program orders its threads:
+ * what one thread has waited for, all threads know.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,9 +80,9 @@ static void race(const struct block *b, const struct access *a, const struct acc
 }
 
 /*
- * Checks one access against those before it, whose order the clock knows, and
- * records it. What it makes superfluous is trimmed: anything that a later access
- * would be compared with is compared with this one instead.
+ * Checks an access against the recorded ones and records it. The clock says which of them are
+ * ordered before it. Recorded ranges that the new access covers are trimmed if later accesses need
+ * to be compared only with the new one.
  */
 static void check(struct block *b, const struct access *a, const struct clock *clock) {
     bool reported = false;
@@ -130,7 +130,7 @@ static void watch_side(const struct op *op, struct block *b, u64 off, u64 pitch,
     }
 }
 
-/* One range of a block that an operation uses as it runs. */
+/* Checks one range of a block that a running operation uses. */
 void watch_use(const struct op *op, struct block *b, u64 lo, u64 hi, bool write) {
     if (b->freed || lo == hi)
         return;
@@ -183,8 +183,8 @@ static bool touches(const struct op *op, const struct block *b, u64 lo, u64 hi, 
            (op->src.b == b && write && meets(op, op->soff, op->spitch, lo, hi, from, to));
 }
 
-/* The host uses bytes of a block now: nothing under way may conflict, whether it
-   has run or not, unless the host knows that it has. Returns the violations made. */
+/* The host uses bytes of a block now. It is a violation if an operation conflicts that has not run,
+ * or that the host does not know to have run. Returns the number of violations. */
 int watch_host(struct block *b, u64 lo, u64 hi, bool write, const char *what) {
     u64 before = E.violated;
     if (!validating())

@@ -1,4 +1,4 @@
-/* The calls of the simulated driver that the library makes, which differ between CUDA and HIP in their names alone. */
+/* The calls of the simulated driver that the library makes. Only their names differ between CUDA and HIP. */
 #ifndef GPU_H
 #define GPU_H
 

@@ -1,16 +1,16 @@
 /*
  * A simulated libnccl.so.2, or librccl.so.1, on a simulated driver. It has the binary interface of the part of NCCL that Halyard uses, and moves
- * the bytes: what is sent is copied from the device in stream order, goes through the server, and is copied to the device behind a word that
- * the stream waits for.
+ * the bytes. The bytes to send are copied from the device in stream order, and go through the server. For the bytes to receive, the stream waits
+ * for a word, and then copies them to the device.
  *
- * A communicator has two threads. The launcher connects, and puts work on streams: a communicator that is not blocking answers "in progress"
- * before that has happened, as NCCL may. The mover talks to the server.
+ * A communicator has two threads. The launcher connects, and puts work on streams. A call of a nonblocking communicator returns "in
+ * progress" before that has happened, as in NCCL it may. The mover talks to the server.
  *
  * Environment, read when a communicator is made:
  *
- *   HALYARD_SIM_NCCL_VERSION  what ncclGetVersion answers (22707)
+ *   HALYARD_SIM_NCCL_VERSION  the version that ncclGetVersion returns (22707)
  *   HALYARD_SIM_NCCL_BUG      one of the names in the table bugs
- *   HALYARD_SIM_NCCL_LATE     milliseconds between a call and its work's being on the stream (0)
+ *   HALYARD_SIM_NCCL_LATE     milliseconds from a call until its work is on the stream (0)
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -62,10 +62,10 @@ struct group {
     struct op *ops;
     size_t n;
     gpu_stream *streams;
-    size_t nstreams, ready; /* streams on which what is sent has been copied */
-    uint32_t *word;         /* page-locked: 1 lets the streams go on */
+    size_t nstreams, ready; /* number of streams on which the bytes to send have been copied */
+    uint32_t *word;         /* page-locked: the streams wait until it is 1 */
     char *memory;           /* page-locked: the word and the staging of all ops */
-    size_t size;            /* of it */
+    size_t size;            /* of memory */
     gpu_event *events;      /* the end on each stream */
     bool moved;
 };
@@ -95,7 +95,7 @@ static __thread int depth;
 static __thread struct group *open_groups;
 static __thread int group_error;
 
-/* Groups whose work may still be on a stream. */
+/* Finished groups whose work may still be on a stream. */
 static pthread_mutex_t old_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct group *old;
 
@@ -108,7 +108,7 @@ static int refuse(int code, const char *format, ...) {
     return code;
 }
 
-/* Called with the lock. The first error stays. */
+/* Called with the lock. The first error is kept. */
 static void fail(ncclComm_t c, int code, const char *text) {
     if (c->state == SUCCESS || c->state == IN_PROGRESS) {
         c->state = code;
@@ -131,8 +131,8 @@ static void open_word(struct group *g) {
 }
 
 /*
- * Page-locked memory that is free. It is kept, since the driver may wait for all work of a device before it gives memory back, and that work may
- * be waiting for what another rank of this process is about to begin.
+ * Page-locked memory that is not in use. It is kept for later groups, because freeing it may wait for all work of a device, and that work may
+ * wait for an operation that another rank of this process has not begun yet.
  */
 struct piece {
     struct piece *next;
@@ -195,8 +195,8 @@ static void retire(struct group *g) {
     pthread_mutex_unlock(&old_mu);
 }
 
-/* Gives back what streams have finished with, and returns how many groups are left. It changes what is current on the thread, and so runs on threads of the
-   library's own: the program's context there may have been destroyed, and could not be put back. */
+/* Frees the groups whose work has ended, and returns how many groups are left. It changes the current context of the thread, so it runs only on
+ * threads of the library: on a thread of the program, the context could not be restored if it has been destroyed. */
 static int reap(void) {
     int left = 0;
     pthread_mutex_lock(&old_mu);
@@ -233,7 +233,8 @@ static void *give_back(void *arg) {
     return NULL;
 }
 
-/* Gives everything back that is not in use, and returns how many groups are left. No communicator may be at work. */
+/* Frees all memory that is not in use, and returns how many groups are left. No communicator may have unfinished
+ * work. */
 int halyard_sim_nccl_reap(void) {
     int left = -1;
     pthread_t t;
@@ -309,7 +310,7 @@ static void nap(long ms) {
 static int enter(ncclComm_t c) {
     int fd = server_connect(c->id);
     if (fd < 0) {
-        fail_locked(c, SYSTEM_ERROR, LIBRARY ": nobody listens at the address in the unique id");
+        fail_locked(c, SYSTEM_ERROR, LIBRARY ": no server listens at the address in the unique id");
         return -1;
     }
     pthread_mutex_lock(&c->mu);
@@ -416,7 +417,7 @@ static int take_answer(ncclComm_t c, struct group *g) {
     }
     if (h.kind != RESULT || h.id >= g->n || g->ops[h.id].answered || (h.bytes && h.bytes > g->ops[h.id].in && g->ops[h.id].call != BROADCAST &&
                                                                       g->ops[h.id].call != REDUCE)) {
-        fail_locked(c, INTERNAL_ERROR, LIBRARY ": an answer that nobody asked for");
+        fail_locked(c, INTERNAL_ERROR, LIBRARY ": an unexpected answer of the server");
         return 1;
     }
     struct op *o = &g->ops[h.id];
@@ -433,7 +434,7 @@ static int take_answer(ncclComm_t c, struct group *g) {
     return rc;
 }
 
-/* Carries one group out. Returns 0, 1 for an error that is known, or -1 if the connection is gone. */
+/* Carries out one group. Returns 0, 1 if an error has been recorded, or -1 if the connection is lost. */
 static int move(ncclComm_t c, struct group *g) {
     int rc = 0;
     for (size_t i = 0; i < g->n && rc == 0; i++)
@@ -457,7 +458,7 @@ static void *mover(void *arg) {
         pthread_mutex_unlock(&c->mu);
         int rc = 0;
         if (c->bug == ASYNC_ERROR) {
-            fail_locked(c, SYSTEM_ERROR, LIBRARY ": a fault that the environment asked for");
+            fail_locked(c, SYSTEM_ERROR, LIBRARY ": a fault that HALYARD_SIM_NCCL_BUG asks for");
             rc = 1;
         } else {
             rc = move(c, g);
@@ -481,7 +482,8 @@ static void *mover(void *arg) {
         break;
     }
     if (c->finalizing && !c->aborted) {
-        /* It waits until all ranks have come to their end, because the server ends with its process. */
+        /* It waits until all ranks are finalizing, because the server ends with the process that it
+         * runs in. */
         struct head h = {.kind = BYE};
         char text[TEXT] = "";
         pthread_mutex_unlock(&c->mu);
@@ -601,7 +603,7 @@ static void release(ncclComm_t c) {
     }
     if (c->fd >= 0)
         close(c->fd);
-    /* A host function of a group may still be on its way to the communicator, which therefore stays. */
+    /* A host function of a group may still access the communicator, so its memory is not freed. */
 }
 
 int ncclCommAbort(ncclComm_t c) {

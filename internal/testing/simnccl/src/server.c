@@ -1,6 +1,7 @@
 /*
- * The server of a communicator: a thread of the process that made the unique id, as the bootstrap of NCCL is. All bytes go through it, so that
- * ranks are alike whether they are threads of one process or processes. It compares what ranks ask for, and says where they differ.
+ * The server of a communicator. It is a thread of the process that made the unique id, like the bootstrap of NCCL. All bytes go through it, so
+ * ranks that are threads of one process and ranks that are processes work in the same way. It compares the operations of the ranks, and
+ * reports differences.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@ struct rank {
     bool closing;
 };
 
-/* One collective operation, until all ranks have asked for it. */
+/* One collective operation for which some ranks have not called yet. */
 struct round {
     struct round *next;
     uint64_t seq;
@@ -129,7 +130,7 @@ static void finish_round(struct server *s, struct round *r) {
         if (rc == 0 && h->op == 4)
             rc = divide(sum, elements, h->type, s->ranks);
         if (rc != 0)
-            fail_all(s, 4, "simulated NCCL: it cannot combine elements of this type");
+            fail_all(s, 4, "simulated NCCL: elements of this type cannot be combined");
     }
     }
     for (int i = 0; i < s->ranks && !s->failed; i++) {
@@ -172,7 +173,7 @@ static void collective(struct server *s, struct packet *p, uint64_t seq) {
     free(r);
 }
 
-/* Matches a send with the first receive for it, or the other way round. */
+/* Matches a send with the first receive that waits for it, or a receive with the first such send. */
 static void message(struct server *s, struct packet *p) {
     struct waiting **at = &s->waiting;
     for (; *at; at = &(*at)->next) {
@@ -352,7 +353,7 @@ static void *read_from(void *arg) {
     return NULL;
 }
 
-/* Takes connections until the last rank has left. */
+/* Accepts connections until the last rank has left. */
 static void *listen_on(void *arg) {
     struct server *s = arg;
     for (;;) {
@@ -382,7 +383,7 @@ static socklen_t address(struct sockaddr_un *a, const char *name) {
     memset(a, 0, sizeof *a);
     a->sun_family = AF_UNIX;
     size_t n = strnlen(name, sizeof a->sun_path - 2);
-    memcpy(a->sun_path + 1, name, n); /* behind a NUL byte: a name without a file */
+    memcpy(a->sun_path + 1, name, n); /* a name that begins with a NUL byte has no file */
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 

@@ -40,7 +40,8 @@ const char *call_name(uint32_t call) {
     return names[call < sizeof names / sizeof *names ? call : 0];
 }
 
-/* Integers are combined as unsigned ones where that makes no difference, since signed ones must not overflow in C. */
+/* Sums and products of integers are computed as unsigned numbers, because overflow of signed numbers is undefined in
+ * C. */
 #define COMBINE(T, U)                                                                                                                    \
     do {                                                                                                                                 \
         T *d = dst;                                                                                                                      \

@@ -1,4 +1,4 @@
-/* What ranks and the server of a communicator say to each other, over a socket of the machine. */
+/* The messages between the ranks and the server of a communicator, over a local socket. */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -12,15 +12,15 @@ enum call { ALL_REDUCE = 1, BROADCAST, REDUCE, ALL_GATHER, REDUCE_SCATTER, SEND_
 struct head {
     uint32_t kind;  /* enum message */
     uint32_t call;  /* enum call */
-    int32_t rank;   /* of the sender of the message; of FAILED: the ncclResult_t */
+    int32_t rank;   /* the rank that sends the message; in FAILED: the ncclResult_t */
     int32_t ranks;
     int32_t type, op;
-    int32_t peer;   /* or the root, -1 for none */
-    int32_t single; /* of HELLO: a device may have more than one rank */
+    int32_t peer;   /* the peer or the root, -1 for none */
+    int32_t single; /* in HELLO: a device may have only one rank */
     uint64_t count;
-    uint64_t id;    /* which of the rank's operations */
-    uint64_t gpu;   /* of HELLO */
-    uint64_t bytes; /* that follow */
+    uint64_t id;    /* index of the operation in the rank's group */
+    uint64_t gpu;   /* in HELLO: the process and the device */
+    uint64_t bytes; /* number of bytes that follow */
 };
 
 #define TEXT 256
@@ -30,11 +30,11 @@ int read_all(int fd, void *p, size_t n);
 size_t type_size(int type);
 const char *call_name(uint32_t call);
 
-/* Combines n elements of src into dst. Returns -1 for a type or operation that there is not. */
+/* Combines n elements of src into dst. Returns -1 if the type or operation does not exist. */
 int combine(void *dst, const void *src, size_t n, int type, int op);
 int divide(void *dst, size_t n, int type, int ranks);
 
-/* Starts a server of one communicator, and gives the name under which ranks find it. Returns -1 if the system refuses. */
+/* Starts the server of a communicator, and writes the name under which ranks find it. Returns -1 if a system call fails. */
 int server_start(char *name, size_t len);
 int server_connect(const char *name);
 
