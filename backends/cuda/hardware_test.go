@@ -17,7 +17,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-// The tests of this file run on NVIDIA hardware, and say so where there is none.
+// The tests of this file run on NVIDIA hardware, and are skipped on machines that have none.
 
 func TestHardwareConformance(t *testing.T) { cudahiptest.ConformHardware(t, New(), codes, "nvidia") }
 
@@ -49,7 +49,7 @@ func TestHardwareModel(t *testing.T) {
 	for i := range n {
 		add(hal.OpenWith(ctx, backend, i))
 	}
-	// Slow machines get fewer seeds, but always some.
+	// Slow machines run fewer seeds, but at least 50.
 	const least, most, enough = 50, 5000, 20 * time.Second
 	seed := uint64(0)
 	defer func() { t.Logf("the last of %d seeds over %d devices", seed, len(fleet.Devices)) }()

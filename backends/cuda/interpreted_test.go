@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// interpreted loads code that NVIDIA's compiler made on a simulated device, which interprets it.
+// interpreted loads PTX on a simulated device, which interprets it. NVIDIA's compiler made the PTX.
 func interpreted(t *testing.T, file string) (*hal.Device, *hal.Stream, *hal.Module) {
 	t.Helper()
 	h := harness(t)
@@ -44,7 +44,7 @@ func deviceInts(t *testing.T, dev *hal.Device, v []uint32) *hal.Memory {
 	return m
 }
 
-// Blocks of threads that share memory, wait for each other and add atomically.
+// The kernel uses shared memory, barriers and atomic additions.
 func TestCompiledTextIsInterpreted(t *testing.T) {
 	dev, s, m := interpreted(t, "blocks.ptx")
 	k, err := m.Kernel("reduce")

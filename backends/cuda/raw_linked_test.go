@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-// raw are the driver's calls as gorgonia.org/cu makes them.
+// raw returns the driver's calls, made through gorgonia.org/cu.
 func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	t.Helper()
 	lib, err := dl.Open("", libraries...)
@@ -27,7 +27,7 @@ func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	launch := lib.Proc(symbols[cudahip.CallLaunch].Name)
 	ctx := sync.OnceValue(func() cu.CUContext {
 		ctx, _ := cu.Device(0).RetainPrimaryCtx()
-		_ = cu.Device(0).ReleasePrimaryCtx() // the open device holds it
+		_ = cu.Device(0).ReleasePrimaryCtx() // the open device keeps the context alive
 		return ctx
 	})
 	return cudahiptest.Raw{

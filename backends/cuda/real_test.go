@@ -16,8 +16,8 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-// The tests of this file run on NVIDIA's own library, which does some things without a device. HALYARD_TEST_LIBCUDA names
-// one that is not installed. Each test has a process of its own.
+// The tests of this file run on NVIDIA's own library, which can do some things without a device. HALYARD_TEST_LIBCUDA may
+// name a library that is not installed. Each test has its own process.
 
 // realLibrary skips the test where there is no such library.
 func realLibrary(t *testing.T) *dl.Library {
@@ -60,7 +60,8 @@ func TestRealLibraryHasEveryCall(t *testing.T) {
 	}
 }
 
-// The library may be older than the table, but not know a status that the table lacks.
+// The library may be older than the table and lack some statuses, but the table must have every
+// status of the library.
 func TestRealLibraryNamesItsErrorsAlike(t *testing.T) {
 	lib := realLibrary(t)
 	if !cudahiptest.Alone(t) {
@@ -91,7 +92,7 @@ func TestRealLibraryWithoutADeviceIsUnavailable(t *testing.T) {
 	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil {
 		t.Skip("NVIDIA's kernel driver is loaded here")
 	}
-	// For root, the library makes the node of a driver that is not there.
+	// In a process of root, the library creates this device node even if there is no driver.
 	const node = "/dev/nvidiactl"
 	if _, err := os.Stat(node); errors.Is(err, os.ErrNotExist) {
 		t.Cleanup(func() { _ = os.Remove(node) })

@@ -20,7 +20,7 @@ func harness(t testing.TB) *cudahiptest.Harness {
 
 func TestConformance(t *testing.T) { cudahiptest.Conformance(t, harness(t), codes) }
 
-// Jetson and GB10 are integrated; the rest is what other libraries of the interface do without.
+// Jetson and GB10 are integrated devices. The simulated library also lacks optional calls.
 func TestConformanceOfAnIntegratedDevice(t *testing.T) {
 	cudahiptest.ConformanceWithout(t, harness(t), codes, cudahiptest.Integrated)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-// The tests of this file run on AMD hardware, and say so where there is none.
+// The tests of this file run on AMD hardware, and are skipped on machines that have none.
 
 func TestHardwareConformance(t *testing.T) { cudahiptest.ConformHardware(t, New(), codes, "amd") }
 

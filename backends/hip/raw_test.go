@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
 
-// raw are the runtime's calls as the loader makes them.
+// raw returns the runtime's calls, made through package dl.
 func raw(t testing.TB, libraries ...string) cudahiptest.Raw {
 	t.Helper()
 	return cudahiptest.Loaded(t, symbols, bind, func(proc func(cudahip.Call) dl.Proc) func() {

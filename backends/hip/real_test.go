@@ -61,7 +61,7 @@ func TestRealLibraryWithoutADeviceIsUnavailable(t *testing.T) {
 	}
 }
 
-// The process that asks says nothing of its own, and ends with success without being told.
+// A process that only asks for devices prints nothing and exits with success.
 func TestRealLibraryWithoutADeviceIsQuiet(t *testing.T) {
 	realLibrary(t)
 	if !cudahiptest.Alone(t) {

@@ -21,12 +21,12 @@ func harness(t testing.TB) *cudahiptest.Harness {
 
 func TestConformance(t *testing.T) { cudahiptest.Conformance(t, harness(t), codes) }
 
-// APUs are integrated; the rest is what chipStar and HIP-CPU do without.
+// APUs are integrated devices. The simulated library also lacks what chipStar and HIP-CPU lack.
 func TestConformanceOfAnIntegratedDevice(t *testing.T) {
 	cudahiptest.ConformanceWithout(t, harness(t), codes, cudahiptest.Integrated|simgpu.LackHostLaunch)
 }
 
-// Before clr of October 2022, few devices could wait for a word of memory, and there are no other gates.
+// Before clr of October 2022, few devices could wait for a word of memory. HIP has no other gates.
 func TestConformanceWithoutGates(t *testing.T) {
 	cudahiptest.ConformanceWithout(t, harness(t), codes, simgpu.LackAnswers)
 }

@@ -164,8 +164,8 @@ func TestDevicesOfSeveralPlatforms(t *testing.T) {
 	wantKind(t, err, driver.ErrInvalidArgument)
 }
 
-// A platform that hangs costs the deadline and nothing else, and when it answers after all its
-// devices come last, so that no ordinal changes its meaning.
+// A platform that hangs only costs time, up to the deadline. If it answers later, its devices are
+// listed last, so that the ordinals of other devices stay the same.
 func TestPlatformThatHangs(t *testing.T) {
 	hang := make(chan struct{})
 	b := fakeBackend(
@@ -278,7 +278,7 @@ func tierIsForced(t *testing.T, options bool) {
 		t.Setenv(memoryEnv, row.force)
 		by, b := memoryEnv, b
 		if options {
-			t.Setenv(memoryEnv, "svm") // does not matter
+			t.Setenv(memoryEnv, "svm") // the option takes precedence
 			by, b = "Options.Memory", b.with(Options{Memory: row.force})
 			if row.force == "" {
 				t.Setenv(memoryEnv, "")
@@ -316,7 +316,7 @@ func tierIsForced(t *testing.T, options bool) {
 	}
 }
 
-// Backends of the same options are one, so that package hal opens a device once, and all have the same library.
+// Equal options give the same backend, so that package hal opens a device once. All backends share one library.
 func TestBackendsOfOptions(t *testing.T) {
 	first, again := New(Options{Memory: "svm"}), New(Options{Memory: "svm"})
 	if New(Options{}) != registered || first != again || first == registered {
@@ -346,7 +346,7 @@ func TestBackendsOfOptions(t *testing.T) {
 	}
 }
 
-// A device that refuses host callbacks lacks the capability, from when it has been opened.
+// A device that refuses host callbacks lacks the capability once it has been opened.
 func TestRefusedCallbacksAreNoCapability(t *testing.T) {
 	for _, refused := range []status{success, invalidValue} {
 		made := fake(&fakePlatform{name: "P", devices: []fakeDevice{gpu("one", nil)}})
@@ -420,7 +420,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// Rusticl's time stamps mean nothing, and Oclgrind works when it is told to flush or wait.
+// Rusticl's time stamps have no meaning, and Oclgrind runs work only when it is told to flush or
+// wait.
 func TestCapabilitiesThatAreNotKept(t *testing.T) {
 	b := fakeBackend(
 		&fakePlatform{name: "rusticl", devices: []fakeDevice{gpu("llvmpipe", fakeDevice{deviceTimerResolution: uint64(0)})}},
@@ -542,7 +543,7 @@ func TestLibraryThatIsMissing(t *testing.T) {
 	if p := b.Problems(t.Context()); len(p) != 1 || !strings.Contains(p[0], "libhalyard-absent.so.1") {
 		t.Errorf("problems %q", p)
 	}
-	// A library that is not OpenCL names what it lacks.
+	// The error for a library that is not OpenCL names a function that it lacks.
 	t.Setenv(libraryEnv, "libc.so.6")
 	if _, err = b.Devices(t.Context()); !errors.Is(err, driver.ErrUnavailable) || !strings.Contains(err.Error(), "clGetPlatformIDs") {
 		t.Errorf("with the C library: %v", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
-// inEachTier runs a benchmark or a test on each device, in each tier it has, through each binding, with the
-// tables as they are.
+// inEachTier runs a benchmark or a test on each device, in each tier it has, through each binding, with
+// tables that count nothing.
 func inEachTier(tb testing.TB, run func(name string, p place)) {
 	ran := 0
 	for _, binding := range slices.Sorted(maps(bindings())) {
@@ -45,8 +45,8 @@ func inEachTier(tb testing.TB, run func(name string, p place)) {
 	}
 }
 
-// sideBySide times two ways to do the same thing, turn by turn, so that both meet the same machine, and
-// reports the median of each and their ratio.
+// sideBySide times two ways to do the same thing, alternately, so that a change of the machine's speed
+// affects both. It reports the median of each and their ratio.
 func sideBySide(b *testing.B, raw, ours func()) {
 	b.ReportAllocs()
 	var a, c []time.Duration
@@ -112,11 +112,11 @@ type way struct {
 
 // inTurns is sideBySide for any number of ways. It reports the median of each, and its ratio to the first.
 func inTurns(b *testing.B, ways ...way) {
-	const batch = 32 // so that looking at the clock does not count
+	const batch = 32 // so that the time for reading the clock does not matter
 	took := make([][]time.Duration, len(ways))
 	for i := 0; b.Loop(); i++ {
 		for j := range ways {
-			at := (i + j) % len(ways) // each comes after each
+			at := (i + j) % len(ways) // each way runs after each other way
 			start := time.Now()
 			for range batch {
 				ways[at].do()
@@ -205,7 +205,8 @@ func BenchmarkAllocAndFreeTogether(b *testing.B) {
 	})
 }
 
-// rawAllocAndFree is the vendor's own allocation of what the driver's Alloc gives.
+// rawAllocAndFree makes the vendor's calls that allocate and free the same memory as the driver's
+// Alloc and Free.
 func rawAllocAndFree(p place, n uint64) {
 	switch p.tier {
 	case tierBuffer:
@@ -304,7 +305,8 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	})
 }
 
-// The raw way sets six arguments of one kernel object and enqueues it, with an event as every command here has one.
+// The raw way sets six arguments of one kernel object and enqueues it, with an event because every command of the
+// backend has one.
 func BenchmarkLaunch(b *testing.B) {
 	inEachTier(b, func(name string, p place) {
 		b.Run(name, func(b *testing.B) {

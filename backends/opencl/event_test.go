@@ -68,7 +68,7 @@ func TestRecordingTheSameWorkAgainCallsNothing(t *testing.T) {
 		wantDone(t, false, e.Query) // of b, whose gate is closed
 		ok(t, second.Open())
 		ok(t, e.Sync())
-		wantDone(t, true, e.Query) // lets go of the command
+		wantDone(t, true, e.Query) // releases the command
 		ok(t, b.Record(e))
 		ok(t, b.Record(e))
 		wantDone(t, true, e.Query)

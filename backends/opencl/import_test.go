@@ -20,7 +20,7 @@ const (
 	queueReferences = 0x1092
 )
 
-// references is the vendor's count.
+// references returns the driver's reference count of an object.
 func references(t testing.TB, p place, object uintptr, param uint32) uint64 {
 	t.Helper()
 	get := p.t.memInfo
@@ -82,8 +82,8 @@ func TestAdoptBuffer(t *testing.T) {
 				}
 			}
 			ok(t, m.Free())
-			// Rusticl gives up a command's reference some time after the command is done. One of ours that is left shows as a
-			// test that does not end.
+			// Rusticl releases a command's reference some time after the command is done. If the backend kept a reference,
+			// this loop would not end.
 			for references(t, p, cl, memReferences) != 1 {
 				runtime.Gosched()
 			}
@@ -99,7 +99,7 @@ func TestAdoptBuffer(t *testing.T) {
 			adoptKind(t, p, driver.KindDevice, cl, n, driver.ErrInvalidArgument)
 			p.t.releaseBuffer(cl)
 		}
-		// A context of the program's own is another one, though on the same device.
+		// A context that the program creates is not the backend's, although it has the same device.
 		context, st := p.t.createContext(p.hw.platform.id, p.hw.id)
 		ok(t, p.check("test", "clCreateContext", st))
 		cl, st := p.t.createBuffer(context, memReadWrite, n, 0)
@@ -112,7 +112,8 @@ func TestAdoptBuffer(t *testing.T) {
 	})
 }
 
-// What has an address is imported by it, and asked about where the platform can tell.
+// Memory that has an address is imported by the address. If the platform can describe memory,
+// Import checks the address.
 func TestAdoptAddress(t *testing.T) {
 	const n = 8192
 	everywhere(t, func(t *testing.T, p place) {
@@ -155,7 +156,8 @@ func TestAdoptAddress(t *testing.T) {
 	})
 }
 
-// A program's own queue is retained until Close, and its own work there counts.
+// A program's own queue is retained until Close. Work that the program enqueues there counts as
+// work of the stream.
 func TestAdoptQueue(t *testing.T) {
 	const n = 4096
 	everywhere(t, func(t *testing.T, p place) {
@@ -187,7 +189,7 @@ func TestAdoptQueue(t *testing.T) {
 			}
 			ok(t, s.Sync())
 			closeAll(t, e, timed, s, m)
-			// PoCL's threads let go of a queue a moment after its work is done, and its buffers keep the last event.
+			// PoCL's threads release a queue a moment after its work is done, and its buffers keep the last event.
 			require.Eventually(t, func() bool { return references(t, p, queue, queueReferences) == 1 }, 10*time.Second, time.Millisecond)
 			p.t.releaseQueue(queue)
 		}
@@ -211,7 +213,7 @@ func TestAdoptQueue(t *testing.T) {
 	})
 }
 
-// An image is no memory in the sense of this package.
+// An image cannot be imported as memory.
 func TestAdoptImage(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		if p.tier != tierBuffer || p.binding != "loaded" {

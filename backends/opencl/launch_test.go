@@ -139,8 +139,8 @@ func TestLaunchesComputeInEveryKindOfMemory(t *testing.T) {
 	})
 }
 
-// TestArgumentsAreSetOnce counts the calls that set arguments: those that are as in the launch before are left out, and memory that took the
-// place of closed memory is not taken for it.
+// TestArgumentsAreSetOnce counts the calls that set arguments. An argument that is the same as in the launch before is not set again. New
+// memory in the place of closed memory is a different argument.
 func TestArgumentsAreSetOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		m, s := load(t, p, testSource), newStream(t, p)
@@ -261,7 +261,7 @@ func TestOffsetsArrive(t *testing.T) {
 	})
 }
 
-// Parts that make room for others are still used by work that is under way.
+// A part that makes room for another may still be in use by work that is not done.
 func TestManyPartsAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		m, s := load(t, p, testSource), newStream(t, p)
@@ -295,7 +295,7 @@ func TestManyPartsAtOnce(t *testing.T) {
 	})
 }
 
-// When all parts that are kept are about to be used, one more is made for its launch alone.
+// If all parts that are kept are in use, one more is made for its launch alone.
 func TestMorePartsThanAreKept(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		if p.tier != tierBuffer {
@@ -377,8 +377,8 @@ func TestRefusedLaunchesChangeNothing(t *testing.T) {
 			k       driver.Kernel
 			l       *driver.Launch
 			kind    error
-			rusticl bool // it does not look; package hal does
-			vendor  bool // the driver refuses it
+			rusticl bool // Rusticl does not check this; package hal does
+			vendor  bool // the driver refuses this, not the backend
 		}{
 			{"too few arguments", add, over(1, 1, at), driver.ErrInvalidArgument, false, false},
 			{"too many arguments", add, over(1, 1, at, one, one), driver.ErrInvalidArgument, false, false},
@@ -402,7 +402,7 @@ func TestRefusedLaunchesChangeNothing(t *testing.T) {
 			}
 		}
 		same(t, "memory", read(t, s, whole(mem)), make([]byte, mem.size))
-		// The objects that the refused launches used work on.
+		// The kernel objects that the refused launches used still work.
 		ok(t, s.Launch(add, over(1, 1, at, one)))
 		ok(t, s.Launch(add, over(1, 1, pointer(whole(foreign)), one)))
 		ok(t, s.Launch(sums, over(1, 1, at, at, room(4))))
@@ -471,7 +471,7 @@ func TestSizesOfTypes(t *testing.T) {
 	}
 }
 
-// The compiler's output can be loaded again, in whole and by the same driver only.
+// The compiler's output can be loaded again, but only complete and only by the same driver.
 func TestCompiledBinaries(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		need(t, p.device, driver.CapCompile)
@@ -522,7 +522,8 @@ func TestCompiledBinaries(t *testing.T) {
 		wantKind(t, err, driver.ErrUnsupported)
 		wantWords(t, err.Error(), "another device", p.hw.name)
 
-		// The driver's own binary, without a header, is the driver's affair.
+		// The driver's own binary, without a header, is passed to the driver, unless the driver
+		// would crash.
 		plain, err := p.Load(&driver.Image{Format: driver.FormatOpenCLBinary, Data: image.Data[sealSize:]})
 		if p.hw.diesOfBinaries() {
 			wantKind(t, err, driver.ErrUnsupported)
@@ -670,7 +671,8 @@ func TestSPIRV(t *testing.T) {
 	})
 }
 
-// Package hal knows what kernels of a compiled image take even where the driver has forgotten it.
+// Package hal knows the parameters of a compiled image's kernels even if the driver does not keep
+// them.
 func TestLaunchThroughHal(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		need(t, p.device, driver.CapCompile)
@@ -706,7 +708,7 @@ func TestLaunchThroughHal(t *testing.T) {
 			wantKind(t, err, hal.ErrNotFound)
 			wantWords(t, err.Error(), "saxpy", "sums")
 
-			// The module is closed while its launches are under way.
+			// The module is closed before its launches are done.
 			if d.Info().Caps.Has(hal.CapGate) {
 				g, err := s.Gate()
 				ok(t, err)

@@ -14,7 +14,7 @@ import (
 
 func hostBytes(m *memory) []byte { return unsafe.Slice((*byte)(m.HostPointer()), m.Size()) }
 
-// onHost lets the host touch memory, through the map that it may need.
+// onHost lets the host touch memory. It maps the memory if that is needed.
 func onHost(t testing.TB, s *stream, m *memory, touch func([]byte)) {
 	t.Helper()
 	ok(t, s.Map(m, true))
@@ -58,7 +58,7 @@ func TestMapSaysWhatFor(t *testing.T) {
 	})
 }
 
-// The map of one stream holds for work of another that waits for it.
+// A map waits for earlier work of its stream, and work of another stream can wait for the unmap.
 func TestMapIsOrdered(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		a, b, m := newStream(t, p), newStream(t, p), alloc(t, p, driver.KindHost, 64)

@@ -125,7 +125,7 @@ func (m *module) Close() error {
 // Info implements driver.Kernel.
 func (k *kernel) Info() *driver.KernelInfo { return &k.info }
 
-// describe queries what the kernel takes and what limits it has.
+// describe queries the kernel's parameters and limits.
 func (k *kernel) describe(op string, cl uintptr) error {
 	d := k.of.dev
 	info := &k.info
@@ -282,7 +282,7 @@ func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
 	d := b.dev
 	err := failure(b.op, d.info.Ordinal, api, st)
 	switch st {
-	case invalidOptions, -66, -67: // of the compiler, of the linker
+	case invalidOptions, -66, -67: // -66 and -67: CL_INVALID_COMPILER_OPTIONS and CL_INVALID_LINKER_OPTIONS
 		err.Kind = driver.ErrBuild
 	}
 	if err.Kind == driver.ErrBuild {

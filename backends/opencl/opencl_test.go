@@ -73,7 +73,7 @@ func counted(t *table, b *balance) *table {
 	c.ilPrograms = nil
 	c.linkProgram = func(x, d, p uintptr) (uintptr, status) {
 		linked, st := t.linkProgram(x, d, p)
-		if linked != 0 { // with a failure too
+		if linked != 0 { // a link that fails may return a program too
 			b.add("program", 1)
 		}
 		return linked, st

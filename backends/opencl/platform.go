@@ -23,6 +23,7 @@ type flight[T any] struct {
 	err   error
 }
 
+// takeOff starts the call f.
 func takeOff[T any](f func() (T, error)) *flight[T] {
 	fl := &flight[T]{done: make(chan struct{})}
 	go func() {
@@ -63,7 +64,7 @@ type listing struct {
 	problems  []string
 }
 
-// platform is one vendor's implementation.
+// platform is one vendor's implementation of OpenCL.
 type platform struct {
 	id    uintptr
 	index int // in the library's list
@@ -71,14 +72,14 @@ type platform struct {
 
 	once    sync.Once
 	devices *flight[[]*hardware]
-	listed  bool // its devices are in found of the library
+	listed  bool // the library's field found contains its devices
 }
 
 func newLibrary(t *table, limit time.Duration) *library {
 	return &library{t: t, limit: limit, contexts: map[contextKey]*sharedContext{}}
 }
 
-// enumerate returns the devices by ordinal, and the reasons why others are missing.
+// enumerate returns the devices by ordinal, and the reasons why other devices are missing.
 func (l *library) enumerate(ctx context.Context, op string) ([]*hardware, []string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Err: err}

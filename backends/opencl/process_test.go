@@ -55,7 +55,7 @@ func list() {
 	}
 }
 
-// signals uses every device and then sees whether the program's own signals still arrive.
+// signals uses every device and then checks whether the program's own signals still arrive.
 func signals() {
 	caught := make(chan os.Signal, 1)
 	all := []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE}
@@ -154,7 +154,7 @@ func child(t *testing.T, role string, drivers []string, env ...string) string {
 	return string(out)
 }
 
-// installed is the drivers that are registered here and load.
+// installed returns the registered drivers that can be loaded.
 func installed(t *testing.T) []string {
 	t.Helper()
 	if _, err := loadTable(); err != nil {
@@ -210,7 +210,8 @@ func TestMissingLibraryInAChild(t *testing.T) {
 	wantWords(t, out, "error: opencl: ", "backend unavailable", "/nonexistent/libOpenCL.so")
 }
 
-// A program's own signal handlers survive the drivers, and so does recovering from faults.
+// A program's own signal handlers survive the drivers, and the program can still recover from
+// faults.
 func TestSignalsSurvive(t *testing.T) {
 	if !siglib.Works {
 		t.Skip("signal handlers are not kept on this system")

@@ -142,7 +142,7 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	return s.memcpy(op, dl.Address(dst), from.addr+uintptr(src.Off), src.Len)
 }
 
-// Fill repeats a pattern.
+// Fill fills memory with a repeated pattern.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
 	d := s.dev
@@ -592,8 +592,8 @@ func (s *stream) Gate() (driver.Gate, error) {
 	return g, nil
 }
 
-// Open opens the gate. It completes the user event and never fails it: PoCL does not report the failure
-// of a user event to the commands that wait for it.
+// Open opens the gate. It completes the user event without an error, even after a failure: PoCL does
+// not report an error of a user event to the commands that wait for it.
 func (g *gate) Open() error { return g.end(execComplete) }
 
 // end opens the gate with an execution status. If the status is negative, the commands behind the gate fail

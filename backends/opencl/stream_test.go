@@ -135,7 +135,8 @@ func TestNativeWorkIsSeen(t *testing.T) {
 	})
 }
 
-// wantIdle queries until the stream is idle: with work of the program's own a marker has to pass.
+// wantIdle queries until the stream is idle. If the program may have enqueued work itself, this
+// needs more than one query.
 func wantIdle(t testing.TB, s *stream) {
 	t.Helper()
 	for {
@@ -207,7 +208,8 @@ func TestFloodDoesNotDrownSync(t *testing.T) {
 	})
 }
 
-// Whatever others may come to wait for is sent to the device at once: queues of a GPU keep commands back.
+// Work that others may wait for is flushed at once, because a GPU's queue keeps commands until it is
+// flushed.
 func TestWorkIsFlushed(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		s, e, m := newStream(t, p), newEvent(t, p, false), alloc(t, p, driver.KindDevice, 64)
@@ -233,7 +235,7 @@ func TestWorkIsFlushed(t *testing.T) {
 			ok(t, s.Fill(whole(m), driver.Pattern{Width: 1}))
 			flushed = 0
 			ok(t, step.call())
-			if flushed == 0 && step.what != "Call" { // which need not, if the work is done by then; if it is not, done never comes
+			if flushed == 0 && step.what != "Call" { // OnDone need not flush if the work is done; otherwise done would never be closed
 				t.Errorf("%s did not flush the queue", step.what)
 			}
 		}

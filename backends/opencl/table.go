@@ -9,7 +9,8 @@ import (
 )
 
 // table holds the OpenCL calls that the backend makes. Objects are the vendor's handles. Host
-// memory is an address, and the caller keeps the memory alive. wait is one event or 0. Each enqueue
+// memory is an address, and the caller keeps the memory alive. The parameter wait is one event or
+// 0. Each enqueue
 // returns the command's event, which the caller releases. A function that the library lacks is nil.
 type table struct {
 	binding string // "loaded" or "linked"

@@ -15,7 +15,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// ending is a context that has not ended the first times it is asked, and has when somebody waits.
+// ending is a context that has ended. Its method Err reports that only after the first calls, whose
+// number is asked.
 type ending struct {
 	context.Context
 	asked int
@@ -29,8 +30,8 @@ func (c *ending) Err() error {
 	return context.DeadlineExceeded
 }
 
-// A thread for each wait would end the process at the ten thousandth. Waits that are given up, others that go on, and streams
-// of another backend that wait share few.
+// If each wait took a thread, the process would end at ten thousand waits. So all waits share a few threads: those that were
+// given up, those that go on, and those of another backend's streams.
 func TestWaitsTakeFewThreads(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

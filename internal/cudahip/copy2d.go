@@ -13,7 +13,7 @@ type Place uint8
 const (
 	OnHost   Place = iota + 1
 	OnDevice       // of the context
-	Anywhere       // the library finds out
+	Anywhere       // the library finds the place of the address
 )
 
 // Rect is a copy of rows. Pitches and the width are in bytes.
@@ -105,7 +105,7 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 	return s.dev.check(op, CallCopy2D, code)
 }
 
-// pageable reports whether the rows are in host memory that is not in the library's hosts.
+// pageable reports whether the rows are in host memory that is not known to be page-locked.
 func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
 	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
 }
@@ -116,8 +116,8 @@ func onHost(p *driver.Pitched) bool {
 	return p.Mem == nil || ok && m.onHost()
 }
 
-// plane returns the address of the first row and its place. near is false if it is memory of
-// another device.
+// plane returns the address of the first row and its place. near is false if the rows are in memory
+// of another device.
 func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
 	if p.Mem == nil {
 		return uintptr(p.Host), OnHost, true, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// words is an API that has only words to wait for, and remembers the waits.
+// words is an API that supports only waits for words of memory, and records them.
 type words struct {
 	API
 	blocks [][]byte
@@ -26,7 +26,7 @@ type wait struct {
 func (w *words) SignalAlloc(Context) (Signals, Call, Code) {
 	b := make([]byte, 2*SignalStride)
 	for i := range b {
-		b[i] = 0xff // what it was used for before
+		b[i] = 0xff // contents of an earlier use
 	}
 	w.blocks = append(w.blocks, b)
 	addr := uintptr(unsafe.Pointer(&b[0]))
@@ -51,7 +51,7 @@ func (w *words) StreamDestroy(Context, uintptr) Code { return Success }
 
 func (w *words) Name(Call) string { return "wait" }
 
-// passed is how many of the waits, from the first on, let their stream go on.
+// passed returns how many of the first waits let their stream continue.
 func (w *words) passed() int {
 	for i, x := range w.waits {
 		if (*atomic.Uint32)(hostPointer(x.addr)).Load() < x.value {

@@ -99,7 +99,7 @@ func (a *pageableAPI) stream(d *Device, handle uintptr) *Stream {
 	return &Stream{dev: d, api: a, handle: handle}
 }
 
-// memory is memory of the device that is the bytes.
+// memory returns a region of device memory whose bytes are b.
 func (a *pageableAPI) memory(d *Device, b []byte) driver.Region {
 	a.held = append(a.held, b)
 	m := &Memory{dev: d, addr: uintptr(unsafe.Pointer(&b[0])), size: uint64(len(b))}
@@ -114,7 +114,8 @@ func numbers(n int) []byte {
 	return b
 }
 
-// An idle stream reads at once what its block holds, and nothing else does: earlier work could still write the bytes.
+// Only an idle stream reads the source at once, and only as many bytes as its block holds. On a busy stream earlier
+// work could still write the source.
 func TestOnlyAnIdleStreamReadsAtOnce(t *testing.T) {
 	const n = 9<<20 + 5
 	for _, c := range []struct {
@@ -140,7 +141,7 @@ func TestOnlyAnIdleStreamReadsAtOnce(t *testing.T) {
 		if err := s.CopyIn(a.memory(d, got), unsafe.Pointer(&src[0])); err != nil {
 			t.Fatal(err)
 		}
-		if c.busy { // whose earlier work writes src
+		if c.busy { // earlier work of the stream writes src
 			for i := range src {
 				src[i]++
 				want[i]++
@@ -156,7 +157,7 @@ func TestOnlyAnIdleStreamReadsAtOnce(t *testing.T) {
 	}
 }
 
-// What was read at once may change before the stream has come to the copy.
+// The program may change bytes that were read at once before the stream reaches the copy.
 func TestSourceReadAtOnceMayChange(t *testing.T) {
 	d, a := pageableDevice()
 	s := a.stream(d, 7)
@@ -170,8 +171,8 @@ func TestSourceReadAtOnceMayChange(t *testing.T) {
 	}
 }
 
-// Streams that are busy together have no more than so many large blocks. The others stage through small ones, and take a
-// large one from a stream that has become idle.
+// The number of large blocks is limited. Busy streams that get none use small blocks, and take a large block from a
+// stream that has become idle.
 func TestLargeBlocksAreBounded(t *testing.T) {
 	const streams, n = 40, 1 << 20
 	d, a := pageableDevice()

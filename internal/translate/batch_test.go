@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// batchRunner is the program that runs the kernels of a batch. A process runs them on the host and keeps what they wrote, and another for each device
-// compares with that: compilers that load LLVM do not bear one another in one process, and one that crashes takes only its own process down.
+// batchRunner is the program that runs the kernels of a batch. One process runs them on the host and stores the results. For each device another
+// process compares with these, because compilers that load LLVM interfere with each other in one process, and a crash ends only its own process.
 const batchRunner = `package main
 
 import (
@@ -61,7 +61,7 @@ func main() {
 			all = append(all, run(ctx, seeds[k], func(x *buffer.Buffer[uint32], f *buffer.Buffer[float32], y *buffer.Buffer[uint64], z *buffer.Buffer[int32]) error {
 				return l(ctx, s, hal.Over(n).Of(block), int64(seeds[k]), x, f, y, z)
 			}))
-			if all[k].Error != "" { // its error is the stream's for good
+			if all[k].Error != "" { // the stream keeps the error
 				fmt.Printf("HOST %d %s\n", k, all[k].Error)
 				s = must(must(hal.Open(ctx, "host:0")).NewStream())
 			}
@@ -203,7 +203,7 @@ func newBatch(t *testing.T) *batch {
 	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}}
 }
 
-// program runs the program that was built, and returns what it said.
+// program runs the program that was built, and returns the lines of its output.
 func (b *batch) program(ctx context.Context, args ...string) []string {
 	begin := time.Now()
 	defer func() { b.spent[strings.Join(args[:min(2, len(args))], " ")] += time.Since(begin) }()
@@ -260,7 +260,8 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	return nil
 }
 
-// found is what a batch found about a kernel: that it failed on the host, was refused by a compiler, or differed. Empty means not.
+// found is what a batch found about a kernel: that it failed on the host, was refused by a compiler, or differed. Each is empty if
+// it did not happen.
 type found struct{ host, refused, differs string }
 
 // run builds kernels and runs them on the host. Then each kernel is compared on the devices that on gives for its number.
@@ -303,7 +304,7 @@ func (b *batch) run(ctx context.Context, kernels []text, on func(k int) []string
 
 var errNoCompiler = errors.New("the compiler is not there")
 
-// device runs kernels on a device, or has them compiled for an architecture. If the compiler refuses them all at once or crashes, halves are tried.
+// device runs kernels on a device, or compiles them for an architecture. If the compiler crashes or refuses the whole list, device tries each half.
 // Without a compiler for the architecture the error is errNoCompiler.
 func (b *batch) device(ctx context.Context, d string, kernels []text, list []int, all []found) error {
 	if len(list) == 0 {

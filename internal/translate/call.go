@@ -188,7 +188,8 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 	return f.effect(text, []types.Type{t}, f.p.cType(t, e.Pos()), used, e.Pos())
 }
 
-// effect writes a call that has effects, and returns its results.
+// effect writes a call as a statement, so that it is made once and in order. It returns the
+// expressions of the results.
 func (f *function) effect(text string, results []types.Type, c string, used bool, pos token.Pos) []string {
 	if !used || len(results) == 0 {
 		f.line("%s;", text)
@@ -206,7 +207,7 @@ func (f *function) effect(text string, results []types.Type, c string, used bool
 	return all
 }
 
-// argument is the argument for a parameter of a call.
+// argument is one argument of a call.
 type argument struct {
 	expr  ast.Expr
 	recv  bool // expr is the receiver of a method; Go takes its address, or follows it as a pointer, as needed
@@ -216,7 +217,7 @@ type argument struct {
 	slice *variable
 }
 
-// userCall calls a function of the package.
+// userCall translates a call of a function of the package.
 func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr, used bool) []string {
 	if f.p.kernels[obj] {
 		refuse(e.Pos(), "%s is a kernel, and a kernel cannot call a kernel; move the common code into a function", obj.Name())
@@ -240,7 +241,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		}
 		orig := obj.Origin().Type().(*types.Signature)
 		if _, ok := orig.Recv().Type().Underlying().(*types.Interface); ok {
-			refuse(e.Pos(), "an interface has no translation; use a type, or a generic function")
+			refuse(e.Pos(), "an interface has no translation; use a concrete type, or a generic function")
 		}
 		rt := f.typeOf(recv)
 		if p, ok := rt.Underlying().(*types.Pointer); ok {
@@ -255,7 +256,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 			rt = u.Field(i).Type()
 		}
 		if _, ok := rt.Underlying().(*types.Interface); ok { // also for a method of a type parameter
-			refuse(e.Pos(), "an interface has no translation; use a type, or a generic function")
+			refuse(e.Pos(), "an interface has no translation; use a concrete type, or a generic function")
 		}
 		method := obj
 		if n, ok := types.Unalias(rt).(*types.Named); ok {

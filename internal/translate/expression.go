@@ -70,7 +70,7 @@ func (f *function) expr(e ast.Expr) string {
 	case *ast.SliceExpr:
 		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
 	case *ast.TypeAssertExpr:
-		refuse(e.Pos(), "an interface has no translation; use a type, or a generic function")
+		refuse(e.Pos(), "an interface has no translation; use a concrete type, or a generic function")
 	case *ast.IndexListExpr:
 		refuse(e.Pos(), "a function value has no translation; call the function")
 	}

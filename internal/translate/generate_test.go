@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// generator writes random kernels in the subset that translates. What it writes is valid Go whose meaning Go defines: divisors are odd, shift counts
-// are not negative, indexes are masked, and no expression reads what a call in it changes. Constants never meet, so that none overflows.
+// generator writes random kernels in the subset that translates. The kernels are valid Go with results that Go defines: divisors are odd, shift
+// counts are not negative, indexes are masked, and no expression reads what a call in it changes. No operation has only constant operands, so that
+// no constant overflows.
 type generator struct {
 	*rand.Rand
 	b      strings.Builder
@@ -28,7 +29,7 @@ type help struct {
 	params  []string
 	result  string
 	pointer bool // its first parameter is a pointer to an int32
-	generic bool // it is called with integers of any type, all alike, and its result is of that type
+	generic bool // its parameters and its result have one type, which may be any integer type
 }
 
 var (
@@ -50,7 +51,7 @@ func (g *generator) name() string {
 // variable returns a variable of a type, or "".
 func (g *generator) variable(t string, assign bool) string {
 	var found []string
-	for n := 1; n <= g.names; n++ { // in an order that the seed decides
+	for n := 1; n <= g.names; n++ { // not over the maps, whose order is random
 		name := fmt.Sprintf("v%d", n)
 		for _, s := range g.scopes {
 			if s[name] == t && !(assign && g.frozen[name]) {
@@ -66,7 +67,7 @@ func (g *generator) variable(t string, assign bool) string {
 
 func isFloat(t string) bool { return t == "float32" || t == "float64" }
 
-// leaf returns a value that is no constant.
+// leaf returns a value that is not a constant.
 func (g *generator) leaf(t string) string {
 	if v := g.variable(t, false); v != "" && g.IntN(3) > 0 {
 		return v
@@ -112,7 +113,7 @@ func (g *generator) constant(t string) string {
 	return t + pick(g, []string{"(0)", "(1)", "(255)", "(170)", "(128)"})
 }
 
-// value returns an expression, which is a constant only if left to be.
+// value returns an expression of a type. deep is the number of levels that it may have.
 func (g *generator) value(t string, deep int) string {
 	if deep <= 0 {
 		return g.leaf(t)
@@ -526,7 +527,7 @@ func (g *generator) kernel(id int) {
 		g.line("s[t.Local(0)] += %s", g.value(shared, 1))
 		g.line("t.Barrier()")
 		g.line("sum += uint64(s[15-t.Local(0)])")
-		if g.IntN(2) == 0 { // what a thread adds to is added to by others, but none of them reads it before all have
+		if g.IntN(2) == 0 { // several threads change the same element, but none reads it before the barrier
 			g.line("c := grid.Shared[[2]uint32](t)")
 			g.line("grid.Atomic%s(&c[t.Local(0)&1], %s)", pick(g, []string{"Add", "Xor", "Or", "Max"}), g.value("uint32", 2))
 			g.line("t.Barrier()")

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// imports has what programs of tests import.
+// imports returns an importer of the packages that the programs of tests import.
 var imports = sync.OnceValues(func() (types.Importer, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", gridPath, "math", "math/bits", "unsafe", "fmt").Output()
 	if err != nil {
@@ -45,7 +45,7 @@ var imports = sync.OnceValues(func() (types.Importer, error) {
 	})}, nil
 })
 
-// oneByOne is an importer for tests that run side by side.
+// oneByOne is an importer that parallel tests can share.
 type oneByOne struct {
 	mu  sync.Mutex
 	imp types.Importer
@@ -74,7 +74,8 @@ func translatedWith(imp types.Importer, src string) (*Output, error) {
 	return check(fset, "p", []*ast.File{file}, imp).Translate()
 }
 
-// module writes a module with one package, and returns its folder. It has this module's packages.
+// module writes a module with one package, and returns its folder. It can import this module's
+// packages.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -106,10 +107,11 @@ func saxpy(t grid.Thread, a float32, x, y []float32) {
 }
 `
 
-// A package is loaded that uses what is yet to be generated, and the file makes it whole.
+// A package that uses declarations of its generated file can be loaded before that file exists, and
+// compiles with it.
 func TestGeneratedFileCompletesThePackage(t *testing.T) {
 	t.Parallel()
-	// a parameter has the name of its kernel, and others those of what the file needs
+	// one parameter has the name of its kernel, and others have names that the generated file uses
 	hiding := "\n//halyard:kernel\nfunc scale(t grid.Thread, scale int32, ctx, s, kernels, float32 []int32) { s[0] = scale + ctx[0] + kernels[0] + float32[0] }\n"
 	dir := module(t, map[string]string{"saxpy.go": saxpy + hiding, "use.go": "package p\n\nvar Use = Saxpy\n"})
 	for range 2 { // without the file, and with it

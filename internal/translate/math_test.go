@@ -121,7 +121,7 @@ func measure[T float32 | float64](ctx context.Context, s *hal.Stream, xs, ys []f
 // double reports whether T is float64.
 func double[T float32 | float64]() bool { _, ok := any(*new(T)).(float64); return ok }
 
-// unsure reports whether package math itself is far from the right result for float64, as the guide says, so that nothing can be measured by it.
+// unsure reports whether package math itself is inexact for float64 here, as the guide says, so that other results cannot be compared with it.
 func unsure(name string, x, y, want float64) bool {
 	switch name {
 	case "Sin", "Cos", "Tan":
@@ -179,11 +179,11 @@ func check(err error) {
 }
 `
 
-// twoArguments are the functions of mathNames that have two.
+// twoArguments are the functions of mathNames that take two arguments.
 var twoArguments = []string{"Copysign", "Mod", "Remainder", "Atan2", "Pow", "Hypot", "Max", "Min"}
 
-// Functions of package math are as near to those of the host for float64 as the guide says, on each device that is here. The host's own are not all right to the last
-// bit, which the bounds allow for.
+// On each device of this machine, functions of package math differ from the host's functions for float64 by no more than the guide says. The bounds
+// allow for the host's own errors.
 func TestMathBounds(t *testing.T) {
 	t.Parallel()
 	bounds := readBounds(t)
@@ -236,10 +236,10 @@ func TestMathBounds(t *testing.T) {
 		if width == 64 {
 			column++
 		}
-		if device != "host" { // which is what others are compared with
+		if device != "host" { // the host is what others are compared with
 			bound = bounds[name][column]
 		}
-		if device != "other" { // whose bounds nobody has measured
+		if device != "other" { // its bounds were never measured
 			assert.LessOrEqual(t, ulp, bound, line)
 		}
 		t.Log(line)

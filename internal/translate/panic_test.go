@@ -22,7 +22,8 @@ import (
 
 var everyFile = flag.Bool("everyfile", false, "translate the functions of all of Go's files, and not of a sample")
 
-// noImports imports the packages that tests have, and finds others empty: what uses them has no type.
+// noImports imports the packages that tests have. Other packages are empty, so code that uses them
+// has no types.
 type noImports struct {
 	have   types.Importer
 	others map[string]*types.Package
@@ -41,13 +42,13 @@ func (n *noImports) Import(path string) (*types.Package, error) {
 	return n.others[path], nil
 }
 
-// The translator refuses or translates every function that Go's own source has, marked as a kernel as it stands, and called by one. It never panics.
-// What is imported is missing, so that types are missing too, which the translator has to bear as well.
+// The translator translates or refuses every function of Go's own source, both as a kernel and as a function that a kernel calls. It never panics.
+// Most imported packages are empty here, so the translator also meets code whose types are missing.
 func TestGoItselfDoesNotPanic(t *testing.T) {
 	t.Parallel()
 	imp, err := imports()
 	require.NoError(t, err)
-	var units [][]string // the files of a package, or a test of Go's
+	var units [][]string // the files of a package, or one file of Go's own tests
 	root := build.Default.GOROOT
 	err = filepath.WalkDir(filepath.Join(root, "src"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -100,7 +101,8 @@ func TestGoItselfDoesNotPanic(t *testing.T) {
 	assert.Greater(t, done, 20, "hardly anything was translated, so hardly anything was tried")
 }
 
-// neverPanics translates the functions of a package, one after the other as kernels, and as callees of one.
+// neverPanics translates each function of a package twice: as a kernel, and as a function that a kernel
+// calls.
 func neverPanics(t *testing.T, imp types.Importer, fset *token.FileSet, files []*ast.File) (functions, done int) {
 	p := check(fset, "p", files, imp)
 	base := p.program()
@@ -132,7 +134,8 @@ func neverPanics(t *testing.T, imp types.Importer, fset *token.FileSet, files []
 	return functions, done
 }
 
-// translateOne translates a function alone. What has to do with kernels' parameters keeps most functions from being kernels, so it is also taken as a function that a kernel calls.
+// translateOne translates one function, as a kernel or as a function that a kernel calls. Most functions are refused as kernels because of their
+// parameters.
 func translateOne(base *program, decl *ast.FuncDecl, as string) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {

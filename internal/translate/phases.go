@@ -103,7 +103,7 @@ type phaseWriter struct {
 	same   map[types.Object]bool     // variables that are the same for all threads
 	again  map[types.Object]ast.Expr // variables that each phase computes again, with their values
 	order  []types.Object            // the keys of again, in the order of their declarations
-	in     map[types.Object]*phase   // variables that a phase declares, with the phase
+	in     map[types.Object]*phase   // maps each variable that a phase declares to that phase
 	keeps  []types.Object            // variables of in that other phases use
 	all    []*phase                  // all phases except loops
 	shown  map[types.Object]string
@@ -317,8 +317,8 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 	return false
 }
 
-// settledInt reports whether an expression is a constant, or a value without floating-point arithmetic that nothing changes. It must be the same for
-// all threads or, if places is set, depend only on the thread's place.
+// settledInt reports whether an expression has the same value for all threads or, if places is set, a value that depends only on the thread's place.
+// An expression that uses floating-point arithmetic or memory is not settled, unless it is a constant.
 func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	info := ph.p.info
 	if n, ok := numberOf(info.TypeOf(e)); ok && n.float && info.Types[e].Value == nil {
@@ -346,7 +346,7 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		case token.QUO, token.REM, token.SHL, token.SHR:
 			by := info.Types[e.Y].Value
 			if by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0 {
-				return false // the divisor may be zero, and the count negative
+				return false // the divisor may be zero, or the shift count negative
 			}
 		case token.EQL, token.NEQ:
 			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
@@ -382,8 +382,8 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	return false
 }
 
-// loop divides the body of a loop into phases. It reports false unless all threads run the loop
-// equally often.
+// loop divides the body of a loop into phases. It reports false unless all threads run the loop the
+// same number of times.
 func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	info := ph.p.info
 	switch s := s.(type) {
@@ -452,8 +452,8 @@ func (ph *phaseWriter) steps(s ast.Stmt) bool {
 	return false
 }
 
-// distinct reports whether each variable that a phase declares or computes again has a name of its own in the kernel. Only within a statement may
-// another variable have the same name.
+// distinct reports whether each variable that a phase declares or computes again has a name of its own in the kernel. Another variable may have
+// the same name only within a statement.
 func (ph *phaseWriter) distinct() bool {
 	info := ph.p.info
 	named := map[string]types.Object{}
@@ -553,7 +553,7 @@ func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fin
 	}
 }
 
-// share notes the variables that another phase than their own uses.
+// share notes the variables that are used in another phase than the one that declares them.
 func (ph *phaseWriter) share() {
 	for _, p := range ph.all {
 		for _, v := range ph.used(p) {
@@ -644,7 +644,7 @@ func (ph *phaseWriter) values(list []ast.Expr) (string, bool) {
 	return strings.Join(all, ", "), true
 }
 
-// change replaces calls of the thread's methods, and returns.
+// change replaces calls of the thread's methods, and return statements.
 func (ph *phaseWriter) change(was, now ast.Node) []edit {
 	switch n := was.(type) {
 	case *ast.CallExpr:

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// phaseKernels are kernels with barriers, of which the phases of a block must do what its threads do together.
+// phaseKernels are kernels with barriers. Running the phases of a block must do the same as running its
+// threads together.
 var phaseKernels = []struct{ name, body string }{
 	{"halves", "s := grid.Shared[[8]int32](t)\nme, i := t.Local(0), t.Global(0)\ns[me] = x[i%len(x)] + n\nfor h := t.Size(0) / 2; h > 0; h /= 2 {\n\tt.Barrier()\n\tif me < h {\n\t\ts[me] += s[me+h]\n\t}\n}\ny[i] = s[me]"},
 	{"keeps", "s := grid.Shared[[64]int32](t)\nme := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)\nsum := int32(1)\nfor k := 0; k < int(n); k++ {\n\ts[me] = sum * int32(k)\n\tt.Barrier()\n\tsum = sum*3 + s[(me+1)%(t.Size(0)*t.Size(1)*t.Size(2))]\n\tt.Barrier()\n}\ny[t.Block(0)*8+me] = sum"},
@@ -113,7 +114,7 @@ func main() {
 }
 `
 
-// The phases of a block do what its threads do together.
+// Running the phases of a block does the same as running its threads together.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	src := phaseHead

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// printed is a function as text of package go/printer. Parts of the text can be replaced.
+// printed is the text of a function, written by package go/printer. Parts of the text can be
+// replaced.
 type printed struct {
 	p        *Package
 	text     string
@@ -134,7 +135,7 @@ func nodes(body *ast.BlockStmt) (all []ast.Node) {
 	return all
 }
 
-// backHere marks the point after which lines are those of the generated file again.
+// backHere marks the point after which lines have the numbers of the generated file again.
 const backHere = "//line HERE"
 
 // numbered replaces backHere by //line directives. The file is formatted already, so its line

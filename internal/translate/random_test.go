@@ -18,7 +18,8 @@ var (
 	randomTargets = flag.Int("compile", 10, "how many of them the compilers for CUDA and HIP take as well")
 )
 
-// Random kernels give the same bits as Go and as their translation. Each is compared on one OpenCL device, which takes turns.
+// Random kernels give the same bits in Go and in their translation. Each is compared on one OpenCL device; the devices take
+// turns.
 func TestRandomKernels(t *testing.T) {
 	t.Parallel()
 	const each = 200
@@ -27,10 +28,10 @@ func TestRandomKernels(t *testing.T) {
 	}
 	b := newBatch(t)
 	if len(b.devices) == 0 {
-		*randomKernels = min(*randomKernels, 25) // to be compiled: there is nothing to compare them with
+		*randomKernels = min(*randomKernels, 25) // they are only compiled: there is no device to compare
 	}
 	var compared, refusals, failures, compiled int
-	missing := map[string]error{} // compilers, by what they make
+	missing := map[string]error{} // the errors of missing compilers, by target
 	for first := 0; first < *randomKernels; first += each {
 		var kernels []text
 		for k := first; k < min(first+each, *randomKernels); k++ {
@@ -116,7 +117,7 @@ func requireDevices(t *testing.T, b *batch) {
 	t.Skip("there is no OpenCL device to compare with")
 }
 
-// report says that a kernel differs, and shows what is left of it when it is made as small as it can be.
+// report fails the test because a kernel differs, and logs the smallest kernel that still differs.
 func (b *batch) report(t *testing.T, k text, f found) {
 	t.Errorf("the kernel of seed %d %s; repeat it with -args -seed %d -kernels 1\n%s", k.seed, f.differs, k.seed, k.src)
 	small, c, err := b.shrunk(t.Context(), k, b.devices)
@@ -126,7 +127,8 @@ func (b *batch) report(t *testing.T, k text, f found) {
 	}
 }
 
-// A mistake that is planted in the translation shows in random kernels, one of which is made so small that little but the mistake is left.
+// A mistake that the test plants in the translation is found by random kernels. One of them is made so small that little but the mistake
+// is left.
 func TestPlantedMistakeIsShrunk(t *testing.T) {
 	t.Parallel()
 	if *randomKernels < 1000 {

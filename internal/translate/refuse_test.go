@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each row is a kernel's body, or with "//top" what stands before the kernel, and part of the sentence that refuses it. The mark ‹ stands before what it names.
+// Each row has the body of a kernel and a part of its refusal. Text that begins with "//top" is a whole declaration instead of a body. The mark ‹ is
+// at the place that the refusal names.
 var refused = []struct{ text, want string }{
 	{"m := ‹map[int]int{1: 2}; _ = m", "a map has no translation"},
 	{"var ‹m map[int]int; _ = m", "use a slice, or an array"},
@@ -169,7 +170,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// All that is wrong is said at once, in the order of the text.
+// All mistakes are reported at once, in the order of the text.
 func TestAllRefusalsAreReported(t *testing.T) {
 	_, err := translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\tgo help(1)\n\ty[0] = variable\n\tif y[0] > 0 {\n\t\tpanic(1)\n\t}\n}\n")
 	var all Errors
@@ -178,7 +179,7 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	assert.Equal(t, []int{37, 38, 40}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
 }
 
-// Whatever the text, the translator says what is wrong, or translates it.
+// Whatever the text is, the translator translates it or reports what is wrong.
 func FuzzBody(f *testing.F) {
 	for _, c := range refused {
 		f.Add(strings.ReplaceAll(c.text, "‹", ""))

@@ -15,10 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rowKernels are kernels of which a row must do what the function does for each of its threads. Each has the same parameters.
+// rowKernels are kernels. Running a row must do the same as calling the function for each thread of the row. All have the
+// same parameters.
 var rowKernels = []struct {
 	name   string
-	limits string // what the loop's end is, or a condition in front of the loop; "" for none
+	limits string // the end of the row's loop, or a condition in front of the loop; "" for none
 	body   string
 }{
 	{"guardInside", "min(r.End, len(y))", "if i := t.Global(0); i < len(y) {\n\ty[i] += n\n}"},
@@ -28,11 +29,11 @@ var rowKernels = []struct {
 	{"twoGuards", "if r.Y >= int(2) {", "if t.Global(1) >= 2 {\n\treturn\n}\nif t.Global(0) >= len(y) {\n\treturn\n}\ny[t.Global(0)] += int32(10*t.Global(1) + 1)"},
 	{"beyondRow", "min(r.End, (len(y) - r.Y))", "x := t.Global(0)\nif x >= len(y)-t.Global(1) {\n\treturn\n}\ny[x+t.Global(1)]++"},
 	{"field", "min(r.End, int(s.Most))", "if t.Global(0) >= int(s.Most) {\n\treturn\n}\ny[t.Global(0)] = s.Add"},
-	{"negative", "min(r.End, (-int(n)))", ""}, // has a body of its own below
+	{"negative", "min(r.End, (-int(n)))", ""}, // TestRows sets its body
 	{"below", "", "if t.Global(0) > 5 {\n\treturn\n}\ny[t.Global(0)]++"},
 	{"and", "", "if t.Global(0) >= len(y) && n > 0 {\n\treturn\n}\nif n > 0 {\n\ty[t.Global(0)]++\n}"},
 	{"more", "", "if i := t.Global(0); i < 7 {\n\ty[i]++\n}\ny[t.Global(0)%len(y)]++"},
-	{"first", "", "y[0]++\nif t.Global(0) >= 3 {\n\treturn\n}\ny[1]++"}, // what is before the guard counts
+	{"first", "", "y[0]++\nif t.Global(0) >= 3 {\n\treturn\n}\ny[1]++"}, // statements before the guard run for every thread
 	{"changed", "", "n += 2\nif t.Global(0) >= int(n) {\n\treturn\n}\ny[t.Global(0)] = n"},
 	{"moved", "", "i := t.Global(0)\ni += 2\nif i >= len(y) {\n\treturn\n}\ny[i]++"},
 	{"changedLater", "min(r.End, int(n))", "if t.Global(0) >= int(n) {\n\treturn\n}\nn--\ny[t.Global(0)] = n"},
@@ -48,7 +49,7 @@ var rowKernels = []struct {
 	{"comments", "", "// one\ni := t.Global(0) // two\n\n\n/* three\n*/ y[i%len(y)] = n\nif n > 100 { y[0] = 1 }"},
 	{"empty", "", ""},
 
-	// With threads between a row's ends that check nothing.
+	// Rows whose threads between the two ends check nothing.
 	{"before", "grid.Within(from, to, -3, len(y))", "if i := t.Global(0) - 3; i >= 0 && i < 16 {\n\ty[i] += n\n}"},
 	{"behind", "grid.Within(from, to, r.Y+1, len(y))", "y[t.Global(1)+t.Global(0)+1] += n"},
 	{"flat", "grid.Within(from, to, (int(2)*r.Y)+(r.Z*len(y)), len(y))", "x, yy := t.Global(0), 2*t.Global(1)\nif x >= int(n) {\n\treturn\n}\ni := yy + x\ni2 := i + t.Global(2)*len(y)\ny[i2]++"},
@@ -87,7 +88,7 @@ func func1(n int32) int32 { return n + 1 }
 
 `
 
-// rowMain compares, and has a launch fail.
+// rowMain compares rows with functions, and makes one launch fail.
 const rowMain = `package main
 
 import (
@@ -157,7 +158,8 @@ func main() {
 }
 `
 
-// A row does what the function does for each of its threads, and a failure is at the function's line.
+// A row does the same as the function for each of its threads, and a failure names the function's
+// line.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	src, table := rowHead, "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, S, []int32)\n\trow func(grid.Row, int32, S, []int32)\n}{\n"
@@ -182,7 +184,7 @@ func TestRows(t *testing.T) {
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 
 	within := regexp.MustCompile(`(?m)^\s+\w+ := from\w* \+ at\w*$`)
-	twice, once := false, false // whether two threads of a row run at a time
+	twice, once := false, false // whether a kernel runs two threads of a row at a time, and whether one runs them one by one
 	for _, k := range rowKernels {
 		_, text, _ := strings.Cut(string(made.Go), "\nfunc "+k.name+"Row(")
 		head, _, ok := strings.Cut(text, "++ {\n")
@@ -234,7 +236,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What uses a thread for more than its place, or would mean something else in the generated file, is called as it is.
+// A function that uses a thread for more than its place, or that would mean something else in the generated file, has
+// no row and is called as it is.
 func TestFunctionsThatHaveNoRows(t *testing.T) {
 	for name, body := range map[string]string{
 		"passed":   "help(t, x)",
@@ -262,7 +265,8 @@ func TestFunctionsThatHaveNoRows(t *testing.T) {
 	assert.Contains(t, string(with.Go), "grid.Row", "one that has them")
 }
 
-// Where two kernels mean different packages by one name, the second is called as it is.
+// If two kernels use the same name for different packages, the second has no row and is called as
+// it is.
 func TestRowsWithImportsOfOneName(t *testing.T) {
 	imp, err := imports()
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// f32 returns the bits of a number; NaNs are alike.
+// f32 returns the bits of a number. All NaNs have the same bits.
 func f32(x float32) uint64 {
 	if x != x {
 		return 0x7fc00000
@@ -37,7 +37,7 @@ func f64(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
-// known is a number whose sign can be taken: that of a NaN is not defined.
+// known replaces a NaN by 1, because the sign of a NaN is not defined.
 func known(x float64) float64 {
 	if x != x {
 		return 1
@@ -56,7 +56,8 @@ var _ = bits.Len
 var _ grid.Thread
 `
 
-// runner runs every kernel on the host and on each other device, compares, and has the vendors' compilers take the text.
+// runner runs every kernel on the host and on each other device, compares the results, and compiles the text with the
+// vendors' compilers.
 const runner = `package main
 
 import (
@@ -82,7 +83,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	if len(os.Args) > 1 { // in a process of its own: compilers that load LLVM do not bear one another
+	if len(os.Args) > 1 { // in its own process, because compilers that load LLVM interfere with each other
 		compile(ctx, string(text))
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What no thread sees before its own thread has written it is not cleared, and no barrier is spent on it.
+// Shared memory that is written before any thread can read it is not cleared, and needs no barrier.
 func TestSharedMemoryThatIsFilledFirst(t *testing.T) {
 	const declared = "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\n"
 	for _, k := range []struct {

@@ -18,14 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink makes a kernel smaller for as long as differs says that what is left still differs. differs is asked about many kernels at once, all smaller than the one
-// before; the smallest that differs is the next to be made smaller.
+// shrink makes a kernel smaller for as long as the result still differs. It passes many kernels to differs at once, each one step smaller than the
+// current kernel. The smallest that differs becomes the current kernel.
 func shrink(src string, differs func([]string) ([]bool, error)) (string, error) {
 	imp, err := imports()
 	if err != nil {
 		return "", err
 	}
-	const most = 60     // at once
+	const most = 60     // kernels in one call of differs
 	from, since := 0, 0 // the next step, and how many were tried since a kernel was made smaller
 	for {
 		smaller, next, end := reductions(imp, src, from, most)
@@ -45,17 +45,16 @@ func shrink(src string, differs func([]string) ([]bool, error)) (string, error) 
 			src, since = smaller[i], 0
 			continue
 		}
-		if end && since >= next { // all steps were tried in vain
+		if end && since >= next { // no step is left that gives a kernel that differs
 			return src, nil
 		}
 	}
 }
 
-// reductions returns kernels that are one step smaller than src, and which Go and the translator take, the smallest first. Steps leave out
-// statements that stand beside one another, put the body of a statement in its place, and put a constant or a part of an expression in its place.
-// It begins with step number from, and returns at most that many, with the number of the step that comes next and whether there is none.
-//
-// What would have threads race is left as it is: barriers go only together with all uses of shared memory, and a thread's place does not change.
+// reductions returns kernels that are one step smaller than src and that Go and the translator accept, the smallest first. A step leaves out
+// neighbouring statements, replaces a statement by its body, or replaces an expression by a constant or by a part of it. The first step is number
+// from, and most limits the number of kernels. next is the number of the next step, and end reports that there are no more.
+// Steps do not cause races: barriers are left out only together with all uses of shared memory, and a thread's place does not change.
 // Conditions of loops do not change either, since a loop might not end. An index that is out of range fails on the host, which runs first.
 func reductions(imp types.Importer, src string, from, most int) (all []string, next int, end bool) {
 	seen := map[string]bool{}
@@ -102,7 +101,8 @@ func reductions(imp types.Importer, src string, from, most int) (all []string, n
 	return all, next, end
 }
 
-// weight tells how large a kernel is. White space is nothing, and a constant is less than a variable.
+// weight returns the size of a kernel. White space does not count, and a constant counts less than a
+// variable.
 func weight(src string) int {
 	n := 0
 	for _, r := range src {
@@ -117,7 +117,7 @@ func weight(src string) int {
 	return n
 }
 
-// fits reports whether Go and the translator take a text.
+// fits reports whether Go and the translator accept a text.
 func fits(imp types.Importer, src string) bool {
 	fset := token.NewFileSet()
 	file, bad := parse(fset, "k.go", []byte(src))
@@ -132,10 +132,10 @@ func fits(imp types.Importer, src string) bool {
 	return err == nil
 }
 
-// editor takes one step of those that are possible.
+// editor takes one of the possible steps.
 type editor struct {
 	info *types.Info
-	want int // steps to pass over; -1 once the step was taken
+	want int // number of steps to skip; -1 once the step was taken
 }
 
 // now reports whether this is the step to take.
@@ -192,7 +192,7 @@ func (e *editor) place(x ast.Expr) (found bool) {
 	return found
 }
 
-// uses reports whether a statement has one of some variables.
+// uses reports whether a statement uses one of the variables.
 func (e *editor) uses(s ast.Stmt, vars []ast.Expr) (found bool) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && e.info.Uses[id] != nil {
@@ -206,7 +206,7 @@ func (e *editor) uses(s ast.Stmt, vars []ast.Expr) (found bool) {
 	return found
 }
 
-// shared leaves out all that has to do with shared memory.
+// shared leaves out all statements that use shared memory or wait at a barrier.
 func (e *editor) shared(list []ast.Stmt) []ast.Stmt {
 	if !slices.ContainsFunc(list, func(s ast.Stmt) bool { return e.mentions(s) }) || !(e.want >= 0 && e.now()) {
 		return list
@@ -227,7 +227,7 @@ func (e *editor) list(list []ast.Stmt) []ast.Stmt {
 			}
 		}
 	}
-	for i := 0; i < len(list) && e.want >= 0; i++ { // a variable goes with all that uses it
+	for i := 0; i < len(list) && e.want >= 0; i++ { // leaves out a variable with all statements that use it
 		if s, ok := list[i].(*ast.AssignStmt); ok && s.Tok == token.DEFINE && !e.mentions(s) && e.now() {
 			return slices.DeleteFunc(list, func(other ast.Stmt) bool { return other == s || !e.mentions(other) && e.uses(other, s.Lhs) })
 		}
@@ -241,7 +241,7 @@ func (e *editor) list(list []ast.Stmt) []ast.Stmt {
 	return list
 }
 
-// unwrap returns what can stand in place of a statement.
+// unwrap returns statements that can replace a statement.
 func (e *editor) unwrap(s ast.Stmt) []ast.Stmt {
 	switch s := s.(type) {
 	case *ast.IfStmt:
@@ -336,7 +336,7 @@ func (e *editor) statement(s ast.Stmt) {
 	case *ast.ExprStmt:
 		if call, ok := s.X.(*ast.CallExpr); ok {
 			for i := range call.Args {
-				if i > 0 { // the first is what an atomic operation works on
+				if i > 0 { // the first argument is the pointer of an atomic operation
 					e.expr(&call.Args[i])
 				}
 			}
@@ -344,7 +344,7 @@ func (e *editor) statement(s ast.Stmt) {
 	}
 }
 
-// expr puts something smaller in place of an expression, or takes a step inside it.
+// expr replaces an expression by a smaller one, or takes a step inside it.
 func (e *editor) expr(x *ast.Expr) {
 	tv := e.info.Types[*x]
 	if e.want < 0 || tv.Type == nil || tv.IsType() || tv.Value != nil || e.place(*x) {
@@ -399,7 +399,7 @@ func (e *editor) expr(x *ast.Expr) {
 	}
 }
 
-// parts returns the expressions inside an expression that could stand in its place.
+// parts returns the expressions inside an expression that could replace it.
 func parts(x ast.Expr) (all []ast.Expr) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok && e != x {
@@ -410,7 +410,7 @@ func parts(x ast.Expr) (all []ast.Expr) {
 	return all
 }
 
-// shrunk returns a kernel that differs, made as small as it can be, and its translation.
+// shrunk returns the smallest kernel found that still differs, and its translation.
 func (b *batch) shrunk(ctx context.Context, k text, devices []string) (string, string, error) {
 	small, err := shrink(k.src, func(list []string) ([]bool, error) {
 		kernels := make([]text, len(list))
@@ -443,7 +443,8 @@ func withoutShiftMeaning(c string) string {
 		"FUNCTION u32 go_shl_u32(u32 x, u64 n) { return n < 32 ? ", "FUNCTION u32 go_shl_u32(u32 x, u64 n) { return 1 ? ").Replace(c)
 }
 
-// A kernel that shows a mistake is made so small that little but the mistake is left. Whether it shows it is told by its text here, which takes no device.
+// A kernel that shows a mistake is made so small that little but the mistake is left. Here the text of the translation shows whether it has the
+// mistake, so no device is needed.
 func TestShrinkingLeavesTheMistake(t *testing.T) {
 	t.Parallel()
 	imp, err := imports()

@@ -102,7 +102,7 @@ func (f *function) statement(s ast.Stmt, label string) {
 	case *ast.SelectStmt:
 		refuse(s.Pos(), "select has no translation; threads share buffers and grid.Shared memory")
 	case *ast.TypeSwitchStmt:
-		refuse(s.Pos(), "an interface has no translation; use a type, or a generic function")
+		refuse(s.Pos(), "an interface has no translation; use a concrete type, or a generic function")
 	default:
 		refuse(s.Pos(), "this statement has no translation")
 	}

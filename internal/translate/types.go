@@ -54,7 +54,7 @@ func why(t types.Type) string {
 	case *types.Signature:
 		return "a function value has no translation; call a declared function"
 	case *types.Interface:
-		return "an interface has no translation; use a type, or a generic function"
+		return "an interface has no translation; use a concrete type, or a generic function"
 	case *types.Slice:
 		if _, ok := u.Elem().Underlying().(*types.Slice); ok {
 			return "a slice of slices has no translation; use one slice and compute the index"

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWholeBlocksHaveNoGuard has kernels of which a block may leave out the comparison with the end, and those where it would mean something else.
+// TestWholeBlocksHaveNoGuard has kernels in which a whole block may leave out the comparison with the end, and kernels in which that would change
+// the meaning.
 func TestWholeBlocksHaveNoGuard(t *testing.T) {
 	for _, c := range []struct{ name, end, body string }{
 		{"around", "h_y_n", "if i := t.Global(0); i < len(y) {\n\ty[i] += n\n}"},

@@ -201,10 +201,10 @@ func (p *packer) value(v any) *packer {
 	return p
 }
 
-// fields are keys and values by turns.
+// fields are alternating keys and values.
 type fields []any
 
-// raw are bytes that stand for themselves.
+// raw is MessagePack that is written as it is.
 type raw string
 
 func note(owner string, kind uint32, text []byte) []byte {
@@ -231,7 +231,8 @@ func arg(size int, kind string, more ...any) fields {
 	return append(fields{".size", size, ".value_kind", kind}, more...)
 }
 
-// sampleMetadata describes three kernels. threads is the most in a block of the second.
+// sampleMetadata describes three kernels. threads is the largest number of threads in a block of
+// the second.
 func sampleMetadata(target string, threads int) fields {
 	f := fields{"amdhsa.version", []any{1, 1}, "amdhsa.unknown", fields{"a", []any{raw("\xca\x00\x00\x00\x00"), raw("\xc0"), raw("\xff"), true}}, "amdhsa.kernels", []any{
 		fields{".name", "saxpy", ".symbol", "saxpy.kd", ".args", []any{arg(4, "by_value", ".offset", 0), arg(8, "global_buffer", ".access", "read_only", ".name", "x"),

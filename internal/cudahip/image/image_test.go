@@ -55,7 +55,7 @@ func TestPTX(t *testing.T) {
 			{Name: "p2", Kind: unknown, Size: 8}, {Name: "p3", Kind: value, Size: 6}, {Name: "p4", Kind: unknown}}},
 		driver.KernelInfo{Name: "shaped", Known: true, MaxThreads: 128, RequiredBlock: [3]uint32{32, 4, 1}},
 		driver.KernelInfo{Name: "nothing", Known: true})
-	// What is behind a zero byte is nothing to the driver.
+	// The driver ignores everything after a zero byte.
 	expect(t, driver.FormatPTX, []byte(".version 7.0\n.entry k() { ret; }\x00\n.entry behind() {"), driver.KernelInfo{Name: "k", Known: true})
 }
 
@@ -97,7 +97,7 @@ func TestCubin(t *testing.T) {
 	expect(t, driver.FormatCubin, samples()["old cubin"], driver.KernelInfo{Name: "k", Known: true, StaticShared: 96, Params: []driver.Param{{Size: 8}}})
 }
 
-// Kernels whose parameters are described in a way that is not known are kernels all the same.
+// A kernel whose parameters are described in an unknown way is listed too.
 func TestCubinThatSaysTooLittle(t *testing.T) {
 	for what, info := range map[string][]byte{
 		"a parameter is missing":    infoOf(paramInfo(1, 8, 8, 0), paramBytes(16)),
@@ -122,7 +122,7 @@ func TestCodeObject(t *testing.T) {
 		Params: []driver.Param{{Kind: pointer, Size: 8, Const: true}, {Kind: value, Size: 32}, {Kind: unknown, Size: 8}}}
 	nothing, unsaid := driver.KernelInfo{Name: "nothing", Known: true}, driver.KernelInfo{Name: "unsaid"}
 	expect(t, driver.FormatCodeObject, sampleObject(), saxpy, sum, nothing, unsaid)
-	sum.MaxThreads = 0 // not the same for both
+	sum.MaxThreads = 0 // the two architectures differ in it
 	expect(t, driver.FormatCodeObject, sampleBundle(), saxpy, sum, nothing, unsaid)
 }
 
@@ -201,11 +201,11 @@ func TestImagesForAnotherMachine(t *testing.T) {
 	}
 }
 
-// No byte of an image can do harm.
+// A wrong byte anywhere in an image does no harm.
 func TestOneByteIsWrong(t *testing.T) {
 	for name, data := range samples() {
 		if name == "long names" {
-			continue // it takes long, and has nothing that the others lack
+			continue // it takes long, and the other samples have everything that it has
 		}
 		for i := range data {
 			for _, b := range []byte{0, 0xff, data[i] ^ 1} {
@@ -217,7 +217,7 @@ func TestOneByteIsWrong(t *testing.T) {
 	}
 }
 
-// readAny reads what may be damaged.
+// readAny reads an image that may be damaged.
 func readAny(t testing.TB, format driver.Format, data []byte) {
 	got, err := Read(format, data)
 	var e *driver.Error
@@ -236,7 +236,7 @@ func readAny(t testing.TB, format driver.Format, data []byte) {
 	_ = Arch(format, data)
 }
 
-// What an image says there is must not be believed before it has been seen.
+// A count in an image must not be trusted: no memory is allocated for items that are not there.
 func TestForgedCountsTakeNoMemory(t *testing.T) {
 	forged := map[string][]byte{}
 	object := func(metadata raw) []byte { return makeObject(0x2f, metadata) }
@@ -246,7 +246,7 @@ func TestForgedCountsTakeNoMemory(t *testing.T) {
 	forged["a text of 2^32 bytes"] = object("\x81\xdb\xff\xff\xff\xff")
 
 	cubin := sampleCubin()
-	little.PutUint16(cubin[60:], 0) // the number of sections is in the first
+	little.PutUint16(cubin[60:], 0) // the first section has the number of sections
 	little.PutUint64(cubin[little.Uint64(cubin[40:])+32:], 1<<40)
 	forged["2^40 sections of a cubin"] = cubin
 

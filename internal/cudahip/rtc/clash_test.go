@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Where AMD's library is built on a shared LLVM, it is refused beside that LLVM's shared clang, and beside nothing else.
+// If AMD's library uses a shared LLVM, it is refused in a process that has loaded the shared clang of that LLVM, and in
+// no other case.
 func TestClash(t *testing.T) {
 	path := new(search).comgr()
 	if path == "" {
@@ -22,7 +23,7 @@ func TestClash(t *testing.T) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	version := "15" // where it has an LLVM of its own, nothing is refused
+	version := "15" // if the library contains its own LLVM, nothing is refused
 	shared := slices.IndexFunc(needs, func(n string) bool { return strings.HasPrefix(n, "libLLVM-") })
 	if shared >= 0 {
 		version = strings.TrimPrefix(strings.Split(needs[shared], ".so")[0], "libLLVM-")

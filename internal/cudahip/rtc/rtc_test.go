@@ -36,7 +36,7 @@ func compiler(t testing.TB, of Vendor) *Compiler {
 	return c
 }
 
-// Each runs a test with every compiler, and a target of its.
+// each runs a test with every installed compiler and one of its targets.
 func each(t *testing.T, fn func(t *testing.T, c *Compiler, target string)) {
 	t.Run("NVRTC", func(t *testing.T) { fn(t, compiler(t, NVRTC), "sm_90") })
 	t.Run("hipRTC", func(t *testing.T) { fn(t, compiler(t, HIPRTC), "gfx906") })
@@ -90,7 +90,7 @@ func TestKernels(t *testing.T) {
 			if arch := image.Arch(img.Format, img.Data); img.Format != c.format || arch != c.arch {
 				t.Errorf("%v for %s", img.Format, arch)
 			}
-			// A cubin and PTX do not say which parameters are pointers, or do since sm_100.
+			// PTX, and cubins for targets before sm_100, do not say which parameters are pointers.
 			number, pointer := driver.Param{Kind: driver.ParamValue, Size: 4}, driver.Param{Size: 8}
 			if c.of == HIPRTC || c.target == "sm_120" {
 				pointer.Kind = driver.ParamPointer
@@ -123,7 +123,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// What else a kernel can be, with NVRTC, which is fast.
+// Other properties of kernels, with NVRTC because it is fast.
 func TestDetailsOfCubins(t *testing.T) {
 	const text = `
 struct Big { int v[2000]; };
@@ -277,7 +277,7 @@ func TestUnknownOption(t *testing.T) {
 	if !errors.Is(err, driver.ErrInvalidArgument) || !strings.Contains(err.Error(), "-bogus") {
 		t.Error(err)
 	}
-	// What is made for the linker alone cannot be loaded.
+	// Output that is only for the linker cannot be loaded.
 	_, err = compiler(t, NVRTC).Compile("sm_90", &driver.Source{Text: nothing, Options: []string{"-dlto"}})
 	if !errors.Is(err, driver.ErrInvalidArgument) || !strings.Contains(err.Error(), "-dlto") {
 		t.Error(err)
@@ -326,7 +326,8 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
-// Both compilers replace the handlers with which Go makes panics of nil pointers.
+// Both compilers replace the signal handlers with which Go turns the use of a nil pointer into a
+// panic.
 func TestNilPointersPanicAfterwards(t *testing.T) {
 	if !siglib.Works {
 		t.Skip("handlers cannot be restored on this system")

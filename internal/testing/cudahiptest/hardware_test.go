@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/backends/cuda"
 )
 
-// What runs on hardware must not lean on the simulated driver. On its devices it must pass, too.
+// Tests for hardware must not need the simulated driver. They must also pass on simulated devices.
 func TestHardwareTestsNeedNoSimulatedDriver(t *testing.T) {
 	library, _ := Libraries(t, "cuda")
 	t.Setenv("HALYARD_CUDA_LIBRARY", library)

@@ -59,7 +59,7 @@ func (h *Harness) reset(t testing.TB, seed uint64) {
 	})
 }
 
-// seeds runs a test with the driver's work in order and in several odd orders.
+// seeds runs a test with the driver's work in order and in several other orders.
 func (h *Harness) seeds(t *testing.T, n uint64, test func(t *testing.T, seed uint64)) {
 	if h.sim == nil {
 		n = 1
@@ -102,7 +102,8 @@ func (h *Harness) open(t testing.TB, ordinal int) driver.Device {
 	return d
 }
 
-// need skips the test on hardware that lacks a capability. The simulated driver must have them all.
+// need skips the test on hardware that lacks a capability. The simulated device must have all of
+// them.
 func (h *Harness) need(t testing.TB, d driver.Device, caps driver.Caps) {
 	t.Helper()
 	if missing := caps &^ d.Info().Caps; missing != 0 {

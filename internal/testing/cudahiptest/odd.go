@@ -91,7 +91,7 @@ func lessAligned(h *Harness, t *testing.T) {
 			if want := max(align, d.Info().Alignment); uint64(m.Handle())%want != 0 {
 				t.Errorf("%v memory aligned to %d is at %#x", k, align, m.Handle())
 			}
-			// The library knows where an allocation ends.
+			// The simulated library would report a copy past the end of the allocation.
 			want := random(align, size)
 			write(t, s, whole(m), want)
 			same(t, "contents", read(t, s, whole(m)), want)
@@ -125,7 +125,7 @@ func nullAddress(h *Harness, t *testing.T) {
 	}
 }
 
-// neverRecorded: the library reports an event that was never recorded as not ready for ever.
+// neverRecorded: the library always reports an event that was never recorded as not ready.
 func neverRecorded(h *Harness, t *testing.T) {
 	h.set(t, simgpu.Without, uint64(simgpu.LackFreshEvents), 0)
 	h.reset(t, 1)
@@ -154,11 +154,11 @@ func neverRecorded(h *Harness, t *testing.T) {
 	ok(t, open.Close())
 }
 
-// Integrated is what the plainest library for integrated devices lacks: memory of the device's own, and every alignment, call and answer
-// that the backends can do without.
+// Integrated lists everything that a library for integrated devices may lack: separate device memory, and the alignments, calls and
+// answers that the backends do not need.
 const Integrated = simgpu.LackDiscreteMemory | simgpu.LackAlignment | simgpu.LackPointerQuery | simgpu.LackIPC | simgpu.LackFreshEvents
 
-// HostCalls runs on a library whose newer call for host functions is not supported.
+// HostCalls tests host functions on a library that does not support the newer call for them.
 func HostCalls(t *testing.T, h *Harness) {
 	h.start(t)
 	h.set(t, simgpu.Without, uint64(simgpu.LackHostLaunch), 0)

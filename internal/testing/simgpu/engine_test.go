@@ -182,7 +182,7 @@ func TestMemoryLimit(t *testing.T) {
 		require.Equal(t, 2, code)
 		_, code = v.tryAlloc(1 << 62)
 		require.Equal(t, 2, code)
-		// Many times the limit in all: what is freed can be allocated again.
+		// In total this allocates many times the limit: freed memory can be allocated again.
 		for range 60 {
 			a := v.alloc(1 << 20)
 			_, code = v.tryAlloc(1)
@@ -226,7 +226,8 @@ func TestStreamOrderedMemory(t *testing.T) {
 			v.violates("race")
 			require.Zero(t, v.freeAsync(a, s))
 			require.Zero(t, v.sync(s))
-			// Behind a gate the free has not run, yet what follows it may use the room.
+			// The free waits behind a gate, but a later allocation of the same stream may use the
+			// memory.
 			word := v.pinned(8)
 			clear(word)
 			a, code = v.allocAsync(900<<10, s)
@@ -354,7 +355,7 @@ func TestValidatorReports(t *testing.T) {
 			require.Zero(v.t, v.record(late, s))
 			require.Zero(v.t, v.wait(other, e))
 			require.Zero(v.t, v.fill(a, 1, 50, other))
-			require.Zero(v.t, v.eventSync(late)) // it may well have run before, but by luck
+			require.Zero(v.t, v.eventSync(late)) // the fills may run in the right order, but only by luck
 			require.Zero(v.t, v.sync(other))
 		}},
 		{"WaitBeforeRecordOrdersNothing", []string{"race"}, func(v *vendor, a, b, s, other uintptr) {
@@ -683,7 +684,7 @@ func TestStickyErrorLastsUntilTheContextGoes(t *testing.T) {
 			v.use(0)
 			v.alloc(1)
 		}
-		// A wait that is under way ends too.
+		// A wait that has begun ends too.
 		word := v.pinned(8)
 		clear(word)
 		s := v.stream()

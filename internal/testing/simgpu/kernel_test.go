@@ -190,7 +190,7 @@ var suite = []Kernel{
 	{Name: "visit", Takes: "p"}, {Name: "turn", Takes: "p"}, {Name: "count", Takes: "p"},
 }
 
-// The simulated HIP runtime knows the program of package conformance, and what it does. The suite itself shows it where hipRTC is installed.
+// The simulated HIP runtime has C functions for the kernels of package conformance. If hipRTC is installed, the suite itself tests them too.
 func TestSuiteStandsForItsCode(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v *vendor) {
 		if v.cuda() {
@@ -362,7 +362,8 @@ func TestLaunchesThatAreRefused(t *testing.T) {
 	})
 }
 
-// A kernel that touches what it must not is reported at the launch; the context is lost when it runs.
+// A kernel that touches memory that it must not is reported at the launch. The context is lost when
+// the kernel runs.
 func TestKernelsThatTouchWhatTheyMustNot(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v *vendor) {
 		for _, c := range []struct {

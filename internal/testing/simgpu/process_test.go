@@ -27,7 +27,7 @@ func openToken(v *vendor, out *uintptr, token *[8]uint64) int {
 	return code
 }
 
-// failure stands in for a test where there is none: in a child process.
+// failure takes the place of a test in a child process, which has none.
 type failure struct{ testing.TB }
 
 func (failure) Helper()                   {}

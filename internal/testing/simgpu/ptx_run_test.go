@@ -208,7 +208,7 @@ func TestLaunchBounds(t *testing.T) {
 	k.must(line(1), line(64), 0, out)
 	fault, reason := k.launch(line(1), line(65), 0, out)
 	require.Equal(t, ptxLaunch, fault)
-	require.Contains(t, reason, "a block has 65 threads, and may have 64")
+	require.Contains(t, reason, "a block has 65 threads, and may have at most 64")
 	for _, shape := range [][2][3]uint32{{{0, 1, 1}, {1, 1, 1}}, {{1, 1, 1}, {1, 0, 1}}, {{1, 1, 1}, {1, 1, 65}}} {
 		fault, _ = k.launch(shape[0], shape[1], 0, out)
 		require.Equal(t, ptxLaunch, fault)
@@ -218,7 +218,7 @@ func TestLaunchBounds(t *testing.T) {
 	require.Contains(t, reason, "shared memory")
 }
 
-// edges are pairs of numbers, those first that have broken arithmetic before.
+// edges returns pairs of numbers, beginning with those that arithmetic often gets wrong.
 func edges[T any](n int, of func(uint64) T) (x, y []T) {
 	known := []uint64{0, 1, 2, 7, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 33, 1<<63 - 1, 1 << 63, 1<<64 - 1}
 	for _, a := range known {
@@ -242,7 +242,7 @@ func which(conditions ...bool) (n int) {
 	return n
 }
 
-// testIntegers compares the kernel named ints8 and its like with Go's arithmetic.
+// testIntegers compares a kernel for integers of some width, such as ints8, with Go's arithmetic.
 func testIntegers[U interface {
 	uint8 | uint16 | uint32 | uint64
 }, S interface{ int8 | int16 | int32 | int64 }](t *testing.T, name string, width int) {
@@ -322,7 +322,7 @@ func TestSumsOfProducts(t *testing.T) {
 	n := len(x)
 	out := make([]uint32, 8*n)
 	k.must(line(uint32(n+127)/128), line(128), 0, out, constant{x}, constant{y}, uint32(n))
-	// part is the i-th number of so many bits.
+	// part returns the i-th number of width bits.
 	part := func(v uint32, i, width int, signed bool) int64 {
 		v = v >> (i * width) << (32 - width)
 		if signed {
@@ -403,7 +403,7 @@ func TestAtomics(t *testing.T) {
 	})
 }
 
-// truncated is what PTX makes of a number that does not fit or is none.
+// truncated converts a number to an integer as PTX does, also a NaN and a number that does not fit.
 func truncated(x float64, signed bool, width int, wideSource bool) int64 {
 	if math.IsNaN(x) {
 		switch {
@@ -471,7 +471,7 @@ func TestIntegersToFloats(t *testing.T) {
 	}
 }
 
-// rounded computes with as many bits as it takes and rounds once.
+// rounded computes with 4000 bits and rounds once.
 func rounded(precision uint, mode big.RoundingMode, compute func(z *big.Float) *big.Float) float64 {
 	z := compute(new(big.Float).SetPrec(4000))
 	r := new(big.Float).SetPrec(precision).SetMode(mode).Set(z)

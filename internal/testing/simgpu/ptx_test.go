@@ -158,7 +158,7 @@ func (m *ptxModule) kernel(name string) *ptxKernel {
 	return k
 }
 
-// constant is an argument that the kernel may read only.
+// constant is an argument that the kernel may only read.
 type constant struct{ slice any }
 
 type ptxRange struct {
@@ -274,7 +274,7 @@ func compileCUDA(t *testing.T, source string, options ...string) string {
 	return cut(ptx)
 }
 
-// The texts are what NVIDIA's compiler makes of the sources beside them.
+// Each PTX file is the output of NVIDIA's compiler for the source beside it.
 func TestTextsAreCompiledFromTheSources(t *testing.T) {
 	sources, err := filepath.Glob(filepath.Join("testdata", "ptx", "*.cu"))
 	require.NoError(t, err)
@@ -295,7 +295,8 @@ func TestTextsAreCompiledFromTheSources(t *testing.T) {
 	}
 }
 
-// The simulated driver has no table of private functions, and says so: NVRTC looks for one, and reads address 0 if the call is missing.
+// The simulated driver reports that it has no table of private functions. NVRTC looks for the table, and reads address 0 if the call
+// for it is missing.
 func TestPrivateTablesAreRefused(t *testing.T) {
 	cuda, _ := libraries(t)
 	v := newVendor(t, "CUDA", cuda)
@@ -306,7 +307,7 @@ func TestPrivateTablesAreRefused(t *testing.T) {
 	require.EqualValues(t, 1, int32(get.Call2(0, uintptr(unsafe.Pointer(&id)))))
 }
 
-// Whatever the options of the compiler, the interpreter knows what it makes. The simulated driver is loaded: the compiler finds it.
+// The interpreter knows the compiler's output for all of these options. The compiler finds the simulated driver, which is loaded.
 func TestEveryTargetIsUnderstood(t *testing.T) {
 	cuda, _ := libraries(t)
 	newVendor(t, "CUDA", cuda)

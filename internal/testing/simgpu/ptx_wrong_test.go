@@ -68,7 +68,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 	require.Equal(t, instruction, strings.Join(strings.Fields(strings.Split(string(text), "\n")[at-1]), " "))
 }
 
-// A thread that waits for another one is helped or hurt by the order, and never waits for ever.
+// Whether a thread that waits in a loop for another thread succeeds depends on the order of the
+// threads. It never waits for ever.
 func TestSpinningIsFoundUnderSomeOrder(t *testing.T) {
 	k := loadPTX(t, "wrong").kernel("spin")
 	k.steps = 10000
@@ -82,7 +83,7 @@ func TestSpinningIsFoundUnderSomeOrder(t *testing.T) {
 	require.NotZero(t, faults[ptxEndless])
 }
 
-// The same kernels are right where they are used as they are meant to be.
+// The same kernels run without an error if they are launched as intended.
 func TestChecksAllowWhatIsRight(t *testing.T) {
 	m := loadPTX(t, "wrong")
 	x := make([]int32, 33)
@@ -123,7 +124,7 @@ func inKernel(body string) string {
 ` + body + "\n}\n"
 }
 
-// What is not known, or not PTX, is refused with its line and its name.
+// Unknown instructions and text that is not PTX are refused with the line and the name.
 func TestTextsAreRefused(t *testing.T) {
 	const at = "line 14: "
 	for _, c := range [][2]string{
@@ -207,7 +208,7 @@ func runsAs(t *testing.T, body string) (uint64, string) {
 	return out[0], ""
 }
 
-// Instructions whose rule is easy to get wrong, one by one.
+// Instructions whose rules are easy to get wrong, one by one.
 func TestInstructions(t *testing.T) {
 	for body, want := range map[string]uint64{
 		"mov.b64 %l1, 0x10;":  16,
@@ -295,7 +296,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// A value that was never written may be copied, and not used.
+// A value that was never written may be copied, but not used.
 func TestValuesNeverWritten(t *testing.T) {
 	const unwritten = "uses a value that was never written"
 	for body, want := range map[string]string{
@@ -363,7 +364,8 @@ func TestModulesAreDescribed(t *testing.T) {
 	two.must(line(1), line(1), 64)
 }
 
-// Texts that are changed at random lead neither the parser nor the interpreter to touch memory that is not theirs.
+// Texts that are changed at random must not make the parser or the interpreter touch memory that does not belong
+// to them.
 func TestChangedTextsDoNoHarm(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the simulation needs Linux")
@@ -418,7 +420,7 @@ func TestRacesOfEachKind(t *testing.T) {
 	}
 }
 
-// A function that is called sees what the caller stored as an argument, and nothing of earlier calls.
+// A called function reads the arguments that its caller stored, and never those of earlier calls.
 func TestArgumentsNeverWritten(t *testing.T) {
 	const function = head + `.func (.param .b32 out) twice(.param .b32 in) {
 	.reg .b32 %r<3>;
@@ -446,7 +448,7 @@ func TestArgumentsNeverWritten(t *testing.T) {
 	require.Contains(t, reason, `"ld.param.b32 %r1, [in];": reads memory that was never written`)
 }
 
-// A result that a function left out is not that of an earlier call.
+// A result that a function did not store is not the result of an earlier call.
 func TestResultsNeverWritten(t *testing.T) {
 	m, reason := parsePTX(t, head+`.func (.param .b32 out) some(.param .b32 in) {
 	.reg .b32 %r;

@@ -140,7 +140,7 @@ func (v *vendor) ok(name string, args ...uintptr) {
 	}
 }
 
-// pick is the name of a call in the vendor's own words.
+// pick returns the vendor's own name of a call.
 func (v *vendor) pick(cuda, hip string) string {
 	if v.cuda() {
 		return cuda
@@ -290,7 +290,7 @@ func (v *vendor) memInfo() (free, total uint64) {
 	return free, total
 }
 
-// silent fails the test if the validator had something to say.
+// silent fails the test if the validator reported something.
 func (v *vendor) silent() {
 	v.t.Helper()
 	require.Empty(v.t, v.Violations())

@@ -6,8 +6,8 @@
 // as a wrong byte, or as a violation of the driver's rules.
 //
 // These differences from the real libraries are on purpose. If ranks disagree about an operation or its length, which is undefined in the real
-// libraries, they get an error. A second call before the first has taken effect is always refused. With a nonblocking communicator the work is never
-// on the stream yet when the call returns. Finalizing a communicator waits for all ranks.
+// libraries, they get an error. A second call before the first has taken effect is always refused. A call on a nonblocking communicator always
+// returns before its work is on the stream. Finalizing a communicator waits for all ranks.
 // As with the real libraries, streams are stuck after an error until the communicator is aborted, a device can have only one rank unless
 // NCCL_MULTI_RANK_GPU_ENABLE is 1, and a send outside a group waits for its receive.
 //

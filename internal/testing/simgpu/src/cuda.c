@@ -223,7 +223,7 @@ static int attribute(int which, int dev, int *value) {
     case 14: /* texture alignment */
         *value = ALIGNMENT;
         return OK;
-    case 15: /* copy and run at once */
+    case 15: /* copies while a kernel runs */
     case 16: /* multiprocessors */
     case 19: /* maps host memory */
     case 31: /* concurrent kernels */
@@ -277,7 +277,7 @@ static int attribute(int which, int dev, int *value) {
     case 89: /* concurrent managed access */
         *value = !without(HALYARD_SIM_WITHOUT_CONCURRENT_MANAGED) && !without(HALYARD_SIM_WITHOUT_MANAGED);
         return OK;
-    case 91: /* the host's pointer serves for registered memory */
+    case 91: /* registered memory has the host's address on the device too */
         *value = !without(HALYARD_SIM_WITHOUT_REGISTERED_POINTER);
         return OK;
     case 92: /* stream memory operations, first version */

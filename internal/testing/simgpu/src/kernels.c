@@ -94,7 +94,8 @@ static u64 record_extent(const struct launch *l, int pointer) {
     return 40;
 }
 
-/* The work of thread (x, y, z) of the grid. Its own element is x + y*width + z*width*height. */
+/* The work of the threads of a block. Thread (x, y, z) of the grid works on element x + y*width +
+ * z*width*height. */
 static int by_place(const struct work *w, bool count) {
     u32 *p = w->ptr[0], n = word(w, 1);
     u64 width = (u64)w->grid[0] * w->block[0], height = (u64)w->grid[1] * w->block[1];

@@ -1595,7 +1595,7 @@ static bool allowed(struct run *r, const ptx_entry *e) {
     n *= r->block[2];
     u64 most = e->maxntid[0] ? (u64)e->maxntid[0] * e->maxntid[1] * e->maxntid[2] : MAX_THREADS;
     if (n > most || n > MAX_THREADS) {
-        fail(r, NULL, &none, PTX_LAUNCH, "a block has %llu threads, and may have %llu", (unsigned long long)n,
+        fail(r, NULL, &none, PTX_LAUNCH, "a block has %llu threads, and may have at most %llu", (unsigned long long)n,
              (unsigned long long)(most < MAX_THREADS ? most : MAX_THREADS));
         return false;
     }

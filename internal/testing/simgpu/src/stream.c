@@ -121,7 +121,7 @@ int ctx_settle(struct ctx *c) {
     return E.seed && roll(&E.rng) >> 63 ? OK : drain(c, false);
 }
 
-/* Finds the aligned word for which a stream waits, or which it writes. */
+/* Finds the aligned word that a stream waits for or writes. */
 static int value_side(struct stream *s, u64 addr, u32 width, struct side *side) {
     u64 off;
     bool alias;

@@ -40,8 +40,7 @@ const char *call_name(uint32_t call) {
     return names[call < sizeof names / sizeof *names ? call : 0];
 }
 
-/* Sums and products of integers are computed as unsigned numbers, because overflow of signed numbers is undefined in
- * C. */
+/* Sums and products of integers are computed as unsigned numbers, because signed overflow is undefined in C. */
 #define COMBINE(T, U)                                                                                                                    \
     do {                                                                                                                                 \
         T *d = dst;                                                                                                                      \
