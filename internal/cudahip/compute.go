@@ -7,15 +7,15 @@ type Limit int
 
 // The limits.
 const (
-	LimitThreads Limit = iota // most threads in a block
+	LimitThreads Limit = iota // largest number of threads in a block
 	LimitBlockX               // the same in each dimension
 	LimitBlockY
 	LimitBlockZ
-	LimitGridX // most blocks in each dimension
+	LimitGridX // largest number of blocks in each dimension
 	LimitGridY
 	LimitGridZ
 	LimitShared     // bytes of shared memory of a block
-	LimitSharedMost // the same for a kernel that CallKernelSet allows more
+	LimitSharedMost // the same for a kernel whose limit CallKernelSet has raised
 	LimitWarp       // threads that run in step
 	LimitUnits      // processors
 	NumLimits

@@ -35,7 +35,7 @@ const (
 	kernelLocal        = 3 // bytes of local memory of each thread
 	kernelRegisters    = 4
 	kernelDynamic      = 8      // largest number of bytes of shared memory that a launch may add; can be set
-	kernelParamsBound  = 1 << 9 // more parameters than any kernel has
+	kernelParamsBound  = 1 << 9 // more parameters than kernels have in practice
 	usualThreads       = 256    // threads in a block, if nothing better is known
 	translatorLogBytes = 16 << 10
 )
@@ -69,7 +69,7 @@ func (d *Device) Load(img *driver.Image) (driver.Module, error) {
 	case !d.info.Caps.Has(driver.CapKernels):
 		return nil, d.refuse(op, driver.ErrUnsupported, "kernels are not supported")
 	case strings.TrimSpace(img.Options) != "":
-		return nil, d.refuse(op, driver.ErrInvalidArgument, "options %q: images in the format %v have none", img.Options, img.Format)
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "options %q: images in the format %v take no options", img.Options, img.Format)
 	}
 	infos, err := image.Read(img.Format, img.Data)
 	data, log := img.Data, []byte(nil)
@@ -190,7 +190,8 @@ func (m *Module) Kernel(name string) (driver.Kernel, error) {
 	return k, nil
 }
 
-// FreeMayBlock implements driver.FreeBlocker: unloading code may wait for the device, as the vendors do not exclude it.
+// FreeMayBlock implements driver.FreeBlocker: unloading code may wait for the device, because the vendors do not
+// exclude it.
 func (m *Module) FreeMayBlock() bool { return true }
 
 // Close implements driver.Module.

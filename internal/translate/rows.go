@@ -149,7 +149,7 @@ type rowWriter struct {
 	names   map[string]bool           // all names in the kernel
 	writes  map[types.Object]bool     // variables that are assigned to, or whose address is taken
 	known   map[types.Object]ast.Expr // the values that variables have before the guard
-	written []change                  // where they are assigned to
+	written []change                  // the assignments to variables
 	own     func(*ast.CallExpr) bool  // calls of the thread's methods that are replaced by other text
 	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
 	hidden  bool                      // a predeclared name of Go has another meaning in the package, or is a parameter
@@ -602,7 +602,7 @@ func (w *rowWriter) pure(e ast.Expr) bool {
 	case *ast.BinaryExpr:
 		switch e.Op {
 		case token.QUO, token.REM, token.SHL, token.SHR:
-			return false // the divisor may be zero, and the count negative
+			return false // the divisor may be zero, or the shift count negative
 		case token.EQL, token.NEQ:
 			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
 				return false

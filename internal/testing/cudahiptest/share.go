@@ -135,7 +135,7 @@ func child(h *Harness, text string) error {
 		return fmt.Errorf("imported memory was exported")
 	}
 	if u := d.Usage(); u.Held != 0 {
-		return fmt.Errorf("imported memory counts: %+v", u)
+		return fmt.Errorf("imported memory is counted as allocated: %+v", u)
 	}
 	for _, c := range []func() error{m.Close, g.Signal, s.Close, d.Close} {
 		if err := c(); err != nil {

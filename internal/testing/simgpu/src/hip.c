@@ -228,12 +228,12 @@ static int attribute(int which, int dev, int *value) {
         return OK;
     case 3: /* maps host memory */
     case 8: /* concurrent kernels */
-    case 12: /* copy and run at once */
+    case 12: /* copies while a kernel runs */
     case 63: /* multiprocessors */
     case 85: /* unified addressing */
         *value = 1;
         return OK;
-    case 4: /* the host's pointer serves for registered memory */
+    case 4: /* registered memory has the host's address on the device too */
         *value = !without(HALYARD_SIM_WITHOUT_REGISTERED_POINTER);
         return OK;
     case 5: /* clock, kHz */

@@ -1,10 +1,11 @@
 /*
- * Kernels that are known as PTX alone: the interpreter, as the engine uses it.
+ * Runs kernels that have PTX and no C function: the engine's interface to the interpreter.
  */
 #include "engine.h"
 #include "ptx.h"
 
-/* The memory of one run. The bytes of the last access are kept, since view asks for what access has just allowed. */
+/* The memory that one run may use. last is where the bytes of the last access are: view follows access, for the same
+ * bytes. */
 struct reached {
     const struct reach *by;
     void *last;

@@ -2,7 +2,8 @@
  * The scheduler. Work waits in lanes. A host thread that waits, the background thread, or any
  * driver call picks one of the lanes whose first operation is ready, and runs a part of that
  * operation. With seed 0 it picks the oldest operation, and small ones run at once. With any other
- * seed it picks by a policy that depends on the seed, runs work in pieces, and as late as possible.
+ * seed it picks by a policy that depends on the seed, and runs work in pieces and as late as
+ * possible.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -520,7 +521,7 @@ void tick(void) {
     }
 }
 
-/* Called when there is new work, or work has ended for which other work waits. */
+/* Called when there is new work, or when work has ended that other work waits for. */
 static void kick(void) {
     if (!E.seed) {
         bool poll = false;

@@ -6,11 +6,11 @@
  *
  *   - accesses that are out of bounds, misaligned, or refused by the caller;
  *   - values that are used before they were written, in registers, shared memory and local memory
- *   (copying such a value, for example the padding of a structure, does not count as a use);
+ *     (copying such a value, for example the padding of a structure, does not count as a use);
  *   - two threads of a block that use the same byte of shared memory without a barrier in between,
- *   if one of them writes it and not both use atomics;
+ *     if one of them writes it and not both use atomics;
  *   - a barrier at which some threads of a block wait while others have ended or wait at another
- *   barrier;
+ *     barrier;
  *   - a thread that makes more steps than the limit;
  *   - an integer division by zero, and trap.
  *
@@ -29,10 +29,10 @@
  *   load    m = ptx_parse(text, err, sizeof err). NULL is CUDA_ERROR_INVALID_PTX,
  *           and err is for the JIT error log. One module belongs to one device:
  *           variables of the module (.global, .const) live in it.
- *   find    e = ptx_find(m, "saxpy"). NULL is CUDA_ERROR_NOT_FOUND. e->params has the information
- *   for cuFuncGetParamInfo: copy each argument to its offset in a buffer of e->params_size bytes
- *   while the launch is enqueued. e->shared, e->maxntid and e->reqntid are for cuFuncGetAttribute
- *   and for refusing launches.
+ *   find    e = ptx_find(m, "saxpy"). NULL is CUDA_ERROR_NOT_FOUND. e->params has the
+ *           information for cuFuncGetParamInfo: copy each argument to its offset in a
+ *           buffer of e->params_size bytes while the launch is enqueued. e->shared,
+ *           e->maxntid and e->reqntid are for cuFuncGetAttribute and for refusing launches.
  *   launch  when the work runs: ptx_run(e, params, grid, block, dynamic, &mem, err,
  *           sizeof err). Anything but PTX_OK is a sticky error of the context
  *           (ptx_fault says which), and err is the text of a violation.

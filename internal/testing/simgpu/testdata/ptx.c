@@ -1,6 +1,6 @@
 /*
- * What the tests of the PTX interpreter call: a module, and launches on memory
- * whose addresses are invented.
+ * Functions that the tests of the PTX interpreter call. They load a module, and launch kernels on
+ * memory whose addresses are invented.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ ptx_entry *test_find(ptx_module *m, const char *name) {
     return ptx_find(m, name);
 }
 
-/* The properties of a kernel, in words. */
+/* The properties of a kernel, as 64-bit numbers. */
 void test_properties(const ptx_entry *e, uint64_t out[10]) {
     out[0] = e->nparams;
     out[1] = e->params_size;

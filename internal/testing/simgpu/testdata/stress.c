@@ -178,7 +178,7 @@ int main(void) {
         for (int i = 0; i < THREADS; i++)
             pthread_create(&t[i], NULL, careless, (void *)(intptr_t)(i + 10 * (int)seed));
         if (seed % 2)
-            halyard_sim_reset(seed); /* under their feet */
+            halyard_sim_reset(seed); /* while the threads run */
         for (int i = 0; i < THREADS; i++)
             pthread_join(t[i], NULL);
     }
