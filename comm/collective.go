@@ -12,7 +12,7 @@ import (
 // Op is how a reduction combines elements.
 type Op = driver.Op
 
-// The operations. Min and Max do not take complex numbers, And, Or and Xor take integers alone, bit by bit.
+// The operations. Min and Max do not take complex numbers. And, Or and Xor take only integers, and combine them bit by bit.
 const (
 	Sum  = driver.Sum
 	Prod = driver.Prod
@@ -23,7 +23,7 @@ const (
 	Xor  = driver.Xor
 )
 
-// types are the element types by the kinds of Go's.
+// types maps Go's kinds to the types of package comm/driver.
 var types = map[reflect.Kind]driver.Type{
 	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
 	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,
@@ -48,7 +48,7 @@ func planned[T buffer.Element](c *Comm, op string, call driver.Call, root int, s
 	case c == nil:
 		p.refuse("nil communicator")
 	case root < 0 || root >= c.size:
-		p.refuse("root %d of %d ranks", root, c.size)
+		p.refuse("root %d is not between 0 and %d", root, c.size-1)
 	}
 	return p
 }
@@ -59,7 +59,7 @@ func (p *plan[T]) refuse(format string, args ...any) {
 	}
 }
 
-// needs says which buffers this rank needs. The others are not looked at.
+// needs says which buffers this rank needs. The others are ignored.
 func (p *plan[T]) needs(send, recv bool) *plan[T] {
 	if p.err != nil {
 		return p
@@ -77,7 +77,7 @@ func (p *plan[T]) needs(send, recv bool) *plan[T] {
 	return p
 }
 
-// may says which buffers this rank needs unless its part is empty.
+// may says which buffers this rank needs unless its part is empty. The others are ignored.
 func (p *plan[T]) may(send, recv bool) *plan[T] {
 	if !send {
 		p.send = nil
@@ -96,7 +96,7 @@ func elements[T buffer.Element](b *buffer.Buffer[T]) int {
 	return b.Len()
 }
 
-// length refuses a buffer that has not n elements.
+// length refuses a buffer whose length is not n.
 func (p *plan[T]) length(what string, b *buffer.Buffer[T], n int) {
 	if p.err == nil && elements(b) != n {
 		p.refuse("the buffer to %s has %d elements, not %d", what, elements(b), n)
@@ -107,11 +107,12 @@ func (p *plan[T]) length(what string, b *buffer.Buffer[T], n int) {
 func (p *plan[T]) reduces(op Op, n int) {
 	p.a.Type, p.a.Op, p.a.Count, p.inPlace = typeOf[T](), op, uint64(n), true
 	if !op.Takes(p.a.Type) {
-		p.refuse("%v of %v", op, p.a.Type)
+		p.refuse("%v is not defined for %v", op, p.a.Type)
 	}
 }
 
-// parts are parts of so many elements that follow each other, and all elements together. It checks that there is one for each rank.
+// parts returns parts that follow each other, with counts[i] elements for rank i, and the number of all elements. It refuses counts that are
+// negative, or not one for each rank.
 func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 	if p.err != nil {
 		return parts, 0
@@ -136,7 +137,7 @@ func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 	both := p.send != nil && p.send == p.recv
 	if both && !p.inPlace {
-		p.refuse("one buffer to send and to receive into")
+		p.refuse("the buffer to send and the buffer to receive into are the same")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -179,7 +180,7 @@ func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 	return r, nil
 }
 
-// start begins the operation, which has to be waited for.
+// start begins the operation. The program has to wait for the result.
 func (p *plan[T]) start(ctx context.Context) (*Request, error) {
 	r, err := p.begin(ctx)
 	if err != nil {
@@ -258,7 +259,7 @@ func planAllreduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Bu
 	return p
 }
 
-// Scan combines the elements of send of the ranks up to this one, and with it, into recv. Both may be the same buffer.
+// Scan combines the elements of send of ranks 0 to this one, element by element, into recv. Both may be the same buffer.
 func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
 	return planScan("Scan", c, send, recv, op).wait(ctx)
 }
@@ -302,7 +303,8 @@ func planReduceScatter[T buffer.Element](name string, c *Comm, send, recv *buffe
 	return p
 }
 
-// Gather puts the elements of send of all ranks, which are as many everywhere, into recv of the root, in the order of ranks. Other ranks may give a nil recv.
+// Gather puts the elements of send of all ranks into recv of the root, in the order of ranks. send has the same length at every rank. Ranks
+// other than the root may give a nil recv.
 func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
 	return planGather("Gather", c, send, recv, root).wait(ctx)
 }
@@ -323,7 +325,7 @@ func planGather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[
 	return p
 }
 
-// GatherV is Gather with counts[i] elements of rank i. Other ranks than the root may give nil counts. A rank whose
+// GatherV is Gather with counts[i] elements of rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
 func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
 	return planGatherV("GatherV", c, send, recv, counts, root).wait(ctx)
@@ -349,7 +351,8 @@ func planGatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer
 	return p
 }
 
-// Scatter gives each rank its part of send of the root, which has as many elements for each, in the order of ranks. Other ranks may give a nil send.
+// Scatter divides send of the root into parts of equal length, in the order of ranks, and gives each rank its part. Ranks other than the root
+// may give a nil send.
 func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
 	return planScatter("Scatter", c, send, recv, root).wait(ctx)
 }
@@ -370,7 +373,7 @@ func planScatter[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer
 	return p
 }
 
-// ScatterV is Scatter with counts[i] elements for rank i. Other ranks than the root may give nil counts. A rank whose
+// ScatterV is Scatter with counts[i] elements for rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
 func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
 	return planScatterV("ScatterV", c, send, recv, counts, root).wait(ctx)
@@ -435,7 +438,7 @@ func planAllgatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buf
 	return p
 }
 
-// Alltoall gives part i of send, which has as many elements for each rank, to rank i; part i of recv comes from rank i.
+// Alltoall divides send into parts of equal length, and gives part i to rank i. Part i of recv comes from rank i.
 func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
 	return planAlltoall("Alltoall", c, send, recv).wait(ctx)
 }
@@ -450,14 +453,15 @@ func planAlltoall[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffe
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		if send.Len()%c.size != 0 {
-			p.refuse("%d elements cannot be shared out among %d ranks", send.Len(), c.size)
+			p.refuse("%d elements cannot be divided equally among %d ranks", send.Len(), c.size)
 		}
 		p.a.Count = send.Size() / uint64(c.size)
 	}
 	return p
 }
 
-// AlltoallV is Alltoall with sends[i] elements for rank i and recvs[i] elements from rank i. Where all are 0 the buffer is nil.
+// AlltoallV is Alltoall with sends[i] elements for rank i and recvs[i] elements from rank i. If all sends are 0, send is nil, and if all recvs
+// are 0, recv is nil.
 func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) error {
 	return planAlltoallV("AlltoallV", c, send, recv, sends, recvs).wait(ctx)
 }

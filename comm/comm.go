@@ -27,8 +27,8 @@ type Comm struct {
 // Option is an option of [New].
 type Option func(*engine)
 
-// Direct gives the engine the memory of buffers themselves, without a copy. It is for sites where no library caches the registration of
-// memory. Elsewhere a message may carry what another buffer held at the same address before. The engine must accept memory that it
+// Direct passes the memory of buffers to the engine, without a copy. Use it only where the engine's library does not cache the registration
+// of memory: if it does, a message may carry what another buffer held at the same address before. The engine must accept memory that it
 // did not allocate.
 func Direct() Option { return func(e *engine) { e.direct = true } }
 
@@ -59,7 +59,7 @@ func (c *Comm) Size() int { return c.size }
 // Info describes the engine.
 func (c *Comm) Info() driver.Info { return c.engine.d.Info() }
 
-// Err returns the error of the first operation that failed, because of which the communicator refuses others, or nil.
+// Err returns the error of the first operation that failed, or nil. After such a failure the communicator refuses all operations.
 func (c *Comm) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *Comm) refusal(op string) *Error {
 	return e
 }
 
-// leave ends an operation, with the error that it had after it had begun.
+// leave ends an operation. err is nil unless the operation failed after it had begun.
 func (c *Comm) leave(err *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +125,8 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	return c.derive(ctx, "Dup", func() (driver.Comm, error) { return c.d.Dup() })
 }
 
-// Split makes one communicator for each color, of the ranks that gave it, in the order of their keys, and of their ranks where keys are
-// equal. All ranks call it. It waits for them until ctx ends. The result is nil for a rank that gives a negative color.
+// Split makes one communicator for each color. Its members are the ranks that gave this color, in the order of their keys, and where keys
+// are equal in the order of their ranks. All ranks call it. It waits for them until ctx ends. The result is nil for a rank that gives a negative color.
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	const most = 1<<31 - 1
 	if color > most || key > most || key < -most {
@@ -140,7 +140,7 @@ func (c *Comm) SplitShared(ctx context.Context) (*Comm, error) {
 	return c.derive(ctx, "SplitShared", func() (driver.Comm, error) { return c.d.SplitShared(c.rank) })
 }
 
-// derive makes a communicator with a call that waits without a context. A barrier before it waits with one.
+// derive makes a communicator with fn, which waits for all ranks without a context. So a barrier comes first, which waits with one.
 func (c *Comm) derive(ctx context.Context, op string, fn func() (driver.Comm, error)) (*Comm, error) {
 	if err := c.barrier(ctx, op); err != nil {
 		return nil, err
@@ -181,13 +181,13 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 }
 
 // Close releases the communicator. All ranks call it, and it may wait for them. It fails, and changes nothing, while operations are under
-// way, and for the last communicator while buffers of [NewBuffer] are open. A communicator that has failed is given up without the others.
+// way, and for the last communicator while buffers of [NewBuffer] are open. If the communicator has failed, it does not wait for other ranks.
 func (c *Comm) Close() error {
 	const op = "Close"
 	if c == nil {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
-	c.engine.mover.ask() // what has ended, and nobody waits for
+	c.engine.mover.ask() // finishes operations of SendOn and RecvOn that have ended unnoticed
 	c.mu.Lock()
 	switch {
 	case c.closed:

@@ -1,40 +1,40 @@
 // Package comm sends coherent buffers between processes.
 //
 // A [Comm] is a communicator as in MPI: ranks 0 to Size-1, which exchange messages ([Send], [Recv], [Isend], [Irecv], [Sendrecv]) and
-// take part in collective operations ([Bcast], [Allreduce] and others). What carries the messages is an engine, a
-// driver.Engine of package comm/driver, and [New] makes a communicator of one. Package comm/commtest has an engine for tests, whose ranks are
+// take part in collective operations ([Bcast], [Allreduce] and others). An engine, a driver.Engine of package comm/driver, carries the
+// messages, and [New] makes a communicator of an engine's ranks. Package comm/commtest has an engine for tests, whose ranks are
 // goroutines of one process.
 //
 // # Buffers
 //
-// A buffer, or a slice of one, is sent from wherever its newest elements are: a device's work on them is waited for, and what is stale on
-// the host is copied there first. So a message never leaves before the kernel that computes it has ended, and never arrives under a kernel that still reads.
-// What was received is stale on the devices, which copy it when they use it next.
+// A send waits for the devices that write the buffer, or the slice of one, and copies to the host what is stale there. So a message never
+// leaves before the kernel that computes it has ended, and a received one never replaces elements that a kernel still reads.
+// After a receive the elements are stale on the devices, which copy them when they use them next.
 //
-// While an operation is under way it holds leases on the host ([buffer.Buffer.AcquireHost]): for reading what it sends, for writing what it
-// receives. Other accesses wait, or fail with a conflict that names this one. A call that needs two buffers takes the lease on what it sends first.
-// Two goroutines whose calls need the same two buffers in opposite roles may therefore wait for each other until a context ends.
+// An operation holds leases on the host ([buffer.Buffer.AcquireHost]) until it has ended: for reading what it sends, for writing what it
+// receives. Accesses that conflict with a lease wait, or fail with an error that names the lease. A call that needs two buffers first leases
+// the one that it sends. So two goroutines whose calls use the same two buffers in opposite roles may wait for each other until a context ends.
 //
 // An engine never sees Go's heap, because the libraries of fast networks keep memory registered and do not notice when Go gives pages back to the
 // system. Elements are copied through memory of the engine, which is kept for later operations until the last communicator of
-// the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied. [Direct] avoids the copy for all buffers, where that
-// danger does not exist.
+// the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied. [Direct] avoids the copy for all
+// buffers; its comment says where that is safe.
 //
 // # In the order of a stream
 //
-// [SendOn] and [RecvOn] take their place in the work of a stream, as a kernel does: what is sent is what the stream has made before, what it does later
-// finds what was received, and the program waits for nothing in between. One goroutine for each engine goes on with all of them.
+// [SendOn] and [RecvOn] are enqueued on a stream, as a kernel is. They send what earlier work of the stream has written, later work finds
+// what was received, and the program does not wait. Each engine has one goroutine that completes such operations.
 //
 // # Waiting and failures
 //
 // Every call that waits takes a context. The calling goroutine asks the engine again and again, first at once, and after a millisecond with
 // short sleeps, so waiting costs little. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
-// operations cannot be, and the engine's memory for them is given up.
+// operations cannot be cancelled, so the engine's memory for them is not used again.
 //
 // The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
 // agree on which messages belong together. [Comm.Err] returns that first error. The elements of buffers that a failed operation was to write are lost:
-// every access that reads one of them fails with an error that has the operation's as its cause, until they are written anew or reset.
-// Slices of Go's are as they were. Arguments that are refused change nothing.
+// until they are written anew or reset, every access that reads one of them fails with an error whose cause is the operation's error.
+// Go slices are unchanged. Arguments that are refused change nothing.
 //
 // Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. With
 // the word comm in HALYARD_DEBUG they are compared first, and all are told with an error of kind [ErrMismatch].

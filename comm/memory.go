@@ -11,13 +11,14 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// NewBuffer makes a buffer of n > 0 elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use it as it is, where that of other buffers
-// is copied to and from memory of the engine: on one machine the copies take longer than the message from some 64 KiB on. It is safe wherever the engine is, because
-// this memory never goes back to the system while the engine is open.
+// NewBuffer makes a buffer of n > 0 elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use
+// this memory directly, whereas elements of other buffers are copied to and from memory of the engine. For messages of 64 KiB or more
+// within one machine, the copies take longer than the message itself. Unlike with [Direct], this is always safe, because the engine does
+// not give memory back to the system while it is open.
 //
-// Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may go on to use the memory: the buffer stays leased
-// then, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind [ErrInvalidArgument], and so is an n that is not positive; too little memory is an
-// error of kind [ErrOutOfMemory].
+// Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may still use the
+// memory: the buffer then stays leased, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind [ErrInvalidArgument],
+// and so is an n that is not positive; too little memory is an error of kind [ErrOutOfMemory].
 func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer.Buffer[T], error) {
 	const op = "NewBuffer"
 	var zero T
@@ -26,7 +27,7 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 	case c == nil:
 		return nil, driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	case n <= 0:
-		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements", n)
+		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements, not 1 or more", n)
 	case elem > 0 && n > math.MaxInt/elem:
 		return nil, driver.Errorf(op, ErrOutOfMemory, "%d elements of %d bytes", n, elem)
 	}
@@ -56,12 +57,12 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 	return b, nil
 }
 
-// lent is the memory of an engine that buffers have, by its address.
+// lent is the memory of an engine that buffers of NewBuffer have.
 type lent struct {
-	n    atomic.Int64 // how many; usually none, and then nobody needs the lock
-	lost atomic.Int64 // how many of them cannot be closed, because an operation was given up
+	n    atomic.Int64 // number of buffers; while it is 0, as in most programs, the lock is not taken
+	lost atomic.Int64 // number of those that cannot be closed, because an operation was given up
 	mu   sync.RWMutex
-	list []extent
+	list []extent // by address
 }
 
 type extent struct {
@@ -70,7 +71,7 @@ type extent struct {
 	lost bool
 }
 
-// open is how many buffers can be closed, and are not.
+// open is the number of buffers that the program still has to close.
 func (l *lent) open() int64 { return l.n.Load() - l.lost.Load() }
 
 func (l *lent) search(p uintptr) int {
@@ -96,7 +97,7 @@ func (l *lent) remove(p unsafe.Pointer) {
 	}
 }
 
-// lose notes that an operation was given up that may go on to use the memory.
+// lose notes that an operation on the memory at p was given up, so the engine may still use this memory.
 func (l *lent) lose(p unsafe.Pointer) {
 	if l.n.Load() == 0 {
 		return
@@ -109,7 +110,7 @@ func (l *lent) lose(p unsafe.Pointer) {
 	}
 }
 
-// has reports whether n bytes are all of one buffer's memory.
+// has reports whether the n bytes at p all lie in one buffer's memory.
 func (l *lent) has(p unsafe.Pointer, n uint64) bool {
 	if l.n.Load() == 0 {
 		return false

@@ -14,13 +14,13 @@ func size[T buffer.Element]() uint64 {
 	return uint64(unsafe.Sizeof(zero))
 }
 
-// checkDest and checkSource refuse ranks and tags that do not exist.
+// checkDest and checkSource refuse ranks and tags that are out of range.
 func (c *Comm) checkDest(op string, dest, tag int) error {
 	if c == nil {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
 	if dest < 0 || dest >= c.size {
-		return driver.Errorf(op, ErrInvalidArgument, "rank %d of %d", dest, c.size)
+		return driver.Errorf(op, ErrInvalidArgument, "rank %d is not between 0 and %d", dest, c.size-1)
 	}
 	return c.checkTag(op, tag)
 }
@@ -30,7 +30,7 @@ func (c *Comm) checkSource(op string, source, tag int) error {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
 	if source != AnySource && (source < 0 || source >= c.size) {
-		return driver.Errorf(op, ErrInvalidArgument, "rank %d of %d", source, c.size)
+		return driver.Errorf(op, ErrInvalidArgument, "rank %d is not between 0 and %d", source, c.size-1)
 	}
 	if tag == AnyTag {
 		return nil
@@ -52,7 +52,7 @@ func checkBuffer[T buffer.Element](op, what string, b *buffer.Buffer[T]) error {
 	return nil
 }
 
-// Isend begins to send the elements of b to another rank. The result has to be waited for; until then b is leased for reading.
+// Isend begins to send the elements of b to another rank. The program has to wait for the result; until then b is leased for reading.
 func Isend[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
 	return isend(ctx, new(Request), c, b, dest, tag) // short enough to be inlined, so the Request can be on the caller's stack
 }
@@ -87,9 +87,9 @@ func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffe
 	return r, nil
 }
 
-// Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The result has to be waited for; until then b
-// is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]; elements of b behind a shorter one have
-// unspecified contents.
+// Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The program has to wait for the result; until
+// then b is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]. If the message is shorter, the rest of b
+// is unspecified.
 func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
 	return irecv(ctx, new(Request), c, b, source, tag) // short enough to be inlined, so the Request can be on the caller's stack
 }
@@ -146,8 +146,8 @@ func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], s
 }
 
 // Sendrecv sends the elements of send and receives one message into recv at the same time, so that ranks which do so in a ring do not wait for
-// each other for ever. If both are the same buffer, its elements are replaced. Slices that share elements, but are not the same, wait
-// for each other until ctx ends.
+// each other for ever. If both are the same buffer, its elements are replaced. If send and recv are different slices that share elements,
+// the call waits for its own lease until ctx ends.
 func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Buffer[T], dest, sendTag int, recv *buffer.Buffer[U], source, recvTag int) (Status, error) {
 	const op = "Sendrecv"
 	if err := c.checkDest(op, dest, sendTag); err != nil {
@@ -178,7 +178,7 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 	return r.exchange(ctx, dest, sendTag, source, recvTag)
 }
 
-// takeBoth gives both sides the elements of one buffer: the second with the lease, the first with a copy.
+// takeBoth gives both sides the elements of one buffer: the second side has the lease, the first has a copy.
 func (r *operation) takeBoth(ctx context.Context, second func() error) error {
 	if err := second(); err != nil {
 		return err

@@ -14,15 +14,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// SendOn sends the elements of b to another rank in the order of a stream: as they are after the work that the stream has been given so
-// far. It does not wait for that work, and work that the stream is given later may write b again. Messages of one stream leave in the order of the calls; nothing orders
-// them with those of other streams, nor with Isend and Send.
+// SendOn sends the elements of b to another rank in the order of a stream: as they are after the work that the stream was given before. It
+// does not wait for that work, and work that the stream is given later may write b again. Messages of one stream leave in the order of the
+// calls. Nothing orders them with messages of other streams, of Isend or of Send.
 //
 // ctx is for the whole operation, not only for the call: if it ends before the message has left, the operation is given up, and the communicator refuses others from
-// then on. The result says how the send has ended. It goes on whether that is waited for or not, but before [Comm.Close] all requests have to have
-// ended. [Request.Test] looks without a risk; a Wait whose context ends gives the operation up.
+// then on. The result says how the send has ended. The send goes on whether the program waits for the result or not, but it must have ended
+// before [Comm.Close]. A Wait whose context ends gives the operation up; [Request.Test] never does.
 //
-// SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has come so far.
+// SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has copied the elements.
 func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
 	const op = "SendOn"
 	if err := c.checkDest(op, dest, tag); err != nil {
@@ -61,14 +61,15 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 // RecvOn receives one message into b in the order of a stream: work that the stream is given later finds the elements, and the call waits for
 // neither the message nor the stream. Source, tag and the length are as for [Irecv]. Receives match messages in the order of the calls.
 //
-// What the stream is given after a RecvOn waits for the message, sends included. So, unlike with Irecv, give a stream its sends first: if two ranks each
-// receive first what the other sends after, neither goes on. Until the message is there a gate holds the stream, and drivers whose frees may wait
-// for the device (CUDA, HIP) free no memory.
+// All work that the stream is given after a RecvOn waits for the message, sends included. So, unlike with Irecv, enqueue sends before receives: if
+// two ranks each receive first what the other sends later, both wait for ever. Until the message is there a gate holds the stream. While a gate
+// is shut, no memory of CUDA and HIP devices is freed, because their frees may wait for the device.
 //
 // ctx is for the whole operation, not only for the call: if it ends before the message has come, the operation is given up, and the communicator refuses others from
-// then on. The stream then goes on, as it does if the receive fails. In both cases the elements are lost, and so is what the stream has made of them:
-// until they are written anew, every access that reads them fails. The result and [Comm.Err] say so, too; [hal.Stream.Sync] does not. The operation goes on
-// whether the result is waited for or not, under the rules of [SendOn]; Wait waits until the elements are in b.
+// then on. The stream then goes on, as it does if the receive fails. In both cases the elements are lost, and so is what the stream has computed
+// from them: until they are written anew, every access that reads them fails. The result and [Comm.Err] report the failure, too;
+// [hal.Stream.Sync] does not. As with [SendOn], the operation goes on whether the program waits for the result or not. Wait waits until the
+// elements are in b.
 //
 // RecvOn needs [hal.CapGate] and [hal.CapOrderedPageable]. For a device that lacks one, the call waits for the message.
 func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source, tag int) (*Request, error) {
@@ -120,7 +121,7 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 		err = o.copy(s, stream, func() error { return stream.CopyIn(lease.Region(), s.bytes()) })
 	}
 	if !gated && err == nil {
-		o.arrived(nil) // before anybody asks
+		o.arrived(nil) // before ReleaseChecked asks for the outcome
 	}
 	if e := lease.ReleaseChecked(o.outcome); err == nil {
 		err = e
@@ -142,27 +143,27 @@ func checkStream(op string, stream *hal.Stream) error {
 	return nil
 }
 
-// bytes is the memory of the engine that a side has.
+// bytes is the engine's memory for a side.
 func (s *side) bytes() []byte { return unsafe.Slice((*byte)(s.stage.p), s.n) }
 
 // ordered is an operation in the order of a stream. For a send, the stream copies the elements to memory of the engine, and then the send begins.
-// A receive begins at once. At its end it opens a gate of the stream, which then copies the elements from memory of the engine. The fields are
-// those of the operation's user, who has locked it, if nothing else is said.
+// A receive begins at once. At its end it opens a gate of the stream, which then copies the elements from memory of the engine. operation.mu
+// guards the fields, unless a comment says otherwise.
 type ordered struct {
 	ctx     context.Context
 	side    int // the index of its side in operation.sides
 	step    step
-	late    bool        // ctx has ended, and was heeded
-	unwatch func() bool // if ctx can end, it ends the watch of ctx
-	event   *hal.Event  // recorded behind the copy; nil before, and once the copy is known to have ended
+	late    bool        // poll has noticed that ctx has ended
+	unwatch func() bool // ends the watch of ctx; nil if ctx cannot end
+	event   *hal.Event  // recorded after the copy; nil before that, and again once the copy is known to have ended
 	gate    *hal.Gate   // of a receive; nil if the message was there before the copy was enqueued
 
-	// Anybody may read failure once settled is set. It is why the elements did not come, or nil.
+	// failure is why the elements did not come, or nil. Once settled is set, failure may be read without the lock.
 	failure error
 	settled atomic.Bool
 
 	lane  lane
-	first bool // of a send: those before it in its lane have left
+	first bool // of a send: the engine has been given all earlier sends of the lane
 }
 
 // step is what an ordered operation waits for.
@@ -171,7 +172,7 @@ type step uint8
 const (
 	copyingOut step = iota // of a send: the stream
 	moving                 // the engine
-	early                  // the same, of a receive that has not been told to the stream
+	early                  // of a receive that is not enqueued on the stream yet: the engine
 	copyingIn              // of a receive: the stream
 )
 
@@ -182,7 +183,7 @@ func (o *ordered) copy(s *side, stream *hal.Stream, enqueue func() error) error 
 		return err
 	}
 	if o.event, err = stream.RecordShared(); err != nil {
-		s.stage = piece{} // nobody can know when the stream has used it, so it stays
+		s.stage = piece{} // nothing tells when the stream has used this memory, so it is not used again
 	}
 	return err
 }
@@ -230,14 +231,14 @@ func (o *ordered) arrived(failure *Error) {
 	}
 }
 
-// giveUp lets the stream go on.
+// giveUp lets the stream of a receive go on without the elements.
 func (o *ordered) giveUp(failure *Error) {
 	if o.side == 1 {
 		o.arrived(failure)
 	}
 }
 
-// poll goes on with an operation, and reports whether it has ended or, before the stream has been told of it, the message is there.
+// poll advances an operation as far as it can, and reports whether it has ended. In step early it also reports true once the message is there.
 func (o *ordered) poll(r *operation) (ended bool) {
 	if o.step != copyingIn && !o.late && o.ctx.Err() != nil {
 		o.late = true
@@ -271,7 +272,7 @@ func (o *ordered) poll(r *operation) (ended bool) {
 	return true
 }
 
-// pollSend begins a send once its elements are there, and those before it in its lane have left.
+// pollSend begins a send once its elements are copied, and the engine has been given all earlier sends of its lane.
 func (o *ordered) pollSend(r *operation) (ended bool) {
 	if o.event != nil {
 		done, err := o.copied()
@@ -305,20 +306,20 @@ func (o *ordered) pollCopy(r *operation) (ended bool) {
 	if failure, ok := o.failure.(*Error); ok {
 		r.finish(failure, failure)
 	} else if err != nil {
-		r.finish(broken(r.op, err), nil) // the message came; the buffer hears from the stream that its elements did not
+		r.finish(broken(r.op, err), nil) // the message came, but the copy failed; the stream tells the buffer
 	} else {
 		r.finish(nil, nil)
 	}
 	return true
 }
 
-// lane is the operations of a communicator in the order of one stream.
+// lane names the operations of one communicator on one stream.
 type lane struct {
 	c      *Comm
 	stream *hal.Stream
 }
 
-// moving lets the operation go on whether somebody waits for it or not.
+// moving gives the operation to the mover, which completes it whether the program waits or not, and returns its Request.
 func (r *operation) moving() *Request {
 	q, o := new(Request), r.on
 	q.begun(r)
@@ -332,13 +333,13 @@ func (r *operation) moving() *Request {
 	return q
 }
 
-// mover goes on with operations in the order of streams, on one goroutine for all of an engine, which ends with the last of them.
+// mover completes the operations of SendOn and RecvOn. An engine has one. Its goroutine runs while there are such operations.
 type mover struct {
 	mu    sync.Mutex
 	added []movement
 	runs  bool
 
-	turn  sync.Mutex // of whoever asks
+	turn  sync.Mutex // held while operations are polled; guards lanes
 	lanes map[lane]*queues
 }
 
@@ -349,8 +350,8 @@ type movement struct {
 	at         int // the queue that it is in
 }
 
-// queues are the operations of a lane that are under way, by what they wait for, each in the order of the calls. A stream needs them in that order, so only the first
-// of a queue is asked, and the others cost nothing.
+// queues are the operations of a lane that are under way, one queue for each thing that they wait for, in the order of the calls. The stream
+// needs them in that order, so only the first of each queue is polled, and the others cost nothing.
 type queues [4][]movement
 
 // queue is the index in queues of what an operation waits for.
@@ -366,7 +367,7 @@ func (o *ordered) queue() int {
 	return 0
 }
 
-// idle is how many times as long as it asks the mover sleeps, once nothing has ended for a while.
+// idle is the ratio of sleeping to polling in the mover, once nothing has ended for a while.
 const idle = 16
 
 func (m *mover) add(o movement) {
@@ -398,7 +399,7 @@ func (m *mover) run() {
 	}
 }
 
-// ask asks what each queue waits for, and reports whether something has gone on.
+// ask polls the first operation of each queue, and reports whether any has advanced.
 func (m *mover) ask() (some bool) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -443,7 +444,7 @@ func (m *mover) ask() (some bool) {
 	return some
 }
 
-// stop ends the goroutine if there is nothing to ask.
+// stop reports whether the goroutine is to end, because no operation is left.
 func (m *mover) stop() bool {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -453,7 +454,8 @@ func (m *mover) stop() bool {
 	return !m.runs
 }
 
-// goOn asks the first of a queue once, and returns the queue of what it waits for then, or that it has ended. It asks nothing while another goroutine does.
+// goOn polls the operation once, and returns the queue in which it waits now, or that it has ended. It does nothing while another goroutine
+// holds the operation's lock.
 func (o movement) goOn() (queue int, ended bool) {
 	r := o.r
 	if !r.mu.TryLock() {
@@ -470,7 +472,7 @@ func (o movement) goOn() (queue int, ended bool) {
 	return r.on.queue(), false
 }
 
-// expire heeds the end of the operation's context, wherever it is in its queue.
+// expire acts on the end of the operation's context, wherever the operation is in its queue.
 func (o movement) expire() {
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()

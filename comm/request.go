@@ -24,11 +24,12 @@ type Status struct {
 	Count  int // elements
 }
 
-// Request is an operation under way. It has to be waited for, with Wait, or with Test until that reports the end: the operation's leases
-// are held until then. Those of [SendOn] and [RecvOn] end without that, too. Wait and Test may be called again later, and return the same. A Request may be copied while nobody uses it. Once one copy
-// has seen the end, calls of the others that have not are errors of kind [ErrClosed].
+// Request is an operation under way. The program has to call Wait, or to call Test until it reports the end; the operation holds its leases
+// until then. Operations of [SendOn] and [RecvOn] end without these calls, too. Wait and Test may be called again after the end, and return
+// the same. A Request may be copied while no call on it is under way. Once one copy has reported the end, calls on the other copies
+// fail with an error of kind [ErrClosed].
 //
-// A Request that is only used by the function that began the operation takes no memory.
+// A Request that does not escape from the function that began the operation is not allocated on the heap.
 type Request struct {
 	o          *operation
 	generation uint64
@@ -45,13 +46,13 @@ type operation struct {
 	bytes     uint64
 	elem      uint64 // bytes of an element of what is received
 
-	generation atomic.Uint64 // changes at the end, after the Request has the outcome
+	generation atomic.Uint64 // changes when the operation is used again; the Request has the outcome by then
 
 	mu     sync.Mutex
-	reqs   [2]driver.Request // what is sent and what is received, or a collective operation as the first
+	reqs   [2]driver.Request // the send and the receive; a collective operation is the first, and has no second
 	out    [2]driver.Status
 	sides  [2]side
-	on     *ordered // if it is in the order of a stream
+	on     *ordered // of SendOn and RecvOn, else nil
 	done   bool
 	status Status
 	err    error
@@ -64,7 +65,7 @@ type side struct {
 	host   unsafe.Pointer // the elements
 	n      uint64         // bytes
 	writes bool
-	kept   bool // until the end of the operation, what the lease is on is as it was before
+	kept   bool // if the operation does not begin, the elements are as they were before the lease
 	stage  piece
 }
 
@@ -89,7 +90,7 @@ func begin(ctx context.Context, c *Comm, op string, peer, tag int) (*operation, 
 // maxIdle is how many operations that are not under way are kept.
 const maxIdle = 256
 
-// operations are those that are not under way.
+// operations keeps operations that have ended, for later use.
 type operations struct {
 	mu   sync.Mutex
 	list []*operation
@@ -123,14 +124,14 @@ func (r *operation) over() {
 // begun makes q stand for an operation.
 func (q *Request) begun(r *operation) { q.o, q.generation = r, r.generation.Load() }
 
-// take gives a side of the operation the elements of a buffer.
+// take leases a buffer, and makes its elements side i of the operation.
 func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
 	s := &r.sides[i]
 	s.n, s.writes = b.Size(), mode != coherence.Read
 	if s.n == 0 {
 		return nil
 	}
-	if !r.c.engine.direct { // before the lease, which may make elements stale elsewhere
+	if !r.c.engine.direct { // before the lease, so that an error leaves the buffer's replicas as they were
 		if err := r.stage(i); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.
 	return nil
 }
 
-// takeSlice is take for a slice of Go's.
+// takeSlice is take for a Go slice.
 func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.Mode) error {
 	s := &r.sides[i]
 	var zero T
@@ -186,7 +187,8 @@ func (s *side) fill() {
 	}
 }
 
-// refuse ends an operation that has not begun, or begun in part. An engine's error about an argument leaves the communicator as it was.
+// refuse ends an operation that could not begin, or began only in part. engine says that err is the engine's. Such an error is a failure of the
+// communicator, unless it is about an argument, a missing feature or memory.
 func (r *operation) refuse(err error, engine bool) error {
 	var failure *Error
 	if engine {
@@ -239,8 +241,8 @@ func (r *operation) collective(a *driver.Collective) (err error) {
 	return nil
 }
 
-// finish ends the operation: what was received goes to its place, and everything is given back. failure is what makes the communicator refuse
-// others from now on. Requests that are not done are given up.
+// finish ends the operation with err: it copies what was received into place, and gives back memory and leases. If failure is not nil, the
+// communicator refuses other operations from now on. Requests that are not done are given up.
 func (r *operation) finish(err error, failure *Error) {
 	r.done, r.err = true, err
 	if r.on != nil && r.on.unwatch != nil {
@@ -277,9 +279,9 @@ func (r *operation) finish(err error, failure *Error) {
 		if !used[i] {
 			pool.give(s.stage)
 		}
-		if s.leased && (!used[i] || s.stage.p != nil) { // without staging the engine goes on to use the leased memory itself
+		if s.leased && (!used[i] || s.stage.p != nil) {
 			s.release(err, failure != nil)
-		} else if s.leased {
+		} else if s.leased { // the engine may still use the leased memory itself, so the lease is kept for ever
 			r.c.engine.lent.lose(s.host)
 		}
 		s.host = nil
@@ -287,8 +289,8 @@ func (r *operation) finish(err error, failure *Error) {
 	r.c.leave(failure)
 }
 
-// release ends the lease of an operation that ended with err, or did not begin because of it. What was to be written then, and was not, is lost:
-// a lease with coherence.Overwrite did not make it current.
+// release ends the lease of a side. err is why the operation failed or did not begin, or nil. After a failure the elements that it was to
+// write are lost. If it did not begin, they are lost only under a lease with coherence.Overwrite, which did not make them current.
 func (s *side) release(err error, began bool) {
 	if err != nil && s.writes && (began || !s.kept) {
 		_ = s.lease.Fail(err)
@@ -334,7 +336,7 @@ func (r *operation) ask() (ended bool, failure *Error) {
 		}
 	}
 	for i := range r.out {
-		if r.reqs[i] == 0 && r.out[i].Err != nil { // the other half is of no use any more
+		if r.reqs[i] == 0 && r.out[i].Err != nil { // the other request does not matter any more
 			return true, broken(r.op, r.out[i].Err)
 		}
 	}
@@ -389,7 +391,7 @@ func (q *Request) Wait(ctx context.Context) (Status, error) {
 	}
 }
 
-// operation returns what the request stands for, locked, or nil and the outcome.
+// operation returns the operation of the request, locked. If that is over, it returns nil and the outcome's error.
 func (q *Request) operation(op string) (*operation, error) {
 	if q == nil || q.o == nil {
 		return nil, driver.Errorf(op, ErrInvalidArgument, "nil or zero request")
@@ -415,7 +417,7 @@ func (q *Request) outcome() Status {
 	return q.status
 }
 
-// keep notes the outcome in the request, which does not need the operation any more.
+// keep notes the outcome in the request, and makes the operation available to others.
 func (q *Request) keep(r *operation) {
 	q.ended, q.status, q.err = true, r.status, r.err
 	r.over()
@@ -438,12 +440,12 @@ func (r *operation) finally(ctx context.Context) (Status, error) {
 	return status, err
 }
 
-// cancel cancels a receive, and reports whether its message had come before, which counts.
+// cancel cancels a receive, and reports whether its message had come before. If so, the receive has succeeded.
 func (r *operation) cancel() (came bool) {
 	if r.reqs[1] == 0 || r.c.engine.d.Cancel(r.reqs[1]) != nil {
 		return false
 	}
-	for range 10000 { // to cancel is a local matter, so the engine is asked as often as it may take
+	for range 10000 { // a cancellation waits for no other rank, so this is more than enough
 		if n, err := r.c.engine.d.Test(r.reqs[1:], r.out[1:]); n > 0 || err != nil {
 			break
 		}
@@ -451,7 +453,7 @@ func (r *operation) cancel() (came bool) {
 	return r.reqs[1] == 0 && !r.out[1].Cancelled
 }
 
-// giveUp ends an operation because ctx has.
+// giveUp ends an operation because ctx has ended.
 func (r *operation) giveUp(ctx context.Context, after time.Duration) {
 	if r.cancel() && r.poll() {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// SendSlice is [Send] for values that are not in a buffer. They are copied before it waits.
+// SendSlice is [Send] for values that are not in a buffer. It copies them before it waits.
 func SendSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, dest, tag int) error {
 	const op = "SendSlice"
 	if err := c.checkDest(op, dest, tag); err != nil {
@@ -29,7 +29,8 @@ func SendSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, dest, t
 	return err
 }
 
-// RecvSlice is [Recv] for values that are not in a buffer. After an error, and behind a message that is shorter than data, data is as it was.
+// RecvSlice is [Recv] for values that are not in a buffer. If the message is shorter than data, the rest of data is unchanged. After an
+// error all of data is unchanged.
 func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source, tag int) (Status, error) {
 	const op = "RecvSlice"
 	if err := c.checkSource(op, source, tag); err != nil {
@@ -50,21 +51,21 @@ func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source,
 	return r.finally(ctx)
 }
 
-// AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is as it was.
+// AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is unchanged.
 func AllreduceSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, op Op) error {
 	const name = "AllreduceSlice"
 	a := driver.Collective{Call: driver.Allreduce, Type: typeOf[T](), Op: op, Count: uint64(len(data))}
 	if !op.Takes(a.Type) {
-		return driver.Errorf(name, ErrInvalidArgument, "%v of %v", op, a.Type)
+		return driver.Errorf(name, ErrInvalidArgument, "%v is not defined for %v", op, a.Type)
 	}
 	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)
 }
 
-// BcastSlice gives every rank the elements that data has at the root. After an error data is as it was.
+// BcastSlice gives every rank the elements that data has at the root. After an error data is unchanged.
 func BcastSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, root int) error {
 	const name = "BcastSlice"
 	if c != nil && (root < 0 || root >= c.size) {
-		return driver.Errorf(name, ErrInvalidArgument, "root %d of %d ranks", root, c.size)
+		return driver.Errorf(name, ErrInvalidArgument, "root %d is not between 0 and %d", root, c.size-1)
 	}
 	a := driver.Collective{Call: driver.Bcast, Root: root, Count: uint64(len(data)) * size[T]()}
 	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)

@@ -14,20 +14,20 @@ import (
 type engine struct {
 	d        driver.Engine
 	direct   bool
-	compares bool // what ranks are about to do
+	compares bool // compares what ranks are about to do
 	maxTag   int
 	pool     staging
 	idle     operations
 	lent     lent
 	mover    mover
-	order    sync.Mutex // of receives, whose gates and places in the mover's queues must agree
+	order    sync.Mutex // held while RecvOn makes a gate and queues its receive: both must happen in one order
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.
 const smallest = 12
 
-// staging keeps memory of the engine from one operation for the next. Its size is that of the most that was in use at one time,
-// rounded up to powers of two.
+// staging keeps memory of the engine from one operation for the next. Each piece is rounded up to a power of two. Together they are as
+// large as the most that was in use at one time.
 type staging struct {
 	mu    sync.Mutex
 	free  [64][]unsafe.Pointer // by size, a power of two
@@ -35,11 +35,11 @@ type staging struct {
 	lost  []*loss              // at most a few for each communicator, which refuses operations after the first
 }
 
-// loss is a request that was given up, and the memory that the engine may still use for it, or a stream up to the event.
+// loss is a request that was given up, and the memory that may still be used: by the engine for the request, or by a stream up to the event.
 type loss struct {
 	req    driver.Request
 	event  *hal.Event  // or nil
-	passed atomic.Bool // the stream has come so far
+	passed atomic.Bool // the event has happened
 	pieces [2]piece
 }
 
@@ -112,11 +112,11 @@ func (l *loss) used(d driver.Engine) bool {
 	if l.event == nil || l.passed.Load() {
 		return false
 	}
-	done, err := l.event.Done() // it is closed, which is an error, only after that
-	return !done && err == nil
+	done, err := l.event.Done()
+	return !done && err == nil // an error: the event is closed, and it was closed only after it had happened
 }
 
-// close frees all memory with the last communicator, but for that of requests and copies which are still not done.
+// close notes that a communicator was closed. With the last one it frees all memory, except what unfinished requests and copies may still use.
 func (s *staging) close(d driver.Engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 const (
 	eager = 50                    // how often the engine is asked before the processor is offered to other processes
 	awake = time.Millisecond      // how long it is asked without a sleep
-	nap   = 10 * time.Microsecond // how long the sleeps then are; the system makes more of it
+	nap   = 10 * time.Microsecond // the length of each sleep after that; the system makes it longer
 )
 
-// waiter passes the time between two questions to an engine. Processes of one machine may be more than its cores, and then progress
-// depends on those that wait giving way.
+// waiter spends the time between two calls of the engine's Test. A machine may run more ranks than it has cores; then a rank that waits
+// has to leave its core to the others.
 type waiter struct {
 	asked int
 	start time.Time

@@ -2,5 +2,5 @@
 
 package comm
 
-// yield does nothing here: the sleeps that follow give way.
+// yield does nothing: on these systems only the sleeps of waiter let other processes run.
 func yield() {}

@@ -13,12 +13,12 @@ const (
 	Overtakes                    // a later message is received before an earlier one
 	Shortens                     // long messages arrive without their last byte, and say so
 	LosesTail                    // long messages arrive without their last byte, and do not say so
-	WritesBeyond                 // a byte behind the message is changed
+	WritesBeyond                 // the byte after the message is changed
 	CompletesSendsEarly          // sends are done before their memory has been read
 	CompletesReceivesEarly       // receives are done before their memory has been written
-	WrongSource                  // a receive tells the wrong source
-	WrongTag                     // a receive of any tag tells the wrong tag
-	WrongLength                  // a receive tells the length of its memory
+	WrongSource                  // a receive reports the wrong source
+	WrongTag                     // a receive of any tag reports the wrong tag
+	WrongLength                  // a receive reports the length of its memory
 	IgnoresTags                  // a receive takes messages with other tags
 	TruncatesSilently            // a message that is too long is cut without an error
 	Overruns                     // a byte of a message that is too long is written behind the memory for it
@@ -26,13 +26,13 @@ const (
 	CancelsLate                  // cancelled receives wait for a message, and lose it
 	MixesCommunicators           // Dup returns the communicator itself
 	IgnoresKeys                  // Split keeps the order of ranks
-	HidesLostRanks               // nobody is told that a rank was lost
+	HidesLostRanks               // the other ranks do not learn that a rank was lost
 	GivesUsedMemory              // memory of Alloc is not zero
 	BarrierLetsThrough           // a barrier does not wait
 	CompletesReductionsEarly     // Allreduce is done before the result is there
 	IgnoresRoot                  // rank 0 is the root
 	IgnoresOwnPart               // what a rank gives itself does not arrive
-	IgnoresOffsets               // parts are taken to follow each other
+	IgnoresOffsets               // parts are placed one after the other
 	RefusesInPlace               // operations in place leave the memory as it was
 	ReducesPairs                 // reductions leave out rank 2
 	ReducesHalf                  // the first half of the elements is not combined

@@ -25,7 +25,7 @@ func (c *communicator) Collective(a driver.Collective) (driver.Request, error) {
 		}
 	}
 	if a.Call.Reduces() && !a.Op.Takes(a.Type) {
-		return 0, driver.Errorf(op, driver.ErrInvalidArgument, "%v of %v", a.Op, a.Type)
+		return 0, driver.Errorf(op, driver.ErrInvalidArgument, "%v is not defined for %v", a.Op, a.Type)
 	}
 	in, out, err := c.extent(&a)
 	if err == nil {
@@ -69,7 +69,7 @@ func keep(p driver.Parts) driver.Parts {
 	return driver.Parts{Counts: slices.Clone(p.Counts), Offsets: slices.Clone(p.Offsets)}
 }
 
-// incomplete ends a collective operation that waits for a rank which is not in the job any more.
+// incomplete fails a collective operation that waits for a rank which has left or was lost.
 func (g *group) incomplete(k *collective) {
 	for i, r := range k.reqs {
 		if r == nil && g.gone(i) {
@@ -83,7 +83,7 @@ func (g *group) incomplete(k *collective) {
 	}
 }
 
-// extent is how many bytes from Send and from Recv a rank's part in an operation concerns.
+// extent returns how many bytes this rank's part of the operation uses, counted from Send and from Recv.
 func (c *communicator) extent(a *driver.Collective) (in, out uint64, err error) {
 	n, root := uint64(len(c.group.ranks)), c.rank == a.Root
 	reach := func(p driver.Parts) (end uint64) {
@@ -211,7 +211,7 @@ func (k *collective) disagreement() string {
 	return ""
 }
 
-// perform does what all ranks have asked for.
+// perform carries out an operation that all ranks have begun.
 func (g *group) perform(k *collective) {
 	j := g.job
 	if j.end != nil {
@@ -237,7 +237,7 @@ func (g *group) perform(k *collective) {
 	}
 }
 
-// copyOf is n bytes at an offset from p, which others may write from now on.
+// copyOf returns a copy of n bytes at an offset from p.
 func copyOf(p unsafe.Pointer, off, n uint64) []byte {
 	if n == 0 {
 		return nil
@@ -251,7 +251,7 @@ func put(p unsafe.Pointer, off uint64, data []byte) {
 	}
 }
 
-// compute is the definition of the collective operations. It reads all memory before it writes any, so that operations in place
+// compute implements the collective operations by their definition. It reads all memory before it writes any, so that operations in place
 // need no case of their own.
 func (k *collective) compute(bug Bug) {
 	a, n := k.args, len(k.args)

@@ -9,17 +9,17 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// group is a communicator as all its ranks share it.
+// group is the part of a communicator that its ranks share.
 type group struct {
 	job      *Job
 	ranks    []int        // in the job
 	posted   [][]*request // by receiver: receives without a message, oldest first
 	arrived  [][]*message // by receiver: messages without a receive, oldest first
 	wires    map[[2]int]*wire
-	calls    map[uint64]*collective // those that some ranks have not made yet
+	calls    map[uint64]*collective // operations that some ranks have not begun yet, by number
 	made     []uint64               // by rank: collective calls so far
 	meetings map[uint64]*meeting
-	met      []uint64 // by rank
+	met      []uint64 // by rank: meetings so far
 }
 
 func (j *Job) newGroup(ranks []int) *group {
@@ -30,7 +30,7 @@ func (j *Job) newGroup(ranks []int) *group {
 	return g
 }
 
-// gone reports whether a rank of the group is not in the job any more.
+// gone reports whether a rank of the group has left or was lost.
 func (g *group) gone(rank int) bool {
 	return g.job.cfg.bug != HidesLostRanks && g.job.engines[g.ranks[rank]].state != running
 }
@@ -142,7 +142,7 @@ func (c *communicator) meet(op string, paint func(rank, color int) int, color, k
 	return &communicator{engine: c.engine, group: into, rank: slices.Index(into.ranks, g.ranks[c.rank])}, nil
 }
 
-// part makes the groups of a meeting to which all ranks have come.
+// part makes the groups of a meeting that all ranks have joined.
 func (m *meeting) part(g *group) {
 	if m.op == "Dup" && g.job.cfg.bug == MixesCommunicators {
 		for i := range m.into {
@@ -173,7 +173,7 @@ func (m *meeting) part(g *group) {
 	}
 }
 
-// check refuses memory that the engine must not see.
+// check refuses memory that does not come from Alloc, unless AnyMemory allows it.
 func (c *communicator) check(op string, p unsafe.Pointer, n uint64) error {
 	if n == 0 || c.group.job.cfg.anyMemory || c.engine.memory.has(p, n) {
 		return nil
@@ -187,5 +187,5 @@ func (c *communicator) rankError(op string, rank int) error {
 		return nil
 	}
 	return &driver.Error{Op: op, Kind: driver.ErrInvalidArgument, Peer: driver.NoPeer, Tag: driver.NoTag,
-		Detail: fmt.Sprintf("rank %d of %d", rank, len(c.group.ranks))}
+		Detail: fmt.Sprintf("rank %d is not between 0 and %d", rank, len(c.group.ranks)-1)}
 }

@@ -7,12 +7,12 @@
 //		})
 //	}
 //
-// A [Job] behaves like MPI where MPI leaves no choice. Where it leaves one, options choose. Long messages are not sent before somebody
-// receives them ([EagerLimit]), and with [Adversary] whatever may be late or in another order is. [Job.Lose] takes a rank away.
+// A [Job] does what MPI prescribes. Where MPI leaves a choice, options decide: up to which length messages leave before they are received
+// ([EagerLimit]), and whether things happen late or in another order ([Adversary]). [Job.Lose] takes a rank away.
 //
-// What real libraries cannot tell, a job does tell. A rank that waits for one which has left gets an error in place of a hang. Memory that does not come
-// from the engine's Alloc is refused. With [Stuck] all ranks get an error once none of them can go on. [Run] fails the test if something
-// was left over: a message that nobody received, a request that nobody tested, memory or a communicator that was not freed.
+// A job also reports mistakes that real libraries do not. A rank that waits for another which has left gets an error, and does not hang. Memory
+// that does not come from the engine's Alloc is refused. With [Stuck] all ranks get an error once none of them can go on. [Run] fails the test
+// if something was left over: a message that was not received, a request that was not tested, memory or a communicator that was not freed.
 //
 // Collective operations are computed from their definition, in the order of the ranks, once every rank has made the call.
 //

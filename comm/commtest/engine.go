@@ -16,7 +16,7 @@ type engine struct {
 	requests map[driver.Request]*request // those that Test has not reported
 	last     driver.Request
 	comms    int // communicators that were made and not freed
-	vain     int // calls of Test without a result since anything happened
+	vain     int // calls of Test without a result since anything last happened
 	memory   memory
 }
 
@@ -28,7 +28,7 @@ func (e *engine) Info() driver.Info {
 
 func (e *engine) World() driver.Comm { return e.world }
 
-// usable says whether the rank may begin something. The job is locked.
+// usable returns why the rank cannot begin an operation, or nil. The job is locked.
 func (e *engine) usable(op string) error {
 	switch {
 	case e.state == lost:
@@ -138,7 +138,7 @@ func (r *request) String() string {
 	return r.op
 }
 
-// begin numbers a request.
+// begin registers a request, and returns its number.
 func (e *engine) begin(r *request) driver.Request {
 	e.last++
 	e.requests[e.last] = r
@@ -153,7 +153,7 @@ func (r *request) finish(s driver.Status) {
 	}
 }
 
-// fail ends a request with an error about it, if it is not done.
+// fail ends a request, if it is not done, with err, to which it adds the request's operation, length, peer and tag.
 func (r *request) fail(err *driver.Error) {
 	if r.done {
 		return

@@ -27,13 +27,13 @@ type config struct {
 }
 
 // EagerLimit sets the length in bytes up to which messages are copied when they are sent, so that Isend is done at once. Longer ones stay in
-// the sender's memory until a receive takes them. It is 4096 unless set; 0 lets nothing but empty messages leave before they are received, and
-// math.MaxUint64 copies all.
+// the sender's memory until a receive takes them. The default is 4096. With 0 only empty messages leave before they are received; with
+// math.MaxUint64 all do.
 func EagerLimit(n uint64) Option { return func(c *config) { c.eager = n } }
 
 // Adversary delays and reorders, by chance, whatever a library may: messages of different senders overtake each other, those of one sender
-// arrive late, memory is read and written late, and finished requests are reported late. The seed decides the chances; the
-// order in which goroutines run has a part in what happens too.
+// arrive late, memory is read and written late, and finished requests are reported late. What happens depends on the seed, and also on the
+// order in which goroutines run.
 func Adversary(seed uint64) Option {
 	return func(c *config) { c.adversary, c.seed = true, seed }
 }
@@ -41,11 +41,11 @@ func Adversary(seed uint64) Option {
 // AnyMemory lets ranks send from and receive to memory that does not come from the engine's Alloc.
 func AnyMemory() Option { return func(c *config) { c.anyMemory = true } }
 
-// Stuck ends all requests with an error of kind ErrTimeout once every rank that has not left has called Test n times in vain since
-// anything last happened. It finds deadlocks without a clock. A program that polls for longer than that on purpose must not set it.
+// Stuck ends all requests with an error of kind ErrTimeout once every rank that is still in the job has called Test n times without a result
+// since anything last happened. It finds deadlocks without a clock. Do not set it for a program that polls more often than that on purpose.
 func Stuck(n int) Option { return func(c *config) { c.stuck = n } }
 
-// RanksPerMachine makes SplitShared put so many neighbouring ranks together; without it all ranks share one machine.
+// RanksPerMachine sets how many neighbouring ranks SplitShared puts on one machine. By default all ranks share one.
 func RanksPerMachine(n int) Option { return func(c *config) { c.machine = n } }
 
 // Job is a set of ranks that communicate.
@@ -57,7 +57,7 @@ type Job struct {
 	engines []*engine
 	groups  []*group
 	moving  []*wire  // those with messages on them; only with an adversary
-	due     []func() // transfers that were decided, and not made; only with an adversary
+	due     []func() // transfers whose message and receive are matched, but which are not made yet; only with an adversary
 	end     *driver.Error
 	sent    int // messages so far
 }
@@ -91,8 +91,7 @@ func New(n int, opts ...Option) *Job {
 // Engine is the engine of one rank.
 func (j *Job) Engine(rank int) driver.Engine { return j.engines[rank] }
 
-// Lose takes a rank away, as if its process had died: all its calls fail from now on, and so does whatever other ranks wait for that
-// it would have had to do.
+// Lose takes a rank away, as if its process had died. From now on all its calls fail, and so do operations of other ranks that need it.
 func (j *Job) Lose(rank int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,7 +99,7 @@ func (j *Job) Lose(rank int) {
 }
 
 // Leftovers lists what ranks did not finish: messages that were not received, requests that were not tested until they were done,
-// communicators and memory that were not freed. Nothing is listed of a rank that was lost.
+// communicators and memory that were not freed. What a lost rank did not finish is not listed.
 func (j *Job) Leftovers() (list []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -146,8 +145,8 @@ func (j *Job) Close() {
 }
 
 // Execute runs fn once for each rank of a new job, each on a goroutine of its own, and waits for all. A rank leaves the job when its fn
-// returns; one that returns an error or panics aborts the job. The result joins the errors of all ranks. It is the leftovers if
-// no rank failed and something was left over.
+// returns; one that returns an error or panics aborts the job. The result joins the errors of all ranks. If no rank failed, it lists the
+// leftovers, and is nil if there are none.
 func Execute(n int, fn func(e driver.Engine) error, opts ...Option) error {
 	j := New(n, opts...)
 	defer j.Close()
@@ -202,7 +201,7 @@ func Run(t testing.TB, n int, fn func(e driver.Engine) error, opts ...Option) {
 	}
 }
 
-// state is how a rank stands to its job.
+// state says whether a rank is still in its job.
 type state uint8
 
 const (
@@ -211,7 +210,7 @@ const (
 	lost
 )
 
-// alone is the error of what cannot be done without a rank that is not there, given its number in the group.
+// alone returns the error of an operation that needs a rank which has left or was lost. peer is that rank's number in the group.
 func (j *Job) alone(op string, g *group, peer int) *driver.Error {
 	e := j.engines[g.ranks[peer]]
 	how := "has left the job"
@@ -223,7 +222,7 @@ func (j *Job) alone(op string, g *group, peer int) *driver.Error {
 	return err
 }
 
-// depart lets a rank leave, and ends all requests that cannot be done without it. The job is locked.
+// depart takes a rank out of the job, and fails all requests that cannot be done without it. The job is locked.
 func (j *Job) depart(rank int, how state) {
 	e := j.engines[rank]
 	if e.state != running {
@@ -246,7 +245,7 @@ func (j *Job) depart(rank int, how state) {
 	j.touch()
 }
 
-// abort ends the job. It is locked.
+// abort ends the job. The job is locked.
 func (j *Job) abort(err *driver.Error) {
 	if j.end != nil {
 		return
@@ -268,7 +267,7 @@ func (j *Job) touch() {
 	j.changed.Broadcast()
 }
 
-// stuck ends the job if no rank can go on. It is locked.
+// stuck ends the job if no rank can go on. The job is locked.
 func (j *Job) stuck() {
 	if j.cfg.stuck == 0 || j.end != nil {
 		return
@@ -278,7 +277,7 @@ func (j *Job) stuck() {
 			return
 		}
 	}
-	j.abort(driver.Errorf("Test", driver.ErrTimeout, "no rank can go on: each has tested %d times since anything happened", j.cfg.stuck))
+	j.abort(driver.Errorf("Test", driver.ErrTimeout, "no rank can go on: each has called Test %d times since anything last happened", j.cfg.stuck))
 }
 
 // later runs f now, or at some later time if there is an adversary.

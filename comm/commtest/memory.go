@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// memory is what a rank has allocated. What it has freed is kept until the job is closed; what it has not, for ever.
+// memory is what a rank has allocated. Blocks that it has freed are kept until the job is closed, the others for ever.
 type memory struct {
 	mu     sync.Mutex
 	blocks []*block // by address
@@ -78,7 +78,7 @@ func (m *memory) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.blocks {
-		if !b.used { // else an operation that was given up, or a stream, may still use it
+		if !b.used { // a block in use may still be read or written, by a stream or an operation that was given up
 			unmapPages(b.pages)
 		}
 	}

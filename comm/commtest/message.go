@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// message is one that was sent and has not been received.
+// message is a message that was sent and has not been received.
 type message struct {
 	source, dest, tag int
 	n                 uint64
@@ -16,7 +16,7 @@ type message struct {
 	send              *request // where the bytes still are, if there is no copy
 }
 
-// wire is the way of messages from one rank of a group to another, on which they keep their order.
+// wire holds the messages from one rank of a group to another that have not arrived yet, in their order.
 type wire struct {
 	group *group
 	queue []*message
@@ -71,7 +71,7 @@ func (c *communicator) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.
 	return id, nil
 }
 
-// carry sends a message on its way.
+// carry puts a message on its wire. Without an adversary it arrives at once.
 func (g *group) carry(m *message) {
 	if !g.job.cfg.adversary {
 		g.arrive(m)
@@ -171,7 +171,7 @@ func (c *communicator) ask(id driver.Request, err error) (driver.Request, driver
 	return reqs[0], out[0], err
 }
 
-// withdraw takes back a receive that has no message, and reports whether it could.
+// withdraw removes a receive that has no message yet, and reports whether there was such a receive.
 func (g *group) withdraw(r *request) bool {
 	i := slices.Index(g.posted[r.rank], r)
 	if i >= 0 {
@@ -253,7 +253,8 @@ func (g *group) hopeless(r *request) {
 		}
 		return
 	}
-	// A rank that was lost may have been the one to send. One that has left is known not to be.
+	// A lost rank might have sent the message, so without it the receive fails. A rank that has left would not have sent it, so the
+	// receive fails only if all other ranks are gone.
 	missing, others := -1, 0
 	for i := range g.ranks {
 		switch {
@@ -279,7 +280,7 @@ func (g *group) quiet(from, to int) bool {
 	return w == nil || len(w.queue) == 0
 }
 
-// without ends what cannot be done without a rank of the group.
+// without fails all operations that cannot be done without a rank of the group.
 func (g *group) without(rank int) {
 	j := g.job
 	for to := range g.arrived {

@@ -4,7 +4,7 @@ package commtest
 
 import "unsafe"
 
-// mapPages takes memory from Go's heap, which is as good for this engine: the job keeps it reachable.
+// mapPages takes memory from Go's heap. For this engine that is safe, because the job keeps the memory reachable.
 func mapPages(n int) ([]byte, error) {
 	b := make([]byte, n+pageSize)
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (pageSize - 1)

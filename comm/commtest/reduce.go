@@ -57,7 +57,7 @@ func reduce(acc, more []byte, t driver.Type, op driver.Op, bug Bug) {
 	}
 }
 
-// as is the bytes of a slice that Go allocated, of which the size class aligns the first, as elements.
+// as returns b as a slice of elements. Go allocated b, so it is aligned for them.
 func as[T number](b []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))

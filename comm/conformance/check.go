@@ -15,7 +15,7 @@ type Check struct {
 	Name  string // "Group/Name"
 	Rule  string // one sentence
 	Ranks int    // the least number of ranks
-	Ends  bool   // the job is of no use afterwards; the harness must be able to lose a rank
+	Ends  bool   // the check loses a rank, so the job cannot be used afterwards
 
 	run func(t *trial)
 }
@@ -86,7 +86,7 @@ func Run(t *testing.T, h Harness) {
 	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) {
 			if c.Ranks > h.Ranks {
-				t.Skipf("it takes %d ranks", c.Ranks)
+				t.Skipf("the check needs %d ranks", c.Ranks)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), h.Timeout)
 			defer cancel()
@@ -107,9 +107,10 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Execute runs checks one after the other on one rank of a job whose ranks are processes. All ranks call it, with the same checks. After each check the ranks agree on
-// whether one of them found something. Execute then stops, since an engine that broke a rule may break any, with this rank's error or one that says that
-// another rank has it. report, unless it is nil, is told of each check that was passed, or skipped for the reason given.
+// Execute runs checks one after the other on one rank of a job whose ranks are processes. All ranks call it, with the same checks. After each check
+// the ranks agree on whether one of them found an error. If so, Execute stops, because an engine that broke one rule may break any. It returns this
+// rank's error, or one that says that other ranks found an error. report, unless it is nil, is called for each check that was passed, or skipped
+// for the reason given.
 func Execute(ctx context.Context, e driver.Engine, checks []Check, timeout time.Duration, report func(c Check, skipped string)) error {
 	if report == nil {
 		report = func(Check, string) {}
@@ -117,7 +118,7 @@ func Execute(ctx context.Context, e driver.Engine, checks []Check, timeout time.
 	for _, c := range checks {
 		switch {
 		case c.Ranks > e.World().Size():
-			report(c, fmt.Sprintf("it takes %d ranks", c.Ranks))
+			report(c, fmt.Sprintf("it needs %d ranks", c.Ranks))
 			continue
 		case c.Ends:
 			report(c, "it ends the job")

@@ -49,7 +49,7 @@ var collectiveChecks = []Check{
 			t.holds(a.b, root, number, fmt.Sprintf("%d bytes of root %d", n, root))
 		})
 	}},
-	{Name: "Gather", Rule: "The root, or every rank, has all ranks' parts in the order of ranks, also in place, and nobody else's memory changes.", run: func(t *trial) {
+	{Name: "Gather", Rule: "The root, or every rank, has all ranks' parts in the order of ranks, also in place, and no other rank's memory changes.", run: func(t *trial) {
 		t.each([]int{0, 1, 33, 5000}, func(n, root, number int) {
 			for _, call := range []driver.Call{driver.Gather, driver.Allgather} {
 				for _, inPlace := range []bool{false, true} {
@@ -74,7 +74,7 @@ var collectiveChecks = []Check{
 			}
 		})
 	}},
-	{Name: "GatherV", Rule: "Parts of other lengths, at other offsets, arrive there, and what is between them does not change.", run: func(t *trial) {
+	{Name: "GatherV", Rule: "Parts of different lengths arrive at their offsets, and the memory between them does not change.", run: func(t *trial) {
 		t.each([]int{0, 5, 3000}, func(n, root, number int) {
 			parts := t.parts(n)
 			for _, call := range []driver.Call{driver.GatherV, driver.AllgatherV} {
@@ -211,7 +211,7 @@ var collectiveChecks = []Check{
 			}
 		}
 	}},
-	{Name: "Scan", Rule: "Each rank has the combination of the ranks up to and with itself, also in place.", run: func(t *trial) {
+	{Name: "Scan", Rule: "Each rank has the combination of the elements of ranks 0 to itself, also in place.", run: func(t *trial) {
 		t.reductions(func(k kind, op driver.Op, n, root int) {
 			src, dst := t.area(n*k.size()), t.area(n*k.size())
 			k.fill(src.b, t.rank, op)
@@ -224,7 +224,7 @@ var collectiveChecks = []Check{
 			t.equal(k.differs(got, k.fold(n, 0, t.rank+1, op)), "", "%v of %d %v", op, n, k.typ)
 		})
 	}},
-	{Name: "ReduceScatter", Rule: "Each rank has its part of the combination of all ranks, for uneven parts, also in place.", run: func(t *trial) {
+	{Name: "ReduceScatter", Rule: "Each rank has its part of the combined elements of all ranks, for uneven parts, also in place.", run: func(t *trial) {
 		t.reductions(func(k kind, op driver.Op, n, root int) {
 			counts := make([]uint64, t.size)
 			total, before := 0, 0
@@ -248,7 +248,7 @@ var collectiveChecks = []Check{
 			t.equal(k.differs(got, want), "", "%v of %d %v", op, n, k.typ)
 		})
 	}},
-	{Name: "SeveralAtOnce", Rule: "Collective operations that were begun in the same order everywhere may be under way together, with messages between them.", run: func(t *trial) {
+	{Name: "SeveralAtOnce", Rule: "Collective operations that every rank began in the same order may be under way at once, together with messages.", run: func(t *trial) {
 		to, from := t.neighbours()
 		var reqs []driver.Request
 		var sums []*area

@@ -26,7 +26,7 @@ var communicatorChecks = []Check{
 		case 0:
 			fill(a.b, 0, 1)
 			fill(b.b, 0, 2)
-			first := t.isend(a, 10, 1, 0) // not done before it is received, perhaps
+			first := t.isend(a, 10, 1, 0) // an engine may not finish it before it is received
 			t.on(d, func() { t.wait(first, t.isend(b, 10, 1, 0)) })
 		case 1:
 			t.on(d, func() { t.wait(t.irecv(a, 0, 0)) })
@@ -86,7 +86,7 @@ var communicatorChecks = []Check{
 		t.equal(s.Size(), 1, "size")
 		t.must(s.Free(), "Free")
 	}},
-	{Name: "SplitSharedCoversAll", Rule: "SplitShared puts every rank into one communicator.", run: func(t *trial) {
+	{Name: "SplitSharedCoversAll", Rule: "SplitShared puts every rank into exactly one communicator.", run: func(t *trial) {
 		s, err := t.c.SplitShared(t.rank)
 		t.must(err, "SplitShared")
 		a := t.area(8)

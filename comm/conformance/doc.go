@@ -1,13 +1,13 @@
 // Package conformance holds every engine of package comm to the rules of package comm/driver.
 //
-// Each rank of a job runs the same [Check] on its engine ([Check.Run]). An engine whose jobs can be made within one process is tested in a few lines:
+// Each rank of a job runs the same [Check] on its engine ([Check.Run]). If all ranks can be in one process, a test takes a few lines:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, conformance.Harness{Ranks: 4, Job: func(fn func(e driver.Engine, lose func(rank int)) error) error { ... }})
 //	}
 //
-// One whose ranks are processes calls [Execute] in each of them.
+// If each rank is a process of its own, each calls [Execute].
 //
-// No check sleeps, and none depends on how fast the engine is: what must not happen early is asked for often, and then let happen. A check whose
-// engine never comes to an end fails when its context ends.
+// No check sleeps, and none depends on how fast the engine is. To see that a request is not done too early, a check tests it many times before it
+// lets the request complete. If a request is never done, the check fails when its context ends.
 package conformance

@@ -20,10 +20,10 @@ var engineChecks = []Check{
 		w := t.e.World()
 		t.equal(t.e.World(), w, "World, the second time")
 		if w.Rank() < 0 || w.Rank() >= w.Size() {
-			t.fatalf("rank %d of %d", w.Rank(), w.Size())
+			t.fatalf("the rank is %d, and the size %d", w.Rank(), w.Size())
 		}
 	}},
-	{Name: "RanksAreDistinct", Rule: "Every rank from 0 to Size-1 is there once.", run: func(t *trial) {
+	{Name: "RanksAreDistinct", Rule: "Every rank from 0 to Size-1 exists once.", run: func(t *trial) {
 		a, all := t.area(1), t.area(t.size)
 		a.b[0] = byte(t.rank)
 		t.collective(driver.Collective{Call: driver.Allgather, Send: a.p, Recv: all.p, Count: 1})
@@ -34,7 +34,7 @@ var engineChecks = []Check{
 }
 
 var memoryChecks = []Check{
-	{Name: "IsZeroAndAligned", Rule: "Alloc returns zeroed memory that starts on a page, also where it was used and freed before.", run: func(t *trial) {
+	{Name: "IsZeroAndAligned", Rule: "Alloc returns zeroed memory that starts on a page, even if the memory was used and freed before.", run: func(t *trial) {
 		for round := range 3 {
 			for _, n := range []uint64{1, 4096, 100000} {
 				p, err := t.e.Alloc(n)

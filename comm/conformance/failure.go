@@ -7,7 +7,7 @@ import (
 )
 
 var failureChecks = []Check{
-	{Name: "LostRankIsNamed", Rule: "What waits for a rank that was lost ends with an error of kind ErrRankLost that names it.", Ranks: 3, Ends: true, run: func(t *trial) {
+	{Name: "LostRankIsNamed", Rule: "An operation that waits for a lost rank ends with an error of kind ErrRankLost that names the rank.", Ranks: 3, Ends: true, run: func(t *trial) {
 		last := t.size - 1
 		if t.rank == last {
 			t.await(0, 0)

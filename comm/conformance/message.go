@@ -13,7 +13,7 @@ import (
 
 func bytesAt(p unsafe.Pointer, n uint64) []byte { return unsafe.Slice((*byte)(p), n) }
 
-// lengths of messages: none, odd, around limits at which libraries change how they send.
+// lengths are lengths of messages: 0, odd ones, and some around limits at which libraries change how they send.
 var lengths = []int{0, 1, 3, 63, 64, 65, 1000, 4095, 4096, 4097, 8191, 16385, 65536, 65537, 300001, 1 << 20}
 
 // neighbours are the ranks to send to and to receive from in a ring.
@@ -34,7 +34,7 @@ var messageChecks = []Check{
 			t.holds(dst.b[:n], from, i, fmt.Sprintf("message of %d bytes", n))
 			rest := make([]byte, n+100)
 			fill(rest, 99, i)
-			t.equal(string(dst.b[n:]), string(rest[n:]), "memory behind a message of %d bytes", n)
+			t.equal(string(dst.b[n:]), string(rest[n:]), "memory after a message of %d bytes", n)
 			t.holds(src.b, t.rank, i, "memory that was sent")
 			src.free()
 			dst.free()
@@ -95,12 +95,12 @@ var messageChecks = []Check{
 			t.signal(1, 7)
 			t.wait(reqs...)
 		case 1:
-			t.await(0, 7) // by then the others are waiting
+			t.await(0, 7) // after this all messages have been sent
 			next := [2]int{0, 1}
 			for i := range count {
 				a := t.area(6000)
 				tag, want := driver.AnyTag, i
-				if i >= count/2 { // then those with one tag alone
+				if i >= count/2 { // the first half with any tag, the second half with one tag
 					tag = i % 2
 				}
 				s := t.wait(t.irecv(a, 0, tag))[0]
@@ -110,7 +110,7 @@ var messageChecks = []Check{
 			}
 		}
 	}},
-	{Name: "AreMatchedByTag", Rule: "A receive takes messages with its tag alone.", Ranks: 2, run: func(t *trial) {
+	{Name: "AreMatchedByTag", Rule: "A receive takes only messages with its tag.", Ranks: 2, run: func(t *trial) {
 		tags := []int{5, 0, t.e.Info().MaxTag, 32767, 1}
 		switch t.rank {
 		case 0:
@@ -183,7 +183,7 @@ var messageChecks = []Check{
 			t.await(0, 4)
 			r := t.irecv(a, 0, 3)
 			if t.early(&r) {
-				t.fatalf("one more message is received than was sent")
+				t.fatalf("one message more is received than was sent")
 			}
 			t.must(t.e.Cancel(r), "Cancel")
 			t.equal(t.finish(r)[0].Cancelled, true, "cancelled")
@@ -200,10 +200,10 @@ var messageChecks = []Check{
 				if !errors.As(err, &e) {
 					t.fatalf("the error is a %T", err)
 				}
-				copy(a.whole[margin+len(a.b):], bytes.Repeat([]byte{0xee}, margin)) // the next check is about what is behind
+				copy(a.whole[margin+len(a.b):], bytes.Repeat([]byte{0xee}, margin)) // the next check looks at the bytes after the memory
 			})
 		}},
-	{Name: "StayInTheirMemory", Rule: "A message that is longer than the memory for it changes nothing behind that memory.", Ranks: 2,
+	{Name: "StayInTheirMemory", Rule: "A message that is longer than the memory for it changes nothing after that memory.", Ranks: 2,
 		run: func(t *trial) {
 			t.truncated(func(a *area, _ int, _ error) { a.intact() })
 		}},
@@ -276,7 +276,7 @@ var messageChecks = []Check{
 			t.equal(t.wait(never)[0].Bytes, uint64(4), "length")
 		}
 	}},
-	{Name: "GoEverywhereAtOnce", Rule: "Many messages may be under way between all ranks, in an order that chance decides.", run: func(t *trial) {
+	{Name: "GoEverywhereAtOnce", Rule: "Many messages may be under way between all ranks, in a random order.", run: func(t *trial) {
 		for round := range 5 {
 			var reqs []driver.Request
 			type expected struct {
@@ -332,13 +332,13 @@ var messageChecks = []Check{
 				t.holds(dst.b[:n], from, i, fmt.Sprintf("message of %d bytes", n))
 				rest := make([]byte, n+100)
 				fill(rest, 99, i)
-				t.equal(string(dst.b[n:]), string(rest[n:]), "memory behind a message of %d bytes", n)
+				t.equal(string(dst.b[n:]), string(rest[n:]), "memory after a message of %d bytes", n)
 				src.free()
 				dst.free()
 			}
 		}
 	}},
-	{Name: "OutliveCollections", Rule: "Requests and memory do not depend on Go's garbage collector, nor on stacks staying where they are.", run: func(t *trial) {
+	{Name: "OutliveCollections", Rule: "Go's garbage collector, and stacks that move, do not disturb requests and their memory.", run: func(t *trial) {
 		to, from := t.neighbours()
 		for i := range 6 {
 			src, dst := t.area(70000), t.area(70000)
@@ -355,7 +355,7 @@ var messageChecks = []Check{
 	}},
 }
 
-// deep makes the stack grow, and move, while it asks the engine.
+// deep makes the stack grow, and so move, and then calls the engine.
 func deep(t *trial, n int) byte {
 	var room [512]byte
 	if n == 0 {

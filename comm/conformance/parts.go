@@ -6,10 +6,10 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// parts is where ranks' parts of some memory lie.
+// parts says where the ranks' parts of some memory lie.
 type parts struct{ driver.Parts }
 
-// layout leaves a gap before each part, and puts them in an order other than that of the ranks.
+// layout makes parts of the given lengths, with a gap before each, in the reverse order of the ranks.
 func (t *trial) layout(length func(i int) uint64) parts {
 	p := parts{driver.Parts{Counts: make([]uint64, t.size), Offsets: make([]uint64, t.size)}}
 	end := uint64(0)
@@ -21,7 +21,7 @@ func (t *trial) layout(length func(i int) uint64) parts {
 	return p
 }
 
-// parts are layouts of lengths around n, one of them 0.
+// parts makes a layout whose parts have the lengths 0, n, 2n, 3n, and so on from 0.
 func (t *trial) parts(n int) parts { return t.layout(func(i int) uint64 { return uint64(i % 4 * n) }) }
 
 func (p parts) end() int {
@@ -32,8 +32,8 @@ func (p parts) end() int {
 	return int(end)
 }
 
-// of is the part of rank i.
+// of returns the part of rank i.
 func (p parts) of(a *area, i int) []byte { return a.b[p.Offsets[i] : p.Offsets[i]+p.Counts[i]] }
 
-// at is an address within an area, which may be its end.
+// at returns the address at an offset in an area, or its end.
 func at(a *area, off int) unsafe.Pointer { return unsafe.Add(a.p, off) }

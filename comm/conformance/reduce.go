@@ -13,13 +13,13 @@ import (
 type kind struct {
 	typ     driver.Type
 	write   func(b []byte, v int)
-	combine func(op driver.Op, b, c []byte) // b becomes the combination of one element each
+	combine func(op driver.Op, b, c []byte) // combines one element of b with one of c, into b
 	show    func(b []byte) string
 }
 
 func (k kind) size() int { return int(k.typ.Size()) }
 
-// value is small enough that no order of combining loses a bit, and has both signs.
+// value returns element i of a rank. Values have both signs, and are so small that every order of combining them gives the same bits.
 func value(rank, i int, op driver.Op) int {
 	v := (rank*5+i*3)%7 - 3
 	if op == driver.Prod {
@@ -41,7 +41,7 @@ func (k kind) fillWith(b []byte, v int) {
 	}
 }
 
-// largest is what write makes the largest value of a type of integers of: all bits, without the sign's in signed types.
+// largest returns the number from which write makes the largest value of an integer type: all bits set, or in a signed type all but the sign.
 func (k kind) largest() int {
 	if k.typ >= driver.Uint8 {
 		return -1
@@ -49,7 +49,7 @@ func (k kind) largest() int {
 	return math.MaxInt >> (64 - 8*k.size())
 }
 
-// fold is the combination of n elements of the ranks from first to last-1.
+// fold combines n elements of each of the ranks first to last-1.
 func (k kind) fold(n, first, last int, op driver.Op) []byte {
 	acc, more := make([]byte, n*k.size()), make([]byte, n*k.size())
 	k.fill(acc, first, op)
@@ -77,7 +77,7 @@ type real interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// load and store copy, since elements of the suite may lie anywhere.
+// load and store copy an element, because elements of the suite need not be aligned.
 func load[T any](b []byte) (v T) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), b)
 	return v
@@ -87,7 +87,7 @@ func store[T any](b []byte, v T) {
 	copy(b, unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)))
 }
 
-// arithmetic makes a kind whose bit operations are those given, nil for none.
+// arithmetic makes a kind of real numbers. bits does the bitwise operations, and is nil for a type that has none.
 func arithmetic[T real](typ driver.Type, bits func(op driver.Op, x, y T) T) kind {
 	return kind{typ: typ,
 		write: func(b []byte, v int) { store(b, T(v)) },

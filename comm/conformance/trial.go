@@ -54,11 +54,11 @@ func (t *trial) must(err error, what string) {
 
 func (t *trial) equal(got, want any, format string, args ...any) {
 	if got != want {
-		t.fatalf("%s: %v in place of %v", fmt.Sprintf(format, args...), got, want)
+		t.fatalf("%s: %v, not %v", fmt.Sprintf(format, args...), got, want)
 	}
 }
 
-// margin is how many bytes before and behind an area must stay as they are.
+// margin is how many bytes before and after an area must not change.
 const margin = 64
 
 // area is memory of the engine, with margins.
@@ -102,7 +102,7 @@ func (a *area) free() {
 	}
 }
 
-// tidy gives back what the check used.
+// tidy frees what the check used.
 func (t *trial) tidy() {
 	for _, a := range t.areas {
 		a.free()
@@ -111,7 +111,7 @@ func (t *trial) tidy() {
 	t.must(t.c.Free(), "Free")
 }
 
-// fill writes bytes that tell rank, number and index.
+// fill writes bytes that depend on rank, number and index.
 func fill(b []byte, rank, number int) {
 	for i := range b {
 		b[i] = byte(i*7 + i>>8 + rank*31 + number*57 + 1)
@@ -215,7 +215,7 @@ func (t *trial) wait(reqs ...driver.Request) []driver.Status {
 	return out
 }
 
-// early asks often whether a request is done, and reports it.
+// early tests a request many times, and reports whether it is done.
 func (t *trial) early(r *driver.Request) bool {
 	reqs, out := []driver.Request{*r}, make([]driver.Status, 1)
 	for range 200 {
@@ -241,6 +241,6 @@ func (t *trial) icollective(c driver.Collective) driver.Request {
 	return t.begun(r, c.Call.String())
 }
 
-// signal and await are a message of one byte: they order what ranks do.
+// signal and await send and receive a message of one byte. Checks use them to order what ranks do.
 func (t *trial) signal(dest, tag int)  { t.wait(t.isend(t.area(1), 1, dest, tag)) }
 func (t *trial) await(source, tag int) { t.wait(t.irecv(t.area(1), source, tag)) }

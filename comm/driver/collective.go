@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Call is which collective operation it is. The comments say which fields of [Collective] count. "Part i" is the part that belongs to
+// Call names a collective operation. The comments say which fields of [Collective] it uses. "Part i" is the part that belongs to
 // rank i: the Count bytes at offset i*Count, or Counts[i] bytes at Offsets[i] in the calls whose names end in V.
 type Call uint8
 
@@ -47,7 +47,7 @@ func Calls() []Call {
 	return all
 }
 
-// Rooted reports whether one rank, Root, has a part of its own.
+// Rooted reports whether one rank, Root, has a role of its own.
 func (c Call) Rooted() bool {
 	switch c {
 	case Bcast, Reduce, Gather, GatherV, Scatter, ScatterV:
@@ -56,11 +56,11 @@ func (c Call) Rooted() bool {
 	return false
 }
 
-// Reduces reports whether the operation computes, so that Type and Op count.
+// Reduces reports whether the operation combines elements, and so uses Type and Op.
 func (c Call) Reduces() bool { return c >= Reduce && c <= Scan }
 
-// Collective is one rank's part in a collective operation. Fields that its Call does not name are ignored, at every rank but Root too where
-// the comment says "at Root".
+// Collective is one rank's part in a collective operation. Fields that the comment of its Call does not name are ignored. Fields that it
+// names "at Root" are ignored at the other ranks.
 //
 // Memory that is read and memory that is written do not overlap, with one exception, the operation in place (MPI_IN_PLACE): the address of what this
 // rank gives to itself equals the address of what it takes from itself. That is Send == Recv for Reduce at Root, Allreduce, Scan, ReduceScatter,
@@ -85,8 +85,8 @@ type Parts struct {
 	Offsets []uint64 // from the start of the memory
 }
 
-// InPlace reports whether the rank gives and takes its own part at one address. It is false where that part has no bytes, except in the
-// calls that are compared by Send and Recv alone.
+// InPlace reports whether the rank gives and takes its own part at one address. If that part has no bytes, it is false, except for the
+// calls that are in place when Send == Recv.
 func (c *Collective) InPlace(rank int) bool {
 	own := func(p unsafe.Pointer) uintptr { return uintptr(p) + uintptr(rank)*uintptr(c.Count) }
 	ownOf := func(p unsafe.Pointer, parts *Parts) uintptr { return uintptr(p) + uintptr(parts.Offsets[rank]) }

@@ -8,17 +8,18 @@
 //     that uses it is done, or for ever if that never happens. An address may be nil only if there are no bytes.
 //   - Memory that a request reads is not written before the request is done, and memory that it writes is neither read nor written.
 //   - Ranks, roots and tags are in range: 0 <= rank < Size, 0 <= tag <= Info.MaxTag. [AnySource] and [AnyTag] are given to Irecv alone.
-//   - Every request is tested until it is done, on the engine that made it, by one goroutine at a time. After that it is never used again.
+//   - A request is tested on the engine that made it, by one goroutine at a time, and never used after it is done. A request that package
+//     comm has given up may not be tested again.
 //   - A communicator is not used after its Free was called, and nothing after the engine's Close.
-//   - The ranks of a communicator make its collective calls, Dup, Split, SplitShared and Free included, in the same order. This is a
-//     promise of the program's, which package comm cannot check: an engine that finds it broken says so with [ErrMismatch].
-//   - Collective calls on one communicator are made by one goroutine at a time.
+//   - The ranks of a communicator make its collective calls, Dup, Split, SplitShared and Free included, in the same order, and each rank makes
+//     them from one goroutine at a time. The program promises this, and package comm cannot check it: an engine that notices a different
+//     order returns [ErrMismatch].
 //
 // Methods are safe for concurrent use unless a comment says otherwise. An engine whose library is not takes a lock itself. No method may
 // depend on which OS thread calls it. All sizes and offsets are in bytes, except where "elements" is said.
 //
 // No method waits for another rank, apart from Dup, Split, SplitShared, Free and Close. All other work is a [Request], which the caller
-// tests, so that every wait can end with a context. Nothing has to progress but during calls of Test.
+// tests, so that every wait can end with a context. An engine need not progress outside of Test.
 //
 // Engines report errors as *[Error], whose Kind is one of the sentinel errors of this package. A call that returns an error has started
 // nothing. What goes wrong later is in the [Status] of the request.

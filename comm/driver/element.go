@@ -54,7 +54,7 @@ type Op uint8
 const (
 	Sum  Op = iota // integers wrap around
 	Prod           // integers wrap around
-	Min            // not of complex numbers; unspecified if an element is not a number
+	Min            // not of complex numbers; unspecified if an element is NaN
 	Max            // the same
 	And            // bit by bit, of integers only
 	Or             // the same

@@ -34,8 +34,8 @@ type Engine interface {
 	Close() error
 }
 
-// Comm is a communicator: some ranks of the job, numbered from 0, whose messages never mix with those of other communicators. An
-// engine must make errors of a communicator's calls return, where its library would otherwise end the process.
+// Comm is a communicator: some ranks of the job, numbered from 0, whose messages never mix with those of other communicators. Its calls
+// return errors, even if the engine's library would by default end the process.
 type Comm interface {
 	// Rank is this process's number, and Size the number of ranks. They do not change, and can be called after Free.
 	Rank() int
@@ -44,9 +44,9 @@ type Comm interface {
 	// Dup makes a communicator of the same ranks. All ranks call it; it waits for them.
 	Dup() (Comm, error)
 
-	// Split makes one communicator for each color, of the ranks that gave it, in the order of their keys, and of their ranks where
-	// keys are equal. All ranks call it; it waits for them. The result is nil, without an error, for a rank that gave [NoColor]; other
-	// colors are not negative and fit into 31 bits, keys fit into 32.
+	// Split makes one communicator for each color. Its members are the ranks that gave this color, in the order of their keys, and where
+	// keys are equal in the order of their ranks. All ranks call it; it waits for them. The result is nil, without an error, for a rank
+	// that gave [NoColor]. Other colors are not negative and fit into 31 bits; keys fit into 32.
 	Split(color, key int) (Comm, error)
 
 	// SplitShared is Split with one color for each machine, whose ranks can share memory.
@@ -56,8 +56,8 @@ type Comm interface {
 	Free() error
 
 	// Isend begins to send n bytes at p. The request is done when the memory may be written again; the message may not have been
-	// received by then, nor have left. Messages from one rank to another on one communicator that match the same receive are
-	// received in the order in which Isend was called for them.
+	// received by then, nor have left. If several messages from one rank to another on one communicator match a receive, the one
+	// whose Isend was called first is received.
 	Isend(p unsafe.Pointer, n uint64, dest, tag int) (Request, error)
 
 	// Irecv begins to receive one message of at most n bytes to p. source may be [AnySource], and tag [AnyTag]. A message that is
@@ -93,7 +93,7 @@ const (
 	NoColor   = -1 // the color of a rank that Split leaves out
 )
 
-// Request is work under way, as the engine numbers it; 0 is no request.
+// Request is the engine's number for work under way; 0 is no request.
 type Request uint64
 
 // Status is how a request ended.

@@ -1,6 +1,6 @@
 package mpi
 
-// ABI is a binary interface of MPI: the sizes and values that a compiled program has of the header file.
+// ABI is a binary interface of MPI: the sizes and values that a compiled program takes from the header file mpi.h.
 type ABI int
 
 // The ABIs.
@@ -26,7 +26,7 @@ func (a ABI) String() string {
 // Handle is a handle of MPI, in a word.
 type Handle uintptr
 
-// layout says where things are in memory.
+// layout has the sizes and offsets of an ABI.
 type layout struct {
 	handle              int // bytes of a handle in an array
 	status              int // bytes of a status

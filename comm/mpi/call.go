@@ -2,7 +2,7 @@ package mpi
 
 import "github.com/go-halyard/halyard/internal/dl"
 
-// calls are the functions of MPI that are called. Those whose names end in _c, of MPI 4.0, count in 64 bits.
+// calls are the functions of MPI that the engine uses. Those whose names end in _c, new in MPI 4.0, take counts of 64 bits.
 type calls struct {
 	AbiGetVersion     dl.Proc `sym:"MPI_Abi_get_version,optional"`
 	GetLibraryVersion dl.Proc `sym:"MPI_Get_library_version"`

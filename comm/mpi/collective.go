@@ -19,7 +19,7 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 		peer = o.Root
 	}
 	if int(o.Call) >= len(collectiveNames) || o.Call.Reduces() && !o.Op.Takes(o.Type) {
-		return 0, driver.Errorf(o.Call.String(), driver.ErrInvalidArgument, "%v of %v", o.Op, o.Type)
+		return 0, driver.Errorf(o.Call.String(), driver.ErrInvalidArgument, "%v of %v is not defined", o.Op, o.Type)
 	}
 	bytes := o.Count
 	if o.Call.Reduces() {
@@ -47,7 +47,7 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 	return r.id(), nil
 }
 
-// narrow makes a call whose counts fit. If it fails, the request is given back.
+// narrow makes a call whose counts fit into its parameters. If it fails, the request is recycled.
 func (c *communicator) narrow(r *request, call func(h uintptr) uintptr) error {
 	c.e.enter()
 	code := int32(call(address(&r.slot.handle)))
@@ -58,8 +58,8 @@ func (c *communicator) narrow(r *request, call func(h uintptr) uintptr) error {
 	return nil
 }
 
-// buffers returns the addresses that MPI gets: MPI_IN_PLACE for what is in place, and different addresses that are not nil where nothing is moved, as
-// some libraries refuse equal ones. inSend says that MPI_IN_PLACE stands for the memory that is sent.
+// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: that of the memory that is sent if inSend, else
+// the other. A nil address, which has no bytes, becomes one that is not nil; the two differ, because some libraries refuse equal addresses.
 func (c *communicator) buffers(o *driver.Collective, inSend bool) (send, recv uintptr) {
 	send, recv = uintptr(o.Send), uintptr(o.Recv)
 	if !o.InPlace(c.rank) {
@@ -119,7 +119,7 @@ func (c *communicator) moveParts(r *request, o *driver.Collective) error {
 	lib := c.e.lib
 	f := &lib.call
 	var sent, received *driver.Parts
-	one := driver.Parts{Counts: []uint64{o.Count}} // the one part that is not in a list
+	one := driver.Parts{Counts: []uint64{o.Count}} // the side that is a single part
 	switch o.Call {
 	case driver.GatherV:
 		sent = &one
@@ -137,7 +137,7 @@ func (c *communicator) moveParts(r *request, o *driver.Collective) error {
 		sent, received = &o.SendParts, &o.RecvParts
 	}
 	wideHere := f.IgathervC.Valid()
-	// place decides by all parts of this rank together, and MPI allows ranks to decide differently: only the bytes have to agree.
+	// place chooses counts and types from this rank's parts alone. Other ranks may choose others: MPI only wants the bytes to agree.
 	a, err := c.e.place(r, wideHere, sent, received)
 	defer func() {
 		for _, t := range a.datatype {
@@ -193,7 +193,8 @@ func (l *library) opOf(o driver.Op) uintptr {
 	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
 }
 
-// reduce starts Reduce, Allreduce or Scan: in pieces if the elements are too many for a C int and the library has no calls with longer counts.
+// reduce starts Reduce, Allreduce or Scan. If the count does not fit into a C int, and the library has no calls with 64-bit counts, it starts
+// several calls of MPI.
 func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
 	t := c.e.lib.typeOf(o.Type)
@@ -240,7 +241,7 @@ func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	return nil
 }
 
-// piece starts a further request of MPI, which belongs to r. The first of r is under way: a failure is reported when that is done.
+// piece starts a further request of MPI that belongs to r. The first one is under way already, so a failure is reported when r is done.
 func (c *communicator) piece(r *request, call func(h uintptr) uintptr) {
 	if r.failed != nil {
 		return
@@ -261,7 +262,7 @@ func (c *communicator) piece(r *request, call func(h uintptr) uintptr) {
 	r.pieces = append(r.pieces, p)
 }
 
-// reduceScatter starts ReduceScatter. Without calls with longer counts a part that is too long is refused.
+// reduceScatter starts ReduceScatter. It refuses a part that is too long for a C int if the library has no calls with 64-bit counts.
 func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
 	counts := driver.Parts{Counts: o.RecvParts.Counts}

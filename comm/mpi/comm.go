@@ -17,7 +17,7 @@ type communicator struct {
 // revocable is a communicator of a library that can revoke it.
 type revocable struct{ *communicator }
 
-// newComm describes a communicator of MPI and makes its errors return.
+// newComm returns the communicator with a handle of MPI. It makes MPI return the communicator's errors, and not end the process.
 func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 	c := &e.lib.call
 	e.enter()
@@ -42,7 +42,7 @@ func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 func (c *communicator) Rank() int { return c.rank }
 func (c *communicator) Size() int { return c.size }
 
-// derive makes a communicator by a call of MPI that writes its handle to the address.
+// derive makes a communicator with a call of MPI that writes the new handle to the address made.
 func (c *communicator) derive(op, api string, call func(made uintptr) uintptr) (driver.Comm, error) {
 	e := c.e
 	made := new(uint64)
@@ -98,7 +98,7 @@ func (c revocable) Revoke() error {
 
 // Abort ends all processes of the job. It does not return.
 func (c *communicator) Abort(code int) {
-	// No turn is taken: whoever has it may wait for ever.
+	// Not between enter and leave: the goroutine that has the turn may wait for ever.
 	c.e.lib.call.Abort.Call2(c.handle, uintptr(code))
 	leave(code)
 }

@@ -18,8 +18,8 @@ func (e *Engine) maxCount() uint64 { return longest }
 // chunkBytes is the size of the datatype that long messages are made of.
 const chunkBytes = 1 << 16
 
-// long makes a call on n bytes, more than fit into a C int: with a 64-bit count if hasWide, else on one element of a datatype that
-// is n bytes long. If the call fails, the request is given back.
+// long makes a call on n bytes, where n does not fit into a C int: with a 64-bit count if hasWide, else on one element of a datatype that
+// is n bytes long. If the call fails, the request is recycled.
 func (e *Engine) long(r *request, n uint64, hasWide bool, call func(count, datatype uintptr, wide bool) uintptr) error {
 	if hasWide && useWide {
 		e.enter()
@@ -45,7 +45,7 @@ func (e *Engine) long(r *request, n uint64, hasWide bool, call func(count, datat
 	return nil
 }
 
-// longType returns a new datatype of n bytes without gaps: chunks, and the bytes behind them.
+// longType returns a new datatype of n bytes without gaps: chunks, and then the bytes that are left.
 func (e *Engine) longType(op string, n uint64) (*uint64, error) {
 	chunk, err := e.chunkType(op)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Engine) unitType(op string, n uint64) (*uint64, error) {
 	return made, nil
 }
 
-// freeType gives a datatype back. Communication that uses it goes on (MPI 4.1, section 5.1.9).
+// freeType frees a datatype. Communication that still uses it is not disturbed (MPI 4.1, section 5.1.9).
 func (e *Engine) freeType(t *uint64) {
 	e.enter()
 	defer e.leave()
@@ -107,15 +107,15 @@ func (e *Engine) chunkType(op string) (uintptr, error) {
 	return t, nil
 }
 
-// arrays are counts and offsets in the memory of a request, of the width that the call takes.
+// arrays are counts and offsets in mapped memory, as integers of the size that the call takes.
 type arrays struct {
 	counts, offsets [2]uintptr // of what is sent, and of what is received
-	datatype        [2]*uint64 // in whose elements they count; nil for MPI_BYTE
-	wide            bool
+	datatype        [2]*uint64 // the unit of counts and offsets; nil for MPI_BYTE
+	wide            bool       // integers of 64 bits
 }
 
-// place copies parts to mapped memory that the request keeps, as C's ints if they fit, else as 64-bit integers if the library has the wide call, else in units
-// of as many bytes as divide all of them.
+// place copies parts to mapped memory that the request keeps. If a count or offset does not fit into a C int, it uses 64-bit integers, and if the
+// library does not have the call for these, C ints that count in larger units.
 func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arrays, err error) {
 	words := 0
 	var most uint64
@@ -145,7 +145,7 @@ func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arra
 		if most > e.maxCount() && !a.wide {
 			unit = unitOf(p)
 			if largest(p)/unit > e.maxCount() {
-				return a, driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d bytes or begins that far, which needs the counts of MPI 4.0; %s does not have them", largest(p), e.lib.text)
+				return a, driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d bytes or begins at that offset, which needs the counts of MPI 4.0; %s does not have them", largest(p), e.lib.text)
 			}
 			if a.datatype[i], err = e.unitType(r.op, unit); err != nil {
 				return a, err

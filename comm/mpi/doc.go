@@ -1,5 +1,6 @@
 // Package mpi is the engine of package comm on an MPI library, which is found while the program runs. One binary, built without cgo,
-// works with Open MPI, with MPICH and what shares its ABI (Intel MPI, Cray MPICH, MVAPICH), and with libraries of the standard ABI (MPI 5.0, chapter 20).
+// works with Open MPI, with MPICH and libraries that share its ABI (Intel MPI, Cray MPICH, MVAPICH), and with libraries of the standard ABI
+// (MPI 5.0, chapter 20).
 //
 //	func main() {
 //		mpi.Run(func(ctx context.Context, e driver.Engine) error {
@@ -10,26 +11,28 @@
 //
 // # Leaving
 //
-// A process of a job must not leave by os.Exit, and main must not return, after [Start]: newer MPICH tells its launcher of a good end in a handler that C's exit
-// runs and Go's does not. The launcher then takes the process for crashed and kills the others. [Run] leaves in the right way, and so does [Exit].
-// os.Exit(0) in one rank of a job of MPICH's launcher even looks like success: MPI has no means to prevent that.
+// After [Start] a process must not call os.Exit, and main must not return. Newer versions of MPICH report a normal end to the launcher in a
+// handler that C's exit runs and os.Exit does not. Without that report the launcher takes the process for crashed and kills the others. [Run]
+// and [Exit] end the process through C's exit. With MPICH's launcher, a job in which one rank called os.Exit(0) even looks successful; MPI has no
+// means to prevent that.
 //
 // # Memory
 //
-// MPI keeps addresses after a call returned. None of it may be in Go's heap, where the collector frees it, or on a stack, which moves. Requests,
-// statuses and arrays of counts are in mapped memory here; data is in memory from the engine's Alloc, in page-locked memory, or on a device.
+// MPI uses addresses after the call that they were given to. They must not point into Go's heap, which the collector frees, or to a stack, which
+// moves. So requests, statuses and arrays of counts are in mapped memory, and data is in memory of the engine's Alloc, in page-locked memory, or
+// on a device.
 //
 // # Environment
 //
 //	HALYARD_MPI_LIBRARY  the library to load, instead of the usual names
 //	HALYARD_MPI_PRELOAD  libraries to load before it, separated by colons (Cray's libmpi_gtl_cuda.so)
-//	HALYARD_MPI_THREADS  "serialized": ask for that level of thread support, and take turns
-//	HALYARD_MPI_GPU      "1": addresses of devices are given to a library that says it takes them
+//	HALYARD_MPI_THREADS  "serialized": ask for that level of thread support, and make one call at a time
+//	HALYARD_MPI_GPU      "1": give addresses of devices to the library, if it says that it takes them
 //
 // # Known problems
 //
-// Open MPI 5.0.11 shortens a small message that a rank sends to itself, if it is longer than the memory for it, and reports no error; C programs see the same. Messages
-// between ranks, and long ones, give ErrTruncated.
+// If a rank sends itself a small message that is longer than the memory for it, Open MPI 5.0.11 shortens the message and reports no error. C
+// programs see the same. Long messages, and messages between different ranks, give ErrTruncated.
 //
 // Open MPI 5.0.11 writes a message of more than some 4 KiB that is longer than the memory for it to the end, behind that memory, and then reports the error;
 // C programs see the same. Over shared memory, OMPI_MCA_smsc=^cma in the environment avoids it, and copies long messages twice.
@@ -39,6 +42,6 @@
 //
 // # Tables
 //
-// The three ABIs give constants different values. tables.go has them side by side. A test compares them with the header files of the libraries, and
-// Start compares what it can with the library's answers.
+// The three ABIs give constants different values. tables.go has them side by side. A test compares them with the libraries' header files, and
+// Start compares some of them with the library's answers.
 package mpi

@@ -22,12 +22,12 @@ type Engine struct {
 	report   Report
 	world    driver.Comm
 	launcher launcher
-	foreign  bool // somebody else in the process initialised MPI, and finalizes it
+	foreign  bool // other code in the process initialised MPI, and finalizes it
 
 	serialized bool
-	turn       sync.Mutex // held around each call if serialized
+	turn       sync.Mutex // if serialized: held during each call of MPI
 
-	thread chan func() // runs on the thread that initialised MPI
+	thread chan func() // to the goroutine on the thread that initialised MPI
 
 	memory   memory
 	slots    pool[slot]
@@ -54,16 +54,17 @@ type Report struct {
 	Revokes         bool   // the library has MPIX_Comm_revoke
 }
 
-// process is what there is once in a process: MPI cannot be initialised again.
+// process has the one engine that a process can have: MPI cannot be initialised twice.
 var process struct {
 	sync.Mutex
 	engine *Engine
 }
 
-// Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. An error is of kind ErrUnavailable if there is no
-// library that can be used, and names each that was tried, and of kind ErrMismatch if another MPI's launcher has started the process.
+// Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. If no library can be used, the
+// error is of kind ErrUnavailable and names each library that was tried. If the launcher of another MPI has started the process, it is of kind
+// ErrMismatch.
 //
-// After Start the process leaves by [Exit]; [Run] does both.
+// After Start the process must end through [Exit]. [Run] does both.
 func Start() (*Engine, error) {
 	process.Lock()
 	defer process.Unlock()
@@ -158,7 +159,7 @@ func (e *Engine) afterInit(provided int) error {
 	case lib.number(threadSerialized):
 		info.Thread = driver.ThreadSerialized
 	default:
-		return driver.Errorf("Start", driver.ErrUnsupported, "%s grants threads no more than level %d, and Go programs have several threads: MPI_THREAD_SERIALIZED (%d) is the least",
+		return driver.Errorf("Start", driver.ErrUnsupported, "%s supports threads only at level %d; Go programs have several threads, and need at least MPI_THREAD_SERIALIZED (%d)",
 			lib.text, provided, lib.number(threadSerialized))
 	}
 	if err := lib.verify(); err != nil {
@@ -189,7 +190,7 @@ func (e *Engine) afterInit(provided int) error {
 	}
 	e.info = info
 	world := lib.handles[commWorld]
-	if e.foreign { // its messages must not mix with those of whoever initialised MPI
+	if e.foreign { // messages must not mix with those of the code that initialised MPI
 		var w uint64
 		if err := lib.failure("Start", "MPI_Comm_dup", int32(c.CommDup.Call2(world, uintptr(unsafe.Pointer(&w))))); err != nil {
 			return err
@@ -211,7 +212,7 @@ func (e *Engine) afterInit(provided int) error {
 // verify compares the table of constants with what the library answers.
 func (l *library) verify() error {
 	wrong := func(what string, got, want int32) error {
-		return driver.Errorf("Start", driver.ErrUnavailable, "%s is not as the %s ABI has it: %s is %d, not %d", l.text, l.abi, what, got, want)
+		return driver.Errorf("Start", driver.ErrUnavailable, "%s differs from the %s ABI: %s is %d, not %d", l.text, l.abi, what, got, want)
 	}
 	for i := typeByte; i <= typeComplex128; i++ {
 		want := int32(1)
@@ -227,7 +228,7 @@ func (l *library) verify() error {
 	if code := int32(l.call.CommSize.Call2(l.handles[commSelf], uintptr(unsafe.Pointer(&size)))); code != 0 || size != 1 {
 		return wrong("the size of MPI_COMM_SELF", size, 1)
 	}
-	// MPI_Error_class of a class is the class itself (MPI 4.1, section 9.4), and an invalid rank is an error that returns.
+	// MPI_COMM_SELF has no rank 1, so this send must fail, and the class of its error must be the ABI's value of MPI_ERR_RANK.
 	var request uint64
 	code := int32(l.call.Isend.Call7(0, 0, l.handles[typeByte], 1, 0, l.handles[commSelf], uintptr(unsafe.Pointer(&request))))
 	class := int32(-1)
@@ -258,7 +259,7 @@ func (l *library) memoryKinds() string {
 	return kinds
 }
 
-// enter and leave are around each call of MPI.
+// enter and leave enclose each call of MPI.
 func (e *Engine) enter() {
 	if e.serialized {
 		e.turn.Lock()
@@ -274,7 +275,7 @@ func (e *Engine) leave() {
 // Info describes the engine.
 func (e *Engine) Info() driver.Info { return e.info }
 
-// Report says what Start has found.
+// Report returns what Start has found.
 func (e *Engine) Report() Report { return e.report }
 
 // World is the communicator of all ranks of the job.
@@ -291,7 +292,7 @@ func (e *Engine) Alloc(n uint64) (unsafe.Pointer, error) {
 // Free makes memory of Alloc available to later calls of Alloc.
 func (e *Engine) Free(p unsafe.Pointer, n uint64) { e.memory.release(p, n) }
 
-// Close finalizes MPI, unless somebody else in the process had initialised it. Receives that are not done are cancelled.
+// Close finalizes MPI, unless other code in the process had initialised it. Receives that are not done are cancelled.
 func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return driver.Errorf("Close", driver.ErrClosed, "the engine was closed before")
@@ -305,7 +306,7 @@ func (e *Engine) Close() error {
 		siglib.Enter()
 		code := int32(e.lib.call.Finalize.Call0())
 		siglib.Leave()
-		// The library is over: it need not answer what the code means.
+		// After MPI_Finalize the library need not answer what the code means.
 		if code != 0 {
 			err = driver.Errorf("Close", driver.ErrEngine, "MPI_Finalize returned %d", code)
 		}

@@ -21,7 +21,7 @@ func kindOf(c Class) error {
 	return driver.ErrEngine
 }
 
-// failure returns the error for a code that a call has returned, nil for MPI_SUCCESS. op is the engine's operation, api the call of MPI.
+// failure returns the error for a code that a call of MPI has returned, or nil for MPI_SUCCESS. op is the engine's operation, api the call.
 func (l *library) failure(op, api string, code int32) *driver.Error {
 	if code == 0 {
 		return nil

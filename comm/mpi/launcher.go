@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maker is who made a library or a launcher, as far as that decides whether they work together.
+// maker is the project that made a library or a launcher. It decides whether the two work together.
 type maker int
 
 const (
@@ -31,11 +31,11 @@ func makerOf(text string) maker {
 // launcher is what started this process as a part of a job.
 type launcher struct {
 	name  string // "" if there is none
-	size  int    // of the job, 0 if it is not said
+	size  int    // of the job, 0 if it is not known
 	maker maker
 }
 
-// detectLauncher reads the variables with which launchers tell processes about their job.
+// detectLauncher reads the environment variables in which launchers describe the job to its processes.
 func detectLauncher() launcher {
 	size := func(name string) int {
 		n, _ := strconv.Atoi(os.Getenv(name))
@@ -62,7 +62,7 @@ func detectLauncher() launcher {
 	return launcher{}
 }
 
-// fits reports whether the launcher can start processes of a library. It is true where that is not known.
+// fits reports whether the launcher can start processes that use a library of maker m. If either maker is unknown, it is true.
 func (l launcher) fits(m maker) bool {
 	return l.maker == makerUnknown || m == makerUnknown || (l.maker == makerOpenMPI) == (m == makerOpenMPI)
 }

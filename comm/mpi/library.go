@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// The environment variables that say what is loaded.
+// The environment variables that this package reads.
 const (
 	EnvLibrary = "HALYARD_MPI_LIBRARY"
 	EnvPreload = "HALYARD_MPI_PRELOAD"
@@ -26,13 +26,14 @@ type library struct {
 	abi     ABI
 	layout  layout
 	maker   maker
-	name    string // under which it was loaded
+	name    string // the name that it was loaded by
 	path    string
 	text    string // of MPI_Get_library_version
 	handles [objects]uintptr
 }
 
-// names are the file names of libraries: native ones before those of the standard ABI, which hide what is not in the standard.
+// names lists file names of libraries in the order in which they are tried. Native ones come before libmpi_abi, because that has only what is in the
+// standard.
 func names(l launcher) []string {
 	all := []string{"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi_abi.so.1", "libmpi.so"}
 	if runtime.GOOS == "darwin" {
@@ -44,12 +45,12 @@ func names(l launcher) []string {
 	return all
 }
 
-// load loads the library that the environment or the system names. No function of it that needs MPI_Init is called.
+// load loads the library that EnvLibrary names, or else the first of names that can be used. It calls only functions that may be called before MPI_Init.
 func load(l launcher) (*library, error) {
 	if !canMap {
 		return nil, driver.Errorf("Start", driver.ErrUnavailable, "MPI is not supported on %s", runtime.GOOS)
 	}
-	siglib.Enter() // UCX takes signals when it is loaded
+	siglib.Enter() // UCX, which many libraries load, installs signal handlers
 	defer siglib.Leave()
 	for _, name := range strings.FieldsFunc(os.Getenv(EnvPreload), func(r rune) bool { return r == os.PathListSeparator }) {
 		if _, err := dl.OpenVisible("", name); err != nil {
@@ -117,7 +118,7 @@ func recognise(name string) (*library, error) {
 		}
 	}
 	if lib.abi == ABIOpenMPI {
-		// Its plugins look for its symbols in the whole program (docs.open-mpi.org, "Dynamically loading libmpi at runtime").
+		// Open MPI's plugins look for its symbols in the whole program (docs.open-mpi.org, "Dynamically loading libmpi at runtime").
 		if _, err := dl.OpenVisible("", name); err != nil {
 			return nil, err
 		}
@@ -125,7 +126,7 @@ func recognise(name string) (*library, error) {
 	return lib, nil
 }
 
-// standard reports whether the library says that it has the standard ABI. A library with another one has no such call, or answers -1.
+// standard reports whether the library says that it has the standard ABI. A library with another ABI lacks MPI_Abi_get_version, or answers -1.
 func (l *library) standard() bool {
 	if !l.call.AbiGetVersion.Valid() {
 		return false
@@ -149,7 +150,7 @@ func (l *library) versionText() string {
 
 func (l *library) number(n number) int { return l.abi.number(n) }
 
-// loadHandle and storeHandle read and write a handle in memory of C.
+// loadHandle and storeHandle read and write a handle as C lays it out in memory.
 func (l *library) loadHandle(p unsafe.Pointer) uintptr {
 	if l.layout.handle == 4 {
 		return uintptr(*(*uint32)(p))

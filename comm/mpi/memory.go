@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// memory gives out mapped memory, which stays mapped: a network's library may have registered it. What is given back is used again.
+// memory gives out mapped memory. Freed memory stays mapped, because a network's library may have registered it, and is given out again.
 type memory struct {
 	mu   sync.Mutex
 	free map[uint64][]unsafe.Pointer // by size, whole pages
@@ -55,7 +55,7 @@ func (m *memory) release(p unsafe.Pointer, n uint64) {
 
 // slot is what MPI writes to while a request is under way, and the calls about it. It is in mapped memory.
 type slot struct {
-	handle uint64 // of the width that the ABI has
+	handle uint64 // of the size that the ABI has
 	flag   int32
 	_      int32
 	status [32]byte
@@ -65,7 +65,7 @@ type slot struct {
 
 // scratch is what one call of Test needs. It is in mapped memory.
 type scratch struct {
-	handles  [scratchSize]uint64 // packed, each of the width that the ABI has
+	handles  [scratchSize]uint64 // packed, each of the size that the ABI has
 	indices  [scratchSize]int32
 	statuses [scratchSize * 32]byte // packed
 	count    int32

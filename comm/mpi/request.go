@@ -24,10 +24,10 @@ type request struct {
 
 	cancelled bool
 
-	pieces []*request // further requests of MPI, all of which have to be done, if one call could not do the work
+	pieces []*request // if one call of MPI was not enough: its further requests, which all have to be done
 	failed *driver.Error
 
-	arrays     unsafe.Pointer // that MPI reads until the request is done
+	arrays     unsafe.Pointer // counts and offsets that MPI reads until the request is done
 	arraysSize uint64
 }
 
@@ -35,7 +35,7 @@ func (r *request) id() driver.Request {
 	return driver.Request(r.generation)<<32 | driver.Request(r.index+1)
 }
 
-// requests holds as many as were ever under way at once.
+// requests holds as many requests as were ever under way at once.
 type requests struct {
 	mu   sync.Mutex
 	all  atomic.Pointer[[]*request] // readers take no lock: elements are only appended
@@ -79,7 +79,7 @@ func (e *Engine) prepare(s *slot) {
 	s.calls.Flag = &s.flag
 }
 
-// recycle forgets a request that MPI is done with.
+// recycle makes a request that MPI does not use any more available to later calls.
 func (e *Engine) recycle(r *request) {
 	if r.arrays != nil {
 		e.memory.release(r.arrays, r.arraysSize)
@@ -104,7 +104,7 @@ func (e *Engine) find(op string, id driver.Request) (*request, error) {
 	return nil, driver.Errorf(op, driver.ErrInvalidArgument, "%#x is no request under way", uint64(id))
 }
 
-// address is that of mapped memory.
+// address returns the address of mapped memory.
 func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 // Test asks which of the requests are done.
@@ -207,7 +207,7 @@ func (e *Engine) testPieces(r *request) (driver.Status, bool) {
 func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
 	lib := e.lib
 	x, err := e.scratch.get(&e.memory)
-	if err != nil { // one by one needs no memory
+	if err != nil { // testing one by one needs no memory
 		for k, r := range batch {
 			if st, ok := e.testOne(r); ok {
 				reqs[at[k]], out[at[k]] = 0, st
@@ -234,9 +234,9 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 	for k, r := range batch {
 		lib.storeHandle(unsafe.Pointer(&r.slot.handle), lib.loadHandle(handle(k)))
 	}
-	// Open MPI returns the error of one request instead of MPI_ERR_IN_STATUS. It fills in the statuses even so.
+	// Open MPI returns the error of one request, and not MPI_ERR_IN_STATUS, but fills in the statuses all the same.
 	if code != 0 && lib.abi.classOf(int(class)) != ClassInStatus && x.count <= 0 {
-		// The code does not say which of them it is about: ask each.
+		// There are no statuses, and the code does not say which request has failed, so each is tested.
 		for k, r := range batch {
 			if st, ok := e.testOne(r); ok {
 				reqs[at[k]], out[at[k]] = 0, st
@@ -265,7 +265,7 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 	return done
 }
 
-// finish reads how a request has ended and forgets it. The length of a message is in the slot by then.
+// finish reads how a request has ended and recycles it. The length of a message is in the slot by then.
 func (e *Engine) finish(r *request, code int32) (st driver.Status) {
 	lib, s := e.lib, r.slot
 	if r.receive {
@@ -317,7 +317,7 @@ func (e *Engine) isNull(r *request) bool {
 	return e.lib.loadHandle(unsafe.Pointer(&r.slot.handle)) == e.lib.handles[requestNull]
 }
 
-// dropHandle frees the request of MPI that has ended with an error: some libraries keep it. One that is still active is cancelled.
+// dropHandle frees MPI's request, which some libraries keep after an error. A receive that is still active is cancelled.
 func (e *Engine) dropHandle(r *request) {
 	if e.isNull(r) {
 		return
@@ -346,7 +346,7 @@ func (e *Engine) Cancel(id driver.Request) error {
 	return asError(e.failure("Cancel", "MPI_Cancel", code))
 }
 
-// abandon cancels receives that are not done, before MPI is finalized. Nobody tests requests any more.
+// abandon cancels receives that are not done, before MPI is finalized. No request may be tested after it.
 func (e *Engine) abandon() {
 	all := e.requests.all.Load()
 	if all == nil {

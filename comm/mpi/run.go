@@ -11,10 +11,11 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// Run starts MPI, calls fn, finalizes MPI, and ends the process in the way that launchers take for a good end. It does not return. All ranks of the job call it.
+// Run starts MPI, calls fn, finalizes MPI, and ends the process so that its launcher sees a normal end. It does not return. All ranks of the job
+// call it.
 //
-// If fn returns an error, panics, or calls runtime.Goexit, that is printed on the standard error, a panic with its stack, and all processes of the job are
-// ended, with a status that is not 0: other ranks may wait for this one. The context is cancelled when fn has returned.
+// If fn returns an error, panics, or calls runtime.Goexit, Run prints that on the standard error, a panic with its stack. It then ends all
+// processes of the job with a status that is not 0, because other ranks may wait for this one. The context is cancelled when fn has returned.
 func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	e, err := Start()
 	if err != nil {
@@ -48,14 +49,15 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	leave(0)
 }
 
-// say prints why the job is about to be aborted. It leaves the launcher a moment to read that: MPICH's drops what it has not read when a job ends so.
+// say prints why the job is about to be aborted. Then it waits a moment, because MPICH's launcher drops output that it has not read when a job is
+// aborted.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format, args...)
 	time.Sleep(100 * time.Millisecond)
 }
 
-// Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, the other ranks may wait for this one: it ends the whole job then, with
-// the code, or with 1 if the code is 0. Close the engine for a good end.
+// Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, Exit ends the whole job, because other
+// ranks may wait for this one; the status is code, or 1 if code is 0. For a normal end close the engine first.
 func Exit(code int) {
 	process.Lock()
 	e := process.engine
@@ -73,7 +75,7 @@ func Exit(code int) {
 	leave(code)
 }
 
-// leave ends the process through C's exit, which runs what libraries have registered with atexit.
+// leave ends the process through C's exit, which runs the functions that libraries have registered with atexit.
 func leave(code int) {
 	if exit := dl.Process().Proc("exit"); exit.Valid() {
 		exit.Call1(uintptr(code))

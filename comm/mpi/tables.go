@@ -110,10 +110,10 @@ var values = [numbers]struct {
 	maxErrorString:   {"MPI_MAX_ERROR_STRING", 256, 512, 512},
 }
 
-// Class is an error class of MPI, with a value of its own in each ABI.
+// Class is an error class of MPI. Each ABI has its own values for them; see classValues.
 type Class int
 
-// The error classes that are told apart. ClassUnlisted is any other.
+// The error classes that the engine distinguishes. ClassUnlisted is any other.
 const (
 	ClassNone Class = iota
 	ClassBuffer

@@ -16,10 +16,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Bootstrap makes a communicator of ranks that know one address, host:port, and have no MPI. Rank 0 listens there, and the others connect to it until ctx ends,
-// in any order. If one of them cannot take part, the call fails at all of them.
+// Bootstrap makes a communicator of ranks that know one address, host:port, and have no MPI. Rank 0 listens there, and the others try to connect
+// until ctx ends, in any order. If one of them cannot take part, the call fails at all of them.
 //
-// What travels is NCCL's id, unencrypted, and everybody who can connect can take part, as with NCCL's own connections: use a network that strangers cannot reach.
+// Rank 0 sends NCCL's id unencrypted to every process that connects, and NCCL's own connections are not protected either. Use a network that
+// strangers cannot reach.
 func Bootstrap(ctx context.Context, addr string, rank, size int, dev *hal.Device) (*Comm, error) {
 	const op = "Bootstrap"
 	if err := checkRank(op, rank, size); err != nil {
@@ -41,16 +42,17 @@ func Bootstrap(ctx context.Context, addr string, rank, size int, dev *hal.Device
 	return join(ctx, op, l, id, rank, size, dev)
 }
 
-// A rank says hello with the magic number, its rank, the number of ranks, and why it cannot take part, if it cannot. When all have, rank 0 answers
-// each with why there is no communicator, or with nothing and the id. Texts have their length before them.
+// Each other rank sends rank 0 a hello: the magic number, its rank, the number of ranks, and a text that says why it cannot take part, or is
+// empty. When all hellos have come, rank 0 answers each with the magic number, a text that says why there is no communicator, or is empty, and
+// the id. The length of a text comes before it.
 const (
 	magic   = uint32(0x48_4e_43_31) // "HNC1"
 	longest = 512                   // bytes of a text
 	redial  = 20 * time.Millisecond
-	hello   = 5 * time.Second // how long somebody who connected may take to say hello
+	hello   = 5 * time.Second // how long a process that has connected may take for its hello
 )
 
-// exchange gives every rank the id of rank 0, unless failed, at any rank, says that there is none.
+// exchange gives every rank the id of rank 0. It fails at all ranks if failed is not nil at one of them.
 func exchange(ctx context.Context, addr string, rank, size int, id ID, failed error) (ID, error) {
 	if size == 1 {
 		return id, failed
@@ -74,7 +76,7 @@ func readText(r io.Reader) (string, error) {
 		return "", err
 	}
 	if binary.BigEndian.Uint16(n[:]) > longest {
-		return "", errors.New("a text that is too long")
+		return "", errors.New("a text is too long")
 	}
 	text := make([]byte, binary.BigEndian.Uint16(n[:]))
 	_, err := io.ReadFull(r, text)
@@ -95,7 +97,7 @@ type guest struct {
 	failed     string
 }
 
-// serve collects all other ranks, and answers them.
+// serve waits for the hellos of all other ranks, and answers them.
 func serve(ctx context.Context, addr string, size int, id ID, failed error) error {
 	const op = "Bootstrap"
 	var lc net.ListenConfig
@@ -139,9 +141,9 @@ func serve(ctx context.Context, addr string, size int, id ID, failed error) erro
 		case g := <-guests:
 			switch {
 			case g.size != size || g.rank <= 0 || g.rank >= size:
-				disagree = driver.Errorf(op, driver.ErrMismatch, "a process is rank %d of %d, and rank 0 has %d ranks", g.rank, g.size, size)
+				disagree = driver.Errorf(op, driver.ErrMismatch, "a process says that it is rank %d of %d, but at rank 0 there are %d ranks", g.rank, g.size, size)
 			case all[g.rank] != nil:
-				disagree = driver.Errorf(op, driver.ErrMismatch, "two processes are rank %d", g.rank)
+				disagree = driver.Errorf(op, driver.ErrMismatch, "two processes say that they are rank %d", g.rank)
 			default:
 				all[g.rank] = g.conn
 				joined++
@@ -159,7 +161,7 @@ func serve(ctx context.Context, addr string, size int, id ID, failed error) erro
 				}
 			}
 			e := interrupted(ctx, op, driver.NoPeer, 0, 0)
-			e.Detail = fmt.Sprintf("rank 0 listened at %s, and these ranks did not come: %v", addr, missing)
+			e.Detail = fmt.Sprintf("rank 0 listened at %s, and these ranks did not connect: %v", addr, missing)
 			disagree = e
 		}
 	}
@@ -175,7 +177,7 @@ func serve(ctx context.Context, addr string, size int, id ID, failed error) erro
 		}
 		_ = c.SetDeadline(time.Now().Add(hello))
 		if _, err := c.Write(answer); err != nil && lost == nil && r < size {
-			e := driver.Errorf(op, driver.ErrRankLost, "the process went away while the others were waited for")
+			e := driver.Errorf(op, driver.ErrRankLost, "the process closed its connection while rank 0 waited for the others")
 			e.Peer, e.Err = r, err
 			lost = e
 		}
@@ -191,7 +193,7 @@ func serve(ctx context.Context, addr string, size int, id ID, failed error) erro
 	return lost
 }
 
-// welcome reads what a rank says. Somebody who speaks another protocol is sent away.
+// welcome reads the hello of a process. It closes the connection to a process that speaks another protocol.
 func welcome(conn net.Conn, guests chan<- guest, done <-chan struct{}) {
 	_ = conn.SetDeadline(time.Now().Add(hello))
 	var head [12]byte
@@ -238,7 +240,7 @@ func fetch(ctx context.Context, addr string, rank, size int, failed error) (ID, 
 			}
 			return ID{}, e
 		case connected && !strings.Contains(err.Error(), "reset"):
-			// It listened, and went away without an answer, or is not a rank 0 at all.
+			// Something listens at addr, but closed the connection without an answer, or is not a rank 0.
 			e := driver.Errorf(op, driver.ErrRankLost, "no answer from %s", addr)
 			e.Peer, e.Err = 0, err
 			return ID{}, e
@@ -277,7 +279,7 @@ func call(ctx context.Context, addr string, say []byte) (id ID, problem string, 
 	return id, problem, true, err
 }
 
-// networkError is the error of the network's, of the kind that fits.
+// networkError wraps an error of package net in an error of the kind that fits.
 func networkError(ctx context.Context, op, detail string, err error) error {
 	kind := driver.ErrEngine
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// both adds a buffer that is sent and one that is received into, which may be the same. lengths says how many elements recv has for those of send: n to m.
+// both adds a buffer that is sent and one that is received into. The lengths of send and recv must be in the ratio n to m. If n == m, they may be
+// the same buffer.
 func both[T buffer.Element](p *plan, send, recv *buffer.Buffer[T], n, m int) (s, r int) {
 	if p.err != nil {
 		return -1, -1
@@ -22,7 +23,7 @@ func both[T buffer.Element](p *plan, send, recv *buffer.Buffer[T], n, m int) (s,
 	s = want(p, "send", send, coherence.Read)
 	r = want(p, "receive into", recv, coherence.Overwrite)
 	if p.err == nil && (send.Len()%n != 0 || recv.Len()%m != 0 || send.Len()/n != recv.Len()/m) {
-		p.refuse(driver.ErrInvalidArgument, "%d elements to send do not give %d to receive", send.Len(), recv.Len())
+		p.refuse(driver.ErrInvalidArgument, "the buffers to send and to receive into have %d and %d elements; the ratio must be %d to %d", send.Len(), recv.Len(), n, m)
 	}
 	return s, r
 }
@@ -68,7 +69,8 @@ func Broadcast[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 	return p.run(ctx, stream)
 }
 
-// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both may be the same buffer.
+// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both
+// may be the same buffer.
 func Reduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op, root int) error {
 	p := planned(c, "Reduce")
 	p.peer(root)
@@ -93,8 +95,8 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	return p.run(ctx, stream)
 }
 
-// AllGather puts the elements of send of all ranks behind each other, in the order of ranks, into recv of every rank, which has Size times as many. It is in place
-// if send is the part of recv that is this rank's.
+// AllGather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as send.
+// The operation is in place if send is this rank's part of recv.
 func AllGather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
 	p := planned(c, "AllGather")
 	if p.err != nil {
@@ -112,8 +114,8 @@ func AllGather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 	return p.run(ctx, stream)
 }
 
-// ReduceScatter combines the elements of send of all ranks, element by element, and gives each rank its part of the result: send has Size times as many
-// elements as recv. It is in place if recv is the part of send that is this rank's.
+// ReduceScatter combines the elements of send of all ranks, element by element, and gives each rank its part of the result. send has Size times as
+// many elements as recv. The operation is in place if recv is this rank's part of send.
 func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
 	p := planned(c, "ReduceScatter")
 	if p.err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// watched is how often an idle communicator is asked for errors, which are mostly those of other ranks.
+// watched is the interval at which an idle communicator is asked for errors, which are mostly those of other ranks.
 const watched = 20 * time.Millisecond
 
 // Comm is a communicator of NCCL: ranks, each with a device. Its methods, and the functions that take it, are safe for concurrent use.
@@ -21,10 +21,10 @@ type Comm struct {
 	dev        *hal.Device
 	rank, size int
 
-	turn chan struct{} // held by a call until its work is on the stream
-	gone chan struct{} // closed with the handle
+	turn chan struct{} // a lock: a call holds it until its work is on the stream
+	gone chan struct{} // closed when handle becomes 0
 
-	// start is what the library reads and writes until it has made the communicator. It is not on a stack.
+	// start is memory that the library reads and writes until it has made the communicator. It is here so that it is not on a stack, which moves.
 	start *start
 
 	mu     sync.Mutex // held during calls of the library with the handle
@@ -87,12 +87,12 @@ func (c *Comm) begin(op string, id ID) error {
 		return l.failure(op, api, code, 0)
 	}
 	if c.handle = c.start.handle; c.handle == 0 {
-		return driver.Errorf(op, driver.ErrEngine, "%s gave no communicator", api)
+		return driver.Errorf(op, driver.ErrEngine, "%s succeeded and returned no communicator", api)
 	}
 	return nil
 }
 
-// agree compares what the library says of the communicator with what was asked for.
+// agree checks that the library reports the rank and the size that were asked for.
 func (c *Comm) agree(op string) *driver.Error {
 	w := dl.GetWords()
 	defer w.Put()
@@ -120,10 +120,10 @@ func (c *Comm) Rank() int { return c.rank }
 // Size is the number of ranks.
 func (c *Comm) Size() int { return c.size }
 
-// Device is the device that the communicator was made for. It is not closed with it, and must not be closed before.
+// Device is the device that the communicator was made for. The program closes it after the communicator.
 func (c *Comm) Device() *hal.Device { return c.dev }
 
-// Err returns the error because of which the communicator was aborted, or nil.
+// Err returns why the communicator was aborted, or nil if it was not.
 func (c *Comm) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,8 @@ func (c *Comm) ask(op string) (state int32, err *driver.Error) {
 	return state, nil
 }
 
-// settle waits until what was begun has taken effect: the work is on its stream. If that fails, or ctx ends first, the communicator is aborted.
+// settle waits until a call of the library has taken effect; for an operation that means that its work is on the stream. If it fails, or ctx ends
+// first, the communicator is aborted.
 func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint64) error {
 	var w waiter
 	for {
@@ -177,7 +178,7 @@ func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint6
 	}
 }
 
-// watch aborts the communicator when the library reports an error while nobody asks.
+// watch asks the library for errors from time to time, so that the communicator is aborted even if no call is under way.
 func (c *Comm) watch() {
 	t := time.NewTicker(watched)
 	defer t.Stop()
@@ -225,7 +226,7 @@ func (c *Comm) end() {
 	close(c.gone)
 }
 
-// refusal is the error of a call on a communicator that has none of the library's any more. The caller holds the lock.
+// refusal is the error of a call on a communicator whose handle is 0, or which was closed. The caller holds the lock.
 func (c *Comm) refusal(op string) *driver.Error {
 	if c.err != nil {
 		e := driver.Errorf(op, c.err.Kind, "refused, because the communicator was aborted")
@@ -235,7 +236,7 @@ func (c *Comm) refusal(op string) *driver.Error {
 	return driver.Errorf(op, driver.ErrClosed, "the communicator was closed")
 }
 
-// take waits for the turn of a call.
+// take waits until no other call holds turn, and takes it.
 func (c *Comm) take(ctx context.Context, op string) error {
 	select {
 	case c.turn <- struct{}{}:
@@ -249,8 +250,8 @@ func (c *Comm) take(ctx context.Context, op string) error {
 	return nil
 }
 
-// Sync waits until the work that the stream has been given is done. If the communicator fails meanwhile, or had failed before, the error says so: what its
-// operations were to write has unspecified contents then. If ctx ends first, the communicator is aborted.
+// Sync waits until the work that the stream has been given is done. If the communicator fails meanwhile, or had failed before, Sync returns that
+// error, and what the operations were to write has unspecified contents. If ctx ends first, the communicator is aborted.
 func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 	const op = "Sync"
 	if err := c.usable(ctx, op, stream); err != nil {
@@ -279,16 +280,16 @@ func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 	}
 }
 
-// Abort ends the communicator at once. Streams go on without what they were waiting for, and other ranks see that this one is lost. After that only Close is left
-// to call.
+// Abort ends the communicator at once. Streams that wait for other ranks go on, and those ranks see that this one is lost. After that the program
+// can only call Close.
 func (c *Comm) Abort() {
 	if c != nil {
 		c.fail(driver.Errorf("Abort", driver.ErrClosed, "the program has aborted the communicator"))
 	}
 }
 
-// Close ends the communicator, when all its work on streams is done. All ranks call it. If ctx ends first, or if an error comes up, the communicator is
-// aborted, and the error says so. One that was aborted before is given up without the others.
+// Close waits until all work of the communicator on streams is done, and ends the communicator. All ranks call it. If ctx ends first, or if there
+// is an error, the communicator is aborted, and Close returns the error. If it was aborted before, Close does not wait for other ranks.
 func (c *Comm) Close(ctx context.Context) error {
 	const op = "Close"
 	if c == nil {

@@ -8,32 +8,34 @@
 //
 // # Stream order
 //
-// A call puts work on a stream, and returns once the work is there. It takes leases on its buffers for that stream, which hold
-// until then: the work comes after the kernels that compute what is sent, and whoever uses what is received waits for it. Nothing is copied to
+// A call puts work on a stream, and returns once the work is there. Until then it holds leases on its buffers for that stream. So the work comes
+// after the kernels that compute what is sent, and later uses of what is received wait for it. Nothing is copied to
 // the host. [Comm.Sync] waits for the work itself.
 //
-// All ranks make the same calls on a communicator in the same order. Calls of one rank take turns. The device of a communicator, and of every stream that is used
-// with it, is the one that it was made for; NCCL gives each rank a device of its own. (Newer versions let ranks share one if NCCL_MULTI_RANK_GPU_ENABLE is 1, which is for tests.)
+// All ranks make the same calls on a communicator in the same order. A rank makes one call at a time; other goroutines wait. Every stream that is
+// used with a communicator is of the communicator's device. Each rank has a device of its own. (Newer versions of NCCL let ranks share a
+// device if NCCL_MULTI_RANK_GPU_ENABLE is 1, which is for tests.)
 //
 // # Failures
 //
 // Communicators are not blocking (ncclConfig_t.blocking = 0): every wait has a context. When a rank is lost, or NCCL reports an error, or a context ends while
 // an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for it then go on, all later calls are refused with an
-// error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and
-// that is not marked in the buffers: a program asks Sync, or Err, before it believes what it received.
+// error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and the
+// buffers do not show that. So a program calls Sync or Err before it uses what it received.
 //
 // Errors have the kinds of package comm. Errors of buffers, such as conflicts, are those of package buffer.
 //
 // # What to know
 //
-// NVIDIA does not promise that NCCL and an MPI which knows devices can be active on the same devices at once. Package comm/mpi stages messages through the host
-// unless it is told otherwise, and then the question does not arise.
+// NVIDIA does not promise that NCCL and an MPI library that accepts device memory can use the same devices at once. Package comm/mpi
+// gives MPI host memory only, unless HALYARD_MPI_GPU is set, so the two do not meet.
 //
-// NCCL has no reductions of 16-bit integers, no bitwise ones, and of complex numbers only sums: they are refused with [comm.ErrUnsupported]. Elements of every type can be moved.
+// NCCL has no reductions of 16-bit integers, no bitwise ones, and of complex numbers only sums. The others are refused with
+// [comm.ErrUnsupported]. Elements of every type can be moved.
 //
 // # Environment
 //
 //	HALYARD_NCCL_LIBRARY  the library to load, instead of libnccl.so.2 or librccl.so.1
 //
-// NCCL's own variables hold as well, since the library reads them: NCCL_DEBUG=INFO and NCCL_SOCKET_IFNAME are the first to know.
+// The library also reads NCCL's own variables. The most useful are NCCL_DEBUG=INFO and NCCL_SOCKET_IFNAME.
 package nccl

@@ -21,7 +21,7 @@ const (
 	timedOut        = 8
 )
 
-// kindOf returns the kind of error of a code. Of invalid usage NCCL speaks when ranks do not fit together: two on one device, for one.
+// kindOf returns the kind of error of a code. NCCL reports invalid usage when ranks do not fit together, for example when two are on one device.
 func kindOf(code int32) error {
 	switch code {
 	case invalidArgument:
@@ -46,7 +46,7 @@ func (l *library) failure(op, api string, code int32, comm uintptr) *driver.Erro
 	return e
 }
 
-// interrupted returns the error of something that was given up because ctx ended.
+// interrupted returns the error of an operation that was given up because ctx ended.
 func interrupted(ctx context.Context, op string, peer int, bytes uint64, after time.Duration) *driver.Error {
 	return &driver.Error{Op: op, Kind: driver.ErrTimeout, Peer: peer, Tag: driver.NoTag, Bytes: bytes, After: after, Err: context.Cause(ctx)}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// ID is NCCL's unique id, by which the ranks of a communicator find each other. One rank makes it, and it travels to the others by any means.
+// ID is NCCL's unique id, by which the ranks of a communicator find each other. One rank makes it, and sends it to the others by any means.
 type ID [128]byte
 
-// NewID makes an id for a communicator of devices like this one. The process that made it has to live until all ranks have joined.
+// NewID makes an id for a communicator of devices of dev's backend. The process that made it must not end before all ranks have joined.
 func NewID(dev *hal.Device) (ID, error) {
 	const op = "NewID"
 	l, err := libraryOf(op, dev)
@@ -40,8 +40,8 @@ func libraryOf(op string, dev *hal.Device) (*library, error) {
 	return load(op, dev.Info().Backend)
 }
 
-// New makes a communicator of all ranks of c, of which each gives a device of its own. All ranks call it. It waits for them until ctx ends. If one of them
-// cannot take part, the call fails at all of them.
+// New makes a communicator of all ranks of c. Each rank gives a device of its own. All ranks call it. It waits for them until ctx ends. If one of
+// them cannot take part, the call fails at all of them.
 func New(ctx context.Context, c *comm.Comm, dev *hal.Device) (*Comm, error) {
 	const op = "New"
 	if c == nil {
@@ -63,7 +63,7 @@ func New(ctx context.Context, c *comm.Comm, dev *hal.Device) (*Comm, error) {
 	case err != nil:
 		return nil, err
 	case unable[0] > 0:
-		return nil, driver.Errorf(op, driver.ErrUnavailable, "%d of %d ranks cannot take part; each of them says why", unable[0], c.Size())
+		return nil, driver.Errorf(op, driver.ErrUnavailable, "%d of %d ranks cannot take part; their errors say why", unable[0], c.Size())
 	}
 	if err := comm.BcastSlice(ctx, c, id[:], 0); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func New(ctx context.Context, c *comm.Comm, dev *hal.Device) (*Comm, error) {
 	return join(ctx, op, l, id, c.Rank(), c.Size(), dev)
 }
 
-// Join makes a communicator of the ranks that have the id, of which this is one. It waits for the others until ctx ends.
+// Join makes a communicator of the size ranks that join with the same id. It waits for the others until ctx ends.
 func Join(ctx context.Context, id ID, rank, size int, dev *hal.Device) (*Comm, error) {
 	const op = "Join"
 	if err := checkRank(op, rank, size); err != nil {
@@ -86,12 +86,12 @@ func Join(ctx context.Context, id ID, rank, size int, dev *hal.Device) (*Comm, e
 
 func checkRank(op string, rank, size int) error {
 	if size < 1 || size > 1<<31-1 || rank < 0 || rank >= size {
-		return driver.Errorf(op, driver.ErrInvalidArgument, "rank %d of %d", rank, size)
+		return driver.Errorf(op, driver.ErrInvalidArgument, "there is no rank %d of %d", rank, size)
 	}
 	return nil
 }
 
-// idOf and words convert an id from and to what C reads.
+// idOf and words convert an id from and to words, which are aligned and laid out as C expects.
 func idOf(block []uint64) (id ID) {
 	for i := range id {
 		id[i] = byte(block[i/8] >> (i % 8 * 8))

@@ -18,7 +18,7 @@ const EnvLibrary = "HALYARD_NCCL_LIBRARY"
 // oldest is the first version with communicators that do not block (ncclConfig_t.blocking).
 const oldest = 21400
 
-// calls are the functions of NCCL that are called.
+// calls are the functions of NCCL that this package uses.
 type calls struct {
 	GetVersion     dl.Proc `sym:"ncclGetVersion"`
 	GetUniqueID    dl.Proc `sym:"ncclGetUniqueId"`
@@ -48,7 +48,7 @@ type calls struct {
 // library is a loaded NCCL or RCCL.
 type library struct {
 	call    calls
-	name    string // under which it was loaded
+	name    string // the name that it was loaded by
 	path    string
 	version int
 	rccl    bool
@@ -65,8 +65,8 @@ type Info struct {
 	Path    string // of the file, "" if the system does not say
 }
 
-// Describe loads the library for devices of a backend, "cuda" or "hip", and describes it. The error is of kind [driver.ErrUnavailable] where there is
-// none, and names every library that was tried.
+// Describe loads the library for devices of a backend, "cuda" or "hip", and describes it. If none can be used, the error is of kind
+// [driver.ErrUnavailable], and names every library that was tried.
 func Describe(backend string) (Info, error) {
 	l, err := load("Describe", backend)
 	if err != nil {
@@ -79,7 +79,7 @@ func Describe(backend string) (Info, error) {
 	return i, nil
 }
 
-// versionText writes what ncclGetVersion returned, which has had two digits for the minor number since 2.9.
+// versionText formats a number of ncclGetVersion. Since 2.9 the minor version has two digits in it.
 func versionText(v int) string {
 	if v < 10000 {
 		return fmt.Sprintf("%d.%d.%d", v/1000, v/100%10, v%100)
@@ -87,7 +87,7 @@ func versionText(v int) string {
 	return fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
 }
 
-// loaded are the libraries by what was asked for. There are as many as a program has backends, and values of the variable.
+// loaded has the libraries by backend and value of EnvLibrary. There are few of these in a program.
 var loaded struct {
 	sync.Mutex
 	list map[[2]string]*library
@@ -115,7 +115,7 @@ func load(op, backend string) (*library, error) {
 	if key[1] != "" {
 		try = key[1:]
 	}
-	siglib.Enter() // a library that it brings may take signals
+	siglib.Enter() // a library that this one loads may install signal handlers
 	defer siglib.Leave()
 	failed := &dl.LoadError{Env: EnvLibrary}
 	for _, name := range try {
@@ -153,9 +153,9 @@ func recognise(name, backend string) (*library, error) {
 	l.version = int(int32(w[0]))
 	l.path = l.call.GetVersion.Path()
 	if l.version < oldest || !l.call.InitRankConfig.Valid() && !l.call.InitRankScalable.Valid() {
-		return nil, fmt.Errorf("it is version %s, and communicators that do not block came with %s", versionText(l.version), versionText(oldest))
+		return nil, fmt.Errorf("it is version %s; communicators that do not block need %s or later", versionText(l.version), versionText(oldest))
 	}
-	// RCCL is linked with HIP's runtime, whose symbols a search through it finds. NCCL has its CUDA runtime inside, and finds the driver itself.
+	// RCCL is linked with HIP's runtime, so a search in RCCL finds that runtime's symbols. NCCL contains its CUDA runtime, so its search does not.
 	l.setDevice = found.Proc("hipSetDevice")
 	l.rccl = l.setDevice.Valid()
 	switch {
@@ -168,14 +168,14 @@ func recognise(name, backend string) (*library, error) {
 	}
 	cuda, err := dl.Open("HALYARD_CUDA_LIBRARY", "libcuda.so.1", "libcuda.so")
 	if err != nil {
-		return l, nil // then there is no device either
+		return l, nil // without the driver there are no devices either
 	}
 	l.setContext = cuda.Proc("cuCtxSetCurrent")
 	return l, nil
 }
 
-// enter makes a device current on this thread, to which the goroutine is locked. As with the backends, it stays so: calls that need another device make
-// that one current themselves, and what was current before may have been destroyed meanwhile.
+// enter makes a device current on this thread, to which the goroutine is locked. As in the backends, the device stays current: every call that
+// needs a device makes it current itself. The device that was current before is not restored, since it may have been destroyed meanwhile.
 func (l *library) enter(op string, dev *hal.Device) error {
 	h := dev.Handles()
 	set, to := l.setContext, h.Context
@@ -193,8 +193,8 @@ func (l *library) enter(op string, dev *hal.Device) error {
 	return nil
 }
 
-// config is ncclConfig_t as it was in 2.14. It is only ever appended to, and a library takes the defaults of its own for what came after the version that a config
-// says it is of.
+// config is ncclConfig_t as it was in 2.14. Later versions only append fields. A library uses its own defaults for fields that are newer than the
+// version in the config.
 type config struct {
 	size     uint64
 	magic    uint32

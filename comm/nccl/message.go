@@ -9,7 +9,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Send sends the elements of b to another rank, which receives as many. The stream waits for the receive: ranks that send to each other do so in a [Group].
+// Send sends the elements of b to another rank, which receives the same number of elements. The stream waits for the receive, so ranks that send
+// to each other must do so in a [Group].
 func Send[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest int) error {
 	p := planned(c, "Send")
 	send(p, b, dest)
@@ -52,9 +53,9 @@ func receive[T buffer.Element](p *plan, b *buffer.Buffer[T], source int) {
 // Calls are the sends and receives of a [Group].
 type Calls struct{ p *plan }
 
-// Group puts several sends and receives on the stream as one piece of work, in which none waits for another. fn names them with [AddSend] and [AddRecv]. They begin
-// when it has returned: all together, or, if it returned an error or an argument was refused, not at all. Messages between the same two ranks
-// are matched in the order in which both name them.
+// Group puts several sends and receives on the stream as one piece of work, in which none waits for another. fn adds them with [AddSend] and
+// [AddRecv]. They begin together when fn has returned. If fn returns an error, or an argument is refused, none begins. Messages between the same
+// two ranks are matched in the order in which both ranks add them.
 //
 //	err := nccl.Group(ctx, c, stream, func(g *nccl.Calls) error {
 //		nccl.AddSend(g, mine, right)

@@ -11,23 +11,23 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// operation is one call of the library's, before it is made.
+// operation is one call of the library that is to be made.
 type operation struct {
 	name       string
 	peer       int
 	bytes      uint64
-	send, recv int // which of the wants, -1 for none
+	send, recv int // indices in plan.wants, -1 for none
 	fn         func(l *library, send, recv, comm, stream uintptr) int32
-	// own is how far behind the start of recv send begins, if the operation is in place.
+	// own is the address of send minus that of recv if the operation is in place.
 	own int64
 }
 
-// plan is operations that begin together.
+// plan is a list of operations that begin together.
 type plan struct {
 	c     *Comm
 	name  string
-	wants []buffer.Want
-	sizes []uint64
+	wants []buffer.Want // the buffers of all operations
+	sizes []uint64      // their sizes in bytes
 	list  []operation
 	err   error
 }
@@ -38,7 +38,7 @@ func (p *plan) refuse(kind error, format string, args ...any) {
 	}
 }
 
-// want adds a buffer, and returns which it is.
+// want adds a buffer, and returns its index in wants.
 func want[T buffer.Element](p *plan, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
 	if b == nil {
 		p.refuse(driver.ErrInvalidArgument, "nil buffer to %s", what)
@@ -49,10 +49,10 @@ func want[T buffer.Element](p *plan, what string, b *buffer.Buffer[T], mode cohe
 	return len(p.wants) - 1
 }
 
-// peer refuses a rank that there is not.
+// peer refuses a rank that is out of range.
 func (p *plan) peer(rank int) {
 	if p.c != nil && (rank < 0 || rank >= p.c.size) {
-		p.refuse(driver.ErrInvalidArgument, "rank %d of %d", rank, p.c.size)
+		p.refuse(driver.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, p.c.size-1)
 	}
 }
 
@@ -64,7 +64,7 @@ func planned(c *Comm, name string) *plan {
 	return p
 }
 
-// usable refuses arguments that every call has.
+// usable checks what every call needs: a communicator that can be used, a context that has not ended, and a stream of the communicator's device.
 func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error {
 	switch {
 	case c == nil:
@@ -74,7 +74,7 @@ func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error 
 	case ctx.Err() != nil:
 		return interrupted(ctx, op, driver.NoPeer, 0, 0)
 	case !stream.Device().Same(c.dev):
-		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is of %s, and the communicator of %s", stream.Device().Name(), c.dev.Name())
+		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is on device %s, the communicator on %s", stream.Device().Name(), c.dev.Name())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *plan) run(ctx context.Context, stream *hal.Stream) error {
 	return err
 }
 
-// begin makes the calls, and waits until their work is on the stream. begun says that it may be, even if there is an error.
+// begin makes the calls, and waits until their work is on the stream. After an error begun says whether some work may be on the stream.
 func (p *plan) begin(ctx context.Context, stream *hal.Stream, leases buffer.Leases) (begun bool, err error) {
 	c := p.c
 	at := make([]uintptr, len(p.wants))
@@ -137,16 +137,17 @@ func (p *plan) begin(ctx context.Context, stream *hal.Stream, leases buffer.Leas
 	return true, c.settle(ctx, p.name, first.api(), peer, bytes)
 }
 
-// api is the library's name of the operation.
+// api is the name of the library's function.
 func (o *operation) api() string { return "nccl" + o.name }
 
-// apart refuses an operation whose memory overlaps in another way than NCCL allows: in place. Operations of a group must not share what one of them writes.
+// apart refuses an operation whose buffers overlap and which is not in place, because NCCL allows only that. It also refuses operations of a group
+// that share memory which one of them writes.
 func (p *plan) apart(at []uintptr) error {
 	overlap := func(i, j int) bool { return at[i] < at[j]+uintptr(p.sizes[j]) && at[j] < at[i]+uintptr(p.sizes[i]) }
 	for i := range p.list {
 		o := &p.list[i]
 		if o.send >= 0 && o.recv >= 0 && overlap(o.send, o.recv) && at[o.send] != at[o.recv]+uintptr(o.own) {
-			return driver.Errorf(p.name, driver.ErrInvalidArgument, "the buffers to send and to receive into share elements, and this is not an operation in place")
+			return driver.Errorf(p.name, driver.ErrInvalidArgument, "the buffers to send and to receive into share elements, but not as an operation in place must")
 		}
 		for j := range p.list[:i] {
 			q := &p.list[j]
@@ -160,7 +161,7 @@ func (p *plan) apart(at []uintptr) error {
 	return nil
 }
 
-// call makes the calls of the library, as a group if there are several. Groups belong to a thread.
+// call makes the calls of the library, as a group if there are several. It locks the goroutine to its thread, because a group belongs to a thread.
 func (p *plan) call(stream *hal.Stream, at []uintptr) (begun bool, err error) {
 	c, l := p.c, p.c.lib
 	runtime.LockOSThread()
@@ -227,7 +228,7 @@ const (
 	ncclFloat64 = 8
 )
 
-// kinds are NCCL's types by the kinds of Go's, and how many of them make an element.
+// kinds has, for each kind of Go, the type of package comm/driver, NCCL's type, and how many values of NCCL's type make an element.
 var kinds = map[reflect.Kind]struct {
 	t    driver.Type
 	nccl uintptr
@@ -244,22 +245,22 @@ var kinds = map[reflect.Kind]struct {
 // Values of ncclRedOp_t, by the operations of package comm.
 var reductions = map[driver.Op]uintptr{driver.Sum: 0, driver.Prod: 1, driver.Max: 2, driver.Min: 3}
 
-// typed returns NCCL's type for elements of T, and how many of them n elements are.
+// typed returns NCCL's type for elements of T, and the number of values of that type in n elements.
 func typed[T buffer.Element](n int) (t, count uintptr) {
 	k := kinds[reflect.TypeFor[T]().Kind()]
 	return k.nccl, uintptr(n) * k.n
 }
 
-// reduces returns NCCL's operation, or refuses one that it has not for elements of T.
+// reduces returns NCCL's operation. It refuses one that NCCL does not have for elements of T.
 func reduces[T buffer.Element](p *plan, op driver.Op) uintptr {
 	k := kinds[reflect.TypeFor[T]().Kind()]
 	r, ok := reductions[op]
-	whole := k.n == 1 || op == driver.Sum && k.t >= driver.Complex64 // a sum of complex numbers is one of their parts
+	whole := k.n == 1 || op == driver.Sum && k.t >= driver.Complex64 // complex numbers are summed part by part
 	switch {
 	case !op.Takes(k.t):
-		p.refuse(driver.ErrInvalidArgument, "%v of %v", op, k.t)
+		p.refuse(driver.ErrInvalidArgument, "%v is not defined for %v", op, k.t)
 	case !ok || !whole:
-		p.refuse(driver.ErrUnsupported, "NCCL has no %v of %v", op, k.t)
+		p.refuse(driver.ErrUnsupported, "NCCL does not have %v for %v", op, k.t)
 	}
 	return r
 }

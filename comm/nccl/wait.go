@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// waiter passes the time between two questions to the library: none at first, then sleeps that grow to a millisecond.
+// waiter spends the time between two questions to the library. At first it only yields; then it sleeps, longer each time, up to a millisecond.
 type waiter struct {
 	start time.Time
 	nap   time.Duration

@@ -15,8 +15,8 @@ import (
 
 // Accumulate combines what was written to ghosts, since the last Exchange or Accumulate, with the elements of their owners, and returns
 // what this rank sent. The owner's element comes first, then the contributions in the order of ranks, so results are the same in every
-// run. The ghosts of what was combined are stale afterwards. All ranks call it, with the same op, and it waits for the neighbours until ctx ends. If op does
-// not take elements of type T, the error is of kind ErrInvalidArgument.
+// run. Afterwards the ghosts of elements that were combined are stale. All ranks call it, with the same op, and it waits for the neighbours
+// until ctx ends. If op does not take elements of type T, the error is of kind ErrInvalidArgument.
 func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 	const name = "Accumulate"
 	if err := b.begin(name); err != nil {
@@ -24,7 +24,7 @@ func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 	}
 	defer b.done()
 	if !op.Takes(typeOf[T]()) {
-		return Moved{}, driver.Errorf(name, comm.ErrInvalidArgument, "%v of %v", op, reflect.TypeFor[T]())
+		return Moved{}, driver.Errorf(name, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	}
 	var moved Moved
 	err := b.accumulate(ctx, op, &moved)
@@ -99,7 +99,7 @@ func (b *Buffer[T]) combine(ctx context.Context, l *link, list []span, payload [
 	})
 }
 
-// types are the element types by the kinds of Go's.
+// types maps Go's kinds to the types of package comm/driver.
 var types = map[reflect.Kind]driver.Type{
 	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
 	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,
@@ -136,7 +136,7 @@ func reduce[T buffer.Element](op comm.Op, dst, src []T) {
 	}
 }
 
-// as is a slice of a type that is defined as U.
+// as returns s as a slice of U, the type that underlies T.
 func as[U, T buffer.Element](s []T) []U {
 	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }

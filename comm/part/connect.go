@@ -19,8 +19,8 @@ const (
 	tagParts         // of Redistribute
 )
 
-// connect makes the links with the neighbours. With widths all follows from the layout. Who needs what is known to each rank alone, so ranks with needs
-// tell the owners. If it fails on one rank, it fails on all.
+// connect makes the links with the neighbours. With widths they follow from the layout. Needs are known only to the rank that has them, so it
+// tells the owners. If connect fails on one rank, it fails on all.
 func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
 	if needs {
 		if err := b.tell(ctx, h); err != nil {
@@ -41,12 +41,11 @@ func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
 		b.mail = append(b.mail, m)
 	}
 	b.state.settle()
-	// A rank of tell that is told to receive from any must not get the messages of a later call, so no rank goes on before the others.
 	return agree(ctx, b.c, "New", err)
 }
 
-// tell tells the owners which of their elements this rank has ghosts of, and learns the same of others. Each rank counts for all others whether it will
-// write to them, which takes a number for each rank there is.
+// tell tells the owners which of their elements this rank has ghosts of, and learns from others which elements of this rank they have ghosts
+// of. A sum over all ranks says how many ranks will write to each; it takes a number for each rank.
 func (b *Buffer[T]) tell(ctx context.Context, h *Halo) error {
 	needs := map[int][]int64{}
 	h.runs(b.grid, b.rank, func(r run) {
@@ -87,7 +86,7 @@ func (b *Buffer[T]) tell(ctx context.Context, h *Halo) error {
 		}
 		return err
 	}
-	// A message of the length, and one of the list. Messages of one rank arrive in their order.
+	// Two messages to each owner: the length of the list, and then the list.
 	for peer, list := range needs {
 		if peer == b.rank {
 			b.owes(peer, list)
@@ -147,14 +146,14 @@ func (p *posted) wait(ctx context.Context) (comm.Status, error) {
 	return p.Wait(ctx)
 }
 
-// headSize is the bytes of the two numbers of spans with which a message begins, and spanSize those of a span.
+// headSize is the size in bytes of the two numbers of spans with which a message begins, and spanSize the size of a span.
 const headSize, spanSize = 8, 8
 
 // newMail makes memory for the longest messages of a link.
 func newMail(c *comm.Comm, l *link, elem uint64) (*mail, error) {
 	size := uint64(headSize) + spanSize*uint64((l.out.n+1)/2+(l.in.n+1)/2) + elem*uint64(max(l.out.n, l.in.n))
 	if size > math.MaxInt32 {
-		return nil, driver.Errorf("New", comm.ErrUnsupported, "messages of %d bytes", size)
+		return nil, driver.Errorf("New", comm.ErrUnsupported, "messages of %d bytes; there may be up to %d", size, math.MaxInt32)
 	}
 	m := new(mail)
 	var err error

@@ -12,43 +12,44 @@
 //
 // Shapes, widths and ranges count elements; [Moved] counts bytes. The global numbering is that of the whole grid, in row-major order: the
 // last dimension varies fastest. The local numbering is that of one rank's elements, owned and ghosts, as they lie in [Buffer.Local].
-// There it is a box, again in row-major order: the owned box with the ghosts around it. A grid that is not periodic has no ghosts beyond its
-// border, so local boxes at the border are smaller. Ghosts of needs follow the owned elements.
+// With widths they are a box, again in row-major order: the owned box with the ghosts around it. A grid that is not periodic has no ghosts
+// beyond its border, so local boxes at the border are smaller. With needs the ghosts follow the owned elements.
 //
 // # Who writes what
 //
 // Local is a [buffer.Buffer] like any other: kernels, leases, slices and functions on the host use it, on any device. The buffer tells this
-// package of every access, so a program declares nothing. Elements count as written as announced: an access for writing writes all of its range. So
+// package of every access, so a program declares nothing. An access for writing counts as a write of its whole range. So
 // take the owned elements for writing, with [Buffer.Owned] or with AcquireRanges and [Buffer.OwnedRanges], and not all of Local.
 // An exchange sends the newest owned elements, wherever they are, after the work on them.
 //
-// A rank does not hear of writes elsewhere before the next exchange. Ranks do the same steps at the same time, though. So a ghost becomes stale when its rank
-// writes owned elements: the others then write theirs. A rank that writes nothing in a step which others write in calls [Buffer.Expire]. To
-// read a stale ghost is a [StaleError], which names the elements; no access gives old ones. The exchange finds out what has changed, and where
-// nothing has, no elements are sent. [Lagged] is for methods that want elements of earlier steps.
+// Before the next exchange a rank does not learn what other ranks write. But all ranks take the same steps. So when a rank writes owned
+// elements, it assumes that the others write theirs, and its ghosts become stale. A rank that writes nothing in a step in which others
+// write calls [Buffer.Expire]. An access that reads a stale ghost fails with a [StaleError], which names the elements. An exchange sends only
+// elements that have changed. [Lagged] is for methods that use elements of earlier steps.
 //
-// What is written to a ghost is this rank's contribution to the element. It can be read here, and [Buffer.Accumulate] combines it with
-// the owner's element. An exchange forgets it, and brings the owner's.
+// What is written to a ghost is this rank's contribution to the element. This rank can read it, and [Buffer.Accumulate] combines it with
+// the owner's element. An exchange replaces it with the owner's element.
 //
 // # Calls of all ranks
 //
-// New, Exchange, Begin and End, Accumulate, Redistribute, Save, Load and Close are collective: all ranks call them, in the same order. A buffer has one such call under
-// way at a time; others are refused. All other methods are safe for concurrent use, and so is Local. A collective
-// call waits for accesses that exclude it, as package buffer says. So a lease for writing on owned elements must be released before Exchange.
+// New, Exchange, Begin and End, Accumulate, Redistribute, Save, Load and Close are collective: all ranks call them, in the same order. While
+// one such call of a buffer is under way, others are refused. All other methods are safe for concurrent use, and so is Local. A collective
+// call waits for accesses that conflict with its own. So a lease for writing on owned elements must be released before Exchange.
 //
 // # Messages and memory
 //
-// An exchange sends one message to each neighbour, which begins with the ranges that were written; a second one follows only if the neighbour
-// had written over ghosts. Messages come from the ranks' maps of package coherence's protocol, with owner and neighbour as the places. For each neighbour a rank
-// keeps memory for two messages of the greatest length. A buffer is closed by Close, which frees everything.
+// An exchange sends one message to each neighbour, which begins with the ranges that were written. A second one follows only if the neighbour
+// had written to ghosts. What to send follows from the protocol of package coherence, with the owner and the neighbour as its two places. For
+// each neighbour a rank keeps memory for two messages of the greatest length. Close frees everything.
 //
-// With widths, each rank finds its neighbours and what goes to them from the layout alone. What it keeps and looks at for that grows with its
-// own elements and neighbours, and not with the number of ranks, unless the layout is explicit: [Starts] has a number for each rank. With
-// needs, New exchanges a number for each rank as well, and two messages with each neighbour. [PlanExchange] and [PlanRedistribute] say what ranks
-// would send without a communicator, so that a program can plan for more ranks than there are.
+// With widths, each rank finds its neighbours and what to send to them from the layout alone. The memory and time for that grow with the rank's
+// own elements and neighbours, and not with the number of ranks, except with [Starts], which has a number for each rank. With
+// needs, New exchanges a number for each rank as well, and two messages with each neighbour. [PlanExchange] and [PlanRedistribute] compute
+// without a communicator what a rank would send, so that a program can plan for more ranks than there are.
 //
 // # Errors
 //
-// Errors of collective calls are those of package comm; a call that is refused has changed nothing. Where ranks differ, the kind is
-// comm.ErrMismatch. Reading stale ghosts is of kind [ErrStale]. After any other error of a call that has begun the communicator may refuse further calls.
+// Errors of collective calls are those of package comm; a call that is refused has changed nothing. If ranks give different arguments, or
+// the call fails on another rank, the kind is comm.ErrMismatch. If stale ghosts are read, it is [ErrStale]. After any other error of a call that
+// has begun, the communicator may refuse further calls.
 package part

@@ -13,15 +13,14 @@ import (
 
 // Moved is what one rank sent in a call.
 type Moved struct {
-	Bytes    uint64 // of elements; what messages say beside them is not counted
+	Bytes    uint64 // of elements, without the heads of messages
 	Messages int
 }
 
-// Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What was written to ghosts since
-// Accumulate is lost.
+// Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What
+// was written to ghosts since the last Accumulate is lost.
 //
-// After an error other than a refusal of the call the ghosts that had not arrived are stale, and the communicator refuses all further
-// calls as package comm says.
+// After an error, unless the call was refused, the ghosts that had not arrived are stale, and the communicator refuses all further calls.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
 	var x Exchanging[T]
 	if err := x.begin(ctx, b); err != nil {
@@ -74,7 +73,7 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 	return nil
 }
 
-// forget notes that what was planned was not sent.
+// forget undoes plan: it notes that what was planned was not sent.
 func (b *Buffer[T]) forget() {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
@@ -138,7 +137,7 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 			}
 			err := b.open(ctx, i, [2]int{}, func(_ [2][]span, payload []byte) error {
 				if len(payload) != count(l.missing)*int(s.elem) {
-					return mismatch(l.peer, "the answer of an exchange has not the length that was asked for")
+					return mismatch(l.peer, "the answer of an exchange does not have the length that was asked for")
 				}
 				return b.unpack(ctx, l, l.missing, payload)
 			})
@@ -149,7 +148,7 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 	}
 	s.mu.Lock()
 	for _, l := range s.links {
-		s.confirm(l) // all that was lost has arrived
+		s.confirm(l) // what was not sent has not changed
 	}
 	s.mu.Unlock()
 	return nil
@@ -176,8 +175,8 @@ func (b *Buffer[T]) post(ctx context.Context, tag int) error {
 	return nil
 }
 
-// pack makes the messages of a call and begins to send them. what says for each link which spans the message names, and which elements of
-// which end it carries. All elements are read under one access.
+// pack makes the messages of a call and begins to send them. what returns for each link the spans in the head of the message, the elements that
+// it carries, and the end of the link to which these belong. All elements are read under one access.
 func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, payload []span, from *end), tag int, moved *Moved) error {
 	ranges := b.ranges[:0]
 	for _, l := range b.state.links {
@@ -271,7 +270,7 @@ func (b *Buffer[T]) wait(ctx context.Context) error {
 	return nil
 }
 
-// abandon gives up what is under way.
+// abandon gives up the messages that are under way.
 func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
@@ -283,7 +282,7 @@ func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
 	return err
 }
 
-// open reads a message. The spans in its head must ascend within so many elements of the link.
+// open reads the message that was received on link i. The spans in each list of its head must ascend, and end at its limit or before.
 func (b *Buffer[T]) open(ctx context.Context, i int, limit [2]int, fn func(head [2][]span, payload []byte) error) error {
 	m, peer := b.mail[i], b.state.links[i].peer
 	return m.in.View(ctx, func(from []byte) error {

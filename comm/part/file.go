@@ -17,7 +17,7 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// header is that of a file with all elements.
+// header returns the header of a file with all elements.
 func (b *Buffer[T]) header() npy.Header {
 	var zero T
 	t := typeOf[T]()
@@ -37,7 +37,7 @@ func (b *Buffer[T]) header() npy.Header {
 // Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it, with the
 // same path, and it waits for them until ctx ends. Each rank writes its part to path with ".part" appended, and makes sure that it is on
 // the disk; only then does rank 0 rename the file. After an error the file of that name is the old one, or the
-// whole new one. Errors of the file system are wrapped; where another rank failed, the error is of kind ErrMismatch and names it.
+// whole new one. Errors of the file system are wrapped. If another rank failed, the error is of kind ErrMismatch and names that rank.
 func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	const op = "Save"
 	if err := b.begin(op); err != nil {
@@ -84,7 +84,7 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	return agree(ctx, b.c, op, err)
 }
 
-// create makes a file of so many bytes that begins with head.
+// create makes a file of size bytes that begins with head.
 func create(path string, head []byte, size int64) (*os.File, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func create(path string, head []byte, size int64) (*os.File, error) {
 	return f, nil
 }
 
-// syncDirectory makes sure that a new name is on the disk.
+// syncDirectory makes sure that the new name of a file is on the disk.
 func syncDirectory(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -125,10 +125,10 @@ func (b *Buffer[T]) write(ctx context.Context, f *os.File, base int64) error {
 	})
 }
 
-// Load reads the elements of an .npy file that has the shape of the grid and the type T, whoever wrote it and on however many ranks. Both byte
-// orders are read. All ranks call it, with the same path, and it waits for them until ctx ends. Ghosts are stale afterwards. If
-// one rank cannot read its part, no rank's elements change: the error is of kind hal.ErrInvalidArgument if the file is another
-// array or ends early, or wraps that of the file system, and on other ranks it is of kind ErrMismatch.
+// Load reads the elements of an .npy file that has the shape of the grid and the type T. Any program may have written it, on any number of
+// ranks, in either byte order. All ranks call it, with the same path, and it waits for them until ctx ends. Ghosts are stale afterwards. If
+// one rank cannot read its part, no rank's elements change. That rank's error is of kind hal.ErrInvalidArgument if the file has another
+// array or ends early; else it wraps the error of the file system. The error of the other ranks is of kind ErrMismatch.
 func (b *Buffer[T]) Load(ctx context.Context, path string) error {
 	const op = "Load"
 	if err := b.begin(op); err != nil {

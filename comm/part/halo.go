@@ -11,18 +11,21 @@ import (
 // Range is the elements [Lo, Hi), in the global or in the local numbering.
 type Range = buffer.Range
 
-// Halo says which elements of others a rank has ghosts of. Either there are widths in elements, which all ranks give alike: Lo below and
-// Hi above the owned part, one for each dimension of the layout, with the corners between them; a dimension that is Periodic goes on at its other end,
-// and otherwise there are no ghosts beyond it. nil is 0, or false, for every dimension. Or there are Needs, for layouts of one dimension:
-// ranges of global indices that the rank itself chooses, which must not overlap nor be owned by it. Their ghosts follow the owned part in the order of the
-// list. A rank that owns nothing has no ghosts of widths, but may have needs.
+// Halo says which elements of other ranks a rank has ghosts of. It has either widths or needs.
+//
+// Widths are numbers of elements, the same on all ranks: Lo below and Hi above the owned part in each dimension of the layout, with the corners
+// between them. A Periodic dimension continues at its other end; otherwise there are no ghosts beyond the border. Where Lo, Hi or
+// Periodic is nil, it is 0 or false for every dimension. A rank that owns nothing has no ghosts of widths.
+//
+// Needs are for layouts of one dimension. They are ranges of global indices, which each rank chooses for itself. They must not overlap, and
+// the rank must not own them. Their ghosts follow the owned part in the order of the list. A rank that owns nothing may have needs.
 type Halo struct {
 	Lo, Hi   []int
 	Periodic []bool
 	Needs    []Range
 }
 
-// Width is a halo of so many elements below and above, in each dimension of the layout.
+// Width is a halo of w[d] elements below and above the owned part in dimension d of the layout.
 func Width(w ...int) Halo { return Halo{Lo: slices.Clone(w), Hi: slices.Clone(w)} }
 
 func (h *Halo) lo(d int) int {
@@ -48,17 +51,17 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 	}
 	dims := len(g.shape)
 	if h.Lo != nil && len(h.Lo) != dims || h.Hi != nil && len(h.Hi) != dims || h.Periodic != nil && len(h.Periodic) != dims {
-		return bad("a halo of other dimensions than the layout's %d", dims)
+		return bad("halo widths %v and %v, periodic %v: each must have %d values, as the layout has dimensions", h.Lo, h.Hi, h.Periodic, dims)
 	}
 	for d := range dims {
 		if h.lo(d) < 0 || h.hi(d) < 0 || h.lo(d) > maxElements || h.hi(d) > maxElements {
-			return bad("halo widths %v and %v", h.Lo, h.Hi)
+			return bad("halo widths %v and %v; each must be between 0 and %d", h.Lo, h.Hi, maxElements)
 		}
 		if h.periodic(d) && max(h.lo(d), h.hi(d)) > g.shape[d] {
 			return bad("halo widths %v and %v are wider than the periodic grid %v", h.Lo, h.Hi, g.shape)
 		}
 		if len(h.Needs) > 0 && h.lo(d)+h.hi(d) > 0 {
-			return bad("a halo of both widths and needs")
+			return bad("a halo with both widths and needs")
 		}
 	}
 	if len(h.Needs) == 0 {
@@ -73,7 +76,7 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 	for i, r := range sorted {
 		switch {
 		case r.Lo < 0 || r.Hi > g.len() || r.Lo >= r.Hi:
-			return driver.Errorf(op, comm.ErrInvalidArgument, "need [%d, %d) of %d elements", r.Lo, r.Hi, g.len())
+			return bad("need [%d, %d) is empty or not within the %d elements", r.Lo, r.Hi, g.len())
 		case i > 0 && r.Lo < sorted[i-1].Hi:
 			return bad("needs [%d, %d) and [%d, %d) overlap", sorted[i-1].Lo, sorted[i-1].Hi, r.Lo, r.Hi)
 		case r.Lo < hi && lo < r.Hi:
@@ -83,7 +86,7 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 	return nil
 }
 
-// runs calls fn for each run of a rank's local elements, and returns the extents of the box of widths, and the number of elements.
+// runs calls fn for each run of a rank's local elements. It returns the extents of the box of widths, and the number of all local elements.
 func (h *Halo) runs(g *grid, rank int, fn func(run)) (extent [3]int, n int) {
 	extent = g.walk(rank, anyone, h, fn)
 	n = 1

@@ -34,15 +34,15 @@ func Grid(shape, procs []int) Layout {
 	return Layout{shape: slices.Clone(shape), procs: slices.Clone(procs)}
 }
 
-// grid is a layout for a number of ranks. Equal parts follow from numbers alone, so what a rank keeps and looks at does not grow with the
-// number of ranks.
+// grid is a layout for a given number of ranks. Unless there are explicit starts, the borders of parts are computed and not stored, so memory
+// and time do not grow with the number of ranks.
 type grid struct {
 	shape, procs []int
-	cuts         []int // of Starts that divide otherwise than Block: where the parts begin, and the end
-	steps        int   // stretches, parts and starts that were looked at
+	cuts         []int // of Starts, unless they divide as Block does: where the parts begin, and the end
+	steps        int   // stretches, parts and starts that were looked at, for Plan
 }
 
-// on makes the layout one of so many ranks.
+// on checks the layout, and returns its grid for a number of ranks.
 func (l Layout) on(op string, ranks int) (*grid, error) {
 	bad := func(format string, args ...any) (*grid, error) {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
@@ -85,7 +85,7 @@ func (l Layout) on(op string, ranks int) (*grid, error) {
 	return g, nil
 }
 
-// cut is where part i of dimension d begins, or the end of the dimension for the number of parts.
+// cut returns where part i of dimension d begins. If i is the number of parts, that is the end of the dimension.
 func (g *grid) cut(d, i int) int {
 	if g.cuts != nil {
 		return g.cuts[i]
@@ -94,10 +94,10 @@ func (g *grid) cut(d, i int) int {
 	return i*(n/p) + min(i, n%p)
 }
 
-// ranked is on for a plan of one of the ranks.
+// ranked is on, for a function that also takes a rank, which it checks.
 func (l Layout) ranked(op string, rank, ranks int) (*grid, error) {
 	if rank < 0 || rank >= ranks {
-		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "rank %d of %d", rank, ranks)
+		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, ranks-1)
 	}
 	return l.on(op, ranks)
 }
@@ -123,7 +123,7 @@ func (g *grid) coords(rank int) (at [3]int) {
 	return at
 }
 
-// part is the coordinate of the parts that have position x in dimension d. It takes O(log n) steps for n explicit starts, and else one.
+// part returns the coordinate in dimension d of the parts that have position x. With n explicit starts it takes O(log n) steps, otherwise one.
 func (g *grid) part(d, x int) int {
 	g.steps++
 	if g.cuts != nil {
@@ -136,7 +136,7 @@ func (g *grid) part(d, x int) int {
 	return x / (n/p + 1)
 }
 
-// owner is the rank that owns a global index, and end is the end of the run of indices from there that it owns in one row.
+// owner returns the rank that owns a global index. The rank owns all indices from there up to end, in one row.
 func (g *grid) owner(index int) (rank, end int) {
 	last := len(g.shape) - 1
 	rest, stride := index, 1
@@ -157,8 +157,8 @@ func (g *grid) owner(index int) (rank, end int) {
 type segment struct {
 	at, n  int // local position, length
 	global int
-	part   int  // who owns it
-	mine   bool // it is the owned stretch and no ghost
+	part   int  // the part that owns it
+	mine   bool // it is owned, not a ghost
 }
 
 // stretch lists the segments of dimension d of a part with ghosts.
@@ -195,7 +195,7 @@ type run struct {
 	ghost                   bool
 }
 
-// empty reports whether the rank with such coordinates owns nothing.
+// empty reports whether the rank with these coordinates owns nothing.
 func (g *grid) empty(at [3]int) bool {
 	for d := range g.shape {
 		if g.cut(d, at[d]) == g.cut(d, at[d]+1) {
@@ -208,8 +208,8 @@ func (g *grid) empty(at [3]int) bool {
 // anyone stands for all ranks.
 const anyone = -1
 
-// walk calls fn for each run of a rank's local box in ascending order of the local numbering, or for those alone that a certain rank owns. It
-// returns the box's extents, all 0 if the rank owns nothing.
+// walk calls fn for each run of a rank's local box, in ascending order of the local numbering. Unless from is anyone, it passes over runs that
+// rank from does not own. It returns the box's extents, all 0 if the rank owns nothing.
 func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 	dims := len(g.shape)
 	at := g.coords(rank)
@@ -254,8 +254,9 @@ func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 	return extent
 }
 
-// readers lists the ranks whose boxes have elements that a rank owns, itself among them. They are the parts that the rank's own box would
-// meet if the widths below and above were exchanged: whoever has so many ghosts above its part lies as far below this one.
+// readers lists the ranks whose boxes have elements that a rank owns, and the rank itself. They are the owners of the elements in the box that
+// the rank would have if the widths below and above were swapped: if another rank's ghosts above its part reach into this part, then this
+// part's ghosts below would reach into the other's, with the same width.
 func (g *grid) readers(rank int, h *Halo) []int {
 	at := g.coords(rank)
 	if g.empty(at) {

@@ -14,7 +14,7 @@ const (
 	owner protocol.Place = 1
 )
 
-// link is what one rank and a neighbour have to do with each other.
+// link is what a rank shares with one neighbour: the elements of either that the other has ghosts of.
 type link struct {
 	peer    int
 	out, in end // elements owned here with ghosts there, and ghosts here of elements owned there
@@ -23,14 +23,14 @@ type link struct {
 	asked    []span // what Exchange asks for, because it was written here
 	heard    []span // what the neighbour sent
 	wants    []span // what the neighbour asked for
-	missing  []span // what it sends because this rank asked
-	answered []span // what this rank sends because it asked
+	missing  []span // what the neighbour sends in a second message, because this rank asked
+	answered []span // what this rank sends in a second message, because the neighbour asked
 }
 
 // span is elements [lo, hi) of a link, in the order in which both ends number them: that of the ghosts in the receiver's local numbering.
 type span struct{ lo, hi int }
 
-// stretchOf is consecutive elements of a link that are consecutive in the local numbering.
+// stretchOf is a stretch of a link's elements that is consecutive in the local numbering, too.
 type stretchOf struct{ wire, local, n int }
 
 // end is one rank's end of the elements of a link. Its map says which of the two ranks has the current elements: on the owner's side the
@@ -71,8 +71,8 @@ func (e *end) ready() {
 	}
 }
 
-// meeting calls fn for each part of the link that lies in local elements [lo, hi). It takes O(log n) for n stretches, and time for each
-// stretch that begins less than the longest one's length before the range.
+// meeting calls fn for each part of the link that lies in local elements [lo, hi). It takes O(log n) for n stretches, plus time for each
+// stretch that begins in the range or, before it, at less than the longest stretch's length.
 func (e *end) meeting(lo, hi int, fn func(wire, local, n int)) {
 	if e.n == 0 || hi <= e.lo || lo >= e.hi {
 		return
@@ -115,7 +115,7 @@ type state struct {
 	elem   uint64
 	rank   int
 	lagged bool
-	// global tells the global index of local ghosts, for errors.
+	// global returns the global index of a local ghost, for errors.
 	global func(local int) int
 
 	mu     sync.Mutex
@@ -129,7 +129,7 @@ type state struct {
 	runs   []span
 }
 
-// Reads implements watch.Watcher: stale ghosts are not read.
+// Reads implements watch.Watcher. It refuses to read stale ghosts.
 func (s *state) Reads(lo, hi uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *state) Writes(from, to uint64) {
 	}
 }
 
-// expire makes the ghosts stale that hold what their owners had. Those that were written here stay.
+// expire makes all ghosts stale that hold elements of their owners. Ghosts that were written here stay as they are.
 func (s *state) expire() {
 	if !s.some {
 		return
@@ -223,7 +223,7 @@ func (s *state) plan(l *link) {
 		for _, t := range s.moves {
 			_ = l.out.m.Apply(t)
 			lo, hi := int(t.Lo), int(t.Hi)
-			// A gap that is shorter than the numbers which tell of it is sent too.
+			// A short gap is sent too: to name another span would take as many bytes.
 			if k := len(l.told) - 1; k >= 0 && uint64(lo-l.told[k].hi)*s.elem <= spanSize {
 				l.told[k].hi = hi
 			} else {
@@ -276,7 +276,7 @@ func (s *state) confirm(l *link) {
 	}
 }
 
-// settle finds out whether ghosts are stale.
+// settle computes fresh and some.
 func (s *state) settle() {
 	s.fresh, s.some = true, false
 	for _, l := range s.links {

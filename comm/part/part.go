@@ -21,9 +21,9 @@ type Buffer[T buffer.Element] struct {
 	local  *buffer.Buffer[T]
 	owned  *buffer.Buffer[T]
 	state  *state
-	mail   []*mail // one for each link
-	ranges []Range // for the collective call under way, as head is
-	head   [2][]span
+	mail   []*mail   // one for each link
+	ranges []Range   // of the collective call under way; the memory is used again
+	head   [2][]span // the same
 }
 
 // Option is an option of [New].
@@ -46,7 +46,7 @@ func With(opts ...buffer.Option) Option {
 // New makes a buffer that is divided among the ranks of c. It reads as zeros, but its ghosts are stale before the first exchange. All ranks
 // call New, with the same layout and the same widths. It makes a communicator of its own ([comm.Comm.Dup]), and waits for the other
 // ranks until ctx ends. If one rank refuses its arguments, New fails on all: with an error of kind ErrInvalidArgument there, and ErrMismatch
-// elsewhere. It is of kind ErrMismatch on all ranks if they gave different layouts, widths or types of elements.
+// elsewhere. If ranks gave different layouts, widths or types of elements, the error is of kind ErrMismatch on all.
 func New[T buffer.Element](ctx context.Context, c *comm.Comm, layout Layout, halo Halo, opts ...Option) (*Buffer[T], error) {
 	const op = "New"
 	if c == nil {
@@ -85,7 +85,7 @@ func New[T buffer.Element](ctx context.Context, c *comm.Comm, layout Layout, hal
 	return b, nil
 }
 
-// join duplicates the communicator of ranks that all have no error.
+// join duplicates the communicator, unless some rank gives an error.
 func join(ctx context.Context, c *comm.Comm, err error) (*comm.Comm, error) {
 	if err = agree(ctx, c, "New", err); err != nil {
 		return nil, err
@@ -150,16 +150,16 @@ func (b *Buffer[T]) Size() int { return b.grid.len() }
 // Shape is the extents of the whole grid, one for each dimension of the layout.
 func (b *Buffer[T]) Shape() []int { return slices.Clone(b.grid.shape) }
 
-// Local is the buffer of this rank's elements, owned ones and ghosts, on which kernels run. For a layout with widths it is a box in row-major order with the
-// extents [Buffer.LocalShape], for needs the owned elements and then the ghosts in the order of the list. It is nil if the rank has
-// no elements. It may be used like any buffer, and its slices too, and is closed by [Buffer.Close] alone.
+// Local is the buffer of this rank's elements, owned ones and ghosts, on which kernels run. With widths it is a box in row-major order with
+// the extents [Buffer.LocalShape]. With needs it has the owned elements and then the ghosts in the order of the list. It is nil if the rank
+// has no elements. It and its slices may be used like any buffer, but only [Buffer.Close] closes it.
 func (b *Buffer[T]) Local() *buffer.Buffer[T] { return b.local }
 
 // LocalShape is the extents of the local box: those of the owned elements with the ghosts on both sides. All are 0 if the rank owns
 // nothing. Ghosts of needs are not part of it.
 func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.extent[:len(b.grid.shape)]) }
 
-// Owned is the slice of Local that has the owned elements. It is nil if these are none, or if they are not one range of the local numbering;
+// Owned is the slice of Local that has the owned elements. It is nil if there are none, or if they are not one range of the local numbering;
 // see [Buffer.OwnedRanges].
 func (b *Buffer[T]) Owned() *buffer.Buffer[T] { return b.owned }
 
@@ -201,8 +201,8 @@ func (b *Buffer[T]) Stale() []Range {
 	return b.state.stale(0, b.size)
 }
 
-// Expire makes all ghosts stale that hold elements of their owners, because the program knows that these have written since. After
-// writes of this rank it is not needed.
+// Expire makes all ghosts stale that hold elements of their owners. Call it if the owners have written since, and this rank has not: a write of
+// owned elements does the same.
 func (b *Buffer[T]) Expire() {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
@@ -220,23 +220,23 @@ func (b *Buffer[T]) Close() error {
 			return err
 		}
 	}
-	return errors.Join(b.close(), b.c.Close()) // b stays busy for good
+	return errors.Join(b.close(), b.c.Close()) // b.done is not called, so later calls find b closed
 }
 
-// close frees what is there.
+// close frees what was allocated.
 func (b *Buffer[T]) close() (err error) {
 	if b.local != nil {
 		err = b.local.Close()
 	}
 	for _, m := range b.mail {
-		if e := m.close(); b.c.Err() == nil { // otherwise the engine may go on to use one
+		if e := m.close(); b.c.Err() == nil { // after a failure the engine may still use a buffer, and Close fails
 			err = errors.Join(err, e)
 		}
 	}
 	return err
 }
 
-// begin begins a collective call, of which there is one at a time.
+// begin begins a collective call, unless another one is under way.
 func (b *Buffer[T]) begin(op string) error {
 	if b == nil || b.state == nil {
 		return driver.Errorf(op, comm.ErrInvalidArgument, "nil buffer")

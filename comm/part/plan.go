@@ -13,8 +13,8 @@ import (
 type Plan struct {
 	Owned, Ghosts int // elements
 	Peers         []Peer
-	// Entries is what the rank keeps of the plan: stretches of elements that are consecutive, of its own, of its ghosts and of its
-	// links with neighbours, and starts of an explicit layout.
+	// Entries is how much the rank stores of the plan. It counts stretches of consecutive elements (owned ones, ghosts, and those of links
+	// with neighbours) and the starts of an explicit layout.
 	Entries int
 	// Steps is how many stretches, parts and starts were looked at to make the plan.
 	Steps int
@@ -23,8 +23,8 @@ type Plan struct {
 // Peer is another rank, and how many elements go to it and come from it in one message each.
 type Peer struct{ Rank, Send, Receive int }
 
-// PlanExchange plans for one of so many ranks what an exchange of all ghosts sends and receives. Peers are in the order of ranks. With needs it
-// has only what this rank receives, because what it sends is known to others alone. Its errors are those of New.
+// PlanExchange returns what an exchange of all ghosts sends and receives at the given rank. Peers are in the order of ranks. With needs it
+// has only what this rank receives, because only the other ranks know what they need. Its errors are those of New.
 func PlanExchange(layout Layout, halo Halo, rank, ranks int) (Plan, error) {
 	const op = "PlanExchange"
 	g, err := layout.ranked(op, rank, ranks)
@@ -48,7 +48,7 @@ func PlanExchange(layout Layout, halo Halo, rank, ranks int) (Plan, error) {
 	return plan, nil
 }
 
-// PlanRedistribute plans for one of so many ranks what Redistribute sends and receives. Peers are in the order of ranks.
+// PlanRedistribute returns what Redistribute sends and receives at the given rank. Peers are in the order of ranks.
 func PlanRedistribute(dst, src Layout, rank, ranks int) (Plan, error) {
 	const op = "PlanRedistribute"
 	to, err := dst.ranked(op, rank, ranks)
@@ -60,7 +60,7 @@ func PlanRedistribute(dst, src Layout, rank, ranks int) (Plan, error) {
 		return Plan{}, err
 	}
 	if to.len() != from.len() {
-		return Plan{}, driver.Errorf(op, comm.ErrInvalidArgument, "%d elements to %d", from.len(), to.len())
+		return Plan{}, driver.Errorf(op, comm.ErrInvalidArgument, "a layout of %d elements and one of %d", from.len(), to.len())
 	}
 	var plan Plan
 	here, there := from.divide(rank, new(Halo)), to.divide(rank, new(Halo))
@@ -98,7 +98,7 @@ type parts struct {
 	links  []*link // by rank
 }
 
-// divide finds the elements of a rank, and whose ghosts it has.
+// divide finds the elements of a rank: those that it owns, its ghosts, and the owners of the ghosts.
 func (g *grid) divide(rank int, h *Halo) parts {
 	p := parts{grid: g, rank: rank}
 	p.extent, p.size = h.runs(g, rank, func(r run) {
@@ -119,7 +119,7 @@ func (g *grid) divide(rank int, h *Halo) parts {
 	return p
 }
 
-// serve finds the ghosts that others have of this rank's elements, by widths. Both ends number them in the order of the other's box.
+// serve finds the ghosts of widths that other ranks have of this rank's elements. Both ends number them in the order of the other rank's box.
 func (p *parts) serve(h *Halo) {
 	for _, peer := range p.grid.readers(p.rank, h) {
 		p.grid.walk(peer, p.rank, h, func(r run) {
@@ -142,7 +142,7 @@ func (p *parts) owe(peer, global, n int) {
 	}
 }
 
-// link is the link with a rank.
+// link returns the link with a rank, and makes it first if there is none.
 func (p *parts) link(peer int) *link {
 	i, found := slices.BinarySearchFunc(p.links, peer, func(l *link, peer int) int { return l.peer - peer })
 	if !found {

@@ -10,14 +10,14 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// Redistribute copies the owned elements of src to dst, which has the same number of elements and ranks in another layout: the element with
-// global index i becomes that of index i. All ranks call it, and it waits for the others until ctx ends. It sends at most one message to each
+// Redistribute copies the owned elements of src to dst, which has the same number of elements and ranks, but another layout. Elements keep
+// their global indices. All ranks call it, and it waits for the others until ctx ends. It sends at most one message to each
 // rank, and returns what this rank sent. The ghosts of dst are stale afterwards. If it fails, dst may have been written on some
 // ranks.
 func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (moved Moved, err error) {
 	const op = "Redistribute"
 	if dst == src {
-		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "one buffer as source and destination")
+		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "source and destination are the same buffer")
 	}
 	if err := src.begin(op); err != nil {
 		return moved, err
@@ -28,7 +28,7 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 	}
 	defer dst.done()
 	if dst.Size() != src.Size() || dst.c.Size() != src.c.Size() || dst.rank != src.rank {
-		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "%d elements as rank %d of %d to %d elements as rank %d of %d",
+		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "the source has %d elements, rank %d of %d; the destination has %d elements, rank %d of %d",
 			src.Size(), src.rank, src.c.Size(), dst.Size(), dst.rank, dst.c.Size())
 	}
 	c := dst.c
@@ -51,7 +51,7 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 		}
 	}()
 	message := func(n int) (*buffer.Buffer[T], error) {
-		m, err := comm.NewBuffer[T](c, n) // the engine takes it from there
+		m, err := comm.NewBuffer[T](c, n) // in memory of the engine, so that nothing is copied again
 		if err == nil {
 			closing = append(closing, m)
 		}
@@ -97,7 +97,7 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 				return moved, err
 			}
 			if status.Count != p.n {
-				return moved, mismatch(p.peer, "a part of another length")
+				return moved, mismatch(p.peer, "a part does not have the length that the layouts give it")
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 	return moved, nil
 }
 
-// gather copies the elements of a piece to where they are consecutive, and scatter from there.
+// gather copies the elements of a piece to consecutive memory, and scatter copies them from there.
 func (b *Buffer[T]) gather(ctx context.Context, p piece, to []T) error {
 	return b.local.AccessRanges(ctx, coherence.Read, p.local, func(s []T) error {
 		for _, r := range p.local {
@@ -135,7 +135,7 @@ type piece struct {
 	local   []Range
 }
 
-// pieces divides the owned elements as another layout does. It lists the ranks in their order.
+// pieces divides the owned elements as another layout does. The pieces are in the order of ranks.
 func (p *parts) pieces(g *grid) (list []piece) {
 	for _, own := range p.own {
 		for at := own.global; at < own.global+own.n; {
