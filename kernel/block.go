@@ -8,10 +8,11 @@ import (
 )
 
 // Block is one block of a launch of a Go function: its Index in the Grid of blocks, and the Size of a block in threads, each a [3]uint32 by
-// dimension. [SharedSlice] is the memory that its threads share; what a text declares with LOCAL is a local variable of the function, and what
-// each thread keeps across a barrier is an array of them.
+// dimension. [SharedSlice] returns the memory that its threads share. What a text declares with LOCAL is a local variable of the function here.
+// What each thread keeps across a barrier is an array here, with an element for each thread.
 //
-// The function is called once for each block, for several at once, and runs the threads of its block itself, usually as a loop:
+// The function is called once for each block, and several calls may run at the same time. It runs the threads of its block itself, usually as
+// a loop:
 //
 //	func saxpy(b *kernel.Block) {
 //		a, x, y := kernel.Number[float32](b, 0), kernel.Slice[float32](b, 1), kernel.Slice[float32](b, 2)
@@ -21,14 +22,14 @@ import (
 //		}
 //	}
 //
-// If it panics, the launch has failed: the error names the kernel and the block, and what the kernel was to write is lost.
+// If it panics, the launch fails: the error names the kernel and the block, and what the kernel was to write is lost.
 type Block = hal.Block
 
 // Go makes a kernel of a Go function. On the host an argument is checked when the function asks for it, by [Slice] or [Number]: arguments
 // that it does not ask for may be wrong, missing or too many without an error. Devices check all.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
-// Threads returns the threads of the block in dimension d, from the first up to but not including the last, as indexes in the grid. Those that are not below n are left out.
+// Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more are left out.
 func Threads(b *Block, d, n int) (from, to int) {
 	size := uint64(b.Size[d])
 	first := uint64(b.Index[d]) * size
@@ -42,11 +43,11 @@ func Slice[T any](b *Block, i int) []T {
 	size := unsafe.Sizeof(zero)
 	switch {
 	case i < 0 || i >= len(b.Args):
-		panic(fmt.Sprintf("argument %d of %d", i, len(b.Args)))
+		panic(fmt.Sprintf("there is no argument %d; the launch has %d", i, len(b.Args)))
 	case b.Args[i].Kind != hal.ParamPointer:
 		panic(fmt.Sprintf("argument %d is a %v, not a buffer", i, b.Args[i].Kind))
 	case size == 0 || uintptr(len(b.Bytes[i]))%size != 0:
-		panic(fmt.Sprintf("argument %d has %d bytes, not a multiple of a %T", i, len(b.Bytes[i]), zero))
+		panic(fmt.Sprintf("argument %d has %d bytes, not a multiple of the size of %T", i, len(b.Bytes[i]), zero))
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.Bytes[i]))), uintptr(len(b.Bytes[i]))/size)
 }
@@ -56,7 +57,7 @@ func Number[T any](b *Block, i int) T {
 	var zero T
 	switch {
 	case i < 0 || i >= len(b.Args):
-		panic(fmt.Sprintf("argument %d of %d", i, len(b.Args)))
+		panic(fmt.Sprintf("there is no argument %d; the launch has %d", i, len(b.Args)))
 	case b.Args[i].Kind != hal.ParamValue || uintptr(b.Args[i].Size) != unsafe.Sizeof(zero):
 		panic(fmt.Sprintf("argument %d is a %v of %d bytes, not a %T", i, b.Args[i].Kind, b.Args[i].Size, zero))
 	}

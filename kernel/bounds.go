@@ -8,11 +8,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// boundsMacro has the translation of a Go kernel look at each index.
+// boundsMacro makes the translation of a Go kernel check each index.
 const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 
-// A translation with HALYARD_BOUNDS writes the first index out of range here: whether there is one, the number of its place, the index and
-// the length, as 32-bit words with the low half first.
+// faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether there is
+// one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
 const faultBytes = 24
 
 // faults is the memory for the first index out of range of one launch.
@@ -21,7 +21,7 @@ type faults struct {
 	mem *hal.Memory
 }
 
-// faultsOn returns cleared memory for a launch, or nil if the kernel does not look at indexes.
+// faultsOn returns cleared memory for a launch, or nil if the kernel does not check its indexes.
 func (d *onDevice) faultsOn(stream *hal.Stream) (*faults, error) {
 	if d.sites == nil {
 		return nil, nil

@@ -13,13 +13,13 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch is waited
-// for, and fails if its kernel failed, wrote to an argument passed with In, or left elements unwritten of one passed with Out. To find out, it
-// copies these arguments to the host. Bytes of an In that the same launch may also write, through another argument, are not checked.
+// EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
+// its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out. To find
+// out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write.
 //
-// With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go is waited for, and fails if an index was out of range on the device.
-// The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with such an index reads or writes the first
-// element instead, so that nothing outside is touched. On the host Go itself checks indexes.
+// With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index was out
+// of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with
+// such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks indexes.
 //
 // The variable is read once, when the program starts; setting it later has no effect.
 const EnvCheck = "HALYARD_CHECK"
@@ -113,7 +113,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 		return nil
 	}
-	// The pattern overwrites what stood in an Out, so a launch that is refused must be refused before. Launching an empty grid checks it.
+	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an empty grid.
 	err := stream.Launch(d.kernel, grid.None(), s.args...)
 	if err == nil {
 		err = prepare()
@@ -139,7 +139,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	return err
 }
 
-// failed blames the kernel for an error of its stream.
+// failed returns an error that says that the kernel failed, because of an error of its stream.
 func (d *onDevice) failed(op string, err error) error {
 	info := d.dev.Info()
 	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed", Err: err}
@@ -149,8 +149,8 @@ func (d *onDevice) failed(op string, err error) error {
 	return e
 }
 
-// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. A run that is
-// shorter may be chance.
+// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may have
+// written a shorter run by chance.
 func unwritten(b, pattern []byte) (left, first int) {
 	run := 0
 	end := func(i int) {

@@ -338,11 +338,11 @@ func TestWrongBodiesAreErrorsOfTheLaunch(t *testing.T) {
 		args []kernel.Arg
 		says string
 	}{
-		"no such argument":  {func(b *kernel.Block) { kernel.Slice[uint32](b, 1) }, []kernel.Arg{kernel.Out(y)}, "argument 1 of 1"},
+		"no such argument":  {func(b *kernel.Block) { kernel.Slice[uint32](b, 1) }, []kernel.Arg{kernel.Out(y)}, "there is no argument 1; the launch has 1"},
 		"number for buffer": {func(b *kernel.Block) { kernel.Slice[uint32](b, 0) }, []kernel.Arg{kernel.Value(uint32(1))}, "argument 0 is a value, not a buffer"},
 		"buffer for number": {func(b *kernel.Block) { kernel.Number[uint32](b, 0) }, []kernel.Arg{kernel.Out(y)}, "not a uint32"},
 		"wrong width":       {func(b *kernel.Block) { kernel.Number[uint64](b, 0) }, []kernel.Arg{kernel.Value(uint32(1))}, "argument 0 is a value of 4 bytes, not a uint64"},
-		"wrong element":     {func(b *kernel.Block) { kernel.Slice[uint64](b, 0) }, []kernel.Arg{kernel.Out(y)}, "has 4 bytes, not a multiple of a uint64"},
+		"wrong element":     {func(b *kernel.Block) { kernel.Slice[uint64](b, 0) }, []kernel.Arg{kernel.Out(y)}, "has 4 bytes, not a multiple of the size of uint64"},
 		"beyond the end":    {func(b *kernel.Block) { kernel.Slice[uint32](b, 0)[1] = 1 }, []kernel.Arg{kernel.Out(y)}, "index out of range [1] with length 1"},
 	} {
 		p := kernel.New(kernel.Source{Go: kernel.Functions{"f": kernel.Go(c.run)}})

@@ -47,11 +47,11 @@ func In(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Re
 // InOut passes elements that the kernel may read and write.
 func InOut(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.ReadWrite} }
 
-// Out passes elements all of which the kernel writes, and reads none before. Nothing is copied to the device. Elements that the kernel does
-// not write have unspecified contents afterwards.
+// Out passes elements that the kernel writes, all of them, and does not read before. Nothing is copied to the device. Elements that the kernel
+// does not write have unspecified contents afterwards.
 func Out(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Overwrite} }
 
-// Kernel is a kernel of a [Program], on whatever device it is launched. Several goroutines may launch it at once.
+// Kernel is a kernel of a [Program], for all devices. Several goroutines may launch it at once.
 type Kernel struct {
 	p    *Program
 	name string
@@ -63,12 +63,12 @@ type onDevice struct {
 	dev    *hal.Device // the device's own handle
 	kernel *hal.Kernel
 	info   hal.KernelInfo
-	round  uint64   // of the program, when it was loaded
+	round  uint64   // Program.round when the kernel was loaded
 	passes bool     // shared memory is a parameter
-	sites  []string // the program's Indexes, if the kernel looks at them, else nil
+	sites  []string // Source.Indexes if the kernel checks its indexes, else nil
 }
 
-// Kernel returns the kernel with that name. Whether the program has it shows when it is launched: the error is then of kind hal.ErrNotFound.
+// Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.
 func (p *Program) Kernel(name string) *Kernel { return &Kernel{p: p, name: name} }
 
 // Name returns the kernel's name.
@@ -129,7 +129,7 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 }
 
-// scratch is what a launch needs for its duration.
+// scratch has the slices that a launch needs. They are used again for later launches.
 type scratch struct {
 	wants   []buffer.Want
 	regions []hal.Region
@@ -150,8 +150,8 @@ func (s *scratch) give() {
 // arguments, for which it waits until ctx ends, and enqueues the copies that make them current on the stream's device. The program is
 // compiled if this is its first launch there.
 //
-// Number, kinds and sizes of the arguments are checked as [hal.Stream.Launch] does, and a parameter that is declared const cannot be given InOut or
-// Out. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
+// Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is declared
+// const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
 func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
 	const op = "launch"
 	if stream == nil {
@@ -231,7 +231,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	return err
 }
 
-// refuse returns the error of a launch that cannot be.
+// refuse returns the error of a launch that is refused.
 func (d *onDevice) refuse(op, format string, args ...any) error {
 	info := d.dev.Info()
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrInvalidArgument,
@@ -261,7 +261,7 @@ func (k *Kernel) Bind(grid hal.Grid, args ...Arg) *Call {
 // Set replaces an argument. The call must not be launched meanwhile. Setting an argument that the call does not have is an error of kind hal.ErrOutOfRange.
 func (c *Call) Set(i int, a Arg) error {
 	if c == nil || i < 0 || i >= len(c.args) {
-		return hal.Errorf("set an argument", hal.ErrOutOfRange, "argument %d", i)
+		return hal.Errorf("set an argument", hal.ErrOutOfRange, "the call has no argument %d", i)
 	}
 	c.args[i] = a
 	return nil

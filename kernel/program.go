@@ -31,13 +31,13 @@ type Source struct {
 	// an error of kind hal.ErrUnsupported.
 	Go Functions
 
-	// Indexes is for the command "halyard kernels", which writes it together with Portable: the places in Go code, as file:line, whose indexes the text checks if the
-	// macro HALYARD_BOUNDS is defined. That is so with HALYARD_CHECK=bounds. The kernels then have one more parameter, which [Kernel.Launch] and [Call.Launch] pass:
-	// launches by [Kernel.Of] and package hal fail in that mode. Leave it nil in a source written by hand.
+	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the places in
+	// Go code, as file:line, whose indexes the text checks if the macro HALYARD_BOUNDS is defined, as it is with HALYARD_CHECK=bounds. The kernels
+	// then have one more parameter. [Kernel.Launch] and [Call.Launch] pass it; launches by [Kernel.Of] and package hal do not, and fail.
 	Indexes []string
 
-	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or one that Options name; what was
-	// compiled is kept, and is not compiled anew when such a file changes.
+	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that Options
+	// name. But compiled code is kept, and the source is not compiled again when such a file changes.
 	Headers map[string]string
 
 	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with additions in
@@ -48,7 +48,7 @@ type Source struct {
 // Functions are kernels as Go functions, by name.
 type Functions map[string]hal.Function
 
-// Program is a [Source] together with what was compiled of it. A package-level variable can hold it; making one compiles nothing.
+// Program is a [Source] and the code that was compiled from it. It can be a package-level variable: making one compiles nothing.
 type Program struct {
 	src Source
 
@@ -96,7 +96,7 @@ func (p *Program) Close() error {
 			ready = append(ready, l.module)
 		}
 	}
-	clear(p.loads) // a load that is under way notices
+	clear(p.loads) // a load that is under way sees this at its end
 	p.round.Add(1)
 	p.mu.Unlock()
 	var errs []error
@@ -235,7 +235,7 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 	return text, options
 }
 
-// looksAtIndexes reports whether kernels on a device have the parameter of Indexes.
+// looksAtIndexes reports whether kernels on a device check their indexes, and so have the parameter that Source.Indexes describes.
 func (s *Source) looksAtIndexes(dev *hal.Device) bool {
 	if s.Indexes == nil || !checkingBounds.Load() || s.Portable == "" {
 		return false
@@ -252,13 +252,13 @@ func (s *Source) looksAtIndexes(dev *hal.Device) bool {
 	return s.OpenCL == ""
 }
 
-// exact are the options with which a compiler rounds after each operation. OpenCL C has a pragma for it.
+// exact are the options that make a compiler round after each operation. In OpenCL C a pragma in the prelude does that.
 var exact = map[hal.Language][]string{
 	hal.LanguageCUDA: {"--fmad=false"},
 	hal.LanguageHIP:  {"-ffp-contract=off"},
 }
 
-// lacks says what a device would take, and what there is.
+// lacks says which bodies a device takes, and which the source has.
 func (s *Source) lacks(formats []hal.Format, language hal.Language) string {
 	var takes, has []string
 	for _, f := range formats {
@@ -313,7 +313,7 @@ func (p *Program) compile(dev *hal.Device, src hal.Source) (*hal.Module, error) 
 	if err == nil || fresh || errors.Is(err, hal.ErrClosed) || errors.Is(err, hal.ErrDeviceLost) {
 		return m, err
 	}
-	// Another driver of the same version may have made it.
+	// The image was made by an earlier process, perhaps with another driver of the same version. Compile it again.
 	cache.Delete(key)
 	if img, err = cache.Do(context.Background(), key, compile); err != nil {
 		return nil, err

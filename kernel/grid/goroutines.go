@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// places are the goroutines that the blocks of all launches may have at once.
+// places counts how many more goroutines the blocks of all launches may have at once.
 var places = struct {
 	mu    sync.Mutex
 	freed *sync.Cond
@@ -65,7 +65,7 @@ func (c *crew) arrive(m *member) {
 	r := c.turn
 	c.check()
 	c.mu.Unlock()
-	<-r.over // without c.mu afterwards, which others may have had since: that order is none of the kernel's
+	<-r.over // c.mu is not locked after this: the race detector would see an order between threads that the kernel does not have
 	if r.broken {
 		panic(leave{})
 	}
@@ -73,8 +73,8 @@ func (c *crew) arrive(m *member) {
 
 // round is one barrier of a block.
 type round struct {
-	over   chan struct{} // closed when all threads have come, or cannot come
-	broken bool          // they cannot
+	over   chan struct{} // closed when all threads have come, or when some cannot come
+	broken bool          // some cannot come
 }
 
 func newRound() *round { return &round{over: make(chan struct{})} }

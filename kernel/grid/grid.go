@@ -12,19 +12,21 @@
 // On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a function
 // that launches either.
 //
-// A kernel that calls [Thread.Barrier] or [Shared] has the threads of a block run in turns, each with a stack of its own, from one barrier to
-// the next; with the race detector they are goroutines, so that it sees their races. The stacks are used again, and released when no such kernel has run for a moment.
+// If a kernel calls [Thread.Barrier] or [Shared], the threads of a block run in turns: each has a stack of its own, and runs until it comes to a
+// barrier. With the race detector the threads are goroutines, so that the detector sees their races. The stacks are used again, and
+// released when no such kernel has run for a moment.
 package grid
 
 import "github.com/go-halyard/halyard/kernel"
 
-// Thread is one thread of a grid, the first parameter of every kernel. Its methods take a dimension, which is a constant 0, 1 or 2, and panic at any other.
+// Thread is one thread of a grid, the first parameter of every kernel. Its methods take a dimension, a constant 0, 1 or 2, and panic if it is
+// another number.
 type Thread struct {
 	x, y, z int // its place in the grid
 	in      *block
 }
 
-// block is what a thread knows of its block.
+// block is what a thread knows about its block.
 type block struct {
 	*kernel.Block
 	own *member // nil if the threads of the block run one after the other

@@ -2,5 +2,5 @@
 
 package grid
 
-// racing says that the race detector watches.
+// racing says whether the program was built with the race detector.
 const racing = false

@@ -2,16 +2,16 @@ package grid
 
 import "sync"
 
-// InPhases reports whether a kernel with barriers may run as one loop over the threads of a block for each part between two barriers. The files that
-// "halyard kernels" writes ask it. It says no when the program was built to count which statements run, and with the race detector, which is to see threads that
-// do not wait for each other.
+// InPhases reports whether a kernel with barriers may run in phases. A phase is the part of the kernel between two barriers, run as one loop over
+// the threads of a block. Files that "halyard kernels" writes call it. It is false if the program was built to count which statements run, or with
+// the race detector, which finds no race between threads that run one after the other.
 func InPhases() bool { return !racing && !covered }
 
-// Pool keeps what the threads of a block keep from one phase to the next, for other blocks. Its zero value is ready, and it is safe for concurrent use. The files that
-// "halyard kernels" writes have one for each kernel that needs it.
+// Pool has memory for values that the threads of a block keep from one phase to the next. One block after another uses it. Its zero value is
+// ready, and it is safe for concurrent use. Files that "halyard kernels" writes have one for each kernel that needs it.
 type Pool[T any] struct{ pool sync.Pool }
 
-// Take returns n values, which hold anything.
+// Take returns n values with unspecified contents.
 func (p *Pool[T]) Take(n int) *[]T {
 	s, _ := p.pool.Get().(*[]T)
 	if s == nil {

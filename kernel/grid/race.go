@@ -2,6 +2,6 @@
 
 package grid
 
-// racing says that the race detector watches. It sees what goroutines do without order, and an order between the turns of [runTurns] that
-// threads do not have.
+// racing says whether the program was built with the race detector. The detector finds races only between goroutines: it takes the turns of
+// [runTurns] for ordered, which threads are not.
 const racing = true

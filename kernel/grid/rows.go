@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// Row is the threads of a block that differ in their place along the first dimension alone. The files that "halyard kernels" writes run a row as
+// Row is the threads of a block that differ only in their place along the first dimension. Files that "halyard kernels" writes run a row as
 // one plain loop, from First() up to but not including End:
 //
 //	for r := range grid.Rows(b) {
@@ -21,12 +21,12 @@ type Row struct {
 	Y, Z       int // the place along the others
 }
 
-// First returns the place of the row's first thread. No place reaches 1<<62, so the mask changes nothing; it tells the compiler that the places of
-// the row are not negative, and an index that is one of them, and below a length, needs no check.
+// First returns the place of the row's first thread. No place reaches 1<<62, so the mask changes nothing. It tells the compiler that the places of
+// the row are not negative. So an index that is such a place, and known to be below the length, needs no check.
 func (r Row) First() int { return r.first & (1<<62 - 1) }
 
-// Within returns the part of the places from from up to but not including to for which offset + place is an index of a slice of n elements. It is empty
-// if the first is not below the second. Offsets may be any number.
+// Within returns the part of the range [from, to) of places for which offset + place is an index of a slice of n elements. The result is empty if its
+// first number is not below its second. offset may be any number.
 func Within(from, to, offset, n int) (int, int) {
 	if offset <= -to || offset >= n {
 		return to, to
@@ -34,7 +34,7 @@ func Within(from, to, offset, n int) (int, int) {
 	return max(from, -offset), min(to, n-offset)
 }
 
-// Without returns the larger part of the places from from up to but not including to that does not have place in it.
+// Without returns the range [from, to) if place is not in it. Else it returns the part before or after place, whichever is larger.
 func Without(from, to, place int) (int, int) {
 	switch {
 	case place < from || place >= to:
@@ -46,7 +46,8 @@ func Without(from, to, place int) (int, int) {
 	return from, to
 }
 
-// At returns at. A generated file writes x2[grid.At(at, i-1)] where a kernel has x[i-1] and x2 is the part of x that begins where i-1 is when at is 0.
+// At returns at. Its second argument only shows the index that the kernel has. A generated file writes x2[grid.At(at, i-1)] for the kernel's
+// x[i-1], where x2 is the part of x that begins at the value of i-1 for which at is 0.
 func At(at, _ int) int { return at }
 
 // Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and [Shared].
@@ -64,7 +65,7 @@ func Rows(b *kernel.Block) iter.Seq[Row] {
 	}
 }
 
-// covered says that the program was built to count which statements run.
+// covered says whether the program was built to count which statements run.
 var covered = func() bool {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -78,6 +79,6 @@ var covered = func() bool {
 	return false
 }()
 
-// Covered reports whether the program was built to count which statements run, as by go test -cover. The files that "halyard kernels" writes call
-// a kernel's function for each thread then, so that its statements are the ones that count.
+// Covered reports whether the program was built to count which statements run, as by go test -cover. Files that "halyard kernels" writes then call
+// a kernel's function for each thread, so that the statements of the kernel itself are counted.
 func Covered() bool { return covered }

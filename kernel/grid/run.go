@@ -42,5 +42,5 @@ func starts(b *kernel.Block, dim int) int {
 	return int(uint64(b.Index[dim])*uint64(b.Size[dim])) & (1<<62 - 1)
 }
 
-// ends returns the place behind a block's last thread.
+// ends returns the place after a block's last thread.
 func ends(b *kernel.Block, dim int) int { return starts(b, dim) + int(b.Size[dim]) }

@@ -7,11 +7,11 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// maxTogether is how many threads a block may have that run together, with the race detector, which knows some 8000 goroutines.
+// maxTogether is how many goroutines may run threads at once with the race detector, which can follow about 8000 goroutines.
 const maxTogether = 4096
 
 // RunTogether calls f for each thread of a block. The threads wait for each other where they call [Thread.Barrier]. If f panics in one of them, or
-// ends, while others wait, all end, and RunTogether panics.
+// returns while others wait, all threads end, and RunTogether panics.
 func RunTogether(b *kernel.Block, f func(Thread)) {
 	if racing {
 		runGoroutines(b, f)
@@ -20,7 +20,8 @@ func RunTogether(b *kernel.Block, f func(Thread)) {
 	}
 }
 
-// Barrier waits until every thread of the block has come to the same call. What the threads wrote to [Shared] memory and buffers before it, they all read after it.
+// Barrier waits until every thread of the block has come to the same call. After it every thread sees what all of them wrote before it, to [Shared]
+// memory and to buffers.
 func (t Thread) Barrier() {
 	if t.in.own == nil {
 		panic("grid: a kernel that calls Barrier needs RunTogether")
@@ -29,7 +30,7 @@ func (t Thread) Barrier() {
 }
 
 // Shared returns memory that the threads of a block share, for example an array [256]float32. It is zero when the block begins. Each call in
-// the text of a kernel is a variable of its own; every thread comes to the same calls, in the same order, and not in a loop.
+// the text of a kernel is a variable of its own. Every thread must make the same calls in the same order, none of them in a loop.
 func Shared[T any](t Thread) *T {
 	m := t.in.own
 	if m == nil {
@@ -65,7 +66,7 @@ func Shared[T any](t Thread) *T {
 // variable is memory that the threads of a block share.
 type variable struct {
 	p    any
-	used bool // by this block; else it is of an earlier one
+	used bool // this block uses it; else it is left from an earlier one
 }
 
 // leave is the panic that ends a thread which waits at a barrier.
@@ -82,7 +83,7 @@ func barrier() string {
 	return crash.Caller("github.com/go-halyard/halyard/kernel/grid.Thread.Barrier")
 }
 
-// abandoned is the failure of a block in which one thread has waited at a barrier, and another ended.
+// abandoned is the failure of a block in which one thread waits at a barrier, and another has ended.
 func abandoned(waits, ended *member) *crash.Crash {
 	return &crash.Crash{What: fmt.Sprintf("let %s end while %s waited at a barrier", ended.name(), waits.name()), Place: waits.place}
 }

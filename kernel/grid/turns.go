@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// crew is what the threads of one block need that run together. With turns it is used again for other blocks.
+// crew is what the threads of a block share while they run together. runTurns uses it again for other blocks.
 type crew struct {
 	members []*member // at least as many as the block has threads
 	shared  []variable
@@ -17,15 +17,15 @@ type crew struct {
 	fault   *crash.Crash // of the first thread that failed
 	broken  bool         // threads leave their barriers
 
-	// With goroutines, mu guards what is below, and fault and broken. It has nothing to do with shared, so that the race detector sees no order
-	// between a thread that comes to a barrier and one that asks for shared memory.
+	// With goroutines, mu guards fault, broken and the fields below it. Another lock guards shared, so that the race detector sees no order between a
+	// thread that comes to a barrier and one that asks for shared memory.
 	goroutines bool
 	sharing    sync.Mutex // guards shared
 	mu         sync.Mutex
-	turn       *round // at which threads wait
+	turn       *round // the barrier at which threads wait
 	live       int    // threads that have not ended
 	waiting    []*member
-	ended      *member // one that has ended
+	ended      *member // the last thread that has ended
 }
 
 // member is one thread of a block.
@@ -35,7 +35,7 @@ type member struct {
 	thread Thread
 	calls  int    // of Shared
 	atWait bool   // it is at a barrier
-	place  string // of the barrier that it had to leave, and with goroutines of the last to which it came
+	place  string // of the barrier at which it was ended; with goroutines, of the last barrier that it came to
 
 	// With turns, a member is a coroutine: next runs it to its next barrier, or to its end.
 	next  func() (struct{}, bool)
@@ -43,7 +43,7 @@ type member struct {
 	yield func(struct{}) bool
 }
 
-// runTurns gives each thread of a block a turn from one barrier to the next, on this goroutine.
+// runTurns runs the threads of a block in turns, on this goroutine: in each turn a thread runs to its next barrier, or to its end.
 func runTurns(b *kernel.Block, f func(Thread)) {
 	c := takeCrew()
 	c.f = f
@@ -108,7 +108,7 @@ func (c *crew) abandon(n int) {
 	c.broken = false
 }
 
-// coroutine returns a new member, which runs its thread at each next until that waits or ends.
+// coroutine returns a new member. Each call of next runs its thread until the thread waits or ends.
 func (c *crew) coroutine() *member {
 	m := &member{crew: c}
 	m.block.own = m
@@ -134,7 +134,7 @@ func (m *member) run() {
 		}
 		switch p := recover(); p.(type) {
 		case leave:
-		case nil: // and with turns, next ends the goroutine of the block in the same way
+		case nil: // runtime.Goexit; with turns, next then ends the block's goroutine as well
 			m.crew.fail(&crash.Crash{What: "ended its goroutine"})
 		default:
 			m.crew.fail(crash.Recovered(p))
@@ -178,16 +178,16 @@ func (m *member) leave() {
 	panic(leave{})
 }
 
-// Crews that no block uses are kept for the next, which need not make coroutines. When none has been taken for a while, they are closed.
+// idle keeps the crews that no block uses, so that later blocks need not make coroutines. When no crew has been taken for a while, they are closed.
 var idle struct {
 	mu    sync.Mutex
-	crews []*crew // at most one for each block that ran at the same time as others
-	taken bool    // since the timer was set
+	crews []*crew // at most as many as blocks ever ran at the same time
+	taken bool    // a crew was taken since the timer was set
 	timer *time.Timer
-	set   bool
+	set   bool // the timer is set
 }
 
-// idleFor is how long crews are kept that no block uses.
+// idleFor is how long a crew that no block uses is kept.
 const idleFor = 50 * time.Millisecond
 
 func takeCrew() *crew {
