@@ -1,12 +1,12 @@
-// Cg-mpi solves linear equations by conjugate gradients, on as many processes as it is started on, each with rows of the grid on a device of its own.
+// Cg-mpi solves linear equations by conjugate gradients, on several processes. Each has some rows of the grid, on a device of its own.
 //
 //	go build -tags "cuda opencl hip" ./examples/cg-mpi
 //	mpiexec -n 4 ./cg-mpi -n 512
 //
 // With -ranks 4 it needs no MPI: the ranks are goroutines of one process.
 //
-// Of the five vectors only one is read beyond a rank's own rows, so that one alone is divided with ghosts (package part). Dot products are added up on each
-// device, and over the ranks by Allreduce, which takes the numbers from the devices and leaves the sums for the next kernel to fetch. The kernels are Go functions.
+// Kernels read only one of the vectors beyond the rank's own rows, so only this one has ghosts (package part). For a dot product, each device adds
+// up its rows, and Allreduce adds up the ranks' sums: it takes them from the devices, and the next kernel gets the result. The kernels are Go functions.
 package main
 
 import (
@@ -32,8 +32,8 @@ import (
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
-// rowsLaplace writes the Laplacian of some rows of an n×n grid. In p, there is a row of a neighbour's above them if above is 1, and one below them if below
-// is 1. The conversion keeps Go from fusing operations.
+// rowsLaplace writes the Laplacian of some rows of an n×n grid. p has these rows, with a neighbour's row above them if above is 1, and one below them
+// if below is 1. The conversion keeps Go from fusing operations.
 //
 //halyard:kernel
 func rowsLaplace(t grid.Thread, p []float32, q grid.Out[float32], n, above, below int) {
@@ -66,12 +66,12 @@ type result struct {
 	lo, hi   int // its rows
 	x        []float32
 	steps    int
-	residual float32 // its length, by that of the right-hand side
+	residual float32 // its length, divided by that of the right-hand side
 }
 
 const (
 	block     = 64   // threads of a block that adds numbers up
-	tolerance = 1e-5 // of the residual's length, by that of the right-hand side
+	tolerance = 1e-5 // of the residual's length, divided by that of the right-hand side
 	between   = 8    // steps between two looks at the residual
 )
 
@@ -116,7 +116,7 @@ func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result,
 	var v vectors
 	defer func() { err = errors.Join(err, v.close()) }()
 	x, q, r := v.add(buffer.New[float32](len(b))), v.add(buffer.New[float32](len(b))), v.add(buffer.From(b))
-	sums, mine := v.add(buffer.New[float32](rows)), v.add(buffer.New[float32](1)) // of each row, and of all
+	sums, mine := v.add(buffer.New[float32](rows)), v.add(buffer.New[float32](1)) // of each row, and of this rank's rows together
 	rr, next, pq := v.add(buffer.New[float32](1)), v.add(buffer.New[float32](1)), v.add(buffer.New[float32](1))
 	if v.err != nil {
 		return res, v.err
@@ -196,7 +196,7 @@ func run(ctx context.Context, e driver.Engine, n int) (err error) {
 
 func main() {
 	n := flag.Int("n", 128, "rows and columns of the grid")
-	ranks := flag.Int("ranks", 0, "run so many `ranks` as goroutines, without MPI")
+	ranks := flag.Int("ranks", 0, "run this many `ranks` as goroutines, without MPI")
 	flag.Parse()
 	if *ranks > 0 {
 		if err := commtest.Execute(*ranks, func(e driver.Engine) error { return run(context.Background(), e, *n) }); err != nil {

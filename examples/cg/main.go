@@ -1,11 +1,11 @@
-// Cg solves a system of linear equations by conjugate gradients, on one device and on several: the Laplacian of a square grid, whose value at
-// each point is four times the point less its four neighbours, and 0 beyond the border.
+// Cg solves a system of linear equations by conjugate gradients, on one device and on several. The equations are the Laplacian of a square grid: at
+// each point its value is four times the point minus its four neighbours, which are 0 beyond the border.
 //
 //	go run -tags "cuda opencl hip" ./examples/cg
 //
-// Each device has some rows of the grid. What it needs of its neighbours' rows comes with a slice that overlaps theirs, and the two numbers that all
-// devices need in each step are buffers of one element: no line of the program exchanges anything. The host enqueues, and looks at a result every few
-// steps alone.
+// Each device has some rows of the grid. A slice that overlaps its neighbours' rows brings the rows that it needs of them, and the two numbers that
+// all devices need in each step are buffers of one element. So no line of the program exchanges anything. The host only enqueues work, and reads a
+// result every few steps.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// onHost calls fn with the streams of devices of the host that have memory of their own.
+// onHost makes devices of the host backend that have memory of their own, and calls fn with a stream of each.
 func onHost(ctx context.Context, devices int, fn func([]*hal.Stream) error) (err error) {
 	backend := host.New(host.Options{Name: "part", Discrete: devices})
 	var streams []*hal.Stream

@@ -1,6 +1,6 @@
 package main
 
-// One run from file to file: which devices take part, and the output's way into place.
+// One run from file to file: it chooses the devices, and replaces the output file when the new one is complete.
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type options struct {
 	out    io.Writer
 }
 
-// convert transposes one file into another. Nothing is left in the place of the output unless all of it is there.
+// convert transposes one file into another. The output is written to a temporary file, which is renamed when it is complete.
 func convert(ctx context.Context, inPath, outPath string, o options) (err error) {
 	in, img, err := open(inPath)
 	if err != nil {
@@ -79,8 +79,8 @@ func convert(ctx context.Context, inPath, outPath string, o options) (err error)
 	return nil
 }
 
-// devicesFor opens the devices to use: all that have enough memory, but the host only if there is no other. Each that is
-// left out is named; if none is left, the error is the last one's.
+// devicesFor opens the devices to use: all that have enough memory, but the host only if there is no other. It prints why a
+// device is left out. If none is left, the error is that of the last one.
 func devicesFor(ctx context.Context, img image, o options) (kept []*hal.Device, err error) {
 	all, err := hal.OpenAll(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func allowance(d *hal.Device, o options) uint64 {
 	return n
 }
 
-// fits reports, with an error of kind hal.ErrOutOfMemory, that a device cannot hold what is least needed.
+// fits returns an error of kind hal.ErrOutOfMemory if a device has too little memory for the smallest bands and panels.
 func fits(d *hal.Device, img image, o options) error {
 	need, has := leastBytes(img), allowance(d, o)
 	if one := max(need-2*uint64(img.row()), uint64(img.row())); need <= has && one <= d.Info().MaxAlloc {
@@ -131,7 +131,7 @@ func fits(d *hal.Device, img image, o options) error {
 		Detail: fmt.Sprintf("%d by %d pixels need at least %d bytes on a device, and this one may use %d", img.width, img.height, need, has)}
 }
 
-// compare checks the result of a whole run in the simplest way.
+// compare checks the result of a run in the simplest way.
 func compare(inPath, outPath string) error {
 	in, img, err := open(inPath)
 	if err != nil {

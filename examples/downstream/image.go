@@ -1,6 +1,6 @@
 package main
 
-// The files: a header of text, then pixels. Nothing of Halyard is in here.
+// The format of the files: a header of text, then pixels. Nothing here uses Halyard.
 
 import (
 	"bufio"
@@ -11,11 +11,11 @@ import (
 	"os"
 )
 
-// errFormat is the kind of error of a file that is no image, or not all of one.
+// errFormat is the kind of error of a file that is not an image, or has only a part of the header.
 var errFormat = errors.New("not a binary PGM or PPM file")
 
-// image is what the header of a PGM or PPM file says: the format of netpbm, whose binary kinds, P5 and P6, have the pixels
-// row by row from the top behind a header of text.
+// image is what the header of a PGM or PPM file says. These are formats of netpbm. The binary kinds, P5 and P6, have a header
+// of text and then the pixels, row by row from the top.
 type image struct {
 	width, height int
 	channels      int   // 1 for PGM, 3 for PPM
@@ -76,7 +76,7 @@ func open(path string) (f *os.File, m image, err error) {
 	return f, m, nil
 }
 
-// readHeader reads the numbers behind the magic letters, between which there is white space and comments.
+// readHeader reads the magic letters and the three numbers that follow. White space and comments may separate them.
 func readHeader(in io.Reader) (m image, err error) {
 	r := bufio.NewReader(in)
 	next := func() byte {
@@ -103,7 +103,7 @@ func readHeader(in io.Reader) (m image, err error) {
 			}
 			n = 10*n + int(b-'0')
 		}
-		return n // and one byte of white space behind it
+		return n // the byte of white space after the number has been read, too
 	}
 	switch magic := string([]byte{next(), next()}); magic {
 	case "P5":

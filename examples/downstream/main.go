@@ -1,14 +1,14 @@
 // The program downstream transposes an image that may be larger than the memory of any device: each row of pixels becomes
-// a column. It is a module of its own, and links of Halyard what any program would: hal, buffer and backends.
+// a column. It is a module of its own, and uses the packages of Halyard that any program would: hal, buffer and backends.
 //
 //	downstream [flags] INPUT OUTPUT    transpose a binary PGM or PPM file
 //	downstream -sample 4096x3000 FILE  write such a file
 //	downstream                         show it on a sample of its own
 //
-// It runs on every device that there is, except the host if there is another one; HALYARD_DEVICES restricts them.
+// It uses all devices of the machine, but the host only if there is no other; HALYARD_DEVICES restricts them.
 //
-// main.go reads the command line, convert.go opens devices and files, plan.go has the buffers and is what to read first, image.go knows
-// the format of the files, and writer.go writes them.
+// Read plan.go first: it has the buffers. main.go reads the command line, convert.go opens devices and files, image.go knows the format of
+// the files, and writer.go writes them.
 package main
 
 import (
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	flags.SetOutput(messages)
 	budget := size(0)
 	memory := size(256 << 20)
-	flags.Var(&budget, "budget", "`bytes` of each device to use, with K, M or G behind the number (0: what it has)")
+	flags.Var(&budget, "budget", "`bytes` of each device to use, with K, M or G after the number (0: all)")
 	flags.Var(&memory, "memory", "`bytes` of host memory to use for results; with less the input is read more often")
 	verify := flags.Bool("verify", false, "compare with a transposition in memory")
 	sample := flags.String("sample", "", "write a sample of `WIDTHxHEIGHT` pixels to the one file named")
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return errUsage // the flags have said what is wrong
+		return errUsage // package flag has printed what is wrong
 	}
 	o := options{budget: uint64(budget), memory: uint64(memory), verify: *verify, out: out}
 	switch files := flags.Args(); {
@@ -76,8 +76,8 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	return errUsage
 }
 
-// demonstrate transposes a sample that is larger than what it allows each device, and compares. On a machine without
-// devices it asks the host backend for two whose memory is their own.
+// demonstrate transposes a sample that is larger than the memory that it allows each device, and checks the result. If there
+// is no device but the host, it makes the host backend add two with memory of their own.
 func demonstrate(ctx context.Context, o options) error {
 	if infos, err := hal.Devices(ctx); err == nil && len(infos) == 1 && os.Getenv("HALYARD_HOST_DEVICES") == "" {
 		if err := os.Setenv("HALYARD_HOST_DEVICES", "2"); err != nil {
@@ -106,7 +106,7 @@ func writeSample(dimensions, path string) error {
 	width, errW := strconv.Atoi(w)
 	height, errH := strconv.Atoi(h)
 	if !ok || errW != nil || errH != nil || width < 1 || height < 1 {
-		return fmt.Errorf("%q is no WIDTHxHEIGHT", dimensions)
+		return fmt.Errorf("%q is not WIDTHxHEIGHT, two numbers", dimensions)
 	}
 	img := image{width: width, height: height, channels: 3, limit: 255}
 	if strings.EqualFold(filepath.Ext(path), ".pgm") {

@@ -1,6 +1,6 @@
 package main
 
-// The work on devices, and all that uses buffers: an image in bands and panels, and who copies what where.
+// The work on devices. This is the only file that uses buffers for it.
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// plan is how an image is taken apart. The input is read in bands of whole rows. A panel is some columns of all rows, which
+// plan says how an image is divided. The input is read in bands of whole rows. A panel is some columns of all rows, which
 // become whole rows of the output. Devices sort each band into the panels; the host transposes each panel when it is full.
 //
 //	input:   band 0  | a a | b b | c |       panels: a, b, c
 //	         band 1  | a a | b b | c |
 //
-// Every panel is a buffer, and each band's part of it is written on the device whose turn it is. A device's budget holds
-// two bands and a panel, hardly ever all panels: those that do not fit are evicted to the host by the buffers themselves,
-// each byte once. Host memory bounds how many panels are worked on at a time; what is left takes another pass.
+// Every panel is a buffer. Bands go to the devices in turn, and a device writes its band's part of each panel. A device's
+// budget has room for two bands and a panel, but rarely for all panels: package buffer evicts those that do not fit to the
+// host, each byte once. Host memory limits how many panels are filled at a time; the others are filled in another pass.
 type plan struct {
 	img     image
 	devices []*hal.Device
@@ -35,8 +35,8 @@ func leastBytes(img image) uint64 {
 	return 2*uint64(img.row()) + uint64(img.height)*uint64(img.pixel())
 }
 
-// newPlan makes the largest panels and bands that every device has room for: half of it for the panel that is written, a
-// quarter for each of two bands.
+// newPlan makes the largest panels and bands for which every device has room. Half of a device's memory is for the panel
+// that is written, and a quarter for each of two bands.
 func newPlan(img image, devices []*hal.Device, o options) (*plan, error) {
 	p := &plan{img: img, devices: devices}
 	column := uint64(img.height) * uint64(img.pixel())
@@ -44,7 +44,7 @@ func newPlan(img image, devices []*hal.Device, o options) (*plan, error) {
 		has := allowance(d, o)
 		rows := has / 4 / uint64(img.row())
 		columns := min(has/2, d.Info().MaxAlloc) / column
-		if rows == 0 || columns == 0 { // uneven: the least that there is room for
+		if rows == 0 || columns == 0 { // not enough for one row or column: divide the memory unevenly
 			rows = max(1, min(rows, (has-column)/2/uint64(img.row())))
 			columns = max(1, min(columns, (has-2*uint64(img.row()))/column))
 		}
@@ -54,7 +54,7 @@ func newPlan(img image, devices []*hal.Device, o options) (*plan, error) {
 		}
 		p.rows, p.columns = min(p.rows, r), min(p.columns, c)
 	}
-	// Two panels more are under way to the file.
+	// This does not count the two panels that are being written to the file.
 	p.group = min(p.panels(), int(o.memory/p.panelBytes()))
 	if p.group < 1 {
 		return nil, &hal.Error{Op: "transpose", Backend: "host", Kind: hal.ErrOutOfMemory,
@@ -200,7 +200,7 @@ func (p *plan) sort(s *hal.Stream, band *buffer.Buffer[byte], panels []*buffer.B
 
 func (p *plan) sortInto(s *hal.Stream, from hal.Region, panel *buffer.Buffer[byte], j, top, rows int) error {
 	width := p.width(j)
-	// All of these rows are written and nothing else of the panel: nothing needs to be brought to the device.
+	// The lease is for these rows alone, and all of them are written, so nothing is copied to the device.
 	part, err := panel.Slice(top*width, (top+rows)*width)
 	if err != nil {
 		return err

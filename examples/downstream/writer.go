@@ -1,6 +1,6 @@
 package main
 
-// Writing the output while the next piece is made. Nothing of Halyard is in here.
+// The output, which is written while the next piece is made. Nothing here uses Halyard.
 
 import "io"
 
@@ -11,7 +11,7 @@ type writer struct {
 	turn   int
 	work   chan piece
 	done   chan error // one for each piece
-	busy   int        // pieces that were given and not yet heard of
+	busy   int        // pieces whose result has not been received from done
 }
 
 type piece struct {
@@ -53,7 +53,7 @@ func (w *writer) write(b []byte, at int64) (err error) {
 	return err
 }
 
-// close waits for what is under way, and returns the first error of it.
+// close waits for the pieces under way, and returns their first error.
 func (w *writer) close() (err error) {
 	close(w.work)
 	for e := range w.done {

@@ -15,13 +15,13 @@ type Options struct {
 	// Name is the backend's name; "" means "file".
 	Name string
 
-	// Dir is the folder for the files; "" means that for temporary files.
+	// Dir is the folder for the files; "" means the system's folder for temporary files.
 	Dir string
 
 	// Devices is the number of devices; 0 means 2.
 	Devices int
 
-	// Memory is the size of each in bytes; 0 means 1 GiB.
+	// Memory is the size of each device in bytes; 0 means 1 GiB.
 	Memory uint64
 }
 
@@ -31,8 +31,7 @@ type Backend struct {
 	drives []*drive
 }
 
-// New returns a backend, which is not registered. Options that make no sense are reported by Devices and Open, with
-// ErrInvalidArgument.
+// New returns a backend, which is not registered. If the options make no sense, Devices and Open return ErrInvalidArgument.
 func New(opts Options) *Backend {
 	if opts.Name == "" {
 		opts.Name = "file"
@@ -65,8 +64,8 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// Open implements driver.Backend. The first handle on a device makes its file; a folder where that cannot be done is
-// ErrUnavailable.
+// Open implements driver.Backend. The first handle on a device makes its file. If the folder is missing or does not allow
+// that, the error is ErrUnavailable.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	if err := b.ready(ctx, "open"); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// pieceSize is how many bytes at most pass through the host's memory at once.
+// pieceSize is the most bytes that are in the host's memory at once.
 const pieceSize = 256 << 10
 
 // Copy implements driver.Stream. The memories may be of different devices of this package.

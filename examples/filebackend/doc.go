@@ -3,8 +3,8 @@
 // when it is done.
 //
 // A device is one temporary file, made when the device is first opened and removed when its last handle is closed.
-// KindDevice memory is a range of that file, which copies read and write at their place; streams are queues of
-// goroutines; an error of the file system is an error of the stream whose work met it.
+// KindDevice memory is a range of that file, which copies read and write. A stream is a queue of work for a goroutine. If
+// the file system returns an error, the work that got it fails, and its stream reports the error.
 //
 // Importing the package registers the backend "file", with two devices of 1 GiB in the folder for temporary files.
 // [New] makes others.

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// file is what is used of an *os.File.
+// file has the methods of *os.File that a drive uses. Tests replace it.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 }
 
-// drive is what the handles on one device share: a file, which is there while a handle is open, and the book of
-// what is used of it.
+// drive is what the handles on one device share: a file, which exists while a handle is open, and the list of its
+// free ranges.
 type drive struct {
 	dir   string
 	total uint64 // bytes
@@ -27,7 +27,7 @@ type drive struct {
 	space   space
 }
 
-// origin is where memory begins in the file, so that no memory has the handle 0.
+// origin is where memory begins in the file. It is not 0, because no memory may have the handle 0.
 const origin = 4096 // bytes
 
 // open takes a handle, and makes the file for the first one. The file is sparse: what is not written takes no room
@@ -92,8 +92,8 @@ func (d *drive) give(e extent) {
 	d.space.give(e)
 }
 
-// write and read need no lock: the file does not change while a handle is open, and reads and writes at a place
-// are safe for concurrent use.
+// write and read need no lock: d.file does not change while a handle is open, and WriteAt and ReadAt are safe for
+// concurrent use.
 
 func (d *drive) write(b []byte, at uint64) error {
 	_, err := d.file.WriteAt(b, int64(at))

@@ -8,8 +8,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// statuses are the errors of the file system that mean something to a program; every other one is ErrDriver. A
-// disk that is full is no more room on the device, however much of the file was free.
+// statuses has the names and kinds of errors of the file system; every other one is ErrDriver. A full disk is
+// ErrOutOfMemory, even if the file has free ranges.
 var statuses = []struct {
 	code syscall.Errno
 	name string
@@ -26,7 +26,7 @@ var statuses = []struct {
 	{syscall.EIO, "EIO", driver.ErrDriver},
 }
 
-// check makes an error of what the file system said: nil if the call was good.
+// check wraps an error of the file system. It returns nil for nil.
 func (d *device) check(op, api string, err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +44,7 @@ func (d *device) check(op, api string, err error) error {
 	return e
 }
 
-// failure is an error that the file system was not asked about.
+// failure returns an error that does not come from the file system.
 func (d *device) failure(op string, kind error, format string, args ...any) error {
 	return &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }

@@ -8,16 +8,15 @@ import (
 // extent is a range of the file.
 type extent struct{ off, size uint64 }
 
-// space is the book of what is free in a file: extents by offset, of which no two touch. The first that is
-// large enough is taken.
+// space keeps the free extents of a file. No two of them touch. take uses the first that is large enough.
 type space struct {
-	free []extent
-	left uint64 // their sum
+	free []extent // by offset
+	left uint64   // the sum of their sizes
 }
 
 func newSpace(from, size uint64) space { return space{free: []extent{{from, size}}, left: size} }
 
-// take reserves size bytes at a multiple of align, and reports whether there are as many in one piece.
+// take reserves size bytes in one piece at a multiple of align, and reports whether there was such a piece.
 func (s *space) take(size, align uint64) (extent, bool) {
 	for i, f := range s.free {
 		pad := -f.off & (align - 1)

@@ -16,9 +16,9 @@ type stream struct {
 	mu      sync.Mutex
 	queue   []task
 	running bool
-	last    *point   // behind the newest task, nil before the first
-	fault   *failure // of a task, that Query and Sync have not returned yet
-	carried *failure // the latest, which points report until somebody has been told
+	last    *point   // after the newest task, nil before the first
+	fault   *failure // the first failure of a task since Query or Sync returned one
+	carried *failure // the latest failure, which points report until a call has returned it
 }
 
 var (
@@ -35,10 +35,10 @@ type task struct {
 // failure is an error of work under way.
 type failure struct {
 	err  error
-	told atomic.Bool // somebody has been given it
+	told atomic.Bool // a call has returned it
 }
 
-// tell returns the error, of nil none.
+// tell returns the error, and notes that. It returns nil for a nil failure.
 func (f *failure) tell() error {
 	if f == nil {
 		return nil
@@ -47,10 +47,10 @@ func (f *failure) tell() error {
 	return f.err
 }
 
-// point is a place in a stream. What it holds is set before done is closed, and not changed later.
+// point is a place in a stream. The other fields are set before done is closed, and do not change later.
 type point struct {
 	done    chan struct{}
-	failure *failure // of the work before it, nil if there was none or somebody had been told
+	failure *failure // of the work before it; nil if there was none, or if a call had returned it
 	at      time.Time
 }
 
@@ -83,7 +83,7 @@ func (s *stream) work() {
 	s.mu.Lock()
 	for len(s.queue) > 0 {
 		t := s.queue[0]
-		s.queue[0] = task{} // what it held on to may go
+		s.queue[0] = task{} // so that the garbage collector can free what the task refers to
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
 		err := t.run()
@@ -100,8 +100,8 @@ func (s *stream) work() {
 	s.mu.Unlock()
 }
 
-// pass makes p reached; s.mu is held. A failure that nobody has heard of is passed on, so that it is not missed; one
-// that has been told is not, so that later work is not taken for failed.
+// pass marks p as reached; s.mu is held. p gets the latest failure, so that it is not missed, unless a call has returned
+// that already: then later work does not count as failed.
 func (s *stream) pass(p *point) {
 	if s.carried != nil && s.carried.told.Load() {
 		s.carried = nil
@@ -110,7 +110,7 @@ func (s *stream) pass(p *point) {
 	close(p.done)
 }
 
-// here is the point behind all work enqueued so far.
+// here returns the point after all work enqueued so far.
 func (s *stream) here() *point {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *stream) Record(e driver.Event) error {
 	return nil
 }
 
-// Wait implements driver.Stream. Work that failed counts as done: whoever cares asks the event.
+// Wait implements driver.Stream. Work that failed counts as done: only the event reports the error.
 func (s *stream) Wait(e driver.Event) error {
 	p := e.(*event).get()
 	if p == nil || p.reached() {
@@ -162,7 +162,7 @@ func (s *stream) takeFault() error {
 	return f.tell()
 }
 
-// Handle implements driver.Stream: there is none.
+// Handle implements driver.Stream: streams have no handle.
 func (s *stream) Handle() uintptr { return 0 }
 
 // Close implements driver.Stream.

@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// smooth writes the next values to dst. Each is the mean of an element of src and its two neighbours, from src[from] on; the first and
-// the last of src, where one is wanted, stay as they are.
+// smooth writes the next values of the elements from src[from] on to dst. Each is the mean of an element and its two neighbours; the first
+// and the last element of src keep their values.
 func smooth(dst, src []float32, from int) []float32 {
 	for i := range dst {
 		j := from + i
@@ -22,8 +22,8 @@ func smooth(dst, src []float32, from int) []float32 {
 }
 
 // launch stands in for the launch of a kernel, so that the program runs on devices that have none: it enqueues work that reads in
-// and writes out, and returns at once. The work is a Go function between two copies. A gate holds the stream shut
-// behind the first copy until the function has come to its end.
+// and writes out, and returns at once. The work is a Go function between two copies. After the first copy a gate holds
+// the stream shut until the function has returned.
 func launch(p part, in, out hal.Region, from int) error {
 	s := p.stream
 	src, dst := make([]float32, in.Len/4), make([]float32, out.Len/4)
@@ -37,7 +37,7 @@ func launch(p part, in, out hal.Region, from int) error {
 		smooth(dst, src, from)
 		if gate, ok := <-gates; ok {
 			if err := gate.Signal(); err != nil {
-				log.Fatal(err) // nobody else could open it
+				log.Fatal(err) // the stream would stay shut
 			}
 		}
 	})

@@ -1,11 +1,11 @@
-// Halo smooths a row of numbers, of which each device has a part. What a device needs of its neighbours' parts, the halo, is
-// not exchanged by any code of the program: each device takes a lease on a slice that overlaps its neighbours', and the
-// buffer brings the elements that are missing there.
+// Halo smooths a row of numbers, of which each device has a part. A device also needs a few elements of its neighbours' parts:
+// the halo. No code of the program exchanges it. Each device takes a lease on a slice that overlaps its neighbours' parts, and
+// the buffer brings the elements that are missing there.
 //
 //	go run ./examples/halo
 //
-// The devices are three of the host backend, with memory of their own, so that it runs anywhere; run takes any others
-// that have the abilities CapGate and CapHostCallback, which the kernel's stand-in needs.
+// The program uses three devices of the host backend with memory of their own, so it runs anywhere. The function run takes any
+// devices with CapGate and CapHostCallback, which the stand-in for a kernel needs.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// onHost runs on as many devices of a host backend of its own.
+// onHost calls run with devices of a host backend that it makes.
 func onHost(ctx context.Context, out io.Writer, devices, n, steps int) (err error) {
 	backend := host.New(host.Options{Name: "part", Discrete: devices})
 	var devs []*hal.Device
@@ -121,8 +121,8 @@ func copied(a, b *buffer.Buffer[float32]) uint64 {
 	return a.Stats().BytesCopied + b.Stats().BytesCopied
 }
 
-// step enqueues the next values of one part, and waits for nothing. The part is read with an element more at each
-// side that has a neighbour, and written without.
+// step enqueues the next values of one part, and waits for nothing. It reads the part with one element more at each
+// side that has a neighbour, and writes the part alone.
 func step(ctx context.Context, p part, now, next *buffer.Buffer[float32]) error {
 	lo := max(p.lo-1, 0)
 	wide, err := now.Slice(lo, min(p.hi+1, now.Len()))

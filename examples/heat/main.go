@@ -1,13 +1,13 @@
-// Heat follows how heat spreads over a plate, on as many processes as it is started on, each with rows of the plate on a device of its own.
+// Heat computes how heat spreads over a plate, on several processes. Each has some rows of the plate, on a device of its own.
 //
 //	go build -tags "cuda opencl hip" ./examples/heat
 //	mpiexec -n 4 ./heat -o heat.png
 //
-// With -ranks 4 it needs no MPI: the ranks are goroutines of one process. The result is the same, to the bit, whatever the number of ranks.
+// With -ranks 4 it needs no MPI: the ranks are goroutines of one process. The result has the same bits for any number of ranks.
 //
 // The plate is a buffer that is divided among the ranks (package part): a rank owns some rows, and has the neighbours' nearest rows as ghosts. In each step an
-// exchange makes the ghosts current, and a kernel computes the new rows on the device. The program says neither which rows to send, nor when the kernel
-// has ended, nor what has to be copied between host and device for that: the buffers know.
+// exchange makes the ghosts current, and a kernel computes the new rows on the device. The program does not say which rows to send, when the kernel has
+// ended, or what to copy between host and device: the buffers know.
 package main
 
 import (
@@ -32,7 +32,8 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// The kernel computes the rows that a rank owns, the first of which is row lo of the plate, from those with the ghosts. The plate's border stays as it is.
+// The kernel computes the rows that a rank owns from these rows and the ghosts. The first owned row is row lo of the plate. The plate's border does
+// not change.
 const text = `
 KERNEL void spread(const GLOBAL f32 *now, GLOBAL f32 *next, u32 width, u32 rows, u32 ghosts, u32 lo, u32 height) {
 	u32 x = (u32)INDEX(0), y = (u32)INDEX(1);

@@ -21,7 +21,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// A thread takes every element that is a whole grid after its last, so that neighbours read neighbouring bytes and any grid will do.
+// A thread goes forward by the number of threads in the grid, so that neighbours read neighbouring bytes and a grid of any size will do.
 // Shared memory is not cleared: the block does that first.
 const text = `
 KERNEL void histogram(const GLOBAL u8 *data, GLOBAL u32 *counts, u64 n) {
@@ -33,8 +33,8 @@ KERNEL void histogram(const GLOBAL u8 *data, GLOBAL u32 *counts, u64 n) {
 	for (u64 i = THREAD(0); i < 256; i += THREADS(0)) ATOMIC_ADD(&counts[i], own[i]);
 }`
 
-// histogramBlock is one block in Go. Its threads run one after the other, so its own table needs no atomics. The result does: blocks
-// run at once.
+// histogramBlock is one block in Go. Its threads run one after the other, so its own table needs no atomics. The result does, because
+// several blocks run at once.
 func histogramBlock(b *kernel.Block) {
 	data, counts := kernel.Slice[uint8](b, 0), kernel.Slice[uint32](b, 1)
 	var own [256]uint32
@@ -59,8 +59,8 @@ func run(ctx context.Context, stream *hal.Stream, data []byte) (counts [256]uint
 	if err := errors.Join(e1, e2); err != nil {
 		return counts, err
 	}
-	// The number of blocks is chosen for the machine here, and not for the data: some tables for each processor. InOut, because the
-	// kernel adds to what is there.
+	// The number of blocks depends on the machine, and not on the data: four for each processor. InOut, because the kernel adds to
+	// what is there.
 	blocks := 4 * max(stream.Device().Info().Compute.Units, 1)
 	err = histogram.Launch(ctx, stream, kernel.Blocks(blocks).Of(256), kernel.In(in), kernel.InOut(out), kernel.Value(uint64(len(data))))
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 //	go run -tags "cuda opencl hip" ./examples/image -o edges.png
 //
-// The picture goes to the device once and the edges come back once. What is in between, the grey and the blurred picture, stays on the device,
-// and no line of the program says so: nobody asks for it elsewhere.
+// The picture goes to the device once and the edges come back once. The grey and the blurred picture in between stay on the device. No line of the
+// program says so: they stay because they are not read anywhere else.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// All is done in integers, so every device gives the same. Pixels beyond the border are those at the border.
+// All is done in integers, so every device gives the same result. Pixels beyond the border have the values of those at the border.
 const text = `
 KERNEL void grey(const GLOBAL u8 *rgba, GLOBAL u8 *out, i32 w, i32 h) {
 	i32 x = (i32)INDEX(0), y = (i32)INDEX(1);
@@ -61,7 +61,7 @@ KERNEL void edges(const GLOBAL u8 *in, GLOBAL u8 *out, i32 w, i32 h) {
 	out[y * w + x] = (u8)(sum > 255 ? 255 : sum);
 }`
 
-// The same in Go: what one pixel becomes.
+// The same in Go. Each function computes one pixel.
 func grey(rgba []uint8, x, y, w, _ int) uint8 {
 	p := rgba[4*(y*w+x):]
 	return uint8((77*int(p[0]) + 150*int(p[1]) + 29*int(p[2]) + 128) >> 8)
@@ -88,7 +88,7 @@ func edges(in []uint8, x, y, w, h int) uint8 {
 	return uint8(min(max(dx, -dx)+max(dy, -dy), 255))
 }
 
-// eachPixel makes a kernel of such a function.
+// eachPixel makes a kernel of one of these functions.
 func eachPixel(pixel func(in []uint8, x, y, w, h int) uint8) hal.Function {
 	return kernel.Go(func(b *kernel.Block) {
 		in, out := kernel.Slice[uint8](b, 0), kernel.Slice[uint8](b, 1)

@@ -22,8 +22,8 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// view is the part of the plane that the picture shows. A structure passes to kernels as it is, if its members have a fixed width and
-// the kernel's text declares the same.
+// view is the part of the plane that the picture shows. A structure can be passed to a kernel if its members have fixed widths and
+// the kernel's text declares the same structure.
 type view struct {
 	Left, Top, Step float32 // of the pixel at the top left, and from one pixel to the next
 	Width, Height   uint32
@@ -52,7 +52,7 @@ KERNEL void mandelbrot(view v, GLOBAL u16 *out) {
 	if (x < v.width && y < v.height) out[(u64)y * v.width + x] = steps(v.left + v.step * x, v.top + v.step * y, v.limit);
 }`
 
-// steps is the same in Go. The conversions forbid it to fuse.
+// steps is the same in Go. The conversions keep Go from fusing operations.
 func steps(a, b float32, limit uint32) uint16 {
 	var x, y float32
 	n := uint32(0)
@@ -105,7 +105,7 @@ func plain(v view) []uint16 {
 	return pixels
 }
 
-// picture colours the pixels: what never left is black, the rest brighter the longer it stayed.
+// picture colours the pixels. Those that never left the circle are black; of the others, those that stayed longer are brighter.
 func picture(v view, pixels []uint16) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, int(v.Width), int(v.Height)))
 	for i, n := range pixels {

@@ -3,8 +3,8 @@
 //	go run -tags "cuda opencl hip" ./examples/matmul
 //
 // A thread computes one element of the product: the sum over a row of a and a column of b. The threads of a block, 16×16, compute a tile. They need the
-// same 16 rows and 16 columns, so they copy these to memory that they share, a tile at a time, and each element is read from the
-// device's slow memory once for a block, where every thread would read it for itself without.
+// same 16 rows and 16 columns, so they copy these to memory that they share, a tile at a time. So a block reads each element from the
+// device's slow memory once; otherwise every thread would read it for itself.
 package main
 
 import (
@@ -23,9 +23,9 @@ import (
 
 const tile = 16 // the edge of a block; the kernel's text has it too
 
-// Each thread reads one element of both tiles. A barrier keeps the threads together: after the first the tiles are complete, and
-// before the second nobody overwrites what another still reads. All threads of a block reach every barrier, those beyond
-// the edge of the product included: they must not return early.
+// Each thread reads one element of both tiles. After the first barrier the tiles are complete. The second keeps threads from overwriting
+// elements that others still read. Every thread of a block must reach every barrier, even one beyond the edge of the product: it must not
+// return early.
 const text = `
 #define TILE 16
 KERNEL void matmul(const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *c, u32 rows, u32 cols, u32 inner) {
@@ -44,8 +44,8 @@ KERNEL void matmul(const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *c, u32 
 	if (row < rows && col < cols) c[row * cols + col] = sum;
 }`
 
-// matmulBlock is the same in Go, for the host. One call is a whole block, so a barrier is where one loop over the threads ends and the next one
-// begins, and a variable that lives across a barrier, as sum does, becomes one for each thread. Shared memory of fixed size is an array.
+// matmulBlock is the same in Go, for the host. One call is a whole block. So a barrier is where one loop over the threads ends and the next one
+// begins, and a variable that a thread keeps across a barrier, such as sum, becomes an array. Shared memory of fixed size is an array, too.
 func matmulBlock(b *kernel.Block) {
 	a, bs, c := kernel.Slice[float32](b, 0), kernel.Slice[float32](b, 1), kernel.Slice[float32](b, 2)
 	rows, cols, inner := int(kernel.Number[uint32](b, 3)), int(kernel.Number[uint32](b, 4)), int(kernel.Number[uint32](b, 5))
@@ -87,7 +87,7 @@ func run(ctx context.Context, stream *hal.Stream, a, b []float32, rows, cols, in
 	if err := errors.Join(e1, e2, e3); err != nil {
 		return nil, err
 	}
-	// Dimension 0 is that of neighbours in memory: columns. Out says that the kernel writes all of c, and so nothing of it is copied to the device.
+	// Dimension 0 is the columns, which are neighbours in memory. Out says that the kernel writes all of c, so nothing of it is copied to the device.
 	err = matmul.Launch(ctx, stream, kernel.Over(cols, rows).Of(tile, tile), kernel.In(ab), kernel.In(bb), kernel.Out(cb),
 		kernel.Value(uint32(rows)), kernel.Value(uint32(cols)), kernel.Value(uint32(inner)))
 	if err != nil {

@@ -9,7 +9,7 @@ package main
 
 import "fmt"
 
-// main is what a library has no use for.
+// main must be there to build a library, which does not call it.
 func main() {
 	fmt.Println("this is a library: go build -buildmode=c-shared -o tensor.so ./examples/python")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Every function returns nil, or the text of its error, which tensor_free gives back.
+// failed returns what the exported functions return: nil, or the text of an error, which tensor_free frees.
 func failed(err error) *C.char {
 	if err == nil {
 		return nil
@@ -74,7 +74,7 @@ func tensor_new(n C.longlong, id *C.int) *C.char {
 	return nil
 }
 
-// tensor_fill is work on the device. While Python has the elements it fails, for they are lent.
+// tensor_fill fills the elements on the device. It fails while Python has the elements, because they are lent.
 //
 //export tensor_fill
 func tensor_fill(id C.int, value C.float) *C.char {
@@ -109,7 +109,7 @@ func tensor_export(id C.int, versioned bool, address *C.uintptr_t) *C.char {
 	return failed(err)
 }
 
-// tensor_delete ends a loan that nobody has taken.
+// tensor_delete ends a loan that Python has not taken over.
 //
 //export tensor_delete
 func tensor_delete(address C.uintptr_t, versioned bool) *C.char {

@@ -8,11 +8,12 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// name is what programs open devices by, "template:0": short, lower case, the same as the folder's. REPLACE it.
+// name is the backend's name, by which programs open devices: "template:0". It is short, in lower case, and the name of the
+// folder. REPLACE it.
 const name = "template"
 
-// Importing the package makes the backend known to package hal. Registering calls nothing of the vendor's: a
-// program that never uses the backend pays nothing for it, and starts also where the vendor's library is missing.
+// Importing the package makes the backend known to package hal. Registering does not call the vendor's library: a
+// program that never uses the backend pays nothing for it, and starts even if the vendor's library is missing.
 func init() { driver.Register(New()) }
 
 // Backend implements driver.Backend.
@@ -29,11 +30,11 @@ func (b *Backend) Name() string { return name }
 
 // Devices implements driver.Backend. It guarantees:
 //
-//   - the same devices in the same order at each call, so that "template:1" stays what it is;
-//   - no context, no device memory: listing is free, also for programs that share the machine;
-//   - a missing library is ErrUnavailable, with what was tried; a library that sees no device is no error;
-//   - it returns when ctx ends. The vendor's call cannot be stopped, but need not be waited for: package hal sees to
-//     that, as long as this method may run on.
+//   - the same devices in the same order at each call, so that "template:1" is always the same device;
+//   - no context, no device memory: listing takes nothing from other programs on the machine;
+//   - a missing library is ErrUnavailable, with what was tried; a library that sees no device is not an error;
+//   - programs wait for it only until ctx ends. Package hal takes care of that: it returns then, and this method runs on
+//     until the vendor's call, which cannot be stopped, has returned.
 func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	lib, err := b.ready(ctx, "devices")
 	if err != nil {

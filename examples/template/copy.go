@@ -7,18 +7,18 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// pieceSize is how many bytes at most pass through the host's memory at once.
+// pieceSize is the most bytes that are in the host's memory at once.
 const pieceSize = 256 << 10
 
 // Copy implements driver.Stream. dst and src have the same length, more than 0, lie inside their memories and do
 // not overlap. It guarantees:
 //
 //   - any two kinds of memory of the device, at any byte;
-//   - no byte beside dst changes;
+//   - no byte outside dst changes;
 //   - the work takes its turn in the stream. The call returns at once; a failure that shows later is reported by Query and
 //     Sync, and by events recorded after it.
 //
-// The types need no check: package hal passes a device nothing but its own memory, unless driver.Peering said more.
+// The types need no check: package hal passes a device only its own memory, and that of devices which driver.Peering allows.
 func (s *stream) Copy(dst, src driver.Region) error {
 	to, from := dst.Mem.(*memory), src.Mem.(*memory)
 	return s.enqueue("copy", func() error {
@@ -47,8 +47,8 @@ func (s *stream) Copy(dst, src driver.Region) error {
 // work is done; it may lie in KindHost memory of this or another device. Two capabilities are promises about it:
 //
 //   - CapAsyncCopy: the call does not block for page-locked src;
-//   - CapOrderedPageable: src is read when the work's turn comes, even if it is not page-locked. A vendor that reads it
-//     during the call, as CUDA may, does not have this one.
+//   - CapOrderedPageable: src is read when the work's turn comes, even if it is not page-locked. If the vendor may read it
+//     during the call, as CUDA may, the bit is not set.
 //
 // A Go pointer that is handed to C needs more: runtime.Pinner, or a copy into page-locked memory.
 func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
@@ -62,8 +62,8 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	return s.enqueue("copy out", func() error { return m.read(b, src.Off) })
 }
 
-// Fill implements driver.Stream. The pattern is the low p.Width bytes of p.Bits, 1, 2, 4 or 8, the lowest first; higher
-// bits mean nothing. dst.Off and dst.Len are multiples of the width.
+// Fill implements driver.Stream. The pattern is the low p.Width bytes of p.Bits, the lowest first; the other bits are
+// ignored. The width is 1, 2, 4 or 8, and dst.Off and dst.Len are multiples of it.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	m := dst.Mem.(*memory)
 	return s.enqueue("fill", func() error {

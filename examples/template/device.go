@@ -9,14 +9,15 @@ import (
 // describe says what is known about a device. REPLACE the values with what the vendor reports; each is a promise:
 //
 //   - Model holds the word "simulated" if Simulated is set.
-//   - TotalMemory and MaxAlloc are what can be had: the suite allocates until it gets no more. Package hal
-//     refuses what is larger than MaxAlloc, so that Alloc never sees it.
-//   - Alignment is what Alloc gives without being asked, MaxAlign the most it can be asked for; both are powers of two.
+//   - TotalMemory and MaxAlloc are what can really be allocated: the suite allocates until it gets no more. Package hal
+//     refuses sizes above MaxAlloc, so Alloc never gets one.
+//   - Alignment is the alignment of memory that is allocated with align 0. MaxAlign is the largest align. Both are powers of
+//     two.
 //   - SharesHostMemory is set only if work on the device reads and writes host memory where it is. Buffers then copy
 //     nothing, so results are wrong if it is set by mistake.
-//   - UUID, if known, tells hardware apart, and is never the same for two devices.
-//   - Caps has a bit for what works on this device. A bit that is not set is never asked for, so start without
-//     optional ones. With CapGate the suite can hold streams shut and so checks order, not only results.
+//   - UUID, if known, identifies the hardware: no two devices have the same.
+//   - Caps has a bit for each optional feature that works on this device. A feature whose bit is not set is never used, so
+//     start without any. With CapGate the suite can hold streams shut, and so checks order as well as results.
 func describe(ordinal int, c *card) driver.Info {
 	_, total := c.memory()
 	return driver.Info{
@@ -38,7 +39,7 @@ func describe(ordinal int, c *card) driver.Info {
 	}
 }
 
-// device is one open handle. What handles on the same hardware share lies in card.
+// device is one open handle. What handles on the same hardware share is in card.
 type device struct {
 	card *card
 	info driver.Info
@@ -50,12 +51,12 @@ var _ driver.Device = (*device)(nil)
 func (d *device) Info() driver.Info { return d.info }
 
 // MemInfo implements driver.Device. free is at most total. Without CapMemInfo it is never called, and returns
-// an error of kind ErrUnsupported: no number is better than a guess.
+// an error of kind ErrUnsupported, because a guess would be worse than no number.
 func (d *device) MemInfo() (free, total uint64, err error) {
 	free, total = d.card.memory()
 	return min(free, total), total, nil
 }
 
 // Close implements driver.Device. Everything that the handle made has been freed and closed before. Even if it
-// reports an error, the handle is gone: nobody calls again.
+// returns an error, the handle is closed, and no method is called again.
 func (d *device) Close() error { return d.check("close device", "cardClose", d.card.close()) }

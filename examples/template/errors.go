@@ -6,9 +6,8 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// REPLACE the rows with every status that the vendor's headers define. A status belongs to exactly one kind; what a
-// program cannot act on is ErrDriver. ErrDeviceLost is special: package hal remembers it, and refuses all further use
-// of the device handle.
+// REPLACE the rows with every status that the vendor's headers define. A status belongs to exactly one kind; one that a
+// program cannot act on is ErrDriver. After ErrDeviceLost package hal refuses all further use of the device handle.
 var statuses = []struct {
 	code status
 	name string // as the vendor writes it
@@ -20,8 +19,8 @@ var statuses = []struct {
 	{statusGone, "STATUS_GONE", driver.ErrDeviceLost},
 }
 
-// check makes an error of a status: nil if the call was good. Every error of a backend is a *driver.Error that
-// names the operation, the backend and the device, and keeps what the vendor said.
+// check returns the error for a status, nil if the call succeeded. Every error of a backend is a *driver.Error that
+// names the operation, the backend and the device, and has the vendor's call, name and code.
 func (d *device) check(op, api string, st status) error {
 	if st == statusOK {
 		return nil
@@ -36,7 +35,7 @@ func (d *device) check(op, api string, st status) error {
 	return e
 }
 
-// failure is an error that the vendor was not asked about.
+// failure returns an error that does not come from the vendor's library.
 func (d *device) failure(op string, kind error, format string, args ...any) error {
 	return &driver.Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }

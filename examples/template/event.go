@@ -20,8 +20,8 @@ var (
 	_ driver.Timer = (*event)(nil)
 )
 
-// NewEvent implements driver.Device. Timing is only asked for with CapTiming; a vendor may need to know, because
-// events without it are cheaper.
+// NewEvent implements driver.Device. The options ask for timing only with CapTiming. They exist because a vendor's events
+// can be cheaper without it.
 func (d *device) NewEvent(driver.EventOptions) (driver.Event, error) {
 	if err := d.check("new event", "markCreate", d.card.lib.call("markCreate")); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (e *event) get() *point {
 	return e.at
 }
 
-// Query implements driver.Event. It never waits. An event that was never recorded is done. If the work failed, it is
-// done and err says how, each time that it is asked.
+// Query implements driver.Event. It never waits. An event that was never recorded is done. If the work failed, the event is
+// done, and every call returns the error.
 func (e *event) Query() (bool, error) {
 	switch p := e.get(); {
 	case p == nil:
@@ -74,6 +74,6 @@ func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
 	return to.at.Sub(from.at), nil
 }
 
-// Close implements driver.Event. What waits for the event keeps its meaning; package hal closes it only when the work
-// is done.
+// Close implements driver.Event. Package hal closes an event only when its work is done. Waits for the event that were
+// enqueued before stay valid.
 func (e *event) Close() error { return nil }

@@ -2,9 +2,9 @@ package template
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// gate holds one stream shut. With it the suite looks at streams while they work, without sleeping, and streams wait
-// for events of other backends. CUDA has cuStreamWaitValue32 for it, OpenCL user events. Without this file and the bit
-// CapGate the checks of order are skipped.
+// gate holds one stream shut. With gates the suite examines streams whose work is not done, without sleeping, and package hal
+// makes streams wait for events of other backends. CUDA has cuStreamWaitValue32 for this, OpenCL user events. Without this
+// file and the bit CapGate the checks of order are skipped.
 type gate chan struct{}
 
 // Gate implements driver.Gater: work that is enqueued later does not start before the gate is opened.

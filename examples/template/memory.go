@@ -21,16 +21,16 @@ var _ driver.Memory = (*memory)(nil)
 // Alloc implements driver.Device. size is at least 1 and at most Info.MaxAlloc, align 0 or a power of two up to
 // Info.MaxAlign. It guarantees:
 //
-//   - memory that no other allocation overlaps, aligned to align, or to Info.Alignment for 0. Memory without an address
-//     (no CapAddress) is aligned as the vendor does it;
-//   - nothing about contents: whoever wants zeros fills;
+//   - memory that no other allocation overlaps, aligned to align, or to Info.Alignment if align is 0. Memory without an
+//     address (no CapAddress) has the vendor's alignment;
+//   - nothing about contents: a program that wants zeros fills the memory;
 //   - KindDevice is memory of the device. If the host could see it, HostPointer would say where, and Info.SharesHostMemory
 //     would be set;
 //   - KindHost is memory that host and device both reach. Every backend has it. A vendor's library page-locks it, so
 //     that copies need not go through another buffer;
 //   - KindShared is only asked for with CapShared;
-//   - too little memory is ErrOutOfMemory. Package hal adds the figures, gives back what has just come free, and tries
-//     once more;
+//   - too little memory is ErrOutOfMemory. Package hal then frees closed memory that is no longer in use, and tries once more. If
+//     that fails, too, it adds the numbers to the error;
 //   - it does not wait for streams.
 //
 // It is called by many goroutines at once, as every method is.
@@ -59,11 +59,11 @@ func aligned(size, align uint64) []byte {
 	return b[pad:][:size:size]
 }
 
-// Size implements driver.Memory: what was asked for, however much the vendor gave.
+// Size implements driver.Memory: the size that was asked for, even if the vendor gave more.
 func (m *memory) Size() uint64 { return m.size }
 
 // Handle implements driver.Memory: what the vendor's launches take, never 0. With CapAddress it is the address at which
-// the device finds the bytes, and programs add offsets to it; without, it is only passed on.
+// the device finds the bytes, and programs add offsets to it. Without CapAddress programs only pass it on.
 func (m *memory) Handle() uintptr {
 	if m.block != nil {
 		return m.block.id
@@ -79,8 +79,8 @@ func (m *memory) HostPointer() unsafe.Pointer {
 	return unsafe.Pointer(&m.host[0])
 }
 
-// Free implements driver.Memory. All work that uses the memory has finished, on whatever stream it was. It must not
-// wait. If it reports an error, the memory counts as freed all the same.
+// Free implements driver.Memory. All work that uses the memory has finished, on every stream. Free must not wait. If it
+// returns an error, the memory counts as freed all the same.
 func (m *memory) Free() error {
 	if m.block == nil {
 		m.host = nil
@@ -89,8 +89,8 @@ func (m *memory) Free() error {
 	return m.dev.check("free", "memFree", m.dev.card.free(m.block))
 }
 
-// write and read are the only ways from here to the bytes: every copy and fill in copy.go is made of them. Both are
-// called by streams when the work's turn has come.
+// write and read are the only methods that access the bytes: every copy and fill in copy.go uses them. Streams call them
+// when the work's turn has come.
 
 func (m *memory) write(off uint64, src []byte) error {
 	if m.host != nil {

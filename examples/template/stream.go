@@ -17,9 +17,9 @@ type stream struct {
 	mu      sync.Mutex
 	queue   []task
 	running bool
-	last    *point   // behind the newest task, nil before the first
-	fault   *failure // of a task, that Query and Sync have not returned yet
-	carried *failure // the latest, which points report until somebody has been told
+	last    *point   // after the newest task, nil before the first
+	fault   *failure // the first failure of a task since Query or Sync returned one
+	carried *failure // the latest failure, which points report until a call has returned it
 }
 
 var (
@@ -36,10 +36,10 @@ type task struct {
 // failure is an error of work under way.
 type failure struct {
 	err  error
-	told atomic.Bool // somebody has been given it
+	told atomic.Bool // a call has returned it
 }
 
-// tell returns the error, of nil none.
+// tell returns the error, and notes that. It returns nil for a nil failure.
 func (f *failure) tell() error {
 	if f == nil {
 		return nil
@@ -48,10 +48,10 @@ func (f *failure) tell() error {
 	return f.err
 }
 
-// point is a place in a stream. What it holds is set before done is closed, and not changed later.
+// point is a place in a stream. The other fields are set before done is closed, and do not change later.
 type point struct {
 	done    chan struct{}
-	failure *failure // of the work before it, nil if there was none or somebody had been told
+	failure *failure // of the work before it; nil if there was none, or if a call had returned it
 	at      time.Time
 }
 
@@ -65,8 +65,8 @@ func (p *point) reached() bool {
 }
 
 // NewStream implements driver.Device. Streams do not wait for one another, nor for a default stream that the vendor
-// may have: CUDA's blocks, unless streams are made with CU_STREAM_NON_BLOCKING. Without CapPriority the
-// options mean nothing.
+// may have. CUDA's streams wait for the default stream unless they are made with CU_STREAM_NON_BLOCKING. Without
+// CapPriority the options are ignored.
 func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
 	if err := d.check("new stream", "queueCreate", d.card.lib.call("queueCreate")); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
 	return &stream{dev: d}, nil
 }
 
-// enqueue adds work. It does not wait, however much there is in the queue. A call that fails adds nothing.
+// enqueue adds work. It does not wait, no matter how long the queue is. A call that fails adds nothing.
 func (s *stream) enqueue(op string, run func() error) error {
 	if err := s.dev.check(op, "queueSubmit", s.dev.card.lib.call("queueSubmit")); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *stream) work() {
 	s.mu.Lock()
 	for len(s.queue) > 0 {
 		t := s.queue[0]
-		s.queue[0] = task{} // what it held on to may go
+		s.queue[0] = task{} // so that the garbage collector can free what the task refers to
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
 		err := t.run()
@@ -111,8 +111,8 @@ func (s *stream) work() {
 	s.mu.Unlock()
 }
 
-// pass makes p reached; s.mu is held. A failure that nobody has heard of is passed on, so that it is not missed; one
-// that has been told is not, so that later work is not taken for failed.
+// pass marks p as reached; s.mu is held. p gets the latest failure, so that it is not missed, unless a call has returned
+// that already: then later work does not count as failed.
 func (s *stream) pass(p *point) {
 	if s.carried != nil && s.carried.told.Load() {
 		s.carried = nil
@@ -121,7 +121,7 @@ func (s *stream) pass(p *point) {
 	close(p.done)
 }
 
-// here is the point behind all work enqueued so far.
+// here returns the point after all work enqueued so far.
 func (s *stream) here() *point {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *stream) Record(e driver.Event) error {
 
 // Wait implements driver.Stream. Later work of this stream does not start before what the event stands for now is
 // done. It does not block the caller, may be for an event of the same stream, and does nothing for an event that was
-// never recorded. Work that failed counts as done: whoever cares asks the event.
+// never recorded. Work that failed counts as done: only the event reports the error.
 func (s *stream) Wait(e driver.Event) error {
 	p := e.(*event).get()
 	if p == nil || p.reached() {
@@ -161,9 +161,9 @@ func (s *stream) Query() (bool, error) {
 	return true, s.takeFault()
 }
 
-// Sync implements driver.Stream. It waits for the work enqueued before the call, not for what comes later, and holds up
-// no other call on this stream or another while it waits. An error of that work is returned once; then the stream
-// goes on as if nothing had been.
+// Sync implements driver.Stream. It waits for the work enqueued before the call, not for later work, and while it waits it
+// delays no other call on this stream or another. An error of that work is returned once; after that the stream works as
+// before.
 func (s *stream) Sync() error {
 	if err := s.dev.check("sync", "queueWait", s.dev.card.lib.call("queueWait")); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *stream) takeFault() error {
 	return f.tell()
 }
 
-// Handle implements driver.Stream: what the vendor's launches take, 0 if there is nothing of the kind.
+// Handle implements driver.Stream: what the vendor's launches take, 0 if the vendor has no handles of streams.
 func (s *stream) Handle() uintptr { return 0 }
 
 // Close implements driver.Stream. The work is done, so there is nothing to wait for.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// REPLACE this file with calls of the vendor's library. It plays the part of one: opaque handles, status codes,
-// calls that may come from any thread. Nothing in here is seen by Halyard.
+// REPLACE this file with calls of the vendor's library. It imitates such a library: opaque handles, status codes,
+// calls that may come from any thread. Halyard sees nothing of it.
 
 // status is what every call of the library returns.
 type status int32
@@ -24,7 +24,8 @@ const (
 type library struct {
 	cards []*card
 
-	// before, if set, is asked before each call, and the call fails with what it returns. Tests set it.
+	// before, if set, is called before each call of the library. If it does not return statusOK, the call fails with the status
+	// that it returns. Tests set it.
 	before func(api string) status
 }
 
@@ -87,7 +88,7 @@ func (c *card) alloc(size uint64) (*block, status) {
 	}
 	b := &block{id: uintptr(rand.Uint64() | 1), bytes: make([]byte, size)}
 	for i := range b.bytes {
-		b.bytes[i] = 0xA5 // fresh memory is not zero on any card
+		b.bytes[i] = 0xA5 // as on real cards, fresh memory is not zero
 	}
 	return b, statusOK
 }

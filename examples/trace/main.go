@@ -1,11 +1,11 @@
-// Trace is a program like any other, but for one import: it can be asked what it copies between places, and why.
+// Trace is a program like any other, with one import more: package trace, which records what the program copies between places, and why.
 //
 //	HALYARD_HOST_DEVICES=1 HALYARD_TRACE=trace.json go run ./examples/trace
 //	HALYARD_HOST_DEVICES=1 halyard trace --svg trace.svg -- go run ./examples/trace
 //	HALYARD_DEBUG=log go run ./examples/trace
 //
-// It smooths a row of numbers on the host and has the last device clear the edges, ten times over. That
-// copies whole rows to and fro, and the trace shows it; with -slices the device gets the edges alone.
+// Ten times over it smooths a row of numbers on the host, and has the last device clear the edges. That copies
+// whole rows to and fro, and the trace shows it. With -slices the device gets only the edges.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	slices := flag.Bool("slices", false, "give the device the edges alone")
+	slices := flag.Bool("slices", false, "give the device only the edges")
 	flag.Parse()
 	err := run(context.Background(), os.Stdout, *slices)
 	// With HALYARD_TRACE set, the copies that are still under way get into the trace as well.

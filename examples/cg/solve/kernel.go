@@ -10,8 +10,9 @@ import (
 // Threads is the size of a block that adds up numbers. It is a power of two.
 const Threads = 64
 
-// Text has the kernels in the portable dialect. Each row of a dot product is added up by one block, wherever the row is, so that the sums do not depend on the number of devices, to the bit: each
-// thread adds every 64th product, then half of the threads add what the other half has, and so on. TOTAL is that, in memory that the threads share.
+// Text has the kernels in the portable dialect. One block adds up each row of a dot product, always in the same order, so that the sums have the
+// same bits on any number of devices: each thread adds up every 64th product, then half of the threads add the other half's sums to theirs, and so
+// on. TOTAL does all but the first step, in memory that the threads share.
 const Text = `
 #define TOTAL(part, mine) \
 	part[THREAD(0)] = mine; \
@@ -149,7 +150,7 @@ func (s *solver) failed(errs ...error) bool {
 	return s.err != nil
 }
 
-// divide makes the parts of the vectors. A part of p is read with a row more at each side that has a neighbour: the halo.
+// divide makes the parts of the vectors. A kernel reads its part of p with one more row at each side that has a neighbour: the halo.
 func (s *solver) divide(x, r, p, q, sums numbers) {
 	rows := func(v numbers, lo, hi int) numbers {
 		part, err := v.Slice(max(lo, 0)*s.n, min(hi, s.n)*s.n)
@@ -185,7 +186,7 @@ func (s *solver) laplace() {
 	})
 }
 
-// dot makes out the product of two vectors. Each part adds up its rows, and the first device adds the rows of all, which are sums.
+// dot makes out the product of two vectors. Each device adds up its rows, and the first device adds the sums of all rows.
 func (s *solver) dot(factors func(*part) (a, b numbers), sums, out numbers) {
 	s.each(func(part *part) error {
 		a, b := factors(part)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	tolerance = 1e-6 // of the residual's length, by that of the right-hand side
+	tolerance = 1e-6 // of the residual's length, divided by that of the right-hand side
 	// Between is the number of steps between two looks at the residual.
 	Between = 16
 )
@@ -27,7 +27,7 @@ type Result struct {
 }
 
 // Solve solves A·x = b on an n×n grid, with some rows for each stream, where A is the Laplacian. Every Between steps it calls look, unless that is nil, with
-// the square of the residual's length, and ends if look says so; otherwise it ends when the residual is a millionth of b's length.
+// the square of the residual's length, and ends if look says so. Without look it ends when the residual is a millionth of b's length.
 func Solve(ctx context.Context, streams []*hal.Stream, n int, b []float32, look func(steps int, residual float32) (end bool)) (res Result, err error) {
 	if len(streams) == 0 || n < len(streams) || len(b) != n*n {
 		return res, hal.Errorf("cg", hal.ErrInvalidArgument, "%d streams, %d rows, %d numbers", len(streams), n, len(b))
@@ -49,7 +49,7 @@ func Solve(ctx context.Context, streams []*hal.Stream, n int, b []float32, look 
 		*v.to = made
 	}
 	var e1, e2 error
-	r, e1 = buffer.From(b) // of x = 0 the residual is b, and so is the first direction
+	r, e1 = buffer.From(b) // for x = 0 the residual is b, and so is the first direction
 	p, e2 = buffer.From(b)
 	if s.failed(e1, e2) {
 		return res, s.err
@@ -97,7 +97,7 @@ type part struct {
 	sums       numbers // of its rows
 }
 
-// Problem returns a solution of small whole numbers, and the right-hand side that belongs to it, exactly.
+// Problem returns a solution of small whole numbers, and the exact right-hand side for it.
 func Problem(n int) (x, b []float32) {
 	x = make([]float32, n*n)
 	for i := range x {

@@ -1,5 +1,5 @@
-// The program carry shows the devices of the file backend and takes a buffer there and back: from the host to the memory of
-// the first device, which is a file, and home again.
+// The program carry lists the devices of the machine, and takes a buffer from the host to the memory of the first device of the
+// file backend, which is a file, and back.
 package main
 
 import (

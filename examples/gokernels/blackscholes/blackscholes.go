@@ -1,5 +1,5 @@
 // Package blackscholes prices options. Its logarithm and its power of e are written with additions, multiplications and divisions, so that
-// every device gives the same bits; those of package math may differ in the last.
+// every device gives the same bits. Results of package math may differ in the last bit.
 package blackscholes
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// price writes what the right to buy (call) or sell (put) a share at a strike price after some years is worth.
+// price writes the value of options: the right to buy (call) or to sell (put) a share at the strike price after some years.
 //
 //halyard:kernel
 func price(t grid.Thread, rate, volatility float32, share, strike, years []float32, call, put grid.Out[float32]) {

@@ -1,5 +1,5 @@
-// Package cg solves linear equations by conjugate gradients, with kernels that are all in Go. The equations are the Laplacian of a square grid, whose value at
-// each point is four times the point less its four neighbours, and 0 beyond the border.
+// Package cg solves linear equations by conjugate gradients, with kernels that are all in Go. The equations are the Laplacian of a square grid: at each
+// point its value is four times the point minus its four neighbours, which are 0 beyond the border.
 package cg
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
@@ -41,7 +41,7 @@ func laplace(t grid.Thread, p []float32, q grid.Out[float32], n int) {
 	q[at] = v
 }
 
-// product writes the dot product of each row of a and b. A block has one row.
+// product writes the dot product of each row of a and b. Each block computes one row.
 //
 //halyard:kernel
 func product(t grid.Thread, a, b []float32, sums grid.Out[float32], n int) {
@@ -63,7 +63,7 @@ func product(t grid.Thread, a, b []float32, sums grid.Out[float32], n int) {
 	}
 }
 
-// total writes the sum of all elements, by one block.
+// total writes the sum of all elements. It runs as one block.
 //
 //halyard:kernel
 func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
@@ -107,12 +107,12 @@ func direct(t grid.Thread, p, r, now, before []float32) {
 }
 
 const (
-	tolerance = 1e-6 // of the residual's length, by that of the right-hand side
+	tolerance = 1e-6 // of the residual's length, divided by that of the right-hand side
 	between   = 16   // steps between two looks at the residual
 )
 
-// Solve returns the solution for the right-hand side b, which has n×n elements, and the number of steps that it took. The host enqueues, and looks at a
-// number every few steps alone.
+// Solve returns the solution for the right-hand side b, which has n×n elements, and the number of steps that it took. The host only enqueues work, and
+// reads a number every few steps.
 func Solve(ctx context.Context, stream *hal.Stream, n int, b []float32) (x []float32, steps int, err error) {
 	var errs []error
 	vector := func(made *buffer.Buffer[float32], err error) *buffer.Buffer[float32] {

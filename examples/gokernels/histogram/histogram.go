@@ -8,7 +8,7 @@ import "github.com/go-halyard/halyard/kernel/grid"
 const bins = 256
 
 // count adds to counts how often each byte is in data. Each block counts in shared memory first, which is faster than memory that all blocks
-// change. Threads go on in steps of the whole grid, so that the grid can be smaller than the data.
+// change. A thread goes forward by the number of threads in the grid, so that the grid can be smaller than the data.
 //
 //halyard:kernel
 func count(t grid.Thread, data []uint8, counts []uint32) {

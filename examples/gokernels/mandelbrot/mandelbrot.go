@@ -1,4 +1,4 @@
-// Package mandelbrot counts the rounds in which points of a plane stay near.
+// Package mandelbrot counts the rounds for which points of a plane stay near the origin.
 package mandelbrot
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
@@ -12,7 +12,7 @@ type View struct {
 	Rounds          int32 // at most
 }
 
-// mandelbrot writes how many rounds each point of a view takes to leave.
+// mandelbrot writes for each point of a view the round in which it leaves.
 //
 //halyard:kernel
 func mandelbrot(t grid.Thread, v View, rounds grid.Out[int32]) {
@@ -23,7 +23,7 @@ func mandelbrot(t grid.Thread, v View, rounds grid.Out[int32]) {
 	rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
 }
 
-// leaves returns the round in which a point leaves, or most.
+// leaves returns the round in which a point leaves the circle of radius 2, or most if it does not.
 func leaves(cx, cy float32, most int32) int32 {
 	x, y := float32(0), float32(0)
 	for n := int32(0); n < most; n++ {

@@ -19,8 +19,8 @@ func read(bodies []float32, i int) body {
 	return body{bodies[4*i], bodies[4*i+1], bodies[4*i+2], bodies[4*i+3]}
 }
 
-// step moves all bodies by dt: old are where they were, and now where they are; v has three numbers for each. A block reads the
-// bodies in pieces, which its threads share.
+// step moves all bodies for the time dt: old has the bodies before, now those after it, and v the speed of each as three numbers. A block
+// reads the bodies in pieces, which its threads share.
 //
 //halyard:kernel
 func step(t grid.Thread, dt float32, old, v []float32, now grid.Out[float32]) {

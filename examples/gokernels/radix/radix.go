@@ -1,4 +1,4 @@
-// Package radix has one step of a radix sort: it sorts keys by four of their bits and leaves those that are alike in their order. Eight steps
+// Package radix has one step of a radix sort: it sorts keys by four of their bits. Keys with the same four bits keep their order, so eight steps
 // sort numbers of 32 bits.
 package radix
 
@@ -25,7 +25,7 @@ func count(t grid.Thread, shift uint32, keys []uint32, counts grid.Out[uint32]) 
 	}
 }
 
-// starts makes each count the sum of those before it. It runs as one block, whose threads take a piece each.
+// starts makes each count the sum of those before it. It runs as one block, and each of its threads takes a piece.
 //
 //halyard:kernel
 func starts(t grid.Thread, counts []uint32) {
@@ -50,7 +50,7 @@ func starts(t grid.Thread, counts []uint32) {
 	}
 }
 
-// scatter writes each key to its place among the keys of all blocks: behind those of its digit in earlier blocks, and in threads before its own.
+// scatter writes each key to its place among the keys of all blocks: after those with its digit in earlier blocks and in earlier threads of its block.
 //
 //halyard:kernel
 func scatter(t grid.Thread, shift uint32, keys, starts []uint32, sorted grid.Out[uint32]) {

@@ -27,7 +27,7 @@ func sum(t grid.Thread, x []uint32, sums grid.Out[uint32]) {
 	}
 }
 
-// scan writes for each element of x the sum of those of its block up to it, and the sum of each block.
+// scan writes for each element of x the sum of its block's elements up to this one, and the sum of each block.
 //
 //halyard:kernel
 func scan(t grid.Thread, x []uint32, upTo, sums grid.Out[uint32]) {
@@ -54,7 +54,7 @@ func scan(t grid.Thread, x []uint32, upTo, sums grid.Out[uint32]) {
 	}
 }
 
-// shift adds to the elements of each block but the first what the blocks before it come to.
+// shift adds to the elements of each block the sum of all blocks before it.
 //
 //halyard:kernel
 func shift(t grid.Thread, x, upTo []uint32) {

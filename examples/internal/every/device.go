@@ -46,7 +46,7 @@ func onOne(ctx context.Context, name string, fn func(*hal.Stream) (string, error
 	return fn(streams[0])
 }
 
-// Unusable reports whether an error says that a device runs no kernels, or none of those at hand.
+// Unusable reports whether an error says that a device cannot run the kernel: it runs none, or there is no body or no compiler for it.
 func Unusable(err error) bool {
 	return errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable)
 }
@@ -71,7 +71,7 @@ func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, close
 	return streams, closeAll, nil
 }
 
-// ForRank opens the device that a rank works on: those of the machine that can run the kernel in turn, else its host.
+// ForRank opens the device that a rank works on. Ranks are dealt to the devices that can run the kernel; if there are none, they use the host.
 func ForRank(ctx context.Context, rank int, k *kernel.Kernel) (*hal.Device, error) {
 	infos, err := hal.Devices(ctx)
 	if err != nil {

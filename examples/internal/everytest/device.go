@@ -13,9 +13,10 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// Device runs fn as a test on each device of the machine and on one device of the host that has memory of its own. All of it is done twice, the
-// second time in a process in checking mode, which fails if the program says In of what a kernel writes, or Out of what it leaves out.
-// Devices that run no kernels, or none with blocks as large as the example's, are skipped; where HALYARD_REQUIRE names opencl, an OpenCL device must not be missing.
+// Device runs fn as a test on each device of the machine and on one device of the host backend that has memory of its own. It does so twice. The
+// second time is in a process with HALYARD_CHECK=kernels, which fails if a kernel writes to an In or does not write all of an Out.
+// Devices that run no kernels, or none with blocks as large as the example's, are skipped. If HALYARD_REQUIRE names opencl, fn must run on an
+// OpenCL device.
 func Device(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
 	t.Helper()
 	ran := onEach(t, fn)
@@ -57,15 +58,15 @@ func onEach(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) map[s
 	return ran
 }
 
-// blockTooLarge reports whether the device compiles the kernel for fewer threads a block than the example has: Mesa's Rusticl on a processor takes 32
-// where there are barriers.
+// blockTooLarge reports whether err says that the example's blocks have more threads than the device allows for the kernel. With Mesa's Rusticl on a
+// processor the limit is 32 for kernels with barriers.
 func blockTooLarge(err error) bool {
 	return errors.Is(err, hal.ErrInvalidArgument) && strings.Contains(err.Error(), "threads; the limit for this kernel is ")
 }
 
 func inCheckingMode(t *testing.T) {
 	t.Helper()
-	// The mode is that of the process, from its start on.
+	// The variable is read when a process starts, so this takes another process.
 	if os.Getenv(kernel.EnvCheck) == "" {
 		checked := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 		checked.Env = append(os.Environ(), kernel.EnvCheck+"=kernels")
