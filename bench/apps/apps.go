@@ -14,7 +14,7 @@ type app struct {
 	Cases             []string
 	Several, Ranks    bool // it runs on two devices, and in several ranks
 	input             func(n int) []byte
-	// reference computes the result in plain Go, and returns what compares another result with it and says how far off that is.
+	// reference computes the result in plain Go. It returns a function that compares another result with it, and returns how far that is off.
 	reference func(a *app) func(result []byte) (float64, error)
 }
 
@@ -32,7 +32,7 @@ var apps = []app{
 
 func noInput(int) []byte { return nil }
 
-// decode returns a result of so many elements, no more and no fewer.
+// decode returns a result of count elements, no more and no fewer.
 func decode[T any](result []byte, count int) ([]T, error) {
 	out := make([]T, count)
 	if len(result) != binary.Size(out) {
@@ -94,7 +94,7 @@ func mandelbrotReference(a *app) func([]byte) (float64, error) {
 // within refuses a result that is off by more than the limit, or not a number.
 func within(off, limit float64) (float64, error) {
 	if !(off <= limit) {
-		return off, fmt.Errorf("the result is off by %.2g, and may be by %.2g", off, limit)
+		return off, fmt.Errorf("the result is off by %.2g; up to %.2g is allowed", off, limit)
 	}
 	return off, nil
 }
@@ -135,7 +135,7 @@ func doubled(in []byte) []float64 {
 	return out
 }
 
-// near returns what compares a result with numbers: no difference may be more than a part of the largest number.
+// near returns a function that compares a result with numbers. No difference may be more than limit times the largest number.
 func near(want []float64, limit float64) func([]byte) (float64, error) {
 	most := 0.0
 	for _, v := range want {
@@ -181,7 +181,7 @@ func nbodyReference(a *app) func([]byte) (float64, error) {
 	return near(now, 1e-5)
 }
 
-// around adds up the neighbours of a point. Beyond the border is 0.
+// around adds up the neighbours of a point. Those beyond the border are 0.
 func around(v []float64, n, at int) (sum float64) {
 	if at >= n {
 		sum += v[at-n]

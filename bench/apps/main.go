@@ -37,7 +37,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.rounds, "rounds", 5, "how many times each program runs")
 	flag.StringVar(&o.only, "only", "", "a regular expression: measure rows whose name it matches")
-	flag.StringVar(&o.with, "with", "", "a regular expression: beside OpenCL C by hand, measure only what is written in ways whose names it matches")
+	flag.StringVar(&o.with, "with", "", "a regular expression: measure only OpenCL C by hand and the variants whose name it matches")
 	flag.StringVar(&o.python, "python", "python3", "the Python that has numba and PyOpenCL")
 	flag.StringVar(&o.mpi, "mpi", "", "the folder of an Open MPI, with bin and lib")
 	flag.StringVar(&o.programs, "programs", "bench/apps", "the folder of the programs' source")
@@ -81,7 +81,7 @@ var variants = []variant{
 		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
 		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
-		// Its threads and those of the devices are on the same processors: it is faster unbound, and with copies that it does not ask for again and again.
+		// StarPU's threads share the processors with the devices' threads. It is faster if they are not bound, and do not poll for the end of copies.
 		return []string{filepath.Join(o.built, "starpu-"+r.App.Name)}, []string{"STARPU_HOME=" + home, "STARPU_OPENCL_ON_CPUS=1", "STARPU_SILENT=1",
 			"STARPU_WORKERS_NOBIND=1", "STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY=1"}
 	}, func(app string) []string {
@@ -94,15 +94,15 @@ var variants = []variant{
 		func(r *row) bool { return r.Devices[0] == "host" }},
 }
 
-// measured reports whether a variant is to be measured in a row. OpenCL C by hand always is where it can be, because all ratios are to it.
+// measured reports whether a variant is to be measured in a row. OpenCL C by hand is measured in every row that has it, because all ratios are to it.
 func (v *variant) measured(r *row, with *regexp.Regexp) bool {
 	return v.has(r) && (v == &variants[0] || with.MatchString(v.Name))
 }
 
-// inStarPU reports whether there is a program with StarPU. There is one for those in which a step needs what others have written on another device.
+// inStarPU reports whether there is a program with StarPU. There is one where a step needs what another device has written.
 func inStarPU(app string) bool { return app == "cg" || app == "heat" }
 
-// inPython is the command of a program in Python.
+// inPython returns the command of a program in Python.
 func inPython(folder string) func(o *options, r *row) (args, env []string) {
 	return func(o *options, r *row) ([]string, []string) {
 		return []string{o.python, filepath.Join(o.programs, folder, r.App.Name+".py")}, []string{"PYTHONPATH=" + filepath.Join(o.programs, "python")}
@@ -124,7 +124,7 @@ func (r *row) name() string {
 	return name
 }
 
-// rows are all rows.
+// rows returns all rows.
 func rows() (all []*row) {
 	for i := range apps {
 		for _, devices := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {"host"}} {
@@ -146,8 +146,8 @@ type figure struct {
 	Variant string                 `json:"variant"`
 	Devices []string               `json:"devices"`
 	Rounds  []map[string][]float64 `json:"rounds"`           // nanoseconds by case
-	Off     float64                `json:"off"`              // how far the result was off, at most
-	Failed  string                 `json:"failed,omitempty"` // why there is no more
+	Off     float64                `json:"off"`              // the most that a result was off
+	Failed  string                 `json:"failed,omitempty"` // why it was not measured any more
 }
 
 type results struct {
@@ -177,7 +177,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load, _ := os.ReadFile("/proc/loadavg") // left out elsewhere
+	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
 	first, _, _ := strings.Cut(string(load), " ")
 	r := results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Load: first, Rounds: o.rounds}
 	if o.versions != "" {
@@ -235,7 +235,7 @@ func (o *options) measure(ctx context.Context, r *results, row *row, with *regex
 	check := row.App.reference(row.App)
 	for round := range o.rounds {
 		for i := range variants {
-			// Who begins changes, so that none always comes after the same neighbour.
+			// Each round begins with another variant, so that none is always the first.
 			v := &variants[(i+round)%len(variants)]
 			if !v.measured(row, with) {
 				continue
@@ -273,7 +273,7 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	out := filepath.Join(dir, "out")
-	if err := os.WriteFile(out, nil, 0o600); err != nil { // what an earlier program wrote does not count
+	if err := os.WriteFile(out, nil, 0o600); err != nil { // so that the result of an earlier program is not taken for this one's
 		return err
 	}
 	args, env := v.command(o, row)
@@ -311,7 +311,7 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 	return nil
 }
 
-// last is the last line that says something.
+// last returns the last line that is not empty.
 func last(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]

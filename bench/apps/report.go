@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/bench"
 )
 
-// medians are the medians of each round.
+// medians returns the median of each round.
 func (f *figure) medians(name string) (list []float64) {
 	for _, r := range f.Rounds {
 		list = append(list, bench.Summarize(r[name]).Median)
@@ -21,7 +21,8 @@ func (f *figure) medians(name string) (list []float64) {
 	return list
 }
 
-// ratio is the median over the rounds of a program's time by that of the first variant in the same round. It is NaN where one of them has none.
+// ratio divides a program's time by that of the first variant in the same round, and returns the median over the rounds. If one of them has no time, it
+// is NaN.
 func (r *results) ratio(row *row, v *variant, name string) float64 {
 	ours, theirs := r.figure(row.name(), v.Name), r.figure(row.name(), variants[0].Name)
 	if ours == nil || theirs == nil || ours.Failed != "" || theirs.Failed != "" {
@@ -158,7 +159,7 @@ func (r *results) markdown(programs, picture string) (string, error) {
 	return b.String(), nil
 }
 
-// apps are those that were measured.
+// apps returns the programs that were measured.
 func (r *results) apps() (list []*app) {
 	for _, row := range r.rows {
 		if !slices.Contains(list, row.App) {
@@ -168,7 +169,7 @@ func (r *results) apps() (list []*app) {
 	return list
 }
 
-// lines counts the lines of code of the files that exist. Go's variant without a file of its own for the launches is an example of one that does not.
+// lines counts the lines of code of the files that exist. A file may be missing: with kernels in Go, only some programs have one for the launches.
 func lines(dir string, files []string) (n int, err error) {
 	for _, file := range files {
 		text, err := os.ReadFile(filepath.Join(dir, file))

@@ -1,8 +1,8 @@
 // Command cg measures examples/cg beside the same loop in C with memory that is managed by hand, on one OpenCL device and on two of two vendors, and
-// writes the ratios as a table. The script run builds the C program and calls it.
+// writes the ratios as a table. The script run builds the C program and calls this command.
 //
-// Each round starts both programs anew, one after the other, and has each take the same number of steps; the figures are medians over the rounds, and
-// the residuals must agree.
+// Each round starts both programs anew, one after the other, and both take the same number of steps. The figures are medians over the rounds. The
+// residuals must agree.
 package main
 
 import (
@@ -60,7 +60,7 @@ func run(ctx context.Context) error {
 	fmt.Fprintf(&table, "\n%s; %s; medians of %d rounds.\n\n| devices | grid | C, a step | Halyard, a step | ratio | lowest to highest |\n|---|--:|--:|--:|--:|--:|\n",
 		time.Now().Format(time.DateOnly), bench.Machine(), *rounds)
 	for _, platforms := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}} {
-		for _, size := range []struct{ n, steps int }{{64, 112}, {256, 256}, {1024, 64}} { // the steps end before the residual is too small to be told from 0
+		for _, size := range []struct{ n, steps int }{{64, 112}, {256, 256}, {1024, 64}} { // with more steps the residual would be too small to compare
 			n, steps := size.n, strconv.Itoa(size.steps)
 			row, err := beside(ctx, *rounds, append([]string{*program, text, strconv.Itoa(n), steps}, platforms...),
 				append([]string{self, "halyard", strconv.Itoa(n), steps}, platforms...))
@@ -98,7 +98,7 @@ func beside(ctx context.Context, rounds int, c, ours []string) (string, error) {
 			times[i] = append(times[i], ns)
 		}
 		if d := residuals[0] - residuals[1]; max(d, -d) > 1e-3*residuals[0] {
-			return "", fmt.Errorf("the residuals are %g in C and %g here", residuals[0], residuals[1])
+			return "", fmt.Errorf("the residuals are %g in C and %g with Halyard", residuals[0], residuals[1])
 		}
 		ratios = append(ratios, times[1][len(times[1])-1]/times[0][len(times[0])-1])
 	}

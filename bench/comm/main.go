@@ -1,5 +1,5 @@
-// Command comm measures messages of package comm beside the same messages of a program in C, under the same MPI library and in turns, and writes a
-// table. The script run installs the libraries, builds the program in C for each and calls it.
+// Command comm measures messages of package comm beside the same messages of a program in C, under the same MPI library, and writes a table. The
+// script run installs the libraries, builds the program in C for each and calls this command.
 //
 // Each round starts both programs anew, one after the other. A program repeats each case in batches for some time; the figure of a run is its fastest batch,
 // which a busy machine disturbs least.
@@ -103,7 +103,7 @@ func find(dir string) (installation, error) {
 	return installation{}, fmt.Errorf("no MPI in %s", dir)
 }
 
-// version asks the launcher, and is empty if that does not tell.
+// version asks the launcher for its version. It returns "" if the launcher does not say.
 func version(name, dir string) string {
 	out, _ := exec.Command(filepath.Join(dir, "bin", "mpiexec"), "--version").CombinedOutput()
 	fields := strings.Fields(string(out))

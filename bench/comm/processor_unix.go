@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processor is how long the process has had a processor.
+// processor returns the processor time that the process has used.
 func processor() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -16,7 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// The sizes that program/comm.c has.
+// These sizes are those of program/comm.c.
 const (
 	edge  = 8
 	inner = 1000
@@ -49,7 +49,7 @@ func measure(ctx context.Context, e driver.Engine, limit time.Duration) error {
 		r.halos(), r.parts(), r.waits(), direct.Close(), c.Close())
 }
 
-// repeat runs batches until the time is over. Rank 0 says whether there is another. once is told the number of the step.
+// repeat runs batches until the time is over. After each, rank 0 decides whether there is another. once gets the number of the step.
 func (r *rank) repeat(name string, batch int, divisor float64, once func(step int) error) error {
 	begin := time.Now()
 	step := 0
@@ -85,7 +85,7 @@ func (r *rank) repeat(name string, batch int, divisor float64, once func(step in
 	return nil
 }
 
-// slices sends Go's slices to and fro.
+// slices sends Go slices to and fro.
 func (r *rank) slices(name string, bytes, batch int) error {
 	data := make([]float64, bytes/8)
 	return r.repeat(name, batch, 2, func(step int) error {
@@ -109,7 +109,7 @@ func (r *rank) slices(name string, bytes, batch int) error {
 	})
 }
 
-// buffers sends buffers to and fro, whose elements are on the host.
+// buffers sends buffers, whose elements are on the host, to and fro.
 func (r *rank) buffers(name string, bytes, batch int, get func(n int) (*buffer.Buffer[float64], error)) error {
 	b, err := get(bytes / 8)
 	if err != nil {
@@ -159,7 +159,7 @@ func device(ctx context.Context) (*hal.Device, *hal.Stream, error) {
 	return d, s, nil
 }
 
-// touch makes the device's the newest elements, as a kernel does that writes them.
+// touch makes the elements on the device the newest, as a kernel that writes them does.
 func touch(ctx context.Context, s *hal.Stream, v uint32, list ...*buffer.Buffer[float64]) error {
 	for _, b := range list {
 		l, err := b.Acquire(ctx, s, coherence.Overwrite)
@@ -251,7 +251,7 @@ func (r *rank) parts() (err error) {
 	})
 }
 
-// waits measures how much of a processor a rank takes that waits, from a millisecond on.
+// waits measures which share of a processor a waiting rank takes after the first millisecond.
 func (r *rank) waits() error {
 	if err := r.c.Barrier(r.ctx); err != nil {
 		return err

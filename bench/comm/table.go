@@ -11,7 +11,7 @@ import (
 // samples are the figures of a program's runs, by case.
 type samples struct{ runs []map[string][]float64 }
 
-// read adds a run. Each line is a case and a number, with a tab between them; others are not the program's.
+// read adds a run. Each line of the program is a case and a number with a tab between them. Lines without a tab are ignored.
 func (s *samples) read(text string) error {
 	run := map[string][]float64{}
 	for line := range strings.Lines(text) {
@@ -29,7 +29,7 @@ func (s *samples) read(text string) error {
 	return nil
 }
 
-// lowest are the lowest figures of the runs.
+// lowest returns the lowest figure of each run.
 func (s *samples) lowest(name string) ([]float64, error) {
 	if len(s.runs) == 0 {
 		return nil, fmt.Errorf("no run has a figure of %q", name)
@@ -44,7 +44,7 @@ func (s *samples) lowest(name string) ([]float64, error) {
 	return all, nil
 }
 
-// row is a case of ours beside one of the program in C, "" for none.
+// row is a case of Halyard beside one of the program in C. c is "" if the program has no such case.
 type row struct{ text, c, ours string }
 
 var rows = []row{

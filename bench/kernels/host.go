@@ -15,11 +15,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// onHost are kernels on the host, with n×n elements each, beside loops by hand. Blocks are as large as the host suggests.
+// onHost returns the rows with kernels on the host beside loops by hand, with n×n elements each. Blocks have the size that the host suggests.
 func onHost(n int) []contest {
 	count := n * n
 	x, y := numbers(count, 1), numbers(count, 2)
-	// Both halves of this view take the same time: the loop by hand divides it among the processors beforehand.
+	// The loop by hand divides the view among the processors beforehand, so this is a view whose halves take the same time.
 	view := mandelbrot.View{Left: -2, Top: -1.25, Step: 2.5 / float32(n), Width: int32(n), Height: int32(n), Rounds: 100}
 	return []contest{
 		{"saxpy", fmt.Sprint(count), host, "host", loop([][]float32{x, y}, [][]float32{x, axpy(1.7, x, y)},
@@ -40,7 +40,7 @@ func onHost(n int) []contest {
 	}
 }
 
-// loop returns a function that makes a kernel ready, which works on buffers, and a loop that does the same with slices. Each has its own.
+// loop returns a readier for a kernel on buffers, and a loop by hand that does the same on slices. Each has its own data.
 func loop[T float32 | int32](in, want [][]T, launch func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[T]) error, byHand func(b [][]T)) readier {
 	return func(ctx context.Context, s *hal.Stream) (ours, hand, close func() error, err error) {
 		buffers, close, err := buffersOf(in)

@@ -1,8 +1,8 @@
 // Command kernels measures kernels that "halyard kernels" translated from Go beside the same kernels written by hand in OpenCL C, on the OpenCL
-// devices of the machine, and kernels that run on the host beside parallel loops in Go, and writes the ratios as a table.
+// devices of the machine. It also measures kernels that run on the host beside parallel loops in Go. It writes the ratios as a table.
 //
-// On devices both are launched in the same way, with the same blocks, on the same buffers. All is done by one process, in turn. The result of each is
-// compared with plain Go first, to the bit.
+// On devices both are launched in the same way, with the same blocks, on the same buffers. One process does all, one after the other. First the
+// results are compared with those of plain Go: they must have the same bits.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load, _ := os.ReadFile("/proc/loadavg") // left out elsewhere
+	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
 	first, _, _ := strings.Cut(string(load), " ")
 	devices, err := openCL(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ type contest struct {
 
 func (c *contest) String() string { return c.name + " on " + c.label }
 
-// onDevices are all kernels on all devices, beside kernels by hand.
+// onDevices returns the rows with all kernels on all devices, beside kernels by hand.
 func onDevices(n int, devices []hal.Info) (list []contest) {
 	for _, w := range works(n) {
 		for _, d := range devices {
@@ -126,7 +126,7 @@ func onDevices(n int, devices []hal.Info) (list []contest) {
 	return list
 }
 
-// readier makes two ways to do the same work ready, each of which ends when the work is done. Both have been seen to compute what plain Go does.
+// readier returns two functions that do the same work, and return when it is done. It has checked that both compute what plain Go does.
 type readier func(ctx context.Context, s *hal.Stream) (ours, hand, close func() error, err error)
 
 // measure compares the two sides.

@@ -86,7 +86,7 @@ func blockSum(list []float32) float32 {
 	return part[0]
 }
 
-// rounds are those that the points of a view take to leave.
+// rounds returns for each point of a view the round in which it leaves.
 func rounds(v *mandelbrot.View) []int32 {
 	out := make([]int32, v.Width*v.Height)
 	for i := range out {

@@ -15,18 +15,18 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// work is one kernel with its data, and two ways to run it that are compared: the translated one, and one by hand. Both read and write the same buffers.
+// work is one kernel with its data, and the two ways to run it: translated, and by hand. Both read and write the same buffers.
 type work struct {
 	name, size string
-	in         [][]float32 // what the buffers have before a run, by their places
-	want       [][]float32 // what they have after it, computed by plain Go
+	in         [][]float32 // contents of the buffers before a run
+	want       [][]float32 // contents after it, computed by plain Go
 	sides      func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error)
 }
 
 //go:embed hand.cl
 var text string
 
-// byHand are the kernels by hand. Their quotients are rounded as Go rounds them.
+// byHand are the kernels by hand. The option makes them round quotients as Go does.
 var byHand = kernel.New(kernel.Source{Name: "by hand", OpenCL: text, Options: map[hal.Language][]string{hal.LanguageOpenCLC: {"-cl-fp32-correctly-rounded-divide-sqrt"}}})
 
 // launch returns a function that launches a kernel by hand.
@@ -55,7 +55,7 @@ func numbers(n int, seed uint32) []float32 {
 
 func square(n int) string { return fmt.Sprintf("%d × %d", n, n) }
 
-// works are all kernels, with n×n elements each, and a quarter of that for the matrix product.
+// works returns all kernels, with n×n elements each, and a quarter of that for the matrix product.
 func works(n int) []work {
 	count, i32 := n*n, kernel.Value(int32(n))
 	all := hal.Over(count).Of(together)
@@ -120,7 +120,7 @@ func compare[T comparable](got, want []T) error {
 	return nil
 }
 
-// same says where buffers differ from what they are to have.
+// same says where buffers differ from the wanted contents.
 func same[T float32 | int32](ctx context.Context, buffers []*buffer.Buffer[T], want [][]T) error {
 	for i, b := range buffers {
 		got := make([]T, b.Len())
@@ -162,7 +162,7 @@ func synced(ctx context.Context, s *hal.Stream, launch func() error) func() erro
 	}
 }
 
-// ready makes the buffers of a work on a device, and runs both sides once on fresh contents, which must then be those of plain Go to the bit.
+// ready makes the buffers of a work on a device, and runs each side once on fresh contents. The result must have the same bits as that of plain Go.
 func (w *work) ready(ctx context.Context, s *hal.Stream) (ours, hand, close func() error, err error) {
 	buffers, close, err := buffersOf(w.in)
 	if err != nil {

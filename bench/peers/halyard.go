@@ -72,7 +72,7 @@ func openclDevice(ctx context.Context, platform string) (string, error) {
 	return "", fmt.Errorf("no OpenCL device of a platform with %q in its name", platform)
 }
 
-// meter prints samples of the mean time of so many calls, after one that does not count.
+// meter prints samples. A sample is the mean time of a number of calls; one call before them is not measured.
 type meter struct{ enc *json.Encoder }
 
 func (m *meter) timed(name string, size uint64, calls int, once func() error) error {

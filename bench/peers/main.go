@@ -69,8 +69,8 @@ func (o options) all() ([]program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// StarPU's worker and the device's threads are on the same processors: it is many times as fast unbound, and with copies that it does not ask for
-	// again and again.
+	// StarPU's worker shares the processors with the device's threads. It is many times as fast if it is not bound to one processor, and does not poll
+	// for the end of its copies.
 	starpu := []string{"STARPU_WORKERS_NOBIND=1", "STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY=1", "STARPU_OPENCL_ON_CPUS=1", "STARPU_NCPU=0", "STARPU_NOPENCL=1", "STARPU_NCUDA=0",
 		"STARPU_HOME=" + o.built, "STARPU_WORKERS_OPENCLID=0"}
 	return []program{

@@ -73,8 +73,8 @@ func (r *results) markdown() string {
 	return b.String()
 }
 
-// cell is the median, and for the peers how many times Halyard's it is: of the first system in the table that copies, or
-// does not, like the peer. Where that has no figure there is no ratio.
+// cell is the median. For a peer it also has the ratio to Halyard, whose figure is that of the first system in the table with
+// the same kind of memory, shared or not. If that has no figure there is no ratio.
 func (r *results) cell(p *peer, key string) string {
 	m := bench.Summarize(p.Samples[key]).Median
 	text := bench.Duration(m)

@@ -1,5 +1,5 @@
-// Command ranks measures how exchanges of partitioned buffers grow with the number of ranks, which are goroutines of this process: what one rank sends, and its share
-// of the time. The part of each rank stays the same.
+// Command ranks measures how the cost of exchanges of divided buffers (package part) grows with the number of ranks: what one rank sends, and its share
+// of the time. The ranks are goroutines of this process. The part of each rank stays the same.
 //
 //	go run ./bench/ranks -document docs/performance.md -svg docs/ranks.svg
 package main

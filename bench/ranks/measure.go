@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/comm/part"
 )
 
-// each is the elements of one rank.
+// each is the number of elements of one rank.
 const each = 4096
 
 // problem is a layout with ghosts for any number of ranks that is a power of 8.
@@ -54,7 +54,7 @@ func sides(ranks int) (int, int) {
 
 func line(ranks int) part.Layout { return part.Block(ranks * each) }
 
-// starts are parts that are longer and shorter in turns.
+// starts makes parts that are alternately longer and shorter.
 func starts(ranks int) part.Layout {
 	list := make([]int, ranks+1)
 	for i := range list {
@@ -93,7 +93,7 @@ func around(dims int, periodic bool) func(int, int) part.Halo {
 	}
 }
 
-// needs are four elements of each of up to eight ranks, as in a mesh whose parts touch in no order.
+// needs are four elements of each of up to eight other ranks, as in an unstructured mesh.
 func needs(rank, ranks int) (h part.Halo) {
 	r := rand.New(rand.NewPCG(1, uint64(rank)))
 	for taken := map[int]bool{rank: true}; len(h.Needs) < 8 && len(taken) < ranks; {
@@ -120,7 +120,7 @@ type point struct {
 	plan           planned
 }
 
-// stage is where all ranks begin together, and the last to come notes the time.
+// stage is a barrier of all ranks. The last to reach it notes the time.
 type stage struct {
 	mu      sync.Mutex
 	waiting int
@@ -165,7 +165,7 @@ func measure(ctx context.Context, p problem, ranks int) (point, error) {
 		}
 		stages[1].pass(ctx, ranks)
 		if err != nil {
-			cancel() // nobody waits for this rank
+			cancel() // so that the others do not wait for this rank
 			return err
 		}
 		err = fill(ctx, a, c.Rank())
@@ -202,7 +202,7 @@ func measure(ctx context.Context, p problem, ranks int) (point, error) {
 	return at, err
 }
 
-// fill writes a number that tells the rank to all that it owns.
+// fill writes rank+1 to all elements that the rank owns.
 func fill(ctx context.Context, b *part.Buffer[float64], rank int) error {
 	return b.Local().AccessRanges(ctx, writing, b.OwnedRanges(), func(s []float64) error {
 		for i := range s {
@@ -212,7 +212,7 @@ func fill(ctx context.Context, b *part.Buffer[float64], rank int) error {
 	})
 }
 
-// check sees that no ghost is stale, and that each holds what some rank wrote.
+// check returns an error if a ghost is stale, or an element was written by no rank.
 func check(ctx context.Context, b *part.Buffer[float64], p problem) error {
 	if p.to != nil {
 		return nil

@@ -9,17 +9,17 @@ import (
 	"github.com/go-halyard/halyard/internal/bench"
 )
 
-// planned is what package part plans for the ranks of a problem, each as if it were alone. Entries and steps are those of the rank that has most.
+// planned is what package part plans for the ranks of a problem, one by one and without a communicator. Entries and steps are the most of any rank.
 type planned struct {
 	entries, steps int
 	took           time.Duration // for one rank, the median
 	sends          []part.Moved  // of each rank
 }
 
-// plan plans a problem for each of its ranks. Plans of two ranks must say the same of what goes from one to the other.
+// plan plans a problem for each of its ranks. The plans of two ranks must agree on what one sends to the other.
 func (p *problem) plan(ranks int) (all planned, err error) {
 	plans, times := make([]part.Plan, ranks), make([]float64, ranks)
-	told := false // what a rank sends is known to others alone
+	told := false // only the other ranks know what a rank sends
 	for r := range plans {
 		h := p.halo(r, ranks)
 		told = told || len(h.Needs) > 0
@@ -59,7 +59,7 @@ func find(p *part.Plan, peer int) (int, bool) {
 	return slices.BinarySearchFunc(p.Peers, peer, func(q part.Peer, peer int) int { return q.Rank - peer })
 }
 
-// receives is how many elements come from a rank by a plan.
+// receives returns how many elements a plan receives from a rank.
 func receives(p *part.Plan, peer int) int {
 	if i, found := find(p, peer); found {
 		return p.Peers[i].Receive
@@ -67,7 +67,7 @@ func receives(p *part.Plan, peer int) int {
 	return 0
 }
 
-// answer adds to plans with needs, which have only what is received, what the others receive.
+// answer completes plans with needs, which have only what each rank receives: it adds what each sends.
 func answer(plans []part.Plan) {
 	type need struct{ from, to, n int }
 	var list []need

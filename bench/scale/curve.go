@@ -2,7 +2,7 @@ package main
 
 import "github.com/go-halyard/halyard/coherence"
 
-// curve is one kind of thing of which there are N.
+// curve is a measurement with N things of one kind.
 type curve struct {
 	name, what string
 	from, to   int
@@ -13,7 +13,7 @@ type curve struct {
 // plan is what a curve measures at each N.
 type plan struct {
 	name string
-	most float64 // the exponent that is as it should be: 0 for the time of one of N, 1 for that of one call about all N
+	most float64 // the exponent that is expected: 0 for the time of one of N, 1 for that of one call about all N
 }
 
 var (

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 )
 
-// A replica of a small buffer, and how many are evicted at each point.
+// The size of a small buffer, and how many replicas are evicted at each point.
 const (
 	smallElements = 64
 	smallBytes    = smallElements * 4
@@ -62,7 +62,7 @@ func eviction(mode coherence.Mode) func(*point) error {
 	}
 }
 
-// refused asks for room while all of it is leased.
+// refused acquires a buffer while leased replicas fill the budget.
 func refused(p *point) error {
 	in, out, err := p.crowd(p.n, 1)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// exposed asks for the bytes of memories, which every copy from host memory then has to tell from its own.
+// exposed calls Bytes on n memories. After that every copy from host memory has to check whether its source is one of them.
 func exposed(p *point) error {
 	list := make([]*hal.Memory, p.n)
 	for i := range list {

@@ -1,11 +1,11 @@
 // Command scale measures how the cost of an operation grows with the number of things around it: slices of a buffer, leases
 // that are open, streams that have touched a memory, replicas under a budget. It prints a table for each curve, draws all
-// of them as one picture, and names those that bend.
+// of them as one picture, and lists those that bend: whose cost grows faster than expected.
 //
 //	go run ./bench/scale -svg docs/scale.svg -document docs/performance.md
 //
 // Everything runs on a discrete device of the host backend, whose own calls cost little and always the same. Each point has a
-// process of its own, which ends when the point's time is over, whatever the library is doing then; the curve ends there.
+// process of its own. If that takes longer than the limit, it is stopped, and the curve ends there.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	var only string
 	flag.IntVar(&o.most, "max", 1_000_000, "the largest N")
 	flag.DurationVar(&o.limit, "limit", 5*time.Second, "time for one point, with what it needs before and after")
-	flag.StringVar(&only, "curves", "", "a regular expression: only curves whose name it finds")
+	flag.StringVar(&only, "curves", "", "a regular expression: only curves whose name it matches")
 	flag.StringVar(&o.svg, "svg", "", "a file for the picture (.svg or .png)")
 	flag.StringVar(&o.document, "document", "", "a Markdown file whose part between the markers is replaced")
 	flag.StringVar(&o.json, "json", "", "a file for all figures")

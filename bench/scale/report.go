@@ -38,11 +38,12 @@ type series struct {
 	NS   []float64 `json:"ns"`
 }
 
-// A series bends if its exponent is larger than expected by more than this, over two powers of ten or over the last one:
-// leaving one cache of the processor after the other can cost a factor of 10 in all, and of 4 in one power.
+// A series bends if its exponent is larger than expected by more than this, over two powers of ten or over the last one. The
+// margin is for the processor's caches: as data outgrows one after the other, time can grow tenfold in all, and fourfold
+// within one power of ten.
 const twoPowers, onePower = 0.5, 0.75
 
-// exponent is how the time grows over the last powers of ten, NaN if there are not enough points.
+// exponent returns the exponent with which time grows over the last powers of ten, or NaN if there are not enough points.
 func (s *series) exponent(powers float64) float64 {
 	var x, y []float64
 	for i, n := range s.N {
@@ -60,7 +61,7 @@ func (s *series) bends() bool {
 	return s.exponent(2) > s.Most+twoPowers || s.exponent(1) > s.Most+onePower
 }
 
-// growth is the exponent, and whether that is too much.
+// growth returns the exponent as text, and says whether it is too large.
 func (s *series) growth() string {
 	e, last := s.exponent(2), s.exponent(1)
 	switch {
@@ -74,7 +75,7 @@ func (s *series) growth() string {
 	return fmt.Sprintf("N^%.2f", e)
 }
 
-// at is the figure of one N, and how many times that of the N before it.
+// at returns the time at one N, and its ratio to the time at the N before.
 func (s *series) at(n int) (ns, times float64, ok bool) {
 	for i := range s.N {
 		if s.N[i] == n {
@@ -126,7 +127,7 @@ func (m *measured) text(limit time.Duration) string {
 	return strings.Join(append(lines, m.Notes...), "\n") + "\n"
 }
 
-// bent lists what grows too fast, and what did not come to its end.
+// bent lists the series that grow too fast, the curves that went over the limit, and the notes.
 func (r *results) bent() (list []string) {
 	for i := range r.Curves {
 		m := &r.Curves[i]

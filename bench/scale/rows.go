@@ -11,10 +11,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Of each row of rowLength elements those from rowLo to rowHi are used.
+// A row has rowLength elements. Those from rowLo up to rowHi are used.
 const rowLength, rowLo, rowHi = 64, 8, 16
 
-// held is how long the gate stays shut while the host waits: long enough for it to have gone to sleep.
+// held is how long the gate stays shut while the host waits: long enough for the waiting goroutine to be asleep.
 const held = 20 * time.Millisecond
 
 // window is some rows of a buffer.
@@ -89,7 +89,7 @@ func strided(p *point) (window, error) {
 	}, nil
 }
 
-// rows acquires a window on the device, writes to it, and looks at it on the host.
+// rows acquires a window on the device, writes to it, and views it on the host.
 func rows(of func(*point) (window, error), busy bool) func(*point) error {
 	return func(p *point) error {
 		w, err := of(p)

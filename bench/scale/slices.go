@@ -35,7 +35,7 @@ func (p *point) cut(n int) (*buffer.Buffer[uint32], []*buffer.Buffer[uint32], er
 	return b, parts, nil
 }
 
-// work fills what a lease is for, unless it is for reading alone.
+// work fills the elements of a lease, unless the lease is for reading.
 func work(s *hal.Stream, l buffer.Lease) error {
 	if l.Mode() == coherence.Read {
 		return nil
@@ -53,7 +53,7 @@ func expect(got []uint32, want uint32) error {
 	return nil
 }
 
-// left is what the elements are after work.
+// left is the value of the elements after work.
 func left(mode coherence.Mode) uint32 {
 	if mode == coherence.Read {
 		return 1
@@ -96,7 +96,7 @@ func slices(mode coherence.Mode) func(*point) error {
 	}
 }
 
-// leases opens all leases, and then closes them.
+// leases acquires all leases, and then releases them.
 func leases(p *point) error {
 	_, parts, err := p.cut(p.n)
 	if err != nil {

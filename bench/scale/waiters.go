@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 )
 
-// waiters makes goroutines queue up behind a lease of the host, and counts from its end until all have had their turn.
+// waiters makes goroutines wait for a lease of the host, and measures the time from its release until all have had their turn.
 func waiters(p *point) error {
 	b, err := buffer.New[uint32](1)
 	if err != nil {
@@ -32,7 +32,7 @@ func waiters(p *point) error {
 		})
 	}
 	begun.Wait()
-	for range 100 { // those that have begun go on until they wait
+	for range 100 { // lets the goroutines run until they wait
 		runtime.Gosched()
 	}
 	start := time.Now()

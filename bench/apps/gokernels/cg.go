@@ -2,7 +2,7 @@ package gokernels
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-// product adds up the products of a and b for each row of n, with a block for each.
+// product writes the dot product of each row of a and b, which has n elements. Each block computes one row.
 //
 //halyard:kernel
 func product(t grid.Thread, n int32, a, b []float32, sums grid.Out[float32]) {
@@ -23,7 +23,7 @@ func product(t grid.Thread, n int32, a, b []float32, sums grid.Out[float32]) {
 	}
 }
 
-// total adds up all sums, with one block.
+// total adds up all sums. It runs as one block.
 //
 //halyard:kernel
 func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
@@ -44,7 +44,7 @@ func total(t grid.Thread, sums []float32, out grid.Out[float32]) {
 	}
 }
 
-// laplace multiplies with the matrix. p has a row more than q on each side.
+// laplace multiplies p by the matrix. p has one row more than q on each side.
 //
 //halyard:kernel
 func laplace(t grid.Thread, n, rows int32, p []float32, q grid.Out[float32]) {

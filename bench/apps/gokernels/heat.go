@@ -2,7 +2,7 @@ package gokernels
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-// spread lets heat spread for a step. from has a row more than to on each side.
+// spread lets heat spread for a step. from has one row more than to on each side.
 //
 //halyard:kernel
 func spread(t grid.Thread, n, rows int32, from []float32, to grid.Out[float32]) {

@@ -2,7 +2,7 @@ package gokernels
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-// mandelbrot writes how many steps points take to leave. The slice has the rows of an n×n picture from the first on.
+// mandelbrot writes how many steps points take to leave. out has rows of an n×n picture, of which the first is row first.
 //
 //halyard:kernel
 func mandelbrot(t grid.Thread, n, rows, first, limit int32, out grid.Out[uint16]) {

@@ -39,7 +39,7 @@ func nstream(t grid.Thread, a, b, c []float64) {
 	}
 }
 
-// inner adds up the products of a and b, for each block what its threads come to.
+// inner adds up the products of a and b. Each block writes the sum of its threads.
 //
 //halyard:kernel
 func inner(t grid.Thread, a, b []float64, sums grid.Out[float64]) {

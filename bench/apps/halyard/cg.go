@@ -17,7 +17,7 @@ type cgKernels struct {
 	direct  func(ctx context.Context, s *hal.Stream, p, r, now, before floats) error
 }
 
-// cg solves equations on a square by conjugate gradients. Each device has some rows; the direction p has a row of zeros more on each side.
+// cg solves equations on a square by conjugate gradients. Each device has some rows. The direction p has one more row on each side, of zeros.
 func cg(ctx context.Context, j *job) (err error) {
 	k, n := cgC, j.n
 	if j.inGo {
@@ -41,7 +41,7 @@ func cg(ctx context.Context, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	// part returns the elements of a vector that the rows of a device are, of w elements each.
+	// part returns the rows of device i in a vector, and as many rows after them as more says. A row has w elements.
 	part := func(v floats, i, w, more int) floats {
 		s, e := v.Slice(n*i/len(j.streams)*w, (n*(i+1)/len(j.streams)+more)*w)
 		err = errors.Join(err, e)

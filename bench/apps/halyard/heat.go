@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// heat lets heat spread on a square, whose border is cold. A rank's rows are kept with a row more on each side, the halo, which comes from its neighbours.
-// Each of its devices computes some of the rows.
+// heat lets heat spread on a square, whose border is cold. A rank keeps its rows with one more row on each side: the halo, which comes from its
+// neighbours. Each of its devices computes some of the rows.
 func heat(ctx context.Context, j *job) (err error) {
 	spread := gokernels.Spread
 	if !j.inGo {

@@ -108,7 +108,7 @@ func sample(name string, since time.Time) {
 // root reports whether this process is the one that prints.
 func (j *job) root() bool { return j.comm == nil || j.comm.Rank() == 0 }
 
-// timed calls fn once, and then so often as is to be measured.
+// timed calls fn once without measuring it, and then j.repeats times.
 func (j *job) timed(ctx context.Context, fn func() error) error {
 	for run := range j.repeats + 1 {
 		if err := j.together(ctx); err != nil {
