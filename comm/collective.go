@@ -123,7 +123,7 @@ func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 	}
 	for i, n := range counts {
 		if n < 0 {
-			p.refuse("part %d has %d elements", i, n)
+			p.refuse("part %d has %d elements, fewer than 0", i, n)
 			return parts, 0
 		}
 		parts.Counts = append(parts.Counts, uint64(n)*size[T]())
@@ -205,7 +205,7 @@ func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 	return planBcast("Bcast", c, b, root).wait(ctx)
 }
 
-// Ibcast begins Bcast. The result has to be waited for.
+// Ibcast begins Bcast. The program has to wait for the result.
 func Ibcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) (*Request, error) {
 	return planBcast("Ibcast", c, b, root).start(ctx)
 }
@@ -224,7 +224,7 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 	return planReduce("Reduce", c, send, recv, op, root).wait(ctx)
 }
 
-// Ireduce begins Reduce. The result has to be waited for.
+// Ireduce begins Reduce. The program has to wait for the result.
 func Ireduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) (*Request, error) {
 	return planReduce("Ireduce", c, send, recv, op, root).start(ctx)
 }
@@ -245,7 +245,7 @@ func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 	return planAllreduce("Allreduce", c, send, recv, op).wait(ctx)
 }
 
-// Iallreduce begins Allreduce. The result has to be waited for.
+// Iallreduce begins Allreduce. The program has to wait for the result.
 func Iallreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
 	return planAllreduce("Iallreduce", c, send, recv, op).start(ctx)
 }
@@ -264,7 +264,7 @@ func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buf
 	return planScan("Scan", c, send, recv, op).wait(ctx)
 }
 
-// Iscan begins Scan. The result has to be waited for.
+// Iscan begins Scan. The program has to wait for the result.
 func Iscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
 	return planScan("Iscan", c, send, recv, op).start(ctx)
 }
@@ -284,7 +284,7 @@ func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *b
 	return planReduceScatter("ReduceScatter", c, send, recv, counts, op).wait(ctx)
 }
 
-// IreduceScatter begins ReduceScatter. The result has to be waited for.
+// IreduceScatter begins ReduceScatter. The program has to wait for the result.
 func IreduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) (*Request, error) {
 	return planReduceScatter("IreduceScatter", c, send, recv, counts, op).start(ctx)
 }
@@ -309,7 +309,7 @@ func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 	return planGather("Gather", c, send, recv, root).wait(ctx)
 }
 
-// Igather begins Gather. The result has to be waited for.
+// Igather begins Gather. The program has to wait for the result.
 func Igather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
 	return planGather("Igather", c, send, recv, root).start(ctx)
 }
@@ -331,7 +331,7 @@ func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 	return planGatherV("GatherV", c, send, recv, counts, root).wait(ctx)
 }
 
-// IgatherV begins GatherV. The result has to be waited for.
+// IgatherV begins GatherV. The program has to wait for the result.
 func IgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
 	return planGatherV("IgatherV", c, send, recv, counts, root).start(ctx)
 }
@@ -357,7 +357,7 @@ func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 	return planScatter("Scatter", c, send, recv, root).wait(ctx)
 }
 
-// Iscatter begins Scatter. The result has to be waited for.
+// Iscatter begins Scatter. The program has to wait for the result.
 func Iscatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
 	return planScatter("Iscatter", c, send, recv, root).start(ctx)
 }
@@ -379,7 +379,7 @@ func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 	return planScatterV("ScatterV", c, send, recv, counts, root).wait(ctx)
 }
 
-// IscatterV begins ScatterV. The result has to be waited for.
+// IscatterV begins ScatterV. The program has to wait for the result.
 func IscatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
 	return planScatterV("IscatterV", c, send, recv, counts, root).start(ctx)
 }
@@ -404,7 +404,7 @@ func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 	return planAllgather("Allgather", c, send, recv).wait(ctx)
 }
 
-// Iallgather begins Allgather. The result has to be waited for.
+// Iallgather begins Allgather. The program has to wait for the result.
 func Iallgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
 	return planAllgather("Iallgather", c, send, recv).start(ctx)
 }
@@ -423,7 +423,7 @@ func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buff
 	return planAllgatherV("AllgatherV", c, send, recv, counts).wait(ctx)
 }
 
-// IallgatherV begins AllgatherV. The result has to be waited for.
+// IallgatherV begins AllgatherV. The program has to wait for the result.
 func IallgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) (*Request, error) {
 	return planAllgatherV("IallgatherV", c, send, recv, counts).start(ctx)
 }
@@ -443,7 +443,7 @@ func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 	return planAlltoall("Alltoall", c, send, recv).wait(ctx)
 }
 
-// Ialltoall begins Alltoall. The result has to be waited for.
+// Ialltoall begins Alltoall. The program has to wait for the result.
 func Ialltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
 	return planAlltoall("Ialltoall", c, send, recv).start(ctx)
 }
@@ -466,7 +466,7 @@ func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 	return planAlltoallV("AlltoallV", c, send, recv, sends, recvs).wait(ctx)
 }
 
-// IalltoallV begins AlltoallV. The result has to be waited for.
+// IalltoallV begins AlltoallV. The program has to wait for the result.
 func IalltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) (*Request, error) {
 	return planAlltoallV("IalltoallV", c, send, recv, sends, recvs).start(ctx)
 }

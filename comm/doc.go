@@ -34,11 +34,11 @@
 // The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
 // agree on which messages belong together. [Comm.Err] returns that first error. The elements of buffers that a failed operation was to write are lost:
 // until they are written anew or reset, every access that reads one of them fails with an error whose cause is the operation's error.
-// Go slices are unchanged. Arguments that are refused change nothing.
+// Go slices are unchanged. A call whose arguments are refused changes nothing.
 //
 // Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. With
 // the word comm in HALYARD_DEBUG they are compared first, and all are told with an error of kind [ErrMismatch].
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
-// so goroutines that do so at the same time need a communicator each ([Comm.Dup]).
+// so goroutines that start some at the same time need a communicator each ([Comm.Dup]).
 package comm

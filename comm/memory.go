@@ -27,7 +27,7 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 	case c == nil:
 		return nil, driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	case n <= 0:
-		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements, not 1 or more", n)
+		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements; there must be at least 1", n)
 	case elem > 0 && n > math.MaxInt/elem:
 		return nil, driver.Errorf(op, ErrOutOfMemory, "%d elements of %d bytes", n, elem)
 	}

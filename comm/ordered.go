@@ -393,7 +393,7 @@ func (m *mover) run() {
 			w = waiter{}
 		}
 		w.rest(context.Background())
-		if w.since() > awake { // the more there is to ask, the longer the sleep
+		if w.since() > awake { // the longer the polling takes, the longer the sleep
 			time.Sleep(min(idle*took, awake))
 		}
 	}

@@ -49,7 +49,7 @@ type operation struct {
 	generation atomic.Uint64 // changes when the operation is used again; the Request has the outcome by then
 
 	mu     sync.Mutex
-	reqs   [2]driver.Request // the send and the receive; a collective operation is the first, and has no second
+	reqs   [2]driver.Request // the send and the receive; a collective operation uses only the first
 	out    [2]driver.Status
 	sides  [2]side
 	on     *ordered // of SendOn and RecvOn, else nil
@@ -69,7 +69,7 @@ type side struct {
 	stage  piece
 }
 
-// at is the address for the engine.
+// at returns the address that the engine gets.
 func (s *side) at() unsafe.Pointer {
 	if s.stage.p != nil {
 		return s.stage.p
@@ -320,7 +320,7 @@ func (r *operation) end(failure *Error) {
 	r.finish(nil, nil)
 }
 
-// ask asks the engine once, and reports whether it has done what it was given, or failed.
+// ask calls Test once, and reports whether all requests of the operation are done, or one has failed.
 func (r *operation) ask() (ended bool, failure *Error) {
 	n := 0
 	for _, q := range r.reqs {

@@ -88,7 +88,7 @@ func (s *staging) abandon(l *loss) {
 	}
 }
 
-// last reports whether one communicator is open.
+// last reports whether only one communicator is open.
 func (s *staging) last() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ var preludeBounds string
 //	INDEX(d)                    index of the thread in the grid, as u64
 //	BARRIER()                   all threads of the block arrive before any goes on
 //	ATOMIC_ADD(p, v)            adds v to *p, a 32-bit integer, and returns what *p was; also SUB, MIN, MAX, AND, OR, XOR, XCHG
-//	ATOMIC_CAS(p, old, new)     makes *p new if it is old, and returns what *p was
+//	ATOMIC_CAS(p, old, new)     sets *p to new if it is old, and returns what *p was
 //	FMA(a, b, c)                a*b+c, rounded once
 //	BITS_F32(u) F32_BITS(f)     the float with the bits u, and the bits of the float f
 //	F32X4(a, b, c, d)           a value of the type f32x4, with members x, y, z and w; also F32X2

@@ -1,8 +1,8 @@
 // Command apps measures whole programs on Halyard beside the same programs by hand in OpenCL C and on other systems, on the same machine and in the
 // same run.
 //
-// The programs of a row do the same work on the same device, each in a process of its own. They take turns, and what each computes is compared with plain
-// Go. The script run installs what it needs, builds the programs and calls this command.
+// The programs of a row do the same work on the same device, each in a process of its own. They take turns, and each result is compared with that of
+// plain Go. The script run installs what it needs, builds the programs and calls this command.
 package main
 
 import (

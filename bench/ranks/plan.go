@@ -19,7 +19,7 @@ type planned struct {
 // plan plans a problem for each of its ranks. The plans of two ranks must agree on what one sends to the other.
 func (p *problem) plan(ranks int) (all planned, err error) {
 	plans, times := make([]part.Plan, ranks), make([]float64, ranks)
-	told := false // only the other ranks know what a rank sends
+	told := false // the problem has needs, so only the other ranks know what a rank sends
 	for r := range plans {
 		h := p.halo(r, ranks)
 		told = told || len(h.Needs) > 0

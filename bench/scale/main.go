@@ -5,7 +5,7 @@
 //	go run ./bench/scale -svg docs/scale.svg -document docs/performance.md
 //
 // Everything runs on a discrete device of the host backend, whose own calls cost little and always the same. Each point has a
-// process of its own. If that takes longer than the limit, it is stopped, and the curve ends there.
+// process of its own. If the process takes longer than the limit, it is stopped, and the curve ends there.
 package main
 
 import (

@@ -26,7 +26,7 @@ type measured struct {
 	Name   string   `json:"name"`
 	What   string   `json:"what"`
 	Series []series `json:"series"`
-	Over   int      `json:"over,omitempty"` // the N whose time was over; 0 if there is none
+	Over   int      `json:"over,omitempty"` // the N that took longer than the limit; 0 if there is none
 	Notes  []string `json:"notes,omitempty"`
 }
 

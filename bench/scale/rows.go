@@ -20,7 +20,7 @@ const held = 20 * time.Millisecond
 // window is some rows of a buffer.
 type window struct {
 	acquire func(ctx context.Context, s *hal.Stream) (buffer.Lease, error)
-	view    func(ctx context.Context) error // and compares
+	view    func(ctx context.Context) error // views the rows, and compares them
 }
 
 func (p *point) ones() []uint32 {

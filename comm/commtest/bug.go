@@ -11,8 +11,8 @@ const (
 	DropsEmpty                   // messages without bytes are lost
 	Duplicates                   // short messages arrive twice
 	Overtakes                    // a later message is received before an earlier one
-	Shortens                     // long messages arrive without their last byte, and say so
-	LosesTail                    // long messages arrive without their last byte, and do not say so
+	Shortens                     // long messages arrive without their last byte, and the status says so
+	LosesTail                    // messages arrive without their last byte if they are long, and the status does not say so
 	WritesBeyond                 // the byte after the message is changed
 	CompletesSendsEarly          // sends are done before their memory has been read
 	CompletesReceivesEarly       // receives are done before their memory has been written
@@ -37,8 +37,8 @@ const (
 	ReducesPairs                 // reductions leave out rank 2
 	ReducesHalf                  // the first half of the elements is not combined
 	ReducesUnsigned              // signed integers are compared as unsigned ones
-	Saturates                    // sums of 8-bit integers that do not fit become the largest
-	ReducesAtRankZero            // Allreduce is Reduce
+	Saturates                    // sums of 8-bit integers that do not fit become the largest value
+	ReducesAtRankZero            // Allreduce gives its result to rank 0 only
 	ScansExclusively             // Scan leaves out the rank itself
 	GivesMemoryTwice             // memory of Alloc is in use already
 	CancelsSends                 // Cancel says that a send was cancelled

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// collective is one collective operation: what each rank brought to it.
+// collective is one collective operation: the arguments and the request of each rank.
 type collective struct {
 	number uint64
 	args   []driver.Collective

@@ -67,7 +67,7 @@ func (c *communicator) Free() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if c == c.engine.world {
-		return driver.Errorf("Free", driver.ErrInvalidArgument, "the world is not freed")
+		return driver.Errorf("Free", driver.ErrInvalidArgument, "the communicator of all ranks is never freed")
 	}
 	c.engine.comms--
 	return nil

@@ -31,9 +31,9 @@ type config struct {
 // math.MaxUint64 all do.
 func EagerLimit(n uint64) Option { return func(c *config) { c.eager = n } }
 
-// Adversary delays and reorders, by chance, whatever a library may: messages of different senders overtake each other, those of one sender
-// arrive late, memory is read and written late, and finished requests are reported late. What happens depends on the seed, and also on the
-// order in which goroutines run.
+// Adversary delays and reorders, at random, whatever a library may delay and reorder: messages of different senders overtake each other, those
+// of one sender arrive late, memory is read and written late, and finished requests are reported late. What happens depends on the seed, and
+// also on the order in which goroutines run.
 func Adversary(seed uint64) Option {
 	return func(c *config) { c.adversary, c.seed = true, seed }
 }
@@ -65,7 +65,7 @@ type Job struct {
 // New makes a job of n ranks, n > 0.
 func New(n int, opts ...Option) *Job {
 	if n < 1 {
-		panic(fmt.Sprintf("commtest: a job of %d ranks", n))
+		panic(fmt.Sprintf("commtest: a job of %d ranks; it needs at least one", n))
 	}
 	j := &Job{cfg: config{eager: 4096, machine: n}}
 	j.changed = sync.NewCond(&j.mu)
@@ -137,7 +137,7 @@ func (j *Job) Leftovers() (list []string) {
 	return list
 }
 
-// Close gives the job's memory back. No rank may be running.
+// Close frees the job's memory. No rank may be running.
 func (j *Job) Close() {
 	for _, e := range j.engines {
 		e.memory.close()
@@ -180,7 +180,7 @@ func (j *Job) run(rank int, fn func(e driver.Engine) error, failed *error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		} else if !returned {
-			err = errors.New("the goroutine was ended")
+			err = errors.New("the function ended its goroutine (runtime.Goexit)")
 		}
 		if err != nil {
 			err = fmt.Errorf("rank %d: %w", rank, err)

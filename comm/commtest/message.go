@@ -253,8 +253,8 @@ func (g *group) hopeless(r *request) {
 		}
 		return
 	}
-	// A lost rank might have sent the message, so without it the receive fails. A rank that has left would not have sent it, so the
-	// receive fails only if all other ranks are gone.
+	// A lost rank might have sent the message, so without it the receive fails. A rank that has left had nothing more to send, so without
+	// it the receive fails only if no other rank is left.
 	missing, others := -1, 0
 	for i := range g.ranks {
 		switch {

@@ -60,7 +60,7 @@ func (c Check) Run(ctx context.Context, e driver.Engine, lose func(rank int)) er
 // Error is a rule that an engine does not keep.
 type Error struct {
 	Check  Check
-	Rank   int    // which found it
+	Rank   int    // the rank that found it
 	Reason string // what was found
 }
 

@@ -21,7 +21,7 @@ func (t *trial) layout(length func(i int) uint64) parts {
 	return p
 }
 
-// parts makes a layout whose parts have the lengths 0, n, 2n, 3n, and so on from 0.
+// parts makes a layout whose parts have the lengths 0, n, 2n and 3n, over and over.
 func (t *trial) parts(n int) parts { return t.layout(func(i int) uint64 { return uint64(i % 4 * n) }) }
 
 func (p parts) end() int {

@@ -62,10 +62,14 @@ func (c Call) Reduces() bool { return c >= Reduce && c <= Scan }
 // Collective is one rank's part in a collective operation. Fields that the comment of its Call does not name are ignored. Fields that it
 // names "at Root" are ignored at the other ranks.
 //
-// Memory that is read and memory that is written do not overlap, with one exception, the operation in place (MPI_IN_PLACE): the address of what this
-// rank gives to itself equals the address of what it takes from itself. That is Send == Recv for Reduce at Root, Allreduce, Scan, ReduceScatter,
-// Alltoall and AlltoallV (with equal parts on both sides), Send == the address of its own part of Recv for Gather(V) at Root and Allgather(V), and
-// Recv == the address of its own part of Send for Scatter(V) at Root. [Collective.InPlace] decides it.
+// Memory that is read and memory that is written do not overlap, except in an operation in place (MPI_IN_PLACE). There the address of what this
+// rank gives to itself equals the address of what it takes from itself:
+//
+//   - Send == Recv for Reduce at Root, Allreduce, Scan, ReduceScatter, Alltoall, and AlltoallV with equal parts on both sides;
+//   - Send == the address of the rank's own part of Recv for Gather and GatherV at Root, Allgather and AllgatherV;
+//   - Recv == the address of the rank's own part of Send for Scatter and ScatterV at Root.
+//
+// [Collective.InPlace] reports whether an operation is in place.
 type Collective struct {
 	Call Call
 	Type Type

@@ -15,8 +15,8 @@
 //     them from one goroutine at a time. The program promises this, and package comm cannot check it: an engine that notices a different
 //     order returns [ErrMismatch].
 //
-// Methods are safe for concurrent use unless a comment says otherwise. An engine whose library is not takes a lock itself. No method may
-// depend on which OS thread calls it. All sizes and offsets are in bytes, except where "elements" is said.
+// Methods are safe for concurrent use unless a comment says otherwise. If an engine's library is not, the engine takes a lock. No method may
+// depend on which OS thread calls it. All sizes and offsets are in bytes, unless a comment says elements.
 //
 // No method waits for another rank, apart from Dup, Split, SplitShared, Free and Close. All other work is a [Request], which the caller
 // tests, so that every wait can end with a context. An engine need not progress outside of Test.

@@ -13,7 +13,7 @@ type Engine interface {
 	// Test asks which of the requests are done, and lets the engine progress. Requests that are 0 are passed over. For each request
 	// that is done, Test sets reqs[i] to 0 and fills in out[i]; it leaves the rest of both slices as they were. It returns the number
 	// of requests that it set to 0. The slices have the same length, and the engine does not keep them. An error of one request is in
-	// its Status; an error that Test itself returns means that the engine cannot tell about any of them, now or later.
+	// its Status; an error that Test itself returns means that the engine cannot say which requests are done, now or later.
 	Test(reqs []Request, out []Status) (done int, err error)
 
 	// Cancel asks that a request of Irecv end without a message. The request still has to be tested: it is done soon, with
@@ -26,7 +26,7 @@ type Engine interface {
 	Alloc(n uint64) (unsafe.Pointer, error)
 
 	// Free makes memory of Alloc available to later calls of Alloc. The engine keeps it mapped until Close, because a network's
-	// library may have registered it and would not learn that it is gone.
+	// library may have registered it and would not notice that it is unmapped.
 	Free(p unsafe.Pointer, n uint64)
 
 	// Close ends this process's part in the job. All ranks call it; it may wait for them. Communicators that were not freed, and
@@ -100,7 +100,7 @@ type Request uint64
 type Status struct {
 	Source    int    // of a receive: the rank that sent the message
 	Tag       int    // of a receive: the tag of the message
-	Bytes     uint64 // of a receive: the length of the message, which is as much as was written
+	Bytes     uint64 // of a receive: the length of the message, which is the number of bytes that were written
 	Cancelled bool   // of a receive: no message was received, because of Cancel
 	Err       error  // nil, or an *Error
 }

@@ -69,7 +69,7 @@ func Start() (*Engine, error) {
 	process.Lock()
 	defer process.Unlock()
 	if process.engine != nil {
-		return nil, driver.Errorf("Start", driver.ErrInvalidArgument, "MPI can be started once in a process")
+		return nil, driver.Errorf("Start", driver.ErrInvalidArgument, "MPI was started before; a process can start it only once")
 	}
 	l := detectLauncher()
 	lib, err := load(l)

@@ -101,7 +101,7 @@ func (e *Engine) find(op string, id driver.Request) (*request, error) {
 			return r, nil
 		}
 	}
-	return nil, driver.Errorf(op, driver.ErrInvalidArgument, "%#x is no request under way", uint64(id))
+	return nil, driver.Errorf(op, driver.ErrInvalidArgument, "%#x is not a request under way", uint64(id))
 }
 
 // address returns the address of mapped memory.

@@ -19,8 +19,8 @@
 // # Failures
 //
 // Communicators are not blocking (ncclConfig_t.blocking = 0): every wait has a context. When a rank is lost, or NCCL reports an error, or a context ends while
-// an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for it then go on, all later calls are refused with an
-// error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and the
+// an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for other ranks then go on, all later calls are refused with
+// an error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and the
 // buffers do not show that. So a program calls Sync or Err before it uses what it received.
 //
 // Errors have the kinds of package comm. Errors of buffers, such as conflicts, are those of package buffer.

@@ -147,7 +147,7 @@ func (p *plan) apart(at []uintptr) error {
 	for i := range p.list {
 		o := &p.list[i]
 		if o.send >= 0 && o.recv >= 0 && overlap(o.send, o.recv) && at[o.send] != at[o.recv]+uintptr(o.own) {
-			return driver.Errorf(p.name, driver.ErrInvalidArgument, "the buffers to send and to receive into share elements, but not as an operation in place must")
+			return driver.Errorf(p.name, driver.ErrInvalidArgument, "the buffers to send and to receive into share elements, and the operation is not in place")
 		}
 		for j := range p.list[:i] {
 			q := &p.list[j]

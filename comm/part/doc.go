@@ -1,6 +1,6 @@
 // Package part divides buffers among the ranks of a communicator. Each rank owns a part of the elements, and has ghosts: copies of
-// elements that other ranks own and that its kernels read. [Buffer.Exchange] makes ghosts current, and sends what was written since the last
-// exchange, and nothing else.
+// elements that other ranks own and that its kernels read. A [Halo] says which, by widths around the owned part or by lists of needs.
+// [Buffer.Exchange] makes ghosts current, and sends only what was written since the last exchange.
 //
 //	u, err := part.New[float64](ctx, c, part.Grid([]int{1000, 1000}, []int{2, 2}), part.Width(1, 1))
 //	for range steps {

@@ -254,9 +254,9 @@ func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 	return extent
 }
 
-// readers lists the ranks whose boxes have elements that a rank owns, and the rank itself. They are the owners of the elements in the box that
-// the rank would have if the widths below and above were swapped: if another rank's ghosts above its part reach into this part, then this
-// part's ghosts below would reach into the other's, with the same width.
+// readers lists the ranks whose boxes have elements that a rank owns, and the rank itself. With the widths below and above swapped, they are the
+// owners of the elements in the rank's own box: another rank's ghosts above its part reach into this part if ghosts of the same width below
+// this part reach into the other.
 func (g *grid) readers(rank int, h *Halo) []int {
 	at := g.coords(rank)
 	if g.empty(at) {

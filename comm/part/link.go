@@ -14,7 +14,7 @@ const (
 	owner protocol.Place = 1
 )
 
-// link is what a rank shares with one neighbour: the elements of either that the other has ghosts of.
+// link is what a rank knows about one neighbour: which elements of the one the other has ghosts of, and what is sent for them.
 type link struct {
 	peer    int
 	out, in end // elements owned here with ghosts there, and ghosts here of elements owned there
@@ -33,15 +33,15 @@ type span struct{ lo, hi int }
 // stretchOf is a stretch of a link's elements that is consecutive in the local numbering, too.
 type stretchOf struct{ wire, local, n int }
 
-// end is one rank's end of the elements of a link. Its map says which of the two ranks has the current elements: on the owner's side the
-// ghosts are stale once the owner has written; on the side of the ghosts they are current at both places, stale (current at
-// the owner), or written here (current at the ghost alone).
+// end is one rank's end of the elements of a link. Its map says at which of the two places they are current. At the owner's end, elements are
+// current at the owner only once the owner has written them. At the other end they are current at both places, at the owner only (the ghosts are
+// stale), or at the ghost only (this rank has written them).
 type end struct {
 	m       protocol.Map
 	wire    []stretchOf // in the link's order
 	local   []stretchOf // in the local order
 	longest int         // the length of the longest stretch
-	lo, hi  int         // the hull in the local numbering
+	lo, hi  int         // all stretches lie in [lo, hi) of the local numbering
 	n       int
 }
 
@@ -72,7 +72,7 @@ func (e *end) ready() {
 }
 
 // meeting calls fn for each part of the link that lies in local elements [lo, hi). It takes O(log n) for n stretches, plus time for each
-// stretch that begins in the range or, before it, at less than the longest stretch's length.
+// stretch that begins in the range, or before it by less than the longest stretch's length.
 func (e *end) meeting(lo, hi int, fn func(wire, local, n int)) {
 	if e.n == 0 || hi <= e.lo || lo >= e.hi {
 		return

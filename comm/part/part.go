@@ -103,7 +103,7 @@ func agree(ctx context.Context, c *comm.Comm, op string, err error) error {
 		return errors.Join(err, e)
 	}
 	if err == nil && first[0] < int64(c.Size()) {
-		e := driver.Errorf(op, comm.ErrMismatch, "it failed there")
+		e := driver.Errorf(op, comm.ErrMismatch, "the call failed on that rank")
 		e.Peer = int(first[0])
 		return e
 	}

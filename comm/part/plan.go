@@ -60,7 +60,7 @@ func PlanRedistribute(dst, src Layout, rank, ranks int) (Plan, error) {
 		return Plan{}, err
 	}
 	if to.len() != from.len() {
-		return Plan{}, driver.Errorf(op, comm.ErrInvalidArgument, "a layout of %d elements and one of %d", from.len(), to.len())
+		return Plan{}, driver.Errorf(op, comm.ErrInvalidArgument, "the layouts have %d and %d elements; both must have the same number", from.len(), to.len())
 	}
 	var plan Plan
 	here, there := from.divide(rank, new(Halo)), to.divide(rank, new(Halo))

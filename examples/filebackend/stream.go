@@ -128,7 +128,7 @@ func (s *stream) Record(e driver.Event) error {
 	return nil
 }
 
-// Wait implements driver.Stream. Work that failed counts as done: only the event reports the error.
+// Wait implements driver.Stream. Work that failed counts as done: the event reports the error, and this stream does not.
 func (s *stream) Wait(e driver.Event) error {
 	p := e.(*event).get()
 	if p == nil || p.reached() {

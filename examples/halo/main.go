@@ -122,7 +122,7 @@ func copied(a, b *buffer.Buffer[float32]) uint64 {
 }
 
 // step enqueues the next values of one part, and waits for nothing. It reads the part with one element more at each
-// side that has a neighbour, and writes the part alone.
+// side that has a neighbour, and writes only the part.
 func step(ctx context.Context, p part, now, next *buffer.Buffer[float32]) error {
 	lo := max(p.lo-1, 0)
 	wide, err := now.Slice(lo, min(p.hi+1, now.Len()))

@@ -142,7 +142,7 @@ func (s *stream) Record(e driver.Event) error {
 
 // Wait implements driver.Stream. Later work of this stream does not start before what the event stands for now is
 // done. It does not block the caller, may be for an event of the same stream, and does nothing for an event that was
-// never recorded. Work that failed counts as done: only the event reports the error.
+// never recorded. Work that failed counts as done: the event reports the error, and this stream does not.
 func (s *stream) Wait(e driver.Event) error {
 	p := e.(*event).get()
 	if p == nil || p.reached() {

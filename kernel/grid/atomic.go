@@ -36,7 +36,7 @@ func AtomicAnd[T Integer](p *T, v T) T { return T(atomic.AndUint32(word(p), uint
 // AtomicOr makes *p the bits that are set in *p, v or both, and returns what *p was.
 func AtomicOr[T Integer](p *T, v T) T { return T(atomic.OrUint32(word(p), uint32(v))) }
 
-// AtomicXor makes *p the bits that are set in one of *p and v, and returns what *p was.
+// AtomicXor makes *p the bits that are set in exactly one of *p and v, and returns what *p was.
 func AtomicXor[T Integer](p *T, v T) T {
 	for {
 		if old := load(p); swapped(p, old, old^v) {
@@ -45,10 +45,10 @@ func AtomicXor[T Integer](p *T, v T) T {
 	}
 }
 
-// AtomicExchange makes *p v, and returns what *p was.
+// AtomicExchange sets *p to v, and returns what *p was.
 func AtomicExchange[T Integer](p *T, v T) T { return T(atomic.SwapUint32(word(p), uint32(v))) }
 
-// AtomicCompareExchange makes *p new if it was old, and returns what *p was.
+// AtomicCompareExchange sets *p to new if it was old, and returns what *p was.
 func AtomicCompareExchange[T Integer](p *T, old, new T) T {
 	for {
 		switch was := load(p); {

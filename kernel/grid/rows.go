@@ -46,8 +46,8 @@ func Without(from, to, place int) (int, int) {
 	return from, to
 }
 
-// At returns at. Its second argument only shows the index that the kernel has. A generated file writes x2[grid.At(at, i-1)] for the kernel's
-// x[i-1], where x2 is the part of x that begins at the value of i-1 for which at is 0.
+// At returns at. Its second argument only shows the index that the kernel has. Where a kernel has x[i-1], a generated file has
+// x2[grid.At(at, i-1)]: x2 is a part of x, and x2[at] is x[i-1].
 func At(at, _ int) int { return at }
 
 // Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and [Shared].

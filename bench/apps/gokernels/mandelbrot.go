@@ -2,7 +2,7 @@ package gokernels
 
 import "github.com/go-halyard/halyard/kernel/grid"
 
-// mandelbrot writes how many steps points take to leave. out has rows of an n×n picture, of which the first is row first.
+// mandelbrot writes how many steps points take to leave. out has some rows of an n×n picture, from row first on.
 //
 //halyard:kernel
 func mandelbrot(t grid.Thread, n, rows, first, limit int32, out grid.Out[uint16]) {

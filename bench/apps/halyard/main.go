@@ -29,7 +29,7 @@ import (
 
 // job is what a program is given.
 type job struct {
-	inGo              bool // the kernels
+	inGo              bool // the kernels are in Go
 	n, steps, repeats int
 	in, out           string
 	streams           []*hal.Stream

@@ -30,7 +30,7 @@ func matmul(t grid.Thread, rows, cols, inner int32, a, b []float32, c grid.Out[f
 		for i := 0; i < tile; i++ {
 			sum += float32(at[y][i] * bt[i][x])
 		}
-		t.Barrier() // and read
+		t.Barrier() // all threads have read them
 	}
 	if row < m && col < n {
 		c[row*n+col] = sum

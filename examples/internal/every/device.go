@@ -71,7 +71,7 @@ func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, close
 	return streams, closeAll, nil
 }
 
-// ForRank opens the device that a rank works on. Ranks are dealt to the devices that can run the kernel; if there are none, they use the host.
+// ForRank opens the device that a rank works on. Ranks share the devices that can run the kernel; if there are none, they use the host.
 func ForRank(ctx context.Context, rank int, k *kernel.Kernel) (*hal.Device, error) {
 	infos, err := hal.Devices(ctx)
 	if err != nil {
