@@ -13,18 +13,20 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
+// accumulating is the operation in errors of Accumulate.
+const accumulating = "Accumulate"
+
 // Accumulate combines what was written to ghosts, since the last Exchange or Accumulate, with the elements of their owners, and returns
 // what this rank sent. The owner's element comes first, then the contributions in the order of ranks, so results are the same in every
 // run. Afterwards the ghosts of elements that were combined are stale. All ranks call it, with the same op, and it waits for the neighbours
 // until ctx ends. If op does not take elements of type T, the error is of kind ErrInvalidArgument.
 func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
-	const name = "Accumulate"
-	if err := b.begin(name); err != nil {
+	if err := b.begin(accumulating); err != nil {
 		return Moved{}, err
 	}
 	defer b.done()
 	if !op.Takes(typeOf[T]()) {
-		return Moved{}, driver.Errorf(name, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
+		return Moved{}, driver.Errorf(accumulating, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	}
 	var moved Moved
 	err := b.accumulate(ctx, op, &moved)
@@ -62,9 +64,9 @@ func (b *Buffer[T]) accumulate(ctx context.Context, op comm.Op, moved *Moved) er
 		return err
 	}
 	for i, l := range s.links {
-		err := b.open(ctx, i, [2]int{l.out.n, 0}, func(head [2][]span, payload []byte) error {
+		err := b.open(ctx, accumulating, i, [2]int{l.out.n, 0}, func(head [2][]span, payload []byte) error {
 			if len(payload) != count(head[0])*int(s.elem) {
-				return mismatch(l.peer, "the contributions to ghosts are too few or too many")
+				return mismatch(accumulating, l.peer, "the contributions to ghosts are too few or too many")
 			}
 			return b.combine(ctx, l, head[0], payload, op)
 		})

@@ -17,6 +17,9 @@ type Moved struct {
 	Messages int
 }
 
+// exchanging is the operation in errors of Exchange, Begin and End.
+const exchanging = "Exchange"
+
 // Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What
 // was written to ghosts since the last Accumulate is lost.
 //
@@ -47,7 +50,7 @@ func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
 }
 
 func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
-	if err := b.begin("Exchange"); err != nil {
+	if err := b.begin(exchanging); err != nil {
 		return err
 	}
 	s := b.state
@@ -87,7 +90,7 @@ func (b *Buffer[T]) forget() {
 // End waits until the exchange has ended, and returns what this rank sent.
 func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
 	if x == nil || x.b == nil {
-		return Moved{}, driver.Errorf("Exchange", comm.ErrInvalidArgument, "the exchange has ended before")
+		return Moved{}, driver.Errorf(exchanging, comm.ErrInvalidArgument, "the exchange has ended before")
 	}
 	b := x.b
 	x.b = nil
@@ -106,10 +109,10 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 	}
 	again := false
 	for i, l := range s.links {
-		err := b.open(ctx, i, [2]int{l.in.n, l.out.n}, func(head [2][]span, payload []byte) error {
+		err := b.open(ctx, exchanging, i, [2]int{l.in.n, l.out.n}, func(head [2][]span, payload []byte) error {
 			l.heard, l.wants = append(l.heard[:0], head[0]...), append(l.wants[:0], head[1]...)
 			if len(payload) != count(l.heard)*int(s.elem) {
-				return mismatch(l.peer, "the elements of an exchange are too few or too many")
+				return mismatch(exchanging, l.peer, "the elements of an exchange are too few or too many")
 			}
 			return b.unpack(ctx, l, l.heard, payload)
 		})
@@ -135,9 +138,9 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 			if len(l.missing) == 0 {
 				continue
 			}
-			err := b.open(ctx, i, [2]int{}, func(_ [2][]span, payload []byte) error {
+			err := b.open(ctx, exchanging, i, [2]int{}, func(_ [2][]span, payload []byte) error {
 				if len(payload) != count(l.missing)*int(s.elem) {
-					return mismatch(l.peer, "the answer of an exchange does not have the length that was asked for")
+					return mismatch(exchanging, l.peer, "the answer of an exchange does not have the length that was asked for")
 				}
 				return b.unpack(ctx, l, l.missing, payload)
 			})
@@ -154,8 +157,8 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 	return nil
 }
 
-func mismatch(peer int, detail string) error {
-	e := driver.Errorf("Exchange", comm.ErrMismatch, "%s", detail)
+func mismatch(op string, peer int, detail string) error {
+	e := driver.Errorf(op, comm.ErrMismatch, "%s", detail)
 	e.Peer = peer
 	return e
 }
@@ -282,26 +285,26 @@ func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
 	return err
 }
 
-// open reads the message that was received on link i. The spans in each list of its head must ascend, and end at its limit or before.
-func (b *Buffer[T]) open(ctx context.Context, i int, limit [2]int, fn func(head [2][]span, payload []byte) error) error {
+// open reads the message that was received on link i, in the call op. The spans in each list of its head must ascend, and end at its limit or before.
+func (b *Buffer[T]) open(ctx context.Context, op string, i int, limit [2]int, fn func(head [2][]span, payload []byte) error) error {
 	m, peer := b.mail[i], b.state.links[i].peer
 	return m.in.View(ctx, func(from []byte) error {
 		from = from[:m.received]
 		if len(from) < headSize {
-			return mismatch(peer, "a message is too short")
+			return mismatch(op, peer, "a message is too short")
 		}
 		head := [2][]span{b.head[0][:0], b.head[1][:0]}
 		lengths := [2]int{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
 		from = from[headSize:]
 		for k, n := range lengths {
 			if n > len(from)/spanSize {
-				return mismatch(peer, "a message is too short")
+				return mismatch(op, peer, "a message is too short")
 			}
 			at := 0
 			for range n {
 				r := span{int(binary.NativeEndian.Uint32(from)), int(binary.NativeEndian.Uint32(from[4:]))}
 				if r.lo < at || r.hi <= r.lo || r.hi > limit[k] {
-					return mismatch(peer, "a message names elements that the link does not have")
+					return mismatch(op, peer, "a message names elements that the link does not have")
 				}
 				head[k], at, from = append(head[k], r), r.hi, from[spanSize:]
 			}

@@ -60,3 +60,43 @@ func TestExchangeIsGivenUp(t *testing.T) {
 		t.Fatal(failed)
 	}
 }
+
+// An error about a message that is too short names the call that received it.
+func TestMismatchNamesTheCall(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, a, b *part.Buffer[int8]) error{
+		"Exchange": func(ctx context.Context, a, _ *part.Buffer[int8]) error {
+			_, err := a.Exchange(ctx)
+			return err
+		},
+		"Accumulate": func(ctx context.Context, a, _ *part.Buffer[int8]) error {
+			if err := a.Local().Fill(ctx, 1); err != nil {
+				return err
+			}
+			_, err := a.Accumulate(ctx, comm.Sum)
+			return err
+		},
+		"Redistribute": func(ctx context.Context, a, b *part.Buffer[int8]) error {
+			_, err := part.Redistribute(ctx, b, a)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				a, err := part.New[int8](ctx, c, part.Block(2000), part.Width(300))
+				if err != nil {
+					return err
+				}
+				b, err := part.New[int8](ctx, c, part.Grid([]int{2, 1000}, []int{1, 2}), part.Halo{})
+				if err != nil {
+					return err
+				}
+				err = call(ctx, a, b)
+				var e *comm.Error
+				if !errors.Is(err, comm.ErrMismatch) || !errors.As(err, &e) || e.Op != name {
+					return fmt.Errorf("%s: %v", name, err)
+				}
+				return errors.Join(b.Close(), a.Close())
+			}, commtest.Broken(commtest.Shortens))
+		})
+	}
+}

@@ -97,7 +97,7 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 				return moved, err
 			}
 			if status.Count != p.n {
-				return moved, mismatch(p.peer, "a part does not have the length that the layouts give it")
+				return moved, mismatch(op, p.peer, "a part does not have the length that the layouts give it")
 			}
 		}
 	}
