@@ -17,7 +17,7 @@ const (
 	AnyTag    = driver.AnyTag    // the tag of a receive that takes a message with any tag
 )
 
-// Status describes a message that was received. It is the zero Status for other operations.
+// Status describes a message that was received. Operations that receive no message return the zero Status.
 type Status struct {
 	Source int // the rank that sent it
 	Tag    int
@@ -440,7 +440,7 @@ func (r *operation) finally(ctx context.Context) (Status, error) {
 	return status, err
 }
 
-// cancel cancels a receive, and reports whether its message had come before. If so, the receive has succeeded.
+// cancel cancels a receive, and reports whether its message had come before. If so, the receive ends as if it had not been cancelled.
 func (r *operation) cancel() (came bool) {
 	if r.reqs[1] == 0 || r.c.engine.d.Cancel(r.reqs[1]) != nil {
 		return false

@@ -40,7 +40,7 @@ var memoryChecks = []Check{
 				p, err := t.e.Alloc(n)
 				t.must(err, "Alloc")
 				if uintptr(p)%4096 != 0 {
-					t.fatalf("memory of %d bytes starts at %p, which is not a page", n, p)
+					t.fatalf("memory of %d bytes starts at %p, which is not the start of a page", n, p)
 				}
 				b := bytesAt(p, n)
 				for i, v := range b {

@@ -23,7 +23,7 @@ const exchanging = "Exchange"
 // Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What
 // was written to ghosts since the last Accumulate is lost.
 //
-// After an error, unless the call was refused, the ghosts that had not arrived are stale, and the communicator refuses all further calls.
+// After an error, unless the call was refused, the ghosts that had not arrived are stale, and the communicator may refuse further calls.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
 	var x Exchanging[T]
 	if err := x.begin(ctx, b); err != nil {
@@ -212,7 +212,8 @@ func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, 
 	return b.local.AccessRanges(ctx, coherence.Read, ranges, func(data []T) error { return fill(data, ranges[0].Lo) })
 }
 
-// letter makes one message and begins to send it. data begins with local element base.
+// letter makes one message and begins to send it. data begins with local element base. A message to this rank itself is not sent: its memory
+// becomes that of the received message.
 func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head [2][]span, payload []span, from *end, data []T, base int) error {
 	n := headSize + spanSize*(len(head[0])+len(head[1])) + count(payload)*int(b.state.elem)
 	if m.part == nil || m.part.Len() != n {

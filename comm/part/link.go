@@ -176,7 +176,7 @@ func (s *state) error(list []Range) *StaleError {
 	return e
 }
 
-// Writes implements watch.Watcher.
+// Writes implements watch.Watcher. It notes what was written, and expires the ghosts if owned elements were.
 func (s *state) Writes(from, to uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +223,7 @@ func (s *state) plan(l *link) {
 		for _, t := range s.moves {
 			_ = l.out.m.Apply(t)
 			lo, hi := int(t.Lo), int(t.Hi)
-			// A short gap is sent too: to name another span would take as many bytes.
+			// A short gap is sent too, because another span in the head would not take fewer bytes.
 			if k := len(l.told) - 1; k >= 0 && uint64(lo-l.told[k].hi)*s.elem <= spanSize {
 				l.told[k].hi = hi
 			} else {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// Plan is what one rank of a layout keeps, and what it sends and receives at most. It is made without a communicator, so a program can plan for
-// more ranks than there are.
+// Plan says what one rank of a layout stores, and how much it sends and receives at most. It is made without a communicator, so a program can plan
+// for more ranks than there are.
 type Plan struct {
 	Owned, Ghosts int // elements
 	Peers         []Peer

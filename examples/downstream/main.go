@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	flags.Var(&budget, "budget", "`bytes` of each device to use, with K, M or G after the number (0: all)")
 	flags.Var(&memory, "memory", "`bytes` of host memory to use for results; with less the input is read more often")
 	verify := flags.Bool("verify", false, "compare with a transposition in memory")
-	sample := flags.String("sample", "", "write a sample of `WIDTHxHEIGHT` pixels to the one file named")
+	sample := flags.String("sample", "", "write a sample of `WIDTHxHEIGHT` pixels to FILE, and do nothing else")
 	flags.Usage = func() {
 		fmt.Fprintln(messages, "usage: downstream [flags] INPUT OUTPUT")
 		flags.PrintDefaults()

@@ -64,7 +64,7 @@ func matmulBlock(b *kernel.Block) {
 		for y := range bottom - top {
 			for i := range depth {
 				for x := range right - left {
-					// Go may fuse a multiplication with an addition, and the conversion forbids it: every device gives the same bits.
+					// Go may fuse a multiplication with an addition. The conversion keeps it from that, so every device gives the same bits.
 					sum[y][x] += float32(at[y][i] * bt[i][x])
 				}
 			}

@@ -15,7 +15,7 @@ type crew struct {
 	shared  []variable
 	f       func(Thread)
 	fault   *crash.Crash // of the first thread that failed
-	broken  bool         // threads leave their barriers
+	broken  bool         // threads that wait at a barrier are ended
 
 	// With goroutines, mu guards fault, broken and the fields below it. Another lock guards shared, so that the race detector sees no order between a
 	// thread that comes to a barrier and one that asks for shared memory.

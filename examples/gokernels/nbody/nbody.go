@@ -19,7 +19,7 @@ func read(bodies []float32, i int) body {
 	return body{bodies[4*i], bodies[4*i+1], bodies[4*i+2], bodies[4*i+3]}
 }
 
-// step moves all bodies for the time dt: old has the bodies before, now those after it, and v the speed of each as three numbers. A block
+// step moves all bodies for the time dt: old has the bodies before, now those after it, and v three numbers for each: its velocity. A block
 // reads the bodies in pieces, which its threads share.
 //
 //halyard:kernel
