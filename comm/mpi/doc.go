@@ -34,11 +34,12 @@
 // If a rank sends itself a small message that is longer than the memory for it, Open MPI 5.0.11 shortens the message and reports no error. C
 // programs see the same. Long messages, and messages between different ranks, give ErrTruncated.
 //
-// Open MPI 5.0.11 writes a message of more than some 4 KiB that is longer than the memory for it to the end, behind that memory, and then reports the error;
-// C programs see the same. Over shared memory, OMPI_MCA_smsc=^cma in the environment avoids it, and copies long messages twice.
+// If a message of more than about 4 KiB is longer than the memory for it, Open MPI 5.0.11 writes all of it, also to the bytes after that memory, and
+// then reports the error. C programs see the same. Over shared memory, OMPI_MCA_smsc=^cma in the environment avoids this; long messages are then
+// copied twice.
 //
-// Open MPI's sum of integers of one or two bytes gives the largest value in place of one that does not fit, on processors with AVX (its issue 8045). With Open MPI
-// such sums are made by a function of this package, and wrap around as they do elsewhere.
+// On processors with AVX, Open MPI's sum of integers of one or two bytes does not wrap around: a sum that does not fit becomes the largest value (its
+// issue 8045). So with Open MPI a function of this package computes such sums, which wrap around as they do elsewhere.
 //
 // # Tables
 //

@@ -35,7 +35,7 @@ type Engine struct {
 	requests requests
 	chunk    atomic.Uintptr // the datatype of chunkBytes bytes, 0 before it is needed
 	chunkMu  sync.Mutex
-	sums     [2]sum // of elements of one and of two bytes, where the library's own saturates
+	sums     [2]sum // for elements of one and of two bytes, if the library's own sum saturates
 
 	closed atomic.Bool
 }

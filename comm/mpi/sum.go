@@ -15,11 +15,11 @@ type sum struct {
 	err    error
 }
 
-// saturates reports whether the library's own sum of integers of one or two bytes gives the largest value in place of one that does not fit. Open MPI's does on
-// processors with AVX (its issue 8045), and all ranks of a job must use the same operation, whatever their processors.
+// saturates reports whether the library's own sum of integers of one or two bytes may become the largest value when it does not fit. Open MPI's does on
+// processors with AVX (its issue 8045). All ranks of a job must use the same operation, so the processor of this rank does not matter.
 func (l *library) saturates() bool { return l.maker == makerOpenMPI }
 
-// wrapping returns an operation that adds integers of the type's size, signed or not. It is never freed: collective operations may be under way with it.
+// wrapping returns an operation that adds integers of the type's size, signed or not. It is never freed, because collective operations under way may use it.
 func (e *Engine) wrapping(t driver.Type) (uintptr, error) {
 	s, add := &e.sums[0], addBytes
 	if t.Size() == 2 {
@@ -42,8 +42,8 @@ func (e *Engine) wrapping(t driver.Type) (uintptr, error) {
 	return s.handle, s.err
 }
 
-// addBytes and addPairs add n integers of one and of two bytes, eight bytes at a time: without their highest bits, so that nothing is carried into the next
-// integer, and then the highest bits.
+// addBytes and addPairs add n integers of one and of two bytes to those at to, eight bytes at a time. Integers are added without their highest bits, so
+// that nothing is carried into the next integer; then the highest bits are added.
 func addBytes(in, to unsafe.Pointer, n int) {
 	x, y := unsafe.Slice((*byte)(in), n), unsafe.Slice((*byte)(to), n)
 	i := addWords(in, to, n, 0x8080808080808080)
@@ -60,7 +60,7 @@ func addPairs(in, to unsafe.Pointer, n int) {
 	}
 }
 
-// addWords adds as many whole words as n bytes have, and returns their bytes. high has the highest bit of each integer.
+// addWords adds the whole words in n bytes, and returns how many bytes these are. high has the highest bit of each integer.
 func addWords(in, to unsafe.Pointer, n int, high uint64) (done int) {
 	x, y := unsafe.Slice((*[8]byte)(in), n/8), unsafe.Slice((*[8]byte)(to), n/8)
 	for i := range x {
