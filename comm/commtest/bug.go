@@ -21,7 +21,7 @@ const (
 	WrongLength                  // a receive reports the length of its memory
 	IgnoresTags                  // a receive takes messages with other tags
 	TruncatesSilently            // a message that is too long is cut without an error
-	Overruns                     // a byte of a message that is too long is written behind the memory for it
+	Overruns                     // one byte of a message that is too long is written after the memory for it
 	ForgetsCancel                // cancelled receives are never done
 	CancelsLate                  // cancelled receives wait for a message, and lose it
 	MixesCommunicators           // Dup returns the communicator itself

@@ -153,7 +153,7 @@ func recognise(name, backend string) (*library, error) {
 	l.version = int(int32(w[0]))
 	l.path = l.call.GetVersion.Path()
 	if l.version < oldest || !l.call.InitRankConfig.Valid() && !l.call.InitRankScalable.Valid() {
-		return nil, fmt.Errorf("it is version %s; communicators that do not block need %s or later", versionText(l.version), versionText(oldest))
+		return nil, fmt.Errorf("it is version %s, and cannot make communicators that do not block; %s or later can", versionText(l.version), versionText(oldest))
 	}
 	// RCCL is linked with HIP's runtime, so a search in RCCL finds that runtime's symbols. NCCL contains its CUDA runtime, so its search does not.
 	l.setDevice = found.Proc("hipSetDevice")

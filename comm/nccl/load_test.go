@@ -33,7 +33,7 @@ func TestLibrariesThatDoNotFitAreRefused(t *testing.T) {
 	for _, row := range []struct{ backend, library, version, want string }{
 		{"cuda", sims[1].library, "", "it is RCCL"},
 		{"hip", sims[0].library, "", "it is NCCL"},
-		{"cuda", old[0].library, "", "communicators that do not block came with 2.14.0"},
+		{"cuda", old[0].library, "", "cannot make communicators that do not block; 2.14.0 or later can"},
 		{"cuda", lacking[0].library, "", "lacks ncclCommAbort"},
 		{"cuda", sims[0].Library, "", "lacks ncclGetVersion"},
 		{"cuda", "libhalyard-absent.so.1", "", "libhalyard-absent.so.1: "},
