@@ -147,7 +147,7 @@ func (s *scratch) give() {
 }
 
 // Launch runs the kernel on the stream, once for each thread of the grid, and does not wait for it. First it takes leases on all buffers among the
-// arguments, for which it waits until ctx ends, and enqueues the copies that make them current on the stream's device. The program is
+// arguments, and waits for them until ctx ends. Then it enqueues the copies that make them current on the stream's device. The program is
 // compiled if this is its first launch there.
 //
 // Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is declared

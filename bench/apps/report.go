@@ -184,7 +184,7 @@ func lines(dir string, files []string) (n int, err error) {
 	return n, nil
 }
 
-// count counts lines that are neither empty nor a comment alone. A comment that begins with //halyard: is code.
+// count counts the lines that are not empty and not only a comment. A comment that begins with //halyard: is code.
 func count(text, ext string) (n int) {
 	mark := "//"
 	if ext == ".py" {

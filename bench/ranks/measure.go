@@ -38,7 +38,7 @@ var problems = []problem{
 	{"blocks to cubes", line, none, cube},
 }
 
-// drawn is how many of the problems, from the first on, are in the picture: as many as there are colors.
+// drawn is the number of problems in the picture, counted from the first. There are as many colors.
 const drawn = 6
 
 func none(int, int) part.Halo { return part.Halo{} }

@@ -24,8 +24,8 @@ type sample struct {
 	Note   string  `json:"note,omitempty"`
 }
 
-// A point is measured at most mostRep times, until enough time has passed. The fastest counts, since whatever else the
-// machine does only makes a measurement slower.
+// A point is measured at most mostRep times, until enough time has passed. The fastest counts, because other work of the
+// machine only makes a measurement slower.
 const (
 	enough  = 100 * time.Millisecond
 	mostRep = 25

@@ -35,7 +35,7 @@ func leastBytes(img image) uint64 {
 	return 2*uint64(img.row()) + uint64(img.height)*uint64(img.pixel())
 }
 
-// newPlan makes the largest panels and bands for which every device has room. Half of a device's memory is for the panel
+// newPlan makes the largest panels and bands that fit every device. Half of a device's memory is for the panel
 // that is written, and a quarter for each of two bands.
 func newPlan(img image, devices []*hal.Device, o options) (*plan, error) {
 	p := &plan{img: img, devices: devices}
@@ -90,7 +90,7 @@ func (p *plan) lanes() (lanes []lane, err error) {
 		}
 		lanes = append(lanes, l)
 		for i := range l.bands {
-			// Page-locked memory, where the device has it, so that copies do not hold up the reading.
+			// Page-locked memory, if the device has it, so that copies do not delay the reading.
 			b, err := buffer.New[byte](p.rows*p.img.row(), buffer.WithPinnedHost(d))
 			if err != nil {
 				return lanes, err

@@ -1,6 +1,6 @@
-// Halo smooths a row of numbers, of which each device has a part. A device also needs a few elements of its neighbours' parts:
-// the halo. No code of the program exchanges it. Each device takes a lease on a slice that overlaps its neighbours' parts, and
-// the buffer brings the elements that are missing there.
+// Halo smooths a row of numbers. Each device has a part of the row, and also needs a few elements of its neighbours' parts: the
+// halo. No code of the program exchanges it. Each device takes a lease on a slice that overlaps its neighbours' parts, and the
+// buffer brings the elements that are missing there.
 //
 //	go run ./examples/halo
 //

@@ -41,7 +41,7 @@ func cg(ctx context.Context, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	// part returns the rows of device i in a vector, and as many rows after them as more says. A row has w elements.
+	// part returns the rows of device i in a vector. The end is later by more rows. A row has w elements.
 	part := func(v floats, i, w, more int) floats {
 		s, e := v.Slice(n*i/len(j.streams)*w, (n*(i+1)/len(j.streams)+more)*w)
 		err = errors.Join(err, e)
