@@ -10,12 +10,12 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// agreement compares what the ranks of a communicator are about to do, if HALYARD_DEBUG has the word "comm". Its messages are on a communicator of
-// their own, which is made when it is first needed.
+// agreement compares the collective operations that the ranks of a communicator are about to start, if HALYARD_DEBUG has the word "comm". It uses a
+// communicator of its own, which is made when it is first needed.
 type agreement struct {
 	mu   sync.Mutex
 	e    driver.Engine
-	d    driver.Comm    // nil at first
+	d    driver.Comm    // nil until it is needed
 	n    int            // ranks
 	mem  unsafe.Pointer // of the engine
 	mine *intent
@@ -24,17 +24,17 @@ type agreement struct {
 	from []promise // of every rank
 }
 
-// intent is a collective operation as all ranks have to name it, in the memory of messages.
+// intent is what all ranks have to agree on about a collective operation. Ranks send it to each other as it is in memory.
 type intent struct {
 	call, root, typ, op int32
 	count               uint64 // bytes, or elements that are combined; 0 if the ranks may differ
-	parts               uint64 // hash of lengths that all ranks give, 0 if there are none
+	parts               uint64 // hash of the lengths of parts, if all ranks give these, else 0
 }
 
-// promise is what one rank says of its messages to and from another in an operation on parts, in bytes.
+// promise says how many bytes a rank sends to another, and expects from it, in an operation on parts.
 type promise struct{ sends, receives uint64 }
 
-// unsaid is the length of a message of which a rank knows nothing.
+// unsaid stands for a length that a rank does not know.
 const unsaid = ^uint64(0)
 
 const (
@@ -42,8 +42,8 @@ const (
 	promiseSize = uint64(unsafe.Sizeof(promise{}))
 )
 
-// open makes the communicator and takes the memory, if that has not been done. All ranks are about to start a collective operation. The barrier waits for them with a
-// context, as Dup does not.
+// open makes the communicator and takes the memory, if that has not been done. All ranks call it. Dup waits for them without a context, so a barrier
+// comes first, which waits with one.
 func (a *agreement) open(ctx context.Context, r *operation) error {
 	if a.d != nil {
 		return nil
@@ -70,7 +70,7 @@ func (a *agreement) open(ctx context.Context, r *operation) error {
 
 func (a *agreement) size() uint64 { return intentSize*uint64(a.n+1) + 2*promiseSize*uint64(a.n) }
 
-// close gives everything back. All ranks call it. After a failure, messages may still use the memory.
+// close frees the communicator and the memory. All ranks call it. After a failure it frees nothing, because messages may still use the memory.
 func (a *agreement) close(failed bool) error {
 	if a.d == nil || failed {
 		return nil
@@ -79,8 +79,8 @@ func (a *agreement) close(failed bool) error {
 	return a.d.Free()
 }
 
-// agree returns an error of kind ErrMismatch, on every rank, if the ranks are about to do different things. It waits for them until ctx ends. It is called before the
-// operation takes a lease, so that nothing has changed then.
+// agree returns an error of kind ErrMismatch, on every rank, if the ranks are about to start different operations. It waits for them until ctx ends. It
+// is called before the operation takes a lease, so that an error changes nothing.
 func (r *operation) agree(ctx context.Context, o *driver.Collective) error {
 	if !r.c.engine.compares {
 		return nil
@@ -117,7 +117,7 @@ func (r *operation) agree(ctx context.Context, o *driver.Collective) error {
 			detail = fmt.Sprintf("rank %d sends %d bytes to rank %d, which expects %d", rank, got, me, want)
 		}
 	}
-	// Whoever found nothing learns that another rank has.
+	// Ranks that found nothing wrong learn here that another rank has.
 	a.to[0].sends = wrong
 	if err := a.run(ctx, r, a.d, driver.Collective{Call: driver.Allgather, Send: unsafe.Pointer(&a.to[0]), Recv: unsafe.Pointer(&a.from[0]), Count: promiseSize}); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *operation) disagree(rank int, format string, args ...any) error {
 	return r.refuse(err, false)
 }
 
-// run does a collective operation of the agreement's own. If that fails, so does the communicator.
+// run does a collective operation for the comparison. If it fails, the communicator fails.
 func (a *agreement) run(ctx context.Context, r *operation, d driver.Comm, o driver.Collective) error {
 	q, err := d.Collective(o)
 	var w waiter
@@ -167,7 +167,7 @@ func hasParts(c driver.Call) bool {
 	return c == driver.GatherV || c == driver.ScatterV || c == driver.AlltoallV
 }
 
-// intended is what all ranks have to agree on.
+// intended returns what all ranks have to agree on.
 func intended(o *driver.Collective) intent {
 	i := intent{call: int32(o.Call), count: o.Count}
 	if o.Call.Rooted() {
@@ -190,7 +190,7 @@ func intended(o *driver.Collective) intent {
 	return i
 }
 
-// promised is what this rank says of its messages to and from another.
+// promised returns the lengths of this rank's messages to and from another, as far as this rank knows them.
 func promised(o *driver.Collective, me, rank int) promise {
 	p := promise{unsaid, unsaid}
 	switch o.Call {
