@@ -154,7 +154,7 @@ func (e *mirror) Test(reqs []driver.Request, out []driver.Status) (done int, err
 	return done, nil
 }
 
-// promptComm has done what it begins, if that can be done.
+// promptComm is a mirrorComm whose PromptSend and PromptRecv report messages that are done.
 type promptComm struct{ mirrorComm }
 
 func (c promptComm) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {

@@ -13,7 +13,7 @@ import (
 type Comm struct {
 	engine     *engine
 	d          driver.Comm
-	prompt     driver.Prompter // d, or nil if it is none
+	prompt     driver.Prompter // d, or nil if d is not a Prompter
 	rank, size int
 	world      bool
 	agreement  agreement

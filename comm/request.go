@@ -214,7 +214,7 @@ func (r *operation) receive(source, tag int) (err error) {
 	return err
 }
 
-// sendNow and receiveNow are send and receive for one that is waited for at once. The engine may have done it by then.
+// sendNow and receiveNow are send and receive for callers that will wait at once. The engine may be done when they return.
 func (r *operation) sendNow(dest, tag int) (err error) {
 	if r.c.prompt == nil {
 		return r.send(dest, tag)

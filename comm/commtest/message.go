@@ -150,13 +150,13 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	return id, nil
 }
 
-// PromptSend is Isend, and one question of Test.
+// PromptSend calls Isend, and Test once.
 func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {
 	id, err := c.Isend(p, n, dest, tag)
 	return c.ask(id, err)
 }
 
-// PromptRecv is Irecv, and one question of Test.
+// PromptRecv calls Irecv, and Test once.
 func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, driver.Status, error) {
 	id, err := c.Irecv(p, n, source, tag)
 	return c.ask(id, err)

@@ -314,7 +314,7 @@ var messageChecks = []Check{
 		}
 		to, from := t.neighbours()
 		for i, n := range lengths {
-			for _, first := range []bool{true, false} { // the message or its receive, where that can be said
+			for _, first := range []bool{true, false} { // whether the send begins before the receive
 				src, dst := t.area(n), t.area(n+100)
 				fill(src.b, t.rank, i)
 				fill(dst.b, 99, i)

@@ -150,7 +150,7 @@ func (t *trial) begun(r driver.Request, op string) driver.Request {
 	return r
 }
 
-// prompted is what a call of a driver.Prompter has begun, or has done.
+// prompted is what a call of a driver.Prompter returned.
 type prompted struct {
 	r  driver.Request
 	st driver.Status
@@ -164,7 +164,7 @@ func (t *trial) prompt(r driver.Request, st driver.Status, err error) prompted {
 	return prompted{r, st}
 }
 
-// answer is wait for what may be done already.
+// answer waits for the message, unless the call has reported its end.
 func (t *trial) answer(p prompted) driver.Status {
 	if p.r != 0 {
 		return t.wait(p.r)[0]

@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// answer waits for what PromptSend or PromptRecv has begun, unless it is done.
+// answer waits for the message that PromptSend or PromptRecv began, unless it is done.
 func (r *rank) answer(id driver.Request, st driver.Status) driver.Status {
 	if id != 0 {
 		return r.wait(id)
@@ -18,7 +18,7 @@ func (r *rank) answer(id driver.Request, st driver.Status) driver.Status {
 	return st
 }
 
-// Messages that begin with PromptSend and PromptRecv are as others, short and long, whether they are done at once or not, and so are their errors.
+// Messages and errors are the same with PromptSend and PromptRecv as with Isend and Irecv, short and long, whether they are done at once or not.
 func prompts(r *rank) error {
 	const most = 1 << 21
 	w := r.w.(driver.Prompter)
@@ -39,7 +39,7 @@ func prompts(r *rank) error {
 		return r.answer(out, ost), got, nil
 	}
 	defer func(n uint64) { longest = n }(longest)
-	for round, limit := range []uint64{longest, 100} { // above the limit the request is as one of Isend
+	for round, limit := range []uint64{longest, 100} { // messages above the limit begin as with Isend
 		longest = limit
 		for i, n := range []uint64{0, 1, 8, 64, 1023, 4096, 1<<16 + 1, most} {
 			tag := 300 + 20*round + i
@@ -72,7 +72,7 @@ func prompts(r *rank) error {
 			}
 		}
 	}
-	// What cannot begin is an error, and leaves no request behind.
+	// A message that cannot begin is an error, and there is no request.
 	if id, _, err := w.PromptSend(send, 8, size, 351); id != 0 || !errors.Is(err, driver.ErrInvalidArgument) {
 		return fmt.Errorf("a message to rank %d of %d: %d, %v", size, size, id, err)
 	}

@@ -70,7 +70,7 @@ func (e *Engine) newRequest(op, api string, peer, tag int, bytes uint64) (*reque
 	return r, nil
 }
 
-// prepare fills in what the calls about each request of a slot have in common.
+// prepare fills in the arguments that are the same for all requests of a slot.
 func (e *Engine) prepare(s *slot) {
 	c := &e.lib.call
 	s.calls.Ask.Proc = c.Test
@@ -148,10 +148,10 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 	return done, nil
 }
 
-// poll calls MPI_Test on one request of MPI. If that is done, it also learns how long the message was.
+// poll calls MPI_Test on one request of MPI. If the request is a receive and is done, it also asks for the length of the message.
 func (e *Engine) poll(r *request) (code int32, ok bool) { return e.run(r, 1) }
 
-// run calls what r.slot.calls begins, and MPI_Test some times, and, of a receive that is done, MPI_Get_elements_x.
+// run makes the calls of r.slot.calls: the one that begins the request, if there is one, MPI_Test up to rounds times, and MPI_Get_elements_x for a receive that is done.
 func (e *Engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	s := r.slot
 	s.flag = 0

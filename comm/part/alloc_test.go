@@ -15,7 +15,7 @@ import (
 	"github.com/go-halyard/halyard/comm/part"
 )
 
-// An exchange takes no memory once some have ended, but for the list of an access to several ranges of a buffer.
+// After the first few, an exchange allocates only the list of ranges, if it accesses several ranges of a buffer.
 func TestExchangeDoesNotAllocateInSteadyState(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with the race detector everything allocates")
@@ -74,7 +74,7 @@ func TestExchangeDoesNotAllocateInSteadyState(t *testing.T) {
 	}
 }
 
-// pair is the engine of one of two ranks, whose messages on communicators of its own take no memory.
+// pair is the engine of one of two ranks. Messages on the communicators that it makes allocate nothing.
 type pair struct {
 	driver.Engine
 	out, in  *line
@@ -154,7 +154,7 @@ func (e *pair) Test(reqs []driver.Request, out []driver.Status) (done int, err e
 	return done, nil
 }
 
-// came gives a receive its message, if that has come.
+// came copies the message of a receive into place, if it has come.
 func (e *pair) came(i int, st *driver.Status) bool {
 	r, l := &e.receives[i], e.in
 	l.mu.Lock()

@@ -131,13 +131,13 @@ type mail struct {
 	received int
 }
 
-// posted is a message that may be under way.
+// posted is a send or a receive that may be under way.
 type posted struct {
 	comm.Request
 	under bool
 }
 
-// wait waits for the message, if there is one.
+// wait waits for the operation, if one is under way.
 func (p *posted) wait(ctx context.Context) (comm.Status, error) {
 	if !p.under {
 		return comm.Status{}, nil
