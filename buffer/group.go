@@ -242,7 +242,7 @@ func (g *group) arrange() {
 	}
 }
 
-// same returns what is done to the bytes of some wants, if these are the same of all.
+// same returns the mode of wants of one storage that all have the same range. ok is false if their ranges differ.
 func same(wants []Want, which []int) (mode protocol.Action, ok bool) {
 	first := &wants[which[0]].part
 	reads, writes := first.reads(), first.writes()
@@ -262,8 +262,8 @@ func same(wants []Want, which []int) (mode protocol.Action, ok bool) {
 	return protocol.ReadWrite, true
 }
 
-// merged cuts overlapping wants of one storage into parts that do not overlap. A byte that is read by one and written by another is read
-// and written.
+// merged cuts overlapping wants of one storage into parts that do not overlap. The mode of a byte that one want reads and another writes is
+// ReadWrite.
 func merged(wants []Want, which []int) (parts []part) {
 	type edge struct {
 		at            uint64

@@ -36,7 +36,7 @@ func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *acc
 	return x
 }
 
-// again begins an access of a device for which repeats returned true. With reserve it notes no write: that is for access.commit.
+// again begins an access of a device for which repeats returned true. With reserve it leaves noting the write to access.commit.
 func (q *recent) again(op string, own *owner, p part, reserve bool) *access {
 	x := q.owner.accesses.take()
 	x.stream, x.mem = q.stream, q.memory()
@@ -52,7 +52,7 @@ func (q *recent) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool {
 		(!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
 }
 
-// memory is what the last access used, nil if the replica has lost it.
+// memory is the memory that the last access used, nil if the replica has lost it.
 func (q *recent) memory() *hal.Memory {
 	if q.replica.place == protocol.Host {
 		return q.mem
@@ -60,7 +60,7 @@ func (q *recent) memory() *hal.Memory {
 	return q.replica.mem
 }
 
-// enter begins an access of the host, or returns nil.
+// enter begins an access of the host, or returns nil if it cannot begin at once.
 func (q *recent) enter(op string, own *owner, p part) *access {
 	if !p.valid() {
 		return nil
@@ -79,8 +79,8 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 	return x
 }
 
-// remember makes an access of a device the one that the next is compared with. One of the host's replica is not, where host and device take
-// turns, or where the memory that has the bytes has to be told of each use (hostReplica.usedOn).
+// remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where host
+// and device take turns, or where the memory that holds the bytes has to be told of each use (hostReplica.usedOn).
 func (q *recent) remember(x *access) {
 	h := &q.owner.host
 	if x.place == protocol.Host && (q.owner.turns.mapper != nil || h.home != nil && h.home != x.mem) {
@@ -89,11 +89,11 @@ func (q *recent) remember(x *access) {
 	q.replica, q.stream, q.mem = x.replica, x.stream, x.mem
 }
 
-// forget is told that the host's replica has lost its memory.
+// forget is called when the host's replica loses its memory.
 func (q *recent) forget() { q.mem = nil }
 
-// calm reports whether no other access, freeze or loss is in the way of an access. It does not look at work under way, nor at where the
-// bytes are current.
+// calm reports whether no other access, freeze or loss prevents an access. It does not check for work under way, and not whether the bytes
+// are current.
 func (s *storage) calm(p *part) bool {
 	return s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && s.watcher == nil
 }

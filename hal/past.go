@@ -5,35 +5,36 @@ import (
 	"sync/atomic"
 )
 
-// past is what later work of a stream is behind on other streams. With it a stream does not wait for what it waits for already by way of
-// others. A program that goes on without waiting often would: a stream that writes what another has read is behind that mostly because it also reads
-// what the other made afterwards.
+// past says for which work of other streams all later work of a stream waits. It saves waits: if stream A waits for an event of B that was
+// recorded after B waited for C, then A need not wait for C as well. Programs that enqueue far ahead would do so often: a stream that
+// overwrites what another stream has read usually also reads what that stream has made since.
 type past struct {
 	mu   sync.Mutex
 	some atomic.Bool // whether it is not empty
 	passed
 }
 
-// passed are the records of some streams up to a number each.
+// passed lists streams, each with the number of its last record that is waited for.
 type passed struct {
 	n    int
 	list [pastMost]struct{ stream, upTo uint64 }
 }
 
-// pastMost is how many streams are remembered. Beyond that the one that was added first is forgotten, and waited for once more than need be.
+// pastMost is how many streams are remembered. With one more, the stream that was added first is forgotten, which costs at most a needless wait.
 const pastMost = 6
 
 // streams counts the streams made so far.
 var streams atomic.Uint64
 
-// point is where in the order of its stream an event was recorded. Several that are recorded at the same moment have no order.
+// point is where in the order of its stream an event was recorded. Events that goroutines record at the same time have no order.
 type point struct {
-	nth           uint64 // number of the stream
-	before, after uint64 // how many records of the stream had ended before this one began, and when it had ended
-	passed        passed // what the stream was behind before the record began
+	nth    uint64 // number of the stream
+	before uint64 // how many records of the stream had returned when this one began
+	after  uint64 // how many had returned when this one had
+	passed passed // what the stream waited for when the record began
 }
 
-// follows reports whether what p stands for has not ended before what q stands for.
+// follows reports whether p was recorded after q on the same stream, so that the work of p does not end before that of q.
 func (p *point) follows(q *point) bool { return p.nth == q.nth && q.after <= p.before }
 
 func (l *passed) add(stream, upTo uint64) {
@@ -51,7 +52,7 @@ func (l *passed) add(stream, upTo uint64) {
 	l.n++
 }
 
-// behind reports whether later work of the stream is behind the point already.
+// behind reports whether later work of the stream waits for the point already.
 func (st *streamState) behind(p *point) bool {
 	if !st.past.some.Load() {
 		return false
@@ -66,7 +67,7 @@ func (st *streamState) behind(p *point) bool {
 	return false
 }
 
-// follow notes that later work of the stream is behind the point.
+// follow notes that later work of the stream waits for the point.
 func (st *streamState) follow(p *point) {
 	st.past.mu.Lock()
 	defer st.past.mu.Unlock()
@@ -83,7 +84,7 @@ func (st *streamState) follow(p *point) {
 	st.past.some.Store(true)
 }
 
-// snapshot puts what later work of the stream is behind into l.
+// snapshot copies to l what later work of the stream waits for.
 func (st *streamState) snapshot(l *passed) {
 	if !st.past.some.Load() {
 		return

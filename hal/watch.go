@@ -303,12 +303,12 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 }
 
-// sweep polls the events that are on the list now, the oldest first, and returns how many were done. Behind one of a stream whose work has not
-// ended it polls none of that stream, as a stream does its work in order.
+// sweep polls the events that are on the list now, the oldest first, and returns how many were done. A stream does its work in order, so
+// behind an event that has not ended sweep polls no later event of the same stream.
 func (w *watch) sweep() (ended int) {
 	var batch [pollBatch]*eventState
-	var under [4]point // some of such events
-	n := 0             // number of under
+	var under [4]point // of events that have not ended
+	n := 0             // length of under
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for at, end := 0, len(w.events); at < min(end, len(w.events)); {

@@ -2,27 +2,28 @@ package order
 
 import "sync"
 
-// chain is Works that were each made of earlier ones. A Work keeps those that it was made of until somebody asks it after its end, and
-// nobody asks a Work whose bytes were written again. Therefore Works that join a chain ask others of it, the one that was asked longest ago
-// first: however long a program goes on without waiting, little more is kept than what is under way. While all that are asked go on, fewer
-// are asked: after each time, one join more lets it be, up to one for every chainPatience Works of the chain. A chain has no
-// references to its Works, and may still look at them when they are used again.
+// chain is a list of Works with long sequences of causes. A Work releases its causes only when its End is called after they have ended, and no
+// access calls End of a Work whose bytes were written again. Therefore each Work that joins a chain calls End of two others in it, in turn.
+// So the memory for ended Works stays bounded, however long a program goes on without waiting. While none of those has ended, fewer joins
+// ask: after each such time one join more asks nothing, up to one for every chainPatience Works in the chain. A chain has no references to its
+// Works, and may still have a Work in its list when that is used again.
 type chain struct {
 	mu    sync.Mutex
 	ring  []member // a power of two of places
 	first int
 	len   int
 
-	pause, left int // joins that ask nothing: after the next time that all go on, and from now on
+	pause int // how many joins ask nothing after one for which no Work had ended
+	left  int // how many of these are still to come
 }
 
-// member is a Work of a chain. The zero member is none.
+// member is a Work in a chain. The zero member stands for no Work.
 type member struct {
 	work *Work
-	use  uint32 // how often it had been given back
+	use  uint32 // how often the Work had been given back when it joined
 }
 
-// chained is the depth of a Work beyond which it joins a chain.
+// chained is the depth above which a Work joins a chain.
 const chained = 4
 
 const chainPatience = 8
@@ -52,7 +53,7 @@ func (c *chain) pop() (m member) {
 	return m
 }
 
-// next takes the Works that are to be asked now. c.mu is held.
+// next takes the Works whose End is to be called now, none if this join asks nothing. c.mu is held.
 func (c *chain) next() (list [asked]member) {
 	if c.left > 0 {
 		c.left--
@@ -64,7 +65,7 @@ func (c *chain) next() (list [asked]member) {
 	return list
 }
 
-// join adds w to the chain of a, which is made if there is none.
+// join adds w to the chain of a, or to a new chain if a is in none.
 func (w *Work) join(a *Work) {
 	if w.chain = a.chain; w.chain == nil {
 		w.chain = new(chain)
@@ -97,7 +98,7 @@ func (w *Work) join(a *Work) {
 	c.mu.Unlock()
 }
 
-// goesOn reports whether somebody has a reference to the work, and it has not ended.
+// goesOn reports whether there is a reference to the work and the work has not ended.
 func (m member) goesOn() bool {
 	w := m.work
 	for {

@@ -160,10 +160,10 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 	}
 }
 
-// Quiet reports whether an access on the stream can begin at once: the replica has no other work than the program's earlier work on the same
-// stream and, unless the access writes, reads by others; and if it reads, none of that is known to have failed. Quiet forgets other work that
-// has ended well. It is a quick test for the most common case: false does not mean that an access has to wait. asked is for all replicas of one
-// access.
+// Quiet reports whether an access on the stream can begin at once. It can if the replica's only work is the program's own earlier work on the
+// same stream and, for an access that only reads, reads by other streams. For an access that reads, no write of the own work may be known to
+// have failed. Quiet forgets other work that has ended well. It is a quick test for the most common case: false does not mean that an access
+// has to wait. An access passes the same Asked for all its replicas.
 func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool {
 	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
@@ -187,13 +187,13 @@ func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool
 	return true
 }
 
-// Asked is what was found out about the works of one stream while the replicas of one access were looked at: as a stream does its work in
-// order, what it was given behind something that has not ended has not ended either. The zero Asked knows nothing.
+// Asked saves an access questions to the driver. A stream does its work in order, so if one Work has not ended, no later Work of the stream
+// has. The zero Asked knows of no such Work.
 type Asked struct {
-	under uint64 // the least seq of the Works that have not ended, 0 if none is known
+	under uint64 // the smallest seq of a Work that has not ended, 0 if none is known
 }
 
-// fine reports whether the work is not known to have failed. It asks until the work has ended.
+// fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended.
 func (u *use) fine(asked *Asked) bool {
 	w := u.work
 	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under {
@@ -401,7 +401,8 @@ type Renewal struct {
 	n      int32
 }
 
-// Add adds a replica, and reports whether its work can be renewed together with that of the replicas added before, unless it has failed.
+// Add adds a replica, and reports whether its work can be renewed together with the work of the replicas added before. Work that has failed
+// cannot.
 func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work {

@@ -22,9 +22,9 @@ import (
 type Work struct {
 	Stream *hal.Stream
 
-	refs  atomic.Uint64 // the lower half counts references; the upper half counts how often it was given back, which tells a chain from later uses
+	refs  atomic.Uint64 // the lower half counts references; the upper half counts how often the Work was given back, so that a chain notices
 	ended atomic.Bool
-	seq   uint64 // greater than that of what the stream was given before; of Works recorded at the same time by two goroutines, of either
+	seq   uint64 // greater than that of every Work recorded on the stream before; Works that two goroutines record at the same time have any order
 
 	mu    sync.Mutex
 	event *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
@@ -38,7 +38,7 @@ type Work struct {
 // recorded counts the Works.
 var recorded atomic.Uint64
 
-// spare are Works that nobody has a reference to.
+// spare are Works without references, for reuse.
 var spare = sync.Pool{New: func() any { return new(Work) }}
 
 // NewWork returns a Work, with one reference, of all work that was enqueued on the stream so far. It cannot fail: if no event can
@@ -136,7 +136,7 @@ func (w *Work) End() (done bool, err error) {
 	return done, err
 }
 
-// end is End, and reports whether what the stream was given has ended, of which the work is done only when the Works that it was made of are.
+// end is End. passed reports whether the stream has come to the end of the work; the work is done only if its causes have ended as well.
 func (w *Work) end() (passed, done bool, err error) {
 	if w.ended.Load() {
 		return true, true, w.err
