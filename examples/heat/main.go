@@ -18,6 +18,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"log"
 	"os"
 
@@ -152,15 +153,18 @@ func write(file string, p plate, all []float32) error {
 
 func run(ctx context.Context, e driver.Engine, p plate, file string) (err error) {
 	c := comm.New(e)
+	open := []io.Closer{c}
+	defer func() { err = errors.Join(err, hal.CloseAll(open...)) }()
 	dev, err := every.ForRank(ctx, c.Rank(), spread)
 	if err != nil {
 		return err
 	}
+	open = append(open, dev)
 	stream, err := dev.NewStream()
 	if err != nil {
-		return errors.Join(err, dev.Close())
+		return err
 	}
-	defer func() { err = errors.Join(err, hal.CloseAll(c, dev, stream)) }()
+	open = append(open, stream)
 	all, err := solve(ctx, c, stream, p)
 	if err != nil {
 		return fmt.Errorf("rank %d on %s: %w", c.Rank(), dev.Name(), err)
