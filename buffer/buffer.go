@@ -62,7 +62,7 @@ type Option func(*storage)
 // is page-locked for a device if it is large enough and the device needs that.
 func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
-// maxSize is the most bytes that a buffer may have: 1<<62, or what an int can count.
+// maxSize is the most bytes that a buffer may have: 1<<62, or the largest int if that is smaller.
 const maxSize = min(1<<62, math.MaxInt)
 
 // New returns a buffer of n elements, n > 0, that reads as zeros. A place allocates memory only when it is first used.
@@ -92,7 +92,7 @@ func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
 	return b, nil
 }
 
-// made reports whether b is neither nil nor the zero Buffer, which no call returned.
+// made reports whether a function of this package returned b. It did not if b is nil or the zero Buffer.
 func (b *Buffer[T]) made() bool { return b != nil && b.s != nil }
 
 func (b *Buffer[T]) check(op string) error {

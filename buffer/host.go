@@ -34,10 +34,10 @@ func (h *hostReplica) slice(lo, hi uint64) []byte {
 
 const (
 	maxHost = min(1<<46, math.MaxInt-1<<12) // bytes; Go cannot allocate more
-	probed  = 64 << 20                      // from this size in bytes on, available asks the system first: if it has too little, Go's allocator ends the process
+	probed  = 64 << 20                      // from this size in bytes on, ready calls available first, because Go's allocator ends the process if memory runs out
 )
 
-// alignedBytes returns zeroed memory. It starts at a page boundary if it has at least the size of a page, so that devices can
+// alignedBytes returns zeroed memory. From 4096 bytes on it starts at a multiple of 4096, the usual size of a page, so that devices can
 // use it in place.
 func alignedBytes(n uint64) []byte {
 	align := uint64(128)
@@ -250,7 +250,7 @@ func (r *replica) letGo(c cause) bool {
 	return ok
 }
 
-// settleHome copies the bytes that are current only in the host's former memory, and frees that memory. If work has to end first, it returns
+// settleHome copies the bytes that are current in the host's former memory and stale in its present memory, and frees the former memory. If work has to end first, it returns
 // that work, with a reference to each; the caller waits for it and calls settleHome again.
 func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 	s := h.owner
@@ -332,8 +332,8 @@ func (h *hostReplica) lockedFor(dev *hal.Device) bool {
 // copies asynchronously only from such memory.
 const worthLocking = 64 << 10
 
-// lock prevents the host's memory from being freed during copies on the stream. It also page-locks the memory if the device copies other
-// memory out of stream order and the replica is large enough. It reports whether copies access the replica in stream order.
+// lock prevents the host's memory from being freed during copies on the stream. It also page-locks the memory if the replica is
+// large enough and the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
 func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	dev := layer.Common(stream.Device())
 	if h.home != nil && stream.RecordUse(h.home) != nil {

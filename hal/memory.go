@@ -28,7 +28,7 @@ type memoryState struct {
 	mapped    atomic.Bool
 	extra     *extra // nil if there is nothing
 
-	exposed atomic.Pointer[exposure] // set while the program may have its bytes
+	exposed atomic.Pointer[exposure] // set while the program may hold a slice that Bytes returned
 	kept    atomic.Int32             // unfinished events given to KeepUntil
 
 	usedBy

@@ -1,7 +1,7 @@
 package hal
 
-// users is the set of streams that have used a memory. Streams that are closed and drained are removed: each call of add checks
-// two other streams, so they never become many more than the open and busy streams in the set.
+// users is the set of streams that have used a memory. Streams that are closed and drained are removed: adding a stream checks up to two
+// others, so the set never has many more streams than those that are open or still have work.
 type users struct {
 	list  []*streamState
 	index map[*streamState]struct{} // the elements of list; nil while the list is short

@@ -8,8 +8,8 @@ import (
 )
 
 // Block is one block of a launch of a Go function: its Index in the Grid of blocks, and the Size of a block in threads, each a [3]uint32 by
-// dimension. [SharedSlice] returns the memory that its threads share. What a text declares with LOCAL is a local variable of the function here.
-// What each thread keeps across a barrier is an array here, with an element for each thread.
+// dimension. [SharedSlice] returns the memory that its threads share. Memory that a kernel in C declares with LOCAL becomes a local variable of
+// the function, and a variable that each thread keeps across a barrier becomes an array with an element for each thread.
 //
 // The function is called once for each block, and several calls may run at the same time. It runs the threads of its block itself, usually as
 // a loop:
@@ -26,7 +26,7 @@ import (
 type Block = hal.Block
 
 // Go makes a kernel of a Go function. On the host an argument is checked when the function asks for it, by [Slice] or [Number]: arguments
-// that it does not ask for may be wrong, missing or too many without an error. Devices check all.
+// that it does not ask for may be wrong, missing or too many without an error. All other devices check every argument.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
 // Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more are left out.

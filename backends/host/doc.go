@@ -31,9 +31,9 @@
 // memory and registered memory are page-locked as far as the limit of the
 // process (on Linux RLIMIT_MEMLOCK) allows; beyond that they work the same but may be swapped.
 // Info.Driver names the limit if it is known; PageLocked, a method of the memory, reports whether
-// one allocation is page-locked. New memory is filled with the byte 0xA5 (on the
-// unified device memory of more than 8 MiB only in its first and last MiB),
-// so that code which expects zeros in new memory fails soon.
+// one allocation is page-locked. New memory is filled with the byte 0xA5, so that code
+// which expects zeros in new memory fails soon. On the unified device, an allocation of
+// more than 8 MiB is filled only in its first and last MiB.
 //
 // If memory runs out, Alloc returns ErrOutOfMemory, even where Go's own allocator would
 // end the process. For that, large requests on Linux and Windows are compared with the

@@ -15,7 +15,7 @@
 //
 //	CGO_CFLAGS="-DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A -DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B"
 //
-// It links with -lCL; the folder lib holds a linker script of that name. Without cgo the tag linked
+// go-gl/cl links with -lCL. The folder lib holds libCL.so, a linker script that names the system's OpenCL library. Without cgo the tag linked
 // changes nothing: the loaded binding is used. A program that sets HALYARD_OPENCL_LIBRARY
 // also gets the loaded binding, of that library. Info.Driver says which binding is used.
 //
@@ -87,7 +87,7 @@
 // # Signals
 //
 // Drivers that compile with LLVM (PoCL, Intel's CPU runtime) replace a program's signal handlers.
-// Without them the program would lose SIGTERM and SIGUSR1, and could not recover from a nil
+// Without its own handlers the program would lose SIGTERM and SIGUSR1, and could not recover from a nil
 // dereference. On
 // Linux on amd64 and arm64 the backend restores the handlers after the calls that do this, and they
 // stay in place when the program builds kernels later. Leave POCL_SIGFPE_HANDLER unset:

@@ -9,7 +9,7 @@ import (
 // ErrStale is the kind of a [StaleError].
 var ErrStale = errors.New("stale ghosts")
 
-// StaleError refuses to read ghosts that have no current elements. Nothing was read, and nothing has changed.
+// A StaleError says that a read was refused because some of the ghosts are stale. Nothing was read, and nothing has changed.
 type StaleError struct {
 	Rank   int
 	Local  []Range // in the local numbering, ascending
@@ -27,7 +27,7 @@ func (e *StaleError) Error() string {
 		}
 		fmt.Fprintf(&b, " [%d, %d)", r.Lo, r.Hi)
 	}
-	b.WriteString("; Exchange brings them")
+	b.WriteString("; call Exchange to update them")
 	return b.String()
 }
 

@@ -99,8 +99,8 @@ type library struct {
 	places []place // by ordinal
 }
 
-// place is a listed device and the latest description of it. The device keeps its ordinal as long as its number is below the
-// library's count of devices.
+// place is a listed device and the latest description of it. The device keeps its ordinal unless a device before it in the list is removed,
+// because its number is no longer below the library's count of devices.
 type place struct {
 	number int   // the library's number of the device
 	dev    int32 // the library's handle
@@ -174,7 +174,7 @@ func (b *Backend) unavailable(op string, err error) error {
 func (l *library) unavailable(c Call, code Code) error {
 	e := l.fail("load", -1, c, code)
 	e.Kind = driver.ErrUnavailable
-	e.Detail = l.name + " was loaded but finds no usable device"
+	e.Detail = l.name + " was loaded but does not work"
 	return e
 }
 
@@ -235,8 +235,8 @@ func (l *library) ordinal(dev int32) int {
 	return slices.IndexFunc(l.places, func(p place) bool { return p.dev == dev })
 }
 
-// Open implements driver.Backend. It retains the device's primary context, which all libraries in
-// the program share.
+// Open implements driver.Backend. On CUDA it retains the device's primary context, which all libraries in
+// the program share. HIP has no such call.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	lib, err := b.library(ctx)
 	if err != nil {
@@ -368,7 +368,8 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	return caps
 }
 
-// parseBus parses "0000:3b:00.0" or "3b:00.0". An address in any other form counts as unknown.
+// parseBus parses "0000:3b:00.0", without the function as well, and "3b:00.0". It ignores text after the address. An address in any other form
+// counts as unknown.
 func parseBus(s string) driver.PCI {
 	p := driver.PCI{Known: true}
 	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &p.Domain, &p.Bus, &p.Dev, &p.Fun); n >= 3 {

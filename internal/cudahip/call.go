@@ -77,7 +77,7 @@ const (
 // Symbol is the name under which a library exports a call.
 type Symbol struct {
 	Name  string // "" if the vendor has no such call
-	Older string // a name for the same arguments in older libraries, or ""
+	Older string // the name, in older libraries, of a call that takes the same arguments, or ""
 
 	// Optional says that a library without the symbol is still usable: its devices then lack a
 	// capability.

@@ -24,7 +24,8 @@ type rows struct {
 	text    string
 }
 
-// rows returns the function for a kernel, or nil if a name in the body would have another meaning there.
+// rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
+// or because the kernel uses the thread for more than its place.
 func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	if len(f.params) == 0 || len(f.args) > 0 {
 		return nil
@@ -152,7 +153,7 @@ type rowWriter struct {
 	written []change                  // the assignments to variables
 	own     func(*ast.CallExpr) bool  // calls of the thread's methods that are replaced by other text
 	guards  map[ast.Node]bool         // comparisons whose result is the same for all threads of the row's loop
-	hidden  bool                      // a predeclared name of Go has another meaning in the package, or is a parameter
+	hidden  bool                      // the package, or a parameter, has a name that is predeclared in Go
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
@@ -252,7 +253,7 @@ func (w *rowWriter) survey() bool {
 				same = false // the thread is used for more than its place
 			case selected[n]:
 			case obj.Pkg() != nil && obj.Pkg() != w.p.types && obj.Parent() == obj.Pkg().Scope():
-				same = false // a name from an import without a name of its own (import .)
+				same = false // a name from a dot import (import . "path")
 			}
 			if _, ok := obj.(*types.PkgName); !ok && n.Name == "grid" && !selected[n] {
 				w.hidesGrid = true
@@ -285,8 +286,8 @@ func (w *rowWriter) survey() bool {
 	return same
 }
 
-// generatedImports are the packages that a generated file imports by these names. It is "" for
-// buffer, which only files with slice parameters import.
+// generatedImports maps the names of a generated file's imports to their paths. The path of buffer is "", which equals no path, because not every
+// file imports it: a kernel that uses an import of that name gets no function.
 var generatedImports = map[string]string{
 	"context": "context", "buffer": "", "hal": "github.com/go-halyard/halyard/hal", "kernel": "github.com/go-halyard/halyard/kernel", "grid": gridPath,
 }
@@ -303,7 +304,8 @@ func merge(all, more map[string]string) bool {
 	return true
 }
 
-// root returns the variable that an assignment to the expression changes, in part or whole.
+// root returns the identifier at the beginning of an expression that is assigned to, or nil if the assignment changes an element of a slice or the
+// target of a pointer. For a field through a pointer it is the pointer.
 func root(info *types.Info, e ast.Expr) *ast.Ident {
 	for {
 		switch x := e.(type) {
@@ -393,7 +395,7 @@ type limit struct {
 }
 
 // limits returns the limits that follow from the guard at the beginning of the kernel. The guard stays in the body; the compiler removes it
-// where the loop's end makes it true.
+// where the loop's end already decides it.
 func (w *rowWriter) limits() (found []limit) {
 	if w.hidden {
 		return nil

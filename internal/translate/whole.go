@@ -120,7 +120,7 @@ func (f *function) changes(obj types.Object) bool {
 }
 
 // split writes a kernel with a guard twice: without the guard, for blocks whose threads are all below the end, and with it, for other blocks. Without
-// conditions, compilers for CPUs compute several threads at once. For GPUs GO_WHOLE is 0, and only the second text remains.
+// conditions, compilers for CPUs compute several threads at once. In CUDA and HIP GO_WHOLE is 0, so only the second text remains.
 func (f *function) split() {
 	g, ok := f.guard()
 	if !ok || len(f.p.errs) > 0 {

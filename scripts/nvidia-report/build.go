@@ -15,12 +15,12 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simnccl"
 )
 
-// product is one program of the folder.
+// product is one program that build puts into the folder.
 type product struct {
 	name   string
 	args   []string // of go, before -o
 	path   string
-	linked bool // needs cgo and CUDA
+	linked bool // needs cgo and cuda.h
 }
 
 var products = []product{
@@ -163,7 +163,7 @@ func linkedSettings() ([]string, error) {
 // simulatedCache is where the tests keep the simulated drivers.
 func simulatedCache() string { return filepath.Join(os.TempDir(), "halyard-simgpu") }
 
-// simulatedLibrary is where the folder has the simulated driver, and simulatedNCCL the simulated NCCL, which needs it.
+// simulatedLibrary and simulatedNCCL are the paths, in the folder, of the simulated driver and of the simulated NCCL. The latter needs the former.
 var (
 	simulatedLibrary = filepath.Join("simulated", "libcuda.so.1")
 	simulatedNCCL    = filepath.Join("simulated", "libnccl.so.2")

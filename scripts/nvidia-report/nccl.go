@@ -14,7 +14,7 @@ import (
 // envNCCL names NCCL's library, for package comm/nccl.
 const envNCCL = "HALYARD_NCCL_LIBRARY"
 
-// takenNCCL is where the folder has NCCL's library.
+// takenNCCL is the path of NCCL's library in the folder that build makes.
 var takenNCCL = filepath.Join("nccl", "libnccl.so.2")
 
 // takeNCCL copies NCCL's library into the folder, in place of that of an earlier build. If library is empty it copies what
@@ -60,11 +60,11 @@ func ncclOf(ctx context.Context, dir string, simulated bool) (said string, env [
 		for line := range strings.Lines(string(out)) {
 			path, ok := strings.CutPrefix(strings.TrimSpace(line), "nccl=")
 			if _, err := os.Stat(path); ok && err == nil {
-				return use(path, "of Python")
+				return use(path, "installed for Python")
 			}
 		}
 	}
-	return "none was taken along; ranks need one that this machine has", nil
+	return "none was taken along; tests with several ranks need one that is installed on the machine", nil
 }
 
 // python is the name of the Python that the parts use.

@@ -56,13 +56,13 @@ func TestWhichNCCLThePartsUse(t *testing.T) {
 		}
 	}
 	write(t, "#!/bin/sh\nexit 1\n", dir, "python3")
-	const none = "none was taken along; ranks need one that this machine has"
+	const none = "none was taken along; tests with several ranks need one that is installed on the machine"
 	expect(false, none, "")
 	pythons := filepath.Join(dir, "site", "libnccl.so.2")
 	write(t, "#!/bin/sh\necho a warning; echo nccl="+pythons+"\n", dir, "python3")
 	expect(false, none, "") // the package has no library
 	write(t, "", pythons)
-	expect(false, pythons+", of Python", envNCCL+"="+pythons)
+	expect(false, pythons+", installed for Python", envNCCL+"="+pythons)
 	taken := write(t, "", dir, takenNCCL)
 	expect(false, taken+", taken along", envNCCL+"="+taken)
 	t.Setenv(envNCCL, "own.so")

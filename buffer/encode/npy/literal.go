@@ -56,7 +56,7 @@ func parse(text string, long bool) (h Header, err error) {
 		}
 	}
 	if l.skip(); l.pos < len(l.text) {
-		return Header{}, l.wrong("unexpected text after the dictionary")
+		return Header{}, hal.Errorf("read npy header", hal.ErrInvalidArgument, "unexpected text after the dictionary, at byte %d of the header's text", l.pos)
 	}
 	if len(seen) != 3 {
 		return Header{}, l.wrong("descr, fortran_order or shape is missing")

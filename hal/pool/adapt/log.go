@@ -43,7 +43,7 @@ type logger struct {
 //
 //   - the time,
 //   - the action: allocate, free or allocate failure,
-//   - the address of the block in hexadecimal, or the handle of its memory where memory has no address; 0x0 for a failure,
+//   - the address of the block in hexadecimal, or, where memory has no address, the handle of its memory plus the block's offset; 0x0 for a failure,
 //   - the kind of memory,
 //   - the bytes asked for,
 //   - a number that stands for the stream, 0 for none.
@@ -156,7 +156,7 @@ type line struct {
 	stream  uint64 // 0 for none
 }
 
-// parseLine reads the fields of a line. The line does not keep their text.
+// parseLine reads the fields of a line. The result holds no part of their strings.
 func parseLine(f []string) (l line, err error) {
 	if _, err = time.Parse(logTime, f[0]); err != nil {
 		return l, err

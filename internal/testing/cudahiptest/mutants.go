@@ -302,7 +302,7 @@ func plantElsewhere(t *testing.T, bug string) {
 }
 
 // finds runs the suite until a check fails or a rule of the driver is broken, and returns a
-// description of that, or "".
+// description of that, or else of what is still alive in the driver afterwards. It returns "" if nothing was found.
 func (h *Harness) finds(t *testing.T, suite conformance.Harness) (found string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
