@@ -164,6 +164,14 @@ func (linked) Prefetch(ctx cudahip.Context, addr, n uintptr, dev int32, s uintpt
 	return leave(cu.DevicePtr(addr).MemPrefetchAsync(int64(n), cu.Device(dev), stream(s)))
 }
 
+// Advise implements cudahip.API.
+func (linked) Advise(ctx cudahip.Context, addr, n uintptr, advice, dev int32) cudahip.Code {
+	if code := enter(ctx); code != cudahip.Success {
+		return code
+	}
+	return leave(cu.DevicePtr(addr).MemAdvise(int64(n), cu.MemAdvice(advice), cu.Device(dev)))
+}
+
 // StreamCreate implements cudahip.API.
 func (linked) StreamCreate(ctx cudahip.Context, priority int32) (uintptr, cudahip.Code) {
 	if code := enter(ctx); code != cudahip.Success {

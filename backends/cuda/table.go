@@ -50,6 +50,7 @@ var symbols = cudahip.Symbols{
 	cudahip.CallFill16:          {Name: "cuMemsetD16Async"},
 	cudahip.CallFill32:          {Name: "cuMemsetD32Async"},
 	cudahip.CallPrefetch:        {Name: "cuMemPrefetchAsync", Optional: true},
+	cudahip.CallAdvise:          {Name: "cuMemAdvise", Optional: true},
 	cudahip.CallStreamCreate:    {Name: "cuStreamCreateWithPriority"},
 	cudahip.CallStreamDestroy:   {Name: "cuStreamDestroy_v2"},
 	cudahip.CallStreamOwner:     {Name: "cuStreamGetCtx", Optional: true},

@@ -46,6 +46,7 @@ var symbols = cudahip.Symbols{
 	cudahip.CallFill16:          {Name: "hipMemsetD16Async"},
 	cudahip.CallFill32:          {Name: "hipMemsetD32Async"},
 	cudahip.CallPrefetch:        {Name: "hipMemPrefetchAsync", Optional: true},
+	cudahip.CallAdvise:          {Name: "hipMemAdvise", Optional: true},
 	cudahip.CallStreamCreate:    {Name: "hipStreamCreateWithPriority"},
 	cudahip.CallStreamDestroy:   {Name: "hipStreamDestroy"},
 	cudahip.CallStreamOwner:     {Name: "hipStreamGetDevice", Optional: true},

@@ -79,6 +79,43 @@ func TestLinesSayWhatWasCalled(t *testing.T) {
 	}
 }
 
+// Advice is logged with the place that it names, and reaches the backend with the devices and memory below the layer.
+func TestLinesSayWhatWasAdvised(t *testing.T) {
+	var out bytes.Buffer
+	var places []int
+	b := &hooked.Backend{Backend: host.New(host.Options{Discrete: 2})}
+	b.Advise = func(_ *hooked.Device, r driver.Region, _ driver.Advice, at *hooked.Device) error {
+		if at != nil {
+			places = append(places, at.Ordinal)
+		}
+		return nil
+	}
+	log := calllog.New(&out)
+	one, err := log.Open(t.Context(), b, 1)
+	require.NoError(t, err)
+	two, err := log.Open(t.Context(), b, 2)
+	require.NoError(t, err)
+	m, err := one.Alloc(driver.KindShared, 4096, 0)
+	require.NoError(t, err)
+	out.Reset()
+	r := driver.Region{Mem: m, Off: 8, Len: 64}
+	for _, err := range []error{
+		one.(driver.Adviser).Advise(r, driver.AdviceReadMostly, nil),
+		one.(driver.Adviser).Advise(r, driver.AdvicePreferredAt, nil),
+		one.(driver.Adviser).Advise(r, driver.AdviceNotAccessedBy, two),
+	} {
+		require.NoError(t, err)
+	}
+	require.Equal(t, []int{2}, places)
+	assert.Regexp(t, `^halyard: host:1: Advise read-mostly 64 bytes: ok, \S+
+halyard: host:1: Advise preferred at host 64 bytes: ok, \S+
+halyard: host:1: Advise not accessed by host:2 64 bytes: ok, \S+
+$`, out.String())
+	require.NoError(t, m.Free())
+	require.NoError(t, one.Close())
+	require.NoError(t, two.Close())
+}
+
 // A call that the backend does not have is refused, and not logged as if it had been made.
 func TestWhatIsMissingIsUnsupported(t *testing.T) {
 	var out bytes.Buffer
@@ -106,6 +143,7 @@ func TestEveryOptionalInterfaceIsThere(t *testing.T) {
 		driver.StreamImporter
 		driver.PointerQuerier
 		driver.IPCSharer
+		driver.Adviser
 		driver.FreeBlocker
 		driver.Trimmer
 		driver.Native

@@ -53,6 +53,17 @@ func (d *device) OpenIPC(share driver.IPCShare) (driver.Memory, error) {
 	return d.memory(m, err)
 }
 
+func (d *device) Advise(r driver.Region, a driver.Advice, at driver.Device) error {
+	call := "Advise " + a.String()
+	switch o, ok := at.(*device); {
+	case ok:
+		call, at = call+" "+o.name, o.Device
+	case at == nil && a.NamesPlace():
+		call += " host"
+	}
+	return optional(d, d.Device, "", call, r.Len, func(i driver.Adviser) error { return i.Advise(below(r), a, at) })
+}
+
 func (d *device) FreeMayBlock() bool { return mayBlock(d.Device) }
 
 func (d *device) Trim() {

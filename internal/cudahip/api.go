@@ -145,6 +145,7 @@ type API interface {
 	Fill16(ctx Context, dst uintptr, v uint16, count, stream uintptr) Code
 	Fill32(ctx Context, dst uintptr, v uint32, count, stream uintptr) Code
 	Prefetch(ctx Context, addr, n uintptr, dev int32, stream uintptr) Code
+	Advise(ctx Context, addr, n uintptr, advice, dev int32) Code
 
 	// StreamCreate clamps the priority to the device's range.
 	StreamCreate(ctx Context, priority int32) (uintptr, Code)

@@ -360,6 +360,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	concurrent := caps.Has(driver.CapShared) && has[AttrConcurrentManaged]
 	add(driver.CapConcurrentShared, concurrent)
 	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
+	add(driver.CapAdvise, concurrent && api.Has(CallAdvise))
 	add(driver.CapIPC, handlesByValue && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
 	add(driver.CapPriority, has[AttrPriorities])
 	add(driver.CapPointerInfo, api.Has(CallPointer))

@@ -42,6 +42,7 @@ const (
 	CallFill16
 	CallFill32
 	CallPrefetch
+	CallAdvise
 	CallStreamCreate
 	CallStreamDestroy
 	CallStreamOwner

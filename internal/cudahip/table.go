@@ -317,6 +317,11 @@ func (t *Table) Prefetch(ctx Context, addr, n uintptr, dev int32, stream uintptr
 	return t.Call(CallPrefetch, ctx, addr, n, uintptr(dev), stream, 0, 0)
 }
 
+// Advise implements [API].
+func (t *Table) Advise(ctx Context, addr, n uintptr, advice, dev int32) Code {
+	return t.Call(CallAdvise, ctx, addr, n, uintptr(advice), uintptr(dev), 0, 0)
+}
+
 // StreamCreate implements [API].
 func (t *Table) StreamCreate(ctx Context, priority int32) (uintptr, Code) {
 	return t.Make(CallStreamCreate, ctx, streamNoSync, uintptr(priority), 0)

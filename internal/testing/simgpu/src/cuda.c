@@ -673,13 +673,20 @@ int cuMemAllocFromPoolAsync(ptr *out, size_t size, CUmemoryPool pool, CUstream s
 int cuMemAdvise(ptr addr, size_t n, int advice, int dev) {
     BEGIN(0);
     CURRENT(c);
-    (void)c;
-    u64 off;
-    bool alias;
-    struct block *b = block_find(addr, &off, &alias);
-    if (!b || b->freed || b->kind != MANAGED || !n || n > b->size - off || advice < 1 || advice > 6)
+    END(engine_advise(c, addr, n, advice, dev));
+}
+
+int cuMemAdvise_v2(ptr addr, size_t n, int advice, CUmemLocation at) {
+    BEGIN(0);
+    CURRENT(c);
+    if (at.type < 1 || at.type > 4)
         END(E_VALUE);
-    END(dev == -1 ? OK : device_check(dev));
+    END(engine_advise(c, addr, n, advice, at.type == 1 ? at.id : -1));
+}
+
+int cuMemRangeGetAttribute(void *data, size_t size, int which, ptr addr, size_t n) {
+    BEGIN(0);
+    END(engine_range_attribute(data, size, which, addr, n));
 }
 
 int cuMemPrefetchAsync(ptr addr, size_t n, int dev, CUstream stream) {
@@ -1254,6 +1261,7 @@ static const struct {
     {"cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxSetFlags_v2", 11000},
     {"cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", 11000},
     {"cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 13000},
+    {"cuMemAdvise", "cuMemAdvise_v2", 13000},
     {"cuEventElapsedTime", "cuEventElapsedTime_v2", 13000},
 };
 

@@ -509,13 +509,15 @@ int hipMemPrefetchAsync(const void *addr, size_t n, int dev, hipStream_t stream)
 
 int hipMemAdvise(const void *addr, size_t n, int advice, int dev) {
     CURRENT(c);
+    if (advice == 100 || advice == 101) /* coarse grain or not, of which nothing shows here */
+        END(OK);
+    END(engine_advise(c, num(addr), n, advice, dev));
+}
+
+int hipMemRangeGetAttribute(void *data, size_t size, int which, const void *addr, size_t n) {
+    CURRENT(c);
     (void)c;
-    u64 off;
-    bool alias;
-    struct block *b = block_find(num(addr), &off, &alias);
-    if (!b || b->freed || b->kind != MANAGED || !n || n > b->size - off || advice < 1)
-        END(E_VALUE);
-    END(dev == -1 ? OK : device_check(dev));
+    END(engine_range_attribute(data, size, which, num(addr), n));
 }
 
 int hipPointerGetAttribute(void *data, int which, void *addr) {

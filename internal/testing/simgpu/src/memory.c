@@ -247,6 +247,117 @@ int engine_prefetch(struct stream *s, u64 addr, u64 n, int to) {
     return ctx_state(c);
 }
 
+/* ---- advice, and what a program may ask of it; both faces number everything alike ---- */
+
+enum { READ_MOSTLY = 1, NOT_READ_MOSTLY, PREFERRED_AT, NOT_PREFERRED, ACCESSED_BY, NOT_ACCESSED_BY };
+enum { NOWHERE = -2 };
+
+/* What programs have said of one page. Bit 0 of accessed is the host, bit d + 1 device d. */
+struct advice {
+    bool read_mostly;
+    int preferred;
+    u32 accessed;
+};
+
+enum { ADVICE_PAGE = 4096 };
+
+/* The managed memory that has the whole range, and the pages in which that lies: from *first up to *end. */
+static struct block *managed_range(u64 addr, u64 n, u64 *first, u64 *end) {
+    u64 off;
+    bool alias;
+    struct block *b = block_find(addr, &off, &alias);
+    if (!b || b->freed || b->kind != MANAGED || !n || n > b->size - off) {
+        violation("%s: not a range of managed memory", self.call);
+        return NULL;
+    }
+    *first = off / ADVICE_PAGE;
+    *end = (off + n + ADVICE_PAGE - 1) / ADVICE_PAGE;
+    return b;
+}
+
+int engine_advise(struct ctx *c, u64 addr, u64 n, int advice, int dev) {
+    u64 i, end;
+    struct block *b = managed_range(addr, n, &i, &end);
+    if (!b)
+        return E_VALUE;
+    if (advice < READ_MOSTLY || advice > NOT_ACCESSED_BY) {
+        violation("%s: no advice %d", self.call, advice);
+        return E_VALUE;
+    }
+    if (advice == PREFERRED_AT || advice == ACCESSED_BY || advice == NOT_ACCESSED_BY) {
+        if (dev != -1 && (device_check(dev) != OK || without(HALYARD_SIM_WITHOUT_CONCURRENT_MANAGED)))
+            return E_DEVICE;
+    }
+    if (!b->advice) {
+        u64 pages = (b->size + ADVICE_PAGE - 1) / ADVICE_PAGE;
+        b->advice = calloc(pages, sizeof *b->advice);
+        if (!b->advice)
+            return E_MEMORY;
+        for (u64 p = 0; p < pages; p++)
+            b->advice[p].preferred = NOWHERE;
+    }
+    for (; i < end; i++) {
+        struct advice *a = b->advice + i;
+        switch (advice) {
+        case READ_MOSTLY:
+        case NOT_READ_MOSTLY:
+            a->read_mostly = advice == READ_MOSTLY;
+            break;
+        case PREFERRED_AT:
+            a->preferred = dev;
+            break;
+        case NOT_PREFERRED:
+            a->preferred = NOWHERE;
+            break;
+        case ACCESSED_BY:
+            a->accessed |= 1u << (dev + 1);
+            break;
+        case NOT_ACCESSED_BY:
+            a->accessed &= ~(1u << (dev + 1));
+            break;
+        }
+    }
+    return ctx_state(c);
+}
+
+/* The advice that holds for every page of the range. */
+int engine_range_attribute(void *data, size_t size, int which, u64 addr, u64 n) {
+    u64 i, end;
+    struct block *b = managed_range(addr, n, &i, &end);
+    if (!b || !data || !size || size % sizeof(int) || (which != 3 && size != sizeof(int)))
+        return E_VALUE;
+    struct advice all = {false, NOWHERE, 0};
+    if (b->advice) {
+        all = b->advice[i];
+        for (; i < end; i++) {
+            all.read_mostly &= b->advice[i].read_mostly;
+            all.accessed &= b->advice[i].accessed;
+            if (all.preferred != b->advice[i].preferred)
+                all.preferred = NOWHERE;
+        }
+    }
+    int *out = data;
+    switch (which) {
+    case 1:
+        *out = all.read_mostly;
+        return OK;
+    case 2:
+        *out = all.preferred;
+        return OK;
+    case 3:
+        for (size_t k = 0, at = 0; k < size / sizeof(int); k++) {
+            while (at < 32 && !(all.accessed >> at & 1))
+                at++;
+            out[k] = at < 32 ? (int)at - 1 : NOWHERE;
+            at += at < 32;
+        }
+        return OK;
+    case 4: /* where it was prefetched to, which is not kept */
+        return E_SUPPORTED;
+    }
+    return E_VALUE;
+}
+
 /* ---- memory pools: each device has the default one ---- */
 
 static u64 release_threshold[MAX_DEVICES];
