@@ -39,11 +39,19 @@ type Options struct {
 	// HALYARD_OPENCL_MEMORY. If it is "", the variable decides; otherwise the variable is not read. With any other text Devices and
 	// Open return an error of kind ErrInvalidArgument.
 	Memory string
+
+	// Parts, if it is not 0, has the backend list the parts of each device in place of the device: from 2 to 64 parts with
+	// equal numbers of compute units, or numbers that differ by one. So streams of one part leave the processors of the others alone.
+	// The parts divide processors and not memory: each reports all memory of the device, has no UUID, and counts only what it has allocated itself,
+	// so a program that adds up the figures of the parts counts the memory several times. Parts copy to each other through
+	// the host. A device that cannot be divided, as most GPUs, is not listed; [Backend.Problems] says why. With any other number
+	// Devices and Open return an error of kind ErrInvalidArgument. See clCreateSubDevices, OpenCL 1.2, section 4.3.
+	Parts int
 }
 
 // New returns a backend with the options. hal.OpenWith opens its devices, so one program can use devices in different tiers. A backend
 // with options is not registered. For the same valid options New returns the same backend, and for empty options the registered one.
-// Package hal regards a device that is open in two tiers as two devices.
+// Package hal regards a device that is open in two tiers as two devices, and a device and its parts as well.
 func New(opts Options) *Backend { return registered.with(opts) }
 
 // with returns the variant of a backend that has the options.
@@ -56,7 +64,8 @@ func (b *Backend) with(opts Options) *Backend {
 	v := b.variants[opts]
 	if v == nil {
 		v = &Backend{of: b, opts: opts, limit: b.limit}
-		if _, err := tiersNamed(opts.Memory); err == nil { // so there are no more variants than names of tiers
+		_, err := tiersNamed(opts.Memory)
+		if err == nil && opts.validParts() == nil { // so there are no more variants than names of tiers and numbers of parts
 			b.variants[opts] = v
 		}
 	}
@@ -91,6 +100,24 @@ func (b *Backend) library(op string) (*library, error) {
 	return l, nil
 }
 
+// enumerate returns the library and, by ordinal, the devices or parts that the options ask for, and the reasons why others are missing.
+func (b *Backend) enumerate(ctx context.Context, op string) (*library, []*hardware, []string, error) {
+	if err := b.opts.validParts(); err != nil {
+		return nil, nil, nil, err
+	}
+	l, err := b.library(op)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	found, problems, err := l.enumerate(ctx, op)
+	if err == nil && b.opts.Parts != 0 {
+		var more []string
+		found, more = l.divided(found, b.opts.Parts)
+		problems = append(problems, more...)
+	}
+	return l, found, problems, err
+}
+
 // Devices lists the devices of every platform that answers in time, platform by platform in the
 // library's order. The error is of kind ErrUnavailable when there is no OpenCL library, when
 // no driver is registered with it or loads, and when no platform answers; it is of kind
@@ -101,11 +128,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := b.library(op)
-	if err != nil {
-		return nil, err
-	}
-	found, _, err := l.enumerate(ctx, op)
+	l, found, _, err := b.enumerate(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +144,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 // answer, a device that is too old. It returns nil if there are none.
 func (b *Backend) Problems(ctx context.Context) []string {
 	const op = "list devices"
-	l, err := b.library(op)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	_, problems, err := l.enumerate(ctx, op)
+	_, _, problems, err := b.enumerate(ctx, op)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -140,11 +159,7 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	if err != nil {
 		return nil, err
 	}
-	l, err := b.library(op)
-	if err != nil {
-		return nil, err
-	}
-	found, _, err := l.enumerate(ctx, op)
+	l, found, _, err := b.enumerate(ctx, op)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -313,6 +314,56 @@ func tierIsForced(t *testing.T, options bool) {
 		wantKind(t, err, driver.ErrInvalidArgument)
 		_, err = b.Open(t.Context(), 0)
 		wantKind(t, err, driver.ErrInvalidArgument)
+	}
+}
+
+// Devices are divided once for each number of parts. One that cannot be is not listed, and a problem says why.
+func TestDividedDevices(t *testing.T) {
+	cpu := func(name string, units uint32) fakeDevice {
+		return gpu(name, fakeDevice{deviceMaxUnits: units, deviceExtensions: "cl_khr_device_uuid", deviceUUID: "0123456789abcdef"})
+	}
+	p := &fakePlatform{name: "P", devices: []fakeDevice{cpu("five", 5), cpu("one", 1), cpu("stubborn", 4)}}
+	var calls [][]uintptr
+	lib := fake(p)
+	lib.createSubDevices = func(id uintptr, split []uintptr) ([]uintptr, status) {
+		calls = append(calls, split)
+		if id == 102 {
+			return nil, -18 // CL_DEVICE_PARTITION_FAILED
+		}
+		var ids []uintptr
+		for _, n := range split[1 : len(split)-2] {
+			p.devices = append(p.devices, cpu("five", uint32(n)))
+			ids = append(ids, 100+uintptr(len(p.devices)-1))
+		}
+		return ids, success
+	}
+	b := newBackend(func() (*table, error) { return lib, nil })
+	two, three := b.with(Options{Parts: 2}), b.with(Options{Parts: 3})
+	const memory = "; they share its memory)"
+	for range 2 {
+		wantDevices(t, two, t.Context(), "five (part 1 of 2"+memory+" five (part 2 of 2"+memory)
+		wantDevices(t, three, t.Context(), "five (part 1 of 3"+memory+" five (part 2 of 3"+memory+" five (part 3 of 3"+memory)
+		wantDevices(t, b, t.Context(), "five one stubborn")
+	}
+	want := [][]uintptr{{partitionByCounts, 2, 3, 0, 0}, {partitionByCounts, 2, 2, 0, 0}, {partitionByCounts, 1, 2, 2, 0, 0}, {partitionByCounts, 1, 1, 2, 0, 0}}
+	if !slices.EqualFunc(calls, want, slices.Equal) {
+		t.Errorf("divided by %v, want %v", calls, want)
+	}
+	wantProblem(t, two, "one is not divided into 2 parts: it has 1 compute units", "stubborn is not divided", "CL_DEVICE_PARTITION_FAILED")
+	infos, err := two.Devices(t.Context())
+	ok(t, err)
+	if infos[0].UUID != (driver.UUID{}) || infos[0].TotalMemory != 8<<30 {
+		t.Errorf("parts: %+v", infos)
+	}
+	for _, bad := range []int{-1, 1, mostParts + 1} {
+		v := b.with(Options{Parts: bad})
+		_, err := v.Devices(t.Context())
+		wantKind(t, err, driver.ErrInvalidArgument)
+		_, err = v.Open(t.Context(), 0)
+		wantKind(t, err, driver.ErrInvalidArgument)
+	}
+	if n := len(b.variants); n != 2 {
+		t.Errorf("%d variants are kept", n)
 	}
 }
 

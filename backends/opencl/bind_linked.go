@@ -92,6 +92,12 @@ func link(t *table) {
 		st = status(cl.GetDeviceIDs(clPlatform(platform), cl.DeviceType(kinds), n, (*cl.DeviceId)(unsafe.Pointer(&ids[0])), &n))
 		return ids[:min(int(n), len(ids))], st
 	}
+	t.createSubDevices = func(device uintptr, split []uintptr) ([]uintptr, status) {
+		ids := make([]uintptr, len(split)-3)
+		st := status(cl.CreateSubDevices(clDevice(device), (*cl.DevicePartitionProperty)(unsafe.Pointer(&split[0])), uint32(len(ids)),
+			(*cl.DeviceId)(unsafe.Pointer(&ids[0])), nil))
+		return ids, st
+	}
 	t.getDeviceInfo = func(device uintptr, param uint32, value []byte) (uint64, status) {
 		var n uint64
 		st := status(cl.GetDeviceInfo(clDevice(device), cl.DeviceInfo(param), uint64(len(value)),

@@ -24,39 +24,40 @@ func libraryNames() []string {
 
 // procs holds the library's functions, by symbol.
 type procs struct {
-	GetPlatformIDs  dl.Proc `sym:"clGetPlatformIDs"`
-	GetPlatformInfo dl.Proc `sym:"clGetPlatformInfo"`
-	GetDeviceIDs    dl.Proc `sym:"clGetDeviceIDs"`
-	GetDeviceInfo   dl.Proc `sym:"clGetDeviceInfo"`
-	Extension       dl.Proc `sym:"clGetExtensionFunctionAddressForPlatform"`
-	CreateContext   dl.Proc `sym:"clCreateContext"`
-	ReleaseContext  dl.Proc `sym:"clReleaseContext"`
-	CreateQueue     dl.Proc `sym:"clCreateCommandQueue"`
-	RetainQueue     dl.Proc `sym:"clRetainCommandQueue"`
-	ReleaseQueue    dl.Proc `sym:"clReleaseCommandQueue"`
-	QueueInfo       dl.Proc `sym:"clGetCommandQueueInfo"`
-	Flush           dl.Proc `sym:"clFlush"`
-	CreateBuffer    dl.Proc `sym:"clCreateBuffer"`
-	RetainMem       dl.Proc `sym:"clRetainMemObject"`
-	ReleaseMem      dl.Proc `sym:"clReleaseMemObject"`
-	MemInfo         dl.Proc `sym:"clGetMemObjectInfo"`
-	CreateSubBuffer dl.Proc `sym:"clCreateSubBuffer"`
-	CreateUserEvent dl.Proc `sym:"clCreateUserEvent"`
-	SetUserEvent    dl.Proc `sym:"clSetUserEventStatus"`
-	RetainEvent     dl.Proc `sym:"clRetainEvent"`
-	ReleaseEvent    dl.Proc `sym:"clReleaseEvent"`
-	WaitForEvents   dl.Proc `sym:"clWaitForEvents"`
-	GetEventInfo    dl.Proc `sym:"clGetEventInfo"`
-	GetProfiling    dl.Proc `sym:"clGetEventProfilingInfo"`
-	SetCallback     dl.Proc `sym:"clSetEventCallback"`
-	Marker          dl.Proc `sym:"clEnqueueMarkerWithWaitList"`
-	Barrier         dl.Proc `sym:"clEnqueueBarrierWithWaitList"`
-	ReadBuffer      dl.Proc `sym:"clEnqueueReadBuffer"`
-	WriteBuffer     dl.Proc `sym:"clEnqueueWriteBuffer"`
-	CopyBuffer      dl.Proc `sym:"clEnqueueCopyBuffer"`
-	FillBuffer      dl.Proc `sym:"clEnqueueFillBuffer"`
-	MapBuffer       dl.Proc `sym:"clEnqueueMapBuffer"`
-	UnmapMemObject  dl.Proc `sym:"clEnqueueUnmapMemObject"`
+	GetPlatformIDs   dl.Proc `sym:"clGetPlatformIDs"`
+	GetPlatformInfo  dl.Proc `sym:"clGetPlatformInfo"`
+	GetDeviceIDs     dl.Proc `sym:"clGetDeviceIDs"`
+	CreateSubDevices dl.Proc `sym:"clCreateSubDevices"`
+	GetDeviceInfo    dl.Proc `sym:"clGetDeviceInfo"`
+	Extension        dl.Proc `sym:"clGetExtensionFunctionAddressForPlatform"`
+	CreateContext    dl.Proc `sym:"clCreateContext"`
+	ReleaseContext   dl.Proc `sym:"clReleaseContext"`
+	CreateQueue      dl.Proc `sym:"clCreateCommandQueue"`
+	RetainQueue      dl.Proc `sym:"clRetainCommandQueue"`
+	ReleaseQueue     dl.Proc `sym:"clReleaseCommandQueue"`
+	QueueInfo        dl.Proc `sym:"clGetCommandQueueInfo"`
+	Flush            dl.Proc `sym:"clFlush"`
+	CreateBuffer     dl.Proc `sym:"clCreateBuffer"`
+	RetainMem        dl.Proc `sym:"clRetainMemObject"`
+	ReleaseMem       dl.Proc `sym:"clReleaseMemObject"`
+	MemInfo          dl.Proc `sym:"clGetMemObjectInfo"`
+	CreateSubBuffer  dl.Proc `sym:"clCreateSubBuffer"`
+	CreateUserEvent  dl.Proc `sym:"clCreateUserEvent"`
+	SetUserEvent     dl.Proc `sym:"clSetUserEventStatus"`
+	RetainEvent      dl.Proc `sym:"clRetainEvent"`
+	ReleaseEvent     dl.Proc `sym:"clReleaseEvent"`
+	WaitForEvents    dl.Proc `sym:"clWaitForEvents"`
+	GetEventInfo     dl.Proc `sym:"clGetEventInfo"`
+	GetProfiling     dl.Proc `sym:"clGetEventProfilingInfo"`
+	SetCallback      dl.Proc `sym:"clSetEventCallback"`
+	Marker           dl.Proc `sym:"clEnqueueMarkerWithWaitList"`
+	Barrier          dl.Proc `sym:"clEnqueueBarrierWithWaitList"`
+	ReadBuffer       dl.Proc `sym:"clEnqueueReadBuffer"`
+	WriteBuffer      dl.Proc `sym:"clEnqueueWriteBuffer"`
+	CopyBuffer       dl.Proc `sym:"clEnqueueCopyBuffer"`
+	FillBuffer       dl.Proc `sym:"clEnqueueFillBuffer"`
+	MapBuffer        dl.Proc `sym:"clEnqueueMapBuffer"`
+	UnmapMemObject   dl.Proc `sym:"clEnqueueUnmapMemObject"`
 
 	CreateProgram    dl.Proc `sym:"clCreateProgramWithSource"`
 	CreateBinary     dl.Proc `sym:"clCreateProgramWithBinary"`
@@ -146,6 +147,11 @@ func loadedTable(library string, p *procs) *table {
 		st = status(p.GetDeviceIDs.Call5(platform, uintptr(kinds), uintptr(n),
 			uintptr(unsafe.Pointer(&ids[0])), uintptr(unsafe.Pointer(&n))))
 		return ids[:min(int(n), len(ids))], st
+	}
+	t.createSubDevices = func(device uintptr, split []uintptr) ([]uintptr, status) {
+		ids := make([]uintptr, len(split)-3)
+		st := status(p.CreateSubDevices.Call5(device, uintptr(unsafe.Pointer(&split[0])), uintptr(len(ids)), uintptr(unsafe.Pointer(&ids[0])), 0))
+		return ids, st
 	}
 	t.getDeviceInfo = func(device uintptr, param uint32, value []byte) (uint64, status) {
 		var n uintptr

@@ -83,6 +83,9 @@ type hardware struct {
 	id       uintptr
 	problem  string // why other devices of its platform are not listed, or ""; set in the platform's first device
 
+	usmCalls  func() *usmTable
+	divisions map[int]division // by number of parts; guarded by the library's mu
+
 	callbacksTried sync.Once   // runs tryCallback when the device is first opened
 	noCallbacks    atomic.Bool // the device refuses host callbacks
 
@@ -116,7 +119,7 @@ type hardware struct {
 func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardware, string) {
 	f := facts{func(param uint32, value []byte) (uint64, status) { return t.getDeviceInfo(id, param, value) }}
 	h := &hardware{
-		t: t, platform: p, id: id,
+		t: t, platform: p, id: id, usmCalls: usm,
 		name: f.text(deviceName), vendor: f.text(deviceVendor), driver: f.text(driverVersion),
 		total: f.number(deviceGlobalMemSize), maxAlloc: f.number(deviceMaxAlloc),
 		align: f.number(deviceBaseAddrAlign) / 8,

@@ -20,7 +20,9 @@ type table struct {
 	getPlatformInfo func(platform uintptr, param uint32, value []byte) (n uint64, st status)
 	getDeviceIDs    func(platform uintptr, kinds uint64) ([]uintptr, status)
 	getDeviceInfo   func(device uintptr, param uint32, value []byte) (n uint64, st status)
-	usm             func(platform uintptr) *usmTable // returns nil if the platform lacks the extension
+	// createSubDevices returns as many devices as split has numbers of compute units, between partitionByCounts and two zeros.
+	createSubDevices func(device uintptr, split []uintptr) ([]uintptr, status)
+	usm              func(platform uintptr) *usmTable // returns nil if the platform lacks the extension
 
 	createContext  func(platform, device uintptr) (uintptr, status)
 	releaseContext func(context uintptr) status
@@ -176,7 +178,9 @@ const (
 	contextPlatform       = 0x1084
 	queueProfilingEnable  = 1 << 1
 
-	queueContext    = 0x1090
+	queueContext      = 0x1090
+	partitionByCounts = 0x1087
+
 	queueDevice     = 0x1091
 	queueProperties = 0x1093
 	queueOutOfOrder = 1 << 0
