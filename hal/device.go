@@ -644,7 +644,7 @@ func (s *deviceState) ownStream() (*Stream, error) {
 		return nil, s.check(err)
 	}
 	s.objects++
-	return &Stream{s: &streamState{dev: s, drv: drv, nth: streams.Add(1)}, dev: s.common}, nil
+	return &Stream{s: &streamState{dev: s, drv: drv}, dev: s.common}, nil
 }
 
 // Same reports whether d and other are handles on the same device.

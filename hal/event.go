@@ -156,7 +156,7 @@ func (s *Stream) canDefer(e *Event) bool {
 		return false
 	}
 	defer e.end()
-	return es.stream == st || es.known() || st.behind(&es.at) || st.gates() || st.dev.links(es.dev, driver.PeerWait)
+	return es.stream == st || es.known() || st.gates() || st.dev.links(es.dev, driver.PeerWait)
 }
 
 // recordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.

@@ -19,7 +19,6 @@ type eventState struct {
 	timing bool
 	drv    driver.Event // used only inside dev.asks, or inside a call on one of the device's streams
 	stream *streamState // nil while it is spare
-	at     point        // of its stream
 	place  int          // index in dev.events.live
 
 	// round counts the records; only the owner of the sole reference changes it. ended is the latest round whose result
@@ -67,15 +66,8 @@ func (s *streamState) event(timing bool) (*eventState, error) {
 
 // record makes e stand for the stream's work so far. The caller owns its sole reference.
 func (s *streamState) record(e *eventState) error {
-	before := s.records.Load()
-	var passed passed
-	s.snapshot(&passed)
 	if err := s.drv.Record(e.drv); err != nil {
 		return s.dev.check(err)
-	}
-	e.at.nth, e.at.before, e.at.after = s.nth, before, s.records.Add(1)
-	if e.at.passed.n = passed.n; passed.n > 0 {
-		e.at.passed = passed
 	}
 	e.stream, e.bridges, e.err = s, s.over.made.Load(), nil
 	e.round++
@@ -204,39 +196,31 @@ func (s *Stream) wait(e *eventState) error {
 		return err
 	}
 	defer st.end()
-	if e.stream == st || e.known() && e.err == nil || st.behind(&e.at) {
+	if e.stream == st || e.known() && e.err == nil {
 		return nil
 	}
-	over, err := st.wait(e)
-	if err == nil && !over {
-		st.follow(&e.at)
-	}
-	return err
-}
-
-// wait is Stream.wait for an event of another stream. It reports whether the work has ended, and no later work need wait for it.
-func (st *streamState) wait(e *eventState) (over bool, err error) {
 	if e.dev == st.dev {
-		return false, st.dev.check(st.drv.Wait(e.drv))
+		return st.dev.check(st.drv.Wait(e.drv))
 	}
 	if e.dev.asks.enter() {
 		linked := st.dev.links(e.dev, driver.PeerWait)
+		var err error
 		if linked {
 			err = st.dev.check(st.drv.Wait(e.drv))
 		}
 		e.dev.asks.leave()
 		if linked {
-			return false, err
+			return err
 		}
 	}
 	if done, _ := e.done(); done {
-		return true, nil
+		return nil
 	}
 	if !st.gates() {
 		_, _ = e.wait(context.Background(), "wait")
-		return true, nil
+		return nil
 	}
-	return false, st.bridge(e)
+	return st.bridge(e)
 }
 
 // events are the events of one device, guarded by the device's lock.

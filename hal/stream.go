@@ -24,11 +24,7 @@ type streamState struct {
 	drv  driver.Stream
 	held holds
 	over bridges
-	past past
 	seen atomic.Pointer[exposure] // the exposed memory that the stream last used through its bytes
-
-	nth     uint64        // of all streams
-	records atomic.Uint64 // how many events have been recorded
 
 	outside   bool   // imported: the program's own work may keep it busy for ever
 	onRelease func() // of the program, or nil
@@ -45,7 +41,7 @@ type streamState struct {
 // newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. Once newStream has returned,
 // other goroutines can see s.
 func newStream(d *Device, op string, s *streamState) (*Stream, error) {
-	s.dev, s.nth = d.s, streams.Add(1)
+	s.dev = d.s
 	if !d.enlist(&s.child, s) {
 		_ = s.drv.Close()
 		return nil, d.s.closedError(op)

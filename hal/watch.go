@@ -1,7 +1,6 @@
 package hal
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -303,32 +302,23 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 }
 
-// sweep polls the events that are on the list now, the oldest first, and returns how many were done. A stream does its work in order, so
-// behind an event that has not ended sweep polls no later event of the same stream.
+// sweep polls each event that is on the list now, the oldest first, and returns how many were done.
 func (w *watch) sweep() (ended int) {
 	var batch [pollBatch]*eventState
-	var under [4]point // of events that have not ended
-	n := 0             // length of under
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for at, end := 0, len(w.events); at < min(end, len(w.events)); {
-		got := 0
-		for ; got < len(batch) && at < min(end, len(w.events)); at++ {
+		n := 0
+		for ; n < len(batch) && at < min(end, len(w.events)); at++ {
 			if e := w.events[at]; e != nil {
 				e.retain()
-				batch[got] = e
-				got++
+				batch[n] = e
+				n++
 			}
 		}
 		w.mu.Unlock()
-		for _, e := range batch[:got] {
-			if !slices.ContainsFunc(under[:n], func(p point) bool { return e.at.follows(&p) }) {
-				ended += w.ask(e)
-				if n < len(under) && !e.known() {
-					under[n] = e.at
-					n++
-				}
-			}
+		for _, e := range batch[:n] {
+			ended += w.ask(e)
 			e.release()
 		}
 		w.mu.Lock()
