@@ -4,9 +4,9 @@ import "sync"
 
 // chain is a list of Works with long sequences of causes. A Work releases its causes only when its End is called after they have ended, and no
 // access calls End of a Work whose bytes were written again. Therefore each Work that joins a chain calls End of two others in it, in turn.
-// So the memory for ended Works stays bounded, however long a program goes on without waiting. While none of those has ended, fewer joins
-// ask: after each such time one join more asks nothing, up to one for every chainPatience Works in the chain. A chain has no references to its
-// Works, and may still have a Work in its list when that is used again.
+// So the memory for ended Works stays proportional to the Works that have not ended, however long a program goes on without waiting. While
+// none of those asked has ended, fewer joins ask: after each such time one join more asks nothing, up to chainPatience. A chain has no references
+// to its Works, and may still have a Work in its list when that is used again.
 type chain struct {
 	mu    sync.Mutex
 	ring  []member // a power of two of places
@@ -26,7 +26,8 @@ type member struct {
 // chained is the depth above which a Work joins a chain.
 const chained = 4
 
-const chainPatience = 8
+// chainPatience is the most joins one after another that ask nothing. In short chains fewer do: one for every chainPatience Works in the chain.
+const chainPatience = 4
 
 // push puts a Work at the end. c.mu is held.
 func (c *chain) push(m member) {
@@ -65,12 +66,22 @@ func (c *chain) next() (list [asked]member) {
 	return list
 }
 
-// join adds w to the chain of a, or to a new chain if a is in none.
-func (w *Work) join(a *Work) {
-	if w.chain = a.chain; w.chain == nil {
-		w.chain = new(chain)
+// join adds w to a chain if it is long enough: to the chain of a cause, or to a new one if no cause is in one. All causes of w are known, because others
+// in the chain may call its End from now on.
+func (w *Work) join() {
+	if w.depth <= chained || w.chain != nil {
+		return
 	}
-	c := w.chain
+	c := (*chain)(nil)
+	for _, a := range w.after {
+		if a.depth+1 == w.depth {
+			c = a.chain
+		}
+	}
+	if c == nil {
+		c = new(chain)
+	}
+	w.chain = c
 	c.mu.Lock()
 	asking := c.next()
 	c.push(member{w, uint32(w.refs.Load() >> 32)})
@@ -93,7 +104,7 @@ func (w *Work) join(a *Work) {
 	if c.pause++; ended {
 		c.pause = 0
 	}
-	c.pause = min(c.pause, c.len/chainPatience)
+	c.pause = min(c.pause, chainPatience, c.len/chainPatience)
 	c.left = c.pause
 	c.mu.Unlock()
 }

@@ -266,8 +266,9 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	return pending, bad
 }
 
-// Add adds a Work that writes or reads the ranges, which must not overlap. It takes a reference of its own.
+// Add adds a Work, which has all its causes, and which writes or reads the ranges, which must not overlap. It takes a reference of its own.
 func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
+	w.join()
 	o.seq++
 	u := o.newUse()
 	u.work, u.write, u.kind, u.at, u.seq = w.Retain(), write, kind, len(o.uses), o.seq

@@ -67,12 +67,10 @@ func Earlier(stream *hal.Stream) *Work {
 }
 
 // MadeOf makes a a cause of w, which reads bytes that a wrote. It takes over the caller's reference to a. The caller must have the only
-// reference to w.
+// reference to w, which is in no Order yet.
 func (w *Work) MadeOf(a *Work) {
 	w.after = append(w.after, a)
-	if w.depth = max(w.depth, a.depth+1); w.depth > chained && w.chain == nil {
-		w.join(a)
-	}
+	w.depth = max(w.depth, a.depth+1)
 }
 
 // Retain adds a reference.
