@@ -27,6 +27,7 @@ type access struct {
 	open     bool // no earlier access excludes it
 	inside   bool // the bytes are ready, and the program may use them
 	writes   bool // some part writes
+	awaited  bool // of a device, for calls of the host: no stream has work of it
 	enlisted bool // it is in the trees, and in live
 	place    protocol.Place
 	storage  *storage

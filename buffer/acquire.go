@@ -276,6 +276,10 @@ func (s *storage) release(slot, gen uint32, check func() error) error {
 	if check != nil && !x.writes {
 		return hal.Errorf("release", hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
+	if x.awaited {
+		x.leaveAwaited(check)
+		return nil
+	}
 	err := x.keep()
 	x.record(check)
 	x.used()

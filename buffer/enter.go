@@ -87,7 +87,7 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 	return copies, zeros
 }
 
-// show is the last step before an access of the host uses its bytes. All work on them has ended, so show checks for failures again: some
+// show is the last step before an access of the host, or one that is awaited, uses its bytes. All work on them has ended, so show checks for failures again: some
 // work may have failed since decide.
 func (x *access) show(zeros bool) (err error) {
 	s := x.storage
@@ -100,8 +100,10 @@ func (x *access) show(zeros bool) (err error) {
 		_ = s.lost.learn(x.op, x, x.lo, x.hi) // one error reports all failures in the range
 		return err
 	}
-	if err := s.turns.failed(x.op); err != nil {
-		return err
+	if x.place == protocol.Host {
+		if err := s.turns.failed(x.op); err != nil {
+			return err
+		}
 	}
 	if zeros {
 		x.clear()
@@ -110,10 +112,10 @@ func (x *access) show(zeros bool) (err error) {
 	return nil
 }
 
-// pending returns the work on the host's replica that an access has to wait for, with a reference to each.
+// pending returns the work on the replica that the goroutine of an access has to wait for, with a reference to each.
 func (x *access) pending(zeros bool) (list []*order.Work) {
 	s := x.storage
-	o := &s.host.order
+	o := &x.replica.order
 	if o.Idle() {
 		return nil
 	}

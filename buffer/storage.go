@@ -183,8 +183,8 @@ func (x *access) commit() {
 			return
 		}
 		s.wrote(p.mode, x.place, p.lo, p.hi)
-		if x.stream == nil { // an access of the host adds no Work that would replace the earlier ones
-			s.host.order.Overwritten(p.lo, p.hi)
+		if x.stream == nil || x.awaited { // the access adds no Work that would replace the earlier ones
+			x.replica.order.Overwritten(p.lo, p.hi)
 		}
 	})
 }

@@ -32,11 +32,28 @@ type Option func(*engine)
 // did not allocate.
 func Direct() Option { return func(e *engine) { e.direct = true } }
 
+// DeviceMemory gives the engine addresses of devices. A message or a collective operation on a buffer, or a slice of one, whose newest
+// elements are all on a CUDA or HIP device then moves them from there, or to there, without a copy on the host. What is received goes where the elements
+// were before: to the device if it had the newest of them, else to the host.
+//
+// It concerns engines whose [driver.Info] says that they take such addresses, and devices that have addresses ([hal.CapAddress]).
+// Everything else is as without it: other engines, other devices, [SendOn], [RecvOn], and Sendrecv with one buffer for both sides. The
+// engine of comm/mpi says so if HALYARD_MPI_GPU is 1 and the library does; some libraries do, and crash. Of Open MPI that holds for messages
+// alone. A library that shares memory between processes may refuse what a stream has allocated (a pool of pool.Ordered).
+//
+// A receive or a collective operation that is given up, because a context ended, leaves the buffers leased that the engine may go on to use: they
+// cannot be used again, nor closed. It has not run on a GPU.
+func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
+
 // New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.
 func New(d driver.Engine, opts ...Option) *Comm {
-	e := &engine{d: d, maxTag: d.Info().MaxTag, compares: debug.Has("comm")}
+	info := d.Info()
+	e := &engine{d: d, maxTag: info.MaxTag, compares: debug.Has("comm")}
 	for _, o := range opts {
 		o(e)
+	}
+	if e.devices {
+		e.takes[0], e.takes[1] = takes(info.Memory), takes(info.Collective)
 	}
 	c := e.comm(d.World())
 	c.world = true

@@ -45,6 +45,7 @@ type operation struct {
 	peer, tag int
 	bytes     uint64
 	elem      uint64 // bytes of an element of what is received
+	copies    bool   // both sides have the same elements, which are copied on the host
 
 	generation atomic.Uint64 // changes when the operation is used again; the Request has the outcome by then
 
@@ -61,8 +62,10 @@ type operation struct {
 // side is memory that an operation reads or writes.
 type side struct {
 	lease  buffer.HostLease
+	device buffer.Lease // in place of lease, if there
+	there  bool         // the elements are on a device, whose address the engine has
 	leased bool
-	host   unsafe.Pointer // the elements
+	host   unsafe.Pointer // the elements, on the device if there
 	n      uint64         // bytes
 	writes bool
 	kept   bool // if the operation does not begin, the elements are as they were before the lease
@@ -111,7 +114,7 @@ func (l *operations) take() *operation {
 // over makes an operation that has ended available to others.
 func (r *operation) over() {
 	l := &r.c.engine.idle
-	r.c, r.op, r.bytes, r.done, r.status, r.err = nil, "", 0, false, Status{}, nil
+	r.c, r.op, r.bytes, r.copies, r.done, r.status, r.err = nil, "", 0, false, false, Status{}, nil
 	r.reqs, r.out, r.sides, r.on = [2]driver.Request{}, [2]driver.Status{}, [2]side{}, nil
 	r.generation.Add(1)
 	l.mu.Lock()
@@ -130,6 +133,9 @@ func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.
 	s.n, s.writes = b.Size(), mode != coherence.Read
 	if s.n == 0 {
 		return nil
+	}
+	if there, err := takeThere(ctx, r, s, b, mode); there || err != nil {
+		return err
 	}
 	if !r.c.engine.direct { // before the lease, so that an error leaves the buffer's replicas as they were
 		if err := r.stage(i); err != nil {
@@ -292,11 +298,17 @@ func (r *operation) finish(err error, failure *Error) {
 // release ends the lease of a side. err is why the operation failed or did not begin, or nil. After a failure the elements that it was to
 // write are lost. If it did not begin, they are lost only under a lease with coherence.Overwrite, which did not make them current.
 func (s *side) release(err error, began bool) {
-	if err != nil && s.writes && (began || !s.kept) {
+	lost := err != nil && s.writes && (began || !s.kept)
+	switch {
+	case s.there && lost:
+		_ = s.device.ReleaseChecked(func() error { return err })
+	case s.there:
+		_ = s.device.Release()
+	case lost:
 		_ = s.lease.Fail(err)
-		return
+	default:
+		_ = s.lease.Release()
 	}
-	_ = s.lease.Release()
 }
 
 // poll asks once, and reports whether the operation has ended.

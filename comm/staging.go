@@ -14,7 +14,9 @@ import (
 type engine struct {
 	d        driver.Engine
 	direct   bool
-	compares bool // compares what ranks are about to do
+	devices  bool                        // DeviceMemory
+	takes    [2]func(d *hal.Device) bool // by a message, and by a collective operation; nil if no device's memory
+	compares bool                        // compares what ranks are about to do
 	maxTag   int
 	pool     staging
 	idle     operations

@@ -11,9 +11,10 @@ type Info struct {
 	Version  string // of the interface that the library offers: "4.1"
 	Launcher string // what started the job, "" if it is not known
 
-	Thread ThreadLevel // what the library allows; the engine itself is safe for concurrent use at every level
-	Memory MemoryKinds // what may be given to Isend, Irecv and Collective
-	MaxTag int         // the largest tag, at least 32767
+	Thread     ThreadLevel // what the library allows; the engine itself is safe for concurrent use at every level
+	Memory     MemoryKinds // what may be given to Isend and Irecv
+	Collective MemoryKinds // what may be given to Collective
+	MaxTag     int         // the largest tag, at least 32767
 }
 
 // ThreadLevel is how threads may use the engine's library.

@@ -152,7 +152,7 @@ func (e *Engine) afterInit(provided int) error {
 	}
 	e.serialized = provided != lib.number(threadMultiple) || os.Getenv(EnvThreads) == "serialized"
 	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{ABIOpenMPI: "openmpi", ABIMPICH: "mpich", ABIStandard: "standard"}[lib.abi],
-		Launcher: e.launcher.name, Memory: driver.MemoryHost}
+		Launcher: e.launcher.name, Memory: driver.MemoryHost, Collective: driver.MemoryHost}
 	switch provided {
 	case lib.number(threadMultiple):
 		info.Thread = driver.ThreadMultiple
@@ -186,6 +186,9 @@ func (e *Engine) afterInit(provided int) error {
 		}
 		if e.report.QueriedROCm || strings.Contains(e.report.MemoryAllocKind, "rocm") {
 			info.Memory |= driver.MemoryROCm
+		}
+		if lib.maker != makerOpenMPI { // its nonblocking collective operations touch the memory themselves, and so does our sum of short integers
+			info.Collective = info.Memory
 		}
 	}
 	e.info = info

@@ -4,3 +4,6 @@ package slot
 
 // Hal is a struct that has the functions as fields. Package hal sets it when it is initialised, and nothing changes it later.
 var Hal any
+
+// Buffer is the same for package internal/awaited. Package buffer sets it.
+var Buffer any
