@@ -32,8 +32,51 @@ func fill(ctx context.Context, b *buffer.Buffer[int64], v int64) error {
 	return b.Fill(ctx, v)
 }
 
-// Three ranks, with r as rank: what each collective operation leaves, and that it gives all leases back.
+// What collective operations on the host leave.
 func TestCollectiveOperationsOnBuffers(t *testing.T) {
+	for name, opts := range modes {
+		t.Run(name, func(t *testing.T) {
+			run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+				return collectiveOperations(ctx, c, func(*buffer.Buffer[int64]) error { return nil })
+			}, opts...)
+		})
+	}
+}
+
+// What they leave if each rank has some of the buffers, or all, on a device.
+func TestCollectiveOperationsOnDevices(t *testing.T) {
+	for name, opts := range modes {
+		for _, on := range []struct {
+			name  string
+			ranks []int // of 3 ranks: how many of 4 buffers are on a device
+			took  []int // addresses that the engines are given: one for each buffer that counts at the rank, but for those that the host has filled
+		}{
+			{"all", []int{4, 4, 4}, []int{20, 19, 20}},
+			{"one rank", []int{0, 4, 0}, []int{0, 19, 0}},
+			{"some buffers", []int{1, 2, 3}, nil},
+		} {
+			t.Run(name+" "+on.name, func(t *testing.T) {
+				onGPUs(t, []string{"cuda", "hip", "cuda"}, func(ctx context.Context, c *comm.Comm, g *gpu) error {
+					n := 0
+					err := collectiveOperations(ctx, c, func(b *buffer.Buffer[int64]) error {
+						if n++; n%4 >= on.ranks[c.Rank()] {
+							return nil
+						}
+						return known(ctx, g, b)
+					})
+					if err == nil && on.took != nil {
+						err = took(g, on.took[c.Rank()])
+					}
+					return err
+				}, opts...)
+			})
+		}
+	}
+}
+
+// collectiveOperations are those of three ranks, with r as rank: what each leaves, and that it gives all leases back. Each buffer is given to place
+// before it is used.
+func collectiveOperations(ctx context.Context, c *comm.Comm, place func(b *buffer.Buffer[int64]) error) error {
 	type row struct {
 		name       string
 		send, recv []int64
@@ -41,96 +84,98 @@ func TestCollectiveOperationsOnBuffers(t *testing.T) {
 		want       []int64 // nil: recv is as it was
 	}
 	counts := []int{2, 0, 1}
-	for name, opts := range modes {
-		t.Run(name, func(t *testing.T) {
-			run(t, 3, func(ctx context.Context, c *comm.Comm) error {
-				k, r := c.Rank(), int64(c.Rank())
-				at := func(rank int, want ...int64) []int64 {
-					if k == rank {
-						return want
-					}
-					return nil
-				}
-				for _, x := range []row{
-					{"Bcast", nil, []int64{r, r + 5}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
-						return comm.Bcast(ctx, c, b, 2)
-					}, []int64{2, 7}},
-					{"Reduce", []int64{r, -r}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Reduce(ctx, c, a, b, comm.Min, 1)
-					}, at(1, 0, -2)},
-					{"Allreduce", []int64{r, 1}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Allreduce(ctx, c, a, b, comm.Sum)
-					}, []int64{3, 3}},
-					{"Allreduce in place", nil, []int64{r, 1}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
-						return comm.Allreduce(ctx, c, b, b, comm.Sum)
-					}, []int64{3, 3}},
-					{"Scan", []int64{r + 1}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Scan(ctx, c, a, b, comm.Sum)
-					}, []int64{[]int64{1, 3, 6}[k]}},
-					{"ReduceScatter", []int64{r, 10 * r, 100 * r}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.ReduceScatter(ctx, c, a, b, counts, comm.Sum)
-					}, [][]int64{{3, 30}, {}, {300}}[k]},
-					{"Gather", []int64{r, -r}, []int64{9, 9, 9, 9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Gather(ctx, c, a, b, 2)
-					}, at(2, 0, 0, 1, -1, 2, -2)},
-					{"GatherV", make([]int64, counts[k]), []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return errors.Join(fill(ctx, a, r+4), comm.GatherV(ctx, c, a, b, counts, 0))
-					}, at(0, 4, 4, 6)},
-					{"Scatter", []int64{r, r + 1, r + 2}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Scatter(ctx, c, a, b, 1)
-					}, []int64{1 + r}},
-					{"ScatterV", []int64{5, 6, 7}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.ScatterV(ctx, c, a, b, counts, 1)
-					}, [][]int64{{5, 6}, {}, {7}}[k]},
-					{"Allgather", []int64{r}, []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Allgather(ctx, c, a, b)
-					}, []int64{0, 1, 2}},
-					{"AllgatherV", make([]int64, counts[k]), []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return errors.Join(fill(ctx, a, r+4), comm.AllgatherV(ctx, c, a, b, counts))
-					}, []int64{4, 4, 6}},
-					{"Alltoall", []int64{10 * r, 10*r + 1, 10*r + 2}, []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						return comm.Alltoall(ctx, c, a, b)
-					}, []int64{r, 10 + r, 20 + r}},
-					{"AlltoallV", []int64{10 * r, 10*r + 2, 10*r + 3}, make([]int64, 3*counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
-						q := counts[k]
-						return comm.AlltoallV(ctx, c, a, b, counts, []int{q, q, q})
-					}, [][]int64{{0, 2, 10, 12, 20, 22}, {}, {3, 13, 23}}[k]},
-				} {
-					a, b := ints(x.send...), ints(x.recv...)
-					if err := x.call(ctx, c, a, b); err != nil {
-						return fmt.Errorf("%s: %w", x.name, err)
-					}
-					want := x.want
-					if want == nil {
-						want = x.recv
-					}
-					if b == nil {
-						b, x.recv = ints(1), nil
-						if want = []int64{1}; len(x.want) > 0 {
-							return fmt.Errorf("%s: no buffer for %v", x.name, x.want)
-						}
-					}
-					if a == nil {
-						a = ints(1)
-					}
-					if err := same(contents(b), want); err != nil {
-						return fmt.Errorf("%s: %w", x.name, err)
-					}
-					if err := errors.Join(a.Close(), b.Close()); err != nil {
-						return fmt.Errorf("%s: %w", x.name, err)
-					}
-				}
-				sum := []float32{1, float32(k)}
-				if err := comm.AllreduceSlice(ctx, c, sum, comm.Max); err != nil {
-					return err
-				}
-				if err := comm.BcastSlice(ctx, c, sum[:1], 1); err != nil {
-					return err
-				}
-				return same(sum, []float32{1, 2})
-			}, opts...)
-		})
+	k, r := c.Rank(), int64(c.Rank())
+	at := func(rank int, want ...int64) []int64 {
+		if k == rank {
+			return want
+		}
+		return nil
 	}
+	for _, x := range []row{
+		{"Bcast", nil, []int64{r, r + 5}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
+			return comm.Bcast(ctx, c, b, 2)
+		}, []int64{2, 7}},
+		{"Reduce", []int64{r, -r}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Reduce(ctx, c, a, b, comm.Min, 1)
+		}, at(1, 0, -2)},
+		{"Allreduce", []int64{r, 1}, []int64{9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Allreduce(ctx, c, a, b, comm.Sum)
+		}, []int64{3, 3}},
+		{"Allreduce in place", nil, []int64{r, 1}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
+			return comm.Allreduce(ctx, c, b, b, comm.Sum)
+		}, []int64{3, 3}},
+		{"Scan", []int64{r + 1}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Scan(ctx, c, a, b, comm.Sum)
+		}, []int64{[]int64{1, 3, 6}[k]}},
+		{"ReduceScatter", []int64{r, 10 * r, 100 * r}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.ReduceScatter(ctx, c, a, b, counts, comm.Sum)
+		}, [][]int64{{3, 30}, {}, {300}}[k]},
+		{"Gather", []int64{r, -r}, []int64{9, 9, 9, 9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Gather(ctx, c, a, b, 2)
+		}, at(2, 0, 0, 1, -1, 2, -2)},
+		{"GatherV", make([]int64, counts[k]), []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return errors.Join(fill(ctx, a, r+4), comm.GatherV(ctx, c, a, b, counts, 0))
+		}, at(0, 4, 4, 6)},
+		{"Scatter", []int64{r, r + 1, r + 2}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Scatter(ctx, c, a, b, 1)
+		}, []int64{1 + r}},
+		{"ScatterV", []int64{5, 6, 7}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.ScatterV(ctx, c, a, b, counts, 1)
+		}, [][]int64{{5, 6}, {}, {7}}[k]},
+		{"Allgather", []int64{r}, []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Allgather(ctx, c, a, b)
+		}, []int64{0, 1, 2}},
+		{"AllgatherV", make([]int64, counts[k]), []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return errors.Join(fill(ctx, a, r+4), comm.AllgatherV(ctx, c, a, b, counts))
+		}, []int64{4, 4, 6}},
+		{"Alltoall", []int64{10 * r, 10*r + 1, 10*r + 2}, []int64{9, 9, 9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Alltoall(ctx, c, a, b)
+		}, []int64{r, 10 + r, 20 + r}},
+		{"AlltoallV", []int64{10 * r, 10*r + 2, 10*r + 3}, make([]int64, 3*counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			q := counts[k]
+			return comm.AlltoallV(ctx, c, a, b, counts, []int{q, q, q})
+		}, [][]int64{{0, 2, 10, 12, 20, 22}, {}, {3, 13, 23}}[k]},
+	} {
+		a, b := ints(x.send...), ints(x.recv...)
+		for _, b := range []*buffer.Buffer[int64]{a, b} {
+			if b == nil {
+				continue
+			}
+			if err := place(b); err != nil {
+				return err
+			}
+		}
+		if err := x.call(ctx, c, a, b); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+		want := x.want
+		if want == nil {
+			want = x.recv
+		}
+		if b == nil {
+			b, x.recv = ints(1), nil
+			if want = []int64{1}; len(x.want) > 0 {
+				return fmt.Errorf("%s: no buffer for %v", x.name, x.want)
+			}
+		}
+		if a == nil {
+			a = ints(1)
+		}
+		if err := same(contents(b), want); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+		if err := errors.Join(a.Close(), b.Close()); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+	}
+	sum := []float32{1, float32(k)}
+	if err := comm.AllreduceSlice(ctx, c, sum, comm.Max); err != nil {
+		return err
+	}
+	if err := comm.BcastSlice(ctx, c, sum[:1], 1); err != nil {
+		return err
+	}
+	return same(sum, []float32{1, 2})
 }
 
 func TestCollectiveArgumentsAreRefused(t *testing.T) {
