@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/awaited"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 func fits(*hal.Device) bool { return true }
@@ -133,6 +134,37 @@ func TestFailedAwaitedLease(t *testing.T) {
 	copy(at(l), []uint32{5, 6})
 	require.NoError(t, l.ReleaseChecked(func() error { return nil }))
 	require.Equal(t, []uint32{1, 5, 6, 4}, contents(t, b))
+	require.NoError(t, b.Close())
+}
+
+// watcher refuses reads, and notes writes.
+type watcher struct {
+	refusal error
+	wrote   [2]uint64
+}
+
+func (w *watcher) Reads(lo, hi uint64) error { return w.refusal }
+func (w *watcher) Writes(lo, hi uint64)      { w.wrote = [2]uint64{lo, hi} }
+
+// Who watches a buffer learns of an awaited lease as of any other access.
+func TestAwaitedLeaseIsWatched(t *testing.T) {
+	d := openMany(t, "host", 1, 1)[0]
+	b, err := buffer.From([]uint32{1, 2, 3, 4})
+	require.NoError(t, err)
+	w := new(watcher)
+	watch.Attach(b, w)
+	require.NoError(t, b.SyncTo(ctx, d))
+	part, err := b.Slice(1, 3)
+	require.NoError(t, err)
+	w.refusal = errors.New("stale")
+	for _, mode := range []coherence.Mode{coherence.Read, coherence.ReadWrite} {
+		_, ok, err := awaited.Acquire(ctx, part, mode, fits)
+		require.ErrorIs(t, err, w.refusal)
+		require.False(t, ok)
+	}
+	require.Zero(t, w.wrote)
+	require.NoError(t, acquireAwaited(t, part, coherence.Overwrite).Release())
+	require.Equal(t, [2]uint64{4, 12}, w.wrote)
 	require.NoError(t, b.Close())
 }
 
