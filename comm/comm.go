@@ -32,17 +32,17 @@ type Option func(*engine)
 // did not allocate.
 func Direct() Option { return func(e *engine) { e.direct = true } }
 
-// DeviceMemory gives the engine addresses of devices. A message or a collective operation on a buffer, or a slice of one, whose newest
-// elements are all on a CUDA or HIP device then moves them from there, or to there, without a copy on the host. What is received goes where the elements
-// were before: to the device if it had the newest of them, else to the host.
+// DeviceMemory gives the engine addresses of devices. It has run on simulated devices, and on no GPU.
 //
-// It concerns engines whose [driver.Info] says that they take such addresses, and devices that have addresses ([hal.CapAddress]).
-// Everything else is as without it: other engines, other devices, [SendOn], [RecvOn], and Sendrecv with one buffer for both sides. The
-// engine of comm/mpi says so if HALYARD_MPI_GPU is 1 and the library does; some libraries do, and crash. Of Open MPI that holds for messages
-// alone. A library that shares memory between processes may refuse what a stream has allocated (a pool of pool.Ordered).
+// A message or a collective operation takes the elements of a buffer, or of a slice of one, on a device if all of them are current there, and copies
+// nothing on the host. The same holds for elements that it writes, which are current on that device afterwards, and stale on the host. Two
+// ranks may differ in this, and so may the two buffers of a call.
 //
-// A receive or a collective operation that is given up, because a context ended, leaves the buffers leased that the engine may go on to use: they
-// cannot be used again, nor closed. It has not run on a GPU.
+// The engine's [driver.Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
+// (Collective), and the device has to be one, with [hal.CapAddress]. For all else the option changes nothing, nor for [SendOn], [RecvOn], and [Sendrecv] with one buffer for
+// both sides. The engine of comm/mpi says so if HALYARD_MPI_GPU is 1 and the library does, with Open MPI for messages alone. Some libraries say so and crash.
+//
+// If an operation is given up because a context ended, and the engine may go on to use the memory, the buffer stays leased, and cannot be closed.
 func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
 
 // New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.

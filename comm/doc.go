@@ -20,6 +20,13 @@
 // the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied. [Direct] avoids the copy for all
 // buffers; its comment says where that is safe.
 //
+// # Memory of devices
+//
+// With the option [DeviceMemory] the engine is given addresses of CUDA and HIP devices, if it says that it takes them. Then a message or a collective operation
+// on elements that a device has copies nothing on the host: the operation waits for the device's work on them, the engine moves them itself, and what is
+// received is current on the device, and stale on the host. The lease is then one of the device. Without the option no engine ever sees such an address. It has run
+// on simulated devices, and on no GPU.
+//
 // # In the order of a stream
 //
 // [SendOn] and [RecvOn] are enqueued on a stream, as a kernel is. They send what earlier work of the stream has written, later work finds

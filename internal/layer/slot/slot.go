@@ -1,5 +1,5 @@
 // Package slot is how package hal gives package layer access to functions that hal does not export. Package layer imports hal, so hal
-// cannot import layer, and stores the value here.
+// cannot import layer, and stores the value here. Package buffer does the same for package internal/awaited.
 package slot
 
 // Hal is a struct that has the functions as fields. Package hal sets it when it is initialised, and nothing changes it later.
