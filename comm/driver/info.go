@@ -12,7 +12,7 @@ type Info struct {
 	Launcher string // what started the job, "" if it is not known
 
 	Thread     ThreadLevel // what the library allows; the engine itself is safe for concurrent use at every level
-	Memory     MemoryKinds // what may be given to Isend and Irecv
+	Memory     MemoryKinds // what may be given to Isend and Irecv, and to the calls of Prompter
 	Collective MemoryKinds // what may be given to Collective
 	MaxTag     int         // the largest tag, at least 32767
 }
