@@ -136,7 +136,7 @@ func (e *Engine) begun(r driver.Request, moves []move) driver.Request {
 // Test is that of the engine below. What has been received goes to the devices.
 func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (int, error) {
 	before := append([]driver.Request(nil), reqs...)
-	n, err := e.Engine.Test(reqs, out)
+	done, err := e.Engine.Test(reqs, out)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, r := range before {
@@ -144,6 +144,7 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (int, error) {
 			continue
 		}
 		for _, m := range e.moves[r] {
+			n := m.at.Len
 			if m.back && out[i].Err == nil && !out[i].Cancelled {
 				if out[i].Bytes > 0 {
 					m.at.Len = out[i].Bytes
@@ -152,11 +153,11 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (int, error) {
 					out[i].Err = e
 				}
 			}
-			e.Free(m.p, m.at.Len)
+			e.Free(m.p, n)
 		}
 		delete(e.moves, r)
 	}
-	return n, err
+	return done, err
 }
 
 type communicator struct {
