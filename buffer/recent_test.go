@@ -22,7 +22,7 @@ func repeat(t *testing.T, s *hal.Stream, b *buffer.Buffer[uint32], mode coherenc
 }
 
 // The short way is open on a device that shares the host's replica, too, and shut while the replica has no memory there.
-func TestAccessesThatRepeatOnHostMemory(t *testing.T) {
+func TestAccessesThatRepeatOnUnifiedDevice(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "shared", Discrete: 1}), 0)
 	other := fixture.Device(t, host.New(host.Options{Name: "apart", Discrete: 1}), 1)
 	s := newStream(t, d)
