@@ -115,6 +115,8 @@ func exchange(e driver.Engine, d *hal.Device, want int) error {
 				want = 10 + 2*(rounds-1)
 			case i < n/2+n/4:
 				want = uint32(10*other + rounds - 1)
+			case i < n-1:
+				continue // the message had fewer elements than there was room for
 			}
 			if v != want {
 				return fmt.Errorf("element %d is %d, not %d", i, v, want)
