@@ -320,9 +320,11 @@ func tierIsForced(t *testing.T, options bool) {
 // Devices are divided once for each number of parts. One that cannot be is not listed, and a problem says why.
 func TestDividedDevices(t *testing.T) {
 	cpu := func(name string, units uint32) fakeDevice {
-		return gpu(name, fakeDevice{deviceMaxUnits: units, deviceExtensions: "cl_khr_device_uuid", deviceUUID: "0123456789abcdef"})
+		return gpu(name, fakeDevice{deviceMaxUnits: units, devicePartitions: uint64(partitionByCounts),
+			deviceExtensions: "cl_khr_device_uuid", deviceUUID: "0123456789abcdef"})
 	}
-	p := &fakePlatform{name: "P", devices: []fakeDevice{cpu("five", 5), cpu("one", 1), cpu("stubborn", 4)}}
+	solid := gpu("solid", fakeDevice{deviceMaxUnits: uint32(8), devicePartitions: uint64(0)})
+	p := &fakePlatform{name: "P", devices: []fakeDevice{cpu("five", 5), cpu("one", 1), cpu("stubborn", 4), solid}}
 	var calls [][]uintptr
 	lib := fake(p)
 	lib.createSubDevices = func(id uintptr, split []uintptr) ([]uintptr, status) {
@@ -343,13 +345,14 @@ func TestDividedDevices(t *testing.T) {
 	for range 2 {
 		wantDevices(t, two, t.Context(), "five (part 1 of 2"+memory+" five (part 2 of 2"+memory)
 		wantDevices(t, three, t.Context(), "five (part 1 of 3"+memory+" five (part 2 of 3"+memory+" five (part 3 of 3"+memory)
-		wantDevices(t, b, t.Context(), "five one stubborn")
+		wantDevices(t, b, t.Context(), "five one stubborn solid")
 	}
 	want := [][]uintptr{{partitionByCounts, 2, 3, 0, 0}, {partitionByCounts, 2, 2, 0, 0}, {partitionByCounts, 1, 2, 2, 0, 0}, {partitionByCounts, 1, 1, 2, 0, 0}}
 	if !slices.EqualFunc(calls, want, slices.Equal) {
 		t.Errorf("divided by %v, want %v", calls, want)
 	}
-	wantProblem(t, two, "one is not divided into 2 parts: it has 1 compute units", "stubborn is not divided", "CL_DEVICE_PARTITION_FAILED")
+	wantProblem(t, two, "one is not divided into 2 parts: it has 1 compute units", "stubborn is not divided", "CL_DEVICE_PARTITION_FAILED",
+		"solid is not divided into 2 parts: the device cannot be divided by counts of compute units")
 	infos, err := two.Devices(t.Context())
 	ok(t, err)
 	if infos[0].UUID != (driver.UUID{}) || infos[0].TotalMemory != 8<<30 {

@@ -4,6 +4,7 @@ package opencl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/siglib"
@@ -59,6 +60,10 @@ func (h *hardware) divide(n int) division {
 	units := int(f.number(deviceMaxUnits))
 	if units < n {
 		return cannot("it has %d compute units", units)
+	}
+	// Asked first, since the call is null in Mesa's Rusticl, whose devices cannot be divided.
+	if ways := f.bytes(devicePartitions); !slices.Contains(f.sizes(devicePartitions, len(ways)/int(wordSize)), partitionByCounts) {
+		return cannot("the device cannot be divided by counts of compute units")
 	}
 	split := []uintptr{partitionByCounts}
 	for i := range n {

@@ -141,6 +141,7 @@ const (
 	deviceType            = 0x1000
 	deviceVendorID        = 0x1001
 	deviceMaxUnits        = 0x1002
+	devicePartitions      = 0x1044
 	deviceMaxGroup        = 0x1004
 	deviceMaxItems        = 0x1005
 	deviceAddressBits     = 0x100D
