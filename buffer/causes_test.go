@@ -69,8 +69,8 @@ func secondCause(t *testing.T, n int) {
 	for _, s := range []*hal.Stream{u, w} {
 		_ = s.Sync(ctx)
 	}
+	ended := make(chan bool)
 	meanwhile := func() {
-		ended := make(chan bool)
 		go func() {
 			defer close(ended)
 			for _, l := range others {
@@ -79,11 +79,14 @@ func secondCause(t *testing.T, n int) {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(50 * time.Millisecond):
-			t.Log("the others wait")
+		case <-time.After(50 * time.Millisecond): // they wait for what this goroutine holds
 		}
 	}
 	during.Store(&meanwhile)
 	require.NoError(t, one.Release())
+	if fn := during.Swap(nil); fn != nil { // nobody asked
+		(*fn)()
+	}
+	<-ended
 	require.Error(t, result.View(ctx, nothing), "it was made of bytes that were not written")
 }
