@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestAsyncErrorAborts(t *testing.T) {
 				return fmt.Errorf("the stream did not go on: %w", err)
 			}
 			for r.c.Err() == nil && ctx.Err() == nil {
-				time.Sleep(time.Millisecond)
+				runtime.Gosched() // the communicator tells nobody of its error
 			}
 			var e *comm.Error
 			if !errors.As(r.c.Err(), &e) || e.Kind != comm.ErrEngine || e.Code != 2 {

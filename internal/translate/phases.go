@@ -26,7 +26,7 @@ func (w *rowWriter) phases(taken map[string]bool) *rows {
 	if !ok {
 		return nil
 	}
-	ph := &phaseWriter{rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{}, shown: map[types.Object]string{}}
+	ph := &phaseWriter{rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{}}
 	if !ph.params() {
 		return nil
 	}
@@ -106,7 +106,6 @@ type phaseWriter struct {
 	in     map[types.Object]*phase   // maps each variable that a phase declares to that phase
 	keeps  []types.Object            // variables of in that other phases use
 	all    []*phase                  // all phases except loops
-	shown  map[types.Object]string
 
 	block, kept, row, label string
 	local, first            [3]string
