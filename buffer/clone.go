@@ -31,9 +31,14 @@ func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) erro
 		return err
 	}
 	defer s.abandon(x)
+	return b.copyRuns(ctx, op, c, x, runs)
+}
+
+// copyRuns copies runs of b, which the access x holds still, to c, whose first byte is b's. A copy on a device may be under way when copyRuns returns.
+func (b *Buffer[T]) copyRuns(ctx context.Context, op string, c *Buffer[T], x *access, runs []run) error {
 	for _, r := range runs {
 		to := Want{s: c.s, own: c.own, part: part{r.lo - b.lo, r.hi - b.lo, protocol.Overwrite}}
-		from := Want{s: s, own: b.own, part: part{r.lo, r.hi, protocol.Read}, under: x}
+		from := Want{s: b.s, own: b.own, part: part{r.lo, r.hi, protocol.Read}, under: x}
 		if r.dev != nil {
 			if err := copyOn(ctx, op, r.dev, to, from); err == nil {
 				continue

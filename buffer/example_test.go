@@ -110,3 +110,24 @@ func ExampleBuffer_CopyIn() {
 	fmt.Println(result)
 	// Output: [1 2 3]
 }
+
+// A buffer grows as a slice does with append: the result takes the place of the old buffer.
+func ExampleBuffer_Resize() {
+	ctx := context.Background()
+	b, err := buffer.From([]int32{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if b, err = b.Resize(ctx, 5); err != nil {
+		log.Fatal(err)
+	}
+	data := make([]int32, b.Len())
+	if err := b.CopyOut(ctx, data); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(data)
+	if err := b.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: [1 2 3 0 0]
+}

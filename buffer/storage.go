@@ -202,11 +202,33 @@ func (s *storage) close() error {
 func (s *storage) shut() (u *lastUse, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.shutLocked("close")
+}
+
+// closeAfter ends an access that has only read, and closes the buffer unless another access uses it or waits for it.
+func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
+	s.mu.Lock()
+	x.since = 0 // no use is reported to observers
+	s.end(x)
+	var u *lastUse
+	if err = s.usable(op, true); err == nil {
+		u, err = s.shutLocked(op)
+		closed = s.closed
+	}
+	s.mu.Unlock()
+	if u != nil {
+		u.over()
+	}
+	return closed, err
+}
+
+// shutLocked is shut for a caller that has locked the storage.
+func (s *storage) shutLocked(op string) (u *lastUse, err error) {
 	if s.closed {
 		return nil, nil
 	}
 	if x := s.accesses.find(func(*access) bool { return true }); x != nil {
-		return nil, s.conflictError("close", part{0, s.size, protocol.Reset}, "every place", x)
+		return nil, s.conflictError(op, part{0, s.size, protocol.Reset}, "every place", x)
 	}
 	s.closed = true
 	c := cause{op: "Close", action: protocol.Reset}
