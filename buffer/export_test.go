@@ -95,3 +95,13 @@ func Repeats[T Element](b *Buffer[T], stream *hal.Stream, mode protocol.Action) 
 	p := b.s.whole(mode)
 	return b.s.recent.repeats(stream, &p, new(order.Asked))
 }
+
+// RepeatsOnHost reports whether an access of the whole buffer could begin at once on the host.
+func RepeatsOnHost[T Element](b *Buffer[T], mode protocol.Action) bool {
+	x := b.s.recent.enter("test", b.own, b.s.whole(mode))
+	if x == nil {
+		return false
+	}
+	b.s.leave(x)
+	return true
+}

@@ -68,7 +68,7 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 	s := q.owner
 	s.mu.Lock()
 	h := &s.host
-	if h.ptr == nil || s.turns.mapper != nil || h.guard != nil || !h.order.Idle() || !s.calm(&p) || observed() ||
+	if h.ptr == nil || s.turns.mapper != nil || h.guard != nil || !h.order.Idle() && (p.writes() || !h.order.Settled()) || !s.calm(&p) || observed() ||
 		p.reads() && !s.m.ValidIn(p.lo, p.hi, protocol.Host) {
 		s.mu.Unlock()
 		return nil

@@ -87,3 +87,30 @@ func TestReservedAccessesThatRepeatChangeNothing(t *testing.T) {
 		}
 	}
 }
+
+// A View begins at once beside a device's reads of the host's replica, and beside writes that are known to have ended, but not beside others.
+func TestViewsRepeatBesideADevice(t *testing.T) {
+	d := fixture.Device(t, host.New(host.Options{Name: "shared", Discrete: 1}), 0)
+	s, other := newStream(t, d), newStream(t, d)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	g := hold(t, s)
+	repeat(t, s, b, coherence.Read)
+	require.True(t, buffer.RepeatsOnHost(b, protocol.Read), "a read does not wait for a read")
+	require.False(t, buffer.RepeatsOnHost(b, protocol.Overwrite), "a write waits for a read")
+	require.NoError(t, g.Signal())
+	require.NoError(t, s.Sync(ctx))
+
+	g = hold(t, s)
+	repeat(t, s, b, coherence.ReadWrite)
+	require.False(t, buffer.RepeatsOnHost(b, protocol.Read), "a read waits for a write")
+	require.NoError(t, g.Signal())
+	require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, b))
+	require.True(t, buffer.RepeatsOnHost(b, protocol.Read))
+	repeat(t, s, b, coherence.ReadWrite)
+	require.NoError(t, s.Sync(ctx))
+	require.False(t, buffer.RepeatsOnHost(b, protocol.Read), "nobody has asked yet how the work ended")
+	require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, b))
+	require.True(t, buffer.RepeatsOnHost(b, protocol.Read))
+	repeat(t, other, b, coherence.Read)
+	require.True(t, buffer.RepeatsOnHost(b, protocol.Read))
+}

@@ -160,6 +160,20 @@ func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err er
 	}
 }
 
+// Settled reports whether every write is known to have ended without an error, and nothing but reads is left besides. It does not ask the
+// driver. It is a quick test for the most common case: false does not mean that an access of the host has to wait.
+func (o *Order) Settled() bool {
+	if o.barrier != nil || len(o.uses) > len(o.last) {
+		return false
+	}
+	for _, u := range o.uses {
+		if u.write && !u.good && !u.work.Over() {
+			return false
+		}
+	}
+	return true
+}
+
 // Quiet reports whether an access on the stream can begin at once. It can if the replica's only work is the program's own earlier work on the
 // same stream and, for an access that only reads, reads by other streams. For an access that reads, no write of the own work may be known to
 // have failed. Quiet forgets other work that has ended well. It is a quick test for the most common case: false does not mean that an access
