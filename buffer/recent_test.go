@@ -89,7 +89,7 @@ func TestReservedAccessesThatRepeatChangeNothing(t *testing.T) {
 }
 
 // A View begins at once beside a device's reads of the host's replica, and beside writes that are known to have ended, but not beside others.
-func TestViewsRepeatBesideADevice(t *testing.T) {
+func TestViewsRepeatBesideAUnifiedDevice(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "shared", Discrete: 1}), 0)
 	s, other := newStream(t, d), newStream(t, d)
 	b := newBuffer(t, []uint32{1, 2, 3, 4})
