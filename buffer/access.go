@@ -31,13 +31,13 @@ type access struct {
 	enlisted bool // it is in the trees, and in live
 	place    protocol.Place
 	storage  *storage
-	slot     uint32 // index in accesses.slots
-	gen      uint32 // distinguishes a lease from later ones in the same slot
+	gen      uint64 // distinguishes a lease from later ones with the same access
 	seq      uint64 // in the order of arrival
 	replica  *replica
 	stream   *hal.Stream   // nil on the host
 	mem      *hal.Memory   // the memory of the lease
 	own      *owner        // keeps the owner reachable, so that a buffer in use is not reported as leaked
+	group    *group        // the group with which it ends, or nil
 	op       string        // the name of the call
 	since    time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
 	waiters  []*access     // accesses that wait for this one to end
@@ -88,9 +88,9 @@ const (
 // its bytes, if either of the two writes.
 type accesses struct {
 	owner *storage
-	slots []*access
-	free  []uint32
-	spare *access   // an access with a free slot that is not in free; it is reused first
+	free  []*access // accesses that have ended, for reuse
+	spare *access   // one more of these, which is reused first
+	taken int       // number of accesses that have not ended
 	live  []*access // the accesses in the trees
 	count int       // number of open accesses
 	seq   uint64
@@ -105,8 +105,8 @@ type accesses struct {
 // never is a sequence number after all others.
 const never = ^uint64(0)
 
-// manySlots is the largest number of slots that is kept when none is in use.
-const manySlots = 64
+// manyFree is the largest number of free accesses that is kept when none is in use.
+const manyFree = 64
 
 // each calls fn for every part.
 func (x *access) each(fn func(part)) {
@@ -124,14 +124,15 @@ func (a *accesses) take() *access {
 	if x != nil {
 		a.spare = nil
 	} else if n := len(a.free); n > 0 {
-		x = a.slots[a.free[n-1]]
+		x = a.free[n-1]
+		a.free[n-1] = nil
 		a.free = a.free[:n-1]
 	} else {
-		x = &access{storage: a.owner, slot: uint32(len(a.slots))}
-		a.slots = append(a.slots, x)
+		x = &access{storage: a.owner}
 	}
+	a.taken++
 	a.seq++
-	x.seq, x.gen = a.seq, uint32(a.seq)
+	x.seq, x.gen = a.seq, a.seq
 	return x
 }
 
@@ -237,6 +238,9 @@ func (a *accesses) end(x *access) {
 		a.count--
 	}
 	x.open, x.inside, x.own = false, false, nil
+	if x.group != nil {
+		x.group = nil
+	}
 	if x.stream != nil {
 		x.stream, x.mem = nil, nil
 	}
@@ -246,12 +250,12 @@ func (a *accesses) end(x *access) {
 	if a.spare == nil {
 		a.spare = x
 	} else {
-		a.free = append(a.free, x.slot)
+		a.free = append(a.free, x)
+	}
+	if a.taken--; a.taken == 0 && len(a.free) > manyFree {
+		a.free = nil // many accesses were open at once: free their memory
 	}
 	if len(x.waiters) == 0 {
-		if len(a.slots) > manySlots && len(a.free)+1 == len(a.slots) {
-			a.slots, a.free, a.spare = nil, nil, nil // many accesses were open at once: free their memory
-		}
 		return
 	}
 	waiters := x.waiters
@@ -318,16 +322,8 @@ func (w *access) leave() {
 	w.behind = nil
 }
 
-// get returns the access of a lease, nil if the lease is stale.
-func (a *accesses) get(slot, gen uint32) *access {
-	if int(slot) >= len(a.slots) {
-		return nil
-	}
-	if x := a.slots[slot]; x.open && x.gen == gen {
-		return x
-	}
-	return nil
-}
+// of reports whether the access is that of a lease, which is stale otherwise.
+func (x *access) of(gen uint64) bool { return x.open && x.gen == gen }
 
 // find returns an open access for which fn returns true, or nil.
 func (a *accesses) find(fn func(*access) bool) *access {

@@ -41,13 +41,21 @@ func validMode(op string, mode protocol.Action) error {
 }
 
 // acquirePart is acquire for one range.
-func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream *hal.Stream, p part, try bool) (*access, error) {
+func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream *hal.Stream, p part) (*access, error) {
 	if ctx.Err() == nil {
 		if x := s.recent.acquire(op, own, stream, p); x != nil {
 			return x, nil
 		}
 	}
-	return s.acquire(ctx, &request{op: op, own: own, stream: stream, part: p, try: try})
+	return s.acquire(ctx, &request{op: op, own: own, stream: stream, part: p})
+}
+
+// tryAcquirePart is acquirePart that fails at once instead of waiting.
+func (s *storage) tryAcquirePart(op string, own *owner, stream *hal.Stream, p part) (*access, error) {
+	if x := s.recent.acquire(op, own, stream, p); x != nil {
+		return x, nil
+	}
+	return s.acquire(context.Background(), &request{op: op, own: own, stream: stream, part: p, try: true})
 }
 
 // acquire begins an access of a device, and enqueues the copies that it needs.
@@ -265,26 +273,37 @@ func (x *access) standBehind(ctx context.Context, other *access) error {
 	return nil
 }
 
-// release ends an access of a device.
-func (s *storage) release(slot, gen uint32, check func() error) error {
+// release ends the access of a lease.
+func (x *access) release(gen uint64, check func() error) error {
+	s := x.storage
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.accesses.get(slot, gen)
-	if x == nil {
-		return hal.Errorf("release", hal.ErrClosed, "the lease was released before")
-	}
-	if check != nil && !x.writes {
-		return hal.Errorf("release", hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
-	}
-	if x.awaited {
+	err := x.releasable(gen, check)
+	switch {
+	case err != nil:
+	case x.awaited:
 		x.leaveAwaited(check)
-		return nil
+	default:
+		err = x.keep()
+		x.record(check)
+		x.used()
+		s.end(x)
 	}
-	err := x.keep()
-	x.record(check)
-	x.used()
-	s.end(x)
+	s.mu.Unlock()
 	return err
+}
+
+// releasable returns an error if release cannot end the access.
+func (x *access) releasable(gen uint64, check func() error) error {
+	const op = "release"
+	switch {
+	case !x.of(gen):
+		return hal.Errorf(op, hal.ErrClosed, "the lease was released before")
+	case x.group != nil:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "a lease of AcquireAll ends with the others")
+	case check != nil && !x.writes:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
+	}
+	return nil
 }
 
 // end ends an access, after its work has been recorded, if it has any.

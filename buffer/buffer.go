@@ -167,7 +167,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, 
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)}, true)
+	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)})
 	return b.lease(x), err
 }
 
@@ -177,7 +177,7 @@ func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode cohere
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquirePart(ctx, op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)}, false)
+	x, err := b.s.acquirePart(ctx, op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)})
 	return b.lease(x), err
 }
 
@@ -186,7 +186,7 @@ func (b *Buffer[T]) lease(x *access) Lease {
 	if x == nil {
 		return Lease{}
 	}
-	return Lease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: x.lo, hi: x.hi}
+	return Lease{x, x.gen, x.lo, x.hi}
 }
 
 // Slice returns the elements [i, j), i < j, as a buffer that shares them. It needs no

@@ -38,7 +38,7 @@ func Number[T Element](b *Buffer[T]) uint64 { return b.s.id }
 func Waiting[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	for _, x := range b.s.accesses.slots {
+	for _, x := range b.s.accesses.live {
 		n += len(x.waiters)
 	}
 	return n

@@ -173,6 +173,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 			if stream != nil {
 				m.s.recent.remember(m.x)
 			}
+			m.x.group = g
 			m.x.begun()
 		}
 		m.s.mu.Unlock()
@@ -202,6 +203,7 @@ func (g *group) quick() bool {
 	for i := range g.list {
 		m := &g.list[i]
 		m.x = m.s.recent.again(m.q.op, m.q.own, m.q.part, g.reserved)
+		m.x.group = g
 	}
 	return true
 }
@@ -394,7 +396,7 @@ func (g *group) record() {
 func (g *group) lease(i int) Lease {
 	w := &g.wants[i]
 	x := g.list[w.in].x
-	return Lease{own: w.own, s: w.s, slot: x.slot, gen: x.gen, lo: w.part.lo, hi: w.part.hi, of: g}
+	return Lease{x, x.gen, w.part.lo, w.part.hi}
 }
 
 // Commit makes the elements of a [ReserveAll]'s leases for writing stale elsewhere. Call it when the work has been enqueued on the stream. After

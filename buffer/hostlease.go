@@ -14,10 +14,8 @@ import (
 // that keeps an address for some time, such as a C library; Go code has View, Update and Overwrite. It is a
 // small value that may be copied; after Release every copy of it is stale.
 type HostLease struct {
-	own       *owner
-	s         *storage
-	slot, gen uint32
-	lo        uint64
+	x   *access // nil in the zero HostLease
+	gen uint64
 }
 
 // AcquireHost makes the elements current on the host, waits until they are, and returns a lease on
@@ -33,22 +31,22 @@ func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostL
 	if err != nil {
 		return HostLease{}, err
 	}
-	return HostLease{own: b.own, s: b.s, slot: x.slot, gen: x.gen, lo: b.lo}, nil
+	return HostLease{x, x.gen}, nil
 }
 
 // Pointer returns the address of the first leased element, or nil if the lease is stale. The memory must not
 // be used after Release, and must not be changed under a lease for reading.
 func (l HostLease) Pointer() unsafe.Pointer {
-	if l.s == nil {
-		return nil
-	}
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	x := l.s.accesses.get(l.slot, l.gen)
+	x := l.x
 	if x == nil {
 		return nil
 	}
-	return l.s.host.pointer(l.lo)
+	x.storage.mu.Lock()
+	defer x.storage.mu.Unlock()
+	if !x.of(l.gen) {
+		return nil
+	}
+	return x.storage.host.pointer(x.lo)
 }
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
@@ -57,9 +55,9 @@ func (l HostLease) Release() error {
 	if err != nil {
 		return err
 	}
-	defer l.s.mu.Unlock()
 	x.used()
-	l.s.end(x)
+	x.storage.end(x)
+	x.storage.mu.Unlock()
 	return nil
 }
 
@@ -75,25 +73,26 @@ func (l HostLease) Fail(cause error) error {
 	if err != nil {
 		return err
 	}
-	defer l.s.mu.Unlock()
+	s := x.storage
+	defer s.mu.Unlock()
 	if !x.writes {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
-	l.s.host.replica.spoil(x.lo, x.hi, order.Own, cause)
+	s.host.replica.spoil(x.lo, x.hi, order.Own, cause)
 	x.used()
-	l.s.end(x)
+	s.end(x)
 	return nil
 }
 
 // open returns the access of the lease, with the storage locked, or an error, with the storage unlocked, if the lease is stale.
 func (l HostLease) open(op string) (*access, error) {
-	if l.s == nil {
+	x := l.x
+	if x == nil {
 		return nil, hal.Errorf(op, hal.ErrClosed, "not a lease")
 	}
-	l.s.mu.Lock()
-	x := l.s.accesses.get(l.slot, l.gen)
-	if x == nil {
-		l.s.mu.Unlock()
+	x.storage.mu.Lock()
+	if !x.of(l.gen) {
+		x.storage.mu.Unlock()
 		return nil, hal.Errorf(op, hal.ErrClosed, "the lease was released before")
 	}
 	return x, nil

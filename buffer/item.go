@@ -57,7 +57,7 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.acquirePart(context.Background(), op, b.own, stream, part{b.lo, b.hi, protocol.Overwrite}, true)
+	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Overwrite})
 	if err != nil {
 		return err
 	}

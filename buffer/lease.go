@@ -8,26 +8,21 @@ import (
 // Lease is the right to use elements of a buffer on one stream, from Acquire to Release. It is a small
 // value that may be copied; after Release every copy of it is stale.
 type Lease struct {
-	own       *owner
-	s         *storage
-	slot, gen uint32
-	lo, hi    uint64
-	of        *group // the group with which it ends, or nil
+	x      *access // nil in the zero Lease
+	gen    uint64
+	lo, hi uint64
 }
-
-// access returns the access of the lease, or nil if the lease is stale; the storage is locked.
-func (l Lease) access() *access { return l.s.accesses.get(l.slot, l.gen) }
 
 // Region returns the leased range of the device's memory, for copies and fills on the lease's stream, or the
 // zero Region if the lease is stale.
 func (l Lease) Region() hal.Region {
-	if l.s == nil {
+	x := l.x
+	if x == nil {
 		return hal.Region{}
 	}
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	x := l.access()
-	if x == nil {
+	x.storage.mu.Lock()
+	defer x.storage.mu.Unlock()
+	if !x.of(l.gen) {
 		return hal.Region{}
 	}
 	return x.replica.regionAs(x.mem, l.lo, l.hi)
@@ -50,15 +45,16 @@ func (l Lease) Pointer() uintptr {
 
 // Mode returns the mode with which the lease was acquired, or coherence.Read if the lease is stale.
 func (l Lease) Mode() coherence.Mode {
-	if l.s == nil {
+	x := l.x
+	if x == nil {
 		return coherence.Read
 	}
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	if x := l.access(); x != nil {
-		return coherence.Mode(x.mode)
+	x.storage.mu.Lock()
+	defer x.storage.mu.Unlock()
+	if !x.of(l.gen) {
+		return coherence.Read
 	}
-	return coherence.Read
+	return coherence.Mode(x.mode)
 }
 
 // Release ends the lease. Later accesses wait for the work that has been enqueued on the stream since
@@ -81,11 +77,8 @@ func (l Lease) ReleaseChecked(check func() error) error {
 }
 
 func (l Lease) release(check func() error) error {
-	if l.s == nil {
+	if l.x == nil {
 		return hal.Errorf("release", hal.ErrClosed, "not a lease")
 	}
-	if l.of != nil {
-		return hal.Errorf("release", hal.ErrInvalidArgument, "a lease of AcquireAll ends with the others")
-	}
-	return l.s.release(l.slot, l.gen, check)
+	return l.x.release(l.gen, check)
 }

@@ -21,7 +21,7 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// Buffer.TryAcquire and Acquire (buffer.go) call acquirePart (acquire.go). If the access repeats an earlier one, no other access uses the
+// Buffer.TryAcquire and Acquire (buffer.go) call tryAcquirePart and acquirePart (acquire.go). If the access repeats an earlier one, no other access uses the
 // buffer, and nothing has to be copied or waited for, it begins at once (recent.go). Otherwise storage.acquire takes these steps, with
 // the storage locked except during waits:
 //

@@ -181,6 +181,9 @@ func (e *Event) Done() (bool, error) {
 	return done, err
 }
 
+// doneAlone is Done for a shared reference that is the only one, and that no other goroutine uses meanwhile.
+func (e *Event) doneAlone() (bool, error) { return e.s.doneAlone() }
+
 // Sync waits until the event's work has finished, and returns its error if it failed. If ctx ends first, the error is of
 // kind ErrNotReady and wraps the context's error.
 func (e *Event) Sync(ctx context.Context) error {

@@ -106,6 +106,24 @@ func (e *eventState) done() (bool, error) {
 	return true, e.err
 }
 
+// doneAlone is done for a caller who has the only reference, and uses it on this goroutine alone. Then nobody waits for the event, and a result
+// without an error is stored without the lock. Device.Close may store the same result meanwhile.
+func (e *eventState) doneAlone() (bool, error) {
+	if e.users.Load() != 1 || e.known() || !e.dev.asks.enter() {
+		return e.done()
+	}
+	done, err := asked(e.drv)
+	e.dev.asks.leave()
+	if err == nil {
+		if done {
+			e.ended.Store(e.round)
+		}
+		return done, nil
+	}
+	e.settle(err)
+	return true, e.err
+}
+
 // settle stores the result of the event's work, unless it is known, and wakes the waiters.
 func (e *eventState) settle(err error) {
 	e.mu.Lock()
@@ -121,10 +139,9 @@ func (e *eventState) finish(err error) []*bridge {
 	if e.known() {
 		return nil
 	}
-	if err != nil {
-		err = e.stream.blame(err)
+	if err != nil { // else e.err is nil already
+		e.err = e.dev.check(e.stream.blame(err))
 	}
-	e.err = e.dev.check(err)
 	e.ended.Store(e.round)
 	if e.over != nil {
 		close(e.over)

@@ -10,6 +10,7 @@ import (
 func init() {
 	slot.Hal = struct {
 		RecordedOn       func(*Event, *Stream) bool
+		DoneAlone        func(*Event) (bool, error)
 		CanDefer         func(*Stream, *Event) bool
 		Idle             func(*Stream) (bool, error)
 		Drain            func(*Stream, context.Context) error
@@ -22,7 +23,7 @@ func init() {
 		ReportLeak       func(Leak)
 		Interrupted      func(op string, ctx context.Context) error
 	}{
-		(*Event).recordedOn, (*Stream).canDefer, (*Stream).idle, (*Stream).drain, (*Stream).err,
+		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, interrupted,
 	}

@@ -12,6 +12,7 @@ import (
 // under holds the functions as function values: calling one costs less than calling a method of an interface, which goes through a wrapper.
 var under = slot.Hal.(struct {
 	RecordedOn       func(*hal.Event, *hal.Stream) bool
+	DoneAlone        func(*hal.Event) (bool, error)
 	CanDefer         func(*hal.Stream, *hal.Event) bool
 	Idle             func(*hal.Stream) (bool, error)
 	Drain            func(*hal.Stream, context.Context) error
@@ -27,6 +28,9 @@ var under = slot.Hal.(struct {
 
 // RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
 func RecordedOn(e *hal.Event, s *hal.Stream) bool { return under.RecordedOn(e, s) }
+
+// DoneAlone is e.Done for a shared reference that is the only one, and that no other goroutine uses meanwhile. It takes fewer locks.
+func DoneAlone(e *hal.Event) (bool, error) { return under.DoneAlone(e) }
 
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }

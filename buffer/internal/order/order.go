@@ -3,6 +3,7 @@ package order
 import (
 	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Order has the Works that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so replaces
@@ -216,7 +217,7 @@ func (u *use) fine(asked *Asked) bool {
 	var passed, done bool
 	var err error
 	if w.alone() {
-		done, err = w.event.Done()
+		done, err = layer.DoneAlone(w.event)
 		passed = done
 	} else {
 		passed, done, err = w.end()
@@ -385,7 +386,7 @@ func (o *Order) sweep() {
 // bytes.
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
-	if u == nil || u.failed() || !u.work.again(1, reads) {
+	if u == nil || u.failed() || !u.work.again(1, reads, write) {
 		return false
 	}
 	o.renewed(u)
@@ -439,7 +440,7 @@ func (r *Renewal) Do() bool {
 			break
 		}
 	}
-	if r.n == 0 || !r.work.again(r.n, true) {
+	if r.n == 0 || !r.work.again(r.n, true, true) {
 		return false
 	}
 	for i := range r.n {

@@ -107,12 +107,16 @@ func (w *Work) forgetCauses() {
 }
 
 // again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
-// all of its references; holders is their number. The work keeps its causes, unless it reads nothing.
-func (w *Work) again(holders int32, reads bool) bool {
+// all of its references; holders is their number. The work keeps its causes, unless it reads nothing. The seq of a work that writes nothing
+// is not used and stays as it is.
+func (w *Work) again(holders int32, reads, writes bool) bool {
 	if w.chain != nil || int32(w.refs.Load()) != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
-	w.depth, w.seq = 0, recorded.Add(1)
+	w.depth = 0
+	if writes {
+		w.seq = recorded.Add(1)
+	}
 	if w.ended.Load() {
 		w.ended.Store(false)
 	}
