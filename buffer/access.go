@@ -351,18 +351,22 @@ func (a *accesses) onHost() bool {
 	return a.find(func(x *access) bool { return x.stream == nil && x.place == protocol.Host }) != nil
 }
 
-// held reports whether an open access other than x writes a byte of the range at a place.
-func (a *accesses) held(x *access, p protocol.Place, lo, hi uint64) bool {
+// unwritten returns the ranges of [lo, hi) that no open access other than x writes at a place.
+func (a *accesses) unwritten(x *access, p protocol.Place, lo, hi uint64) (list []span.Range) {
 	a.flush()
-	if a.write.Len() == 0 {
-		return false
-	}
 	for _, n := range a.write.Meeting(lo, hi, nil) {
-		if o := n.Value; o != x && o.open && o.replica != nil && o.place == p {
-			return true
+		if o := n.Value; o == x || !o.open || o.replica == nil || o.place != p {
+			continue
 		}
+		if lo < n.Lo {
+			list = append(list, span.Range{Lo: lo, Hi: n.Lo})
+		}
+		lo = max(lo, n.Hi)
 	}
-	return false
+	if lo < hi {
+		list = append(list, span.Range{Lo: lo, Hi: hi})
+	}
+	return list
 }
 
 // empty reports whether there is no access, open or waiting.

@@ -158,6 +158,35 @@ func TestCopiesOfWhatFails(t *testing.T) {
 	require.ErrorIs(t, high.View(ctx, nothing), hal.ErrDeviceLost)
 }
 
+// Bytes that a copy was to bring and did not are not shown while another access writes to other bytes of the same copy.
+func TestFailureIsFoundBesideAnOpenWrite(t *testing.T) {
+	for name, access := range map[string]func(b *buffer.Buffer[uint32]) error{
+		"View":   func(b *buffer.Buffer[uint32]) error { return b.View(ctx, nothing) },
+		"Update": func(b *buffer.Buffer[uint32]) error { return b.Update(ctx, nothing) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFaulty(host.Options{Name: "beside", Discrete: 1})
+			shared, apart := newStream(t, fixture.Device(t, f, 0)), newStream(t, fixture.Device(t, f, 1))
+			b := written(t, apart, 12, 7)
+			f.fail("CopyOut", 1)
+			require.NoError(t, b.Prefetch(shared))
+			l, err := cut(t, b, 4, 8).TryAcquire(shared, coherence.Overwrite)
+			require.NoError(t, err)
+			right := cut(t, b, 8, 12)
+			failed := access(right)
+			again := access(right)
+			require.NoError(t, shared.Fill(l.Region(), hal.Pattern32(1)))
+			require.NoError(t, l.Release())
+			require.ErrorIs(t, failed, errLate)
+			require.NoError(t, again, "another place has the bytes")
+			for range 2 { // the failure concerns the left elements, too, which have not been read yet
+				_ = b.View(ctx, nothing)
+			}
+			require.Equal(t, []uint32{7, 7, 7, 7, 1, 1, 1, 1, 7, 7, 7, 7}, contents(t, b))
+		})
+	}
+}
+
 // A replica that is to go once its copy has arrived is still a source, in place of the copy.
 func TestWhatIsToGoIsCopiedFrom(t *testing.T) {
 	f, devs, s := openLinked(t, 2)

@@ -14,7 +14,7 @@ import (
 //
 // A failed write spoils its bytes at its place. Later accesses copy them again from a place where they are still current; if there is none,
 // they are lost. Copies of spoiled bytes need no search: the failed Work is a cause of their Work, which therefore fails too. Bytes
-// that an open access writes are skipped: its own Work fails if it reads spoiled bytes.
+// that an open access writes are skipped: its own Work fails if it reads spoiled bytes. The other bytes of the same failed Work are not.
 func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
 	s := l.owner
 	s.places.each(func(r *replica) bool {
@@ -29,11 +29,12 @@ func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
 // learn is learn for one place. keep is as for [order.Order.Failed].
 func (r *replica) learn(op string, self *access, lo, hi uint64, keep bool) (told error) {
 	s := r.owner
-	r.order.Failed(lo, hi, keep, func(from, to uint64, kind order.Kind, err error) bool {
-		if s.accesses.held(self, r.place, from, to) {
-			return false
+	r.order.Failed(lo, hi, keep, func(from, to uint64, kind order.Kind, err error) (digested []span.Range) {
+		digested = s.accesses.unwritten(self, r.place, from, to)
+		var bad []span.Range
+		for _, d := range digested {
+			bad = append(bad, r.spoil(d.Lo, d.Hi, kind, err)...)
 		}
-		bad := r.spoil(from, to, kind, err)
 		switch here := func(b span.Range) bool { return b.Lo < hi && lo < b.Hi }; {
 		case op == "" || !slices.ContainsFunc(bad, here):
 			for _, b := range bad {
@@ -42,7 +43,7 @@ func (r *replica) learn(op string, self *access, lo, hi uint64, keep bool) (told
 		case told == nil:
 			told = underWay(op, err)
 		}
-		return true
+		return digested
 	})
 	return told
 }

@@ -128,9 +128,9 @@ const (
 )
 
 // Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the Work
-// wrote, also outside the range, and removes the pieces for which fn returns true. It removes Works that have ended without an error. If keep
+// wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an error. If keep
 // is set and the Order has few Works, it does not remove the program's own.
-func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested bool)) {
+func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested []span.Range)) {
 	if o.writes.Len() == 0 {
 		return
 	}
@@ -150,7 +150,7 @@ func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kin
 	clear(o.found)
 }
 
-func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err error) bool) {
+func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err error) []span.Range) {
 	done, err := u.work.End()
 	switch {
 	case !done:
@@ -229,10 +229,13 @@ func (u *use) fine(asked *Asked) bool {
 	return err == nil
 }
 
-func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, kind Kind, err error) bool) {
-	for _, n := range append([]*span.Node[*use]{&u.node}, u.more...) {
-		if n.Value != nil && fn(n.Lo, n.Hi, u.kind, err) {
-			o.cut(&o.writes, n, n.Lo, n.Hi)
+func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, kind Kind, err error) []span.Range) {
+	kind := u.kind
+	for _, piece := range u.ranges() {
+		for _, d := range fn(piece.Lo, piece.Hi, kind, err) {
+			for _, n := range o.writes.Meeting(d.Lo, d.Hi, nil) { // only of u, because no two writes have a common byte
+				o.cut(&o.writes, n, d.Lo, d.Hi)
+			}
 		}
 	}
 }
