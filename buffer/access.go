@@ -45,6 +45,7 @@ type access struct {
 	parts   []part // several parts, in ascending order with gaps between them; nil if there is one
 	side    side   // used if host and device use the memory in turn
 	counted bool   // BytesAvoided includes this access
+	bad     error  // why bytes that it only reads have turned out bad, nil if they have not
 	index   int    // in live
 	pieces  []piece
 	behind  *access // the access that it waits for
@@ -247,6 +248,9 @@ func (a *accesses) end(x *access) {
 	if x.parts != nil {
 		x.parts = nil
 	}
+	if x.bad != nil {
+		x.bad = nil
+	}
 	if a.spare == nil {
 		a.spare = x
 	} else {
@@ -367,6 +371,17 @@ func (a *accesses) unwritten(x *access, p protocol.Place, lo, hi uint64) (list [
 		list = append(list, span.Range{Lo: lo, Hi: hi})
 	}
 	return list
+}
+
+// spoiled tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no longer in the
+// place's Order, so the work of these accesses would not find it among its causes.
+func (a *accesses) spoiled(p protocol.Place, lo, hi uint64, err error) {
+	a.flush()
+	for _, n := range a.read.Meeting(lo, hi, nil) {
+		if x := n.Value; x.inside && x.place == p && x.bad == nil {
+			x.bad = err
+		}
+	}
 }
 
 // empty reports whether there is no access, open or waiting.

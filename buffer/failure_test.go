@@ -187,6 +187,28 @@ func TestFailureIsFoundBesideAnOpenWrite(t *testing.T) {
 	}
 }
 
+// What a group writes is lost if bytes that it reads turn out bad, also if another access has reported that before the group ends.
+func TestFailureThatAnotherReportsSpoilsWhatAGroupWrites(t *testing.T) {
+	f, devs, s := openLinked(t, 1)
+	other := newStream(t, devs[0])
+	in, out := newBuffer(t, []uint32{1, 2, 3, 4}), newBuffer(t, make([]uint32, 4))
+	work := func(meanwhile func()) {
+		g, err := buffer.AcquireAll(ctx, s[0], in.Want(coherence.Read), out.Want(coherence.Overwrite))
+		require.NoError(t, err)
+		r := g.Regions(nil)
+		require.NoError(t, s[0].Copy(r[1], r[0]))
+		require.NoError(t, s[0].Sync(ctx))
+		meanwhile()
+		require.NoError(t, g.Release())
+	}
+	f.fail("CopyIn", 1)
+	work(func() { require.ErrorIs(t, in.Prefetch(other), errLate) })
+	require.ErrorIs(t, out.View(ctx, nothing), errLate)
+	require.ErrorIs(t, out.View(ctx, nothing), hal.ErrDeviceLost)
+	work(func() {})
+	require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, out))
+}
+
 // A replica that is to go once its copy has arrived is still a source, in place of the copy.
 func TestWhatIsToGoIsCopiedFrom(t *testing.T) {
 	f, devs, s := openLinked(t, 2)

@@ -349,8 +349,8 @@ func (g *group) release() (err error) {
 				err = e
 			}
 		}
-		if !g.renew() {
-			g.record()
+		if bad := g.bad(); bad != nil || !g.renew() {
+			g.record(bad)
 		}
 	}
 	for i := range g.list {
@@ -378,8 +378,23 @@ func (g *group) renew() bool {
 	return again.Do()
 }
 
-func (g *group) record() {
-	w := order.NewWork(g.stream)
+// bad returns why bytes that the group reads have turned out bad while it had them, or nil.
+func (g *group) bad() error {
+	for i := range g.list {
+		if err := g.list[i].x.bad; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record adds a Work for the group's work to the Orders. If bad is not nil, the Work fails with it.
+func (g *group) record(bad error) {
+	var check func() error
+	if bad != nil {
+		check = func() error { return bad }
+	}
+	w := order.Checked(g.stream, check)
 	writes := slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
 	for i := range g.list {
 		if m := &g.list[i]; writes {

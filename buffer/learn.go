@@ -14,7 +14,8 @@ import (
 //
 // A failed write spoils its bytes at its place. Later accesses copy them again from a place where they are still current; if there is none,
 // they are lost. Copies of spoiled bytes need no search: the failed Work is a cause of their Work, which therefore fails too. Bytes
-// that an open access writes are skipped: its own Work fails if it reads spoiled bytes. The other bytes of the same failed Work are not.
+// that an open access writes are skipped: its own Work fails if it reads spoiled bytes. The other bytes of the same failed Work are not. If an
+// open access only reads spoiled bytes, its work fails, too (accesses.spoiled).
 func (l *losses) learn(op string, self *access, lo, hi uint64) (told error) {
 	s := l.owner
 	s.places.each(func(r *replica) bool {
@@ -60,6 +61,7 @@ func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (bad []span.R
 	})
 	for i, b := range bad {
 		s.m.Invalidate(r.place, b.Lo, b.Hi)
+		s.accesses.spoiled(r.place, b.Lo, b.Hi, err)
 		switch rest := valid[i].Without(r.place); {
 		case rest == 0 && kind != order.Zeroed:
 			s.lost.add(b.Lo, b.Hi, loss{err: err})
