@@ -80,7 +80,16 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 			w.Retain()
 		}
 		if list = x.replica.order.Pending(b.lo, b.hi, false, list); len(list) == 0 && !first {
-			return s.lost.in(q.op, b.lo, b.hi)
+			if err := s.lost.in(q.op, b.lo, b.hi); err != nil || s.m.ValidIn(b.lo, b.hi, x.place) {
+				return err
+			}
+			// A copy has failed, and another access has reported it. So the bytes have to be copied again.
+			x.inside = false
+			err := x.bring(ctx, false)
+			x.inside = true
+			if err != nil {
+				return err
+			}
 		}
 		if err := s.await(ctx, x.cause(), dev, b.lo, b.hi, list); err != nil {
 			return err

@@ -209,6 +209,31 @@ func TestFailureThatAnotherReportsSpoilsWhatAGroupWrites(t *testing.T) {
 	require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, out))
 }
 
+// SyncTo copies again what a failed copy did not bring, if another access has reported the failure.
+func TestSyncToCopiesAgainWhatAnotherReports(t *testing.T) {
+	f, devs, s := openLinked(t, 3)
+	b := newBuffer(t, make([]uint32, 8))
+	left, right := cut(t, b, 0, 4), cut(t, b, 4, 8)
+	one, two := hold(t, s[1]), hold(t, s[2])
+	fill(t, s[1], left, 8)
+	fill(t, s[2], right, 9)
+	f.fail("Copy", 1)
+	require.NoError(t, left.Prefetch(s[0]))
+	synced := make(chan error)
+	go func() { synced <- b.SyncTo(ctx, devs[0]) }()
+	require.Eventually(t, func() bool { return right.Version(devs[0]) >= 0 }, patience, tick, "SyncTo waits for both copies")
+	require.NoError(t, one.Signal())
+	require.NoError(t, s[0].Sync(ctx))
+	require.ErrorIs(t, left.Prefetch(s[0]), errLate)
+	require.Equal(t, int64(-1), left.Version(devs[0]))
+	require.NoError(t, two.Signal())
+	require.NoError(t, <-synced)
+	require.NotEqual(t, int64(-1), b.Version(devs[0]))
+	got, err := onDevice(t, s[0], b)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{8, 8, 8, 8, 9, 9, 9, 9}, got)
+}
+
 // A replica that is to go once its copy has arrived is still a source, in place of the copy.
 func TestWhatIsToGoIsCopiedFrom(t *testing.T) {
 	f, devs, s := openLinked(t, 2)
