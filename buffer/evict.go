@@ -134,6 +134,7 @@ func (e eviction) finish() error {
 	if err := s.m.Commit(protocol.Evict, e.place, 0, s.size); err != nil {
 		return e.refused(err)
 	}
+	s.classify()
 	if !e.leaving {
 		e.note()
 	}
@@ -254,6 +255,7 @@ func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	if err := s.m.Commit(protocol.Evict, protocol.Host, 0, s.size); err != nil {
 		return nil, e.refused(err)
 	}
+	s.classify()
 	e.note()
 	u := h.lastUse()
 	h.drop(u, func(failed error) {

@@ -69,6 +69,9 @@ func (r *replica) spoil(lo, hi uint64, kind order.Kind, err error) (bad []span.R
 			s.lost.needed(rest)
 		}
 	}
+	if len(bad) > 0 {
+		s.classify()
+	}
 	return bad
 }
 

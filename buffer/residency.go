@@ -582,6 +582,13 @@ func (r *replica) classify() {
 	}
 }
 
+// classify does that for every replica, after one of them has lost bytes.
+func (s *storage) classify() {
+	for _, r := range s.places.devs {
+		r.classify()
+	}
+}
+
 // know remembers a pool, so that trim can make it free memory.
 func (res *residency) know(p *pool.Pool) {
 	if p == nil {

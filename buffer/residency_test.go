@@ -161,3 +161,19 @@ func TestDeviceOutOfMemoryMakesRoom(t *testing.T) {
 	require.Equal(t, uint64(2<<20), e.Shortage.Request)
 	require.Equal(t, before, buffer.ResidencyOf(d), "nothing was evicted for what cannot fit")
 }
+
+// A replica that has become the only one, because the host's is gone, is evicted after those that need no copy.
+func TestWhatLosesItsCopyIsEvictedLater(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	sole := written(t, s, 4, 7)
+	require.NoError(t, sole.SyncTo(ctx, nil))
+	require.NoError(t, sole.Evict(ctx, nil))
+	shared := newBuffer(t, make([]uint32, 4))
+	require.NoError(t, shared.SyncTo(ctx, d))
+	buffer.SetBudget(d, 32)
+	require.NoError(t, newBuffer(t, make([]uint32, 4)).SyncTo(ctx, d))
+	require.Equal(t, []string{d.Name()}, validAt(sole))
+	require.Equal(t, []string{"host"}, validAt(shared))
+	require.Zero(t, buffer.ResidencyOf(d).WrittenBack)
+}
