@@ -12,7 +12,8 @@ import (
 //	b, err = b.Resize(ctx, n)
 //
 // The first elements keep their values, and elements beyond those of b read as zeros. The new buffer has the options of b. If b already has n
-// elements, Resize returns b. After an error it returns b, too, which is unchanged and still open.
+// elements, Resize returns b. After an error it returns b, too, which is unchanged and still open; only if the driver fails to free the memory
+// of b, Resize returns that error and the new buffer, because b is closed then.
 //
 // The elements are copied as by [Buffer.Clone], each range where it is current, and nothing is copied to another place. Resize waits until ctx
 // ends for accesses that write to the elements, and for the copies: it closes b only when they have succeeded. Meanwhile each place that has elements

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -123,6 +124,30 @@ func TestResizeWaitsForItsCopies(t *testing.T) {
 	require.Same(t, b, c)
 	require.NoError(t, g.Signal())
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
+}
+
+// The buffer is closed, and the elements are in the new one, also if the driver fails to free the old memory.
+func TestResizeWhereFreeFails(t *testing.T) {
+	f := newFaulty(host.Options{Name: "free", Discrete: 1})
+	var refused error
+	f.Call = func(op string, _ int) error {
+		if op == "Free" {
+			return refused
+		}
+		return nil
+	}
+	d := fixture.Device(t, f, 1)
+	b, err := buffer.From([]int32{1, 2, 3})
+	require.NoError(t, err)
+	require.NoError(t, b.SyncTo(ctx, d))
+	refused = hal.Errorf("free", hal.ErrDriver, "refused")
+	c, err := b.Resize(ctx, 4)
+	refused = nil
+	require.ErrorIs(t, err, hal.ErrDriver)
+	require.NotSame(t, b, c)
+	require.ErrorIs(t, b.View(ctx, func([]int32) error { return nil }), hal.ErrClosed)
+	require.Equal(t, []int32{1, 2, 3, 0}, contents(t, c))
+	require.NoError(t, c.Close())
 }
 
 // An access that waits while the elements are copied is not lost: the buffer stays.
