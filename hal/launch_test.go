@@ -361,3 +361,23 @@ func TestLaunchesThatWait(t *testing.T) {
 	require.NoError(t, s.Do(func() error { return failed }))
 	assert.ErrorIs(t, s.Sync(ctx), failed)
 }
+
+// An empty region at the end of the program's own memory is no pointer to what follows the memory.
+func TestLaunchWithAnEmptyRegionAtTheEnd(t *testing.T) {
+	dev, s, mod := goKernels(t, map[string]hal.Function{"f": {Run: func(b *hal.Block) {
+		if len(b.Bytes[0]) != 0 {
+			panic("not empty")
+		}
+		runtime.GC() // which ends the process if it finds a pointer to memory that is free
+	}}})
+	k := kernelNamed(t, mod, "f")
+	for range 50 {
+		for _, n := range []int{24, 4096, 1 << 20} {
+			m, err := dev.Register(make([]byte, n))
+			require.NoError(t, err)
+			require.NoError(t, s.Launch(k, hal.Blocks(1), hal.At(m.Region(uint64(n), 0))))
+			require.NoError(t, s.Sync(context.Background()))
+			require.NoError(t, m.Close())
+		}
+	}
+}

@@ -154,7 +154,11 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 				l.give()
 				return s.dev.foreign("launch", a.Region.Mem)
 			}
-			b = unsafe.Slice((*byte)(unsafe.Add(m.base, a.Region.Off)), a.Region.Len)
+			at := m.base
+			if a.Region.Off < m.size { // else the address may be that of another object of the Go heap
+				at = unsafe.Add(at, a.Region.Off)
+			}
+			b = unsafe.Slice((*byte)(at), a.Region.Len)
 		case a.Ptr != nil:
 			copied := l.large[used : used+int(a.Size)]
 			copy(copied, unsafe.Slice((*byte)(a.Ptr), a.Size))
