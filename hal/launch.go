@@ -437,8 +437,8 @@ func (st *streamState) syncLaunch(op string, k *kernelState) error {
 	if err = st.tell(err); err == nil {
 		return nil
 	}
-	return st.dev.check(&Error{Op: op, Backend: st.dev.info.Backend, Device: st.dev.info.Ordinal, Kind: kindOf(err),
-		Detail: "kernel " + k.info.Name + " failed", Err: err})
+	return &Error{Op: op, Backend: st.dev.info.Backend, Device: st.dev.info.Ordinal, Kind: kindOf(err),
+		Detail: "kernel " + k.info.Name + " failed", Err: err}
 }
 
 func kindOf(err error) error {

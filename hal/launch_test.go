@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -360,6 +361,34 @@ func TestLaunchesThatWait(t *testing.T) {
 	failed := errors.New("copy failed")
 	require.NoError(t, s.Do(func() error { return failed }))
 	assert.ErrorIs(t, s.Sync(ctx), failed)
+}
+
+// An error of a function given to Do is the program's, of whatever kind: it does not mean that the stream is closed or that its device is lost.
+func TestDoReturnsErrorsOfAnyKind(t *testing.T) {
+	dev, s, _ := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) {}}})
+	for _, kind := range driver.Kinds() {
+		failed := &hal.Error{Op: "copy", Backend: "another", Kind: kind}
+		for what, wait := range map[string]func() error{
+			"Sync": func() error { return s.Sync(context.Background()) },
+			"Done": func() error {
+				for {
+					if done, err := s.Done(); done || err != nil {
+						return err
+					}
+				}
+			},
+		} {
+			require.NoError(t, s.Do(func() error { return failed }))
+			drained := make(chan error, 1)
+			go func() { drained <- layer.Drain(s, context.Background()) }()
+			require.Equal(t, failed, within(t, drained), "%v, %s", kind, what)
+			require.Equal(t, failed, wait(), "%v, %s: Drain leaves the error to the program", kind, what)
+			require.NoError(t, s.Sync(context.Background()))
+		}
+	}
+	m, err := dev.Alloc(hal.KindDevice, 64, 0)
+	require.NoError(t, err, "the device is not lost")
+	require.NoError(t, m.Close())
 }
 
 // An empty region at the end of the program's own memory is no pointer to what follows the memory.

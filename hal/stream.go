@@ -309,13 +309,14 @@ func (st *streamState) query() (bool, error) {
 	if done || err != nil {
 		err = st.tell(err)
 	}
-	return done, st.dev.check(err)
+	return done, err
 }
 
-// tell returns the error for the program: that of the driver's call, or else the error that the library has found earlier.
+// tell returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a function
+// given to Do says nothing about the device, so only the driver's error is checked.
 func (st *streamState) tell(err error) error {
 	if err != nil {
-		err = st.blame(err)
+		err = st.dev.check(st.blame(err))
 	}
 	if st.untold.Load() == nil {
 		return err
@@ -349,7 +350,7 @@ func (st *streamState) sync(ctx context.Context, op string) error {
 		}
 		w.rise()
 		st.held.drop(upTo)
-		return st.dev.check(st.tell(err))
+		return st.tell(err)
 	}
 	if ctx.Err() != nil {
 		return interrupted(op, ctx)
@@ -450,24 +451,26 @@ func (s *Stream) idle() (bool, error) {
 
 // drain is like Sync, but on a closed stream it waits for the work that was under way, and it leaves an error to the program.
 func (s *Stream) drain(ctx context.Context) error {
-	err := s.Sync(ctx)
-	switch {
-	case err == nil || ctx.Err() != nil && isKind(err, ErrNotReady):
-		return err
-	case !isKind(err, ErrClosed):
-		if st := s.state(); st != nil {
+	const op = "drain"
+	st := s.state()
+	if err := st.begin(op); err == nil {
+		err = st.sync(ctx, op)
+		st.end()
+		if err != nil && (ctx.Err() == nil || !isKind(err, ErrNotReady)) {
 			st.untold.CompareAndSwap(nil, &err)
 		}
+		return err // of any kind: the stream is open
+	} else if !isKind(err, ErrClosed) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return interrupted("drain", ctx)
+		return interrupted(op, ctx)
 	}
 	select {
-	case <-s.s.drained.opened():
+	case <-st.drained.opened():
 		return nil
 	case <-ctx.Done():
-		return interrupted("drain", ctx)
+		return interrupted(op, ctx)
 	}
 }
 
@@ -672,7 +675,7 @@ func (st *streamState) idle() bool {
 
 // keep keeps an error of the stream's work for the program. A driver may report it only once.
 func (st *streamState) keep(err error) {
-	err = st.blame(err)
+	err = st.dev.check(st.blame(err))
 	st.untold.CompareAndSwap(nil, &err)
 }
 
