@@ -228,7 +228,9 @@ func TestAcrossKeepsPageLockedMemory(t *testing.T) {
 			require.NoError(t, hal.CopyPeer(f.s[1], f.m[1].All(), f.s[0], f.m[0].All()))
 			require.True(t, bytes.Equal(f.want, f.got(t)))
 			require.Equal(t, allocations, f.d[0].Usage().Allocations+f.d[1].Usage().Allocations, n)
-			require.Equal(t, alive, f.r.alive.Load(), n)
+			// Each stream may have made one event more, for the slices of its copies.
+			require.LessOrEqual(t, f.r.alive.Load(), alive+2, n)
+			require.GreaterOrEqual(t, f.r.alive.Load(), alive, n)
 		}
 		require.Greater(t, f.held(), f.own())
 		require.LessOrEqual(t, f.held(), f.own()+12<<20)

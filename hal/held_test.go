@@ -66,3 +66,38 @@ func TestHostMemoryIsHeldFromTheCopyOn(t *testing.T) {
 		require.NoError(t, dev.Close())
 	}
 }
+
+// Host memory of copies that have finished is forgotten on a stream that is never idle, too.
+func TestHostMemoryIsForgottenOnABusyStream(t *testing.T) {
+	ctx := context.Background()
+	dev := openNamed(t, "busy", 0, 0)
+	s := openStream(t, dev)
+	m, err := dev.Alloc(hal.KindDevice, 1<<16, 0)
+	require.NoError(t, err)
+	for _, size := range []uint64{16, 1 << 16} {
+		const copies = 500
+		var gone atomic.Int32
+		shut, err := s.Gate()
+		require.NoError(t, err)
+		for range copies {
+			func() {
+				b := make([]byte, size)
+				runtime.AddCleanup(&b[0], func(struct{}) { gone.Add(1) }, struct{}{})
+				require.NoError(t, s.CopyIn(m.Region(0, size), b))
+			}()
+			e, err := s.Record()
+			require.NoError(t, err)
+			next, err := s.Gate()
+			require.NoError(t, err)
+			require.NoError(t, shut.Signal())
+			shut = next
+			require.NoError(t, e.Sync(ctx))
+			require.NoError(t, e.Close())
+		}
+		require.Eventually(t, func() bool { runtime.GC(); return gone.Load() > copies/2 }, 10*time.Second, time.Millisecond, "of %d bytes", size)
+		require.NoError(t, shut.Signal())
+		require.NoError(t, s.Sync(ctx))
+	}
+	require.NoError(t, m.Close())
+	require.NoError(t, s.Close())
+}

@@ -760,6 +760,11 @@ type holds struct {
 	ptrs  []unsafe.Pointer
 	bytes uint64 // added since the stream was last asked whether it is idle
 	asked int    // pointers held at that time
+
+	// A stream may never be idle. So, when it is asked and is busy, add records an event: once its work has finished, the pointers before
+	// upTo are forgotten.
+	event *eventState // nil if there is none
+	upTo  uint64
 }
 
 const (
@@ -770,12 +775,13 @@ const (
 func (h *holds) add(st *streamState, p unsafe.Pointer, n uint64) {
 	h.mu.Lock()
 	if len(h.ptrs)-h.asked >= holdsMany || h.bytes >= holdsHeld {
-		h.asked = len(h.ptrs)
 		h.bytes = 0
 		if st.idle() {
-			clear(h.ptrs)
-			h.ptrs, h.asked = h.ptrs[:0], 0
+			h.forget(h.seq)
+		} else {
+			h.advance(st)
 		}
+		h.asked = len(h.ptrs)
 	}
 	h.ptrs = append(h.ptrs, p)
 	if len(h.ptrs) == 1 {
@@ -802,12 +808,38 @@ func (h *holds) drop(mark uint64) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.forget(mark) {
+		h.asked, h.bytes = 0, 0
+	}
+	h.some.Store(len(h.ptrs) > 0)
+}
+
+// forget is drop with h.mu held, and leaves some to the caller. It reports whether there were such pointers.
+func (h *holds) forget(mark uint64) bool {
+	if h.event != nil && h.upTo <= mark {
+		h.event.release()
+		h.event = nil
+	}
 	first := h.seq - uint64(len(h.ptrs))
 	if mark <= first {
-		return
+		return false
 	}
 	n := copy(h.ptrs, h.ptrs[mark-first:])
 	clear(h.ptrs[n:])
-	h.ptrs, h.asked, h.bytes = h.ptrs[:n], 0, 0
-	h.some.Store(n > 0)
+	h.ptrs = h.ptrs[:n]
+	return true
+}
+
+// advance forgets the pointers before the event if its work has finished, and records the next one; h.mu is held. The pointers in h were added after
+// their copies had been enqueued, so the event comes after these copies.
+func (h *holds) advance(st *streamState) {
+	if h.event != nil {
+		if done, _ := h.event.done(); !done { // the stream reports the error
+			return
+		}
+		h.forget(h.upTo)
+	}
+	if e, err := st.event(false); err == nil {
+		h.event, h.upTo = e, h.seq
+	}
 }
