@@ -2,6 +2,7 @@ package hal
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,6 +33,11 @@ func CompileFor(ctx context.Context, target string, src Source) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
+	return compileWith(ctx, op, c, target, src)
+}
+
+func compileWith(ctx context.Context, op string, c driver.Compiler, target string, src Source) (Image, error) {
+	src.Headers, src.Options = maps.Clone(src.Headers), slices.Clone(src.Options) // the program may change its own once ctx has ended
 	img, err := within(ctx, op, func() (*Image, error) { return c.Compile(target, &src) }, nil)
 	if err != nil {
 		return Image{}, err

@@ -51,3 +51,31 @@ func TestCompileForChecksWhatItIsAsked(t *testing.T) {
 		require.ErrorContains(t, err, "-tags "+backend)
 	}
 }
+
+// slowCompiler looks at the source only when it is told to.
+type slowCompiler struct {
+	began, look chan struct{}
+	headers     chan string
+}
+
+func (slowCompiler) CompilerID(string) (string, error) { return "slow", nil }
+
+func (c slowCompiler) Compile(_ string, src *driver.Source) (*driver.Image, error) {
+	close(c.began)
+	<-c.look
+	c.headers <- src.Headers["a.h"] + src.Options[0]
+	return &driver.Image{}, nil
+}
+
+// A compiler that goes on after the context has ended does not look at maps and slices of the program, which may change them.
+func TestCompileForKeepsNothingOfTheProgram(t *testing.T) {
+	c := slowCompiler{make(chan struct{}), make(chan struct{}), make(chan string)}
+	until, end := context.WithCancel(ctx)
+	go func() { <-c.began; end() }()
+	src := hal.Source{Text: nothingCUDA, Headers: map[string]string{"a.h": "text"}, Options: []string{"-x"}}
+	_, err := hal.CompileWith(until, "compile", c, "sm_90", src)
+	require.ErrorIs(t, err, hal.ErrNotReady)
+	src.Headers["a.h"], src.Options[0] = "changed", "-y"
+	close(c.look)
+	require.Equal(t, "text-x", <-c.headers)
+}

@@ -9,6 +9,9 @@ import (
 // SetLaunchSync makes launches wait, as HALYARD_LAUNCH_SYNC=1 does.
 func SetLaunchSync(on bool) { launchSync.Store(on) }
 
+// CompileWith is CompileFor with a compiler of the test.
+var CompileWith = compileWith
+
 // LogCallsTo has devices that are opened from now on log their calls to w, until the returned function is called.
 func LogCallsTo(w io.Writer) (stop func()) {
 	old := calls
