@@ -12,13 +12,14 @@ type making struct {
 	done chan struct{} // closed at the end
 	img  *driver.Image
 	err  error
-	own  bool // the outcome concerns only this caller: there was a panic, or a context ended; others have to try themselves
+	own  bool // the outcome concerns only this caller: there was a panic, a context ended, or its device was closed or lost; others have to try themselves
 }
 
 // Do returns the image of an entry from the cache. If it is not there, Do calls compile and stores the result. If the result cannot be stored,
 // Do still returns it, and [Cache.Err] says why. Calls for the same key at the same time look up and compile only once, on the goroutine of
 // one of them. They return the same image, which must not be changed. An error of compile goes to all calls that wait at that time, and
-// is not kept. If compile panics, or its error is that of a context, the calls that wait try themselves.
+// is not kept. If compile panics, or its error is that of a context or says that the caller's device was closed or lost, the calls that wait try
+// themselves: their devices may be others.
 //
 // The error is of kind ErrNotReady, wrapping the context's cause, if ctx ended before the call began or while it waited for another call.
 // compile is not interrupted.
@@ -65,7 +66,7 @@ func (c *Cache) fill(m *making, key Key, compile func() (*driver.Image, error)) 
 			err = failure("compile", driver.ErrDriver, nil, "the compiler returned no image")
 		}
 		if err != nil {
-			m.err, m.own = err, ofContext(err)
+			m.err, m.own = err, ofCaller(err)
 			return nil, err
 		}
 		_ = c.Put(key, img)
@@ -78,7 +79,12 @@ func interrupted(op string, ctx context.Context) error {
 	return &driver.Error{Op: op, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
 }
 
-// ofContext reports whether an error says that a context ended.
-func ofContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrNotReady)
+// ofCaller reports whether an error says that a context ended, or that a device was closed or lost.
+func ofCaller(err error) bool {
+	for _, kind := range []error{context.Canceled, context.DeadlineExceeded, driver.ErrNotReady, driver.ErrClosed, driver.ErrDeviceLost} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }

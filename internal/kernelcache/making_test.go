@@ -123,6 +123,8 @@ func TestWaitersTryThemselves(t *testing.T) {
 		"interrupted": func() (*driver.Image, error) {
 			return nil, &driver.Error{Kind: driver.ErrNotReady, Err: errors.New("stop")}
 		},
+		"closed": func() (*driver.Image, error) { return nil, &driver.Error{Kind: driver.ErrClosed} }, // the caller's device, not those of others
+		"lost":   func() (*driver.Image, error) { return nil, &driver.Error{Kind: driver.ErrDeviceLost} },
 	} {
 		t.Run(what, func(t *testing.T) {
 			c, key := Open(t.TempDir(), 0), NewKey()
