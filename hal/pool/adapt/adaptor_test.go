@@ -13,9 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/hal/pool/adapt"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // Every allocator keeps the rules of the interface, whatever it wraps.
@@ -275,7 +279,31 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	free(t, x, nil)
 }
 
+// A block whose memory the driver could not free has ended all the same, and counts no more.
+//
 //go:noinline
+func TestFailedFreesEndBlocks(t *testing.T) {
+	failed := &driver.Error{Op: "free", Kind: driver.ErrDriver}
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "failing"})}
+	d := fixture.Device(t, b, 0)
+	s := newStream(t, d)
+	counted := adapt.Count(pool.Direct(d))
+	tracked := adapt.Track(counted)
+	limited := adapt.Limit(tracked, 1000)
+	x := alloc(t, limited, s, 600)
+	b.Free = func(m *hooked.Memory) error {
+		_ = m.Memory.Free()
+		return failed
+	}
+	require.ErrorIs(t, x.Free(s), failed)
+	require.ErrorIs(t, x.Free(s), hal.ErrClosed)
+	b.Free = nil
+	require.Zero(t, counted.Counts().Blocks.Current)
+	require.Zero(t, counted.Counts().Bytes.Current)
+	require.Empty(t, tracked.Live())
+	requireUsed(t, limited, 1000, 0)
+}
+
 func allocateWeights(t *testing.T, a pool.Allocator) pool.Block {
 	b, err := a.Alloc(nil, hal.KindDevice, 5000)
 	require.NoError(t, err)

@@ -114,11 +114,11 @@ func (c *Counter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 // Free implements [pool.Allocator].
 func (c *Counter) Free(b pool.Block, stream *hal.Stream) error {
 	n := b.Size()
-	if err := c.next.Free(b, stream); err != nil {
-		return err
+	err := c.next.Free(b, stream)
+	if ended(b, n, err) {
+		c.mu.Lock()
+		c.scopes[len(c.scopes)-1].freed(n)
+		c.mu.Unlock()
 	}
-	c.mu.Lock()
-	c.scopes[len(c.scopes)-1].freed(n)
-	c.mu.Unlock()
-	return nil
+	return err
 }

@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -42,11 +43,17 @@ func (l *limiter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 
 func (l *limiter) Free(b pool.Block, stream *hal.Stream) error {
 	n := b.Size()
-	if err := l.next.Free(b, stream); err != nil {
-		return err
+	err := l.next.Free(b, stream)
+	if ended(b, n, err) {
+		l.used.Add(-n)
 	}
-	l.used.Add(-n)
-	return nil
+	return err
+}
+
+// ended reports whether a call of Free that returned err has ended a block, which had n bytes before. A block has ended although the call failed
+// if a driver could not free its memory.
+func ended(b pool.Block, n uint64, err error) bool {
+	return err == nil || n > 0 && !b.Valid() && !errors.Is(err, hal.ErrClosed) && !errors.Is(err, hal.ErrInvalidArgument)
 }
 
 // exceeded is the error of an allocation of size bytes, while used bytes are in use.

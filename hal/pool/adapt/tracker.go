@@ -133,7 +133,9 @@ func (t *Tracker) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Bl
 
 // Free implements [pool.Allocator].
 func (t *Tracker) Free(b pool.Block, stream *hal.Stream) error {
-	if err := t.next.Free(b, stream); err != nil {
+	n := b.Size()
+	err := t.next.Free(b, stream)
+	if !ended(b, n, err) {
 		return err
 	}
 	t.mu.Lock()
@@ -144,5 +146,5 @@ func (t *Tracker) Free(b pool.Block, stream *hal.Stream) error {
 	if x != nil && t.profiled {
 		profile().Remove(x)
 	}
-	return nil
+	return err
 }
