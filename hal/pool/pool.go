@@ -502,6 +502,9 @@ func (p *Pool) join(op string, stream *hal.Stream) (*domain, error) {
 	if p.closed {
 		return nil, p.failure(op, hal.ErrClosed, "the pool is closed")
 	}
+	if stream.Device() == nil {
+		return nil, p.failure(op, hal.ErrInvalidArgument, "zero stream")
+	}
 	if d := p.find(stream); d != nil {
 		return d, nil
 	}

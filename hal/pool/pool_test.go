@@ -589,3 +589,16 @@ func TestBlockFromNobodyIsAKey(t *testing.T) {
 		require.Len(t, seen, 6, name)
 	}
 }
+
+// A zero stream is refused and changes nothing.
+func TestZeroStreamIsRefused(t *testing.T) {
+	d := openHost(t, 1, 0)
+	p := newPool(t, d)
+	_, err := p.Alloc(&hal.Stream{}, hal.KindDevice, 100)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	b := alloc(t, p, nil, 100)
+	require.ErrorIs(t, b.Free(&hal.Stream{}), hal.ErrInvalidArgument)
+	require.True(t, b.Valid())
+	require.Zero(t, p.Stats().Streams)
+	free(t, b, nil)
+}
