@@ -90,15 +90,16 @@ type Parts struct {
 }
 
 // InPlace reports whether the rank gives and takes its own part at one address. If that part has no bytes, it is false, except for the
-// calls that are in place when Send == Recv.
+// calls that are in place when Send == Recv and not nil. A rank that has no memory because all its parts are empty is not in place: the
+// others are not either, and some MPI libraries need all ranks to be.
 func (c *Collective) InPlace(rank int) bool {
 	own := func(p unsafe.Pointer) uintptr { return uintptr(p) + uintptr(rank)*uintptr(c.Count) }
 	ownOf := func(p unsafe.Pointer, parts *Parts) uintptr { return uintptr(p) + uintptr(parts.Offsets[rank]) }
 	switch c.Call {
 	case Reduce:
-		return rank == c.Root && c.Send == c.Recv
+		return rank == c.Root && c.Send != nil && c.Send == c.Recv
 	case Allreduce, Scan, ReduceScatter, Alltoall, AlltoallV:
-		return c.Send == c.Recv
+		return c.Send != nil && c.Send == c.Recv
 	case Gather:
 		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == own(c.Recv)
 	case GatherV:

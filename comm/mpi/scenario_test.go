@@ -696,6 +696,36 @@ func collectives(r *rank) error {
 			return err
 		}
 	}
+	return idle(r)
+}
+
+// idle is an AlltoallV in which the last rank takes part with nothing, so it has no memory, and the others exchange one byte each.
+func idle(r *rank) error {
+	me, size := r.w.Rank(), r.w.Size()
+	n := uint64(size)
+	p, q := r.alloc(n), r.alloc(n)
+	defer r.e.Free(p, n)
+	defer r.e.Free(q, n)
+	in, out := view[byte](p, size), view[byte](q, size)
+	parts := driver.Parts{Counts: make([]uint64, size), Offsets: make([]uint64, size)}
+	for k := range size {
+		parts.Offsets[k], in[k] = uint64(k), byte(me*size+k)
+		if me < size-1 && k < size-1 {
+			parts.Counts[k] = 1
+		}
+	}
+	c := driver.Collective{Call: driver.AlltoallV, Send: p, Recv: q, SendParts: parts, RecvParts: parts}
+	if me == size-1 {
+		c.Send, c.Recv = nil, nil
+	}
+	if err := r.collective(c); err != nil {
+		return err
+	}
+	for k, n := range parts.Counts {
+		if n > 0 && out[k] != byte(k*size+me) {
+			return fmt.Errorf("AlltoallV beside an idle rank: part %d is %d", k, out[k])
+		}
+	}
 	return nil
 }
 
