@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // Moved is what one rank sent in a call.
@@ -23,7 +24,8 @@ const exchanging = "Exchange"
 // Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What
 // was written to ghosts since the last Accumulate is lost.
 //
-// After an error, unless the call was refused, the ghosts that had not arrived are stale, and the communicator may refuse further calls.
+// An error before anything was sent changes nothing. After any other one the ghosts that had not arrived are stale, and b refuses all further
+// calls that are collective except Close, because the ranks may no longer agree on which messages belong together.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
 	var x Exchanging[T]
 	if err := x.begin(ctx, b); err != nil {
@@ -67,22 +69,29 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 		}, tagTold, &x.moved)
 	}
 	if err != nil {
-		b.forget()
+		b.forget(!s.fail(err))
 		err = errors.Join(err, b.abandon(ctx))
 		b.done()
 		return err
 	}
+	s.begun()
 	x.b = b
 	return nil
 }
 
-// forget undoes plan: it notes that what was planned was not sent.
-func (b *Buffer[T]) forget() {
+// forget undoes plan: it notes that what was planned was not sent. If nothing was, what was written to ghosts is not lost either.
+func (b *Buffer[T]) forget(nothing bool) {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
 	for _, l := range b.state.links {
 		for _, r := range l.told {
 			l.out.m.Invalidate(ghost, uint64(r.lo), uint64(r.hi))
+		}
+		if !nothing {
+			continue
+		}
+		for _, r := range l.asked {
+			_ = l.in.m.Commit(protocol.Overwrite, ghost, uint64(r.lo), uint64(r.hi))
 		}
 	}
 }
@@ -97,6 +106,7 @@ func (x *Exchanging[T]) End(ctx context.Context) (Moved, error) {
 	defer b.done()
 	err := x.end(ctx, b)
 	if err != nil {
+		b.state.fail(err)
 		b.Expire() // what did not arrive may have changed
 	}
 	return x.moved, err
@@ -174,6 +184,7 @@ func (b *Buffer[T]) post(ctx context.Context, tag int) error {
 			return err
 		}
 		b.mail[i].receive = posted{*r, true}
+		b.state.begun()
 	}
 	return nil
 }

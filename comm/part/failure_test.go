@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/driver"
@@ -97,6 +99,99 @@ func TestMismatchNamesTheCall(t *testing.T) {
 				}
 				return errors.Join(b.Close(), a.Close())
 			}, commtest.Broken(commtest.Shortens))
+		})
+	}
+}
+
+// An exchange that is refused before it sends anything changes nothing, so the next one brings the owner's elements to ghosts that were written.
+func TestRefusedExchangeIsMadeAgain(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		run(t, n, func(ctx context.Context, c *comm.Comm) error {
+			b, err := part.New[float64](ctx, c, part.Block(8), part.Halo{Lo: []int{1}, Periodic: []bool{true}})
+			if err != nil {
+				return err
+			}
+			over, cancel := context.WithCancel(ctx)
+			cancel()
+			exchange := func(ctx context.Context, kind error) error {
+				if _, err := b.Exchange(ctx); kind == nil || !errors.Is(err, kind) {
+					return err
+				}
+				return nil
+			}
+			if n == 1 { // no message is sent, but the access of the elements fails
+				kind := context.Canceled
+				return must(b.Owned().Fill(ctx, 3), exchange(ctx, nil), b.Local().Set(ctx, 0, 99), exchange(over, kind), exchange(ctx, nil),
+					ghostIs(ctx, b, 0, 3), b.Close())
+			}
+			return must(b.Owned().Fill(ctx, 3), exchange(ctx, nil), b.Local().Set(ctx, 0, 99), exchange(over, comm.ErrTimeout), ghostIs(ctx, b, 0, 99),
+				exchange(ctx, nil), ghostIs(ctx, b, 0, 3), b.Close())
+		})
+	}
+}
+
+func ghostIs(ctx context.Context, b *part.Buffer[float64], local int, want float64) error {
+	if v, err := b.Local().At(ctx, local); err != nil || v != want {
+		return fmt.Errorf("local element %d is %v (%v), not %v", local, v, err, want)
+	}
+	return nil
+}
+
+// A call that fails on one rank after messages have come leaves the communicator as it is. The ghosts that did not arrive stay stale, because later
+// calls are refused: they would take the ghosts for current, as the owner has sent them.
+func TestCallsAfterAFailureAreRefused(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, b, src *part.Buffer[float64]) error{
+		"Exchange": func(ctx context.Context, b, _ *part.Buffer[float64]) error { _, err := b.Exchange(ctx); return err },
+		"Accumulate": func(ctx context.Context, b, _ *part.Buffer[float64]) error {
+			_, err := b.Accumulate(ctx, comm.Sum)
+			return err
+		},
+		"Redistribute": func(ctx context.Context, b, src *part.Buffer[float64]) error {
+			_, err := part.Redistribute(ctx, b, src)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				b, err := part.New[float64](ctx, c, part.Block(8), part.Width(1))
+				if err != nil {
+					return err
+				}
+				src, err := part.New[float64](ctx, c, part.Starts(0, 1, 8), part.Halo{})
+				if err != nil {
+					return err
+				}
+				if _, err := b.Exchange(ctx); err != nil {
+					return err
+				}
+				if c.Rank() == 1 {
+					at := 1 // an owned element; Accumulate sends a ghost
+					if name == "Accumulate" {
+						at = 0
+					}
+					return must(b.Owned().Fill(ctx, 3), b.Local().Set(ctx, at, 4), call(ctx, b, src), src.Close(), b.Close())
+				}
+				lease, err := b.Local().AcquireHost(ctx, coherence.Read) // of what the call is to write
+				if err != nil {
+					return err
+				}
+				soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				defer cancel()
+				err = call(soon, b, src)
+				if !errors.Is(err, context.DeadlineExceeded) || c.Err() != nil {
+					return fmt.Errorf("the call: %v; the communicator: %v", err, c.Err())
+				}
+				if err := lease.Release(); err != nil {
+					return err
+				}
+				if again := call(ctx, b, src); !errors.Is(again, context.DeadlineExceeded) {
+					return fmt.Errorf("one more: %v", again)
+				}
+				if _, err := b.Local().At(ctx, 4); !errors.Is(err, part.ErrStale) {
+					return fmt.Errorf("the ghost: %v", err)
+				}
+				return must(src.Close(), b.Close())
+			})
 		})
 	}
 }

@@ -125,6 +125,8 @@ type state struct {
 	quiet  bool    // an exchange is under way
 	busy   bool    // a collective call is under way
 	closed bool
+	began  bool  // the collective call under way has sent or received, so its ranks no longer agree if it fails on one
+	failed error // of a call that had begun: later calls are refused, because messages may be left over, and ghosts that were not sent
 	moves  []protocol.Transfer
 	runs   []span
 }

@@ -249,8 +249,38 @@ func (b *Buffer[T]) begin(op string) error {
 	if b.state.busy {
 		return driver.Errorf(op, comm.ErrInvalidArgument, "another collective call of the buffer is under way")
 	}
-	b.state.busy, b.state.closed = true, op == "Close"
+	if b.state.failed != nil && op != "Close" {
+		return b.state.refusal(op)
+	}
+	b.state.busy, b.state.began, b.state.closed = true, false, op == "Close"
 	return nil
+}
+
+// fail notes that the call under way has failed. It returns false, and changes nothing, if the call has neither sent nor received.
+func (s *state) fail(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began && s.failed == nil {
+		s.failed = err
+	}
+	return s.began
+}
+
+// begun notes that the call under way has sent or received.
+func (s *state) begun() {
+	s.mu.Lock()
+	s.began = true
+	s.mu.Unlock()
+}
+
+func (s *state) refusal(op string) error {
+	kind := comm.ErrMismatch
+	if e := (*comm.Error)(nil); errors.As(s.failed, &e) {
+		kind = e.Kind
+	}
+	e := driver.Errorf(op, kind, "refused, because an earlier call on the buffer failed")
+	e.Err = s.failed
+	return e
 }
 
 func (b *Buffer[T]) done() {

@@ -13,7 +13,7 @@ import (
 // Redistribute copies the owned elements of src to dst, which has the same number of elements and ranks, but another layout. Elements keep
 // their global indices. All ranks call it, and it waits for the others until ctx ends. It sends at most one message to each
 // rank, and returns what this rank sent. The ghosts of dst are stale afterwards. If it fails, dst may have been written on some
-// ranks.
+// ranks; unless it failed before anything was sent, dst refuses further calls as after an error of [Buffer.Exchange].
 func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (moved Moved, err error) {
 	const op = "Redistribute"
 	if dst == src {
@@ -45,6 +45,11 @@ func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (m
 			if _, e := r.Wait(over); err == nil {
 				err = e
 			}
+		}
+		if err != nil && len(requests) > 0 {
+			dst.state.begun()
+			dst.state.fail(err)
+			dst.Expire() // other ranks may have written
 		}
 		for _, m := range closing {
 			_ = m.Close()
