@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"math"
 	"reflect"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -124,6 +125,10 @@ func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 	for i, n := range counts {
 		if n < 0 {
 			p.refuse("part %d has %d elements, fewer than 0", i, n)
+			return parts, 0
+		}
+		if n > math.MaxInt/int(size[T]())-total {
+			p.refuse("the number of bytes of parts %v exceeds the range of int", counts)
 			return parts, 0
 		}
 		parts.Counts = append(parts.Counts, uint64(n)*size[T]())

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -202,4 +204,23 @@ func TestCollectiveArgumentsAreRefused(t *testing.T) {
 	require.NoError(t, c.Err())
 	require.NoError(t, c.Close())
 	require.Equal(t, []int64{1, 2}, contents(two))
+}
+
+// Lengths of parts whose sum is beyond an int are refused, though it wraps around to the length of the buffer.
+func TestPartsBeyondAnIntAreRefused(t *testing.T) {
+	run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		all, one := buffered(numbers(2, 0)), buffered(numbers(4, 0))
+		counts := []int{math.MaxInt, math.MaxInt, 4}
+		for name, err := range map[string]error{
+			"GatherV":    comm.GatherV(ctx, c, one, all, counts, c.Rank()),
+			"ScatterV":   comm.ScatterV(ctx, c, all, one, counts, c.Rank()),
+			"AllgatherV": comm.AllgatherV(ctx, c, one, all, counts),
+			"AlltoallV":  comm.AlltoallV(ctx, c, all, all, counts, counts),
+		} {
+			if !errors.Is(err, comm.ErrInvalidArgument) || !strings.Contains(err.Error(), "exceeds the range of int") {
+				return fmt.Errorf("%s: %v", name, err)
+			}
+		}
+		return nil
+	})
 }
