@@ -43,9 +43,9 @@ var errGone = hal.Errorf("pipeline", hal.ErrInvalidArgument, "a function of the 
 // when the sink has received the results of the last chunk. A chunk has at most chunk elements, chunk > 0.
 //
 // The three functions run concurrently with each other, but no function runs twice at a time: source and process run on
-// separate goroutines, sink on the caller's. The first error ends the pipeline: Run cancels the context of the functions,
+// separate goroutines, where a panic ends the program, and sink on the caller's. The first error ends the pipeline: Run cancels the context of the functions,
 // waits for them to return, and returns that error unchanged. If ctx ends, the error is of kind hal.ErrNotReady and wraps
-// the context's error. In both cases the sink has received the results of the first chunks, without a gap.
+// the context's cause. In both cases the sink has received the results of the first chunks, without a gap.
 //
 // Run allocates memory for [WithDepth] chunks and their results, on the host and on the device. The host's memory is page-locked unless
 // the device shares it. If one of them has too little memory, the error is of kind hal.ErrOutOfMemory. When Run returns an
