@@ -17,14 +17,14 @@ var (
 	ErrUnavailable     = driver.ErrUnavailable     // the backend's driver or device is missing
 	ErrNotBuilt        = driver.ErrNotBuilt        // the program was built without the backend
 	ErrUnsupported     = driver.ErrUnsupported     // the device does not support the operation
-	ErrOutOfMemory     = driver.ErrOutOfMemory     // Error.Shortage has the figures
+	ErrOutOfMemory     = driver.ErrOutOfMemory     // Error.Shortage has the figures of a device's allocation; it is nil for budgets and ordinary host memory
 	ErrInvalidArgument = driver.ErrInvalidArgument // an argument that no device accepts
 	ErrOutOfRange      = driver.ErrOutOfRange      // beyond the end of the memory
 	ErrOverlap         = driver.ErrOverlap         // source and destination share bytes
 	ErrMisaligned      = driver.ErrMisaligned      // not a multiple of the required alignment
 	ErrClosed          = driver.ErrClosed          // a handle was used after Close
 	ErrBusy            = driver.ErrBusy            // still in use
-	ErrNotReady        = driver.ErrNotReady        // not finished yet; a context may have ended
+	ErrNotReady        = driver.ErrNotReady        // not finished yet; if a context has ended, errors.Is finds its cause (context.Cause)
 	ErrWrongDevice     = driver.ErrWrongDevice     // belongs to a device that cannot be reached
 	ErrDeviceLost      = driver.ErrDeviceLost      // the device stopped working for this process
 	ErrDriver          = driver.ErrDriver          // the vendor's driver reported something unforeseen

@@ -185,7 +185,7 @@ func (e *Event) Done() (bool, error) {
 func (e *Event) doneAlone() (bool, error) { return e.s.doneAlone() }
 
 // Sync waits until the event's work has finished, and returns its error if it failed. If ctx ends first, the error is of
-// kind ErrNotReady and wraps the context's error.
+// kind ErrNotReady and wraps the context's cause.
 func (e *Event) Sync(ctx context.Context) error {
 	const op = "sync"
 	es, err := e.begin(op)

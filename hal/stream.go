@@ -329,7 +329,7 @@ func (st *streamState) tell(err error) error {
 
 // Sync waits until all work enqueued before the call has finished, and returns an error
 // found in it. If ctx ends first, the error is of kind ErrNotReady and wraps the context's
-// error; the work goes on.
+// cause; the work goes on.
 func (s *Stream) Sync(ctx context.Context) error {
 	const op = "sync"
 	if err := s.state().begin(op); err != nil {

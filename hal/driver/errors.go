@@ -61,7 +61,7 @@ type Error struct {
 	Kind     error  // one of the Err variables
 	Detail   string // what was wrong, with the values
 	Vendor   Vendor
-	Shortage *Shortage // only with ErrOutOfMemory
+	Shortage *Shortage // only with ErrOutOfMemory, and not always
 	Err      error     // a cause, or nil
 }
 
