@@ -124,7 +124,7 @@ func (b *Buffer[T]) View(ctx context.Context, fn func([]T) error) error {
 }
 
 // Update runs fn on the elements, for reading and writing. It waits for the work that they depend on
-// and for all other accesses to them. When fn returns, with or without an error, every other replica
+// and for all other accesses to them. When fn returns, with or without an error, or panics, the access ends and every other replica
 // of the elements is stale.
 //
 // An access to the same elements from within fn would wait for fn to return, so it waits until its own context ends.

@@ -47,7 +47,15 @@
 // A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]).
 // [SetBudget] limits the memory on a device: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of existing device
 // memory, and [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes
-// unreachable without Close is reported to [hal.SetLeakHandler], and closed.
+// unreachable without Close is reported to [hal.SetLeakHandler], and closed. A lease that is never released keeps its buffer, so such a
+// buffer is not reported: it does not close ([ConflictError]), and neither does the device.
+//
+// # Errors of calls that wait
+//
+// If the context ends first, the error is of kind hal.ErrNotReady, and errors.Is finds the context's cause: context.Canceled, or another error if
+// the program gave one to a context.CancelCauseFunc. If another access was in the way, errors.As finds the ConflictError that names it. No access
+// waits for room that other leases take: if replicas that cannot be evicted leave too little memory on a device, it fails with kind
+// hal.ErrOutOfMemory, and may succeed later. A server should limit how many of its requests use a device's memory at the same time, or try again.
 //
 // # Other rules
 //

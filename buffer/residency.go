@@ -32,6 +32,8 @@ import (
 // for half a minute if the context cannot end.
 //
 // If the new budget is less than the memory in use, the next access that needs room evicts replicas until the budget is met.
+//
+// A device that works on the host's replica in place (SharesHostMemory in [hal.Info]) has no replicas of its own, so a budget has no effect there.
 func SetBudget(dev *hal.Device, bytes uint64) {
 	res := residencyOf(dev)
 	res.mu.Lock()
