@@ -80,6 +80,8 @@ func (k *Kernel) Name() string {
 }
 
 // Of returns the kernel on a device, for [hal.Stream.Launch]. It loads the program if that has not been done.
+// If HALYARD_CHECK contains bounds, kernels that the command "halyard kernels" translated have one more parameter on devices, so launches by
+// package hal are refused there; see Source.Indexes.
 func (k *Kernel) Of(ctx context.Context, dev *hal.Device) (*hal.Kernel, error) {
 	d, err := k.device(ctx, dev)
 	if err != nil {
