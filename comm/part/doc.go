@@ -51,5 +51,6 @@
 //
 // Errors of collective calls are those of package comm; a call that is refused has changed nothing. If ranks give different arguments, or
 // the call fails on another rank, the kind is comm.ErrMismatch. If stale ghosts are read, it is [ErrStale]. After any other error of a call that
-// has begun, the communicator may refuse further calls.
+// has sent or received, the buffer refuses further collective calls except Close. comm.Comm.Err of the communicator given to New knows nothing of
+// it, because New makes one of its own for the buffer.
 package part
