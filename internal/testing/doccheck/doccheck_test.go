@@ -5,6 +5,7 @@ package doccheck
 import (
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -445,4 +446,48 @@ func TestContributingMapsTheFolders(t *testing.T) {
 		t.Errorf("the map has no %s", name)
 		return nil
 	}))
+}
+
+// Every package that a program can import has an example that runs. Those that are examples themselves, measure or only test are left out.
+func TestPackagesHaveExamples(t *testing.T) {
+	m := module()
+	left := []string{"internal", "testdata", "bench", "docs", "examples", "scripts", "bin", "dist"}
+	packages := 0
+	require.NoError(t, fs.WalkDir(m, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || name == "." {
+			return err
+		}
+		if strings.HasPrefix(path.Base(name), ".") || slices.Contains(left, path.Base(name)) {
+			return fs.SkipDir
+		}
+		files, err := fs.Glob(m, name+"/*.go")
+		if err != nil {
+			return err
+		}
+		found, runs := false, false
+		for _, file := range files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, must(fs.ReadFile(m, file)), parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			if !strings.HasSuffix(file, "_test.go") {
+				found = found || parsed.Name.Name != "main"
+				continue
+			}
+			runs = runs || slices.ContainsFunc(doc.Examples(parsed), func(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput })
+		}
+		if found {
+			packages++
+			assert.True(t, runs, "package %s has no example with output", name)
+		}
+		return nil
+	}))
+	assert.Greater(t, packages, 20, "the packages are there")
+}
+
+func must(text []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
