@@ -80,8 +80,8 @@ OpenCL C, with Halyard, and with other systems.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
 - **StarPU** runs the same kernels in tasks, in C. From the data that a task accesses, StarPU decides what the task waits for and what is copied between devices. On
   two devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the same processors as the devices
-  themselves. So here tasks and copies wait in OpenCL, and the threads are not bound to processors. By default StarPU's workers poll, and two devices then took more
-  than ten times as long. There is no StarPU program if no step needs data of another device.
+  themselves. So here tasks and copies wait in OpenCL, and the threads are not bound to processors. By default StarPU's workers poll, and two devices then take
+  many times as long. There is no StarPU program if no step needs data of another device.
 - **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions, and Go's does not.
 
 `
@@ -92,7 +92,7 @@ func (r *results) markdown(programs, picture string) (string, error) {
 	b.WriteString(about)
 	fmt.Fprintf(&b, "Measured %s on %s; %d rounds. The load average was %s when it began.\n\n", r.Date, r.Machine, r.Rounds, r.Load)
 	if picture != "" {
-		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand, and lines of code](%s)\n\n", filepath.Base(picture))
+		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand](%s)\n\n", filepath.Base(picture))
 	}
 	t := table.NewWriter()
 	head := table.Row{"program", "on"}

@@ -491,3 +491,70 @@ func must(text []byte, err error) []byte {
 	}
 	return text
 }
+
+var (
+	figure    = regexp.MustCompile(`×\d[\d.]*|\d[\d.]* (?:ns|us|µs|ms|GB/s|passed)\b`)
+	inWords   = regexp.MustCompile(`\b(?:a|few|some|of|to|hundred) (?:nano|micro|milli)seconds?\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|\d+) times as (?:long|fast|slow)`)
+	generated = regexp.MustCompile(`(?s)<!-- \w+: begin -->.*?<!-- \w+: end -->`)
+)
+
+// unmeasured returns the figures of a page, outside of the parts that a target of make writes, that are in none of those parts. Time in words is none that a
+// target could have written.
+func unmeasured(text, measured string) (problems []string) {
+	text = prose(generated.ReplaceAllString(text, ""))
+	for _, f := range figure.FindAllString(text, -1) {
+		if !strings.Contains(measured, f) {
+			problems = append(problems, f)
+		}
+	}
+	return append(problems, inWords.FindAllString(text, -1)...)
+}
+
+// What a reader is told about times is what a target of make has measured, with the machine, the date and the versions beside it.
+func TestFiguresAreMeasured(t *testing.T) {
+	const performance = "docs/performance.md"
+	m := module()
+	text := string(must(fs.ReadFile(m, performance)))
+	measured := strings.Join(generated.FindAllString(text, -1), "\n")
+	require.Contains(t, measured, "ping-pong", "the tables are there")
+	pages := []string{"README.md", "RATIONALE.md"}
+	require.NoError(t, fs.WalkDir(m, "docs", func(name string, d fs.DirEntry, err error) error {
+		if written := []string{"docs/apps.md", "docs/torture.md"}; path.Ext(name) == ".md" && !slices.Contains(written, name) {
+			pages = append(pages, name)
+		}
+		return err
+	}))
+	constants := map[string][]string{performance: {"200 us"}} // of how it is measured
+	for _, page := range pages {
+		for _, f := range unmeasured(string(must(fs.ReadFile(m, page))), measured) {
+			assert.Contains(t, constants[page], f, "%s: no target of make writes this figure", page)
+		}
+	}
+
+	// The one of the README, to the row that it is from.
+	_, sentence, ok := strings.Cut(string(must(fs.ReadFile(m, "README.md"))), "ping-pong of 64 MiB")
+	require.True(t, ok)
+	sentence, _, _ = strings.Cut(sentence, "\n\n")
+	_, row, ok := strings.Cut(measured, "| ping-pong, 64 MiB |")
+	require.True(t, ok)
+	row, _, _ = strings.Cut(row, "\n")
+	figures := figure.FindAllString(sentence, -1)
+	assert.NotEmpty(t, figures)
+	for _, f := range figures {
+		assert.Contains(t, row, f, "README.md")
+	}
+}
+
+func TestUnmeasuredFiguresAreFound(t *testing.T) {
+	for text, want := range map[string][]string{
+		"it takes 3 ms":                          {"3 ms"},
+		"it takes 5.7 ms (×2.1)":                 nil,
+		"```\nit takes 3 ms\n```\n":              nil,
+		"<!-- a: begin -->3 ms<!-- a: end -->":   nil,
+		"tens of nanoseconds":                    {"of nanoseconds"},
+		"it takes eight times as long, or twice": {"eight times as long"},
+		"`check`: 173 passed":                    {"173 passed"},
+	} {
+		assert.Equal(t, want, unmeasured(text, "| 5.7 ms (×2.1) |"), text)
+	}
+}
