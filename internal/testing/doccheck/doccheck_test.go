@@ -25,7 +25,7 @@ import (
 
 const (
 	table = "docs/coverage.md"
-	rows  = 112
+	rows  = 114
 
 	suite    = "conformance"                         // whose files have the checks of the suite
 	subtests = "internal/testing/cudahiptest/run.go" // lists the tests of backends that drive an API
