@@ -34,6 +34,7 @@ func main() {
 func run(ctx context.Context) error {
 	program := flag.String("c", ".cache/cg", "the program in C")
 	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
+	versions := flag.String("versions", "", "a file with the versions of what is measured, a line for each")
 	rounds := flag.Int("rounds", 7, "how often each program runs")
 	flag.Parse()
 	if flag.Arg(0) == "halyard" {
@@ -69,6 +70,25 @@ func run(ctx context.Context) error {
 			}
 			fmt.Fprintf(os.Stderr, "%s, %d: %s\n", platforms, n, row)
 			fmt.Fprintf(&table, "| %s | %d × %d | %s |\n", strings.Join(platforms, " + "), n, n, row)
+		}
+	}
+	devices, err := hal.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	table.WriteString("\n")
+	for _, d := range devices {
+		if d.Backend == "opencl" {
+			fmt.Fprintf(&table, "- %s: %s\n", d.Model, d.Driver)
+		}
+	}
+	if *versions != "" {
+		text, err := os.ReadFile(*versions)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			fmt.Fprintf(&table, "- %s\n", strings.TrimSpace(line))
 		}
 	}
 	if *document == "" {
