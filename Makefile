@@ -111,8 +111,9 @@ bench-scale: ## measure how costs grow with the number of things; write the tabl
 	@./bin/scale -svg docs/scale.svg -document docs/performance.md
 
 TORTURE ?= 10m
-torture: ## drive everything with faults for a while (TORTURE=10m) and print what was found; simulated GPUs need a C compiler
-	$(GO) run -tags "$(TAGS)" ./internal/testing/torture -for $(TORTURE)
+TORTURE_FLAGS ?=
+torture: ## drive everything with faults for a while (TORTURE=10m, TORTURE_FLAGS="-document docs/torture.md") and print what was found; simulated GPUs need a C compiler
+	$(GO) run -tags "$(TAGS)" ./internal/testing/torture -for $(TORTURE) $(TORTURE_FLAGS)
 
 SOAK ?= 10m
 SOAK_FLAGS ?=

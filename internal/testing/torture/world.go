@@ -72,7 +72,7 @@ func newWorld() (w *world, err error) {
 	}
 	w.always = append(w.always, unified, far)
 	for _, d := range w.always {
-		w.names = append(w.names, fmt.Sprintf("%s (%s)", d.Name(), d.Info().Model))
+		w.names = append(w.names, fmt.Sprintf("%s (%s, %s)", d.Name(), d.Info().Model, d.Info().Driver))
 	}
 	for _, name := range simulated {
 		w.names = append(w.names, name+" (simulated)")
