@@ -280,8 +280,6 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 }
 
 // A block whose memory the driver could not free has ended all the same, and counts no more.
-//
-//go:noinline
 func TestFailedFreesEndBlocks(t *testing.T) {
 	failed := &driver.Error{Op: "free", Kind: driver.ErrDriver}
 	b := &hooked.Backend{Backend: host.New(host.Options{Name: "failing"})}
@@ -304,6 +302,7 @@ func TestFailedFreesEndBlocks(t *testing.T) {
 	requireUsed(t, limited, 1000, 0)
 }
 
+//go:noinline
 func allocateWeights(t *testing.T, a pool.Allocator) pool.Block {
 	b, err := a.Alloc(nil, hal.KindDevice, 5000)
 	require.NoError(t, err)
