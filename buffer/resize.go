@@ -19,7 +19,7 @@ import (
 // ends for accesses that write to the elements, and for the copies: it closes b only when they have succeeded. Meanwhile each place that has elements
 // has memory for both buffers. Slices of b refer to b and are closed with it. Memory that b has adopted is given back as by Close.
 //
-// The error is of kind ErrInvalidArgument for a slice, ErrFrozen if b is frozen, and a [ConflictError] if another access uses b or waits for it
+// The error is of kind ErrInvalidArgument for a slice, ErrUnsupported for the elements of a part.Buffer, ErrFrozen if b is frozen, and a [ConflictError] if another access uses b or waits for it
 // at the moment when Resize is about to close it. Nothing that such an access writes is lost.
 func (b *Buffer[T]) Resize(ctx context.Context, n int) (*Buffer[T], error) {
 	const op = "Resize"
@@ -50,10 +50,13 @@ func (b *Buffer[T]) Resize(ctx context.Context, n int) (*Buffer[T], error) {
 	return b, err
 }
 
-// resizable returns an error if the buffer is closed or frozen.
+// resizable returns an error if the buffer is closed, frozen or watched.
 func (s *storage) resizable(op string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.watcher != nil {
+		return hal.Errorf(op, hal.ErrUnsupported, "the buffer belongs to another object, such as a part.Buffer, which could not follow")
+	}
 	return s.usable(op, true)
 }
 
