@@ -43,7 +43,7 @@ func Helper() { callsite.Mark() }
 
 // Access is one of the two accesses of a conflict.
 type Access struct {
-	Action string // "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
+	Action string // "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict", "Reset" or "Close"
 	Place  string // "host" or a device's name
 	Lo, Hi int    // elements of the whole buffer
 	Site   string // file:line of the call, "" if it was not recorded

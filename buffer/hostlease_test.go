@@ -39,6 +39,7 @@ func TestHostLease(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrBusy)
 	var conflict *buffer.ConflictError
 	require.ErrorAs(t, b.Close(), &conflict)
+	require.Equal(t, "Close", conflict.Requested.Action)
 	require.Equal(t, "host", conflict.Holder.Place)
 	require.Contains(t, conflict.Holder.Site, "hostlease_test.go")
 	require.NotContains(t, conflict.Holder.Site, "hostlease.go")

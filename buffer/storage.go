@@ -228,7 +228,9 @@ func (s *storage) shutLocked(op string) (u *lastUse, err error) {
 		return nil, nil
 	}
 	if x := s.accesses.find(func(*access) bool { return true }); x != nil {
-		return nil, s.conflictError(op, part{0, s.size, protocol.Reset}, "every place", x)
+		e := s.conflictError(op, s.whole(protocol.Reset), "every place", x)
+		e.Requested.Action = "Close"
+		return nil, e
 	}
 	s.closed = true
 	c := cause{op: "Close", action: protocol.Reset}

@@ -206,7 +206,7 @@ func notBuilt(name string) error {
 
 func noSuchOrdinal(backend string, ordinal, count int) error {
 	return &Error{Op: "open", Backend: backend, Device: ordinal, Kind: ErrOutOfRange,
-		Detail: fmt.Sprintf("the backend has %d devices, numbered from 0", count)}
+		Detail: fmt.Sprintf("the number of devices of the backend is %d, and they are numbered from 0", count)}
 }
 
 // devicesOf enumerates one backend and gives up when ctx ends, even if the
