@@ -306,8 +306,8 @@ func (b *block) lock(s *Stream, n uint64) bool {
 // own makes the block the owner of m: m no longer counts as an open object of its device, and no longer
 // keeps the device's handle reachable.
 func (b *block) own(i int, m *Memory) {
-	m.unwatch()
-	m.s.dev.strike(&m.s.child)
+	m.s.dev.retire(&m.s.child, m.lookout)
+	m.lookout = nil
 	m.dev = nil
 	b.locked[i] = m
 }

@@ -278,9 +278,8 @@ func (e *Event) Close() error {
 	if !first {
 		return nil
 	}
-	e.s.dev.unwatch(e.lookout)
+	e.s.dev.retire(&e.s.child, e.lookout)
 	e.lookout = nil
-	e.s.dev.strike(&e.s.child)
 	if finish {
 		e.s.release()
 	}

@@ -87,16 +87,39 @@ func (s *deviceState) spareLookout() *lookout {
 	return w
 }
 
-// unwatch ends the detection of a leak.
-func (s *deviceState) unwatch(w *lookout) {
-	w.of.mem.Store(nil)
-	w.of.event.Store(nil)
+// retire removes an object that the program has closed from its handle's list, and ends the detection of its leak.
+func (s *deviceState) retire(c *child, w *lookout) {
+	w.forget()
 	s.mu.Lock()
-	if len(s.lookouts) < spareLookouts {
-		s.lookouts = append(s.lookouts, w)
-		w = nil
-	}
+	s.unlink(c)
+	w = s.keepLookout(w)
 	s.mu.Unlock()
+	w.stop()
+}
+
+// forget makes the lookout, which may be nil, unused.
+func (w *lookout) forget() {
+	switch {
+	case w == nil:
+	case w.of.mem.Load() != nil:
+		w.of.mem.Store(nil)
+	default:
+		w.of.event.Store(nil)
+	}
+}
+
+// keepLookout keeps an unused lookout for another object. If the device has enough of them, it returns the lookout, to be stopped; else nil.
+// s.mu is held.
+func (s *deviceState) keepLookout(w *lookout) *lookout {
+	if w == nil || len(s.lookouts) >= spareLookouts {
+		return w
+	}
+	s.lookouts = append(s.lookouts, w)
+	return nil
+}
+
+// stop detaches the cleanup of the lookout, which may be nil.
+func (w *lookout) stop() {
 	if w != nil {
 		w.cleanup.Stop()
 	}

@@ -99,14 +99,6 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	return &Memory{s: s, dev: d, lookout: w}, nil
 }
 
-// unwatch ends the detection of a leak.
-func (m *Memory) unwatch() {
-	if w := m.lookout; w != nil {
-		m.lookout = nil
-		m.s.dev.unwatch(w)
-	}
-}
-
 // state returns the memory behind m, nil for a nil or zero Memory.
 func (m *Memory) state() *memoryState {
 	if m == nil {
@@ -240,11 +232,13 @@ func (m *Memory) closeThen(given func()) error {
 
 // close frees the memory if nothing uses it. Otherwise the last call under way, or the reaper, frees it.
 func (m *Memory) close(finish bool) error {
-	m.unwatch()
+	w := m.lookout
+	m.lookout = nil
 	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {
-		return m.s.free(true)
+		w.forget()
+		return m.s.free(true, w)
 	}
-	m.s.dev.strike(&m.s.child)
+	m.s.dev.retire(&m.s.child, w)
 	if finish {
 		return m.s.finish(true)
 	}
@@ -287,7 +281,7 @@ func (s *memoryState) leave() {
 func (s *memoryState) finish(closing bool) error {
 	pending := s.over() // the memory is closed and no call is under way
 	if pending == nil && s.kept.Load() == 0 && s.beginFree() {
-		return s.free(closing)
+		return s.free(closing, nil)
 	}
 	s.reap(func() bool {
 		if pending != nil && !pending() {
@@ -295,7 +289,7 @@ func (s *memoryState) finish(closing bool) error {
 		}
 		pending = nil
 		return s.kept.Load() == 0 && s.beginFree()
-	}, func() { _ = s.free(false) })
+	}, func() { _ = s.free(false, nil) })
 	return nil
 }
 
@@ -308,7 +302,8 @@ func (s *memoryState) reap(ready func() bool, finish func()) {
 // must call free.
 func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin(s.dev.frees) }
 
-func (s *memoryState) free(closing bool) error {
+// free gives the memory back. It keeps w, the unused lookout of the memory, unless it is nil.
+func (s *memoryState) free(closing bool, w *lookout) error {
 	s.hide()
 	err := s.drv.Free()
 	if s.freeWaits {
@@ -326,7 +321,9 @@ func (s *memoryState) free(closing bool) error {
 	if !apart {
 		dev.lose() // before tell, which may close the device
 	}
+	w = dev.keepLookout(w)
 	dev.mu.Unlock()
+	w.stop()
 	dev.tell(tell, apart)
 	return dev.check(err)
 }
