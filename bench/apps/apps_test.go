@@ -189,7 +189,48 @@ func TestRatioIsOfTheSameRound(t *testing.T) {
 	assert.InDelta(t, 1.1, r.ratio(w, &variants[1], "run"), 1e-9)
 	assert.Equal(t, "220 ns (×1.10)", r.cell(w, &variants[1], "run"))
 	assert.Equal(t, "failed", r.cell(w, &variants[2], "run"))
+	assert.NoError(t, (&results{Figures: r.Figures[:2]}).failures())
+	assert.EqualError(t, r.failures(), "X on Intel, Halyard, kernels in Go: no more")
 	assert.True(t, math.IsNaN(r.ratio(w, &variants[2], "run")))
+}
+
+// script writes a program that does what its lines say.
+func script(t *testing.T, file, text string) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh")
+	}
+	require.NoError(t, os.WriteFile(file, []byte("#!/bin/sh\n"+text), 0o700))
+}
+
+// A program that is there and fails, or computes something wrong, fails the run, whoever wrote it, and the page is written. What could not be installed does not.
+func TestFailuresFailTheRun(t *testing.T) {
+	const sample = "echo '{\"case\":\"run\",\"ns\":5}'\n"
+	for _, c := range []struct{ name, halyard, python, fails, cell string }{
+		{"wrong result of Halyard", sample, "exit 1", "Mandelbrot on host, Halyard, kernels in Go: the result has 0 bytes", "failed"},
+		{"Halyard ends early", "echo it broke >&2; exit 3", "exit 1", "Mandelbrot on host, Halyard, kernels in Go: exit status 3: it broke", "failed"},
+		{"wrong result of a rival", sample, sample, "Mandelbrot on host, numba: the result has 0 bytes", "failed"},
+		{"rival that is not installed", sample, "echo no module numba; exit 1", "", "not installed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			script(t, filepath.Join(dir, "halyard"), c.halyard)
+			script(t, filepath.Join(dir, "python"), c.python)
+			o := options{rounds: 2, only: "^Mandelbrot on host$", built: dir, programs: ".", python: filepath.Join(dir, "python"), document: filepath.Join(dir, "apps.md")}
+			if c.fails == "" {
+				o.with = "^numba$"
+			}
+			err := o.run(t.Context())
+			text, e := os.ReadFile(o.document)
+			require.NoError(t, e)
+			assert.Contains(t, string(text), "| "+c.cell+" |")
+			if c.fails == "" {
+				assert.NoError(t, err)
+				assert.Contains(t, string(text), "Mandelbrot on host, numba: no figure: no module numba.")
+				return
+			}
+			assert.ErrorContains(t, err, c.fails)
+		})
+	}
 }
 
 func TestWhatProgramsPrintIsRead(t *testing.T) {

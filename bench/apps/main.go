@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -63,22 +64,24 @@ type variant struct {
 	command     func(o *options, r *row) (args, env []string)
 	files       func(app string) []string // its source, for the lines of code
 	has         func(r *row) bool
+	// missing says why a system that the script run installs is not there, or "". It is nil if the script ends without the system.
+	missing func(o *options, app string) string
 }
 
 var variants = []variant{
 	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, func(r *row) bool { return r.Devices[0] != "host" }},
+	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
-	}, func(app string) []string { return []string{"halyard/" + app + ".go", "halyard/" + app + "_c.go"} }, func(r *row) bool { return r.Devices[0] != "host" }},
+	}, func(app string) []string { return []string{"halyard/" + app + ".go", "halyard/" + app + "_c.go"} }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
 	}, func(app string) []string {
 		return []string{"halyard/" + app + ".go", "halyard/" + app + "_go.go", "gokernels/" + app + ".go"}
-	}, func(*row) bool { return true }},
+	}, func(*row) bool { return true }, nil},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
-		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }},
+		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }, module("pyopencl")},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
 		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
 		// StarPU's threads share the processors with the devices' threads. It is faster if they are not bound, and do not poll for the end of copies.
@@ -89,9 +92,31 @@ var variants = []variant{
 			return nil
 		}
 		return []string{"starpu/device.h", "starpu/" + app + ".c", "c/" + app + "_kernels.h"}
-	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.Devices[0] != "host" }},
+	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.Devices[0] != "host" }, func(o *options, app string) string {
+		_, err := os.Stat(filepath.Join(o.built, "starpu-"+app))
+		return because(err)
+	}},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
-		func(r *row) bool { return r.Devices[0] == "host" }},
+		func(r *row) bool { return r.Devices[0] == "host" }, module("numba")},
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// module returns a function that says why a module of Python is not installed. A module that is installed, and cannot be imported, is not missing: its
+// programs fail.
+func module(name string) func(o *options, app string) string {
+	return func(o *options, _ string) string {
+		text, err := exec.Command(o.python, "-c", "import importlib.util, sys\nif not importlib.util.find_spec('"+name+"'): sys.exit('no module "+name+"')").CombinedOutput()
+		if err != nil && len(text) > 0 {
+			return last(string(text))
+		}
+		return because(err)
+	}
 }
 
 // measured reports whether a variant is to be measured in a row. OpenCL C by hand is measured in every row that has it, because all ratios are to it.
@@ -145,9 +170,10 @@ type figure struct {
 	Row     string                 `json:"row"`
 	Variant string                 `json:"variant"`
 	Devices []string               `json:"devices"`
-	Rounds  []map[string][]float64 `json:"rounds"`           // nanoseconds by case
-	Off     float64                `json:"off"`              // the most that a result was off
-	Failed  string                 `json:"failed,omitempty"` // why it was not measured any more
+	Rounds  []map[string][]float64 `json:"rounds"`            // nanoseconds by case
+	Off     float64                `json:"off"`               // the most that a result was off
+	Failed  string                 `json:"failed,omitempty"`  // why it was not measured any more
+	Missing string                 `json:"missing,omitempty"` // why it could not be measured: its system is not installed
 }
 
 type results struct {
@@ -221,9 +247,20 @@ func (o *options) run(ctx context.Context) error {
 	}
 	if o.document == "" {
 		_, err = io.WriteString(os.Stdout, text)
-		return err
+	} else {
+		err = os.WriteFile(o.document, []byte(text), 0o644)
 	}
-	return os.WriteFile(o.document, []byte(text), 0o644)
+	return errors.Join(err, r.failures())
+}
+
+// failures returns an error that names each program that failed or computed something wrong, and says why. What is not installed did not fail.
+func (r *results) failures() (err error) {
+	for _, f := range r.Figures {
+		if f.Failed != "" {
+			err = errors.Join(err, fmt.Errorf("%s, %s: %s", f.Row, f.Variant, f.Failed))
+		}
+	}
+	return err
 }
 
 // measure runs all programs of a row in turns.
@@ -243,9 +280,12 @@ func (o *options) measure(ctx context.Context, r *results, row *row, with *regex
 			f := r.figure(row.name(), v.Name)
 			if f == nil {
 				f = &figure{Row: row.name(), Variant: v.Name}
+				if v.missing != nil {
+					f.Missing = v.missing(o, row.App.Name)
+				}
 				r.Figures = append(r.Figures, f)
 			}
-			if f.Failed != "" {
+			if f.Failed != "" || f.Missing != "" {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "%s, round %d of %d: %s\n", row.name(), round+1, o.rounds, v.Name)

@@ -21,11 +21,13 @@ func (f *figure) medians(name string) (list []float64) {
 	return list
 }
 
+func (f *figure) measured() bool { return f.Failed == "" && f.Missing == "" }
+
 // ratio divides a program's time by that of the first variant in the same round, and returns the median over the rounds. If one of them has no time, it
 // is NaN.
 func (r *results) ratio(row *row, v *variant, name string) float64 {
 	ours, theirs := r.figure(row.name(), v.Name), r.figure(row.name(), variants[0].Name)
-	if ours == nil || theirs == nil || ours.Failed != "" || theirs.Failed != "" {
+	if ours == nil || theirs == nil || !ours.measured() || !theirs.measured() {
 		return math.NaN()
 	}
 	a, b := ours.medians(name), theirs.medians(name)
@@ -42,6 +44,8 @@ func (r *results) cell(row *row, v *variant, name string) string {
 		return "–"
 	case f.Failed != "":
 		return "failed"
+	case f.Missing != "":
+		return "not installed"
 	}
 	text := bench.Duration(bench.Summarize(f.medians(name)).Median)
 	if ratio := r.ratio(row, v, name); v != &variants[0] && !math.IsNaN(ratio) {
@@ -148,8 +152,8 @@ func (r *results) markdown(programs, picture string) (string, error) {
 				devices = append(devices, d)
 			}
 		}
-		if f.Failed != "" {
-			fmt.Fprintf(&b, "- %s, %s: no figure: %s.\n", f.Row, f.Variant, f.Failed)
+		if !f.measured() {
+			fmt.Fprintf(&b, "- %s, %s: no figure: %s.\n", f.Row, f.Variant, f.Failed+f.Missing)
 		}
 	}
 	slices.Sort(devices)
