@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -231,6 +232,64 @@ func TestFailuresFailTheRun(t *testing.T) {
 			assert.ErrorContains(t, err, c.fails)
 		})
 	}
+}
+
+// Table and picture come from the samples of an earlier run, with the lines of code that were counted then. What was not measured has no row.
+func TestSamplesAreDrawnAgain(t *testing.T) {
+	dir := t.TempDir()
+	w := rows()[slices.IndexFunc(rows(), func(r *row) bool { return r.name() == "Heat on Intel" })]
+	old := results{Date: "2026-01-01", Machine: "a machine", Rounds: 1, Lines: lineCount{"Heat": {variants[0].Name: 1234, "numba": 56}}, Figures: []*figure{
+		{Row: w.name(), Variant: variants[0].Name, Rounds: []map[string][]float64{{"run": {100}}}},
+		{Row: w.name(), Variant: variants[1].Name, Rounds: []map[string][]float64{{"run": {150}}}},
+	}}
+	file := filepath.Join(dir, "old.json")
+	write := func() {
+		text, err := json.Marshal(old)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+	}
+	write()
+	o := options{redraw: file, programs: ".", document: filepath.Join(dir, "apps.md"), picture: filepath.Join(dir, "apps.svg"), json: filepath.Join(dir, "new.json")}
+	require.NoError(t, o.run(t.Context()))
+	page, err := os.ReadFile(o.document)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "2026-01-01 on a machine")
+	assert.Contains(t, string(page), "| Heat | Intel | 100 ns | 150 ns (×1.50) | – |")
+	assert.Contains(t, string(page), "| Heat | 1234 | – | – |")
+	assert.Equal(t, 2, strings.Count(string(page), "\n| Heat |"))
+	assert.NotContains(t, string(page), "\n| n-body |")
+	picture, err := os.ReadFile(o.picture)
+	require.NoError(t, err)
+	for _, text := range []string{">Lines of code<", ">Heat, Intel<", ">Heat<", ">OpenCL C by hand<", ">numba<"} {
+		assert.Contains(t, string(picture), text)
+	}
+	assert.NotContains(t, string(picture), ">n-body<")
+	var again results
+	require.NoError(t, again.load(o.json))
+	assert.Equal(t, old.Lines, again.Lines)
+	assert.Equal(t, old.Figures, again.Figures)
+
+	old.Lines = nil
+	write()
+	require.NoError(t, o.run(t.Context()))
+	require.NoError(t, again.load(o.json))
+	assert.NotZero(t, again.Lines["Heat"][variants[0].Name], "counted, because the file has none")
+
+	old.Figures[0].Row = "Heat on the moon"
+	write()
+	assert.ErrorContains(t, o.run(t.Context()), "Heat on the moon")
+}
+
+// docs/apps.md is what docs/apps.json gives: after a change of the page's text, run the command with -redraw.
+func TestPageIsOfItsSamples(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "apps.md")
+	o := options{redraw: "../../docs/apps.json", programs: ".", document: page, picture: filepath.Join(t.TempDir(), "apps.svg")}
+	require.NoError(t, o.run(t.Context()))
+	got, err := os.ReadFile(page)
+	require.NoError(t, err)
+	want, err := os.ReadFile("../../docs/apps.md")
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got))
 }
 
 func TestWhatProgramsPrintIsRead(t *testing.T) {

@@ -2,7 +2,9 @@
 // same run.
 //
 // The programs of a row do the same work on the same device, each in a process of its own. They take turns, and each result is compared with that of
-// plain Go. The script run installs what it needs, builds the programs and calls this command.
+// plain Go. The script run installs what it needs, builds the programs and calls this command. To draw the page of samples that are there anew:
+//
+//	go run ./bench/apps -redraw docs/apps.json -document docs/apps.md -svg docs/apps.svg
 package main
 
 import (
@@ -30,6 +32,7 @@ type options struct {
 	only, with                        string
 	python, mpi, programs, built      string
 	document, picture, json, versions string
+	redraw                            string
 }
 
 func main() {
@@ -47,6 +50,7 @@ func main() {
 	flag.StringVar(&o.picture, "svg", "", "the picture to write")
 	flag.StringVar(&o.json, "json", "", "a file for all samples")
 	flag.StringVar(&o.versions, "versions", "", "a file with the versions of what is measured, a line for each")
+	flag.StringVar(&o.redraw, "redraw", "", "a file that -json has written: measure nothing, and write the table and the picture of its samples")
 	flag.Parse()
 	if flag.NArg() > 0 || o.rounds < 1 {
 		flag.Usage()
@@ -182,9 +186,13 @@ type results struct {
 	Load     string    `json:"load"`
 	Rounds   int       `json:"rounds"`
 	Versions []string  `json:"versions"`
+	Lines    lineCount `json:"lines"`
 	Figures  []*figure `json:"figures"`
 	rows     []*row
 }
+
+// lineCount is the lines of code by the title of an app and the name of a variant.
+type lineCount map[string]map[string]int
 
 func (r *results) figure(row, variant string) *figure {
 	i := slices.IndexFunc(r.Figures, func(f *figure) bool { return f.Row == row && f.Variant == variant })
@@ -195,35 +203,18 @@ func (r *results) figure(row, variant string) *figure {
 }
 
 func (o *options) run(ctx context.Context) error {
-	only, err := regexp.Compile(o.only)
+	var r results
+	var err error
+	if o.redraw != "" {
+		err = r.load(o.redraw)
+	} else {
+		err = o.measureAll(ctx, &r)
+	}
 	if err != nil {
 		return err
 	}
-	with, err := regexp.Compile(o.with)
-	if err != nil {
-		return err
-	}
-	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
-	first, _, _ := strings.Cut(string(load), " ")
-	r := results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Load: first, Rounds: o.rounds}
-	if o.versions != "" {
-		text, err := os.ReadFile(o.versions)
-		if err != nil {
-			return err
-		}
-		r.Versions = strings.Split(strings.TrimSpace(string(text)), "\n")
-	}
-	dir, err := os.MkdirTemp("", "halyard-apps-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	for _, row := range rows() {
-		if !only.MatchString(row.name()) {
-			continue
-		}
-		r.rows = append(r.rows, row)
-		if err := o.measure(ctx, &r, row, with, dir); err != nil {
+	if r.Lines == nil {
+		if r.Lines, err = r.count(o.programs); err != nil {
 			return err
 		}
 	}
@@ -241,16 +232,73 @@ func (o *options) run(ctx context.Context) error {
 			return err
 		}
 	}
-	text, err := r.markdown(o.programs, o.picture)
-	if err != nil {
-		return err
-	}
+	text := r.markdown(o.picture)
 	if o.document == "" {
 		_, err = io.WriteString(os.Stdout, text)
 	} else {
 		err = os.WriteFile(o.document, []byte(text), 0o644)
 	}
 	return errors.Join(err, r.failures())
+}
+
+// load reads what an earlier run measured. Rows that it did not measure are left out.
+func (r *results) load(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, r); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	known := map[string]bool{}
+	for _, row := range rows() {
+		if slices.ContainsFunc(r.Figures, func(f *figure) bool { return f.Row == row.name() }) {
+			r.rows, known[row.name()] = append(r.rows, row), true
+		}
+	}
+	for _, f := range r.Figures {
+		if !known[f.Row] {
+			return fmt.Errorf("%s: there is no row %q", file, f.Row)
+		}
+	}
+	return nil
+}
+
+// measureAll measures the chosen rows.
+func (o *options) measureAll(ctx context.Context, r *results) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
+	with, err := regexp.Compile(o.with)
+	if err != nil {
+		return err
+	}
+	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
+	first, _, _ := strings.Cut(string(load), " ")
+	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Load: first, Rounds: o.rounds}
+	if o.versions != "" {
+		text, err := os.ReadFile(o.versions)
+		if err != nil {
+			return err
+		}
+		r.Versions = strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	dir, err := os.MkdirTemp("", "halyard-apps-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, row := range rows() {
+		if !only.MatchString(row.name()) {
+			continue
+		}
+		r.rows = append(r.rows, row)
+		if err := o.measure(ctx, r, row, with, dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failures returns an error that names each program that failed or computed something wrong, and says why. What is not installed did not fail.

@@ -3,6 +3,7 @@ package main
 import (
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -13,9 +14,12 @@ import (
 	"github.com/go-halyard/halyard/internal/chart"
 )
 
-// draw draws a mark for each ratio, a line of the picture for each row of the table.
-func (r *results) draw(file string) error {
+const legend = 4.5 // the height of the legend, in lines of the picture
+
+// times draws a mark for each ratio, a line of the picture for each row of the table. It returns how many lines there are.
+func (r *results) times() (*plot.Plot, int, error) {
 	p := chart.NewPlot()
+	chart.SetTitle(p, "Time")
 	var names []string
 	points := make([]plotter.XYs, len(variants))
 	low, high := 0.5, 2.0
@@ -35,9 +39,55 @@ func (r *results) draw(file string) error {
 		}
 	}
 	if len(names) == 0 {
-		return nil
+		return nil, 0, nil
 	}
-	for v := 1; v < len(variants); v++ {
+	if err := marks(p, points); err != nil {
+		return nil, 0, err
+	}
+	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(names)) - 0.5}})
+	if err != nil {
+		return nil, 0, err
+	}
+	one.Color, one.Width = color.Black, 0.8
+	p.Add(one)
+	p.NominalY(names...)
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(chart.Ticks)
+	p.X.Min, p.X.Max, p.Y.Min = low, high, -0.5
+	p.Y.Max = float64(len(names)) + legend
+	p.X.Label.Text = "time by that of OpenCL C by hand; left of 1 is faster"
+	p.Legend.Top = true
+	return p, len(names), nil
+}
+
+// code draws a mark for the lines of code of each program, a line of the picture for each piece of work.
+func (r *results) code() (*plot.Plot, int, error) {
+	p := chart.NewPlot()
+	chart.SetTitle(p, "Lines of code")
+	apps := r.apps()
+	slices.Reverse(apps)
+	var names []string
+	points := make([]plotter.XYs, len(variants))
+	for i, a := range apps {
+		names = append(names, a.Title)
+		for v := range variants {
+			if n := r.Lines[a.Title][variants[v].Name]; n > 0 {
+				points[v] = append(points[v], plotter.XY{X: float64(n), Y: float64(i)})
+			}
+		}
+	}
+	if err := marks(p, points); err != nil {
+		return nil, 0, err
+	}
+	p.NominalY(names...)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, p.X.Max*1.05, -0.5, float64(len(names))+legend
+	p.X.Label.Text = "lines that are neither empty nor only a comment"
+	p.Legend.Top = true
+	return p, len(names), nil
+}
+
+// marks draws the points of each variant that has some, and names it. A variant looks the same in all plots.
+func marks(p *plot.Plot, points []plotter.XYs) error {
+	for v := range variants {
 		if len(points[v]) == 0 {
 			continue
 		}
@@ -45,25 +95,33 @@ func (r *results) draw(file string) error {
 		if err != nil {
 			return err
 		}
-		marks.Color, marks.Shape, marks.Radius = chart.Colors[(v-1)%len(chart.Colors)], chart.Marks[(v-1)%len(chart.Marks)], 2.6
+		marks.Color, marks.Shape, marks.Radius = color.Black, draw.CrossGlyph{}, 2.6
+		if v > 0 {
+			marks.Color, marks.Shape = chart.Colors[(v-1)%len(chart.Colors)], chart.Marks[(v-1)%len(chart.Marks)]
+		}
 		p.Add(marks)
 		p.Legend.Add(variants[v].Name, marks)
 	}
-	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(names)) - 0.5}})
+	return nil
+}
+
+// draw draws the times, and below them the lines of code.
+func (r *results) draw(file string) error {
+	times, rows, err := r.times()
+	if err != nil || rows == 0 {
+		return err
+	}
+	code, programs, err := r.code()
 	if err != nil {
 		return err
 	}
-	one.Color, one.Width = color.Black, 0.8
-	p.Add(one)
-	p.NominalY(names...)
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(chart.Ticks)
-	p.X.Min, p.X.Max, p.Y.Min = low, high, -0.5
-	p.Y.Max = float64(len(names)) + float64(len(variants))
-	p.X.Label.Text = "time by that of OpenCL C by hand; left of 1 is faster"
-	p.Legend.Top = true
 	head := 14*1.5 + 10*1.5 + vg.Length(16)
-	page := chart.NewPage(file, 7.5*vg.Inch, vg.Length(len(names)+len(variants)+4)*14+head)
+	above, below := (vg.Length(rows)+legend+5)*14, (vg.Length(programs)+legend+5)*14
+	page := chart.NewPage(file, 7.5*vg.Inch, above+below+head)
 	page.Head("Whole programs beside OpenCL C by hand", "medians of runs in turns; "+r.Machine+"; "+r.Date)
-	p.Draw(draw.Crop(page.Canvas, 8, -14, 6, -head))
+	upper, lower := draw.Crop(page.Canvas, 8, -14, below+6, -head), draw.Crop(page.Canvas, 8, -14, 6, -head-above)
+	times.Draw(upper)
+	// The names of the rows below are shorter: both axes begin at the same place.
+	code.Draw(draw.Crop(lower, times.DataCanvas(upper).Min.X-code.DataCanvas(lower).Min.X, 0, 0, 0))
 	return page.Save()
 }

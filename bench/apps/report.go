@@ -91,12 +91,12 @@ OpenCL C, with Halyard, and with other systems.
 `
 
 // markdown is the page.
-func (r *results) markdown(programs, picture string) (string, error) {
+func (r *results) markdown(picture string) string {
 	var b strings.Builder
 	b.WriteString(about)
 	fmt.Fprintf(&b, "Measured %s on %s; %d rounds. The load average was %s when it began.\n\n", r.Date, r.Machine, r.Rounds, r.Load)
 	if picture != "" {
-		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand](%s)\n\n", filepath.Base(picture))
+		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand, and lines of code](%s)\n\n", filepath.Base(picture))
 	}
 	t := table.NewWriter()
 	head := table.Row{"program", "on"}
@@ -124,10 +124,7 @@ func (r *results) markdown(programs, picture string) (string, error) {
 	for _, a := range r.apps() {
 		cells := table.Row{a.Title}
 		for i := range variants {
-			n, err := lines(programs, variants[i].files(a.Name))
-			if err != nil {
-				return "", err
-			}
+			n := r.Lines[a.Title][variants[i].Name]
 			if n == 0 {
 				cells = append(cells, "–")
 				continue
@@ -160,7 +157,25 @@ func (r *results) markdown(programs, picture string) (string, error) {
 	for _, d := range devices {
 		fmt.Fprintf(&b, "- device: %s\n", d)
 	}
-	return b.String(), nil
+	return b.String()
+}
+
+// count counts the lines of code of the programs that were measured.
+func (r *results) count(programs string) (lineCount, error) {
+	all := lineCount{}
+	for _, a := range r.apps() {
+		all[a.Title] = map[string]int{}
+		for i := range variants {
+			n, err := lines(programs, variants[i].files(a.Name))
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				all[a.Title][variants[i].Name] = n
+			}
+		}
+	}
+	return all, nil
 }
 
 // apps returns the programs that were measured.
