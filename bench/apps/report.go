@@ -82,10 +82,16 @@ OpenCL C, with Halyard, and with other systems.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The time includes no
   compilation, because the first run does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
+- **On two devices** each has a part of the rows, of the arrays, or of the bodies. The host adds up the sums of BabelStream's dot. In the n-body program each device
+  needs, before each step, the places that the other has written. The programs of PyOpenCL use one device: on two they would make the calls of OpenCL C by hand.
+- **With 4 ranks**, all of them on one device, MPI carries what they exchange. Only programs whose ranks exchange something in each of many steps have such rows:
+  ranks of Mandelbrot exchange nothing, those of BabelStream one number for dot, and those of the n-body program the places twice in a run, so the rows would show
+  how processes share processors. No row has two devices in each of 4 ranks, because all devices are the same processors.
 - **StarPU** runs the same kernels in tasks, in C. From the data that a task accesses, StarPU decides what the task waits for and what is copied between devices. On
   two devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the same processors as the devices
   themselves. So here tasks and copies wait in OpenCL, and the threads are not bound to processors. By default StarPU's workers poll, and two devices then take
-  many times as long. There is no StarPU program if no step needs data of another device.
+  many times as long. There are StarPU programs of conjugate gradient and heat. In the others, a step needs nothing that another device has written, or
+  all of it, and StarPU has no choice of what to copy.
 - **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions, and Go's does not.
 
 `

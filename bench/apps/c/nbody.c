@@ -1,4 +1,5 @@
 // Bodies that attract each other, each four numbers: a place and a mass. The threads of a block read the bodies in pieces that they share.
+// Each device moves a part of the bodies and reads all of them, so after each step it gets the places that the others have written.
 #include "program.h"
 #include "device.h"
 
@@ -26,26 +27,52 @@ static const char *text =
 	"	now[i] = (float4)(b.x + v[3 * i] * dt, b.y + v[3 * i + 1] * dt, b.z + v[3 * i + 2] * dt, b.w);\n"
 	"}\n";
 
+typedef struct {
+	device d;
+	cl_kernel move;
+	cl_mem now, next, v;
+	size_t lo, count;
+} part;
+
 int main(int argc, char **argv) {
 	arguments(argc, argv);
-	device d = open_device(platforms[0], text);
 	size_t size = 16 * (size_t)n;
-	cl_mem now_at = buffer(d, size), next = buffer(d, size), v = buffer(d, 12 * (size_t)n);
-	cl_kernel move = kernel(d, "move");
+	part parts[2], *end = parts + devices;
 	cl_float dt = 0.01f;
-	set_buffer(move, 1, v), set_int(move, 3, n), set(move, 4, sizeof dt, &dt);
+	for (int i = 0; i < devices; i++) {
+		part *p = parts + i;
+		p->d = open_device(platforms[i], text);
+		p->lo = (size_t)n * i / devices, p->count = (size_t)n * (i + 1) / devices - p->lo;
+		p->now = buffer(p->d, size), p->next = buffer(p->d, size), p->v = buffer(p->d, 12 * (size_t)n);
+		p->move = kernel(p->d, "move");
+		set_buffer(p->move, 1, p->v), set_int(p->move, 3, n), set(p->move, 4, sizeof dt, &dt);
+	}
 	float *bodies = input(0, size), *still = memory(12 * (size_t)n), *moved = memory(size);
 	for (int run = 0; run <= repeats; run++) {
 		double start = now();
-		to_device(d, now_at, 0, bodies, size);
-		to_device(d, v, 0, still, 12 * (size_t)n);
-		for (int step = 0; step < steps; step++) {
-			set_buffer(move, 0, now_at), set_buffer(move, 2, next);
-			launch(d, move, (n + block - 1) / block * block, 1, block);
-			cl_mem swap = now_at;
-			now_at = next, next = swap;
+		for (part *p = parts; p < end; p++) {
+			to_device(p->d, p->now, 0, bodies, size);
+			to_device(p->d, p->v, 0, still, 12 * (size_t)n);
 		}
-		to_host(d, now_at, 0, moved, size);
+		for (int step = 0; step < steps; step++) {
+			for (part *p = parts; p < end; p++) {
+				// What the last block moves beyond the part is replaced by what the other device has written.
+				size_t threads = (p->count + block - 1) / block * block, of = block;
+				set_buffer(p->move, 0, p->now), set_buffer(p->move, 2, p->next);
+				ok(clEnqueueNDRangeKernel(p->d.queue, p->move, 1, &p->lo, &threads, &of, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+				ok(clFlush(p->d.queue), "clFlush");
+				cl_mem swap = p->now;
+				p->now = p->next, p->next = swap;
+			}
+			if (devices == 1 || step == steps - 1) continue;
+			for (part *p = parts; p < end; p++) to_host(p->d, p->now, 16 * p->lo, moved + 4 * p->lo, 16 * p->count);
+			for (part *p = parts; p < end; p++) {
+				for (part *o = parts; o < end; o++) {
+					if (o != p) to_device(p->d, p->now, 16 * o->lo, moved + 4 * o->lo, 16 * o->count);
+				}
+			}
+		}
+		for (part *p = parts; p < end; p++) to_host(p->d, p->now, 16 * p->lo, moved + 4 * p->lo, 16 * p->count);
 		if (run > 0) sample("run", now() - start);
 	}
 	output(0, moved, size);

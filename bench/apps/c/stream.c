@@ -1,4 +1,4 @@
-// BabelStream's kernels, written to its description: copy, mul, add, triad, nstream and dot on arrays of doubles.
+// BabelStream's kernels, written to its description: copy, mul, add, triad, nstream and dot on arrays of doubles. Each device has a part of the arrays.
 #include "program.h"
 #include "device.h"
 
@@ -23,47 +23,69 @@ static const char *text =
 	"	if (me == 0) sums[get_group_id(0)] = part[0];\n"
 	"}\n";
 
+static const char *names[] = {"copy", "mul", "add", "triad", "nstream"};
+
+typedef struct {
+	device d;
+	cl_mem arrays[3], sums; // a, b and c
+	cl_kernel kernels[5], inner;
+	int lo, count;
+} part;
+
+static part open_part(int i) {
+	part p = {.d = open_device(platforms[i], text), .lo = (long)n * i / devices};
+	p.count = (long)n * (i + 1) / devices - p.lo;
+	size_t bytes = p.count * sizeof(double);
+	double *host = memory(bytes);
+	for (int k = 0; k < 3; k++) {
+		p.arrays[k] = buffer(p.d, bytes);
+		for (int j = 0; k < 2 && j < p.count; j++) host[j] = k ? 0.2 : 0.1;
+		if (k < 2) to_device(p.d, p.arrays[k], 0, host, bytes);
+	}
+	free(host);
+	p.sums = buffer(p.d, groups * sizeof(double));
+	cl_mem a = p.arrays[0], b = p.arrays[1], c = p.arrays[2];
+	for (int k = 0; k < 5; k++) p.kernels[k] = kernel(p.d, names[k]);
+	set_buffer(p.kernels[0], 0, a), set_buffer(p.kernels[0], 1, c);
+	set_buffer(p.kernels[1], 0, b), set_buffer(p.kernels[1], 1, c);
+	for (int k = 2; k < 5; k++) set_buffer(p.kernels[k], 0, a), set_buffer(p.kernels[k], 1, b), set_buffer(p.kernels[k], 2, c);
+	p.inner = kernel(p.d, "inner");
+	set_buffer(p.inner, 0, a), set_buffer(p.inner, 1, b), set_buffer(p.inner, 2, p.sums), set_int(p.inner, 3, p.count);
+	return p;
+}
+
 int main(int argc, char **argv) {
 	arguments(argc, argv);
-	device d = open_device(platforms[0], text);
-	size_t bytes = n * sizeof(double);
-	cl_mem a = buffer(d, bytes), b = buffer(d, bytes), c = buffer(d, bytes), sums = buffer(d, groups * sizeof(double));
-	double *host = memory(bytes), parts[groups], dot = 0;
-	for (int i = 0; i < n; i++) host[i] = 0.1;
-	to_device(d, a, 0, host, bytes);
-	for (int i = 0; i < n; i++) host[i] = 0.2;
-	to_device(d, b, 0, host, bytes);
-
-	cl_kernel copy = kernel(d, "copy"), mul = kernel(d, "mul"), add = kernel(d, "add"), triad = kernel(d, "triad"), nstream = kernel(d, "nstream"), inner = kernel(d, "inner");
-	set_buffer(copy, 0, a), set_buffer(copy, 1, c);
-	set_buffer(mul, 0, b), set_buffer(mul, 1, c);
-	set_buffer(add, 0, a), set_buffer(add, 1, b), set_buffer(add, 2, c);
-	set_buffer(triad, 0, a), set_buffer(triad, 1, b), set_buffer(triad, 2, c);
-	set_buffer(nstream, 0, a), set_buffer(nstream, 1, b), set_buffer(nstream, 2, c);
-	set_buffer(inner, 0, a), set_buffer(inner, 1, b), set_buffer(inner, 2, sums), set_int(inner, 3, n);
-	struct {
-		const char *name;
-		cl_kernel kernel;
-	} all[] = {{"copy", copy}, {"mul", mul}, {"add", add}, {"triad", triad}, {"nstream", nstream}};
+	part parts[2], *end = parts + devices;
+	for (int i = 0; i < devices; i++) parts[i] = open_part(i);
+	double sums[groups], dot = 0;
 	for (int step = 0; step < steps; step++) {
 		for (int k = 0; k < 5; k++) {
 			double start = now();
-			launch(d, all[k].kernel, n, 1, 0);
-			finish(d);
-			if (step > 0) sample(all[k].name, now() - start);
+			for (part *p = parts; p < end; p++) {
+				launch(p->d, p->kernels[k], p->count, 1, 0);
+				ok(clFlush(p->d.queue), "clFlush");
+			}
+			for (part *p = parts; p < end; p++) finish(p->d);
+			if (step > 0) sample(names[k], now() - start);
 		}
 		double start = now();
-		launch(d, inner, groups * group, 1, group);
-		to_host(d, sums, 0, parts, sizeof parts);
+		for (part *p = parts; p < end; p++) {
+			launch(p->d, p->inner, groups * group, 1, group);
+			ok(clFlush(p->d.queue), "clFlush");
+		}
 		dot = 0;
-		for (int i = 0; i < groups; i++) dot += parts[i];
+		for (part *p = parts; p < end; p++) {
+			to_host(p->d, p->sums, 0, sums, sizeof sums);
+			for (int i = 0; i < groups; i++) dot += sums[i];
+		}
 		if (step > 0) sample("dot", now() - start);
 	}
-	cl_mem arrays[] = {a, b, c};
-	for (int i = 0; i < 3; i++) {
-		to_host(d, arrays[i], 0, host, bytes);
-		output(i * bytes, host, bytes);
+	double *host = memory(n * sizeof(double));
+	for (int k = 0; k < 3; k++) {
+		for (part *p = parts; p < end; p++) to_host(p->d, p->arrays[k], 0, host + p->lo, p->count * sizeof(double));
+		output(k * n * sizeof(double), host, n * sizeof(double));
 	}
-	output(3 * bytes, &dot, sizeof dot);
+	output(3 * n * sizeof(double), &dot, sizeof dot);
 	return 0;
 }

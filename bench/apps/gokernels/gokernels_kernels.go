@@ -113,15 +113,16 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		}
 	}),
 	"move": kernel.Go(func(blk *kernel.Block) {
-		old := kernel.Slice[float32](blk, 0)
-		v := kernel.Slice[float32](blk, 2)
-		now := kernel.Slice[float32](blk, 4)
-		dt := kernel.Number[float32](blk, 6)
+		first := kernel.Number[int32](blk, 0)
+		old := kernel.Slice[float32](blk, 1)
+		v := kernel.Slice[float32](blk, 3)
+		now := kernel.Slice[float32](blk, 5)
+		dt := kernel.Number[float32](blk, 7)
 		if grid.InPhases() {
-			movePhases(blk, old, v, now, dt)
+			movePhases(blk, first, old, v, now, dt)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { move(t, old, v, now, dt) })
+		grid.RunTogether(blk, func(t grid.Thread) { move(t, first, old, v, now, dt) })
 	}),
 	"copies": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
@@ -404,7 +405,7 @@ FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FA
 	return v_1;
 }
 
-KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
+KERNEL void move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
 	LOCAL T_64_body h_piece;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -423,8 +424,8 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 	i64 h_n = ((i64)(h_old_n / ((i64)4)));
 	T_body h_b = {0};
 	{
-		if ((h_i < h_n)) {
-			T_body v_1 = f_read(h_old, h_old_n, h_i GO_PASS);
+		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
+			T_body v_1 = f_read(h_old, h_old_n, ((i64)((u64)((i64)h_first) + (u64)h_i)) GO_PASS);
 			h_b = v_1;
 		}
 	}
@@ -461,7 +462,7 @@ KERNEL void move(const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_
 		}
 	}
 	{
-		if ((h_i < h_n)) {
+		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
 			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] = (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] + (h_ax * h_dt));
 			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] + (h_ay * h_dt));
 			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] + (h_az * h_dt));
@@ -638,8 +639,8 @@ func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows
 }
 
 // Move launches move.
-func Move(ctx context.Context, s *hal.Stream, over hal.Grid, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32], dt float32) error {
-	return moveKernel.Launch(ctx, s, over, kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())), kernel.Value(dt))
+func Move(ctx context.Context, s *hal.Stream, over hal.Grid, first int32, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32], dt float32) error {
+	return moveKernel.Launch(ctx, s, over, kernel.Value(first), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())), kernel.Value(dt))
 }
 
 // Copies launches copies.
@@ -697,14 +698,14 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line gokernels_kernels.go:701
+//line gokernels_kernels.go:702
 				row_[tx].me = me
 			}
 		}
 	}
 //line cg.go:15
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:708
+//line gokernels_kernels.go:709
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -716,12 +717,12 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:720
+//line gokernels_kernels.go:721
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:725
+//line gokernels_kernels.go:726
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -733,7 +734,7 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:737
+//line gokernels_kernels.go:738
 			}
 		}
 	}
@@ -765,14 +766,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line gokernels_kernels.go:769
+//line gokernels_kernels.go:770
 				row[tx].me = me
 			}
 		}
 	}
 //line cg.go:36
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:776
+//line gokernels_kernels.go:777
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -784,12 +785,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:788
+//line gokernels_kernels.go:789
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:793
+//line gokernels_kernels.go:794
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -801,7 +802,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line gokernels_kernels.go:805
+//line gokernels_kernels.go:806
 			}
 		}
 	}
@@ -854,7 +855,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:858
+//line gokernels_kernels.go:859
 			}
 			x = to - 1
 			continue
@@ -873,7 +874,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:877
+//line gokernels_kernels.go:878
 	}
 }
 
@@ -906,7 +907,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:910
+//line gokernels_kernels.go:911
 			}
 			x_ = to - 1
 			continue
@@ -917,7 +918,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line gokernels_kernels.go:921
+//line gokernels_kernels.go:922
 	}
 }
 
@@ -946,7 +947,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:950
+//line gokernels_kernels.go:951
 				}
 				{
 					at := at + 1
@@ -956,7 +957,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:960
+//line gokernels_kernels.go:961
 				}
 			}
 			if at < count {
@@ -966,7 +967,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:970
+//line gokernels_kernels.go:971
 			}
 			x = to - 1
 			continue
@@ -975,7 +976,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:979
+//line gokernels_kernels.go:980
 	}
 }
 
@@ -1025,7 +1026,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:1029
+//line gokernels_kernels.go:1030
 			}
 			x = to_ - 1
 			continue
@@ -1044,7 +1045,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:1048
+//line gokernels_kernels.go:1049
 	}
 }
 
@@ -1070,7 +1071,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:1074
+//line gokernels_kernels.go:1075
 	}
 }
 
@@ -1087,7 +1088,7 @@ var movePhasesPool grid.Pool[movePhasesKept]
 // movePhases runs move for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float32], dt float32) {
+func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now grid.Out[float32], dt float32) {
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	var piece_ [64]body
 	piece := &piece_
@@ -1102,18 +1103,18 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 				i := (firstX + tx)
 //line nbody.go:22
 				var b body
-				if i < n {
-					b = read(old, i)
+				if i < len(now)/4 {
+					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line gokernels_kernels.go:1110
+//line gokernels_kernels.go:1111
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:27
 	for from := 0; from < n; from += block {
-//line gokernels_kernels.go:1117
+//line gokernels_kernels.go:1118
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -1124,7 +1125,7 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line gokernels_kernels.go:1128
+//line gokernels_kernels.go:1129
 				}
 			}
 		}
@@ -1145,13 +1146,13 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line gokernels_kernels.go:1149
+//line gokernels_kernels.go:1150
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1155
+//line gokernels_kernels.go:1156
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1161,7 +1162,7 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 				b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
 				_, _, _, _ = b, ax, ay, az
 //line nbody.go:44
-				if i < n {
+				if i < len(now)/4 {
 					v[3*i] += float32(ax * dt)
 					v[3*i+1] += float32(ay * dt)
 					v[3*i+2] += float32(az * dt)
@@ -1170,7 +1171,7 @@ func movePhases(b_ *kernel.Block, old []float32, v []float32, now grid.Out[float
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line gokernels_kernels.go:1174
+//line gokernels_kernels.go:1175
 			}
 		}
 	}
@@ -1202,7 +1203,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1206
+//line gokernels_kernels.go:1207
 				}
 				{
 					at := at + 1
@@ -1212,7 +1213,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1216
+//line gokernels_kernels.go:1217
 				}
 			}
 			if at < count {
@@ -1222,7 +1223,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1226
+//line gokernels_kernels.go:1227
 			}
 			x = to - 1
 			continue
@@ -1231,7 +1232,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:1235
+//line gokernels_kernels.go:1236
 	}
 }
 
@@ -1260,7 +1261,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1264
+//line gokernels_kernels.go:1265
 				}
 				{
 					at := at + 1
@@ -1270,7 +1271,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1274
+//line gokernels_kernels.go:1275
 				}
 			}
 			if at < count {
@@ -1280,7 +1281,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1284
+//line gokernels_kernels.go:1285
 			}
 			x = to - 1
 			continue
@@ -1289,7 +1290,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:1293
+//line gokernels_kernels.go:1294
 	}
 }
 
@@ -1320,7 +1321,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1324
+//line gokernels_kernels.go:1325
 				}
 				{
 					at := at + 1
@@ -1330,7 +1331,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1334
+//line gokernels_kernels.go:1335
 				}
 			}
 			if at < count {
@@ -1340,7 +1341,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1344
+//line gokernels_kernels.go:1345
 			}
 			x = to - 1
 			continue
@@ -1349,7 +1350,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:1353
+//line gokernels_kernels.go:1354
 	}
 }
 
@@ -1380,7 +1381,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1384
+//line gokernels_kernels.go:1385
 				}
 				{
 					at := at + 1
@@ -1390,7 +1391,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1394
+//line gokernels_kernels.go:1395
 				}
 			}
 			if at < count {
@@ -1400,7 +1401,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1404
+//line gokernels_kernels.go:1405
 			}
 			x = to - 1
 			continue
@@ -1409,7 +1410,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1413
+//line gokernels_kernels.go:1414
 	}
 }
 
@@ -1440,7 +1441,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1444
+//line gokernels_kernels.go:1445
 				}
 				{
 					at := at + 1
@@ -1450,7 +1451,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1454
+//line gokernels_kernels.go:1455
 				}
 			}
 			if at < count {
@@ -1460,7 +1461,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1464
+//line gokernels_kernels.go:1465
 			}
 			x = to - 1
 			continue
@@ -1469,7 +1470,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1473
+//line gokernels_kernels.go:1474
 	}
 }
 
@@ -1499,14 +1500,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:1503
+//line gokernels_kernels.go:1504
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1510
+//line gokernels_kernels.go:1511
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1518,12 +1519,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1522
+//line gokernels_kernels.go:1523
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1527
+//line gokernels_kernels.go:1528
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1535,7 +1536,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1539
+//line gokernels_kernels.go:1540
 			}
 		}
 	}

@@ -13,15 +13,15 @@ func read(bodies []float32, i int) body {
 	return body{bodies[4*i], bodies[4*i+1], bodies[4*i+2], bodies[4*i+3]}
 }
 
-// move moves all bodies by dt. The threads of a block read the bodies in pieces that they share.
+// move moves some bodies by dt, from the first on; v and now are of these alone. The threads of a block read the bodies in pieces that they share.
 //
 //halyard:kernel
-func move(t grid.Thread, old, v []float32, now grid.Out[float32], dt float32) {
+func move(t grid.Thread, first int32, old, v []float32, now grid.Out[float32], dt float32) {
 	piece := grid.Shared[[block]body](t)
 	i, me, n := t.Global(0), t.Local(0), len(old)/4
 	var b body
-	if i < n {
-		b = read(old, i)
+	if i < len(now)/4 {
+		b = read(old, int(first)+i)
 	}
 	ax, ay, az := float32(0), float32(0), float32(0)
 	for from := 0; from < n; from += block {
@@ -41,7 +41,7 @@ func move(t grid.Thread, old, v []float32, now grid.Out[float32], dt float32) {
 		}
 		t.Barrier()
 	}
-	if i < n {
+	if i < len(now)/4 {
 		v[3*i] += float32(ax * dt)
 		v[3*i+1] += float32(ay * dt)
 		v[3*i+2] += float32(az * dt)

@@ -11,6 +11,7 @@ import (
 
 type floats = *buffer.Buffer[float32]
 
+// nbody moves bodies. Each device moves some of them, and reads all.
 func nbody(ctx context.Context, j *job) (err error) {
 	move := gokernels.Move
 	if !j.inGo {
@@ -30,8 +31,16 @@ func nbody(ctx context.Context, j *job) (err error) {
 			return err
 		}
 		for range j.steps {
-			if err := move(ctx, j.streams[0], hal.Over(j.n).Of(group), now, v, next, 0.01); err != nil {
-				return err
+			for i, s := range j.streams {
+				lo, hi := j.n*i/len(j.streams), j.n*(i+1)/len(j.streams)
+				speeds, e1 := v.Slice(3*lo, 3*hi)
+				places, e2 := next.Slice(4*lo, 4*hi)
+				if err := errors.Join(e1, e2); err != nil {
+					return err
+				}
+				if err := move(ctx, s, hal.Over(hi-lo).Of(group), int32(lo), now, speeds, places, 0.01); err != nil {
+					return err
+				}
 			}
 			now, next = next, now
 		}
