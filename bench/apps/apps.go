@@ -24,7 +24,7 @@ var apps = []app{
 	{Name: "mandelbrot", Title: "Mandelbrot", What: "1024×1024 points, up to 256 steps, and the picture on the host", N: 1024, Steps: 256, Repeats: 3,
 		Cases: []string{"run"}, input: noInput, reference: mandelbrotReference},
 	{Name: "nbody", Title: "n-body", What: "4096 bodies, 3 steps", N: 4096, Steps: 3, Repeats: 3, Cases: []string{"run"}, input: bodies, reference: nbodyReference},
-	{Name: "cg", Title: "Conjugate gradient", What: "512×512 points, 60 steps", N: 512, Steps: 60, Repeats: 3, Cases: []string{"run"},
+	{Name: "cg", Title: "Conjugate gradient", What: "512×512 points, 60 steps", N: 512, Steps: 60, Repeats: 3, Cases: []string{"run"}, Ranks: true,
 		input: square, reference: cgReference},
 	{Name: "heat", Title: "Heat", What: "1024×1024 points, 100 steps; halos go between devices, and between ranks by MPI", N: 1024, Steps: 100, Repeats: 3,
 		Cases: []string{"run"}, Ranks: true, input: square, reference: heatReference},

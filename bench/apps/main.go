@@ -78,11 +78,11 @@ var variants = []variant{
 	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
-	}, func(app string) []string { return []string{"halyard/" + app + ".go", "halyard/" + app + "_c.go"} }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
+	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
 	}, func(app string) []string {
-		return []string{"halyard/" + app + ".go", "halyard/" + app + "_go.go", "gokernels/" + app + ".go"}
+		return append(inHalyard(app), "halyard/"+app+"_go.go", "gokernels/"+app+".go")
 	}, func(*row) bool { return true }, nil},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
 		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }, module("pyopencl")},
@@ -126,6 +126,15 @@ func module(name string) func(o *options, app string) string {
 // measured reports whether a variant is to be measured in a row. OpenCL C by hand is measured in every row that has it, because all ratios are to it.
 func (v *variant) measured(r *row, with *regexp.Regexp) bool {
 	return v.has(r) && (v == &variants[0] || with.MatchString(v.Name))
+}
+
+// inHalyard returns the source of a program of Halyard without its kernels.
+func inHalyard(app string) []string {
+	files := []string{"halyard/" + app + ".go"}
+	if app == "cg" || app == "heat" {
+		files = append(files, "halyard/halo.go") // which only these two use
+	}
+	return files
 }
 
 // inStarPU reports whether there is a program with StarPU. There is one where a step needs a part of what another device has written.

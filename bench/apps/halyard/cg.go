@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -17,33 +18,35 @@ type cgKernels struct {
 	direct  func(ctx context.Context, s *hal.Stream, p, r, now, before floats) error
 }
 
-// cg solves equations on a square by conjugate gradients. Each device has some rows. The direction p has one more row on each side, of zeros.
+// cg solves equations on a square by conjugate gradients. A rank has some rows, and of those each of its devices. The direction p has one more row on each
+// side: the halo, which comes from the neighbours, or zeros at the border.
 func cg(ctx context.Context, j *job) (err error) {
 	k, n := cgC, j.n
 	if j.inGo {
 		k = cgGo
 	}
-	var x, r, p, q, sums, rr, next, pq floats
-	defer func() { err = errors.Join(err, hal.CloseAll(x, r, p, q, sums, rr, next, pq)) }()
+	lo, rows := own(j)
+	var x, r, p, q, sums, mine, rr, next, pq floats
+	defer func() { err = errors.Join(err, hal.CloseAll(x, r, p, q, sums, mine, rr, next, pq)) }()
 	for _, v := range []struct {
 		to  *floats
 		len int
-	}{{&x, n * n}, {&r, n * n}, {&p, (n + 2) * n}, {&q, n * n}, {&sums, n}, {&rr, 1}, {&next, 1}, {&pq, 1}} {
+	}{{&x, rows * n}, {&r, rows * n}, {&p, (rows + 2) * n}, {&q, rows * n}, {&sums, rows}, {&mine, 1}, {&rr, 1}, {&next, 1}, {&pq, 1}} {
 		if *v.to, err = buffer.New[float32](v.len); err != nil {
 			return err
 		}
 	}
-	in, err := input[float32](j, 0, n*n)
+	in, err := input[float32](j, lo*n, rows*n)
 	if err != nil {
 		return err
 	}
-	inner, err := p.Slice(n, (n+1)*n)
+	inner, err := p.Slice(n, (rows+1)*n)
 	if err != nil {
 		return err
 	}
 	// part returns the rows of device i in a vector. The end is later by more rows. A row has w elements.
 	part := func(v floats, i, w, more int) floats {
-		s, e := v.Slice(n*i/len(j.streams)*w, (n*(i+1)/len(j.streams)+more)*w)
+		s, e := v.Slice(rows*i/len(j.streams)*w, (rows*(i+1)/len(j.streams)+more)*w)
 		err = errors.Join(err, e)
 		return s
 	}
@@ -59,15 +62,25 @@ func cg(ctx context.Context, j *job) (err error) {
 		each(func(i int, s *hal.Stream) error {
 			return k.product(ctx, s, n, part(a, i, n, 0), part(b, i, n, 0), part(sums, i, 1, 0))
 		})
+		to := out
+		if rows < n {
+			to = mine
+		}
 		if err == nil {
-			err = k.total(ctx, j.streams[0], sums, out)
+			err = k.total(ctx, j.streams[0], sums, to)
+		}
+		if err == nil && rows < n {
+			err = comm.Allreduce(ctx, j.comm, mine, out, comm.Sum)
 		}
 	}
-	out := make([]float32, n*n)
+	out := make([]float32, rows*n)
 	failed := j.timed(ctx, func() error {
 		err = errors.Join(x.Fill(ctx, 0), r.CopyIn(ctx, in), inner.CopyIn(ctx, in))
 		dot(r, r, rr)
 		for range j.steps {
+			if err == nil {
+				err = exchange(ctx, j.comm, p, n, rows)
+			}
 			each(func(i int, s *hal.Stream) error { return k.laplace(ctx, s, n, part(p, i, n, 2), part(q, i, n, 0)) })
 			dot(inner, q, pq)
 			each(func(i int, s *hal.Stream) error {
@@ -84,5 +97,5 @@ func cg(ctx context.Context, j *job) (err error) {
 		}
 		return x.CopyOut(ctx, out)
 	})
-	return errors.Join(failed, output(j, 0, out))
+	return errors.Join(failed, output(j, lo*n, out))
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-halyard/halyard/bench/apps/gokernels"
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -17,12 +16,8 @@ func heat(ctx context.Context, j *job) (err error) {
 	if !j.inGo {
 		spread = spreadC
 	}
-	rank, ranks, n := 0, 1, j.n
-	if j.comm != nil {
-		rank, ranks = j.comm.Rank(), j.comm.Size()
-	}
-	lo, hi := n*rank/ranks, n*(rank+1)/ranks
-	rows := hi - lo
+	n := j.n
+	lo, rows := own(j)
 	in, e1 := input[float32](j, lo*n, rows*n)
 	now, e2 := buffer.New[float32]((rows + 2) * n)
 	next, e3 := buffer.New[float32]((rows + 2) * n)
@@ -32,11 +27,11 @@ func heat(ctx context.Context, j *job) (err error) {
 	}
 	out := make([]float32, rows*n)
 	err = j.timed(ctx, func() error {
-		own, err := now.Slice(n, (rows+1)*n)
+		inner, err := now.Slice(n, (rows+1)*n)
 		if err != nil {
 			return err
 		}
-		if err := own.CopyIn(ctx, in); err != nil {
+		if err := inner.CopyIn(ctx, in); err != nil {
 			return err
 		}
 		for range j.steps {
@@ -56,38 +51,10 @@ func heat(ctx context.Context, j *job) (err error) {
 			}
 			now, next = next, now
 		}
-		if own, err = now.Slice(n, (rows+1)*n); err != nil {
+		if inner, err = now.Slice(n, (rows+1)*n); err != nil {
 			return err
 		}
-		return own.CopyOut(ctx, out)
+		return inner.CopyOut(ctx, out)
 	})
 	return errors.Join(err, output(j, lo*n, out))
-}
-
-// exchange brings the halo of a rank's rows up to date.
-func exchange(ctx context.Context, c *comm.Comm, now floats, n, rows int) (err error) {
-	var under []*comm.Request
-	start := func(op func(context.Context, *comm.Comm, floats, int, int) (*comm.Request, error), row, other int) {
-		part, e := now.Slice(row*n, (row+1)*n)
-		if e == nil {
-			var r *comm.Request
-			if r, e = op(ctx, c, part, other, 0); e == nil {
-				under = append(under, r)
-			}
-		}
-		err = errors.Join(err, e)
-	}
-	if c != nil && c.Rank() > 0 {
-		start(comm.Irecv, 0, c.Rank()-1)
-		start(comm.Isend, 1, c.Rank()-1)
-	}
-	if c != nil && c.Rank() < c.Size()-1 {
-		start(comm.Irecv, rows+1, c.Rank()+1)
-		start(comm.Isend, rows, c.Rank()+1)
-	}
-	for _, r := range under {
-		_, e := r.Wait(ctx)
-		err = errors.Join(err, e)
-	}
-	return err
 }
