@@ -304,7 +304,7 @@ func TestFailuresFailTheRun(t *testing.T) {
 func TestSamplesAreDrawnAgain(t *testing.T) {
 	dir := t.TempDir()
 	w := rows()[slices.IndexFunc(rows(), func(r *row) bool { return r.name() == "Heat on Intel" })]
-	old := results{Date: "2026-01-01", Machine: "a machine", Rounds: 1, Lines: lineCount{"Heat": {variants[0].Name: 1234, "numba": 56}}, Figures: []*figure{
+	old := results{Date: "2026-01-01", Machine: "a machine", Halyard: "a commit", Rounds: 1, Lines: lineCount{"Heat": {variants[0].Name: 1234, "numba": 56}}, Figures: []*figure{
 		{Row: w.name(), Variant: variants[0].Name, Rounds: []map[string][]float64{{"run": {100}}}},
 		{Row: w.name(), Variant: variants[1].Name, Rounds: []map[string][]float64{{"run": {150}}}},
 	}}
@@ -319,7 +319,7 @@ func TestSamplesAreDrawnAgain(t *testing.T) {
 	require.NoError(t, o.run(t.Context()))
 	page, err := os.ReadFile(o.document)
 	require.NoError(t, err)
-	assert.Contains(t, string(page), "2026-01-01 on a machine")
+	assert.Contains(t, string(page), "2026-01-01 on a machine, Halyard at a commit; 1 rounds")
 	assert.Contains(t, string(page), "| Heat | Intel | 100 ns | 150 ns (×1.50) | – |")
 	assert.Contains(t, string(page), "| Heat | 1234 | – | – |")
 	assert.Equal(t, 2, strings.Count(string(page), "\n| Heat |"))

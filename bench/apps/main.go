@@ -189,6 +189,7 @@ type figure struct {
 type results struct {
 	Date     string    `json:"date"`
 	Machine  string    `json:"machine"`
+	Halyard  string    `json:"halyard,omitempty"` // which was measured; "" in older files, whose versions have it
 	Load     string    `json:"load"`
 	Rounds   int       `json:"rounds"`
 	Versions []string  `json:"versions"`
@@ -282,7 +283,7 @@ func (o *options) measureAll(ctx context.Context, r *results) error {
 	}
 	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
 	first, _, _ := strings.Cut(string(load), " ")
-	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Load: first, Rounds: o.rounds}
+	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Halyard: bench.Version(), Load: first, Rounds: o.rounds}
 	if o.versions != "" {
 		text, err := os.ReadFile(o.versions)
 		if err != nil {

@@ -115,10 +115,14 @@ func (r *results) draw(file string) error {
 	if err != nil {
 		return err
 	}
-	head := 14*1.5 + 10*1.5 + vg.Length(16)
+	head := 14*1.5 + 2*10*1.5 + vg.Length(16)
+	date := r.Date
+	if r.Halyard != "" {
+		date += "; Halyard at " + r.Halyard
+	}
 	above, below := (vg.Length(rows)+legend+5)*14, (vg.Length(programs)+legend+5)*14
 	page := chart.NewPage(file, 7.5*vg.Inch, above+below+head)
-	page.Head("Whole programs beside OpenCL C by hand", "medians of runs in turns; "+r.Machine+"; "+r.Date)
+	page.Head("Whole programs beside OpenCL C by hand", "medians of runs in turns; "+r.Machine, date)
 	upper, lower := draw.Crop(page.Canvas, 8, -14, below+6, -head), draw.Crop(page.Canvas, 8, -14, 6, -head-above)
 	times.Draw(upper)
 	// The names of the rows below are shorter: both axes begin at the same place.

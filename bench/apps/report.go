@@ -96,11 +96,19 @@ OpenCL C, with Halyard, and with other systems.
 
 `
 
+// where is the machine, and which Halyard was measured.
+func (r *results) where() string {
+	if r.Halyard == "" {
+		return r.Machine
+	}
+	return r.Machine + ", Halyard at " + r.Halyard
+}
+
 // markdown is the page.
 func (r *results) markdown(picture string) string {
 	var b strings.Builder
 	b.WriteString(about)
-	fmt.Fprintf(&b, "Measured %s on %s; %d rounds. The load average was %s when it began.\n\n", r.Date, r.Machine, r.Rounds, r.Load)
+	fmt.Fprintf(&b, "Measured %s on %s; %d rounds. The load average was %s when it began.\n\n", r.Date, r.where(), r.Rounds, r.Load)
 	if picture != "" {
 		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand, and lines of code](%s)\n\n", filepath.Base(picture))
 	}

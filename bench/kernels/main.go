@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s; %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), bench.Machine(), *pairs, first)
+	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), bench.Machine(), bench.Version(), *pairs, first)
 	b.WriteString("| kernel | elements | device | by hand | translated | ratio | quartiles |\n|---|--:|---|--:|--:|--:|--:|\n")
 	for _, c := range append(onDevices(512, devices), onHost(512)...) {
 		if !match.MatchString(c.String()) {

@@ -113,6 +113,7 @@ type peer struct {
 type results struct {
 	Date    string            `json:"date"`
 	Machine string            `json:"machine"`
+	Halyard string            `json:"halyard"` // which was measured
 	Rounds  int               `json:"rounds"`
 	Peers   []*peer           `json:"peers"`
 	Missing map[string]string `json:"missing,omitempty"`
@@ -123,7 +124,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Rounds: o.rounds, Missing: map[string]string{}}
+	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Halyard: bench.Version(), Rounds: o.rounds, Missing: map[string]string{}}
 	for round := range o.rounds {
 		for i, p := range programs {
 			if r.Missing[p.name] != "" {

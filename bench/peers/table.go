@@ -29,7 +29,7 @@ var rows = []struct {
 // markdown is the table and what is needed to read it.
 func (r *results) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured %s on %s; %d rounds, medians.\n\n", r.Date, r.Machine, r.Rounds)
+	fmt.Fprintf(&b, "Measured %s on %s, Halyard at %s; %d rounds, medians.\n\n", r.Date, r.Machine, r.Halyard, r.Rounds)
 	t := table.NewWriter()
 	head := table.Row{"operation"}
 	for _, p := range r.Peers {

@@ -21,7 +21,9 @@ func TestTableComparesLikeWithLike(t *testing.T) {
 		require.NoError(t, r.read(&b, i))
 	}
 	r.Missing = map[string]string{"Other": "not installed"}
+	r.Date, r.Machine, r.Halyard, r.Rounds = "2026-01-01", "a machine", "a commit", 4
 	text := r.markdown()
+	assert.Contains(t, text, "Measured 2026-01-01 on a machine, Halyard at a commit; 4 rounds, medians.\n")
 	assert.Contains(t, text, "| ping-pong, 1 MiB | 200 ns | 2.0 ns | 3.0 µs (×15) | 1.0 ns (×0.5) |")
 	assert.NotContains(t, text, "64 MiB", "a row without figures")
 	assert.Contains(t, text, "- copies: 7, on e; by hand.\n")

@@ -65,7 +65,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Limit: o.limit}
+	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Halyard: bench.Version(), Limit: o.limit}
 	for _, c := range curves {
 		if !o.only.MatchString(c.name) {
 			continue

@@ -17,6 +17,7 @@ import (
 type results struct {
 	Date    string        `json:"date"`
 	Machine string        `json:"machine"`
+	Halyard string        `json:"halyard"`  // which was measured
 	Limit   time.Duration `json:"limit_ns"` // of a point
 	Curves  []measured    `json:"curves"`
 }
@@ -157,7 +158,7 @@ func (r *results) summary() string {
 // markdown is one table of all series, with a column for each power of ten, and the list of those that bend.
 func (r *results) markdown(picture string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured %s on %s; %s for a point.\n\n", r.Date, r.Machine, r.Limit)
+	fmt.Fprintf(&b, "Measured %s on %s, Halyard at %s; %s for a point.\n\n", r.Date, r.Machine, r.Halyard, r.Limit)
 	if picture != "" {
 		fmt.Fprintf(&b, "![Time of an operation by N](%s)\n\n", picture)
 	}
@@ -221,7 +222,7 @@ func (r *results) has(n int) bool {
 // page is the picture: a panel for each curve.
 func (r *results) page() chart.Page {
 	page := chart.Page{Title: "Time of an operation by the number of things", Columns: 3, Notes: []string{
-		r.Date + ", " + r.Machine,
+		r.Date + ", " + r.Machine + ", Halyard at " + r.Halyard,
 		fmt.Sprintf("A line that is level costs the same however many there are. A curve ends where a point took more than %s.", r.Limit),
 	}}
 	for i := range r.Curves {

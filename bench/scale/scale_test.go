@@ -136,7 +136,7 @@ func TestBendAtTheEndIsNamed(t *testing.T) {
 }
 
 func TestReports(t *testing.T) {
-	r := results{Date: "2026-01-01", Machine: "a machine", Limit: 5 * time.Second, Curves: []measured{
+	r := results{Date: "2026-01-01", Machine: "a machine", Halyard: "a commit", Limit: 5 * time.Second, Curves: []measured{
 		{Name: "flat", What: "N things", Series: []series{grown("one", 0, func(float64) float64 { return 1500 })}},
 		{Name: "bent", What: "N others", Series: []series{grown("two", 0, func(n float64) float64 { return n })}, Over: 1_000_000, Notes: []string{"N = 100: late"}},
 	}}
@@ -144,7 +144,7 @@ func TestReports(t *testing.T) {
 	assert.Equal(t, "Bends:\n  bent, two: N^1.00\n  bent: over the limit of 5s at N = 1000000\n  bent: N = 100: late\n", r.summary())
 	text := r.markdown("scale.svg")
 	for _, want := range []string{
-		"Measured 2026-01-01 on a machine; 5s for a point.\n\n![Time of an operation by N](scale.svg)\n",
+		"Measured 2026-01-01 on a machine, Halyard at a commit; 5s for a point.\n\n![Time of an operation by N](scale.svg)\n",
 		"| curve | time of | N = 100 | N = 1000 | N = 10000 | N = 100000 | growth |",
 		"| flat | one | 1.5 µs | 1.5 µs | 1.5 µs | 1.5 µs | N^0.00 |",
 		"| bent | two | 100 ns | 1.0 µs | 10 µs | 100 µs | N^1.00 bends |",

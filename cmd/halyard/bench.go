@@ -299,7 +299,7 @@ func (r *benchResult) bytes() uint64 {
 
 func newBenchRun(o *benchOptions, reports []hal.Report) *benchRun {
 	r := &benchRun{
-		Version: version(), Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
+		Version: bench.Version(), Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
 		Go: runtime.Version(), Machine: machineName(reports), MaxSize: o.most, Devices: []deviceEntry{}, Results: []benchResult{},
 	}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {

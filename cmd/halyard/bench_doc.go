@@ -35,7 +35,7 @@ func (r *benchRun) document(path, picture string) error {
 		return fmt.Errorf("--doc: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s; %s; halyard %s; %s.", r.Date.Format("2006-01-02"), r.Machine, r.Version, r.Go)
+	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; %s.", r.Date.Format("2006-01-02"), r.Machine, r.Version, r.Go)
 	if r.Load != nil {
 		fmt.Fprintf(&b, " The load average when the run began was %.1f on %s: on a machine that does nothing else it is near 0.", *r.Load, plural(r.Processors, "processor"))
 	}

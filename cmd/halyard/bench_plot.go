@@ -88,7 +88,7 @@ func (r *benchRun) head(page *chart.Canvas) {
 		title += " (some devices are SIMULATED: their times say nothing about hardware)"
 	}
 	page.Head(title,
-		joinNonEmpty(", ", r.Machine, r.Date.Format("2006-01-02"), "halyard "+r.Version, r.Go),
+		joinNonEmpty(", ", r.Machine, r.Date.Format("2006-01-02"), "Halyard at "+r.Version, r.Go),
 		"Left: rate, ours solid, the raw call dashed. Right: our time divided by the raw call's, with quartiles; 1 is as fast, below 1 is faster.")
 }
 

@@ -43,7 +43,7 @@ func (r *benchRun) print(out io.Writer) error {
 
 // heading says on what machine and when the run was made.
 func (r *benchRun) heading() string {
-	h := fmt.Sprintf("%s, %s, halyard %s, %s", r.Date.Format("2006-01-02 15:04 MST"), r.Machine, r.Version, r.Go)
+	h := fmt.Sprintf("%s, %s, Halyard at %s, %s", r.Date.Format("2006-01-02 15:04 MST"), r.Machine, r.Version, r.Go)
 	if r.Load != nil {
 		h += fmt.Sprintf(", load average %.1f", *r.Load)
 	}

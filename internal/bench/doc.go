@@ -5,7 +5,8 @@
 // a pair, and one that hits only one half makes an outlier, which does not change the median. The way that runs first
 // changes from pair to pair. A batch is so long that the time for reading the clock does not matter.
 //
-// The package also has functions that other measuring programs need: lines through points, and replacing parts of documents.
+// The package also has functions that other measuring programs need: lines through points, replacing parts of documents, and what
+// machine and version were measured.
 //
 // It knows nothing of devices; package peer below it has the raw calls.
 package bench

@@ -89,7 +89,7 @@ func figure(x float64) string {
 
 // page is the picture: a panel for each series.
 func (r *results) page() chart.Page {
-	page := chart.Page{Title: "A server under load", Columns: 2, Notes: []string{time.Now().Format(time.DateOnly) + ", " + bench.Machine()}}
+	page := chart.Page{Title: "A server under load", Columns: 2, Notes: []string{time.Now().Format(time.DateOnly) + ", " + bench.Machine() + ", Halyard at " + bench.Version()}}
 	panel := func(name string, of func(sample) float64) {
 		l := chart.Line{Plain: true}
 		for _, s := range r.Samples {

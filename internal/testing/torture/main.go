@@ -80,7 +80,7 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 	if len(chosen) == 0 {
 		return false, fmt.Errorf("no scenario has a name that matches %q", only)
 	}
-	sum := &summary{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), FirstSeed: o.seed}
+	sum := &summary{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Halyard: bench.Version(), FirstSeed: o.seed}
 	for _, s := range chosen {
 		sum.Scenarios = append(sum.Scenarios, &tally{Name: s.name, What: s.what, Errors: map[string]uint64{}})
 	}

@@ -37,6 +37,7 @@ func (t *tally) bad() bool {
 type summary struct {
 	Date      string   `json:"date"`
 	Machine   string   `json:"machine"`
+	Halyard   string   `json:"halyard"` // which ran
 	Devices   []string `json:"devices"`
 	FirstSeed uint64   `json:"first_seed"`
 	Seeds     uint64   `json:"seeds"`
@@ -80,6 +81,9 @@ func (t *tally) add(o *tally) {
 func (s *summary) add(other *summary) error {
 	if len(other.Scenarios) != len(s.Scenarios) {
 		return fmt.Errorf("%d scenarios in place of %d", len(other.Scenarios), len(s.Scenarios))
+	}
+	if other.Halyard != s.Halyard {
+		return fmt.Errorf("it ran Halyard at %q in place of %q", other.Halyard, s.Halyard)
 	}
 	for i, t := range s.Scenarios {
 		o := other.Scenarios[i]
@@ -149,7 +153,7 @@ func (s *summary) markdown() string {
 	all := s.total()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Reliability campaign\n\nThe summary of `make torture`, as it wrote it.\n\n")
-	fmt.Fprintf(&b, "- When and where: %s, %s.\n- How long: %s.\n- Seeds: %d to %d%s.\n", s.Date, s.Machine, s.time(),
+	fmt.Fprintf(&b, "- When and where: %s, %s, Halyard at %s.\n- How long: %s.\n- Seeds: %d to %d%s.\n", s.Date, s.Machine, s.Halyard, s.time(),
 		s.FirstSeed, s.FirstSeed+s.Seeds-1, s.Also)
 	fmt.Fprintf(&b, "- Devices: %s.\n", strings.Join(s.Devices, "; "))
 	fmt.Fprintf(&b, "- **%d actions, %d faults made on purpose, %d wrong bytes, %d leaks, %d vendors' rules broken, %d unexplained errors.**\n",

@@ -111,16 +111,20 @@ func TestMergeAddsUp(t *testing.T) {
 	assert.Contains(t, string(text), "Seeds: 1 to 10, 100 to 101.")
 	assert.Contains(t, string(text), "**12 actions, 0 faults made on purpose, 0 wrong bytes, 1 leaks, ")
 	assert.Contains(t, string(text), "busy (3), closed (1)")
+	other := filepath.Join(dir, "d")
+	require.NoError(t, os.WriteFile(other, []byte(`{"halyard": "other", "seeds": 2, "scenarios": [{"name": "a"}]}`), 0o644))
+	assert.ErrorContains(t, options{}.merge([]string{files[0], other}), `Halyard at "other"`)
 	assert.Error(t, options{}.merge(nil))
 	assert.Error(t, options{}.merge([]string{document}))
 }
 
 func TestSummaryNamesFailures(t *testing.T) {
-	s := summary{FirstSeed: 7, Seeds: 2, Scenarios: []*tally{{Name: "a", What: "does this", Actions: 3}, {Name: "b", What: "does that",
+	s := summary{Date: "2026-01-01", Machine: "a machine", Halyard: "a commit", FirstSeed: 7, Seeds: 2, Scenarios: []*tally{{Name: "a", What: "does this", Actions: 3}, {Name: "b", What: "does that",
 		Faults: 1, Leaks: 2, Errors: map[string]uint64{"busy": 4}, Failures: []string{"seed 8: two\nlines"}}}}
 	assert.Contains(t, s.text(), "FAILED  b: seed 8: two\nlines\n")
 	assert.NotContains(t, s.text(), "FAILED  a")
 	text := s.markdown()
+	assert.Contains(t, text, "- When and where: 2026-01-01, a machine, Halyard at a commit.\n")
 	assert.Contains(t, text, "**3 actions, 1 faults made on purpose, 0 wrong bytes, 2 leaks, ")
 	assert.Contains(t, text, "busy (4)")
 	assert.Contains(t, text, "failed: seed 8: two lines")
