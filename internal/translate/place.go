@@ -96,12 +96,17 @@ func (f *function) fields(x ast.Expr, path []int) place {
 	} else {
 		at = f.place(x)
 	}
+	return f.fieldOf(at, t, path, x.Pos())
+}
+
+// fieldOf returns the place of a field of the structure at a place. path are the indexes of the fields on the way to it.
+func (f *function) fieldOf(at place, t types.Type, path []int, pos token.Pos) place {
 	for _, i := range path {
 		s, ok := t.Underlying().(*types.Struct)
 		if !ok {
-			refuse(x.Pos(), "%s", why(t))
+			refuse(pos, "%s", why(t))
 		}
-		f.p.cType(t, x.Pos())
+		f.p.cType(t, pos)
 		at.c += "." + fieldName(s, i)
 		t = s.Field(i).Type()
 	}
@@ -224,9 +229,6 @@ func (f *function) frozen(e ast.Expr) place {
 	case *ast.ParenExpr:
 		return f.frozen(e.X)
 	case *ast.IndexExpr:
-		if f.p.pkg.info.Types[e.Index].Value != nil {
-			break
-		}
 		if f.isFunction(e) {
 			return f.place(e)
 		}
@@ -237,37 +239,47 @@ func (f *function) frozen(e ast.Expr) place {
 			v := f.slice(e.X)
 			at, bracket = place{v.c, v.space, v.param}, "%s[%s]"
 		case *types.Pointer:
-			at = f.pointee(e.X)
+			at = f.frozenPointee(e.X)
 		case *types.Array:
 			at = f.frozen(e.X)
 		default:
 			return f.place(e)
 		}
-		n := f.integer(e.Index)
-		index := f.expr(e.Index)
-		name := f.temp()
-		f.line("%s %s = %s;", n.c, name, index)
-		at.c = fmt.Sprintf(bracket, at.c, f.within(e, name))
+		index := f.index(e.Index)
+		if f.p.pkg.info.Types[e.Index].Value == nil {
+			name := f.temp()
+			f.line("%s %s = %s;", f.integer(e.Index).c, name, index)
+			index = name
+		}
+		at.c = fmt.Sprintf(bracket, at.c, f.within(e, index))
 		return at
 	case *ast.SelectorExpr:
 		s := f.p.pkg.info.Selections[e]
 		if s == nil || s.Kind() != types.FieldVal {
 			break
 		}
-		if _, ok := f.typeOf(e.X).Underlying().(*types.Struct); ok {
-			at, t := f.frozen(e.X), f.typeOf(e.X)
-			for _, i := range s.Index() {
-				u, ok := t.Underlying().(*types.Struct)
-				if !ok {
-					refuse(e.Pos(), "%s", why(t))
-				}
-				at.c += "." + fieldName(u, i)
-				t = u.Field(i).Type()
-			}
-			return at
+		t := f.typeOf(e.X)
+		var at place
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			at, t = f.frozenPointee(e.X), p.Elem()
+		} else {
+			at = f.frozen(e.X)
 		}
+		return f.fieldOf(at, t, s.Index(), e.Pos())
+	case *ast.StarExpr:
+		return f.frozenPointee(e.X)
 	}
 	return f.place(e)
+}
+
+// frozenPointee returns the place that a pointer points to, as frozen does.
+func (f *function) frozenPointee(e ast.Expr) place {
+	if a, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && a.Op == token.AND {
+		if _, isNew := ast.Unparen(a.X).(*ast.CompositeLit); !isNew {
+			return f.frozen(a.X)
+		}
+	}
+	return f.pointee(e)
 }
 
 // isFunction reports whether an index expression instantiates a generic function.
