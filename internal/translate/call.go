@@ -105,10 +105,12 @@ func (f *function) builtin(e *ast.CallExpr, name string) []string {
 				return []string{f.slice(e.Args[0]).c + "_n"}
 			}
 			refuse(e.Pos(), "cap has no translation; use len")
-		case *types.Array:
+		case *types.Array: // the length is not a constant for Go because the expression has a call, which is made
+			f.discard(e.Args[0])
 			return []string{fmt.Sprintf("((i64)%d)", t.Len())}
 		case *types.Pointer:
 			if a, ok := t.Elem().Underlying().(*types.Array); ok {
+				f.pointee(e.Args[0])
 				return []string{fmt.Sprintf("((i64)%d)", a.Len())}
 			}
 		}

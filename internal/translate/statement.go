@@ -208,6 +208,17 @@ func (f *function) discard(e ast.Expr) {
 	f.line("(void)(%s);", value)
 }
 
+// calls reports whether an expression has a call, apart from conversions and constants.
+func (f *function) calls(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		found = found || ok && f.p.pkg.info.Types[c].Value == nil && !f.p.pkg.info.Types[c.Fun].IsType()
+		return !found
+	})
+	return found
+}
+
 // lhsType returns the type of the left side of an assignment.
 func (f *function) lhsType(e ast.Expr) types.Type {
 	if id, ok := e.(*ast.Ident); ok {
@@ -563,6 +574,8 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 				name := f.temp()
 				f.line("%s %s = %s;", c, name, value)
 				element = func(i string) string { return name + ".a[" + i + "]" }
+			} else if f.calls(s.X) { // Go does not evaluate other expressions
+				f.discard(s.X)
 			}
 		case *types.Slice:
 			v := f.slice(s.X)
