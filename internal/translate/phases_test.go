@@ -46,6 +46,7 @@ var unphased = []struct{ name, body string }{
 	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\tme := 3\n\tt.Barrier()\n\ty[t.Global(0)] += int32(me)\n}\ny[t.Global(0)] += int32(me)"},
 	{"hides", "for range 2 {\n\tx := x[0]\n\tt.Barrier()\n\ty[t.Global(0)] += x\n}"},
 	{"constant", "const k = 3\nt.Barrier()\ny[t.Global(0)] = k"},
+	{"alone", "t.Size(0)\nt.Barrier()\nt.Local(0)\ny[t.Global(0)] = 1"},
 	{"grids", "grid := n\nt.Barrier()\ny[t.Global(0)] = grid"},
 }
 

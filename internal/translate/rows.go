@@ -236,9 +236,9 @@ func (w *rowWriter) survey() bool {
 		switch n := n.(type) {
 		case *ast.ReturnStmt:
 			returns = true
-		case *ast.ExprStmt: // a call of Global as a statement: its replacement is not a statement
-			if c, ok := ast.Unparen(n.X).(*ast.CallExpr); ok {
-				if _, ok := w.place(c); ok {
+		case *ast.ExprStmt: // a call such as t.Global(0) as a statement: its replacement is not a statement
+			if c, ok := ast.Unparen(n.X).(*ast.CallExpr); ok && w.own(c) {
+				if method, _, _ := w.threadCall(c); method != "Barrier" {
 					same = false
 				}
 			}
