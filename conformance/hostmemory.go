@@ -15,7 +15,7 @@ var hostMemoryChecks = []Check{
 	{Name: "EmptyRegisterRejected", Rule: "Registering an empty slice is an invalid argument.", Needs: hal.CapRegister, run: emptyRegister},
 	{Name: "SharedVisibleAfterSync", Rule: "In shared memory the host sees the device's writes after waiting for them, and the device sees the host's earlier writes.", Needs: hal.CapShared, run: sharedVisible},
 	{Name: "KindQuery", Rule: "A memory reports its kind, and whether the host must map it, and behaves accordingly.", run: kindQuery},
-	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, and the host cannot access it while it is unmapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
+	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, the host cannot access it while it is unmapped, and the device cannot write to it, or read what the host may write, while it is mapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
 	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 
@@ -163,6 +163,25 @@ func mapTakesTurns(t *trial) {
 		t.wantKind(s.Unmap(m), hal.ErrBusy, "unmap what is not mapped")
 		t.must(s.Map(m, true), "map")
 		t.wantKind(s.Map(m, true), hal.ErrBusy, "map what is mapped")
+		other, out := t.memory(t.dev, hal.KindDevice, 4096), make([]byte, 4096)
+		writes := map[string]func() error{
+			"fill":         func() error { return s.Fill(m.All(), hal.Pattern8(0x55)) },
+			"copy to":      func() error { return s.Copy(m.All(), other.All()) },
+			"copy in":      func() error { return s.CopyIn(m.All(), out) },
+			"copy rows to": func() error { return s.Copy2D(m.Pitched(0, 64), other.Pitched(0, 64), 64, 2) },
+			"copy rows in": func() error { return s.CopyIn2D(m.Pitched(0, 64), out, 64, 64, 2) },
+		}
+		reads := map[string]func() error{
+			"copy from":      func() error { return s.Copy(other.All(), m.All()) },
+			"copy out":       func() error { return s.CopyOut(out, m.All()) },
+			"copy rows from": func() error { return s.Copy2D(other.Pitched(0, 64), m.Pitched(0, 64), 64, 2) },
+			"copy rows out":  func() error { return s.CopyOut2D(out, 64, m.Pitched(0, 64), 64, 2) },
+		}
+		for _, calls := range []map[string]func() error{writes, reads} {
+			for what, call := range calls {
+				t.wantKind(call(), hal.ErrBusy, "%s memory that is mapped for writing", what)
+			}
+		}
 		t.sync(s)
 		b, err := m.Bytes()
 		t.must(err, "host view")
@@ -172,6 +191,17 @@ func mapTakesTurns(t *trial) {
 		_, err = m.Bytes()
 		t.wantKind(err, hal.ErrNotReady, "host view after unmap")
 		t.same(t.all(m), repeated(hal.Pattern8(0x66), 4096), "what the host wrote while it was mapped")
+		t.must(s.Map(m, false), "map for reading")
+		for what, call := range writes {
+			t.wantKind(call(), hal.ErrBusy, "%s memory that is mapped for reading", what)
+		}
+		for what, call := range reads {
+			t.must(call(), "%s memory that is mapped for reading", what)
+		}
+		t.sync(s)
+		t.same(out, repeated(hal.Pattern8(0x66), 4096), "what the device read while the host could read")
+		t.must(s.Unmap(m), "unmap what was mapped for reading")
+		t.sync(s)
 	}
 	if !found {
 		t.Skipf("no memory of the device must be mapped")

@@ -73,6 +73,12 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 		return st.dev.failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
 			rows, width, src.Off, src.Pitch, dst.Off, dst.Pitch)
 	}
+	if err := st.vacant(op, dst.Mem, true); err != nil {
+		return err
+	}
+	if err := st.vacant(op, src.Mem, false); err != nil {
+		return err
+	}
 	dst.Mem.s.note(st)
 	src.Mem.s.note(st)
 	return st.rows(driver.Rect{
@@ -118,6 +124,9 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 		return st.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory", rows, width, pitch, len(b))
 	case n == 0:
 		return nil
+	}
+	if err := st.vacant(op, m.Mem, in); err != nil {
+		return err
 	}
 	m.Mem.s.note(st)
 	p := unsafe.Pointer(unsafe.SliceData(b))

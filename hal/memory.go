@@ -23,10 +23,10 @@ type memoryState struct {
 	size      uint64
 	kind      Kind
 	origin    origin
-	needs     bool // the host may touch it only while it is mapped
-	freeWaits bool // FreeMayBlock of driver.FreeBlocker
-	mapped    atomic.Bool
-	extra     *extra // nil if there is nothing
+	needs     bool          // the host may touch it only while it is mapped
+	freeWaits bool          // FreeMayBlock of driver.FreeBlocker
+	mapped    atomic.Uint32 // a mapping
+	extra     *extra        // nil if there is nothing
 
 	exposed atomic.Pointer[exposure] // set while the program may hold a slice that Bytes returned
 	kept    atomic.Int32             // unfinished events given to KeepUntil
@@ -158,7 +158,7 @@ func (m *Memory) Handle() uintptr {
 // HostPointer returns the memory's address on the host. It is nil if the host cannot
 // access the memory, if the memory is closed, or if it must be mapped first ([Stream.Map]).
 func (m *Memory) HostPointer() unsafe.Pointer {
-	if m.state() == nil || m.s.closed() || m.s.needs && !m.s.mapped.Load() {
+	if m.state() == nil || m.s.closed() || m.s.needs && m.s.mapped.Load() == unmapped {
 		return nil
 	}
 	return m.s.drv.HostPointer()
@@ -184,7 +184,7 @@ func (m *Memory) Bytes() ([]byte, error) {
 		return nil, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
 	defer s.leave()
-	if s.needs && !s.mapped.Load() {
+	if s.needs && s.mapped.Load() == unmapped {
 		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
 	}
 	p := s.drv.HostPointer() // not earlier: memory may have no address before it is mapped

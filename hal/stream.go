@@ -125,6 +125,12 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	case dst.overlaps(&src):
 		return dst.overlapping(op, &src)
 	}
+	if err := st.vacant(op, dst.Mem, true); err != nil {
+		return err
+	}
+	if err := st.vacant(op, src.Mem, false); err != nil {
+		return err
+	}
 	dst.Mem.s.note(st)
 	src.Mem.s.note(st)
 	return st.dev.check(st.drv.Copy(dst.raw(), src.raw()))
@@ -171,6 +177,9 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	case r.Len == 0:
 		return nil
 	}
+	if err := st.vacant(op, r.Mem, in); err != nil {
+		return err
+	}
 	r.Mem.s.note(st)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, r.Len)
@@ -216,23 +225,32 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 	case dst.Len == 0:
 		return nil
 	}
+	if err := st.vacant(op, dst.Mem, true); err != nil {
+		return err
+	}
 	dst.Mem.s.note(st)
 	return st.dev.check(st.drv.Fill(dst.raw(), p))
 }
 
 // Map enqueues the mapping of the whole memory for the host. The host may touch the memory once
-// the stream has passed this point and until Unmap, and may write to it if write is true. On
-// memory that need not be mapped ([Memory.NeedsMap]) it does nothing.
+// the stream has passed this point and until Unmap, and may write to it if write is true. Until Unmap
+// the device must not write to the memory and, if write is true, must not read it: copies, fills and launches
+// return an error of kind ErrBusy. A launch may write to each argument, so it is refused in either case.
+// On memory that need not be mapped ([Memory.NeedsMap]) Map does nothing.
 func (s *Stream) Map(m *Memory, write bool) error {
-	return s.mapping("map", m, func(d driver.Mapper) error { return d.Map(m.s.drv, write) }, true)
+	how := mappedToRead
+	if write {
+		how = mappedToWrite
+	}
+	return s.mapping("map", m, func(d driver.Mapper) error { return d.Map(m.s.drv, write) }, how)
 }
 
 // Unmap enqueues the end of the mapping; later work may use the memory on the device.
 func (s *Stream) Unmap(m *Memory) error {
-	return s.mapping("unmap", m, func(d driver.Mapper) error { return d.Unmap(m.s.drv) }, false)
+	return s.mapping("unmap", m, func(d driver.Mapper) error { return d.Unmap(m.s.drv) }, unmapped)
 }
 
-func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, mapped bool) error {
+func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to mapping) error {
 	st := s.state()
 	if err := st.begin(op); err != nil {
 		return err
@@ -252,16 +270,40 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, ma
 	if !ok {
 		return st.dev.failure(op, ErrUnsupported, "mapping memory is not supported")
 	}
-	if !m.s.mapped.CompareAndSwap(!mapped, mapped) {
-		return st.dev.failure(op, ErrBusy, "the memory is %s", map[bool]string{true: "already mapped", false: "not mapped"}[mapped])
+	was := m.s.mapped.Load()
+	switch {
+	case to != unmapped && was != unmapped:
+		return st.dev.failure(op, ErrBusy, "the memory is already mapped")
+	case to == unmapped && was == unmapped:
+		return st.dev.failure(op, ErrBusy, "the memory is not mapped")
+	case !m.s.mapped.CompareAndSwap(was, to):
+		return st.dev.failure(op, ErrBusy, "another call maps or unmaps the memory")
 	}
 	m.s.note(st)
 	if err := act(d); err != nil {
-		m.s.mapped.Store(!mapped)
+		m.s.mapped.Store(was)
 		return st.dev.check(err)
 	}
-	if !mapped {
+	if to == unmapped {
 		m.s.hide() // the next Map may return another address
+	}
+	return nil
+}
+
+// mapping says whether the host may touch memory that must be mapped.
+type mapping = uint32
+
+const (
+	unmapped mapping = iota
+	mappedToRead
+	mappedToWrite
+)
+
+// vacant returns an error if the memory is mapped for the host in a way that excludes work of the device that reads it or,
+// if write is set, writes to it (OpenCL 1.2, section 5.4.2).
+func (st *streamState) vacant(op string, m *Memory, write bool) error {
+	if how := m.s.mapped.Load(); how == mappedToWrite || how == mappedToRead && write {
+		return st.dev.failure(op, ErrBusy, "the memory is mapped for the host")
 	}
 	return nil
 }
