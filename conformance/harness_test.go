@@ -51,7 +51,7 @@ var required = map[string]string{
 		"EmptyGridDoesNothing GridBeyondLimitIsRefused BlockBeyondKernelLimitIsRefused SharedMemoryIsThere SharedBeyondLimitIsRefused BarrierHolds AtomicsCount " +
 		"LaunchIsInStreamOrder LaunchDoesNotWait LaunchWaitsForEvents OneKernelFromManyGoroutines ModuleClosedUnderWorkFinishes ClosedModuleIsRefused " +
 		"MemoryOfAnotherDeviceIsRefused ClosedMemoryIsRefused OffsetsArrive BuildErrorCarriesTheLog RefusedLaunchChangesNothing LaunchBringsWhatItReads " +
-		"LaunchMakesOthersStale OutCopiesNothingIn SameBufferTwice OverlappingSlices RefusedLaunchKeepsContents FailedKernelLosesWhatItWrote OpposedLaunchesDoNotDeadlock",
+		"LaunchMakesOthersStale OutCopiesNothingIn SameBufferTwice LaunchReadsBesideTheHost OverlappingSlices RefusedLaunchKeepsContents FailedKernelLosesWhatItWrote OpposedLaunchesDoNotDeadlock",
 }
 
 func TestEveryRequiredCheckIsThere(t *testing.T) {

@@ -47,6 +47,7 @@ var kernelChecks = []Check{
 	{Name: "LaunchMakesOthersStale", Rule: "What a launch on buffers writes is current on its device alone.", Needs: hal.CapKernels, run: launchMakesStale},
 	{Name: "OutCopiesNothingIn", Rule: "A buffer passed with Out is not copied to the device.", Needs: hal.CapKernels, run: outCopiesNothing},
 	{Name: "SameBufferTwice", Rule: "One buffer may be passed for reading and for writing.", Needs: hal.CapKernels, run: sameBufferTwice},
+	{Name: "LaunchReadsBesideTheHost", Rule: "A kernel may read a buffer that the host and the device are reading already.", Needs: hal.CapKernels, run: readsBesideTheHost},
 	{Name: "OverlappingSlices", Rule: "Slices that overlap may be passed together.", Needs: hal.CapKernels, run: overlappingSlices},
 	{Name: "RefusedLaunchKeepsContents", Rule: "A launch on buffers that is refused changes no byte and makes no replica stale.", Needs: hal.CapKernels, run: refusedKeeps},
 	{Name: "FailedKernelLosesWhatItWrote", Rule: "Reading the bytes that a failed kernel should have written is an error, and the bytes that it only read are kept.", Needs: hal.CapKernels, run: failedKernel},

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -60,6 +61,21 @@ func launchBrings(t *trial) {
 		t.want(v[2] == 6 && v[3] == 75, "the kernel read %d and %d, want 1 and 70", v[2]-5, v[3]-5)
 		return nil
 	}), "view")
+}
+
+func readsBesideTheHost(t *trial) {
+	p, s := t.program(), t.stream(t.dev)
+	const n = 1000
+	x, y := t.buffered(n, 1), t.buffered(n, 2)
+	t.must(t.launchAdd(p, s, kernel.In(x), kernel.InOut(y), n, 5), "launch")
+	on, err := x.Acquire(t.ctx, s, coherence.Read) // so that memory which must be mapped is mapped for reading
+	t.must(err, "acquire for the device")
+	host, err := x.AcquireHost(t.ctx, coherence.Read)
+	t.must(err, "acquire for the host")
+	t.must(t.launchAdd(p, s, kernel.In(x), kernel.InOut(y), n, 6), "launch while the host reads")
+	t.must(host.Release(), "release the host's lease")
+	t.must(on.Release(), "release the device's lease")
+	t.holds(y, 7, "what the kernel wrote")
 }
 
 func launchMakesStale(t *trial) {

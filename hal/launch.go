@@ -259,7 +259,7 @@ func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 			}
 		case driver.ParamPointer:
 			m := (*Memory)(a.ptr)
-			if m == nil || m.s == nil || m.s.dev != st.dev || a.bits[0] > m.s.size || a.bits[1] > m.s.size-a.bits[0] || m.s.mapped.Load() != unmapped || !m.s.enter() {
+			if m == nil || m.s == nil || m.s.dev != st.dev || a.bits[0] > m.s.size || a.bits[1] > m.s.size-a.bits[0] || m.s.mapped.Load() == mappedToWrite || !m.s.enter() {
 				return i
 			}
 			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
@@ -293,7 +293,7 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 		err = st.foreign(op, m)
 	case !r.inside():
 		err = r.outside(op)
-	case m.s.mapped.Load() != unmapped:
+	case m.s.mapped.Load() == mappedToWrite: // mapped to read, the device may read it
 		err = st.dev.failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
 	}
 	if err != nil {

@@ -235,8 +235,9 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 // Map enqueues the mapping of the whole memory for the host. The host may touch the memory once
 // the stream has passed this point and until Unmap, and may write to it if write is true. Until Unmap
 // the device must not write to the memory and, if write is true, must not read it: copies, fills and launches
-// return an error of kind ErrBusy. A launch may write to each argument, so it is refused in either case.
-// On memory that need not be mapped ([Memory.NeedsMap]) Map does nothing.
+// return an error of kind ErrBusy. Launches do not know whether a kernel writes, so memory that is
+// mapped for reading may be passed to a kernel, which must only read it. On memory that need not be
+// mapped ([Memory.NeedsMap]) Map does nothing.
 func (s *Stream) Map(m *Memory, write bool) error {
 	how := mappedToRead
 	if write {
