@@ -65,8 +65,8 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	d := m.dev
 	const api = "clGetMemObjectInfo"
-	var words [5]uint64
-	for i, param := range []uint32{memContext, memType, memFlags, memSize, memHostPtr} {
+	var words [7]uint64
+	for i, param := range []uint32{memContext, memType, memFlags, memSize, memHostPtr, memAssociated, memOffset} {
 		n := wordSize
 		switch param {
 		case memType:
@@ -95,6 +95,14 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer is %v memory, not %v memory", found, m.kind)
 	case m.size > size:
 		return refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "%d bytes exceed the buffer of %d bytes", m.size, size)
+	}
+	if m.parts.of, m.parts.off = uintptr(words[5]), words[6]; m.parts.of != 0 && flags&memUseHostPtr != 0 {
+		// Intel's CPU runtime reports a wrong address for a sub-buffer.
+		var err error
+		if host, err = d.word(op, api, d.t.memInfo, m.parts.of, memHostPtr, wordSize); err != nil {
+			return err
+		}
+		host += m.parts.off
 	}
 	if err := d.check(op, "clRetainMemObject", d.t.retainBuffer(mem)); err != nil {
 		return err

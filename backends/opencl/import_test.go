@@ -236,3 +236,48 @@ func TestAdoptImage(t *testing.T) {
 		lib.Proc("clReleaseMemObject").Call1(image)
 	})
 }
+
+// A program's own sub-buffer is imported like another buffer, and a launch may take a part of it.
+func TestAdoptSubBuffer(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		if p.tier != tierBuffer {
+			t.Skip("memory has addresses in this tier")
+		}
+		step := p.hw.align
+		n := int(3 * step)
+		s := newStream(t, p)
+		backing, err := mapHost(4 * step)
+		ok(t, err)
+		host := uintptr(unsafe.Pointer(unsafe.SliceData(backing)))
+		for kind, row := range map[driver.Kind]struct {
+			flags uint64
+			at    uintptr
+		}{driver.KindDevice: {memReadWrite, 0}, driver.KindHost: {memReadWrite | memUseHostPtr, host}} {
+			all, st := p.t.createBuffer(p.ctx.cl, row.flags, 4*step, row.at)
+			ok(t, p.check("test", "clCreateBuffer", st))
+			cl, st := p.t.createSubBuffer(all, step, 3*step)
+			ok(t, p.check("test", "clCreateSubBuffer", st))
+			mem, err := p.Import(kind, cl, 3*step)
+			ok(t, err)
+			m := mem.(*memory)
+			write(t, s, whole(m), ramp(n, 3))
+			if m.NeedsMap() {
+				onHost(t, s, m, func(b []byte) { same(t, "mapped", b, ramp(n, 3)) })
+			}
+			b, err := m.from("test", step)
+			ok(t, err)
+			got := make([]byte, 2*step)
+			ev, st := p.t.readBuffer(s.queue, b.mem, 0, 2*step, pintest.Slice(t, got))
+			ok(t, p.check("test", "clEnqueueReadBuffer", st))
+			ok(t, p.await("test", ev))
+			p.t.releaseEvent(ev)
+			same(t, "the part", got, ramp(n, 3)[step:])
+			b.release()
+			closeAll(t, m)
+			p.t.releaseBuffer(cl)
+			p.t.releaseBuffer(all)
+		}
+		closeAll(t, s)
+		ok(t, unmapHost(backing))
+	})
+}

@@ -13,7 +13,13 @@ const maxParts = 16
 
 // parts are the sub-buffers of one cl_mem. In the buffer tier the only way to pass a kernel a pointer into the middle of a memory is a
 // sub-buffer, which begins there and reaches to the memory's end.
+//
+// Memory that the program imports may be a sub-buffer itself. A sub-buffer cannot be divided (OpenCL 1.2, section 5.2.1), so the parts of
+// such memory are made from the buffer that it is a part of.
 type parts struct {
+	of  uintptr // the cl_mem that the memory is a part of, 0 if there is none
+	off uint64  // where it begins there
+
 	mu   sync.Mutex
 	kept []*subBuffer // at most maxParts
 	next int          // index in kept of the first candidate for eviction
@@ -45,7 +51,11 @@ func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 			return b, nil
 		}
 	}
-	mem, st := d.t.createSubBuffer(m.mem, off, m.size-off)
+	whole := m.mem
+	if p.of != 0 {
+		whole = p.of
+	}
+	mem, st := d.t.createSubBuffer(whole, p.off+off, m.size-off)
 	if st != success {
 		return nil, d.check(op, "clCreateSubBuffer", st)
 	}

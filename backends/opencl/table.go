@@ -191,6 +191,8 @@ const (
 	memFlags      = 0x1101
 	memSize       = 0x1102
 	memHostPtr    = 0x1103
+	memAssociated = 0x1107
+	memOffset     = 0x1108
 	memContext    = 0x1106
 	memTypeBuffer = 0x10F0
 
