@@ -15,10 +15,11 @@ type imports struct {
 	uses  map[uintptr]*opened
 }
 
+// opened is an allocation of another process. A vendor may give an allocation several handles, and the same address for each.
 type opened struct {
-	handle IPCHandle
-	base   uintptr
-	n      int
+	handles []IPCHandle // each was opened once
+	base    uintptr
+	n       int // imports that use it
 }
 
 // ExportIPC implements driver.IPCSharer. A device can export memory of KindDevice that it allocated
@@ -91,8 +92,13 @@ func (t *imports) open(d *Device, h IPCHandle) (uintptr, error) {
 	if t.bases == nil {
 		t.bases, t.uses = make(map[IPCHandle]*opened), make(map[uintptr]*opened)
 	}
-	i := &opened{handle: h, base: base, n: 1}
-	t.bases[h], t.uses[base] = i, i
+	i := t.uses[base]
+	if i == nil {
+		i = &opened{base: base}
+		t.uses[base] = i
+	}
+	i.handles, i.n = append(i.handles, h), i.n+1
+	t.bases[h] = i
 	return base, nil
 }
 
@@ -103,7 +109,13 @@ func (t *imports) close(d *Device, base uintptr) error {
 	if i.n--; i.n > 0 {
 		return nil
 	}
-	delete(t.bases, i.handle)
 	delete(t.uses, base)
-	return d.give(CallIPCClose, API.IPCClose, base)
+	var err error
+	for _, h := range i.handles {
+		delete(t.bases, h)
+		if e := d.give(CallIPCClose, API.IPCClose, base); err == nil {
+			err = e
+		}
+	}
+	return err
 }
