@@ -373,6 +373,21 @@ func (a *accesses) unwritten(x *access, p protocol.Place, lo, hi uint64) (list [
 	return list
 }
 
+// writing returns an access that writes bytes of [lo, hi) at a place and has its bytes ready there, or nil. Its work need not be in the
+// place's Order yet.
+func (a *accesses) writing(p protocol.Place, lo, hi uint64) *access {
+	a.flush()
+	if a.write.Len() == 0 {
+		return nil
+	}
+	for _, n := range a.write.Meeting(lo, hi, nil) {
+		if x := n.Value; x.inside && x.place == p {
+			return x
+		}
+	}
+	return nil
+}
+
 // spoiled tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no longer in the
 // place's Order, so the work of these accesses would not find it among its causes.
 func (a *accesses) spoiled(p protocol.Place, lo, hi uint64, err error) {

@@ -13,7 +13,8 @@ import (
 // Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are
 // current nowhere else are first copied: from a device to the host, and from the host to a device that has a replica. If
 // there is no such device the error is of kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the
-// host device does, Evict frees the host's replica. Evict waits until ctx ends for accesses at the replica's place.
+// host device does, Evict frees the host's replica. Evict waits until ctx ends for accesses at the replica's place, and for leases that are not
+// committed yet (see [ReserveAll]) if their work overwrites the bytes at the place to which these would have to be copied.
 // It waits for the copies only if it frees the host's memory. At a place without a replica it does nothing.
 // Evict of a slice is an error of kind ErrInvalidArgument, and Evict of adopted memory one of kind ErrUnsupported, because
 // that memory stays until the buffer is closed.
@@ -299,7 +300,17 @@ func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, e
 	if len(plan) == 0 {
 		return nil, nil
 	}
-	busy, err := s.turns.handOver(nil, plan, nil, nil)
+	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
+	// could overwrite what the group's work writes.
+	var busy *access
+	for _, t := range plan {
+		if busy == nil {
+			busy = s.accesses.writing(t.To, t.Lo, t.Hi)
+		}
+	}
+	if busy == nil {
+		busy, err = s.turns.handOver(nil, plan, nil, nil)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -89,3 +89,25 @@ func TestReservedLeasesChangeNothingWithoutCommit(t *testing.T) {
 	_, err = buffer.AcquireAll(ctx, s1, newBuffer(t, []uint32{1}).Want(coherence.Read), buffer.NoWant(why))
 	assert.ErrorIs(t, err, why)
 }
+
+// An eviction does not copy bytes to where the work of reserved leases, which is enqueued but not committed, has overwritten them.
+func TestEvictionWaitsForReservedLeases(t *testing.T) {
+	_, devs, s := openLinked(t, 1)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	copies, err := devs[0].CopyStream(false)
+	require.NoError(t, err)
+	late := hold(t, copies)
+	g, err := buffer.ReserveAll(ctx, s[0], b.Want(coherence.Overwrite))
+	require.NoError(t, err)
+	evicted := make(chan error, 1)
+	go func() { evicted <- b.Evict(ctx, nil) }()
+	require.Eventually(t, func() bool { return buffer.Waiting(b) > 0 || buffer.Works(b) > 0 }, patience, tick)
+	require.NoError(t, s[0].Fill(g.At(0).Region(), hal.Pattern32(9)))
+	require.NoError(t, s[0].Sync(ctx))
+	require.NoError(t, g.Commit())
+	require.NoError(t, g.Release())
+	require.NoError(t, late.Signal())
+	require.NoError(t, copies.Sync(ctx))
+	require.NoError(t, <-evicted)
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
+}
