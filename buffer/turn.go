@@ -58,8 +58,15 @@ func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
 	if write {
 		want = turnHostWrites
 	}
-	if ts.mapper == nil || ts.mapped >= want {
+	if ts.mapper == nil {
 		return nil, nil
+	}
+	op := "Evict"
+	if self != nil {
+		op = self.op
+	}
+	if err := ts.failed(op); err != nil || ts.mapped >= want {
+		return nil, err
 	}
 	device := s.accesses.find(func(x *access) bool {
 		return x.inside && x.place == protocol.Host && x.stream != nil && (write || x.writes)
@@ -127,8 +134,7 @@ func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy
 		h.order.SetBarrier(order.NewWork(stream))
 		return nil, nil
 	}
-	_ = h.replica.learn("", nil, 0, s.size, false)
-	h.order.Moved(stream, s.size)
+	h.order.Moved(stream, s.size) // it keeps failures: the access that needs the device's turn may have planned already, and would not learn of them
 	return nil, nil
 }
 
@@ -214,6 +220,16 @@ func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.St
 	return nil, nil
 }
 
+// makeOf makes the latest hand-over a cause of w, which uses the memory that the host has mapped. If it failed, that memory has wrong bytes.
+func (ts *turns) makeOf(w *order.Work) {
+	if ts.mapper == nil {
+		return
+	}
+	if b := ts.owner.host.order.Barrier(); b != nil {
+		w.MadeOf(b.Retain())
+	}
+}
+
 // failed returns the error of a failed hand-over, or nil; the next access of the host tries again. All work that the hand-over waited for
 // has ended. Unmapping after a failed mapping for writing may overwrite the device's bytes with wrong ones, so the bytes count as bad.
 func (ts *turns) failed(op string) error {
@@ -223,7 +239,10 @@ func (ts *turns) failed(op string) error {
 	if b == nil {
 		return nil
 	}
-	_, err := b.End()
+	done, err := b.End()
+	if !done {
+		return nil
+	}
 	h.order.SetBarrier(nil)
 	if err == nil || ts.mapper == nil {
 		return nil

@@ -224,3 +224,76 @@ func TestFailedHandBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []uint32{3, 3, 3, 3}, now)
 }
+
+// If the host could not map the memory, what was copied from there is bad, and so is what the device gets back, also if no access of the host
+// has waited for the mapping.
+func TestFailedMappingThatNoHostAccessSees(t *testing.T) {
+	for name, mapped := range map[string]func(b *buffer.Buffer[uint32], home, other *hal.Stream){
+		"a copy": func(b *buffer.Buffer[uint32], _, other *hal.Stream) { require.NoError(t, b.Prefetch(other)) },
+		"a View that gives up": func(b *buffer.Buffer[uint32], home, _ *hal.Stream) {
+			late := hold(t, home)
+			soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, b.View(soon, nothing), context.DeadlineExceeded)
+			require.NoError(t, late.Signal())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFaulty(host.Options{Name: "failing turns", Discrete: 1})
+			takeTurns(&f.Backend)
+			d := fixture.Device(t, f, 1)
+			home, err := d.CopyStream(false)
+			require.NoError(t, err)
+			streams := []*hal.Stream{newStream(t, d), newStream(t, openMany(t, "two", 1, 1)[0])}
+			b, err := buffer.New[uint32](4)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
+			fill(t, streams[0], b, 1)
+			require.NoError(t, streams[0].Sync(ctx))
+			f.fail("CopyOut", 1)
+			mapped(b, home, streams[1])
+			for _, s := range streams {
+				_, _ = onDevice(t, s, b) // afterwards the failure is known
+				if got, err := onDevice(t, s, b); err != nil {
+					require.ErrorIs(t, err, errLate)
+				} else {
+					require.Equal(t, []uint32{1, 1, 1, 1}, got)
+				}
+			}
+			require.ErrorIs(t, b.View(ctx, nothing), errLate)
+			require.NoError(t, b.Fill(ctx, 2))
+			require.Equal(t, []uint32{2, 2, 2, 2}, contents(t, b))
+		})
+	}
+}
+
+// A copy to the host for a device's access has failed by the time when the device gets the memory: the access does not work with what was there.
+func TestCopyThatFailsBeforeTheHandBack(t *testing.T) {
+	f := newFaulty(host.Options{Name: "faulty", Discrete: 1})
+	sa := newStream(t, fixture.Device(t, newTurns(), 1))
+	sd := newStream(t, fixture.Device(t, f, 1))
+	in, out := newTurnsBuffer(t, sa), newTurnsBuffer(t, sa)
+	fill(t, sd, in, 7)
+	f.fail("CopyOut", 1)
+	g, err := buffer.AcquireAll(ctx, sa, in.Want(coherence.Read), out.Want(coherence.Overwrite))
+	if err == nil {
+		r := g.Regions(nil)
+		require.NoError(t, sa.Copy(r[1], r[0]))
+		require.NoError(t, g.Release())
+		err = out.View(ctx, nothing)
+		require.ErrorIs(t, out.View(ctx, nothing), hal.ErrDeviceLost)
+	}
+	require.ErrorIs(t, err, errLate)
+	_ = in.View(ctx, nothing)
+	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, in))
+}
+
+// newTurnsBuffer returns a buffer whose host replica is memory that host and device use in turn; it is the host's turn.
+func newTurnsBuffer(t *testing.T, s *hal.Stream) *buffer.Buffer[uint32] {
+	b, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	fill(t, s, b, 1)
+	require.NoError(t, b.Fill(ctx, 2))
+	return b
+}

@@ -312,26 +312,37 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 }
 
 // Moved adds work that copies all bytes of the replica from one memory to another. The stream has been made to wait for all earlier work, and
-// the copy is enqueued on it. It counts as a write of all bytes: if it fails, all are bad. If an earlier write fails, only the bytes of that
-// write are bad.
+// the copy is enqueued on it. It counts as a write of all bytes: if it fails, or the transfer of ownership before it, all are bad. If an earlier
+// write fails, only the bytes of that write are bad.
 func (o *Order) Moved(stream *hal.Stream, size uint64) {
 	type earlier struct {
 		work *Work
+		kind Kind
 		at   []span.Range
 	}
 	var under []earlier // writes that are not known to have ended without an error
 	for _, u := range o.uses {
-		if u.write && !u.work.Over() {
-			under = append(under, earlier{u.work.Retain(), u.ranges()})
+		if !u.write {
+			continue
+		}
+		if done, err := u.work.End(); !done || err != nil {
+			e := earlier{u.work.Retain(), u.kind, u.ranges()}
+			if e.kind == Own {
+				e.kind = Copied
+			}
+			under = append(under, e)
 		}
 	}
 	w := NewWork(stream)
+	if b := o.Barrier(); b != nil {
+		w.MadeOf(b.Retain())
+	}
 	o.Add(w, true, Copied, span.Range{Hi: size})
 	w.Release()
 	for _, e := range under {
 		w := NewWork(stream)
 		w.MadeOf(e.work)
-		o.Add(w, true, Copied, e.at...)
+		o.Add(w, true, e.kind, e.at...)
 		w.Release()
 	}
 	o.SetBarrier(nil)
