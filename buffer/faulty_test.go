@@ -22,18 +22,38 @@ type faulty struct {
 
 	linked bool        // the devices reach each other
 	odds   func() bool // whether a transfer is to fail, if it is set
+	lag    int         // how many later operations of a stream a failure outlasts: other goroutines may enqueue some before the event is recorded
 }
 
 // fault is how a stream's last operation failed, or the operation that an event was recorded behind.
 type fault struct {
-	mu  sync.Mutex
-	err error
+	mu   sync.Mutex
+	err  error
+	left int // how many successes err outlasts
 }
 
 func (f *fault) set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
+}
+
+// fail sets the failure of an operation.
+func (f *fault) fail(err error, lag int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.left = err, lag
+}
+
+// pass sets the success of an operation.
+func (f *fault) pass() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left > 0 {
+		f.left--
+	} else {
+		f.err = nil
+	}
 }
 
 func (f *fault) get() error {
@@ -72,10 +92,10 @@ func newFaulty(o host.Options) *faulty {
 		},
 		Drop: func(s *hooked.Stream, op string) bool {
 			if b.fails(op) {
-				s.Data.(*fault).set(errLate)
+				s.Data.(*fault).fail(errLate, b.lag)
 				return true
 			}
-			s.Data.(*fault).set(nil)
+			s.Data.(*fault).pass()
 			return false
 		},
 		Record: func(s *hooked.Stream, e *hooked.Event) error {
