@@ -51,7 +51,8 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 	})
 }
 
-// FillOn sets every element to v on the stream's device, in stream order, under the rules of TryAcquire. It does not wait.
+// FillOn sets every element to v on the stream's device, in stream order, under the rules of TryAcquire. It does not wait. If the fill
+// cannot be enqueued, the elements are lost, as after [HostLease.Fail].
 func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	const op = "FillOn"
 	if err := b.check(op); err != nil {
@@ -62,7 +63,10 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 		return err
 	}
 	l := b.lease(x)
-	return errors.Join(fillRegion(stream, l.Region(), v), l.Release())
+	if err := fillRegion(stream, l.Region(), v); err != nil {
+		return errors.Join(err, l.ReleaseChecked(func() error { return err }))
+	}
+	return l.Release()
 }
 
 func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
@@ -99,8 +103,8 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 
 // CopyFrom copies src, which must have the same length. The elements are copied on a device if all of src is current there and not on the
 // host, and if the device has memory for the copy; otherwise on the host. CopyFrom waits until ctx ends for accesses that exclude it. A copy
-// on the host also waits for enqueued work on the elements. If either buffer cannot be acquired, b is unchanged. If b and src are ranges of
-// one buffer that share elements, the error is of kind ErrOverlap.
+// on the host also waits for enqueued work on the elements. If either buffer cannot be acquired, or the copy cannot be enqueued, b is unchanged. If
+// b and src are ranges of one buffer that share elements, the error is of kind ErrOverlap.
 func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 	const op = "CopyFrom"
 	if err := b.check(op); err != nil {
@@ -140,11 +144,13 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 	if err != nil {
 		return err
 	}
-	g, err := acquireAll(ctx, op, stream, false, to, from)
+	g, err := acquireAll(ctx, op, stream, true, to, from)
 	if err != nil {
 		return err
 	}
-	err = stream.Copy(g.lease(0).Region(), g.lease(1).Region())
+	if err = stream.Copy(g.lease(0).Region(), g.lease(1).Region()); err == nil {
+		g.commit()
+	}
 	return errors.Join(err, g.release())
 }
 

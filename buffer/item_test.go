@@ -2,15 +2,19 @@ package buffer_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 func TestOneElementMovesAlone(t *testing.T) {
@@ -211,4 +215,32 @@ func TestTotalsOfScopes(t *testing.T) {
 	now := buffer.Totals()
 	require.Equal(t, buffer.Stats{Copies: 1, BytesCopied: 4}, now.Sub(inner))
 	require.Equal(t, buffer.Stats{Copies: 2, BytesCopied: 20}, now.Sub(outer))
+}
+
+// If the driver refuses the copy or the fill, nobody is shown the device's memory that it was to write.
+func TestRefusedCopyAndFill(t *testing.T) {
+	refused, failing := errors.New("refused"), ""
+	h := &hooked.Backend{Backend: host.New(host.Options{Name: "refusing", Discrete: 1})}
+	h.Call = func(op string, _ int) error {
+		if op == failing {
+			return refused
+		}
+		return nil
+	}
+	s := newStream(t, fixture.Device(t, h, 1))
+	src, dst := written(t, s, 4, 7), newBuffer(t, []uint32{1, 2, 3, 4})
+	failing = "Copy"
+	require.ErrorIs(t, dst.CopyFrom(ctx, src), refused)
+	failing = ""
+	require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, dst))
+	require.NoError(t, dst.CopyFrom(ctx, src))
+	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, dst))
+
+	failing = "Fill"
+	require.ErrorIs(t, dst.FillOn(s, 9), refused)
+	failing = ""
+	require.ErrorIs(t, dst.View(ctx, nothing), refused)
+	require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
+	require.NoError(t, dst.FillOn(s, 9))
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, dst))
 }
