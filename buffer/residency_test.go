@@ -177,24 +177,3 @@ func TestWhatLosesItsCopyIsEvictedLater(t *testing.T) {
 	require.Equal(t, []string{"host"}, validAt(shared))
 	require.Zero(t, buffer.ResidencyOf(d).WrittenBack)
 }
-
-// A replica whose bytes another device, or the host, has overwritten is freed before replicas that are of use.
-func TestWhatIsOverwrittenElsewhereIsEvictedFirst(t *testing.T) {
-	for name, overwrite := range map[string]func(t *testing.T, other *hal.Stream, b *buffer.Buffer[uint32]){
-		"on another device": func(t *testing.T, other *hal.Stream, b *buffer.Buffer[uint32]) { fill(t, other, b, 8) },
-		"on the host":       func(t *testing.T, _ *hal.Stream, b *buffer.Buffer[uint32]) { require.NoError(t, b.Fill(ctx, 8)) },
-		"by Reset":          func(t *testing.T, _ *hal.Stream, b *buffer.Buffer[uint32]) { require.NoError(t, b.Reset()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			devs := openMany(t, "two", 2, 1, 2)
-			d, s, other := devs[0], newStream(t, devs[0]), newStream(t, devs[1])
-			stale := written(t, s, 4, 7)
-			overwrite(t, other, stale)
-			useful := newBuffer(t, make([]uint32, 4))
-			require.NoError(t, useful.SyncTo(ctx, d))
-			buffer.SetBudget(d, 32)
-			require.NoError(t, newBuffer(t, make([]uint32, 4)).SyncTo(ctx, d))
-			require.Contains(t, validAt(useful), d.Name())
-		})
-	}
-}

@@ -165,9 +165,6 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	default:
 		s.places.replica(p).dirty(true)
 	}
-	if s.m.Len() == 1 {
-		s.classify() // the other replicas have no current bytes now
-	}
 	s.lost.forget(lo, hi)
 	if s.watcher != nil {
 		s.watcher.Writes(lo, hi)
