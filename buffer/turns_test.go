@@ -227,7 +227,7 @@ func TestFailedHandBack(t *testing.T) {
 
 // If the host could not map the memory, what was copied from there is bad, and so is what the device gets back, also if no access of the host
 // has waited for the mapping.
-func TestFailedMappingThatNoHostAccessSees(t *testing.T) {
+func TestFailedMappingInTurnsThatNoHostAccessSees(t *testing.T) {
 	for name, mapped := range map[string]func(b *buffer.Buffer[uint32], home, other *hal.Stream){
 		"a copy": func(b *buffer.Buffer[uint32], _, other *hal.Stream) { require.NoError(t, b.Prefetch(other)) },
 		"a View that gives up": func(b *buffer.Buffer[uint32], home, _ *hal.Stream) {
