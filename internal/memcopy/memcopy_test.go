@@ -158,14 +158,16 @@ func TestConcurrentCopies(t *testing.T) {
 
 func TestAllowance(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	base := helpers.Load()
+	for helpers.Load() != 0 { // those of earlier copies end soon
+		runtime.Gosched()
+	}
 	granted := int32(0)
 	for takeAllowance() {
 		granted++
 	}
 	helpers.Add(-granted)
-	if base != 0 || granted != 2 {
-		t.Errorf("%d helpers beside %d on 3 processors, want 2", granted, base)
+	if granted != 2 {
+		t.Errorf("%d helpers on 3 processors, want 2", granted)
 	}
 }
 
