@@ -55,9 +55,9 @@ func (l HostLease) Release() error {
 	if err != nil {
 		return err
 	}
+	defer x.storage.mu.Unlock()
 	x.used()
 	x.storage.end(x)
-	x.storage.mu.Unlock()
 	return nil
 }
 
