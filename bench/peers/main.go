@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -151,10 +152,22 @@ func (o options) run(ctx context.Context) error {
 		}
 	}
 	if o.document == "" {
-		_, err := io.WriteString(os.Stdout, r.markdown())
+		_, err = io.WriteString(os.Stdout, r.markdown())
+	} else {
+		err = bench.Replace(o.document, "peers", r.markdown())
+	}
+	if err != nil {
 		return err
 	}
-	return bench.Replace(o.document, "peers", r.markdown())
+	return r.complete()
+}
+
+// complete returns an error that names the programs which could not be measured. The table is written without them.
+func (r *results) complete() error {
+	if len(r.Missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not measured: %s", strings.Join(slices.Sorted(maps.Keys(r.Missing)), "; "))
 }
 
 // add runs a program once and takes its samples.

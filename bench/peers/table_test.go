@@ -20,7 +20,9 @@ func TestTableComparesLikeWithLike(t *testing.T) {
 		b.WriteString(text)
 		require.NoError(t, r.read(&b, i))
 	}
+	assert.NoError(t, r.complete())
 	r.Missing = map[string]string{"Other": "not installed"}
+	assert.EqualError(t, r.complete(), "not measured: Other")
 	r.Date, r.Machine, r.Halyard, r.Rounds = "2026-01-01", "a machine", "a commit", 4
 	text := r.markdown()
 	assert.Contains(t, text, "Measured 2026-01-01 on a machine, Halyard at a commit; 4 rounds, medians.\n")
