@@ -333,7 +333,8 @@ func (es *events) keep(e *eventState) {
 // closeEvents closes the driver's events behind unused events. An event whose work is under way is kept as a spare one.
 func (s *deviceState) closeEvents(list []*eventState) {
 	for _, e := range list {
-		if done, _ := e.done(); done {
+		// Nobody has the event any more, so the result is not stored, and an error is no concern of anybody.
+		if done, err := asked(e.drv); done || err != nil {
 			_ = e.drv.Close()
 			continue
 		}
