@@ -22,7 +22,8 @@ import (
 // then on. The result says how the send has ended. The send goes on whether the program waits for the result or not, but it must have ended
 // before [Comm.Close]. A Wait whose context ends gives the operation up; [Request.Test] never does.
 //
-// SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has copied the elements.
+// SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has copied the elements. If ctx ends meanwhile, nothing is
+// sent, and the communicator accepts further operations.
 func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest, tag int) (*Request, error) {
 	const op = "SendOn"
 	if err := c.checkDest(op, dest, tag); err != nil {

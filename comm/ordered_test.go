@@ -620,6 +620,36 @@ func TestACallThatWaitsEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A SendOn that is given up while it waits for the copy keeps its memory no longer than the copy takes.
+func TestASendThatIsGivenUpKeepsNoMemory(t *testing.T) {
+	backend := &hooked.Backend{Backend: host.New(host.Options{Name: "host", Discrete: 1})}
+	backend.Info = without(hal.CapOrderedPageable)
+	s := fixture.Stream(t, fixture.Device(t, backend, 1))
+	j := commtest.New(2)
+	defer j.Close()
+	e := &counting{Engine: j.Engine(0)}
+	c := comm.New(e)
+	b := buffered(numbers(1<<10, 0))
+	for range 20 {
+		g := fixture.Gate(t, s)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		_, err := comm.SendOn(ctx, c, s, b, 1, 1)
+		cancel()
+		require.ErrorIs(t, err, comm.ErrTimeout)
+		require.NoError(t, c.Err())
+		copied, err := s.Record()
+		require.NoError(t, err)
+		passed := make(chan struct{})
+		require.NoError(t, copied.OnDone(func(error) { close(passed) }))
+		require.NoError(t, g.Signal())
+		<-passed // that of the send's own copy is noticed at about the same time
+		require.NoError(t, copied.Close())
+	}
+	require.Less(t, e.allocs, 10)
+	require.NoError(t, b.Close())
+	require.NoError(t, c.Close())
+}
+
 // Who waits for one message holds up neither those after it, nor those who ask with a copy of the request.
 func TestAWaitHoldsUpNobody(t *testing.T) {
 	_, s := device(t)

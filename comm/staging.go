@@ -2,6 +2,7 @@ package comm
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -34,7 +35,7 @@ type staging struct {
 	mu    sync.Mutex
 	free  [64][]unsafe.Pointer // by size, a power of two
 	comms int                  // open communicators
-	lost  []*loss              // at most a few for each communicator, which refuses operations after the first
+	lost  []*loss              // those with a request are at most a few for each communicator, which refuses operations after the first
 }
 
 // loss is a request that was given up, and the memory that may still be used: by the engine for the request, or by a stream up to the event.
@@ -86,7 +87,26 @@ func (s *staging) abandon(l *loss) {
 		_ = e.OnDone(func(error) {
 			l.passed.Store(true)
 			_ = e.Close()
+			if l.req == 0 {
+				s.regain(l)
+			}
 		})
+	}
+}
+
+// regain takes back memory that only a stream could still use, and does not any more. After the last communicator was closed it does nothing.
+func (s *staging) regain(l *loss) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.lost, l)
+	if i < 0 {
+		return
+	}
+	s.lost = slices.Delete(s.lost, i, i+1)
+	for _, m := range l.pieces {
+		if m.p != nil {
+			s.free[m.size] = append(s.free[m.size], m.p)
+		}
 	}
 }
 
