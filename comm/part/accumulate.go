@@ -30,13 +30,13 @@ func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 		return Moved{}, driver.Errorf(accumulating, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	}
 	var moved Moved
-	err := b.accumulate(ctx, op, &moved)
+	err, began := b.accumulate(ctx, op, &moved), true
 	if err != nil {
-		b.state.fail(err)
+		began = b.state.fail(err)
 		err = errors.Join(err, b.abandon(ctx))
 	}
 	b.state.mu.Lock()
-	if err != nil || !b.state.lagged {
+	if began && (err != nil || !b.state.lagged) {
 		b.state.expire() // other owners' elements have changed too
 	}
 	b.state.mu.Unlock()

@@ -195,3 +195,25 @@ func TestCallsAfterAFailureAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// An Accumulate that could not begin has changed nothing: the ghosts are as current as before.
+func TestAnAccumulateThatIsRefusedKeepsGhosts(t *testing.T) {
+	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		b, err := part.New[int32](ctx, c, part.Block(8), part.Width(1))
+		if err != nil {
+			return err
+		}
+		if _, err := b.Exchange(ctx); err != nil {
+			return err
+		}
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := b.Accumulate(over, comm.Sum); !errors.Is(err, comm.ErrTimeout) {
+			return fmt.Errorf("with a context that has ended: %v", err)
+		}
+		if stale := b.Stale(); len(stale) != 0 {
+			return fmt.Errorf("stale after a call that was refused: %v", stale)
+		}
+		return b.Close()
+	})
+}
