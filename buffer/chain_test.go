@@ -32,9 +32,10 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 		for _, row := range []struct {
 			places int
 			anew   bool // each step makes a buffer of that of the one before, and closes that
-		}{{1, false}, {2, false}, {1, true}} {
+			leases int  // of each step
+		}{{1, false, 1}, {2, false, 1}, {1, true, 1}, {1, false, 2}, {2, false, 2}, {1, true, 2}} {
 			places := row.places
-			t.Run(fmt.Sprintf("%d ahead on %d devices anew %t", ahead, places, row.anew), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d ahead on %d devices anew %t, %d leases", ahead, places, row.anew, row.leases), func(t *testing.T) {
 				b := &hooked.Backend{Backend: host.New(host.Options{Name: "counting", Discrete: 2})}
 				var made atomic.Int64
 				b.Call = countMade(&made)
@@ -65,15 +66,19 @@ func TestStepsThatAreOverAreForgottenWhileTheNextAreUnderWay(t *testing.T) {
 					if row.anew {
 						next, err := buffer.New[uint32](4)
 						require.NoError(t, err)
-						l, err := buffer.AcquireAll(ctx, s, x.Want(coherence.Read), next.Want(coherence.Overwrite))
-						require.NoError(t, err)
-						require.NoError(t, l.Release())
+						for range row.leases {
+							l, err := buffer.AcquireAll(ctx, s, x.Want(coherence.Read), next.Want(coherence.Overwrite))
+							require.NoError(t, err)
+							require.NoError(t, l.Release())
+						}
 						require.NoError(t, x.Close())
 						x = next
 					} else {
-						l, err := x.TryAcquire(s, coherence.ReadWrite)
-						require.NoError(t, err)
-						require.NoError(t, l.Release())
+						for range row.leases {
+							l, err := x.TryAcquire(s, coherence.ReadWrite)
+							require.NoError(t, err)
+							require.NoError(t, l.Release())
+						}
 					}
 					if i >= ahead {
 						require.NoError(t, gates[i-ahead].Signal())

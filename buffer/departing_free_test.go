@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -31,8 +32,13 @@ func TestAFreeThatWaitsHoldsUpNoEvents(t *testing.T) {
 	d := fixture.Device(t, backend, 1)
 	s, other, busy := newStream(t, d), newStream(t, d), newStream(t, d)
 	goOn, end := make(chan struct{}), make(chan struct{})
-	require.NoError(t, busy.Do(func() error { <-end; return nil }))
-	require.NoError(t, other.Do(func() error { <-goOn; return nil })) // no gate of the program's, behind which memory is not freed
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"end": {Run: func(*hal.Block) { <-end }}, "go on": {Run: func(*hal.Block) { <-goOn }}}})
+	require.NoError(t, err)
+	for name, s := range map[string]*hal.Stream{"end": busy, "go on": other} { // not gates, behind which memory is not freed
+		k, err := m.Kernel(name)
+		require.NoError(t, err)
+		require.NoError(t, s.Launch(k, hal.Blocks(1)))
+	}
 	var waiting sync.WaitGroup
 	for range 8 { // more than may block in the driver, so that other events are polled
 		e, err := busy.Record()
@@ -62,4 +68,5 @@ func TestAFreeThatWaitsHoldsUpNoEvents(t *testing.T) {
 	require.NoError(t, e.Close())
 	require.Eventually(t, func() bool { return d.Usage().Held == 0 }, patience, tick)
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
+	require.NoError(t, m.Close())
 }

@@ -340,8 +340,8 @@ func (g *group) unlock() {
 	}
 }
 
-// release ends all accesses. On a device one Work records the stream's work for all of them.
-func (g *group) release() (err error) {
+// release ends all accesses. On a device one Work records the stream's work for all of them. If check is not nil, it says whether that work succeeded.
+func (g *group) release(check func() error) (err error) {
 	g.lock()
 	if g.stream != nil && !g.reserved {
 		for i := range g.list {
@@ -349,8 +349,11 @@ func (g *group) release() (err error) {
 				err = e
 			}
 		}
-		if bad := g.bad(); bad != nil || !g.renew() {
-			g.record(bad)
+		if bad := g.bad(); bad != nil {
+			check = func() error { return bad }
+		}
+		if check != nil || !g.renew() {
+			g.record(check)
 		}
 	}
 	for i := range g.list {
@@ -371,7 +374,7 @@ func (g *group) renew() bool {
 	var again order.Renewal
 	for i := range g.list {
 		x := g.list[i].x
-		if x.parts != nil || !again.Add(&x.replica.order, x.stream, x.lo, x.hi, x.writes) {
+		if x.parts != nil || !again.Add(&x.replica.order, x.stream, x.lo, x.hi, x.writes, x.reads()) {
 			return false
 		}
 	}
@@ -388,14 +391,10 @@ func (g *group) bad() error {
 	return nil
 }
 
-// record adds a Work for the group's work to the Orders. If bad is not nil, the Work fails with it.
-func (g *group) record(bad error) {
-	var check func() error
-	if bad != nil {
-		check = func() error { return bad }
-	}
+// record adds a Work for the group's work to the Orders. check is as for [order.Checked].
+func (g *group) record(check func() error) {
 	w := order.Checked(g.stream, check)
-	writes := slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
+	writes := g.writes()
 	for i := range g.list {
 		if m := &g.list[i]; writes {
 			m.x.makeOf(w)
@@ -483,14 +482,36 @@ func (l Leases) live(fn func()) {
 }
 
 // Release ends all leases, as [Lease.Release] does for one. Releasing stale leases is an error of kind ErrClosed and changes nothing.
-func (l Leases) Release() error {
+func (l Leases) Release() error { return l.release(nil) }
+
+// ReleaseChecked is Release for work whose success the driver does not know, as [Lease.ReleaseChecked] is for one lease. If check returns an error,
+// the elements of all leases for writing are lost; if none is for writing, check may not be called. If check is nil, or if leases of [ReserveAll] are
+// without a [Leases.Commit], the error is of kind ErrInvalidArgument and the leases stay open.
+func (l Leases) ReleaseChecked(check func() error) error {
+	if check == nil {
+		return hal.Errorf("release", hal.ErrInvalidArgument, "nil function")
+	}
+	return l.release(check)
+}
+
+func (l Leases) release(check func() error) error {
+	const op = "release"
 	if l.g == nil {
-		return hal.Errorf("release", hal.ErrClosed, "no leases")
+		return hal.Errorf(op, hal.ErrClosed, "no leases")
 	}
 	l.g.mu.Lock()
 	defer l.g.mu.Unlock()
-	if l.g.gen.Load() != l.gen {
-		return hal.Errorf("release", hal.ErrClosed, "the leases were released before")
+	switch {
+	case l.g.gen.Load() != l.gen:
+		return hal.Errorf(op, hal.ErrClosed, "the leases were released before")
+	case check == nil:
+	case l.g.reserved:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the leases are not committed, so the elements are unchanged")
 	}
-	return l.g.release()
+	return l.g.release(check)
+}
+
+// writes reports whether any access of the group writes.
+func (g *group) writes() bool {
+	return slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
 }

@@ -135,7 +135,7 @@ func copyOnHost(ctx context.Context, op string, to, from Want) error {
 		return err
 	}
 	copy(to.s.host.slice(to.part.lo, to.part.hi), from.s.host.slice(from.part.lo, from.part.hi))
-	return g.release()
+	return g.release(nil)
 }
 
 // copyOn copies within a device.
@@ -151,7 +151,7 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 	if err = stream.Copy(g.lease(0).Region(), g.lease(1).Region()); err == nil {
 		g.commit()
 	}
-	return errors.Join(err, g.release())
+	return errors.Join(err, g.release(nil))
 }
 
 // CopyIn copies src, which must have the same length, to the elements. It waits as [Buffer.Overwrite] does. The program may change src

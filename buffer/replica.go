@@ -73,7 +73,7 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	if got.block.Valid() {
 		r.res.know(got.block.Pool())
 		if got.block.Ordered() {
-			r.order.SetBarrier(order.Earlier(stream)) // work of earlier users of the memory
+			r.order.SetBarrier(order.NewWork(stream)) // work of earlier users of the memory
 		}
 	}
 	_ = s.m.Allocate(r.place)

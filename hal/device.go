@@ -54,6 +54,7 @@ type deviceState struct {
 
 	frees      *driverFrees
 	closeWaits atomic.Bool // closing the vendor's device, or freeing its memory, may block on a gate
+	keeps      bool        // EventsKeepFailures of driver.FailureKeeper
 
 	reaper     reaper
 	watch      watch
@@ -79,6 +80,9 @@ func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
 	s.frees = frees.of(s.info.Backend)
 	if w, ok := drv.(driver.FreeBlocker); ok && w.FreeMayBlock() {
 		s.closeWaits.Store(true)
+	}
+	if k, ok := drv.(driver.FailureKeeper); ok {
+		s.keeps = k.EventsKeepFailures()
 	}
 	s.none.L = &s.mu
 	s.watch.init()

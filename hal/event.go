@@ -145,6 +145,12 @@ func (s *Stream) WaitEvent(e *Event) error {
 	return err
 }
 
+// keepsFailures reports whether the stream's events report the failure of any earlier work, unless the program has been told of it.
+func (s *Stream) keepsFailures() bool {
+	st := s.state()
+	return st != nil && st.dev.keeps
+}
+
 // canDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func (s *Stream) canDefer(e *Event) bool {
 	st := s.state()

@@ -14,6 +14,7 @@ type Grid struct {
 	shaped    bool // Of was called
 	unchecked bool
 	none      bool // None was called
+	unwaited  bool // the launch does not wait, even with EnvLaunchSync
 	bad       bool // more than three dimensions, or none
 }
 
@@ -62,6 +63,12 @@ func (g Grid) Empty() bool { return g.none || g.n[0] == 0 || g.n[1] == 0 || g.n[
 // None returns the same grid for a launch that makes all checks and then does nothing.
 func (g Grid) None() Grid {
 	g.none = true
+	return g
+}
+
+// withoutWait returns the same grid for a launch whose caller calls Stream.launched afterwards.
+func (g Grid) withoutWait() Grid {
+	g.unwaited = true
 	return g
 }
 

@@ -170,38 +170,55 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	err := st.launch(op, k, &g, args)
+	enqueued, err := st.launch(op, k, &g, args)
+	if enqueued && !g.unwaited && launchSync.Load() {
+		err = st.syncLaunch(op, k.s)
+	}
 	st.end()
 	return err
 }
 
-func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
+// launched is the wait of EnvLaunchSync for a launch with a grid without it.
+func (s *Stream) launched(k *Kernel) error {
+	if !launchSync.Load() {
+		return nil
+	}
+	const op = "launch"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	defer st.end()
+	return st.syncLaunch(op, k.s)
+}
+
+// launch enqueues a kernel, unless the grid is empty.
+func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) (enqueued bool, err error) {
 	if k == nil || k.s == nil {
-		return st.dev.failure(op, ErrInvalidArgument, "nil or zero kernel")
+		return false, st.dev.failure(op, ErrInvalidArgument, "nil or zero kernel")
 	}
 	m := k.s.of
 	if !m.enter() {
-		return st.dev.failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
+		return false, st.dev.failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
 	}
 	l := launches.Get().(*launch)
-	err := st.launchWith(op, l, k.s, g, args)
+	enqueued, err = st.launchWith(op, l, k.s, g, args)
 	l.give()
 	m.leaveCall()
-	return err
+	return enqueued, err
 }
 
-func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) error {
+func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) (enqueued bool, err error) {
 	drv, ok := st.drv.(driver.Launcher)
 	switch {
 	case k.of.dev != st.dev:
-		return st.dev.failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.info.Name())
+		return false, st.dev.failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.info.Name())
 	case !ok:
-		return st.dev.failure(op, ErrUnsupported, "kernels are not supported")
+		return false, st.dev.failure(op, ErrUnsupported, "kernels are not supported")
 	}
 	var empty bool
-	var err error
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
-		return err
+		return false, err
 	}
 	used := st.plain(l, k, args)
 	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {
@@ -222,7 +239,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 		}
 		k.of.note(st)
 		err = st.dev.check(drv.Launch(k.drv, &l.Launch))
-		if err == nil {
+		if enqueued = err == nil; enqueued {
 			st.launched.add(&k.info.Name)
 		}
 	}
@@ -231,10 +248,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 			(*Memory)(a.ptr).s.leave()
 		}
 	}
-	if err == nil && !empty && launchSync.Load() {
-		err = st.syncLaunch(op, k)
-	}
-	return err
+	return enqueued, err
 }
 
 // plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their parameters.
@@ -490,7 +504,8 @@ func (st *streamState) blame(err error) error {
 // Do calls fn in stream order: after the work enqueued so far, on a goroutine of its own, and before the work that is enqueued after Do
 // returns. fn may block and may use the library, but must not wait for later work of this stream. It runs even if work before it failed. If fn fails
 // or panics, the stream's next Done or Sync returns the error; later work runs nevertheless. Do needs CapGate. Work that other goroutines enqueue during
-// the call of Do may run at the same time as fn.
+// the call of Do may run at the same time as fn. Until fn returns, drivers whose frees may wait for the device (CUDA, HIP) free no memory, as while a
+// [Gate] is shut, and Do first waits for the frees under way.
 func (s *Stream) Do(fn func() error) error {
 	const op = "do"
 	st := s.state()
@@ -508,7 +523,7 @@ func (s *Stream) Do(fn func() error) error {
 	if err != nil {
 		return err
 	}
-	g, err := st.gate()
+	g, err := st.programsGate()
 	if err != nil {
 		e.release()
 		return err
@@ -517,6 +532,7 @@ func (s *Stream) Do(fn func() error) error {
 	e.onDone(func(error) { // on a goroutine that others share
 		go func() {
 			defer func() { // even if fn ends its goroutine
+				frees.opened(st.dev.frees) // a free that begins now waits at most for the next line
 				_ = g.Open()
 				st.end()
 			}()

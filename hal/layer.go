@@ -12,6 +12,9 @@ func init() {
 		RecordedOn       func(*Event, *Stream) bool
 		DoneAlone        func(*Event) (bool, error)
 		CanDefer         func(*Stream, *Event) bool
+		WithoutWait      func(Grid) Grid
+		Launched         func(*Stream, *Kernel) error
+		KeepsFailures    func(*Stream) bool
 		Idle             func(*Stream) (bool, error)
 		Drain            func(*Stream, context.Context) error
 		Err              func(*Stream) error
@@ -23,7 +26,7 @@ func init() {
 		ReportLeak       func(Leak)
 		Interrupted      func(op string, ctx context.Context) error
 	}{
-		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, (*Stream).idle, (*Stream).drain, (*Stream).err,
+		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, interrupted,
 	}

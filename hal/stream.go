@@ -525,16 +525,24 @@ func (s *Stream) Gate() (*Gate, error) {
 		return nil, err
 	}
 	defer s.s.end()
-	frees.shutting(s.s.dev.frees)
-	drv, err := s.s.rawGate()
+	drv, err := s.s.programsGate()
 	if err != nil {
-		frees.opened(s.s.dev.frees)
 		return nil, err
 	}
 	return newGate(s.Device(), drv), nil
 }
 
-// gate enqueues a gate of the library's own.
+// programsGate enqueues a gate that opens only when the program has done something. frees.opened has to be called when it is opened.
+func (st *streamState) programsGate() (driver.Gate, error) {
+	frees.shutting(st.dev.frees)
+	drv, err := st.rawGate()
+	if err != nil {
+		frees.opened(st.dev.frees)
+	}
+	return drv, err
+}
+
+// gate enqueues a gate that the library opens by itself.
 func (st *streamState) gate() (driver.Gate, error) {
 	own := st.dev.frees
 	own.bridges.Add(1)

@@ -42,28 +42,28 @@ func (f *faults) close() {
 	}
 }
 
-// inspect waits for the stream and returns the error of the first index out of range.
-func (f *faults) inspect(ctx context.Context, stream *hal.Stream) error {
+// inspect waits for the stream and returns the error of the first index out of range. bad is why the kernel failed, or nil.
+func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad error) {
 	if f == nil {
-		return nil
+		return nil, nil
 	}
 	var b [faultBytes]byte
 	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
-		return err
+		return err, nil
 	}
-	if err := stream.Sync(ctx); err != nil {
-		return f.d.failed("launch", err)
+	if err, bad = f.d.await(ctx, stream); err != nil {
+		return err, bad
 	}
 	order := binary.NativeEndian
 	if order.Uint32(b[:]) == 0 {
-		return nil
+		return nil, nil
 	}
 	at := "an index"
 	if site := int(order.Uint32(b[4:])); site < len(f.d.sites) {
 		at = f.d.sites[site] + ": index"
 	}
 	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
-	err := f.d.refuse("launch", "%s %d out of range with length %d", at, wide(8), wide(16)).(*hal.Error)
-	err.Kind = hal.ErrOutOfRange
-	return err
+	outside := f.d.refuse("launch", "%s %d out of range with length %d", at, wide(8), wide(16)).(*hal.Error)
+	outside.Kind = hal.ErrOutOfRange
+	return outside, nil
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
@@ -72,26 +74,30 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 		return b, stream.Sync(ctx)
 	}
-	prepare := func() error {
+	// prepare waits for what the kernel is to read before it writes the pattern: what is given up until then has changed nothing.
+	prepare := func() (changed bool, err error) {
 		for r := range s.regions {
-			switch {
-			case mode(r) == coherence.Overwrite:
+			if mode(r) == coherence.Read && !written(r) {
+				b, err := read(r)
+				if err != nil {
+					return false, err
+				}
+				hashes[r] = maphash.Bytes(seed, b)
+			}
+		}
+		for r := range s.regions {
+			if mode(r) == coherence.Overwrite {
 				b := make([]byte, s.regions[r].Len)
 				for i := range b {
 					b[i] = pattern[i%patternSize]
 				}
 				if err := stream.CopyIn(s.regions[r], b); err != nil {
-					return err
+					return true, err
 				}
-			case mode(r) == coherence.Read && !written(r):
-				b, err := read(r)
-				if err != nil {
-					return err
-				}
-				hashes[r] = maphash.Bytes(seed, b)
+				changed = true
 			}
 		}
-		return nil
+		return changed, nil
 	}
 	inspect := func() error {
 		for r := range s.regions {
@@ -114,29 +120,44 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		return nil
 	}
 	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an empty grid.
+	changed := false
 	err := stream.Launch(d.kernel, grid.None(), s.args...)
 	if err == nil {
-		err = prepare()
+		changed, err = prepare()
 	}
 	if err == nil {
-		err = stream.Launch(d.kernel, grid, s.args...)
+		err = stream.Launch(d.kernel, layer.WithoutWait(grid), s.args...)
 	}
 	if err != nil {
-		_ = leases.Release()
+		if !changed {
+			_ = leases.Release()
+			return err
+		}
+		_ = leases.Commit() // the elements of each Out may be the pattern
+		_ = release(leases, err)
 		return err
 	}
-	if err = stream.Sync(ctx); err != nil {
-		err = d.failed(op, err)
-	} else if err = faults.inspect(ctx, stream); err == nil {
+	err, bad := d.await(ctx, stream)
+	if err == nil {
+		err, bad = faults.inspect(ctx, stream)
+	}
+	if err == nil {
 		err = inspect()
 	}
-	if e := leases.Commit(); err == nil {
-		err = e
+	return first(first(err, leases.Commit()), release(leases, bad))
+}
+
+// await waits for a kernel. bad is why it failed, or nil, also if it has not ended.
+func (d *onDevice) await(ctx context.Context, stream *hal.Stream) (err, bad error) {
+	err = stream.Sync(ctx)
+	if err == nil {
+		return nil, nil
 	}
-	if e := leases.Release(); err == nil {
-		err = e
+	failed := d.failed("launch", err)
+	if ctx.Err() != nil && errors.Is(err, hal.ErrNotReady) {
+		return failed, nil
 	}
-	return err
+	return failed, failed
 }
 
 // failed returns an error that says that the kernel failed, because of an error of its stream.

@@ -214,23 +214,38 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if checking.Load() && len(s.wants) > 0 && !grid.Empty() {
 		return d.launchChecked(ctx, stream, grid, args, s, leases, faults)
 	}
-	err = stream.Launch(d.kernel, grid, s.args...)
-	launched := err == nil && !grid.Empty()
-	if launched {
-		err = faults.inspect(ctx, stream)
+	err = stream.Launch(d.kernel, layer.WithoutWait(grid), s.args...)
+	enqueued := err == nil && !grid.Empty()
+	var bad error // why what the kernel wrote is lost, if it is known
+	if enqueued && faults != nil {
+		err, bad = faults.inspect(ctx, stream)
 	}
-	if len(s.wants) == 0 {
-		return err
-	}
-	if launched {
-		if e := leases.Commit(); err == nil {
-			err = e
+	if len(s.wants) > 0 {
+		if enqueued {
+			err = first(err, leases.Commit())
 		}
+		err = first(err, release(leases, bad))
 	}
-	if released := leases.Release(); err == nil {
-		err = released
+	if enqueued {
+		err = first(err, layer.Launched(stream, d.kernel))
 	}
 	return err
+}
+
+// release ends the leases of a launch. If bad is not nil, what the kernel wrote is lost. The stream has told that error, so its events do not tell it again.
+func release(leases buffer.Leases, bad error) error {
+	if bad == nil {
+		return leases.Release()
+	}
+	return leases.ReleaseChecked(func() error { return bad })
+}
+
+// first returns the first error that is not nil.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 // refuse returns the error of a launch that is refused.

@@ -48,6 +48,9 @@ var (
 // Info implements driver.Device.
 func (d *device) Info() driver.Info { return d.info }
 
+// EventsKeepFailures implements driver.FailureKeeper.
+func (d *device) EventsKeepFailures() bool { return true }
+
 // MemInfo implements driver.Device. A discrete device reports what is left of its own
 // limit, the unified one the memory that is available on the machine.
 func (d *device) MemInfo() (free, total uint64, err error) {

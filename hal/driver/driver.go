@@ -317,6 +317,13 @@ type FreeBlocker interface {
 	FreeMayBlock() bool
 }
 
+// FailureKeeper is implemented by a Device whose events report more than how the last command before them has ended.
+type FailureKeeper interface {
+	// EventsKeepFailures reports whether an event also reports the failure of any earlier work of its stream, unless the program has been told of that
+	// failure before the event was recorded.
+	EventsKeepFailures() bool
+}
+
 // Trimmer is implemented by a Device that caches memory.
 type Trimmer interface {
 	// Trim frees the cached memory. Like Free, it may wait for work that does not use the memory.

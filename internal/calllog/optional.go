@@ -66,6 +66,11 @@ func (d *device) Advise(r driver.Region, a driver.Advice, at driver.Device) erro
 
 func (d *device) FreeMayBlock() bool { return mayBlock(d.Device) }
 
+func (d *device) EventsKeepFailures() bool {
+	k, ok := d.Device.(driver.FailureKeeper)
+	return ok && k.EventsKeepFailures()
+}
+
 func (d *device) Trim() {
 	_ = optional(d, d.Device, "", "Trim", none, func(t driver.Trimmer) error { t.Trim(); return nil })
 }

@@ -100,6 +100,9 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &Event{dev: d, handle: h, timing: o.Timing}, nil
 }
 
+// EventsKeepFailures implements driver.FailureKeeper: after work has failed, every call on its context returns the error.
+func (d *Device) EventsKeepFailures() bool { return true }
+
 // FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.
 func (d *Device) FreeMayBlock() bool { return true }
 

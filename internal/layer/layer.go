@@ -14,6 +14,9 @@ var under = slot.Hal.(struct {
 	RecordedOn       func(*hal.Event, *hal.Stream) bool
 	DoneAlone        func(*hal.Event) (bool, error)
 	CanDefer         func(*hal.Stream, *hal.Event) bool
+	WithoutWait      func(hal.Grid) hal.Grid
+	Launched         func(*hal.Stream, *hal.Kernel) error
+	KeepsFailures    func(*hal.Stream) bool
 	Idle             func(*hal.Stream) (bool, error)
 	Drain            func(*hal.Stream, context.Context) error
 	Err              func(*hal.Stream) error
@@ -34,6 +37,17 @@ func DoneAlone(e *hal.Event) (bool, error) { return under.DoneAlone(e) }
 
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }
+
+// WithoutWait returns the same grid for a launch that does not wait, even with HALYARD_LAUNCH_SYNC. The caller calls [Launched] once it has recorded what the
+// kernel uses.
+func WithoutWait(g hal.Grid) hal.Grid { return under.WithoutWait(g) }
+
+// Launched waits for a kernel that was launched with a grid of [WithoutWait], if HALYARD_LAUNCH_SYNC is set, and returns the error if the kernel failed.
+func Launched(s *hal.Stream, k *hal.Kernel) error { return under.Launched(s, k) }
+
+// KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of that. Otherwise it may
+// report only how the last command has ended, as in OpenCL.
+func KeepsFailures(s *hal.Stream) bool { return under.KeepsFailures(s) }
 
 // Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished. It leaves an error to the
 // program's next Done or Sync.

@@ -397,22 +397,24 @@ func (o *Order) sweep() {
 // Renew extends the program's earlier work on the stream and on exactly these bytes to everything that has been enqueued since, instead of adding
 // another Work. That saves an event: the earlier work then counts as ended when the later has. Renew reports whether it could. There must
 // be such work, no one else may have a reference to it, and it must not be known to have failed. reads says whether the later work reads the
-// bytes.
+// bytes; if it reads what it writes, the earlier work must be known to have ended, or the device's events must keep failures.
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
-	if u == nil || u.failed() || !u.work.again(1, reads, write) {
+	if u == nil || !u.replaceable(reads) || !u.work.again(1, reads, write) {
 		return false
 	}
 	o.renewed(u)
 	return true
 }
 
-func (u *use) failed() bool {
+// replaceable reports whether the event of later work on the same bytes may take the place of the work's own. reads says whether the later work reads
+// the bytes: then they are bad if the work fails, and the event must tell that.
+func (u *use) replaceable(reads bool) bool {
 	if !u.write || u.good {
-		return false
+		return true
 	}
 	done, err := u.work.End()
-	return done && err != nil
+	return err == nil && (done || !reads || layer.KeepsFailures(u.work.Stream))
 }
 
 func (o *Order) renewed(u *use) {
@@ -425,6 +427,7 @@ func (o *Order) renewed(u *use) {
 
 // Renewal is Renew for work on several replicas whose earlier work was also one Work.
 type Renewal struct {
+	reads  bool // some of the later work reads what it writes
 	work   *Work
 	uses   [8]*use
 	orders [8]*Order
@@ -432,13 +435,14 @@ type Renewal struct {
 }
 
 // Add adds a replica, and reports whether its work can be renewed together with the work of the replicas added before. Work that has failed
-// cannot.
-func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) bool {
+// cannot. write and reads are as for [Order.Renew].
+func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work {
 		return false
 	}
 	r.work = u.work
+	r.reads = r.reads || write && reads
 	r.uses[r.n], r.orders[r.n] = u, o
 	r.n++
 	return true
@@ -448,7 +452,7 @@ func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write bool) b
 func (r *Renewal) Do() bool {
 	for _, u := range r.uses[:r.n] {
 		if u.write { // the others are of the same Work
-			if u.failed() {
+			if !u.replaceable(r.reads) {
 				return false
 			}
 			break

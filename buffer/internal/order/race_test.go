@@ -46,7 +46,7 @@ func TestChainIsAskedFromElsewhere(t *testing.T) {
 func TestQuietAfterOthersOnTheStream(t *testing.T) {
 	s, other := newStream(t), newStream(t)
 	var o Order
-	o.SetBarrier(Earlier(s))
+	o.SetBarrier(NewWork(s))
 	require.True(t, o.Quiet(s, true, true, new(Asked)))
 	require.NoError(t, s.Sync(context.Background()))
 	require.True(t, o.Quiet(other, true, true, new(Asked)))
@@ -72,8 +72,8 @@ func TestReadsOvertakeThoseBefore(t *testing.T) {
 		require.True(t, one.Renew(s, 0, 8, false, true))
 		add(&one, &two)
 		var both Renewal
-		require.True(t, both.Add(&one, s, 0, 8, false))
-		require.True(t, both.Add(&two, s, 0, 8, false))
+		require.True(t, both.Add(&one, s, 0, 8, false, true))
+		require.True(t, both.Add(&two, s, 0, 8, false, true))
 		require.True(t, both.Do())
 		require.Equal(t, 1, one.Len())
 		require.Equal(t, 1, two.Len())

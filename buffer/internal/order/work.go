@@ -44,7 +44,9 @@ var spare = sync.Pool{New: func() any { return new(Work) }}
 // NewWork returns a Work, with one reference, of all work that was enqueued on the stream so far. It cannot fail: if no event can
 // be recorded, the Work ends when the whole stream is idle.
 func NewWork(stream *hal.Stream) *Work {
-	w := Earlier(stream)
+	w := spare.Get().(*Work)
+	w.Stream, w.seq = stream, recorded.Add(1)
+	w.refs.Add(1)
 	w.event, _ = stream.RecordShared()
 	return w
 }
@@ -54,15 +56,6 @@ func NewWork(stream *hal.Stream) *Work {
 func Checked(stream *hal.Stream, check func() error) *Work {
 	w := NewWork(stream)
 	w.check = check
-	return w
-}
-
-// Earlier returns a Work, with one reference, of all work that was enqueued on the stream before now. An event is recorded only when
-// another stream has to wait for the Work.
-func Earlier(stream *hal.Stream) *Work {
-	w := spare.Get().(*Work)
-	w.Stream, w.seq = stream, recorded.Add(1)
-	w.refs.Add(1)
 	return w
 }
 
@@ -113,7 +106,6 @@ func (w *Work) again(holders int32, reads, writes bool) bool {
 	if w.chain != nil || int32(w.refs.Load()) != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
-	w.depth = 0
 	if writes {
 		w.seq = recorded.Add(1)
 	}
@@ -122,6 +114,9 @@ func (w *Work) again(holders int32, reads, writes bool) bool {
 	}
 	if !reads {
 		w.forgetCauses()
+	}
+	if len(w.after) == 0 {
+		w.depth = 0
 	}
 	return true
 }

@@ -38,6 +38,15 @@ func (d *Device) lacks(op string) error {
 // Info implements driver.Device.
 func (d *Device) Info() driver.Info { return d.Layer.described(d.Device.Info()) }
 
+// EventsKeepFailures implements driver.FailureKeeper. Hooks that decide how work or events end keep no failures.
+func (d *Device) EventsKeepFailures() bool {
+	if l := d.Layer; l.Drop != nil || l.QueryEvent != nil || l.SyncEvent != nil {
+		return false
+	}
+	k, ok := d.Device.(driver.FailureKeeper)
+	return ok && k.EventsKeepFailures()
+}
+
 // MemInfo implements driver.Device.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	if err := d.ask("MemInfo"); err != nil {
