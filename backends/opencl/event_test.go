@@ -40,6 +40,24 @@ func TestWaitForNothing(t *testing.T) {
 	})
 }
 
+// A stream may wait for work that has failed: the event tells how it ended, not the call.
+func TestWaitForWorkThatFailed(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		a, b, e, m := newStream(t, p), newStream(t, p), newEvent(t, p, false), alloc(t, p, driver.KindDevice, 4)
+		ok(t, a.Fill(whole(m), driver.Pattern{Width: 4}))
+		ok(t, a.Record(e))
+		ok(t, a.Sync())
+		real := p.t.eventStatus
+		p.t.eventStatus = func(uintptr) (int32, status) { return -5, success }
+		ok(t, b.Wait(e))
+		if _, err := e.Query(); err == nil {
+			t.Error("the event does not tell that the work failed")
+		}
+		p.t.eventStatus = real
+		closeAll(t, e, m, a, b)
+	})
+}
+
 // An event that stands for a stream's work keeps its reference when it is recorded again without new work, and is that of another stream's or later work when
 // there is some.
 func TestRecordingTheSameWorkAgainCallsNothing(t *testing.T) {

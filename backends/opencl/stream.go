@@ -397,7 +397,9 @@ func (s *stream) Wait(e driver.Event) error {
 	if ev.cl == 0 || ev.stream == s {
 		return nil
 	}
-	if done, err := ev.poll(op); done || err != nil {
+	if done, err := ev.poll(op); done {
+		return nil // also if the command failed, which the event tells
+	} else if err != nil {
 		return err
 	}
 	s.mu.Lock()
