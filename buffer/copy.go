@@ -41,8 +41,10 @@ func (k *copier) route(m protocol.Move, stream *hal.Stream) (r route, err error)
 	switch {
 	case dst.dev == nil && src == nil:
 		r.into = stream // of a device that shares the host's replica
-	case dst.dev == nil && src.dev == nil:
-		r.into, err = s.host.home.Device().CopyStream(false)
+	case dst.dev == nil && src.dev == nil: // from the host's former memory, which is pageable
+		home := s.host.home.Device()
+		r.ordered = home.Caps().Has(hal.CapOrderedPageable)
+		r.into, err = home.CopyStream(false)
 	case dst.dev == nil:
 		r.into, err = src.dev.CopyStream(true)
 	case stream != nil && stream.Device().Same(dst.dev):

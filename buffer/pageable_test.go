@@ -1,8 +1,10 @@
 package buffer_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -91,4 +93,35 @@ func TestAcquireBehindACopyToTheHostLocksNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A device that moves the host's bytes to its own memory may read them while the copy is enqueued: they have to be there by then.
+func TestAMoveWaitsForCopiesToTheHost(t *testing.T) {
+	u := &hooked.Backend{Backend: host.New(host.Options{Name: "reads at the call"})}
+	u.Info = func(i driver.Info) driver.Info {
+		i.Caps &^= driver.CapRegister | driver.CapOrderedPageable
+		return i
+	}
+	u.CopyIn = func(s *hooked.Stream, to driver.Region, from unsafe.Pointer) error {
+		now := bytes.Clone(unsafe.Slice((*byte)(from), to.Len))
+		if err := s.Stream.CopyIn(to, unsafe.Pointer(&now[0])); err != nil {
+			return err
+		}
+		runtime.KeepAlive(now)
+		return s.Stream.Sync()
+	}
+	sa, su := newStream(t, openSecluded(t, "one", 0)), newStream(t, fixture.Device(t, u, 0))
+	b := newBuffer(t, make([]uint32, 4))
+	g := hold(t, sa)
+	fill(t, sa, b, 5)
+	require.ErrorIs(t, b.View(untilCopied(t), nothing), context.Canceled)
+	if err := taken(b.TryAcquire(su, coherence.Read)); err != nil {
+		require.ErrorIs(t, err, hal.ErrNotReady)
+	}
+	require.NoError(t, g.Signal())
+	require.NoError(t, taken(b.Acquire(ctx, su, coherence.Read)))
+	got, err := onDevice(t, su, b)
+	require.NoError(t, err)
+	require.Equal(t, []uint32{5, 5, 5, 5}, got)
+	require.Equal(t, []uint32{5, 5, 5, 5}, contents(t, b))
 }
