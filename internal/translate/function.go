@@ -232,6 +232,9 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 			refuse(v.Pos(), "a buffer holds numbers, not elements of type %s; use a slice for each field", u.Elem())
 		}
 		f.fixedElement(u.Elem(), v.Pos())
+		if f.kernel {
+			f.own(u.Elem(), v.Pos())
+		}
 	case *types.Pointer:
 		m.kind, m.space = pointer, private
 		if i < len(spaces) {
@@ -303,6 +306,11 @@ func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
 			f.wire(u.Field(i).Type(), pos, false)
 		}
 	}
+	f.own(t, pos)
+}
+
+// own refuses types of other packages, which the function that launches the kernel would have to import.
+func (f *function) own(t types.Type, pos token.Pos) {
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != f.p.pkg.types && n.Obj().Pkg() != nil {
 		refuse(pos, "type %s belongs to another package; declare a type in this package", t)
 	}

@@ -257,7 +257,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	follows := len(values) == len(ids) && len(ids) > 0
 	for i, id := range ids {
 		v := info.Defs[id]
-		follows = follows && v != nil && !ph.writes[v] && ph.settledInt(values[i], true)
+		follows = follows && v != nil && id.Name != "_" && !ph.writes[v] && ph.settledInt(values[i], true)
 	}
 	if follows {
 		var d definition
@@ -282,10 +282,10 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	}
 	for _, id := range ids {
 		v := info.Defs[id]
+		if id.Name == "_" || v == nil && info.Uses[id] != nil {
+			continue
+		}
 		if v == nil {
-			if id.Name == "_" || info.Uses[id] != nil {
-				continue
-			}
 			return false
 		}
 		if !ph.typeStands(v.Type()) {

@@ -27,6 +27,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"cleared", "s := grid.Shared[[9]int32](t)\ny[t.Global(0)] += s[t.Local(0)]\nt.Barrier()\ns[t.Local(0)] = n\nt.Barrier()\ny[t.Global(0)] += s[8-t.Local(0)]"},
 	{"labels", "s := grid.Shared[[8]int32](t)\nall:\nfor v := range 4 {\n\tfor m := range 4 {\n\t\tswitch {\n\t\tcase v*m == t.Local(0):\n\t\t\tcontinue all\n\t\tcase v+m > 6:\n\t\t\tbreak all\n\t\t}\n\t\ts[t.Local(0)] += int32(v)\n\t}\n}\nt.Barrier()\ny[t.Global(0)] = s[(t.Local(0)+1)%8]"},
 	{"between", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = n\nme := t.Local(0)\nm := int(n)\ns[me] += int32(m)\nt.Barrier()\ny[t.Global(0)] = s[(me+m)%8]"},
+	{"blank", "s := grid.Shared[[8]int32](t)\nw, _ := len(x), t.Size(0)\nme, _ := t.Local(0), 3\ns[me] = n\nt.Barrier()\ny[t.Global(0)] = s[me] + int32(w)"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 

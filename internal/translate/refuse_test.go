@@ -199,3 +199,17 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// The function that launches a kernel would have to import the package of the elements' type.
+func TestElementsOfOtherPackagesAreRefused(t *testing.T) {
+	_, err := translated(t, "package p\n\nimport (\n\t\"time\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n//halyard:kernel\nfunc k(t grid.Thread, y []time.Duration) { y[t.Global(0)]++ }\n")
+	assert.ErrorContains(t, err, "type time.Duration belongs to another package")
+}
+
+// Fields without a name are told from others in comparisons.
+func TestFieldsWithoutNames(t *testing.T) {
+	made, err := translated(t, "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\ntype A struct {\n\t_ int32\n\tx int32\n}\n\ntype B struct {\n\t_0 int32\n\tx int32\n}\n\n"+
+		"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\tvar a, c A\n\tvar b, d B\n\tif a == c {\n\t\ty[0] = 1\n\t}\n\tif b == d {\n\t\ty[1] = 1\n\t}\n}\n")
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(made.C, "go_equal_")/2, made.C)
+}

@@ -139,12 +139,12 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 // fieldName returns the name of a field in C.
 func fieldName(s *types.Struct, i int) string {
 	if s.Field(i).Name() == "_" {
-		return fmt.Sprintf("h__%d", i)
+		return fmt.Sprintf("b_%d", i)
 	}
 	return mangle("h_", s.Field(i).Name())
 }
 
-// mangle returns a name that is not a word of any dialect. The prefix h_ is for variables and fields, f_ for functions, T_ for types, v_ for
+// mangle returns a name that is not a word of any dialect. The prefix h_ is for variables and fields, b_ for fields without a name, f_ for functions, T_ for types, v_ for
 // variables that the translation adds, and go_ for functions of support.go.
 func mangle(prefix, name string) string {
 	var b strings.Builder

@@ -123,7 +123,7 @@ func (f *function) changes(obj types.Object) bool {
 // conditions, compilers for CPUs compute several threads at once. In CUDA and HIP GO_WHOLE is 0, so only the second text remains.
 func (f *function) split() {
 	g, ok := f.guard()
-	if !ok || len(f.p.errs) > 0 {
+	if !ok || len(f.p.errs) > 0 || len(f.shares) > 0 { // shared memory is cleared by all threads first
 		return
 	}
 	guarded := f.lines
