@@ -160,7 +160,7 @@ func (x *access) bring(ctx context.Context, try bool) error {
 		o, err := x.move(plan, x.stream, x.mem)
 		if err == nil && o.none() {
 			if x.place == protocol.Host {
-				o.busy, err = s.turns.toDevice(x.stream, x.mem, x.writes)
+				o, err = s.turns.toDevice(x.stream, x.mem, x.writes)
 			}
 			if err == nil && o.none() {
 				o.left, err = x.line()
@@ -196,7 +196,7 @@ func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 		return o, err
 	}
 	plan, all := s.turns.one(plan)
-	if o.busy, err = s.turns.handOver(x, plan, stream, mem); err != nil || !o.none() {
+	if o, err = s.turns.handOver(x, plan, stream, mem); err != nil || !o.none() {
 		return o, err
 	}
 	if len(plan) > 0 {

@@ -56,7 +56,7 @@ func (x *access) fetch(ctx context.Context) error {
 		copies, zeros := withoutZeros(plan)
 		o, err := x.move(copies, nil, nil)
 		if err == nil && o.none() {
-			o.busy, err = s.turns.toHost(x, x.writes || zeros)
+			o, err = s.turns.toHost(x, x.writes || zeros)
 			if err == nil && o.none() {
 				o.left = x.pending(zeros)
 				o.again = len(copies) > 0 // a copy may have failed

@@ -308,11 +308,13 @@ func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, e
 			busy = s.accesses.writing(t.To, t.Lo, t.Hi)
 		}
 	}
+	var o obstacle
 	if busy == nil {
-		busy, err = s.turns.handOver(nil, plan, nil, nil)
+		o, err = s.turns.handOver(nil, plan, nil, nil)
+		busy = o.busy
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || len(o.left) > 0 {
+		return o.left, err
 	}
 	if busy != nil {
 		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(plan[0].From, nil), busy)

@@ -59,13 +59,13 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	for first := true; ; {
 		// If host and device use the memory in turn, it is now the device's turn to write, because the program may write
 		// there without a lease.
-		busy, err := s.turns.toDevice(x.stream, x.mem, true)
-		switch {
-		case err != nil:
+		o, err := s.turns.toDevice(x.stream, x.mem, true)
+		if err != nil {
 			return err
-		case busy != nil:
-			x.inside = false // x must not keep the device's turn while it waits: the program, inside busy, may need the host's turn
-			err := x.standBehind(ctx, busy)
+		}
+		if !o.none() {
+			x.inside = false // x must not keep the device's turn while it waits: the program, inside o.busy, may need the host's turn
+			err := x.overcome(ctx, o, false)
 			x.inside = true
 			if err != nil {
 				return err
@@ -175,10 +175,10 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 			return err
 		}
 	}
-	if busy, err := s.turns.toDevice(stream, mem, true); err != nil {
+	if o, err := s.turns.toDevice(stream, mem, true); err != nil {
 		return err
-	} else if busy != nil {
-		return x.conflictWith(busy)
+	} else if !o.none() {
+		return x.overcome(context.Background(), o, true) // which does not wait
 	}
 	if r.leaving {
 		r.stay()

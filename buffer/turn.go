@@ -47,53 +47,53 @@ func (ts *turns) sideOf(x *access) side {
 }
 
 // toHost makes the host's replica accessible to the host, if it is guarded or if host and device use it in turn.
-// self is the host's access that needs the replica, or nil. If busy is not nil, toHost did nothing, and that access has to end first.
-func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
+// self is the host's access that needs the replica, or nil. If there is an obstacle, toHost did nothing.
+func (ts *turns) toHost(self *access, write bool) (o obstacle, err error) {
 	s := ts.owner
 	h := &s.host
 	if err := h.permit(write); err != nil {
-		return nil, err
+		return o, err
 	}
 	want := turnHostReads
 	if write {
 		want = turnHostWrites
 	}
 	if ts.mapper == nil {
-		return nil, nil
+		return o, nil
 	}
 	op := "Evict"
 	if self != nil {
 		op = self.op
 	}
 	if err := ts.failed(op); err != nil || ts.mapped >= want {
-		return nil, err
+		return o, err
 	}
 	device := s.accesses.find(func(x *access) bool {
 		return x.inside && x.place == protocol.Host && x.stream != nil && (write || x.writes)
 	})
 	if device != nil {
-		return device, nil
+		return obstacle{busy: device}, nil
 	}
 	if !write && !ts.deviceReads() {
 		want = turnHostWrites
 	}
 	stream, err := ts.mapper.Device().CopyStream(false)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	if ts.mapped == turnHostReads {
 		// Mapping again may move the memory, so no other access of the host may use it now.
 		looking := s.accesses.find(func(x *access) bool { return x != self && x.inside && x.place == protocol.Host && x.stream == nil })
 		if looking != nil {
-			return looking, nil
+			return obstacle{busy: looking}, nil
 		}
 	}
-	if err := ts.behindAll(stream, want == turnHostWrites); err != nil {
-		return nil, err
+	if o.left, err = ts.behindAll(stream, want == turnHostWrites); err != nil || !o.none() {
+		return o, err
 	}
 	if ts.mapped == turnHostReads {
 		if err := stream.Unmap(ts.mapper); err != nil {
-			return nil, err
+			return o, err
 		}
 		ts.mapped = turnDevice
 	}
@@ -103,39 +103,39 @@ func (ts *turns) toHost(self *access, write bool) (busy *access, err error) {
 		h.ptr = ts.mapper.HostPointer()
 	}
 	h.order.SetBarrier(order.NewWork(stream))
-	return nil, err
+	return o, err
 }
 
-// toDevice gives the host's replica back to the device that uses it in turn with the host, before work on the stream. If busy is not nil,
-// toDevice did nothing, and that access has to end first.
-func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (busy *access, err error) {
+// toDevice gives the host's replica back to the device that uses it in turn with the host, before work on the stream. If there is an obstacle,
+// toDevice did nothing.
+func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (o obstacle, err error) {
 	s := ts.owner
 	h := &s.host
 	if ts.mapper == nil || ts.mapper != mem || ts.mapped == turnDevice || ts.mapped == turnHostReads && !write {
-		return nil, nil
+		return o, nil
 	}
 	if x := s.accesses.find(func(x *access) bool { return x.inside && x.place == protocol.Host && x.stream == nil }); x != nil {
-		return x, nil
+		return obstacle{busy: x}, nil
 	}
 	if stream == nil {
 		if stream, err = mem.Device().CopyStream(false); err != nil {
-			return nil, err
+			return o, err
 		}
 	}
-	if err := ts.behindAll(stream, true); err != nil {
-		return nil, err
+	if o.left, err = ts.behindAll(stream, true); err != nil || !o.none() {
+		return o, err
 	}
 	if err := stream.Unmap(ts.mapper); err != nil {
-		return nil, err
+		return o, err
 	}
 	wrote := ts.mapped == turnHostWrites
 	ts.mapped = turnDevice
 	if !wrote {
 		h.order.SetBarrier(order.NewWork(stream))
-		return nil, nil
+		return o, nil
 	}
 	h.order.Moved(stream, s.size) // it keeps failures: the access that needs the device's turn may have planned already, and would not learn of them
-	return nil, nil
+	return o, nil
 }
 
 // deviceReads reports whether the device may read the memory now, under a lease or in unfinished work.
@@ -153,15 +153,17 @@ func (ts *turns) deviceReads() (reads bool) {
 	return reads
 }
 
-// behindAll makes the stream wait for all writes on the host's replica and, if reads is set, for all reads.
-func (ts *turns) behindAll(stream *hal.Stream, reads bool) (err error) {
+// behindAll makes the stream wait for all writes on the host's replica and, if reads is set, for all reads. If the stream's device cannot delay it, behindAll
+// only returns the work for which the host has to wait, with a reference to each.
+func (ts *turns) behindAll(stream *hal.Stream, reads bool) (left []*order.Work, err error) {
 	s := ts.owner
+	waits := s.copier.waits[:0]
 	s.host.order.Works(func(w *order.Work, writes bool) {
-		if err == nil && (writes || reads) {
-			err = w.Before(stream)
+		if writes || reads {
+			waits = append(waits, wait{w, stream})
 		}
 	})
-	return err
+	return s.copier.lineUp(waits)
 }
 
 // sideOfCopy returns the side that accesses the host's memory in a transfer, or neither.
@@ -196,9 +198,8 @@ func (ts *turns) one(plan []protocol.Transfer) (now []protocol.Transfer, all boo
 	return now, len(now) == len(plan)
 }
 
-// handOver gives the host's replica to the side that needs it for the copies of a plan. stream is that of the access, or nil. If busy is
-// not nil, that access has to end first.
-func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (busy *access, err error) {
+// handOver gives the host's replica to the side that needs it for the copies of a plan. stream is that of the access, or nil.
+func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
 	s := ts.owner
 	for i, t := range plan {
 		if i > 0 && t.Move == plan[i-1].Move {
@@ -206,18 +207,18 @@ func (ts *turns) handOver(self *access, plan []protocol.Transfer, stream *hal.St
 		}
 		switch ts.sideOfCopy(t) {
 		case hostSide:
-			busy, err = ts.toHost(self, t.To == protocol.Host)
+			o, err = ts.toHost(self, t.To == protocol.Host)
 		case deviceSide:
 			if t.From != protocol.NoPlace {
 				stream, mem = nil, s.host.home
 			}
-			busy, err = ts.toDevice(stream, mem, true)
+			o, err = ts.toDevice(stream, mem, true)
 		}
-		if busy != nil || err != nil {
-			return busy, err
+		if err != nil || !o.none() {
+			return o, err
 		}
 	}
-	return nil, nil
+	return o, nil
 }
 
 // makeOf makes the latest hand-over a cause of w, which uses the memory that the host has mapped. If it failed, that memory has wrong bytes.

@@ -297,3 +297,44 @@ func newTurnsBuffer(t *testing.T, s *hal.Stream) *buffer.Buffer[uint32] {
 	require.NoError(t, b.Fill(ctx, 2))
 	return b
 }
+
+// A device that takes turns with the host, and cannot hold its streams shut, gets its turn when the work of others has ended. Who waits for that waits without
+// the buffer's lock, until its context ends.
+func TestTurnsWithoutGates(t *testing.T) {
+	backend := newTurns()
+	described := backend.Info
+	backend.Info = func(i driver.Info) driver.Info {
+		if described != nil {
+			i = described(i)
+		}
+		i.Caps &^= driver.CapGate
+		return i
+	}
+	su, sd := newStream(t, fixture.Device(t, backend, 1)), newStream(t, openMany(t, "two", 1, 1)[0])
+	b := newTurnsBuffer(t, su)
+	g := hold(t, sd)
+	require.NoError(t, b.Prefetch(sd))
+	for name, access := range map[string]func(context.Context) error{
+		"TryAcquire":   func(context.Context) error { return taken(b.TryAcquire(su, coherence.ReadWrite)) },
+		"Acquire":      func(c context.Context) error { return taken(b.Acquire(c, su, coherence.ReadWrite)) },
+		"SyncTo":       func(c context.Context) error { return b.SyncTo(c, su.Device()) },
+		"MarkModified": func(context.Context) error { return b.MarkModified(su) },
+	} {
+		soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+		done := make(chan error, 1)
+		go func() { done <- access(soon) }()
+		select {
+		case err := <-done:
+			require.ErrorIs(t, err, hal.ErrNotReady, name)
+		case <-time.After(patience):
+			require.FailNow(t, "it waits for a device", name)
+		}
+		cancel()
+		_ = b.State() // takes the lock
+	}
+	later := make(chan error, 1)
+	go func() { later <- taken(b.Acquire(ctx, su, coherence.ReadWrite)) }()
+	require.NoError(t, g.Signal())
+	require.NoError(t, <-later)
+	require.Equal(t, []uint32{2, 2, 2, 2}, contents(t, b))
+}
