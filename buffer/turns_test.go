@@ -300,7 +300,7 @@ func newTurnsBuffer(t *testing.T, s *hal.Stream) *buffer.Buffer[uint32] {
 
 // A device that takes turns with the host, and cannot hold its streams shut, gets its turn when the work of others has ended. Who waits for that waits without
 // the buffer's lock, until its context ends.
-func TestTurnsWithoutGates(t *testing.T) {
+func TestInTurnsWithoutGates(t *testing.T) {
 	backend := newTurns()
 	described := backend.Info
 	backend.Info = func(i driver.Info) driver.Info {
