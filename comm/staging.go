@@ -103,6 +103,11 @@ func (s *staging) regain(l *loss) {
 		return
 	}
 	s.lost = slices.Delete(s.lost, i, i+1)
+	s.takeBack(l)
+}
+
+// takeBack makes the memory of a loss free. s.mu is held.
+func (s *staging) takeBack(l *loss) {
 	for _, m := range l.pieces {
 		if m.p != nil {
 			s.free[m.size] = append(s.free[m.size], m.p)
@@ -146,13 +151,8 @@ func (s *staging) close(d driver.Engine) {
 		return
 	}
 	for _, l := range s.lost {
-		if l.used(d) {
-			continue
-		}
-		for _, m := range l.pieces {
-			if m.p != nil {
-				s.free[m.size] = append(s.free[m.size], m.p)
-			}
+		if !l.used(d) {
+			s.takeBack(l)
 		}
 	}
 	s.lost = nil

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -144,7 +145,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	if err == nil {
 		err = inspect()
 	}
-	return first(first(err, leases.Commit()), release(leases, bad))
+	return cmp.Or(err, leases.Commit(), release(leases, bad))
 }
 
 // await waits for a kernel. bad is why it failed, or nil, also if it has not ended.

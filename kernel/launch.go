@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,12 +223,12 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	}
 	if len(s.wants) > 0 {
 		if enqueued {
-			err = first(err, leases.Commit())
+			err = cmp.Or(err, leases.Commit())
 		}
-		err = first(err, release(leases, bad))
+		err = cmp.Or(err, release(leases, bad))
 	}
 	if enqueued {
-		err = first(err, layer.Launched(stream, d.kernel))
+		err = cmp.Or(err, layer.Launched(stream, d.kernel))
 	}
 	return err
 }
@@ -238,14 +239,6 @@ func release(leases buffer.Leases, bad error) error {
 		return leases.Release()
 	}
 	return leases.ReleaseChecked(func() error { return bad })
-}
-
-// first returns the first error that is not nil.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // refuse returns the error of a launch that is refused.

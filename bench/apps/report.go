@@ -87,7 +87,7 @@ OpenCL C, with Halyard, and with other systems.
   Streams of two platforms cannot wait for each other's events: in Halyard's programs the later stream is held by an event that a thread of Go completes. Where each
   step is short, as in conjugate gradient and heat, these threads and the devices' own share the processors.
 - **Kernels for Halyard** compare their index with the number of elements, because the last block of a launch may reach beyond it. Those by hand do not, because they
-  are launched on exactly as many threads. PoCL's compiler makes slower loops of the comparison: part of the difference of heat on PoCL.
+  are launched on exactly as many threads.
 - **With 4 ranks**, all of them on one device, MPI carries what they exchange. Only programs whose ranks exchange something in each of many steps have such rows:
   ranks of Mandelbrot exchange nothing, those of BabelStream one number for dot, and those of the n-body program the places twice in a run, so the rows would show
   how processes share processors. No row has two devices in each of 4 ranks, because all devices are the same processors.

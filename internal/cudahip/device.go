@@ -100,7 +100,8 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &Event{dev: d, handle: h, timing: o.Timing}, nil
 }
 
-// EventsKeepFailures implements driver.FailureKeeper: after work has failed, every call on its context returns the error.
+// EventsKeepFailures implements driver.FailureKeeper: after work has failed, "any further CUDA work will return the same error" (CUDA driver API,
+// CUDA_ERROR_ILLEGAL_ADDRESS and the other errors of work that runs). HIP takes over these errors and their meaning.
 func (d *Device) EventsKeepFailures() bool { return true }
 
 // FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.

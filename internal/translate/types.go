@@ -144,8 +144,8 @@ func fieldName(s *types.Struct, i int) string {
 	return mangle("h_", s.Field(i).Name())
 }
 
-// mangle returns a name that is not a word of any dialect. The prefix h_ is for variables and fields, b_ for fields without a name, f_ for functions, T_ for types, v_ for
-// variables that the translation adds, and go_ for functions of support.go.
+// mangle returns a name that is not a word of any dialect. The prefix h_ is for variables and fields, b_ for fields without a
+// name, f_ for functions, T_ for types, v_ for variables that the translation adds, and go_ for functions of support.go.
 func mangle(prefix, name string) string {
 	var b strings.Builder
 	b.WriteString(prefix)
