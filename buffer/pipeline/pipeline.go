@@ -75,8 +75,9 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, s
 	case ctx.Err() != nil:
 		return layer.Interrupted(op, ctx)
 	}
-	inner, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := func(err error) { cancel(&failure{err}) }
 	p := &run[T, U]{
 		ctx: inner, stop: stop, o: o, source: source, process: process, sink: sink, total: -1,
 		free: make(chan *slot[T, U], o.depth), filled: make(chan *slot[T, U], o.depth),
@@ -99,15 +100,19 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, s
 	}
 	for range p.fetched { // ends when the other stages have returned
 	}
-	cause := context.Cause(inner)
-	switch {
-	case p.written == p.total:
+	if p.written == p.total {
 		return nil
-	case ctx.Err() != nil && cause == context.Cause(ctx):
-		return layer.Interrupted(op, ctx)
 	}
-	return cause
+	if f, ok := context.Cause(inner).(*failure); ok {
+		return f.error
+	}
+	return layer.Interrupted(op, ctx)
 }
+
+// failure is why a pipeline ended, if its context did not end first. A cause of the context may be of any type, also of one that cannot be compared.
+type failure struct{ error }
+
+func (f *failure) Unwrap() error { return f.error }
 
 // slot is the memory of one chunk in work, and the stream on which it is processed.
 type slot[T, U buffer.Element] struct {
@@ -122,7 +127,7 @@ type slot[T, U buffer.Element] struct {
 // run is a running pipeline. A stage receives slots from one channel and sends them to the next. Each channel has room for all slots.
 type run[T, U buffer.Element] struct {
 	ctx     context.Context
-	stop    context.CancelCauseFunc // only the first cause has an effect
+	stop    func(error) // only the first error has an effect
 	o       options
 	source  Source[T]
 	process Process

@@ -217,6 +217,24 @@ func TestContextEnds(t *testing.T) {
 }
 
 // A context that ends while the device is held shut ends the pipeline, and the device's work goes on after it.
+// errorList is an error that cannot be compared.
+type errorList []error
+
+func (errorList) Error() string { return "a list" }
+
+func TestContextEndsWithAnErrorThatCannotBeCompared(t *testing.T) {
+	eachDevice(t, func(t *testing.T, d *hal.Device) {
+		c, cancel := context.WithCancelCause(ctx)
+		err := pipeline.Run(c, d, 64, numbers(1<<30), duplicate, func(context.Context, []int32) error {
+			cancel(errorList{io.EOF})
+			return nil
+		})
+		require.ErrorIs(t, err, hal.ErrNotReady)
+		var list errorList
+		require.ErrorAs(t, err, &list)
+	})
+}
+
 func TestContextEndsDuringWork(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		c, cancel := context.WithCancel(ctx)

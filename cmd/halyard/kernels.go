@@ -95,7 +95,9 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		old, err := os.ReadFile(made.File)
 		switch {
 		case o.print:
-			fmt.Fprint(out, made.C)
+			if _, err := fmt.Fprint(out, made.C); err != nil {
+				return err
+			}
 			continue
 		case err == nil && bytes.Equal(old, made.Go):
 			continue
