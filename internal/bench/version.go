@@ -6,15 +6,18 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 )
 
 // Version says which Halyard this program is: the version that Go stamped into it, or the commit. Programs without a stamp, such as those that "go run"
 // or "go build -buildvcs=false" builds, ask git for the commit of the working directory, which is dirty if files differ from it. If that is no
-// checkout of Halyard, or there is no git, it is "unknown".
-func Version() string {
+// checkout of Halyard, or there is no git, it is "unknown". The first answer holds for the process: what it writes later may be a file of the checkout.
+func Version() string { return ours() }
+
+var ours = sync.OnceValue(func() string {
 	info, _ := debug.ReadBuildInfo()
 	return version(info, ".")
-}
+})
 
 func version(info *debug.BuildInfo, dir string) string {
 	if info != nil {
