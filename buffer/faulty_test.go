@@ -2,6 +2,8 @@ package buffer_test
 
 import (
 	"errors"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,14 +24,17 @@ type faulty struct {
 
 	linked bool        // the devices reach each other
 	odds   func() bool // whether a transfer is to fail, if it is set
-	lag    int         // how many later operations of a stream a failure outlasts: other goroutines may enqueue some before the event is recorded
+	lag    int         // how many operations a failure outlasts that follow the event behind it
 }
 
-// fault is how a stream's last operation failed, or the operation that an event was recorded behind.
+// fault is how a stream's operations failed, or the operations that an event was recorded behind. A failure outlasts later operations, for other
+// goroutines may enqueue some before the one whose operation failed records an event, however long it does not run.
 type fault struct {
 	mu   sync.Mutex
 	err  error
-	left int // how many successes err outlasts
+	left int            // how many operations err outlasts, once no goroutine owes an event
+	owed map[string]int // by goroutine, the number of its failure that it has not yet recorded an event behind
+	last int            // the number of the last failure
 }
 
 func (f *fault) set(err error) {
@@ -38,21 +43,58 @@ func (f *fault) set(err error) {
 	f.err = err
 }
 
-// fail sets the failure of an operation.
+// fail sets the failure of an operation. If lag is not 0 it outlasts that many others after the calling goroutine's next event.
 func (f *fault) fail(err error, lag int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err, f.left = err, lag
+	if lag > 0 {
+		if f.owed == nil {
+			f.owed = map[string]int{}
+		}
+		f.last++
+		f.owed[goroutine()] = f.last
+	}
 }
 
 // pass sets the success of an operation.
 func (f *fault) pass() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.left > 0 {
+	switch {
+	case len(f.owed) > 0:
+	case f.left > 0:
 		f.left--
-	} else {
+	default:
 		f.err = nil
+	}
+}
+
+// recorded returns what an event stands for that the calling goroutine records.
+func (f *fault) recorded() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.owed) > 0 {
+		delete(f.owed, goroutine())
+	}
+	return f.err
+}
+
+// debt returns a function for when nobody needs to know any more of the calling goroutine's last failure.
+func (f *fault) debt() (forgive func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.owed) == 0 {
+		return nil
+	}
+	g := goroutine()
+	n := f.owed[g]
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.owed[g] == n {
+			delete(f.owed, g)
+		}
 	}
 }
 
@@ -60,6 +102,13 @@ func (f *fault) get() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
+}
+
+// goroutine names the calling goroutine.
+func goroutine() string {
+	var stack [64]byte
+	name, _, _ := strings.Cut(string(stack[:runtime.Stack(stack[:], false)]), "[")
+	return name
 }
 
 func newFaulty(o host.Options) *faulty {
@@ -99,7 +148,7 @@ func newFaulty(o host.Options) *faulty {
 			return false
 		},
 		Record: func(s *hooked.Stream, e *hooked.Event) error {
-			e.Data.(*fault).set(s.Data.(*fault).get())
+			e.Data.(*fault).set(s.Data.(*fault).recorded())
 			return s.Stream.Record(e.Event)
 		},
 		QueryEvent: queryFaulty,
