@@ -23,7 +23,7 @@ type Want struct {
 	under *access // the access of the same storage that this is a part of, or nil
 	in    int     // index of its member in the group
 	err   error   // the reason if the elements cannot be acquired
-	first func(*hal.Stream) error
+	first func(context.Context, *hal.Stream) error
 }
 
 // Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
@@ -38,9 +38,9 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 // buffers.
 func NoWant(reason error) Want { return Want{err: reason} }
 
-// After returns the want with a function that [AcquireAll] calls, with its stream, before it acquires anything. If fn fails, AcquireAll fails
-// with that error.
-func (w Want) After(fn func(*hal.Stream) error) Want {
+// After returns the want with a function that [AcquireAll] calls, with its context and stream, before it acquires anything. If fn fails,
+// AcquireAll fails with that error.
+func (w Want) After(fn func(context.Context, *hal.Stream) error) Want {
 	w.first = fn
 	return w
 }
@@ -116,7 +116,7 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 	}
 	for i := range wants {
 		if fn := wants[i].first; fn != nil {
-			if err := fn(stream); err != nil {
+			if err := fn(ctx, stream); err != nil {
 				return Leases{}, err
 			}
 		}

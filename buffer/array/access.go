@@ -68,7 +68,7 @@ func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, 
 	if fn == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
-	if err := a.root.onHost(ctx); err != nil {
+	if err := a.root.onHost(ctx, op); err != nil {
 		return err
 	}
 	pieces := ranges(a.at.pieces(maxRuns))
@@ -90,7 +90,7 @@ func ranges(spans []span) []buffer.Range {
 // transfer copies the elements, in the order of their places in the buffer, to or from data, which has the same length. No other
 // elements are moved. One access has at most maxRuns ranges.
 func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) error {
-	if err := a.root.onHost(ctx); err != nil {
+	if err := a.root.onHost(ctx, "AccessRanges"); err != nil {
 		return err
 	}
 	var batch []buffer.Range

@@ -202,7 +202,7 @@ func (a *Array[T]) Buffer(ctx context.Context) (*buffer.Buffer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.root.onHost(ctx); err != nil {
+	if err := a.root.onHost(ctx, op); err != nil {
 		return nil, err
 	}
 	if b == a.root.b {
@@ -225,7 +225,7 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 // them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
 // elements. If the array is not contiguous, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
 func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.ready("Acquire", stream)
+	b, err := a.ready(context.Background(), "Acquire", stream, true)
 	if err != nil {
 		return buffer.Lease{}, err
 	}
@@ -234,14 +234,14 @@ func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.L
 
 // Acquire is TryAcquire, but waits until ctx ends for accesses that exclude it.
 func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.ready("Acquire", stream)
+	b, err := a.ready(ctx, "Acquire", stream, false)
 	if err != nil {
 		return buffer.Lease{}, err
 	}
 	return b.Acquire(ctx, stream, mode)
 }
 
-func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], error) {
+func (a *Array[T]) ready(ctx context.Context, op string, stream *hal.Stream, try bool) (*buffer.Buffer[T], error) {
 	b, err := a.whole(op)
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (a *Array[T]) ready(op string, stream *hal.Stream) (*buffer.Buffer[T], erro
 	if stream == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
-	return b, a.root.onDevice(stream)
+	return b, a.root.onDevice(ctx, op, stream, try)
 }
 
 // Want names the elements of a contiguous array for [buffer.AcquireAll], and for kernels. With an array that is not contiguous AcquireAll
@@ -261,7 +261,9 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 	}
 	w := b.Want(mode)
 	if f := a.root.value; f != nil && !f.done.Load() {
-		return w.After(a.root.onDevice)
+		return w.After(func(ctx context.Context, stream *hal.Stream) error {
+			return a.root.onDevice(ctx, "AcquireAll", stream, false)
+		})
 	}
 	return w
 }
@@ -279,7 +281,7 @@ func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode 
 	if stream == nil {
 		return buffer.Lease{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
-	if err := a.root.onDevice(stream); err != nil {
+	if err := a.root.onDevice(ctx, op, stream, false); err != nil {
 		return buffer.Lease{}, err
 	}
 	pieces := ranges(a.at.pieces(maxRuns))

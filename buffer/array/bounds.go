@@ -14,7 +14,7 @@ func (a *Array[T]) Bounds(ctx context.Context) (b *buffer.Buffer[T], first int, 
 	if err := a.check("Bounds"); err != nil {
 		return nil, 0, err
 	}
-	if err := a.root.onHost(ctx); err != nil {
+	if err := a.root.onHost(ctx, "Bounds"); err != nil {
 		return nil, 0, err
 	}
 	h := a.at.hull()

@@ -34,7 +34,7 @@ func (a *Array[T]) element(ctx context.Context, op string, index []int) (*buffer
 	if err != nil {
 		return nil, err
 	}
-	if err := a.root.onHost(ctx); err != nil {
+	if err := a.root.onHost(ctx, op); err != nil {
 		return nil, err
 	}
 	return a.root.b.Slice(p, p+1)

@@ -1,22 +1,23 @@
 package array
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // fill is the value of every element before the first access. That access writes the value, at its own place.
 type fill[T buffer.Element] struct {
 	value T
 	done  atomic.Bool
-	mu    sync.Mutex
+	turn  chan struct{} // holds an element while an access writes the value
 }
 
 // Full returns a row-major array whose elements all have the value. The value is written at the place where the array
@@ -29,7 +30,7 @@ func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
 		return nil, err
 	}
 	if p, ok := pattern(value); !ok || p.Bits != 0 {
-		a.root.value = &fill[T]{value: value}
+		a.root.value = &fill[T]{value: value, turn: make(chan struct{}, 1)}
 	}
 	return a, nil
 }
@@ -46,55 +47,66 @@ func pattern[T buffer.Element](value T) (hal.Pattern, bool) {
 }
 
 // onHost writes a value that has not been written yet, before an access on the host.
-func (r *root[T]) onHost(ctx context.Context) error {
-	f := r.value
-	if f == nil || f.done.Load() {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.done.Load() {
-		return nil
-	}
-	return r.write(ctx)
+func (r *root[T]) onHost(ctx context.Context, op string) error {
+	return r.once(ctx, op, false, func() error { return r.write(ctx) })
 }
 
 func (r *root[T]) write(ctx context.Context) error {
-	f := r.value
-	err := r.b.Overwrite(ctx, func(s []T) error {
+	return r.b.Overwrite(ctx, func(s []T) error {
 		for i := range s {
-			s[i] = f.value
+			s[i] = r.value.value
 		}
 		return nil
 	})
-	f.done.Store(err == nil)
-	return err
 }
 
-// onDevice writes a value that has not been written yet, before an access on the stream. Other accesses
-// wait until it has been written.
-func (r *root[T]) onDevice(stream *hal.Stream) error {
+// onDevice writes a value that has not been written yet, before an access on the stream. If try is set it waits for no other access.
+func (r *root[T]) onDevice(ctx context.Context, op string, stream *hal.Stream, try bool) error {
+	return r.once(ctx, op, try, func() error {
+		p, ok := pattern(r.value.value)
+		if !ok {
+			return r.write(ctx)
+		}
+		acquire := r.b.Acquire
+		if try {
+			acquire = func(_ context.Context, s *hal.Stream, m coherence.Mode) (buffer.Lease, error) {
+				return r.b.TryAcquire(s, m)
+			}
+		}
+		lease, err := acquire(ctx, stream, coherence.Overwrite)
+		if err != nil {
+			return err
+		}
+		err = stream.Fill(lease.Region(), p)
+		return cmp.Or(err, lease.Release())
+	})
+}
+
+// once calls write if the value has not been written yet. Other accesses wait until it has been, but not longer than ctx, and not at all if try
+// is set.
+func (r *root[T]) once(ctx context.Context, op string, try bool, write func() error) error {
 	f := r.value
 	if f == nil || f.done.Load() {
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if try {
+		select {
+		case f.turn <- struct{}{}:
+		default:
+			return hal.Errorf(op, hal.ErrBusy, "another access writes the array's value")
+		}
+	} else {
+		select {
+		case f.turn <- struct{}{}:
+		case <-ctx.Done():
+			return layer.Interrupted(op, ctx)
+		}
+	}
+	defer func() { <-f.turn }()
 	if f.done.Load() {
 		return nil
 	}
-	p, ok := pattern(f.value)
-	if !ok {
-		return r.write(context.Background())
-	}
-	lease, err := r.b.TryAcquire(stream, coherence.Overwrite)
-	if err != nil {
-		return err
-	}
-	err = stream.Fill(lease.Region(), p)
-	if rerr := lease.Release(); err == nil {
-		err = rerr
-	}
+	err := write()
 	f.done.Store(err == nil)
 	return err
 }
