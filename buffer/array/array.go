@@ -225,7 +225,7 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 // them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
 // elements. If the array is not contiguous, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
 func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.ready(context.Background(), "Acquire", stream, true)
+	b, err := a.ready(context.Background(), "TryAcquire", stream, true)
 	if err != nil {
 		return buffer.Lease{}, err
 	}

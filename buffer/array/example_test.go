@@ -84,7 +84,7 @@ func ExampleArray_Pack() {
 	defer packed.Close()
 	fmt.Println(packed.Shape(), packed.Strides())
 	// Output:
-	// Acquire: not supported: shape [2] with strides [3] is not contiguous; Pack makes a contiguous copy
+	// TryAcquire: not supported: shape [2] with strides [3] is not contiguous; Pack makes a contiguous copy
 	// [2] [1]
 }
 

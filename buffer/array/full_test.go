@@ -63,3 +63,31 @@ func TestFullIsNotAwaitedForLonger(t *testing.T) {
 	require.NoError(t, <-first)
 	require.Equal(t, []int32{7, 7, 7, 7}, values(t, a))
 }
+
+// The first access on a device finds no memory free, and waits for that as long as its context allows.
+func TestFullIsNotWrittenAfterItsContext(t *testing.T) {
+	d, s := openDevice(t)
+	held := fixture.Stream(t, d)
+	buffer.SetBudget(d, 16)
+	gate, err := held.Gate()
+	require.NoError(t, err)
+	x, err := buffer.New[int32](4)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.Close()) })
+	l, err := x.Acquire(ctx, held, coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, held.Fill(l.Region(), hal.Pattern32(1)))
+	require.NoError(t, l.Release())
+
+	a := made(t)(array.Full[int32](7, 4))
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	_, err = a.Acquire(short, s, coherence.Read)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = buffer.AcquireAll(short, s, a.Want(coherence.Read))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	require.NoError(t, gate.Signal())
+	onDevice(t, a, s)
+	require.Equal(t, []int32{7, 7, 7, 7}, values(t, a))
+}
