@@ -47,11 +47,16 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	if f == nil {
 		return nil, nil
 	}
-	var b [faultBytes]byte
-	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
+	behind, err := stream.RecordShared()
+	if err != nil {
 		return err, nil
 	}
-	if err, bad = f.d.await(ctx, stream); err != nil {
+	var b [faultBytes]byte
+	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
+		_ = behind.Close()
+		return err, nil
+	}
+	if err, bad = f.d.await(ctx, stream, behind); err != nil {
 		return err, bad
 	}
 	order := binary.NativeEndian

@@ -138,7 +138,11 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		_ = release(leases, err)
 		return err
 	}
-	err, bad := d.await(ctx, stream)
+	var bad error
+	behind, err := stream.RecordShared()
+	if err == nil {
+		err, bad = d.await(ctx, stream, behind)
+	}
 	if err == nil {
 		err, bad = faults.inspect(ctx, stream)
 	}
@@ -148,11 +152,13 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	return cmp.Or(err, leases.Commit(), release(leases, bad))
 }
 
-// await waits for a kernel. bad is why it failed, or nil, also if it has not ended.
-func (d *onDevice) await(ctx context.Context, stream *hal.Stream) (err, bad error) {
-	err = stream.Sync(ctx)
+// await waits for the stream. behind is an event behind the kernel, which await closes. bad is why the kernel failed, or nil, also if it has not
+// ended; err may be of other work as well.
+func (d *onDevice) await(ctx context.Context, stream *hal.Stream, behind *hal.Event) (err, bad error) {
+	err = behind.Sync(ctx)
+	_ = behind.Close()
 	if err == nil {
-		return nil, nil
+		return stream.Sync(ctx), nil
 	}
 	failed := d.failed("launch", err)
 	if ctx.Err() != nil && errors.Is(err, hal.ErrNotReady) {

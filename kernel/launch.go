@@ -227,8 +227,8 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		}
 		err = cmp.Or(err, release(leases, bad))
 	}
-	if enqueued {
-		err = cmp.Or(err, layer.Launched(stream, d.kernel))
+	if enqueued && err == nil {
+		err = layer.Launched(stream, d.kernel)
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, s
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := func(err error) { cancel(&failure{err}) }
+	stop := func(err error) { cancel(&failure{err, inner}) }
 	p := &run[T, U]{
 		ctx: inner, stop: stop, o: o, source: source, process: process, sink: sink, total: -1,
 		free: make(chan *slot[T, U], o.depth), filled: make(chan *slot[T, U], o.depth),
@@ -103,14 +103,18 @@ func Run[T, U buffer.Element](ctx context.Context, dev *hal.Device, chunk int, s
 	if p.written == p.total {
 		return nil
 	}
-	if f, ok := context.Cause(inner).(*failure); ok {
+	if f, ok := context.Cause(inner).(*failure); ok && f.of == inner {
 		return f.error
 	}
 	return layer.Interrupted(op, ctx)
 }
 
-// failure is why a pipeline ended, if its context did not end first. A cause of the context may be of any type, also of one that cannot be compared.
-type failure struct{ error }
+// failure is why a pipeline ended, if its context did not end first: that may be within another pipeline, which failed. A cause of the context may
+// be of any type, also of one that cannot be compared.
+type failure struct {
+	error
+	of context.Context // of the pipeline that failed
+}
 
 func (f *failure) Unwrap() error { return f.error }
 

@@ -216,11 +216,34 @@ func TestContextEnds(t *testing.T) {
 	})
 }
 
-// A context that ends while the device is held shut ends the pipeline, and the device's work goes on after it.
 // errorList is an error that cannot be compared.
 type errorList []error
 
 func (errorList) Error() string { return "a list" }
+
+// A pipeline within one that fails ends because its context does.
+func TestPipelineWithinOneThatFails(t *testing.T) {
+	eachDevice(t, func(t *testing.T, d *hal.Device) {
+		broken := errors.New("broken")
+		inner := make(chan error, 1)
+		err := pipeline.Run(ctx, d, 64,
+			func(c context.Context, fill []int32) (int, error) {
+				if len(inner) > 0 || c.Err() != nil {
+					return 0, io.EOF
+				}
+				go func() {
+					inner <- pipeline.Run(c, d, 64, numbers(1<<40), duplicate, func(context.Context, []int32) error { return nil })
+				}()
+				fill[0] = 1
+				return 1, nil
+			},
+			duplicate, func(context.Context, []int32) error { return broken }, pipeline.WithDepth(1))
+		require.Equal(t, broken, err)
+		err = <-inner
+		require.ErrorIs(t, err, hal.ErrNotReady)
+		require.ErrorIs(t, err, broken)
+	})
+}
 
 func TestContextEndsWithAnErrorThatCannotBeCompared(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
@@ -235,6 +258,7 @@ func TestContextEndsWithAnErrorThatCannotBeCompared(t *testing.T) {
 	})
 }
 
+// A context that ends while the device is held shut ends the pipeline, and the device's work goes on after it.
 func TestContextEndsDuringWork(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		c, cancel := context.WithCancel(ctx)

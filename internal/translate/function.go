@@ -311,7 +311,14 @@ func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
 
 // own refuses types of other packages, which the function that launches the kernel would have to import.
 func (f *function) own(t types.Type, pos token.Pos) {
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != f.p.pkg.types && n.Obj().Pkg() != nil {
+	var name *types.TypeName // as it is printed, which may be an alias
+	switch t := t.(type) {
+	case *types.Alias:
+		name = t.Obj()
+	case *types.Named:
+		name = t.Obj()
+	}
+	if name != nil && name.Pkg() != f.p.pkg.types && name.Pkg() != nil {
 		refuse(pos, "type %s belongs to another package; declare a type in this package", t)
 	}
 }
