@@ -96,3 +96,37 @@ func TestReleaseCheckedOfSeveral(t *testing.T) {
 	require.NoError(t, l.ReleaseChecked(func() error { return nil }))
 	require.Equal(t, []uint32{5, 5}, contents(t, out))
 }
+
+// The library asks a stream whether it is idle, to free memory, and thereby takes a failure away from the events that are recorded later.
+func TestNoticedWhileMemoryIsFreed(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	kernels, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, kernels.Close()) })
+	k, err := kernels.Kernel("fail")
+	require.NoError(t, err)
+	m, err := d.Alloc(hal.KindDevice, 64, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(m.All(), hal.Pattern32(1)))
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.NoError(t, s.Launch(k, hal.Blocks(1)))
+	e, err := s.Record()
+	require.NoError(t, err)
+	require.ErrorIs(t, e.Sync(ctx), hal.ErrDriver)
+	require.NoError(t, e.Close())
+	require.NoError(t, m.Close())
+	require.NoError(t, l.Release())
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDriver)
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
+
+	// Once the program knows, it may use the stream again.
+	require.ErrorIs(t, s.Sync(ctx), hal.ErrDriver)
+	l, err = b.Acquire(ctx, s, coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(3)))
+	require.NoError(t, l.Release())
+	require.Equal(t, []uint32{3, 3, 3, 3}, contents(t, b))
+}

@@ -28,6 +28,10 @@ type eventState struct {
 	ended   atomic.Uint64
 	err     error
 
+	// early is a failure of the stream's work that the driver told this package before the record, and this package not yet the program. The
+	// driver's event need not tell it again.
+	early error
+
 	users atomic.Int64 // references; stays 1 while the event is spare, which saves atomic operations
 
 	mu      sync.Mutex
@@ -69,7 +73,10 @@ func (s *streamState) record(e *eventState) error {
 	if err := s.drv.Record(e.drv); err != nil {
 		return s.dev.check(err)
 	}
-	e.stream, e.bridges, e.err = s, s.over.made.Load(), nil
+	e.stream, e.bridges, e.err, e.early = s, s.over.made.Load(), nil, nil
+	if n := s.untold.Load(); n != nil && n.work && s.dev.keeps {
+		e.early = n.err
+	}
 	e.round++
 	return nil
 }
@@ -114,7 +121,7 @@ func (e *eventState) doneAlone() (bool, error) {
 	}
 	done, err := asked(e.drv)
 	e.dev.asks.leave()
-	if err == nil {
+	if err == nil && (e.early == nil || !done) {
 		if done {
 			e.ended.Store(e.round)
 		}
@@ -139,8 +146,10 @@ func (e *eventState) finish(err error) []*bridge {
 	if e.known() {
 		return nil
 	}
-	if err != nil { // else e.err is nil already
+	if err != nil {
 		e.err = e.dev.check(e.stream.blame(err))
+	} else {
+		e.err = e.early
 	}
 	e.ended.Store(e.round)
 	if e.over != nil {

@@ -551,7 +551,7 @@ func (st *streamState) call(op string, fn func() error) {
 			err = st.dev.failure(op, ErrDriver, "the function panicked: %v", p)
 		}
 		if err != nil {
-			st.untold.CompareAndSwap(nil, &err)
+			st.untold.CompareAndSwap(nil, &untold{err, false})
 		}
 	}()
 	err = fn()

@@ -33,7 +33,7 @@ type streamState struct {
 	gone    atomic.Bool // closed, and its work has finished
 	drained latch       // open when gone
 
-	untold atomic.Pointer[error] // found by the library itself, for the program's next Done or Sync
+	untold atomic.Pointer[untold] // found by the library itself, for the program's next Done or Sync
 
 	launched recentLaunches
 }
@@ -365,9 +365,15 @@ func (st *streamState) tell(err error) error {
 		return err
 	}
 	if earlier := st.untold.Swap(nil); err == nil && earlier != nil {
-		return *earlier
+		return earlier.err
 	}
 	return err
+}
+
+// untold is an error that the program has not been told.
+type untold struct {
+	err  error
+	work bool // of the stream's work; else of a function given to Do
 }
 
 // Sync waits until all work enqueued before the call has finished, and returns an error
@@ -487,7 +493,7 @@ func (s *Stream) idle() (bool, error) {
 		err = st.dev.check(err)
 		st.keep(err)
 	} else if earlier := st.untold.Load(); earlier != nil {
-		err = *earlier
+		err = earlier.err
 	}
 	return done, err
 }
@@ -497,10 +503,17 @@ func (s *Stream) drain(ctx context.Context) error {
 	const op = "drain"
 	st := s.state()
 	if err := st.begin(op); err == nil {
+		kept := st.untold.Swap(nil)
 		err = st.sync(ctx, op)
 		st.end()
-		if err != nil && (ctx.Err() == nil || !isKind(err, ErrNotReady)) {
-			st.untold.CompareAndSwap(nil, &err)
+		switch {
+		case err == nil && kept != nil:
+			err = kept.err
+			st.untold.CompareAndSwap(nil, kept)
+		case err != nil && (ctx.Err() == nil || !isKind(err, ErrNotReady)):
+			st.untold.Store(&untold{err, true})
+		case kept != nil:
+			st.untold.CompareAndSwap(nil, kept)
 		}
 		return err // of any kind: the stream is open
 	} else if !isKind(err, ErrClosed) {
@@ -726,8 +739,12 @@ func (st *streamState) idle() bool {
 
 // keep keeps an error of the stream's work for the program. A driver may report it only once.
 func (st *streamState) keep(err error) {
-	err = st.dev.check(st.blame(err))
-	st.untold.CompareAndSwap(nil, &err)
+	n := &untold{st.dev.check(st.blame(err)), true}
+	for earlier := st.untold.Load(); earlier == nil || !earlier.work; earlier = st.untold.Load() {
+		if st.untold.CompareAndSwap(earlier, n) {
+			break
+		}
+	}
 }
 
 func (st *streamState) release(closing bool) error {

@@ -36,8 +36,9 @@ var epoch = time.Now()
 // record makes e stand for the first done operations of s and returns how many times
 // it has been recorded.
 func (e *event) record(s *stream, done uint64) uint64 {
-	faulty := s.faulty.Load()
-	if s.done.Load() >= done && !faulty {
+	over := s.done.Load() >= done
+	faulty := s.faulty.Load() // after done: an operation that fails ends after that is known
+	if over && !faulty {
 		s = nil
 		if !e.timing && e.stream.Load() == nil && !e.failed.Load() {
 			return 0 // e is done already, and without timing the number of records is not used
