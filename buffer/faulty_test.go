@@ -74,10 +74,26 @@ func (f *fault) pass() {
 func (f *fault) recorded() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.owed) > 0 {
+	if len(f.owed) > 0 && !copiesAcross() {
 		delete(f.owed, goroutine())
 	}
 	return f.err
+}
+
+// copiesAcross reports whether the caller records for a copy from one device to the other by way of the host. Such a copy only waits for its events;
+// whether its work failed is told by those that are recorded behind the whole copy.
+func copiesAcross() bool {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if strings.Contains(f.Function, "hal.(*passage).") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // debt returns a function for when nobody needs to know any more of the calling goroutine's last failure.
