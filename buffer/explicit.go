@@ -129,7 +129,9 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 
 // MarkModified states that work which is already enqueued on the stream writes to the elements on the stream's
 // device, outside any lease. The elements become stale at every other place. They must have been current on the
-// device: otherwise the error is a [ConflictError] and nothing changes.
+// device: otherwise the error is a [ConflictError] and nothing changes. Where host and device take turns, other devices may still copy from
+// or to the host's memory. If the stream cannot be made to wait for that, the error is of kind ErrNotReady and nothing changes: the elements are
+// not marked until a later call succeeds.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"
 	if err := b.check(op); err != nil {

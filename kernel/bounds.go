@@ -51,13 +51,16 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	if err != nil {
 		return err, nil
 	}
-	var b [faultBytes]byte
-	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
-		_ = behind.Close()
-		return err, nil
-	}
+	// Nothing follows the kernel before it has ended: if the wait is given up, the leases' event must tell how it ends.
 	if err, bad = f.d.await(ctx, stream, behind); err != nil {
 		return err, bad
+	}
+	var b [faultBytes]byte
+	if err := stream.CopyOut(b[:], f.mem.All()); err != nil {
+		return err, nil
+	}
+	if err := stream.Sync(ctx); err != nil {
+		return f.d.failed("launch", err), nil
 	}
 	order := binary.NativeEndian
 	if order.Uint32(b[:]) == 0 {
