@@ -137,7 +137,7 @@ func alignmentOf(addresses uint64) uint64 {
 type lastUse struct {
 	release func()
 	streams []*hal.Stream
-	left    atomic.Int32 // number of memories that are not freed yet, plus 1 until the streams have done their work
+	left    atomic.Int32 // number of memories that are not freed yet, plus 1 until the streams have done their work, and 1 until memory is unmapped
 }
 
 // lastUse returns the lastUse of a host replica that is about to be dropped, nil if the replica has no release function. It takes the function
@@ -172,21 +172,23 @@ func (u *lastUse) close(m *hal.Memory) error {
 
 // over calls release when nothing uses the slice any more. The devices' memories over the slice have been closed before.
 func (u *lastUse) over() {
-	done := func() {
-		if u.left.Add(-1) == 0 {
-			u.release()
-		}
-	}
 	for _, t := range u.streams {
 		if idle, err := layer.Idle(t); !idle && err == nil {
 			go func() {
 				for _, t := range u.streams {
 					_ = layer.Drain(t, context.Background())
 				}
-				done()
+				u.done()
 			}()
 			return
 		}
 	}
-	done()
+	u.done()
+}
+
+// done counts down left, and calls release at the end.
+func (u *lastUse) done() {
+	if u.left.Add(-1) == 0 {
+		u.release()
+	}
 }

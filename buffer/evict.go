@@ -253,6 +253,9 @@ func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	case w != nil:
 		return []*order.Work{w.Retain()}, nil
 	}
+	if pending, _ = s.turns.giveUp(); len(pending) > 0 { // if it fails, drop tries once more, and tells the error
+		return pending, nil
+	}
 	if err := s.m.Commit(protocol.Evict, protocol.Host, 0, s.size); err != nil {
 		return nil, e.refused(err)
 	}

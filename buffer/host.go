@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"unsafe"
@@ -282,21 +283,25 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	if h.ptr != nil || s.turns.mapper != nil {
 		s.noteReplica(ActivityFree, nil, c)
 	}
-	if s.turns.mapper != nil && s.turns.mapped != turnDevice {
-		if stream, err := s.turns.mapper.Device().CopyStream(false); err == nil {
-			h.order.Works(func(w *order.Work, _ bool) { _ = w.Before(stream) })
-			keep(stream.Unmap(s.turns.mapper))
-		}
-	}
 	pooled := h.block.Valid()
+	var mems []*hal.Memory
 	for _, m := range h.shares {
 		if m != h.home || !pooled {
-			keep(u.close(m))
+			mems = append(mems, m)
 		}
 	}
 	for _, l := range h.locks {
 		if l.mem != nil {
-			keep(u.close(l.mem))
+			mems = append(mems, l.mem)
+		}
+	}
+	left, err := s.turns.giveUp()
+	keep(err)
+	if len(left) > 0 {
+		h.dropAfter(left, mems, u)
+	} else {
+		for _, m := range mems {
+			keep(u.close(m))
 		}
 	}
 	if pooled {
@@ -307,6 +312,31 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	h.ptr, h.bytes, h.home, h.shares, h.locks, s.turns.mapper = nil, nil, nil, nil, nil, nil
 	s.turns.mapped, h.clean = turnDevice, false
 	s.recent.forget()
+}
+
+// dropAfter unmaps the memory, and closes mems, when the work in left and all other work on the replica has ended. It releases the references in
+// left. Nobody is told of errors.
+func (h *hostReplica) dropAfter(left []*order.Work, mems []*hal.Memory, u *lastUse) {
+	h.order.Works(func(w *order.Work, _ bool) { left = append(left, w.Retain()) })
+	mapper := h.owner.turns.mapper
+	if u != nil {
+		u.left.Add(1)
+	}
+	go func() {
+		for _, w := range left {
+			_ = w.Wait(context.Background())
+			w.Release()
+		}
+		if stream, err := mapper.Device().CopyStream(false); err == nil {
+			_ = stream.Unmap(mapper)
+		}
+		for _, m := range mems {
+			_ = u.close(m)
+		}
+		if u != nil {
+			u.done()
+		}
+	}()
 }
 
 // pagelock is a device's page-lock on the host's replica.

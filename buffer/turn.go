@@ -138,6 +138,20 @@ func (ts *turns) toDevice(stream *hal.Stream, mem *hal.Memory, write bool) (o ob
 	return o, nil
 }
 
+// giveUp gives memory that the host has mapped back to its device, before the host's replica is dropped. If the host has to wait for work first,
+// giveUp only returns that work, with a reference to each.
+func (ts *turns) giveUp() (left []*order.Work, err error) {
+	if ts.mapper == nil || ts.mapped == turnDevice {
+		return nil, nil
+	}
+	stream, err := ts.mapper.Device().CopyStream(false)
+	if err != nil {
+		return nil, nil // the device is lost, and closing the memory tells
+	}
+	o, err := ts.toDevice(stream, ts.mapper, true)
+	return o.left, err
+}
+
 // deviceReads reports whether the device may read the memory now, under a lease or in unfinished work.
 func (ts *turns) deviceReads() (reads bool) {
 	s := ts.owner

@@ -2,6 +2,7 @@ package buffer_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -298,9 +299,7 @@ func newTurnsBuffer(t *testing.T, s *hal.Stream) *buffer.Buffer[uint32] {
 	return b
 }
 
-// A device that takes turns with the host, and cannot hold its streams shut, gets its turn when the work of others has ended. Who waits for that waits without
-// the buffer's lock, until its context ends.
-func TestInTurnsWithoutGates(t *testing.T) {
+func newGatelessTurns() *hooked.Backend {
 	backend := newTurns()
 	described := backend.Info
 	backend.Info = func(i driver.Info) driver.Info {
@@ -310,6 +309,56 @@ func TestInTurnsWithoutGates(t *testing.T) {
 		i.Caps &^= driver.CapGate
 		return i
 	}
+	return backend
+}
+
+// Memory that the host has mapped is unmapped when other devices no longer use it. Close does not wait for that, and Evict not longer than its context.
+func TestInTurnsMemoryIsUnmappedLater(t *testing.T) {
+	backend := newGatelessTurns()
+	var mapped atomic.Int32
+	doMap, unmap := backend.Map, backend.Unmap
+	backend.Map = func(s *hooked.Stream, m *hooked.Memory, write bool) error {
+		mapped.Add(1)
+		return doMap(s, m, write)
+	}
+	backend.Unmap = func(s *hooked.Stream, m *hooked.Memory) error {
+		mapped.Add(-1)
+		return unmap(s, m)
+	}
+	du := fixture.Device(t, backend, 1)
+	devs := append(openMany(t, "two", 1, 1), openMany(t, "three", 1, 1)...)
+	su, sd := newStream(t, du), newStream(t, devs[0])
+	b, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	fill(t, su, b, 1)
+	require.NoError(t, b.Fill(ctx, 2))
+	g := hold(t, sd)
+	t.Cleanup(func() { _ = g.Signal() })
+	require.NoError(t, b.Prefetch(sd)) // reads the mapped memory, later
+	require.NoError(t, b.SyncTo(ctx, devs[1]))
+	soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	within := func(name string, call func() error) (err error) {
+		done := make(chan error, 1)
+		go func() { done <- call() }()
+		select {
+		case err = <-done:
+		case <-time.After(patience):
+			require.FailNow(t, "it waits for a device", name)
+		}
+		return err
+	}
+	require.ErrorIs(t, within("Evict", func() error { return b.Evict(soon, nil) }), hal.ErrNotReady)
+	require.NoError(t, within("Close", b.Close))
+	require.EqualValues(t, 1, mapped.Load(), "a copy still reads the memory")
+	require.NoError(t, g.Signal())
+	require.Eventually(t, func() bool { return mapped.Load() == 0 && du.Usage().Held == 0 }, patience, tick)
+}
+
+// A device that takes turns with the host, and cannot hold its streams shut, gets its turn when the work of others has ended. Who waits for that waits without
+// the buffer's lock, until its context ends.
+func TestInTurnsWithoutGates(t *testing.T) {
+	backend := newGatelessTurns()
 	su, sd := newStream(t, fixture.Device(t, backend, 1)), newStream(t, openMany(t, "two", 1, 1)[0])
 	b := newTurnsBuffer(t, su)
 	g := hold(t, sd)
