@@ -23,9 +23,10 @@ type product struct {
 	linked bool // needs cgo and cuda.h
 }
 
+// The commands say which commit they are of, whatever GOFLAGS has.
 var products = []product{
-	{name: "nvidia-report", args: []string{"build", "-trimpath"}, path: "./scripts/nvidia-report"},
-	{name: "halyard", args: []string{"build", "-trimpath", "-tags", "cuda"}, path: "./cmd/halyard"},
+	{name: "nvidia-report", args: []string{"build", "-trimpath", "-buildvcs=auto"}, path: "./scripts/nvidia-report"},
+	{name: "halyard", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda"}, path: "./cmd/halyard"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
 	{name: "saxpy.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/saxpy"},
 	{name: "matmul.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/matmul"},

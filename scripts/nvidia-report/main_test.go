@@ -451,6 +451,9 @@ func TestProductsAreInTheModule(t *testing.T) {
 		if files, err := filepath.Glob(filepath.Join("..", "..", p.path, "*.go")); err != nil || len(files) == 0 {
 			t.Errorf("%s is built from %s, which has no Go files: %v", p.name, p.path, err)
 		}
+		if p.args[0] == "build" && !slices.Contains(p.args, "-buildvcs=auto") {
+			t.Errorf("%s does not know its commit where GOFLAGS has -buildvcs=false", p.name)
+		}
 	}
 }
 
