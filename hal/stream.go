@@ -503,7 +503,11 @@ func (s *Stream) drain(ctx context.Context) error {
 	const op = "drain"
 	st := s.state()
 	if err := st.begin(op); err == nil {
-		kept := st.untold.Swap(nil)
+		// The error of a function is not the work's. A failure of the work stays, for events that are recorded meanwhile.
+		kept := st.untold.Load()
+		if kept != nil && (kept.work || !st.untold.CompareAndSwap(kept, nil)) {
+			kept = nil
+		}
 		err = st.sync(ctx, op)
 		st.end()
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,4 +104,45 @@ func TestCopyPeerLeavesTheStreamsErrorToTheProgram(t *testing.T) {
 	require.NoError(t, hal.CopyPeer(to, dst.All(), from, src.All()))
 	require.ErrorIs(t, to.Sync(t.Context()), errWork)
 	require.NoError(t, hal.CloseAll(other, d, from, to, dst, src))
+}
+
+// asked is a context that calls a function when somebody looks for its end.
+type asked struct {
+	context.Context
+	do func()
+}
+
+func (a asked) Done() <-chan struct{} {
+	a.do()
+	return a.Context.Done()
+}
+
+// An event that is recorded while the library waits for the stream reports what the program has not been told, unless a function of Do failed.
+func TestEventsDuringADrainReportWhatIsUntold(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail func(*hal.Stream, *hal.Kernel) error
+		bad  bool
+	}{
+		"a kernel":   {func(s *hal.Stream, k *hal.Kernel) error { return s.Launch(k, hal.Blocks(1)) }, true},
+		"a function": {func(s *hal.Stream, _ *hal.Kernel) error { return s.Do(func() error { return errWork }) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, s, m := goKernels(t, map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}})
+			require.NoError(t, c.fail(s, kernelNamed(t, m, "fail")))
+			var err error
+			require.Eventually(t, func() bool { _, err = layer.Idle(s); return err != nil }, 10*time.Second, time.Millisecond)
+			var e *hal.Event
+			require.Error(t, layer.Drain(s, asked{t.Context(), func() {
+				if e == nil {
+					var err error
+					e, err = s.Record()
+					require.NoError(t, err)
+				}
+			}}))
+			require.Equal(t, c.bad, e.Sync(t.Context()) != nil)
+			require.NoError(t, e.Close())
+			require.Error(t, s.Sync(t.Context()), "the program is told in the end")
+			require.NoError(t, s.Sync(t.Context()))
+		})
+	}
 }

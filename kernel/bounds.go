@@ -60,7 +60,7 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 		return err, nil
 	}
 	if err := stream.Sync(ctx); err != nil {
-		return f.d.failed("launch", err), nil
+		return err, nil
 	}
 	order := binary.NativeEndian
 	if order.Uint32(b[:]) == 0 {
