@@ -55,6 +55,7 @@ type deviceState struct {
 	frees      *driverFrees
 	closeWaits atomic.Bool // closing the vendor's device, or freeing its memory, may block on a gate
 	keeps      bool        // EventsKeepFailures of driver.FailureKeeper
+	forgets    bool        // and ForgetsToldFailures
 
 	reaper     reaper
 	watch      watch
@@ -83,6 +84,7 @@ func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
 	}
 	if k, ok := drv.(driver.FailureKeeper); ok {
 		s.keeps = k.EventsKeepFailures()
+		s.forgets = s.keeps && k.ForgetsToldFailures()
 	}
 	s.none.L = &s.mu
 	s.watch.init()

@@ -29,7 +29,7 @@ type eventState struct {
 	err     error
 
 	// early is a failure of the stream's work that the driver told this package before the record, and this package not yet the program. The
-	// driver's event need not tell it again.
+	// driver's event does not tell it again (ForgetsToldFailures of driver.FailureKeeper).
 	early error
 
 	users atomic.Int64 // references; stays 1 while the event is spare, which saves atomic operations
@@ -74,7 +74,7 @@ func (s *streamState) record(e *eventState) error {
 		return s.dev.check(err)
 	}
 	e.stream, e.bridges, e.err, e.early = s, s.over.made.Load(), nil, nil
-	if n := s.untold.Load(); n != nil && n.work && s.dev.keeps {
+	if n := s.untold.Load(); n != nil && n.work && s.dev.forgets {
 		e.early = n.err
 	}
 	e.round++

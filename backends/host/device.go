@@ -38,11 +38,12 @@ type device struct {
 }
 
 var (
-	_ driver.Device     = (*device)(nil)
-	_ driver.Peering    = (*device)(nil)
-	_ driver.Registerer = (*device)(nil)
-	_ driver.Importer   = (*device)(nil)
-	_ driver.Loader     = (*device)(nil)
+	_ driver.Device        = (*device)(nil)
+	_ driver.Peering       = (*device)(nil)
+	_ driver.Registerer    = (*device)(nil)
+	_ driver.Importer      = (*device)(nil)
+	_ driver.FailureKeeper = (*device)(nil)
+	_ driver.Loader        = (*device)(nil)
 )
 
 // Info implements driver.Device.
@@ -50,6 +51,9 @@ func (d *device) Info() driver.Info { return d.info }
 
 // EventsKeepFailures implements driver.FailureKeeper.
 func (d *device) EventsKeepFailures() bool { return true }
+
+// ForgetsToldFailures implements driver.FailureKeeper.
+func (d *device) ForgetsToldFailures() bool { return true }
 
 // MemInfo implements driver.Device. A discrete device reports what is left of its own
 // limit, the unified one the memory that is available on the machine.

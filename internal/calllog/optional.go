@@ -71,6 +71,11 @@ func (d *device) EventsKeepFailures() bool {
 	return ok && k.EventsKeepFailures()
 }
 
+func (d *device) ForgetsToldFailures() bool {
+	k, ok := d.Device.(driver.FailureKeeper)
+	return ok && k.ForgetsToldFailures()
+}
+
 func (d *device) Trim() {
 	_ = optional(d, d.Device, "", "Trim", none, func(t driver.Trimmer) error { t.Trim(); return nil })
 }

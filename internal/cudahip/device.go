@@ -104,6 +104,9 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 // CUDA_ERROR_ILLEGAL_ADDRESS and the other errors of work that runs). HIP takes over these errors and their meaning.
 func (d *Device) EventsKeepFailures() bool { return true }
 
+// ForgetsToldFailures implements driver.FailureKeeper: an error that is not returned again is one of the call.
+func (d *Device) ForgetsToldFailures() bool { return false }
+
 // FreeMayBlock implements driver.FreeBlocker: Close frees page-locked memory.
 func (d *Device) FreeMayBlock() bool { return true }
 
@@ -159,5 +162,6 @@ var (
 	_ driver.Loader          = (*Device)(nil)
 	_ driver.Native          = (*Device)(nil)
 	_ driver.Launcher        = (*Stream)(nil)
+	_ driver.FailureKeeper   = (*Device)(nil)
 	_ driver.FreeBlocker     = (*Module)(nil)
 )

@@ -47,6 +47,12 @@ func (d *Device) EventsKeepFailures() bool {
 	return ok && k.EventsKeepFailures()
 }
 
+// ForgetsToldFailures implements driver.FailureKeeper.
+func (d *Device) ForgetsToldFailures() bool {
+	k, ok := d.Device.(driver.FailureKeeper)
+	return ok && k.ForgetsToldFailures()
+}
+
 // MemInfo implements driver.Device.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	if err := d.ask("MemInfo"); err != nil {
