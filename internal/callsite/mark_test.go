@@ -20,7 +20,10 @@ func another() { helper() }
 
 // Marks are few, and cost little once they are there.
 func TestMarks(t *testing.T) {
-	require.False(t, Marked())
+	marks.some.Store(false) // an earlier run of the test has marked
+	marks.calls.Clear()
+	marks.names.Clear()
+	marks.count = 0
 	var s Site
 	for range 10 {
 		library(&s)
