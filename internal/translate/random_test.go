@@ -23,18 +23,19 @@ var (
 func TestRandomKernels(t *testing.T) {
 	t.Parallel()
 	const each = 200
+	count, targets := *randomKernels, *randomTargets // tests beside this one read the flags
 	if testing.Short() {
-		*randomKernels, *randomTargets = min(*randomKernels, 25), min(*randomTargets, 5)
+		count, targets = min(count, 25), min(targets, 5)
 	}
 	b := newBatch(t)
 	if len(b.devices) == 0 {
-		*randomKernels = min(*randomKernels, 25) // they are only compiled: there is no device to compare
+		count = min(count, 25) // they are only compiled: there is no device to compare
 	}
 	var compared, refusals, failures, compiled int
 	missing := map[string]error{} // the errors of missing compilers, by target
-	for first := 0; first < *randomKernels; first += each {
+	for first := 0; first < count; first += each {
 		var kernels []text
-		for k := first; k < min(first+each, *randomKernels); k++ {
+		for k := first; k < min(first+each, count); k++ {
 			seed := *randomSeed + uint64(k)
 			kernels = append(kernels, text{seed, random(seed, 0)})
 		}
@@ -48,7 +49,7 @@ func TestRandomKernels(t *testing.T) {
 		require.NoError(t, err)
 		var sample []int
 		for k := range kernels {
-			if first+k < *randomTargets {
+			if first+k < targets {
 				sample = append(sample, k)
 			}
 		}
