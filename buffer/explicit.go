@@ -129,9 +129,9 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 
 // MarkModified states that work which is already enqueued on the stream writes to the elements on the stream's
 // device, outside any lease. The elements become stale at every other place. They must have been current on the
-// device: otherwise the error is a [ConflictError] and nothing changes. Where host and device take turns, other devices may still copy from
-// or to the host's memory. If the stream cannot be made to wait for that, the error is of kind ErrNotReady and nothing changes: the elements are
-// not marked until a later call succeeds.
+// device: otherwise the error is a [ConflictError] and nothing changes. It does not wait. Work that is enqueued on the stream afterwards
+// waits for the earlier work of other streams on the elements. If the stream cannot be made to wait for that, the error is of kind
+// ErrNotReady and nothing changes: the elements are not marked until a later call succeeds.
 func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	const op = "MarkModified"
 	if err := b.check(op); err != nil {
@@ -177,15 +177,20 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 			return err
 		}
 	}
-	if o, err := s.turns.toDevice(stream, mem, true); err != nil {
+	x.replica, x.place, x.mem = r, r.place, mem
+	o, err := s.turns.toDevice(stream, mem, true)
+	if err == nil && o.none() {
+		o.left, err = x.line() // the work of this stream takes the place of all earlier work, so it has to end last
+	}
+	if err != nil {
 		return err
-	} else if !o.none() {
+	}
+	if !o.none() {
 		return x.overcome(context.Background(), o, true) // which does not wait
 	}
 	if r.leaving {
 		r.stay()
 	}
-	x.replica, x.place, x.mem = r, r.place, mem
 	x.record(nil)
 	x.commit()
 	return nil
