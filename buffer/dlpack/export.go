@@ -20,14 +20,14 @@ import (
 // Export waits, until ctx ends, for accesses that exclude the lease. If the memory is the host's, or the consumer's stream
 // is not known, it also waits until the elements are current.
 //
-// The errors are those of [buffer.Buffer.Acquire] and [buffer.Buffer.AcquireHost], and these:
+// The errors are those of [buffer.ReserveAll] and [buffer.Buffer.AcquireHost], and these:
 //
 //   - ErrInvalidArgument: an option is nil
 //   - ErrWrongDevice: the stream belongs to another device
 //   - ErrUnsupported: DLPack has no device type for the memory, a legacy struct is requested for reading only, or C cannot call Go
 //     on this platform
 //
-// After an error nothing is lent, and the function of [WithDone] is not called.
+// After an error nothing is lent, no element has changed, and the function of [WithDone] is not called.
 func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], opts ...ExportOption) (Managed, error) {
 	const op = "export tensor"
 	o, err := exportWith(op, b == nil, opts)
@@ -138,7 +138,7 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 		x.pin.Pin(p)
 		t.device = abi.Device{Type: abi.CPU}
 		t.data = uintptr(p) + offset
-	} else if err := x.acquire(ctx, op, b, offset, &o, &t); err != nil {
+	} else if err := x.acquire(ctx, op, b.Want(o.mode), offset, &o, &t); err != nil {
 		return Managed{}, err
 	}
 	flags := uint64(0)
@@ -151,42 +151,38 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 	return lent.begin(x, t, shape, strides, flags, o.legacy), nil
 }
 
-// lessor is a buffer with elements of any type.
-type lessor interface {
-	Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error)
-}
-
-// acquire takes a lease on a device, makes the consumer's work wait for the elements, and fills in where the data is.
-func (x *loan) acquire(ctx context.Context, op string, b lessor, offset uintptr, o *exportOptions, t *cTensor) (err error) {
+// acquire takes a lease on a device, makes the consumer's work wait for the elements, and fills in where the data is. The lease makes
+// elements stale elsewhere only when nothing can fail any more.
+func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset uintptr, o *exportOptions, t *cTensor) (err error) {
 	stream, wait, err := x.streamFor(op, o)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			if x.onDevice != (buffer.Lease{}) {
-				_ = x.onDevice.Release()
-			}
+			_ = x.onDevice.Release()
 			if x.stream != nil {
 				_ = x.stream.Close()
 			}
 		}
 	}()
-	if x.onDevice, err = b.Acquire(ctx, stream, o.mode); err != nil {
+	if x.onDevice, err = buffer.ReserveAll(ctx, stream, want); err != nil {
 		return err
 	}
-	if err = locate(op, x.onDevice.Region(), offset, t); err != nil {
+	if err = locate(op, x.onDevice.At(0).Region(), offset, t); err != nil {
 		return err
 	}
-	if !wait && !t.device.Type.Host() {
-		return nil
+	if wait || t.device.Type.Host() {
+		event, err := stream.RecordShared()
+		if err != nil {
+			return err
+		}
+		defer event.Close()
+		if err = event.Sync(ctx); err != nil {
+			return err
+		}
 	}
-	event, err := stream.RecordShared()
-	if err != nil {
-		return err
-	}
-	defer event.Close()
-	return event.Sync(ctx)
+	return x.onDevice.Commit()
 }
 
 // streamFor returns the stream for the lease, and whether the host must wait for that stream before the consumer may use

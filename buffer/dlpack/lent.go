@@ -22,7 +22,7 @@ type loan struct {
 	pin       runtime.Pinner
 
 	onHost   buffer.HostLease
-	onDevice buffer.Lease
+	onDevice buffer.Leases
 	stream   *hal.Stream // the consumer's stream if it was imported, else nil
 	done     func(error)
 	taken    atomic.Bool // Import or Delete was called
@@ -89,7 +89,7 @@ func (l *loans) has(self uintptr) bool {
 // end releases the lease and everything else that the loan holds.
 func (x *loan) end() {
 	var err error
-	if x.onDevice != (buffer.Lease{}) {
+	if x.onDevice != (buffer.Leases{}) {
 		err = x.onDevice.Release()
 	} else {
 		err = x.onHost.Release()

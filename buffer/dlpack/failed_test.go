@@ -1,0 +1,69 @@
+package dlpack_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/dlpack"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+)
+
+// ending is a context that ends when somebody waits for its end.
+type ending struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *ending) Done() <-chan struct{} {
+	c.ended.Store(true)
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c *ending) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Whichever step of an export fails, nothing is lent and no element has changed.
+func TestFailedExportChangesNothing(t *testing.T) {
+	for _, mode := range []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite} {
+		for name, row := range map[string]struct {
+			backend string
+			kind    error
+		}{
+			"the wait for earlier work": {"host", context.Canceled},
+			"naming the memory":         {"unknown to DLPack", hal.ErrUnsupported},
+		} {
+			t.Run(mode.String()+", "+name, func(t *testing.T) {
+				d := fixture.Device(t, host.New(host.Options{Name: row.backend, Discrete: 1}), 1)
+				s := newStream(t, d)
+				b, err := buffer.From([]int32{1, 2, 3, 4})
+				require.NoError(t, err)
+				defer func() { require.NoError(t, b.Close()) }()
+				gate := fixture.Gate(t, s)
+				lease, err := b.TryAcquire(s, coherence.Read)
+				require.NoError(t, err)
+				require.NoError(t, lease.Release())
+				before := b.State()
+
+				_, err = dlpack.Export(&ending{Context: ctx}, b, dlpack.WithDevice(d), dlpack.WithMode(mode))
+				require.ErrorIs(t, err, row.kind)
+				require.Zero(t, dlpack.Outstanding())
+				require.Equal(t, before, b.State())
+				require.NoError(t, gate.Signal())
+				require.NoError(t, b.View(ctx, func(got []int32) error { require.Equal(t, []int32{1, 2, 3, 4}, got); return nil }))
+			})
+		}
+	}
+}
