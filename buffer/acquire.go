@@ -16,9 +16,10 @@ type request struct {
 	own    *owner
 	stream *hal.Stream // nil on the host
 	part
-	parts []part  // as in access
-	try   bool    // fail at once instead of waiting
-	under *access // the access that this one is a part of, or nil
+	parts   []part  // as in access
+	try     bool    // fail at once instead of waiting
+	reserve bool    // leave access.commit to the caller
+	under   *access // the access that this one is a part of, or nil
 }
 
 func (q *request) writes() bool {
@@ -43,19 +44,19 @@ func validMode(op string, mode protocol.Action) error {
 // acquirePart is acquire for one range.
 func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream *hal.Stream, p part) (*access, error) {
 	if ctx.Err() == nil {
-		if x := s.recent.acquire(op, own, stream, p); x != nil {
+		if x := s.recent.acquire(op, own, stream, p, false); x != nil {
 			return x, nil
 		}
 	}
 	return s.acquire(ctx, &request{op: op, own: own, stream: stream, part: p})
 }
 
-// tryAcquirePart is acquirePart that fails at once instead of waiting.
-func (s *storage) tryAcquirePart(op string, own *owner, stream *hal.Stream, p part) (*access, error) {
-	if x := s.recent.acquire(op, own, stream, p); x != nil {
+// tryAcquirePart is acquirePart that fails at once instead of waiting. With reserve it leaves access.commit to the caller.
+func (s *storage) tryAcquirePart(op string, own *owner, stream *hal.Stream, p part, reserve bool) (*access, error) {
+	if x := s.recent.acquire(op, own, stream, p, reserve); x != nil {
 		return x, nil
 	}
-	return s.acquire(context.Background(), &request{op: op, own: own, stream: stream, part: p, try: true})
+	return s.acquire(context.Background(), &request{op: op, own: own, stream: stream, part: p, try: true, reserve: reserve})
 }
 
 // acquire begins an access of a device, and enqueues the copies that it needs.
@@ -79,7 +80,9 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 		s.end(x)
 		return nil, err
 	}
-	x.commit()
+	if !q.reserve {
+		x.commit()
+	}
 	s.recent.remember(x)
 	x.inside = true
 	x.begun()
@@ -284,12 +287,17 @@ func (x *access) release(gen uint64, check func() error) error {
 		x.leaveAwaited(check)
 	default:
 		err = x.keep()
-		x.record(check)
-		x.used()
-		s.end(x)
+		x.conclude(check)
 	}
 	s.mu.Unlock()
 	return err
+}
+
+// conclude records the work of an access of a device, and ends the access. check is as for [order.Checked].
+func (x *access) conclude(check func() error) {
+	x.record(check)
+	x.used()
+	x.storage.end(x)
 }
 
 // releasable returns an error if release cannot end the access.

@@ -167,7 +167,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, 
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)})
+	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)}, false)
 	return b.lease(x), err
 }
 

@@ -15,7 +15,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Read})
+	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Read}, false)
 	if err == nil {
 		b.s.abandon(x)
 	}

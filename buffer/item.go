@@ -52,24 +52,37 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 }
 
 // FillOn sets every element to v on the stream's device, in stream order, under the rules of TryAcquire. It does not wait. If the fill
-// cannot be enqueued, the elements are lost, as after [HostLease.Fail].
+// cannot be enqueued, the elements are unchanged, with one exception: elements of 16 bytes need several steps, and if a later one cannot be
+// enqueued, the elements are lost, as after [HostLease.Fail].
 func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	const op = "FillOn"
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Overwrite})
+	s := b.s
+	x, err := s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Overwrite}, true)
 	if err != nil {
 		return err
 	}
-	l := b.lease(x)
-	if err := fillRegion(stream, l.Region(), v); err != nil {
-		return errors.Join(err, l.ReleaseChecked(func() error { return err }))
+	enqueued, err := fillRegion(stream, b.lease(x).Region(), v)
+	if !enqueued {
+		s.abandon(x)
+		return err
 	}
-	return l.Release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.commit()
+	if err != nil {
+		bad := err
+		x.conclude(func() error { return bad })
+	} else {
+		x.conclude(nil) // the fill itself has told hal that the stream uses the memory
+	}
+	return err
 }
 
-func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
+// fillRegion enqueues a fill. enqueued reports whether some of it is on the stream.
+func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) (enqueued bool, err error) {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v))
 	if len(bytes) <= 8 {
 		p := hal.Pattern{Width: uint8(len(bytes))}
@@ -83,22 +96,23 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) error {
 		case 8:
 			p.Bits = *(*uint64)(unsafe.Pointer(&v))
 		}
-		return stream.Fill(r, p)
+		err = stream.Fill(r, p)
+		return err == nil, err
 	}
 	// No device fills with patterns of 16 bytes: write one element, then copy the written part to double it until the region is full.
 	have := uint64(len(bytes))
 	first := hal.Region{Mem: r.Mem, Off: r.Off, Len: have}
 	if err := stream.CopyIn(first, append([]byte(nil), bytes...)); err != nil {
-		return err
+		return false, err
 	}
 	for have < r.Len {
 		n := min(have, r.Len-have)
 		if err := stream.Copy(hal.Region{Mem: r.Mem, Off: r.Off + have, Len: n}, hal.Region{Mem: r.Mem, Off: r.Off, Len: n}); err != nil {
-			return err
+			return true, err
 		}
 		have += n
 	}
-	return nil
+	return true, nil
 }
 
 // CopyFrom copies src, which must have the same length. The elements are copied on a device if all of src is current there and not on the

@@ -3,6 +3,7 @@ package buffer_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -239,8 +241,43 @@ func TestRefusedCopyAndFill(t *testing.T) {
 	failing = "Fill"
 	require.ErrorIs(t, dst.FillOn(s, 9), refused)
 	failing = ""
-	require.ErrorIs(t, dst.View(ctx, nothing), refused)
-	require.ErrorIs(t, dst.View(ctx, nothing), hal.ErrDeviceLost)
+	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, dst))
 	require.NoError(t, dst.FillOn(s, 9))
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, dst))
+
+	wide := newBuffer(t, []complex128{1, 2})
+	failing = "Copy" // the second step
+	require.ErrorIs(t, wide.FillOn(s, 9), refused)
+	failing = ""
+	require.ErrorIs(t, wide.View(ctx, func([]complex128) error { return nil }), refused)
+	require.ErrorIs(t, wide.View(ctx, func([]complex128) error { return nil }), hal.ErrDeviceLost)
+	require.NoError(t, wide.FillOn(s, 9))
+	require.Equal(t, []complex128{9, 9}, contents(t, wide))
+}
+
+// A fill that is on the stream counts, even if the stream is closed before FillOn returns.
+func TestFillOnStreamThatIsClosedMeanwhile(t *testing.T) {
+	h := &hooked.Backend{Backend: host.New(host.Options{Name: "closing", Discrete: 1})}
+	d := fixture.Device(t, h, 1)
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	h.Drop = func(*hooked.Stream, string) bool {
+		if closed != nil {
+			go func(c chan error) { c <- s.Close() }(closed)
+			for layer.Err(s) == nil {
+				runtime.Gosched()
+			}
+		}
+		return false
+	}
+	b, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	require.NoError(t, b.FillOn(s, 9))
+	require.NoError(t, <-closed)
+	closed = nil
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
+	require.ErrorIs(t, b.FillOn(s, 8), hal.ErrClosed)
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
+	require.NoError(t, b.Close())
 }

@@ -20,8 +20,8 @@ type recent struct {
 	mem     *hal.Memory // the host's replica as memory of the stream's device, if that shares it; else nil
 }
 
-// acquire begins an access of a device, or returns nil if it cannot begin at once.
-func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *access {
+// acquire begins an access of a device, or returns nil if it cannot begin at once. reserve is as for again.
+func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part, reserve bool) *access {
 	if stream == nil || layer.Err(stream) != nil || !p.valid() {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (q *recent) acquire(op string, own *owner, stream *hal.Stream, p part) *acc
 	var asked order.Asked
 	s.mu.Lock()
 	if q.repeats(stream, &p, &asked) {
-		x = q.again(op, own, p, false)
+		x = q.again(op, own, p, reserve)
 	}
 	s.mu.Unlock()
 	return x
