@@ -225,7 +225,9 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		if enqueued {
 			err = cmp.Or(err, leases.Commit())
 		}
-		err = cmp.Or(err, release(leases, bad))
+		if e := release(leases, bad); !enqueued { // else it only says that the stream was closed since, but the launch counts
+			err = cmp.Or(err, e)
+		}
 	}
 	if enqueued && err == nil {
 		err = layer.Launched(stream, d.kernel)

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
@@ -101,4 +103,23 @@ func TestACheckedKernelThatFails(t *testing.T) {
 	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrDriver, "told")
 	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrDeviceLost)
 	require.NoError(t, y.Overwrite(ctx, func(s []uint32) error { clear(s); return nil }))
+}
+
+// A kernel that is on the stream counts, even if the stream is closed before Launch returns.
+func TestALaunchOnAStreamThatIsClosedMeanwhile(t *testing.T) {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "closing", Discrete: 1})}
+	s, err := fixture.Device(t, b, 1).NewStream()
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	b.Launch = func(on *hooked.Stream, k driver.Kernel, l *driver.Launch) error {
+		go func() { closed <- s.Close() }()
+		for layer.Err(s) == nil {
+			runtime.Gosched()
+		}
+		return on.PlainLaunch(k, l)
+	}
+	y := made(t, make([]uint32, 64)...)
+	require.NoError(t, program(t).Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
+	require.NoError(t, <-closed)
+	require.EqualValues(t, 7, contents(t, y)[63])
 }
