@@ -246,3 +246,38 @@ func TestCloseWhileAGateIsSignalled(t *testing.T) {
 	require.NoError(t, g.Signal())
 	require.NoError(t, within(t, closed))
 }
+
+// A gate that is made while the stream and the device are being closed is open again when Gate returns, so that Close ends.
+func TestGateDuringClose(t *testing.T) {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "gated"})}
+	d, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	s := openStream(t, d)
+	inside, leave, left, closed := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	b.MemInfo = func(*hooked.Device) (free, total uint64, err error) {
+		close(inside)
+		<-leave
+		return 1, 1, nil
+	}
+	b.Gate = func(hs *hooked.Stream) (driver.Gate, error) {
+		assert.NoError(t, s.Close())
+		go func() {
+			_, _, _ = d.MemInfo()
+			close(left)
+		}()
+		<-inside
+		go func() { closed <- d.Close() }()
+		for err := error(nil); !errors.Is(err, hal.ErrClosed); runtime.Gosched() {
+			_, err = d.CopyStream(true)
+		}
+		close(leave) // Close has waited for this call
+		<-left
+		return hs.PlainGate()
+	}
+	g, err := s.Gate()
+	if err == nil {
+		_ = g.Signal()
+	}
+	require.ErrorIs(t, err, hal.ErrClosed)
+	require.NoError(t, within(t, closed))
+}

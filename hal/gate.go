@@ -15,22 +15,33 @@ type Gate struct {
 	cleanup runtime.Cleanup
 }
 
+// gateState counts as a call on its stream until it is open, so that the stream, and with it the device, stays until the gate is done with both.
 type gateState struct {
 	child
-	dev  *deviceState
-	once sync.Once
-	drv  driver.Gate
-	err  error
+	stream *streamState
+	once   sync.Once
+	drv    driver.Gate
+	err    error
 }
 
-func newGate(d *Device, drv driver.Gate) *Gate {
-	s := &gateState{dev: d.s, drv: drv}
-	d.s.mu.Lock() // not enlist: the stream behind the gate already keeps the device open
-	d.link(&s.child, s)
+// newGate makes a Gate for a call on the stream, or opens the driver's gate if the device was closed meanwhile.
+func newGate(stream *Stream, op string, drv driver.Gate) (*Gate, error) {
+	d := stream.dev
+	s := &gateState{stream: stream.s, drv: drv}
+	s.stream.stay()
+	d.s.mu.Lock()
+	closed := d.h.closed.Load() || d.s.closed()
+	if !closed {
+		d.link(&s.child, s)
+	}
 	d.s.mu.Unlock()
+	if closed {
+		_ = s.signal()
+		return nil, d.s.closedError(op)
+	}
 	g := &Gate{s: s}
 	g.cleanup = runtime.AddCleanup(g, (*gateState).leaked, s)
-	return g
+	return g, nil
 }
 
 func (s *gateState) describe() string { return "gate that is shut" }
@@ -46,13 +57,11 @@ func (g *Gate) Signal() error {
 
 func (s *gateState) signal() error {
 	s.once.Do(func() {
-		// This counts as a call before the stream goes on: a goroutine that sees the stream's work end may close the device,
-		// and Device.Close must wait until this function is done with the device.
-		s.dev.stay()
-		defer s.dev.end()
-		s.dev.strike(&s.child)
-		frees.opened(s.dev.frees) // a free that begins now waits at most for the next line
-		s.err = s.dev.check(s.drv.Open())
+		dev := s.stream.dev
+		dev.strike(&s.child)
+		frees.opened(dev.frees) // a free that begins now waits at most for the next line
+		s.err = dev.check(s.drv.Open())
+		s.stream.end()
 	})
 	return s.err
 }

@@ -165,7 +165,7 @@ func (e *eventState) leaked() {
 }
 
 func (s *gateState) leaked() {
-	s.dev.reportLeak("gate that is shut")
+	s.stream.dev.reportLeak(s.describe())
 	_ = s.signal()
 }
 

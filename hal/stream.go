@@ -538,7 +538,8 @@ func (s *Stream) drain(ctx context.Context) error {
 // opened. It needs CapGate. On CUDA and HIP, whose frees may wait for the device, it first waits
 // for the frees under way.
 func (s *Stream) Gate() (*Gate, error) {
-	if err := s.state().begin("gate"); err != nil {
+	const op = "gate"
+	if err := s.state().begin(op); err != nil {
 		return nil, err
 	}
 	defer s.s.end()
@@ -546,7 +547,7 @@ func (s *Stream) Gate() (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGate(s.Device(), drv), nil
+	return newGate(s, op, drv)
 }
 
 // programsGate enqueues a gate that opens only when the program has done something. frees.opened has to be called when it is opened.
