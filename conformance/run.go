@@ -39,7 +39,7 @@ func show(t *testing.T, r Result) {
 	text := strings.Join(r.Log, "\n")
 	switch r.Outcome {
 	case Failed:
-		t.Errorf("%s\nrule: %s", text, r.Check.Rule)
+		t.Errorf("rule: %s\n%s", r.Check.Rule, text) // text can be long
 	case UnexpectedPass:
 		t.Errorf("the check passes, but is listed as an expected failure: %s", r.Reason)
 	case ExpectedFailure:

@@ -46,7 +46,7 @@ func (p *plan) watch(ctx context.Context, c Check) Result {
 	select {
 	case <-done:
 	case <-timer.C:
-		t.Errorf("not done after %v; its goroutines:\n%s", p.Timeout, stacks(c.Name))
+		t.Errorf("not done after %v; the rule: %s\nits goroutines:\n%s", p.Timeout, c.Rule, stacks(c.Name))
 		// Calls that wait with the check's context, or for its gates, can now end and release what they hold.
 		cancel()
 		t.openGates()
