@@ -108,7 +108,10 @@ func (f *function) constant(v constant.Value, t types.Type, pos token.Pos) strin
 		if !strings.ContainsAny(text, ".e") {
 			text += ".0"
 		}
-		if text[0] == '-' {
+		switch {
+		case x == -1 && f.p.barriers: // a product with it is a negation
+			return f.negated(n, text[1:]+suffix)
+		case text[0] == '-':
 			return "(" + text + suffix + ")"
 		}
 		return text + suffix
@@ -137,6 +140,14 @@ func (f *function) constant(v constant.Value, t types.Type, pos token.Pos) strin
 	return ""
 }
 
+// negated returns a float with the other sign. A compiler that loses negations which are needed after a barrier has a form of its own for the macro.
+func (f *function) negated(n number, x string) string {
+	if f.p.barriers {
+		return fmt.Sprintf("GO_NEG_%s(%s)", strings.ToUpper(n.c), x)
+	}
+	return "(-" + x + ")"
+}
+
 func (f *function) unary(e *ast.UnaryExpr) string {
 	switch e.Op {
 	case token.AND:
@@ -152,7 +163,7 @@ func (f *function) unary(e *ast.UnaryExpr) string {
 	case e.Op == token.NOT:
 		return "(!" + x + ")"
 	case e.Op == token.SUB && n.float:
-		return "(-" + x + ")"
+		return f.negated(n, x)
 	case e.Op == token.SUB:
 		return fmt.Sprintf("((%s)((%s)0 - (%s)%s))", n.c, n.unsigned(), n.unsigned(), x)
 	case e.Op == token.XOR:

@@ -19,6 +19,8 @@ type program struct {
 	functions map[*types.Func][]*function
 	texts     []string // of functions, callees first
 
+	barriers bool // the package has barriers or shared memory
+
 	types   []string          // declarations
 	typed   map[string]bool   // names of types
 	structs map[string]string // names of structures, by their fields
@@ -64,7 +66,7 @@ type variable struct {
 	c     string
 	kind  kind
 	space space
-	param *param // the parameter, if it is a slice, a pointer or a thread
+	param *param // the parameter, if it is one
 	typ   types.Type
 }
 
@@ -110,6 +112,11 @@ func (p *Package) program() *program {
 	for _, decl := range p.marked() {
 		if obj, ok := p.info.Defs[decl.Name].(*types.Func); ok {
 			g.kernels[obj] = true
+		}
+	}
+	for _, obj := range p.info.Uses {
+		if obj.Pkg() != nil && obj.Pkg().Path() == gridPath && (obj.Name() == "Barrier" || obj.Name() == "Shared") {
+			g.barriers = true
 		}
 	}
 	return g
@@ -260,10 +267,7 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 		}
 	}
 	f.params = append(f.params, m)
-	w := &variable{kind: m.kind, space: m.space, typ: t}
-	if m.kind != value {
-		w.param = m
-	}
+	w := &variable{kind: m.kind, space: m.space, typ: t, param: m}
 	m.v = w
 	name := v.Name()
 	if name == "" || name == "_" {
@@ -342,9 +346,9 @@ func (f *function) body() {
 	}
 }
 
-// text returns the C text of the function.
+// text returns the C text of the function. A kernel changes a copy of a structure that it is passed: PoCL 3.1 keeps one for all threads.
 func (f *function) text() string {
-	var params []string
+	var params, copies []string
 	for _, m := range f.params {
 		c := m.v.c
 		constant := "const "
@@ -363,7 +367,21 @@ func (f *function) text() string {
 				f.p.needLocal()
 			}
 		default:
-			params = append(params, f.p.cType(m.typ, m.pos)+" "+c)
+			t := f.p.cType(m.typ, m.pos)
+			if _, ok := numberOf(m.typ); !ok && f.kernel && m.written {
+				copies = append(copies, fmt.Sprintf("\t%s %s = v_%s;\n", t, c, c))
+				c = "v_" + c
+			}
+			params = append(params, t+" "+c)
+		}
+	}
+	body := strings.Join(slices.Concat(f.shares, copies, f.lines), "")
+	for _, m := range f.params {
+		begin, end := once(m)
+		if m.written {
+			body = strings.NewReplacer(begin, "GO_ONCE(", end, ")").Replace(body)
+		} else {
+			body = strings.NewReplacer(begin, "", end, "").Replace(body)
 		}
 	}
 	head := "FUNCTION " + f.resultT
@@ -382,7 +400,7 @@ func (f *function) text() string {
 	case len(params) == 0:
 		list = "void"
 	}
-	return fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(append(f.shares, f.lines...), ""))
+	return fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, body)
 }
 
 // name returns a C name for a variable that no other variable of the function has.

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // place is the C text of a variable, element or field. It can be assigned to if the Go expression
@@ -14,7 +15,7 @@ import (
 type place struct {
 	c     string
 	space space
-	param *param // the slice or pointer parameter through which it is reached, or nil
+	param *param // the parameter that it is, or through which it is reached, or nil
 }
 
 // read notes that a place is read, and returns its text.
@@ -25,8 +26,18 @@ func (f *function) read(at place, pos token.Pos) string {
 		}
 		at.param.read = true
 	}
-	return at.c
+	switch {
+	case !f.p.barriers || at.space == private && !strings.ContainsAny(at.c, "[.*"): // it is a variable
+		return at.c
+	case f.kernel && at.space == global:
+		begin, end := once(at.param)
+		return begin + at.c + end
+	}
+	return "GO_ONCE(" + at.c + ")"
 }
+
+// once returns marks around an element of a kernel's slice that is read. The function text replaces them, when it is known whether the kernel writes to the slice.
+func once(m *param) (begin, end string) { return "\x00" + m.v.c + "(", ")" + m.v.c + "\x00" }
 
 // written notes that a place is assigned to, and returns its text.
 func (f *function) written(at place) string {
@@ -46,7 +57,7 @@ func (f *function) place(e ast.Expr) place {
 		if v.kind != value {
 			refuse(e.Pos(), "%s", f.onlyParameter(v))
 		}
-		return place{c: v.c}
+		return place{c: v.c, param: v.param}
 	case *ast.IndexExpr:
 		if f.isFunction(e) {
 			refuse(e.Pos(), "a function value has no translation; call the function")

@@ -97,9 +97,9 @@ func (p *program) toInteger(from, to number) string {
 			if from.bits == 32 {
 				low = "x >= -2147483648.0f"
 			}
-			return p.supply(name, fmt.Sprintf("FUNCTION i32 %s(%s x) { return %s && x < 2147483648.0%s ? (i32)x : (i32)0x80000000; }", name, from.c, low, suffix))
+			return p.supply(name, fmt.Sprintf("FUNCTION i32 %s(%s x) { return %s && x < 2147483648.0%s ? GO_CUT(i32, x) : (i32)0x80000000; }", name, from.c, low, suffix))
 		}
-		return p.supply(name, fmt.Sprintf("FUNCTION i64 %s(%s x) { return x >= -9223372036854775808.0%s && x < 9223372036854775808.0%s ? (i64)x : (i64)0x8000000000000000; }",
+		return p.supply(name, fmt.Sprintf("FUNCTION i64 %s(%s x) { return x >= -9223372036854775808.0%s && x < 9223372036854775808.0%s ? GO_CUT(i64, x) : (i64)0x8000000000000000; }",
 			name, from.c, suffix, suffix))
 	}
 	name := fmt.Sprintf("go_%s_%s", from.c, to.c)

@@ -144,14 +144,14 @@ KERNEL void product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 8)] = (h_part.a[GO_AT(h_me, 64, 8)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 8)]);
+					h_part.a[GO_AT(h_me, 64, 8)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 8)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 9)] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
@@ -185,14 +185,14 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 12)] = (h_part.a[GO_AT(h_me, 64, 12)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 12)]);
+					h_part.a[GO_AT(h_me, 64, 12)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 12)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_out[GO_AT(0, h_out_n, 13)] = h_part.a[0];
+			h_out[GO_AT(0, h_out_n, 13)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
@@ -201,15 +201,15 @@ KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, cons
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
-		h_x[GO_AT(h_i_1, h_x_n, 15)] = (h_x[GO_AT(h_i_1, h_x_n, 15)] + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 15)]));
-		h_r[GO_AT(h_i_1, h_r_n, 16)] = (h_r[GO_AT(h_i_1, h_r_n, 16)] - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 16)]));
+		h_x[GO_AT(h_i_1, h_x_n, 15)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 15)]) + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 15)]));
+		h_r[GO_AT(h_i_1, h_r_n, 16)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 16)]) - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 16)]));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_x_n)) {
 				f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
-				h_x[GO_AT(h_i, h_x_n, 15)] = (h_x[GO_AT(h_i, h_x_n, 15)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 15)]));
-				h_r[GO_AT(h_i, h_r_n, 16)] = (h_r[GO_AT(h_i, h_r_n, 16)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 16)]));
+				h_x[GO_AT(h_i, h_x_n, 15)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 15)]) + (h_alpha * h_p[GO_AT(h_i, h_p_n, 15)]));
+				h_r[GO_AT(h_i, h_r_n, 16)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 16)]) - (h_alpha * h_q[GO_AT(h_i, h_q_n, 16)]));
 			}
 		}
 	}
@@ -219,13 +219,13 @@ KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n,
 	if (GO_WHOLE(h_p_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_beta_1 = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
-		h_p[GO_AT(h_i_1, h_p_n, 18)] = (h_r[GO_AT(h_i_1, h_r_n, 18)] + (h_beta_1 * h_p[GO_AT(h_i_1, h_p_n, 18)]));
+		h_p[GO_AT(h_i_1, h_p_n, 18)] = (h_r[GO_AT(h_i_1, h_r_n, 18)] + (h_beta_1 * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 18)])));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_p_n)) {
 				f32 h_beta = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
-				h_p[GO_AT(h_i, h_p_n, 18)] = (h_r[GO_AT(h_i, h_r_n, 18)] + (h_beta * h_p[GO_AT(h_i, h_p_n, 18)]));
+				h_p[GO_AT(h_i, h_p_n, 18)] = (h_r[GO_AT(h_i, h_r_n, 18)] + (h_beta * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 18)])));
 			}
 		}
 	}

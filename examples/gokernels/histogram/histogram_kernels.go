@@ -46,8 +46,8 @@ KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i
 		i64 h_b = ((i64)THREAD(0));
 		for (; (h_b < ((i64)256)); h_b = ((i64)((u64)h_b + (u64)((i64)THREADS(0))))) {
 			{
-				if ((h_own.a[GO_AT(h_b, 256, 1)] != ((u32)0))) {
-					ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], h_own.a[GO_AT(h_b, 256, 2)]);
+				if ((GO_ONCE(h_own.a[GO_AT(h_b, 256, 1)]) != ((u32)0))) {
+					ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], GO_ONCE(h_own.a[GO_AT(h_b, 256, 2)]));
 				}
 			}
 		}

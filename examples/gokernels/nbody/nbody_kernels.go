@@ -29,10 +29,10 @@ typedef struct { T_body a[64]; } T_64_body;
 
 FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
 	T_body v_1 = {0};
-	v_1.h_X = h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 0)];
-	v_1.h_Y = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 0)];
-	v_1.h_Z = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 0)];
-	v_1.h_Mass = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 0)];
+	v_1.h_X = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 0)]);
+	v_1.h_Y = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 0)]);
+	v_1.h_Z = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 0)]);
+	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 0)]);
 	return v_1;
 }
 
@@ -82,13 +82,13 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 			{
 				i64 h_k = ((i64)0);
 				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
-					T_body h_o = h_piece.a[GO_AT(h_k, 64, 3)];
-					f32 h_dx = (h_o.h_X - h_b.h_X);
-					f32 h_dy = (h_o.h_Y - h_b.h_Y);
-					f32 h_dz = (h_o.h_Z - h_b.h_Z);
+					T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 3)]);
+					f32 h_dx = (GO_ONCE(h_o.h_X) - GO_ONCE(h_b.h_X));
+					f32 h_dy = (GO_ONCE(h_o.h_Y) - GO_ONCE(h_b.h_Y));
+					f32 h_dz = (GO_ONCE(h_o.h_Z) - GO_ONCE(h_b.h_Z));
 					f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
 					f32 v_6 = f_root(h_d);
-					f32 h_pull = (h_o.h_Mass / (h_d * v_6));
+					f32 h_pull = (GO_ONCE(h_o.h_Mass) / (h_d * v_6));
 					h_ax = (h_ax + (h_dx * h_pull));
 					h_ay = (h_ay + (h_dy * h_pull));
 					h_az = (h_az + (h_dz * h_pull));
@@ -99,13 +99,13 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	}
 	{
 		if ((h_i < h_n)) {
-			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)] = (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)] + (h_ax * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)] + (h_ay * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)] + (h_az * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 7)] = (h_b.h_X + (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 7)] * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 8)] = (h_b.h_Y + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 8)] * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 9)] = (h_b.h_Z + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 9)] * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)] = h_b.h_Mass;
+			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) + (h_ax * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) + (h_ay * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) + (h_az * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 7)] = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 7)]) * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 8)] = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 8)]) * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 9)] = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 9)]) * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)] = GO_ONCE(h_b.h_Mass);
 		}
 	}
 }

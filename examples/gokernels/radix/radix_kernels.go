@@ -68,7 +68,7 @@ KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u3
 	{
 		i64 h_d = ((i64)THREAD(0));
 		if ((h_d < ((i64)16))) {
-			h_counts[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_counts_n, 1)] = h_own.a[GO_AT(h_d, 16, 1)];
+			h_counts[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_counts_n, 1)] = GO_ONCE(h_own.a[GO_AT(h_d, 16, 1)]);
 		}
 	}
 }
@@ -95,7 +95,7 @@ KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	{
 		i64 h_i = h_from;
 		for (; (h_i < h_to); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
-			h_sum = (h_sum + h_counts[GO_AT(h_i, h_counts_n, 2)]);
+			h_sum = (h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]));
 		}
 	}
 	h_sums.a[GO_AT(h_me, 256, 3)] = h_sum;
@@ -104,13 +104,13 @@ KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	{
 		i64 h_i_1 = ((i64)0);
 		for (; (h_i_1 < h_me); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)1)))) {
-			h_sum = (h_sum + h_sums.a[GO_AT(h_i_1, 256, 4)]);
+			h_sum = (h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]));
 		}
 	}
 	{
 		i64 h_i_2 = h_from;
 		for (; (h_i_2 < h_to); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
-			u32 h_next = h_counts[GO_AT(h_i_2, h_counts_n, 5)];
+			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
 			h_counts[GO_AT(h_i_2, h_counts_n, 6)] = h_sum;
 			h_sum = (h_sum + h_next);
 		}
@@ -148,7 +148,7 @@ KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const G
 				i64 h_before = ((i64)0);
 				for (; (h_before < h_me); h_before = ((i64)((u64)h_before + (u64)((i64)1)))) {
 					{
-						if ((h_own.a[GO_AT(h_before, 256, 10)] == h_digit)) {
+						if ((GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit)) {
 							h_at = (h_at + ((u32)1));
 						}
 					}

@@ -65,14 +65,14 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 256, 1)] = (h_part.a[GO_AT(h_me, 256, 1)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]);
+					h_part.a[GO_AT(h_me, 256, 1)] = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 2)] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
@@ -102,22 +102,22 @@ KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upT
 			u32 h_before = ((u32)0);
 			{
 				if ((h_me >= h_step)) {
-					h_before = h_part.a[GO_AT(((i64)((u64)h_me - (u64)h_step)), 256, 4)];
+					h_before = GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me - (u64)h_step)), 256, 4)]);
 				}
 			}
 			BARRIER();
-			h_part.a[GO_AT(h_me, 256, 5)] = (h_part.a[GO_AT(h_me, 256, 5)] + h_before);
+			h_part.a[GO_AT(h_me, 256, 5)] = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before);
 			BARRIER();
 		}
 	}
 	{
 		if ((h_i < h_x_n)) {
-			h_upTo[GO_AT(h_i, h_upTo_n, 6)] = h_part.a[GO_AT(h_me, 256, 6)];
+			h_upTo[GO_AT(h_i, h_upTo_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 7)] = h_part.a[255];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 7)] = GO_ONCE(h_part.a[255]);
 		}
 	}
 }
@@ -126,7 +126,7 @@ KERNEL void shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_up
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if (((h_i < h_x_n) && (((i64)BLOCK(0)) > ((i64)0)))) {
-			h_x[GO_AT(h_i, h_x_n, 8)] = (h_x[GO_AT(h_i, h_x_n, 8)] + h_upTo[GO_AT(((i64)((u64)((i64)BLOCK(0)) - (u64)((i64)1))), h_upTo_n, 8)]);
+			h_x[GO_AT(h_i, h_x_n, 8)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 8)]) + h_upTo[GO_AT(((i64)((u64)((i64)BLOCK(0)) - (u64)((i64)1))), h_upTo_n, 8)]);
 		}
 	}
 }
