@@ -105,7 +105,11 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 			upper, upper)
 	}
 	p.typed["launcher "+launcher] = true
-	return p.function(obj, nil, nil, decl.Pos()), launcher
+	f := p.function(obj, nil, nil, decl.Pos())
+	if !f.broken && f.meetsOthers {
+		f.meets(map[types.Object]bool{}, map[string]bool{})
+	}
+	return f, launcher
 }
 
 // text returns the whole program in C.

@@ -88,6 +88,10 @@ type function struct {
 	together bool // it has barriers or shared memory
 	checks   bool // it, or a function that it calls, has checked indexes
 
+	called      map[*ast.CallExpr]*function // the functions of its calls
+	meetsOthers bool                        // it, or a function that it calls, has barriers
+	differs     bool                        // its results may differ between threads even if its arguments do not
+
 	vars   map[types.Object]*variable
 	used   map[string]bool
 	temps  int
@@ -144,7 +148,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 		refuse(pos, "%s has no body in Go; write one", obj.Name())
 	}
 	f := &function{p: p, decl: decl, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args, args: map[*types.TypeParam]types.Type{},
-		vars: map[types.Object]*variable{}, used: map[string]bool{}, depth: 1}
+		vars: map[types.Object]*variable{}, used: map[string]bool{}, depth: 1, called: map[*ast.CallExpr]*function{}}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	f.c = mangle("f_", strings.ReplaceAll(obj.Name(), ".", "_"))

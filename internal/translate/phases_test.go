@@ -34,14 +34,11 @@ var phaseKernels = []struct{ name, body string }{
 // unphased are kernels that run as coroutines.
 var unphased = []struct{ name, body string }{
 	{"conditional", "if n > 3 {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
-	{"divergent", "for k := 0; k < t.Local(0); k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
 	{"loaded", "for k := int32(0); k < x[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
 	{"endless", "for {\n\tt.Barrier()\n\tif n > 3 {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1"},
-	{"leaves", "if t.Local(0) > 90 {\n\treturn\n}\nt.Barrier()\ny[t.Global(0)] = 1"},
 	{"breaks", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tif k == int(n) {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1"},
 	{"goesOn", "for k := 0; k < 3; k++ {\n\tif k == int(n) {\n\t\tcontinue\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
 	{"labelled", "all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
-	{"counted", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tk += int(x[t.Global(0)%len(x)])\n}\ny[t.Global(0)] = 1"},
 	{"parameter", "t.Barrier()\nn++\nt.Barrier()\ny[t.Global(0)] = n"},
 	{"passed", "t.Barrier()\nhelp(t, y)"},
 	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\tme := 3\n\tt.Barrier()\n\ty[t.Global(0)] += int32(me)\n}\ny[t.Global(0)] += int32(me)"},

@@ -26,7 +26,7 @@ func TestWholeBlocksHaveNoGuard(t *testing.T) {
 		{"not a parameter", "", "i := t.Global(0)\nif i >= len(y)-1 {\n\treturn\n}\ny[i] += n"},
 		{"something else first", "", "y[0]++\nif t.Global(0) >= len(y) {\n\treturn\n}\ny[1]++"},
 		{"else", "", "if i := t.Global(0); i < len(y) {\n\ty[i] += n\n} else {\n\ty[0] = 1\n}"},
-		{"shared memory", "", "i := t.Global(0)\nif i >= len(y) {\n\treturn\n}\ns := grid.Shared[[8]int32](t)\ns[t.Local(0)] += n\nt.Barrier()\ny[i] = s[t.Local(0)]"},
+		{"shared memory", "", "i := t.Global(0)\nif i >= len(y) {\n\treturn\n}\ns := grid.Shared[[8]int32](t)\ns[t.Local(0)] += n\ny[i] = s[t.Local(0)]"},
 		{"behind it", "", "if i := t.Global(0); i < len(y) {\n\ty[i] += n\n}\ny[0] = 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
