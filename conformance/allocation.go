@@ -24,7 +24,7 @@ var allocationChecks = []Check{
 	{Name: "BadAlignmentRejected", Rule: "An alignment that is not a power of two is an invalid argument, and one beyond Info.MaxAlign is misaligned.", run: badAlignmentRejected},
 	{Name: "BadKindRejected", Rule: "A kind of memory that does not exist is an invalid argument.", run: badKindRejected},
 	{Name: "OddOffsetsCopy", Rule: "Copies start and end at any byte of an allocation.", run: oddOffsetsCopy},
-	{Name: "ZeroSizeAllocation", Rule: "An allocation of no bytes is an invalid argument.", run: zeroSizeAllocation},
+	{Name: "ZeroSizeAllocation", Rule: "Memory of no bytes has handle 0, takes nothing of the device, and can be used and closed like any other.", run: zeroSizeAllocation},
 }
 
 // kinds are the kinds of memory that a device has.
@@ -342,13 +342,28 @@ func oddOffsetsCopy(t *trial) {
 }
 
 func zeroSizeAllocation(t *trial) {
-	keep := t.filled(t.dev, t.random(64))
+	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
 		for _, align := range []uint64{0, 1, 64} {
-			t.refuses(hal.ErrInvalidArgument, fmt.Sprintf("no bytes of %v memory", k), func() error {
-				_, err := t.dev.Alloc(k, 0, align)
-				return err
-			}, keep)
+			m, err := t.dev.Alloc(k, 0, align)
+			t.must(err, "no bytes of %v memory", k)
+			t.noBytes(s, m)
 		}
 	}
+}
+
+// noBytes checks a memory of no bytes, and closes it.
+func (t *trial) noBytes(s *hal.Stream, m *hal.Memory) {
+	t.want(m.Size() == 0 && m.Handle() == 0 && m.HostPointer() == nil && !m.NeedsMap(), "%d bytes at %#x", m.Size(), m.Handle())
+	b, err := m.Bytes()
+	t.must(err, "host view of no bytes")
+	t.must(s.Copy(m.All(), m.All()), "copy no bytes")
+	t.must(s.CopyIn(m.All(), b), "copy no bytes in")
+	t.must(s.CopyOut(b, m.All()), "copy no bytes out")
+	t.must(s.Fill(m.All(), hal.Pattern64(1)), "fill no bytes")
+	t.must(s.Map(m, true), "map no bytes")
+	t.must(s.RecordUse(m), "record a use of no bytes")
+	t.wantKind(s.Fill(m.Region(0, 1), hal.Zero), hal.ErrOutOfRange, "fill a byte of none")
+	t.must(m.Close(), "close no bytes")
+	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrClosed, "fill no bytes of closed memory")
 }

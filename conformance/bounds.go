@@ -170,7 +170,6 @@ func failedCallHasNoEffect(t *trial) {
 		func() error { return s.OnDone(nil) },
 		func() error { _, err := e.Elapsed(e); return err },
 		func() error { _, err := t.dev.Alloc(hal.KindDevice, math.MaxUint64, 0); return err },
-		func() error { _, err := t.dev.Register(nil); return err },
 	}
 	before := t.usage(m)
 	for range t.Size(50, 5) {

@@ -255,7 +255,9 @@ func streamAllocChecks(t *trial) {
 	alloc := func(size, align uint64) func() error {
 		return func() error { _, err := s.AllocAsync(size, align); return err }
 	}
-	t.refuses(hal.ErrInvalidArgument, "no bytes", alloc(0, 0))
+	m, err := s.AllocAsync(0, 0)
+	t.must(err, "no bytes")
+	t.noBytes(s, m)
 	t.refuses(hal.ErrInvalidArgument, "alignment 3", alloc(64, 3))
 	t.refuses(hal.ErrMisaligned, "an alignment that is too large", alloc(64, t.dev.Info().MaxAlign<<1))
 	t.refuses(hal.ErrOutOfMemory, "too many bytes", alloc(1<<62, 0))

@@ -81,7 +81,7 @@ func (t *trial) badCalls() []badCall {
 	cancel()
 	alloc := func(size, align uint64) error { _, err := t.dev.Alloc(hal.KindDevice, size, align); return err }
 	return []badCall{
-		{hal.ErrInvalidArgument, "allocate nothing", func() error { return alloc(0, 0) }},
+		{hal.ErrInvalidArgument, "no kind of memory", func() error { _, err := t.dev.Alloc(0, 64, 0); return err }},
 		{hal.ErrInvalidArgument, "odd alignment", func() error { return alloc(64, 3) }},
 		{hal.ErrOutOfMemory, "allocate too much", func() error { return alloc(math.MaxUint64, 0) }},
 		{hal.ErrMisaligned, "misaligned fill", func() error { return s.Fill(m.Region(1, 8), hal.Pattern64(1)) }},

@@ -25,7 +25,7 @@ var kernelChecks = []Check{
 	{Name: "StructArrivesWithPadding", Rule: "A structure arrives with the layout that Go gives it.", Needs: hal.CapKernels, run: structArrives},
 	{Name: "ArgumentsAreCopiedAtLaunch", Rule: "What is passed by value may change as soon as Launch has returned.", Needs: hal.CapKernels | hal.CapGate, run: argumentsCopied},
 	{Name: "EveryThreadRunsOnce", Rule: "In grids of one to three dimensions each thread runs once, with its own index.", Needs: hal.CapKernels, run: everyThread},
-	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs.", Needs: hal.CapKernels, run: emptyGrid},
+	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs; memory of no bytes can be an argument.", Needs: hal.CapKernels, run: emptyGrid},
 	{Name: "GridBeyondLimitIsRefused", Rule: "More blocks than the device can run are refused.", Needs: hal.CapKernels, run: gridBeyond},
 	{Name: "BlockBeyondKernelLimitIsRefused", Rule: "A block of more threads than the kernel can have is refused.", Needs: hal.CapKernels, run: blockBeyond},
 	{Name: "SharedMemoryIsThere", Rule: "Each block has its own shared memory of the size that the launch asked for.", Needs: hal.CapKernels, run: sharedMemory},
@@ -452,6 +452,10 @@ func emptyGrid(t *trial) {
 	for _, g := range []hal.Grid{hal.Over(0), hal.Over(0).Of(8), hal.Blocks(0), hal.Blocks(4, 0), hal.Blocks(1, 1, 0).Of(1), hal.Over(64).None()} {
 		t.must(s.Launch(k, g, args...), "an empty grid")
 		t.wantKind(s.Launch(k, g, args[:3]...), hal.ErrInvalidArgument, "an empty grid with too few arguments")
+	}
+	none := t.memory(t.dev, hal.KindDevice, 0)
+	for _, n := range []int{0, 64} {
+		t.must(s.Launch(k, hal.Over(n), hal.At(none.All()), hal.At(none.All()), hal.Value(uint32(2)), hal.Value(uint32(0))), "no bytes as arguments")
 	}
 	t.sync(s)
 	t.same(t.all(y), words(64, 9), "after empty grids")

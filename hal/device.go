@@ -212,7 +212,8 @@ func (d *Device) CanAccessPeer(other *Device) bool {
 }
 
 // Alloc allocates size bytes of memory of the given kind, aligned to align bytes (a power
-// of two; 0 means Info.Alignment). The contents are unspecified. When the device is out of
+// of two; 0 means Info.Alignment). The contents are unspecified. Memory of 0 bytes has handle 0 and takes
+// nothing of the device, but has to be closed as well. When the device is out of
 // memory, Alloc frees closed memory whose last use has finished and tries once more; if
 // that fails too, the error is of kind ErrOutOfMemory and carries a Shortage.
 func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
@@ -226,8 +227,6 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	switch {
 	case kind != KindDevice && kind != KindHost && kind != KindShared:
 		return nil, s.failure(op, ErrInvalidArgument, "invalid memory kind %v", kind)
-	case size == 0:
-		return nil, s.failure(op, ErrInvalidArgument, "size 0")
 	case align&(align-1) != 0:
 		return nil, s.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
@@ -236,6 +235,8 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		return nil, s.failure(op, ErrUnsupported, "shared memory is not supported")
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
+	case size == 0:
+		return newMemory(d, op, noBytes{}, kind, 0, allocated, nil)
 	}
 	freed := s.reaper.count()
 	drv, err := s.drv.Alloc(kind, size, align)
@@ -274,7 +275,7 @@ func (s *deviceState) trim() {
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
-// of KindHost. The slice must not be empty; the Memory keeps it reachable until it is
+// of KindHost. The Memory keeps the slice reachable until it is
 // closed. The error is of kind ErrBusy if the range overlaps a registered one, and of
 // kind ErrUnsupported on a device without CapRegister.
 func (d *Device) Register(b []byte) (*Memory, error) {
@@ -288,7 +289,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 		return nil, d.s.failure(op, ErrUnsupported, "registering host memory is not supported")
 	}
 	if len(b) == 0 {
-		return nil, d.s.failure(op, ErrInvalidArgument, "empty slice")
+		return newMemory(d, op, noBytes{}, KindHost, 0, registered, nil)
 	}
 	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
 	if err != nil {

@@ -32,7 +32,8 @@
 // safe for concurrent use: the work of several goroutines on one stream has the order in which their calls took effect.
 //
 // A call that fails has no effect; errors.Is finds the kind of an error, such as [ErrOutOfMemory]. Arguments are checked in this order:
-// closed handles, wrong device, alignment, range, overlap. A call of length zero that passes the checks does nothing. A method of a nil or
+// closed handles, wrong device, alignment, range, overlap. Length 0 is a length like any other: a copy, fill or launch of nothing that passes the
+// checks does nothing and succeeds, and memory of 0 bytes can be made, passed and closed; its handle is 0. A method of a nil or
 // zero handle fails with ErrInvalidArgument, or returns zero values. The fields of types that drivers share, such as [Info], are
 // documented in package hal/driver.
 package hal

@@ -19,7 +19,7 @@ type ExternalMemory struct {
 	// Release, or it may move or be collected. [Device.Register] and buffer.AdoptSlice hold the memory themselves.
 	Handle uintptr
 
-	// Size is in bytes.
+	// Size is in bytes. If it is 0, the handle is not looked at.
 	Size uint64
 
 	// Release, unless it is nil, is called once when the library no longer needs the memory: after Close and
@@ -38,7 +38,7 @@ type ExternalMemory struct {
 // Import does not know of the owner's own work on the memory: make streams wait for that work first.
 //
 // The arguments are checked against the vendor's records, if the vendor has them. The error is of kind
-// ErrInvalidArgument for a handle of 0, a size of 0, memory of another kind, or an address unknown to the vendor;
+// ErrInvalidArgument for a handle of 0 unless the size is 0 too, memory of another kind, or an address unknown to the vendor;
 // ErrWrongDevice for memory of another device or context; ErrOutOfRange if the size exceeds the allocation;
 // ErrMisaligned for an address that is not a multiple of 8 where fills need that (OpenCL); and ErrUnsupported on
 // a device without CapImport. After an error Release is not called.
@@ -56,18 +56,19 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 		return nil, s.failure(op, ErrUnsupported, "importing memory is not supported")
 	case f.Kind != KindDevice && f.Kind != KindHost && f.Kind != KindShared:
 		return nil, s.failure(op, ErrInvalidArgument, "invalid memory kind %v", f.Kind)
-	case f.Size == 0:
-		return nil, s.failure(op, ErrInvalidArgument, "size 0")
-	case f.Handle == 0:
+	case f.Handle == 0 && f.Size > 0:
 		return nil, s.failure(op, ErrInvalidArgument, "handle 0")
 	case f.Kind == KindShared && !info.Caps.Has(CapShared):
 		return nil, s.failure(op, ErrUnsupported, "shared memory is not supported")
-	case f.Size > math.MaxInt || info.Caps.Has(CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
+	case f.Size > math.MaxInt || f.Size > 0 && info.Caps.Has(CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
 		return nil, s.failure(op, ErrOutOfRange, "%d bytes at %#x exceed the address space", f.Size, f.Handle)
 	}
-	drv, err := a.Import(f.Kind, f.Handle, f.Size)
-	if err != nil {
-		return nil, s.check(err)
+	var drv driver.Memory = noBytes{}
+	if f.Size > 0 {
+		var err error
+		if drv, err = a.Import(f.Kind, f.Handle, f.Size); err != nil {
+			return nil, s.check(err)
+		}
 	}
 	var x *extra
 	if f.Release != nil {

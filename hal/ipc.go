@@ -178,7 +178,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	}
 	defer s.leave()
 	d, ok := s.dev.drv.(driver.IPCSharer)
-	if !ok || !s.dev.info.Caps.Has(CapIPC) {
+	if !ok || !s.dev.info.Caps.Has(CapIPC) || s.size == 0 {
 		return IPCHandle{}, s.dev.failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := s.dev.begin(op); err != nil {

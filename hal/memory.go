@@ -99,6 +99,14 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	return &Memory{s: s, dev: d, lookout: w}, nil
 }
 
+// noBytes is the driver's part of memory of 0 bytes, for which no driver is asked.
+type noBytes struct{}
+
+func (noBytes) Size() uint64                { return 0 }
+func (noBytes) Handle() uintptr             { return 0 }
+func (noBytes) HostPointer() unsafe.Pointer { return nil }
+func (noBytes) Free() error                 { return nil }
+
 // state returns the memory behind m, nil for a nil or zero Memory.
 func (m *Memory) state() *memoryState {
 	if m == nil {
@@ -147,7 +155,7 @@ func (m *Memory) Size() uint64 {
 
 // Handle returns the value to pass to the vendor's kernel launches: an address if the
 // device has CapAddress, otherwise a cl_mem. The value must not be used after Close.
-// Handle returns 0 once the memory is closed.
+// Handle returns 0 once the memory is closed, and for memory of 0 bytes.
 func (m *Memory) Handle() uintptr {
 	if m.state() == nil || m.s.closed() {
 		return 0
@@ -156,7 +164,7 @@ func (m *Memory) Handle() uintptr {
 }
 
 // HostPointer returns the memory's address on the host. It is nil if the host cannot
-// access the memory, if the memory is closed, or if it must be mapped first ([Stream.Map]).
+// access the memory, if the memory is closed or has 0 bytes, or if it must be mapped first ([Stream.Map]).
 func (m *Memory) HostPointer() unsafe.Pointer {
 	if m.state() == nil || m.s.closed() || m.s.needs && m.s.mapped.Load() == unmapped {
 		return nil
@@ -173,7 +181,8 @@ func (m *Memory) NeedsMap() bool {
 
 // Bytes returns the memory as a slice on the host. The slice must not be used after Close or
 // Unmap. Bytes does not wait for work under way: synchronise first. The error is of kind
-// ErrUnsupported if the host cannot access the memory, ErrNotReady if it is not mapped.
+// ErrUnsupported if the host cannot access the memory, ErrNotReady if it is not mapped. Memory of 0 bytes always
+// has a slice.
 func (m *Memory) Bytes() ([]byte, error) {
 	const op = "host view"
 	s := m.state()
@@ -186,6 +195,9 @@ func (m *Memory) Bytes() ([]byte, error) {
 	defer s.leave()
 	if s.needs && s.mapped.Load() == unmapped {
 		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
+	}
+	if s.size == 0 {
+		return []byte{}, nil
 	}
 	p := s.drv.HostPointer() // not earlier: memory may have no address before it is mapped
 	if p == nil {

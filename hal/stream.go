@@ -649,8 +649,6 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	switch {
 	case !ok || !info.Caps.Has(CapStreamAlloc):
 		return nil, st.dev.failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
-	case size == 0:
-		return nil, st.dev.failure(op, ErrInvalidArgument, "size 0")
 	case align&(align-1) != 0:
 		return nil, st.dev.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
@@ -658,12 +656,15 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, st.dev.shortage(op, KindDevice, size, "larger than the largest single allocation", nil)
 	}
-	drv, err := a.AllocAsync(size, align)
-	if err != nil {
-		if isKind(err, ErrOutOfMemory) {
-			return nil, st.dev.shortage(op, KindDevice, size, "", err)
+	var drv driver.Memory = noBytes{}
+	if size > 0 {
+		var err error
+		if drv, err = a.AllocAsync(size, align); err != nil {
+			if isKind(err, ErrOutOfMemory) {
+				return nil, st.dev.shortage(op, KindDevice, size, "", err)
+			}
+			return nil, st.dev.check(err)
 		}
-		return nil, st.dev.check(err)
 	}
 	m, err := newMemory(s.Device(), op, drv, KindDevice, size, allocated, nil)
 	if err != nil {

@@ -148,7 +148,7 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 		a := how.Args[i]
 		var b []byte
 		switch {
-		case a.Kind == driver.ParamPointer:
+		case a.Kind == driver.ParamPointer && a.Region.Mem != nil:
 			m, ok := a.Region.Mem.(*memory)
 			if !ok {
 				l.give()

@@ -126,6 +126,9 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		now.bits = [2]uint64{}
 	case driver.ParamPointer:
 		m, ok := a.Region.Mem.(*memory)
+		if a.Region.Mem == nil {
+			break // the null pointer
+		}
 		if !ok || m.dev.ctx != d.ctx {
 			return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
 		}
@@ -141,6 +144,10 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL refuses shared memory of 0 bytes
 	case driver.ParamPointer:
 		m := now.mem
+		if m == nil {
+			st = t.setKernelArg(o.cl, index, wordSize, nil)
+			break
+		}
 		addr := m.addr + uintptr(a.Region.Off)
 		switch {
 		case d.tier == tierUSM:

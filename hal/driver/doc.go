@@ -15,7 +15,8 @@
 //   - Copies within one memory do not overlap.
 //   - A fill pattern is 1, 2, 4 or 8 bytes wide, and the region's offset and
 //     length are multiples of that width.
-//   - Sizes given to Alloc are greater than zero and at most Info.MaxAlloc;
+//   - Sizes of memory are greater than zero, because package hal makes memory of
+//     0 bytes itself. Those given to Alloc are at most Info.MaxAlloc;
 //     alignments are a power of two, at most Info.MaxAlign.
 //
 // Everything else is the backend's to check. All sizes and offsets are in bytes.

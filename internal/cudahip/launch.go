@@ -63,6 +63,10 @@ func (s *Stream) Launch(kernel driver.Kernel, l *driver.Launch) error {
 			a.list = append(a.list, arg.Value())
 			continue
 		}
+		if arg.Region.Mem == nil {
+			a.address(0)
+			continue
+		}
 		m, ok := s.memory(arg.Region)
 		if !ok {
 			a.give()

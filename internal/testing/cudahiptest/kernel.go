@@ -320,7 +320,11 @@ func launchesRefused(h *Harness, t *testing.T) {
 	}
 	refused("kernel of another device", newStream(t, other), fill, line(1, 1, args...), driver.ErrWrongDevice)
 	refused("foreign kernel", s, nil, line(1, 1, args...), driver.ErrWrongDevice)
-	refused("foreign memory", s, fill, line(1, 1, driver.Arg{Kind: driver.ParamPointer}, args[1], args[2]), driver.ErrWrongDevice)
+	foreign := driver.Region{Mem: struct{ driver.Memory }{p}, Len: 400}
+	refused("foreign memory", s, fill, line(1, 1, pointer(foreign), args[1], args[2]), driver.ErrWrongDevice)
+	if err := s.(driver.Launcher).Launch(fill, line(1, 1, driver.Arg{Kind: driver.ParamPointer}, args[1], value(uint32(0)))); err != nil {
+		t.Errorf("a null pointer: %v", err)
+	}
 	e := refused("block too large", s, fill, line(1, 2000, args...), driver.ErrInvalidArgument)
 	if !strings.Contains(e.Detail, "kernel fill") || !strings.Contains(e.Detail, "2000x1x1") || e.Vendor.API == "" {
 		t.Errorf("incomplete: %v", e)

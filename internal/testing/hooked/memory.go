@@ -25,7 +25,10 @@ func (d *Device) wrap(m driver.Memory, kind driver.Kind, size uint64, err error)
 
 // below returns the region of the memory below that r stands for.
 func below(r driver.Region) driver.Region {
-	m := r.Mem.(*Memory)
+	m, ok := r.Mem.(*Memory)
+	if !ok { // the null pointer
+		return r
+	}
 	return driver.Region{Mem: m.Memory, Off: m.Off + r.Off, Len: r.Len}
 }
 
