@@ -14,7 +14,7 @@ type Allocator interface {
 	// stream after Alloc; if not, that work may use the block at once, too. With a nil stream the
 	// block has memory that no work uses any more: all streams and the host may use it at once.
 	//
-	// Size 0 is an error of kind ErrInvalidArgument, too little memory an error of kind ErrOutOfMemory.
+	// A block of 0 bytes takes no memory and has to be freed like any other. Too little memory is an error of kind ErrOutOfMemory.
 	Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error)
 
 	// Free takes a block back. All use of the block must be on the stream, or ordered before the

@@ -23,9 +23,6 @@ func Callbacks(alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (hal.R
 
 func (a *callbacks) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	const op = "alloc"
-	if size == 0 {
-		return Block{}, hal.Errorf(op, hal.ErrInvalidArgument, "size 0")
-	}
 	region, err := a.alloc(stream, kind, size)
 	if err != nil {
 		return Block{}, err

@@ -21,6 +21,7 @@ const (
 // documentation for how.
 type Pool struct {
 	dev         *hal.Device
+	source      Allocator
 	opts        options
 	unit        uint64 // bytes, the alignment
 	shift       uint   // unit is 1<<shift
@@ -87,7 +88,7 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	case o.headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
 		return nil, failure(dev, op, hal.ErrUnsupported, "headroom cannot be kept: free memory is not reported by the driver")
 	}
-	p := &Pool{dev: dev, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
+	p := &Pool{dev: dev, source: Direct(dev), opts: o, unit: max(unit, o.alignment), batch: batchBytes,
 		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc,
 		idle: newDomain(nil, false)}
 	for p.unit>>p.shift > 1 {
@@ -173,7 +174,7 @@ func (p *Pool) find(stream *hal.Stream) *domain {
 func (p *Pool) Free(b Block, stream *hal.Stream) error {
 	r := b.rec
 	if r == nil || r.pool != p {
-		return p.refuse("free", b)
+		return p.refuse("free", b, stream)
 	}
 	for {
 		d := p.find(stream)
@@ -233,9 +234,13 @@ func (p *Pool) pause() (closed bool) {
 	return p.closed
 }
 
-func (p *Pool) refuse(op string, b Block) error {
-	if b.rec == nil {
+// refuse returns the error for a block that is not the pool's own, or frees it if it has 0 bytes.
+func (p *Pool) refuse(op string, b Block, stream *hal.Stream) error {
+	switch {
+	case b.rec == nil:
 		return p.failure(op, hal.ErrClosed, "zero block")
+	case b.rec.pool == nil && b.rec.cap == 0:
+		return p.source.Free(b, stream)
 	}
 	return p.failure(op, hal.ErrInvalidArgument, "the block belongs to another allocator")
 }
@@ -285,7 +290,7 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 	case kind < 1 || int(kind) > kinds:
 		return Block{}, p.failure(op, hal.ErrInvalidArgument, "invalid memory kind %v", kind)
 	case size == 0:
-		return Block{}, p.failure(op, hal.ErrInvalidArgument, "size 0")
+		return p.allocNone(op, stream, kind)
 	}
 	d := p.find(stream)
 	if d == nil {
@@ -307,6 +312,18 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 			return b, p.exhausted(op, kind, size, err)
 		}
 	}
+}
+
+// allocNone returns a block of 0 bytes. It is one of the source's: the pool has no record of it.
+func (p *Pool) allocNone(op string, stream *hal.Stream, kind hal.Kind) (Block, error) {
+	if p.pause() {
+		return Block{}, p.failure(op, hal.ErrClosed, "the pool is closed")
+	}
+	b, err := p.source.Alloc(stream, kind, 0)
+	if err != nil {
+		return Block{}, err
+	}
+	return b.From(p), nil
 }
 
 // obtain allocates a block. It does all that can be done without the function of [WithOnFailure].
@@ -419,7 +436,7 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	if kind < 1 || int(kind) > kinds {
 		return p.failure(op, hal.ErrInvalidArgument, "invalid memory kind %v", kind)
 	}
-	if bytes == 0 || bytes > maxSize {
+	if bytes > maxSize {
 		return p.failure(op, hal.ErrInvalidArgument, "cannot reserve %d bytes", bytes)
 	}
 	h := p.heaps[kind-1]
@@ -430,6 +447,9 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	}
 	if h.sharing == sharingNever {
 		return p.failure(op, hal.ErrUnsupported, "blocks cannot share %s memory of this device", kind)
+	}
+	if bytes == 0 {
+		return nil
 	}
 	bytes = (bytes + p.unit - 1) / p.unit * p.unit
 	if _, err := p.take(kind, bytes); err != nil {

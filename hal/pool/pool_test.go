@@ -42,8 +42,9 @@ func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 		size   uint64
 		want   error
 	}{
-		"size 0":          {s, hal.KindDevice, 0, hal.ErrInvalidArgument},
 		"kind 0":          {s, 0, 1, hal.ErrInvalidArgument},
+		"no bytes of it":  {s, 0, 0, hal.ErrInvalidArgument},
+		"none, elsewhere": {foreign, hal.KindDevice, 0, hal.ErrWrongDevice},
 		"kind 9":          {s, 9, 1, hal.ErrInvalidArgument},
 		"another device":  {foreign, hal.KindDevice, 1, hal.ErrWrongDevice},
 		"too large":       {s, hal.KindDevice, 65 * mib, hal.ErrOutOfMemory},
@@ -484,7 +485,7 @@ func TestReserveTakesMemoryAhead(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
 	p := newPool(t, d, pool.WithLimit(32*mib))
 	require.ErrorIs(t, p.Reserve(9, 1), hal.ErrInvalidArgument)
-	require.ErrorIs(t, p.Reserve(hal.KindDevice, 0), hal.ErrInvalidArgument)
+	require.NoError(t, p.Reserve(hal.KindDevice, 0))
 	require.ErrorIs(t, p.Reserve(hal.KindDevice, 33*mib), hal.ErrOutOfMemory)
 	require.NoError(t, p.Reserve(hal.KindDevice, 16*mib-1))
 	require.Equal(t, 16*mib, d.Usage().Held)

@@ -52,8 +52,16 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
 			before, held := p.Stats().Blocks, d.Usage().Held
-			_, err := a.Alloc(s, hal.KindDevice, 0)
-			require.ErrorIs(t, err, hal.ErrInvalidArgument)
+			empty := [2]pool.Block{alloc(t, a, s, 0), alloc(t, a, s, 0)}
+			require.NotEqual(t, empty[0].From(nil), empty[1].From(nil))
+			for _, b := range empty {
+				require.True(t, b.Valid())
+				require.Zero(t, b.Size())
+				fill(t, s, b, 3)
+				require.NoError(t, b.RecordUse(busy))
+				require.NoError(t, a.Free(b, s))
+				require.ErrorIs(t, a.Free(b, s), hal.ErrClosed)
+			}
 			x, y := alloc(t, a, s, 300), alloc(t, a, s, 5000)
 			require.False(t, overlap(region(t, x), region(t, y)))
 			require.GreaterOrEqual(t, x.Size(), uint64(300))
@@ -156,7 +164,7 @@ func TestCounterScopes(t *testing.T) {
 	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: 10, Peak: 300, Total: 360}, Blocks: adapt.Gauge{Current: 1, Peak: 2, Total: 4}}, c.Counts())
 	free(t, z, nil)
 	require.ErrorIs(t, z.Free(nil), hal.ErrClosed)
-	_, err = c.Alloc(nil, hal.KindDevice, 0)
+	_, err = c.Alloc(nil, 0, 1)
 	require.Error(t, err)
 	require.Zero(t, c.Counts().Blocks.Current)
 	require.EqualValues(t, 4, c.Counts().Blocks.Total)
@@ -173,7 +181,7 @@ func TestCounterCountsFailures(t *testing.T) {
 	require.Equal(t, adapt.Counts{Failures: 1}, c.Push())
 	fail()
 	fail()
-	_, err := c.Alloc(nil, hal.KindDevice, 0)
+	_, err := c.Alloc(nil, 0, 1)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument, "which is no shortage")
 	inner, err := c.Pop()
 	require.NoError(t, err)
@@ -219,7 +227,7 @@ func TestOnFailureAdaptor(t *testing.T) {
 	require.Empty(t, held)
 	_, err = a.Alloc(nil, hal.KindShared, 200)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	_, err = a.Alloc(nil, hal.KindShared, 0)
+	_, err = a.Alloc(nil, 0, 1)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument, "that is not for the function")
 	free(t, b, nil)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // logHeader is the first line of a log.
-const logHeader = "Time,Action,Pointer,Kind,Size,Stream"
+const logHeader = "Time,Action,Pointer,Size,Stream,Kind"
 
 // logTime is the layout of the time in a log.
 const logTime = "2006-01-02T15:04:05.000000000Z07:00"
@@ -38,15 +38,16 @@ type logger struct {
 	freeing map[uint64]*freeing // by address
 }
 
-// Log returns an allocator that writes a log to w, as comma-separated values. [ReadLog] reads it back. Each allocation and
-// each free has a line of
+// Log returns an allocator that writes a log to w, as comma-separated values. [ReadLog] reads it back. The first five columns are those of
+// RAPIDS RMM's logs. Each allocation and each free has a line of
 //
 //   - the time,
 //   - the action: allocate, free or allocate failure,
-//   - the address of the block in hexadecimal, or, where memory has no address, the handle of its memory plus the block's offset; 0x0 for a failure,
-//   - the kind of memory,
+//   - the address of the block in hexadecimal, or, where memory has no address, the handle of its memory plus the block's offset; 0x0 for a failure
+//     and for a block of 0 bytes,
 //   - the bytes asked for,
-//   - a number that stands for the stream, 0 for none.
+//   - a number that stands for the stream, 0 for none,
+//   - the kind of memory.
 //
 // The log is buffered. flush writes what is in the buffer, and returns the first error that w ever returned. Call it at
 // the end; it may be called at any time. If a line cannot be written, it is lost, and the allocation still succeeds.
@@ -90,6 +91,15 @@ func (l *logger) Free(b pool.Block, stream *hal.Stream) error {
 		return l.next.Free(b, stream)
 	}
 	f := &freeing{at, b.Kind(), b.Size(), stream}
+	if f.size == 0 {
+		err := l.next.Free(b, stream)
+		if err == nil {
+			l.mu.Lock()
+			l.freed(f)
+			l.mu.Unlock()
+		}
+		return err
+	}
 	l.mu.Lock()
 	if l.freeing[f.address] == nil {
 		l.freeing[f.address] = f
@@ -128,9 +138,9 @@ func (l *logger) write(action string, address uint64, kind hal.Kind, size uint64
 	line := time.Now().AppendFormat(l.line[:0], logTime)
 	line = append(append(line, ','), action...)
 	line = strconv.AppendUint(append(line, ",0x"...), address, 16)
-	line = append(append(line, ','), kind.String()...)
 	line = strconv.AppendUint(append(line, ','), size, 10)
 	line = strconv.AppendUint(append(line, ','), uint64(uintptr(unsafe.Pointer(stream))), 10)
+	line = append(append(line, ','), kind.String()...)
 	line = append(line, '\n')
 	l.line = line
 	if _, err := l.w.Write(line); l.err == nil {
@@ -138,10 +148,10 @@ func (l *logger) write(action string, address uint64, kind hal.Kind, size uint64
 	}
 }
 
-// address returns a number that identifies a live block. For a stale block it returns an error.
+// address returns a number that identifies a live block, or 0 if the block has 0 bytes. For a stale block it returns an error.
 func address(b pool.Block) (uint64, error) {
 	r, err := b.Region()
-	if err != nil {
+	if err != nil || r.Len == 0 {
 		return 0, err
 	}
 	return uint64(r.Mem.Handle()) + r.Off, nil
@@ -161,12 +171,12 @@ func parseLine(f []string) (l line, err error) {
 	if _, err = time.Parse(logTime, f[0]); err != nil {
 		return l, err
 	}
-	if n, ok := strings.CutPrefix(f[3], "kind("); ok { // an invalid kind was asked for
+	if n, ok := strings.CutPrefix(f[5], "kind("); ok { // an invalid kind was asked for
 		k, _ := strconv.ParseUint(strings.TrimSuffix(n, ")"), 10, 8)
 		l.kind = hal.Kind(k)
 	}
 	for k := hal.KindDevice; k <= hal.KindShared; k++ {
-		if k.String() == f[3] {
+		if k.String() == f[5] {
 			l.kind = k
 		}
 	}
@@ -175,15 +185,15 @@ func parseLine(f []string) (l line, err error) {
 			l.action = a
 		}
 	}
-	if l.action == "" || l.kind.String() != f[3] {
-		return l, hal.Errorf("read log", hal.ErrInvalidArgument, "unknown action %q or kind %q", f[1], f[3])
+	if l.action == "" || l.kind.String() != f[5] {
+		return l, hal.Errorf("read log", hal.ErrInvalidArgument, "unknown action %q or kind %q", f[1], f[5])
 	}
 	if l.pointer, err = strconv.ParseUint(f[2], 0, 64); err != nil {
 		return l, err
 	}
-	if l.size, err = strconv.ParseUint(f[4], 10, 64); err != nil {
+	if l.size, err = strconv.ParseUint(f[3], 10, 64); err != nil {
 		return l, err
 	}
-	l.stream, err = strconv.ParseUint(f[5], 10, 64)
+	l.stream, err = strconv.ParseUint(f[4], 10, 64)
 	return l, err
 }

@@ -32,7 +32,7 @@ func TestLogIsReadBackAndReplayed(t *testing.T) {
 	z, err := l.Alloc(nil, hal.KindHost, 7)
 	require.NoError(t, err)
 	require.NoError(t, flush())
-	require.True(t, strings.HasPrefix(out.String(), "Time,Action,Pointer,Kind,Size,Stream\n"))
+	require.True(t, strings.HasPrefix(out.String(), "Time,Action,Pointer,Size,Stream,Kind\n"))
 
 	lines := logFields(t, out.String())
 	require.Len(t, lines, 5)
@@ -43,11 +43,11 @@ func TestLogIsReadBackAndReplayed(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, f[0], last, "times are written so that text sorts as they do")
 		last = f[0]
-		told = append(told, strings.Join([]string{f[1], f[3], f[4]}, " "))
+		told = append(told, strings.Join([]string{f[1], f[5], f[3]}, " "))
 	}
 	require.Equal(t, []string{"allocate device 300", "allocate device 5000", "allocate failure device 68157440",
 		"free device 300", "allocate host 7"}, told)
-	const pointer, stream = 2, 5
+	const pointer, stream = 2, 4
 	require.Equal(t, lines[0][pointer], lines[3][pointer])
 	require.Equal(t, lines[1][stream], lines[3][stream])
 	require.NotEqual(t, lines[0][stream], lines[1][stream])
@@ -114,21 +114,21 @@ func TestLogOfAllocatorThatCalls(t *testing.T) {
 }
 
 func TestLogsThatAreNone(t *testing.T) {
-	const header = "Time,Action,Pointer,Kind,Size,Stream\n"
+	const header = "Time,Action,Pointer,Size,Stream,Kind\n"
 	const at = "2026-01-02T03:04:05.000000006Z,"
 	for text, where := range map[string]string{
 		"":                                      "line 1",
 		"Time,Action\n":                         "line 1",
 		header + "x\n":                          "line 2",
-		header + at + "allocate,0x1,device,1\n": "line 2",
-		header + at + "take,0x1,device,1,0\n":   "line 2",
-		header + at + "allocate,0x1,devices,1,0\n":                                   "line 2",
-		header + at + "allocate,zz,device,1,0\n":                                     "line 2",
-		header + at + "allocate,0x1,device,-1,0\n":                                   "line 2",
-		header + at + "allocate,0x1,device,1,0\n" + at + "free,0x1,device,1,s\n":     "line 3",
-		header + "yesterday,allocate,0x1,device,1,0\n":                               "line 2",
-		header + at + "free,0x1,device,1,0\n":                                        "line 2",
-		header + at + "allocate,0x1,device,1,0\n" + at + "allocate,0x1,device,1,0\n": "line 3",
+		header + at + "allocate,0x1,1,device\n": "line 2",
+		header + at + "take,0x1,1,0,device\n":   "line 2",
+		header + at + "allocate,0x1,1,0,devices\n":                                   "line 2",
+		header + at + "allocate,zz,1,0,device\n":                                     "line 2",
+		header + at + "allocate,0x1,-1,0,device\n":                                   "line 2",
+		header + at + "allocate,0x1,1,0,device\n" + at + "free,0x1,1,s,device\n":     "line 3",
+		header + "yesterday,allocate,0x1,1,0,device\n":                               "line 2",
+		header + at + "free,0x1,1,0,device\n":                                        "line 2",
+		header + at + "allocate,0x1,1,0,device\n" + at + "allocate,0x1,1,0,device\n": "line 3",
 	} {
 		_, err := adapt.ReadLog(strings.NewReader(text))
 		require.ErrorIs(t, err, hal.ErrInvalidArgument, "%q", text)
@@ -144,16 +144,24 @@ func TestLogTellsThatItCouldNotWrite(t *testing.T) {
 	require.ErrorIs(t, flush(), errWriter)
 }
 
-// What was refused leaves a log that can be read.
+// What was refused, and blocks of 0 bytes, leave a log that can be read.
 func TestLogOfRefusals(t *testing.T) {
 	d := openHost(t, 1, 256*mib)
 	var w bytes.Buffer
 	l, flush := adapt.Log(pool.Direct(d), &w)
 	_, err := l.Alloc(nil, hal.Kind(9), 10)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	x, y := alloc(t, l, nil, 0), alloc(t, l, nil, 0)
+	free(t, x, nil)
+	free(t, y, nil)
+	require.ErrorIs(t, y.Free(nil), hal.ErrClosed)
 	require.NoError(t, flush())
-	_, err = adapt.ReadLog(&w)
+	require.Len(t, logFields(t, w.String()), 5)
+	replay, err := adapt.ReadLog(&w)
+	require.NoError(t, err, "blocks of 0 bytes have one address")
+	done, _, err := replay.Run(pool.Direct(d), nil)
 	require.NoError(t, err)
+	require.Zero(t, done.Blocks.Total)
 }
 
 // BenchmarkReplay runs a log of a training loop's kind on a pool and on the device itself.

@@ -28,7 +28,7 @@ type step struct {
 	stream int
 }
 
-// ReadLog reads what an allocator of [Log] has written; allocations that failed are left out. The error is of kind
+// ReadLog reads what an allocator of [Log] has written; allocations that failed, and blocks of 0 bytes, are left out. The error is of kind
 // hal.ErrInvalidArgument, with the number of the line, for text that is not a log, and for a log in which a block is freed
 // that is not live, or allocated while it is live.
 func ReadLog(r io.Reader) (*Replay, error) {
@@ -68,7 +68,7 @@ type reading struct {
 
 // add adds the step of a line.
 func (r *reading) add(l line) error {
-	if l.action == actionFailure {
+	if l.action == actionFailure || l.size == 0 {
 		return nil
 	}
 	stream, known := r.streams[l.stream]
