@@ -42,7 +42,7 @@ type access struct {
 	since    time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
 	waiters  []*access     // accesses that wait for this one to end
 
-	parts   []part // several parts, in ascending order with gaps between them; nil if there is one
+	parts   []part // several parts, in ascending order with gaps between them, none of them empty; nil if there is one
 	side    side   // used if host and device use the memory in turn
 	counted bool   // BytesAvoided includes this access
 	bad     error  // why bytes that it only reads have turned out bad, nil if they have not
@@ -109,9 +109,9 @@ const never = ^uint64(0)
 // manyFree is the largest number of free accesses that is kept when none is in use.
 const manyFree = 64
 
-// each calls fn for every part.
+// each calls fn for every part that is not empty.
 func (x *access) each(fn func(part)) {
-	if x.parts == nil {
+	if x.parts == nil && x.lo < x.hi {
 		fn(x.part)
 	}
 	for _, p := range x.parts {
@@ -186,7 +186,8 @@ func (a *accesses) enlist(x *access) {
 		x.enlisted, x.index = true, len(a.live)
 		a.live = append(a.live, x)
 	}
-	n := max(len(x.parts), 1)
+	n := 0
+	x.each(func(part) { n++ })
 	if a.turns && x.side != neither {
 		n++
 	}
@@ -199,13 +200,11 @@ func (a *accesses) enlist(x *access) {
 		p.tree, p.Lo, p.Hi, p.Seq, p.Value = t, lo, hi, x.seq, x
 		t.Insert(&p.Node)
 	}
-	if x.parts == nil {
-		insert(0, a.by(x.part), x.lo, x.hi)
-	} else {
-		for i, p := range x.parts {
-			insert(i, a.by(p), p.lo, p.hi)
-		}
-	}
+	i := 0
+	x.each(func(p part) {
+		insert(i, a.by(p), p.lo, p.hi)
+		i++
+	})
 	if a.turns && x.side != neither {
 		w := 0
 		if x.writes {
@@ -400,7 +399,7 @@ func (a *accesses) spoiled(p protocol.Place, lo, hi uint64, err error) {
 }
 
 // empty reports whether there is no access, open or waiting.
-func (a *accesses) empty() bool { return a.solo == nil && a.write.Len() == 0 && a.read.Len() == 0 }
+func (a *accesses) empty() bool { return a.solo == nil && len(a.live) == 0 }
 
 // begin opens an access that no other excludes, and makes it visible to later ones.
 func (a *accesses) begin(x *access) {

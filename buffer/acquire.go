@@ -16,14 +16,14 @@ type request struct {
 	own    *owner
 	stream *hal.Stream // nil on the host
 	part
-	parts   []part  // as in access
+	parts   []part  // as in access; without elements if there are several parts and all are empty
 	try     bool    // fail at once instead of waiting
 	reserve bool    // leave access.commit to the caller
 	under   *access // the access that this one is a part of, or nil
 }
 
 func (q *request) writes() bool {
-	if q.parts == nil {
+	if len(q.parts) == 0 {
 		return q.part.writes()
 	}
 	for _, p := range q.parts {

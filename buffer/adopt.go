@@ -60,7 +60,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: protocol.Overwrite}
-	if mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil && !mem.NeedsMap()) {
+	if size == 0 || mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil && !mem.NeedsMap()) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
 		s.places.devs = append(s.places.devs, r)
@@ -93,17 +93,17 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 // program. If AdoptSlice fails, release is not called.
 //
 // [Buffer.Evict] of the host fails with an error of kind ErrUnsupported. The error of AdoptSlice is of kind ErrInvalidArgument
-// for an empty slice and for the option [WithPinnedHost], and ErrMisaligned if elements cannot start at the slice's address.
+// for the option [WithPinnedHost], and ErrMisaligned if elements cannot start at the slice's address.
 func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T], error) {
 	const op = "AdoptSlice"
 	ptr := unsafe.Pointer(unsafe.SliceData(data))
 	var zero T
 	elem := uint64(unsafe.Sizeof(zero))
-	switch {
-	case len(data) == 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the slice is empty")
-	case uintptr(ptr)%unsafe.Alignof(zero) != 0:
+	if uintptr(ptr)%unsafe.Alignof(zero) != 0 {
 		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the slice is at %p", unsafe.Alignof(zero), ptr)
+	}
+	if ptr == nil {
+		ptr = unsafe.Pointer(&nothing) // a host replica at nil has no memory yet
 	}
 	s := newStorage(elem, uint64(len(data))*elem, opts)
 	if s.homeOn != nil {
@@ -115,6 +115,8 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	h.replica.adopt(cause{op: op, action: protocol.Overwrite})
 	return newHandle[T](s), nil
 }
+
+var nothing uint64
 
 // adopt makes the first replica of a new storage current.
 func (r *replica) adopt(c cause) {

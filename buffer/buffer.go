@@ -65,21 +65,21 @@ func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn
 // maxSize is the most bytes that a buffer may have: 1<<62, or the largest int if that is smaller.
 const maxSize = min(1<<62, math.MaxInt)
 
-// New returns a buffer of n elements, n > 0, that reads as zeros. A place allocates memory only when it is first used.
+// New returns a buffer of n elements that reads as zeros. A place allocates memory only when it is first used.
 func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	const op = "new buffer"
 	var zero T
 	elem := uint64(unsafe.Sizeof(zero))
 	switch {
-	case n <= 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements; a buffer needs at least one", n)
+	case n < 0:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements", n)
 	case uint64(n) > maxSize/elem:
 		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes are more than a buffer can have", n, elem)
 	}
 	return newHandle[T](newStorage(elem, uint64(n)*elem, opts)), nil
 }
 
-// From returns a buffer with a copy of data, which must not be empty, as its host replica.
+// From returns a buffer with a copy of data as its host replica.
 func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
 	b, err := New[T](len(data), opts...)
 	if err != nil {
@@ -189,15 +189,15 @@ func (b *Buffer[T]) lease(x *access) Lease {
 	return Lease{x, x.gen, x.lo, x.hi}
 }
 
-// Slice returns the elements [i, j), i < j, as a buffer that shares them. It needs no
+// Slice returns the elements [i, j) as a buffer that shares them. It needs no
 // memory of its own, and is closed with the whole buffer.
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	if err := b.check("Slice"); err != nil {
 		return nil, err
 	}
 	n := b.Len()
-	if i < 0 || j > n || i >= j {
-		return nil, hal.Errorf("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements; a slice needs at least one", i, j, n)
+	if i < 0 || j > n || i > j {
+		return nil, hal.Errorf("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem

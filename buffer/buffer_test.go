@@ -56,16 +56,12 @@ func contents[T buffer.Element](tb testing.TB, b *buffer.Buffer[T]) (out []T) {
 }
 
 func TestBadInputIsRefused(t *testing.T) {
-	_, err := buffer.New[float32](0)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = buffer.New[float32](-1)
+	_, err := buffer.New[float32](-1)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = buffer.New[complex128](math.MaxInt)
 	require.ErrorIs(t, err, hal.ErrOutOfRange)
 	_, err = buffer.New[uint16](math.MaxInt)
 	require.ErrorIs(t, err, hal.ErrOutOfRange)
-	_, err = buffer.From[int8](nil)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 
 	for _, n := range []uint64{1 << 42, 1 << 61} {
 		if n > math.MaxInt {
@@ -80,7 +76,7 @@ func TestBadInputIsRefused(t *testing.T) {
 	s := newStream(t, openMany(t, "one", 1, 1)[0])
 	b := newBuffer(t, []int32{1, 2, 3})
 	before := b.State()
-	for _, r := range [][2]int{{-1, 2}, {0, 4}, {2, 2}, {3, 2}, {math.MaxInt, math.MaxInt}} {
+	for _, r := range [][2]int{{-1, 2}, {0, 4}, {3, 2}, {4, 4}, {math.MaxInt, math.MaxInt}} {
 		_, err := b.Slice(r[0], r[1])
 		require.ErrorIs(t, err, hal.ErrOutOfRange, "%v", r)
 	}

@@ -231,9 +231,12 @@ func (g *group) arrange() {
 			m.q.part.mode = mode
 		} else {
 			m.q.parts = merged(g.wants, g.order[i:i+n])
-			m.q.part = hull(m.q.parts)
-			if len(m.q.parts) == 1 {
-				m.q.parts = nil
+			switch m.q.part = g.wants[g.order[i]].part; len(m.q.parts) {
+			case 0: // all wants are empty
+			case 1:
+				m.q.part, m.q.parts = m.q.parts[0], nil
+			default:
+				m.q.part = hull(m.q.parts)
 			}
 		}
 		for _, j := range g.order[i : i+n] {

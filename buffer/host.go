@@ -30,7 +30,7 @@ type hostReplica struct {
 }
 
 func (h *hostReplica) slice(lo, hi uint64) []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(h.ptr, lo)), hi-lo)
+	return unsafe.Slice((*byte)(h.pointer(lo)), hi-lo)
 }
 
 const (
@@ -56,14 +56,14 @@ func (h *hostReplica) ready(c cause) error {
 	if h.ptr != nil || s.turns.mapper != nil {
 		return nil
 	}
-	if s.homeOn != nil {
+	if s.homeOn != nil && s.size > 0 {
 		return h.allocateOn(s.homeOn, c)
 	}
 	if s.size > maxHost || s.size >= probed && !available(s.size) {
 		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
 			Detail: fmt.Sprintf("%d bytes are more than the host has", s.size)}
 	}
-	if s.guarded {
+	if s.guarded && s.size > 0 {
 		g, err := newGuard(s, s.size)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
 	if m := h.as(dev); m != nil {
 		return m
 	}
-	if s.turns.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted {
+	if s.turns.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
 		return nil
 	}
 	if h.ptr == nil {

@@ -14,14 +14,14 @@ type Range struct{ Lo, Hi int }
 
 // AccessRanges runs fn on several ranges of the elements at once. With mode coherence.Read it works as View, with ReadWrite as Update, and
 // with Overwrite as Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The
-// ranges must be in ascending order and must not overlap. fn gets the elements from the beginning of the first range to the end of the last. It
+// ranges must be in ascending order and must not overlap; they may be empty. fn gets the elements from the beginning of the first range to the end of the last. It
 // must not use the elements between the ranges: they may be stale, and other accesses may use them.
 //
 // The access begins on all ranges together, when no other access excludes any of them, so two such accesses never wait for
 // each other. The cost grows with the number of ranges.
 //
-// The error is of kind ErrInvalidArgument if there are no ranges or they are out of order, ErrOverlap if ranges overlap, and
-// ErrOutOfRange if a range is empty or not inside the buffer.
+// The error is of kind ErrInvalidArgument if ranges are out of order, ErrOverlap if they overlap, and
+// ErrOutOfRange if a range is not inside the buffer.
 func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, ranges []Range, fn func([]T) error) error {
 	const op = "AccessRanges"
 	if fn == nil {
@@ -58,9 +58,6 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 	if err := b.check(op); err != nil {
 		return request{}, err
 	}
-	if len(ranges) == 0 {
-		return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "no ranges")
-	}
 	if err := validMode(op, mode); err != nil {
 		return request{}, err
 	}
@@ -68,16 +65,19 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 	apart := false // there are bytes between ranges
 	for i, r := range ranges {
 		switch {
-		case r.Lo < 0 || r.Hi > n || r.Lo >= r.Hi:
+		case r.Lo < 0 || r.Hi > n || r.Lo > r.Hi:
 			return request{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) of %d elements", r.Lo, r.Hi, n)
-		case i > 0 && r.Hi <= ranges[i-1].Lo:
+		case i > 0 && r.Lo < ranges[i-1].Hi && (r.Hi <= ranges[i-1].Lo || r.Lo == r.Hi):
 			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "range [%d, %d) comes after [%d, %d), and must come before", r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
 		case i > 0 && r.Lo < ranges[i-1].Hi:
 			return request{}, hal.Errorf(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
 		}
 		apart = apart || i > 0 && r.Lo > ranges[i-1].Hi
 	}
-	q := request{op: op, own: b.own, part: part{b.lo + uint64(ranges[0].Lo)*elem, b.lo + uint64(ranges[len(ranges)-1].Hi)*elem, mode}}
+	q := request{op: op, own: b.own, part: part{b.lo, b.lo, mode}}
+	if len(ranges) > 0 {
+		q.lo, q.hi = b.lo+uint64(ranges[0].Lo)*elem, b.lo+uint64(ranges[len(ranges)-1].Hi)*elem
+	}
 	if !apart {
 		return q, nil
 	}
@@ -86,7 +86,7 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		p := part{b.lo + uint64(r.Lo)*elem, b.lo + uint64(r.Hi)*elem, mode}
 		if last := len(q.parts) - 1; last >= 0 && q.parts[last].hi == p.lo {
 			q.parts[last].hi = p.hi
-		} else {
+		} else if p.lo < p.hi {
 			q.parts = append(q.parts, p)
 		}
 	}

@@ -23,8 +23,9 @@ func TestRangesAreCheckedBeforeAnythingHappens(t *testing.T) {
 		ranges []buffer.Range
 		kind   error
 	}{
-		{nil, hal.ErrInvalidArgument},
-		{[]buffer.Range{{0, 0}}, hal.ErrOutOfRange},
+		{[]buffer.Range{{5, 5}}, hal.ErrOutOfRange},
+		{[]buffer.Range{{2, 1}}, hal.ErrOutOfRange},
+		{[]buffer.Range{{0, 3}, {2, 2}}, hal.ErrInvalidArgument},
 		{[]buffer.Range{{-1, 1}}, hal.ErrOutOfRange},
 		{[]buffer.Range{{0, 1}, {3, 5}}, hal.ErrOutOfRange},
 		{[]buffer.Range{{2, 3}, {0, 1}}, hal.ErrInvalidArgument},

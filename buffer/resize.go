@@ -7,7 +7,7 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Resize replaces b by a buffer of n elements, n > 0, and closes b. Use it as you use append:
+// Resize replaces b by a buffer of n elements, and closes b. Use it as you use append:
 //
 //	b, err = b.Resize(ctx, n)
 //

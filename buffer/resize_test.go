@@ -70,7 +70,6 @@ func TestResizeRefuses(t *testing.T) {
 	}
 	refused(part, 1, hal.ErrInvalidArgument)
 	refused(nil, 1, hal.ErrInvalidArgument)
-	refused(b, 0, hal.ErrInvalidArgument)
 	refused(b, -1, hal.ErrInvalidArgument)
 	require.NoError(t, b.Freeze())
 	refused(b, 4, buffer.ErrFrozen)

@@ -157,6 +157,9 @@ func (s *storage) usable(op string, writes bool) error {
 
 // wrote applies a write to the state: every other replica of the bytes is stale.
 func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
+	if lo == hi {
+		return
+	}
 	_ = s.m.Commit(a, p, lo, hi)
 	switch {
 	case a == protocol.Reset:
@@ -250,8 +253,14 @@ func (s *storage) shutLocked(op string) (u *lastUse, err error) {
 	return u, first
 }
 
-// pointer returns the address of the byte at lo in the host's replica. An access of the host must be open.
-func (h *hostReplica) pointer(lo uint64) unsafe.Pointer { return unsafe.Add(h.ptr, lo) }
+// pointer returns the address of the byte at lo in the host's replica, or of another byte of it if lo is its end, because an address behind the
+// last byte may be that of another object. An access of the host must be open.
+func (h *hostReplica) pointer(lo uint64) unsafe.Pointer {
+	if lo == h.owner.size {
+		lo = 0
+	}
+	return unsafe.Add(h.ptr, lo)
+}
 
 // unlocked runs fn without the lock.
 func (s *storage) unlocked(fn func()) {

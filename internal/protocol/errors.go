@@ -15,7 +15,7 @@ var (
 	ErrInvalidAction = errors.New("invalid action")
 	// ErrInvalidState says that a place is valid in a state without being allocated.
 	ErrInvalidState = errors.New("invalid state")
-	// ErrInvalidRange says that a range is empty, reversed or ends after the last byte.
+	// ErrInvalidRange says that a range is reversed or ends after the last byte.
 	ErrInvalidRange = errors.New("invalid range")
 )
 

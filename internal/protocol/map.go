@@ -15,7 +15,8 @@ import (
 // range takes O(log n). A change takes O(log n) and time for each interval that it touches. Queries do not
 // allocate.
 //
-// A range that is empty, reversed or ends after the last byte is never valid anywhere; methods
+// An empty range within the map is valid at every place that has memory, and no action on it needs a
+// transfer. A range that is reversed or ends after the last byte is never valid anywhere; methods
 // that return an error refuse it with a *[RangeError] and change nothing.
 type Map struct {
 	size      uint64
@@ -62,8 +63,11 @@ func (m *Map) Allocate(p Place) error {
 // ValidIn reports whether p holds every byte of [lo, hi) valid. It is false for a range that does
 // not lie in the map.
 func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
-	if !m.split {
-		return m.one.Has(p) && lo < hi && hi <= m.size
+	switch {
+	case lo < hi && !m.split:
+		return m.one.Has(p) && hi <= m.size
+	case lo == hi:
+		return m.allocated.Has(p) && hi <= m.size
 	}
 	return m.has(lo, hi) && m.index.meet(lo, hi, Of(p)) != 0
 }
@@ -82,6 +86,8 @@ func (m *Map) State(lo, hi uint64) State {
 	s := State{Allocated: m.allocated}
 	switch {
 	case !m.has(lo, hi):
+	case lo == hi:
+		s.Valid = m.allocated
 	case !m.split:
 		s.Valid = m.one
 	case lo == 0 && hi == m.size:
@@ -98,6 +104,9 @@ func (m *Map) State(lo, hi uint64) State {
 func (m *Map) Summary(lo, hi uint64) (all, any Set, written bool) {
 	if !m.has(lo, hi) {
 		return 0, 0, false
+	}
+	if lo == hi {
+		return m.allocated, m.allocated, true
 	}
 	s := m.whole()
 	if m.split && (lo != 0 || hi != m.size) {
@@ -117,14 +126,14 @@ func (m *Map) Runs(lo, hi uint64, yield func(lo, hi uint64, valid Set) bool) {
 }
 
 // Apply records that a transfer has been submitted: To is valid in its range and allocated. Call it for each
-// transfer of [Map.Plan] as it is submitted, so that a transfer counts even if a later one fails. Apply refuses, with a
+// transfer of [Map.Plan], none of which is empty, as it is submitted, so that a transfer counts even if a later one fails. Apply refuses, with a
 // *RefusalError, a copy whose source is not valid throughout, and zeros over bytes that are
 // valid somewhere: the plan is out of date.
 func (m *Map) Apply(t Transfer) error {
 	if !t.To.Usable() {
 		return invalidPlace(t.To)
 	}
-	if !m.has(t.Lo, t.Hi) {
+	if !m.has(t.Lo, t.Hi) || t.Lo == t.Hi {
 		return &RangeError{t.Lo, t.Hi, m.size}
 	}
 	refused := t.From == NoPlace && m.fold(t.Lo, t.Hi).any != 0 ||
@@ -148,7 +157,7 @@ func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 		return err
 	}
 	c := &commits[a]
-	if c.barred != 0 {
+	if c.barred != 0 && lo < hi {
 		var refusal error
 		m.walk(lo, hi, filter{p, c.barred}, func(lo, hi uint64, valid Set) bool {
 			kind := standard[a][situation(valid, p)].refuse
@@ -162,8 +171,10 @@ func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 			return refusal
 		}
 	}
-	m.update(lo, hi, p, c.valid)
-	if e := c.allocated; e == Join || e == Leave && lo == 0 && hi == m.size {
+	if lo < hi {
+		m.update(lo, hi, p, c.valid)
+	}
+	if e := c.allocated; e == Join && lo < hi || e == Leave && lo == 0 && hi == m.size {
 		m.allocated = e.On(m.allocated, p)
 	}
 	return nil
@@ -208,7 +219,7 @@ func (m *Map) String() string {
 	return s
 }
 
-func (m *Map) has(lo, hi uint64) bool { return lo < hi && hi <= m.size }
+func (m *Map) has(lo, hi uint64) bool { return lo <= hi && hi <= m.size }
 
 func (m *Map) check(a Action, p Place, lo, hi uint64) error {
 	switch {

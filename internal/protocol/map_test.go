@@ -349,7 +349,7 @@ func TestRangesOutsideTheMapAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			size := m.Size()
 			before := m.String()
-			for _, r := range [][2]uint64{{0, 0}, {5, 5}, {7, 3}, {0, size + 1}, {size, size}, {size, size + 1}, {1, ^uint64(0)}, {^uint64(0), 0}, {^uint64(0), ^uint64(0)}} {
+			for _, r := range [][2]uint64{{7, 3}, {0, size + 1}, {size, size + 1}, {size + 1, size + 1}, {1, ^uint64(0)}, {^uint64(0), 0}, {^uint64(0), ^uint64(0)}} {
 				lo, hi := r[0], r[1]
 				for _, a := range Actions() {
 					var wrong *RangeError
@@ -369,6 +369,23 @@ func TestRangesOutsideTheMapAreRefused(t *testing.T) {
 				assert.Zero(t, all)
 				assert.Zero(t, any)
 				assert.False(t, written)
+			}
+			for _, at := range []uint64{0, 5, size} {
+				for _, a := range Actions() {
+					got, err := m.Plan(a, 1, at, at, nil, nil)
+					require.NoError(t, err, "%v of nothing", a)
+					assert.Empty(t, got)
+					require.NoError(t, m.Commit(a, 1, at, at))
+				}
+				require.ErrorIs(t, m.Apply(Transfer{Move{NoPlace, 1}, at, at}), ErrInvalidRange)
+				for p := range Place(4) {
+					assert.Equal(t, m.Allocated().Has(p), m.ValidIn(at, at, p))
+				}
+				assert.Equal(t, State{m.Allocated(), m.Allocated()}, m.State(at, at))
+				all, any, written := m.Summary(at, at)
+				assert.Equal(t, m.Allocated(), all)
+				assert.Equal(t, m.Allocated(), any)
+				assert.True(t, written)
 			}
 			assert.False(t, m.ValidIn(0, 1, 64))
 			assert.False(t, m.ValidIn(0, 1, NoPlace))
@@ -409,7 +426,11 @@ func TestTheLargestMap(t *testing.T) {
 func TestAMapOfNoBytes(t *testing.T) {
 	m := NewMap(0)
 	require.NoError(t, m.Check())
-	require.ErrorIs(t, m.Commit(Read, 0, 0, 0), ErrInvalidRange)
+	require.NoError(t, m.Allocate(1))
+	require.NoError(t, m.Commit(Overwrite, 1, 0, 0))
+	assert.Equal(t, State{Of(1), Of(1)}, m.State(0, 0))
+	require.NoError(t, m.Commit(Evict, 1, 0, 0))
+	assert.Zero(t, m.State(0, 0))
 	assert.Equal(t, 1, m.Len())
 	m.Runs(0, 10, func(uint64, uint64, Set) bool { panic("nothing is there") })
 }

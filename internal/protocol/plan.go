@@ -20,6 +20,9 @@ func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) 
 	if err := m.check(a, p, lo, hi); err != nil {
 		return dst, err
 	}
+	if lo == hi {
+		return dst, nil
+	}
 	if !m.split {
 		c := &standard[a][situation(m.one, p)]
 		move, need, refusal := c.move(State{m.allocated, m.one}, p, cost)

@@ -92,7 +92,7 @@ func TestEveryErrorHasOneKind(t *testing.T) {
 		ErrInvalidPlace:       m.Allocate(64),
 		ErrInvalidAction:      second(m.Plan(Action(6), Host, 0, 8, nil, nil)),
 		ErrInvalidState:       fourth(State{Valid: Of(1)}.Plan(Read, 1, nil)),
-		ErrInvalidRange:       second(m.Plan(Read, Host, 4, 4, nil, nil)),
+		ErrInvalidRange:       second(m.Plan(Read, Host, 4, 9, nil, nil)),
 	} {
 		require.Error(t, err, want)
 		for _, k := range kinds {

@@ -131,7 +131,7 @@ const (
 // wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an error. If keep
 // is set and the Order has few Works, it does not remove the program's own.
 func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested []span.Range)) {
-	if o.writes.Len() == 0 {
+	if o.writes.Len() == 0 || lo >= hi {
 		return
 	}
 	keep = keep && len(o.uses) <= crowd

@@ -45,7 +45,7 @@ func (t *Tree[V]) Only() *Node[V] {
 // Steps returns the number of nodes that the tree has examined so far. Tests measure with it how costs grow.
 func (t *Tree[V]) Steps() int { return t.steps }
 
-// Insert puts a node, whose range and Seq are set, into the tree.
+// Insert puts a node, whose range and Seq are set, into the tree. The range is not empty.
 func (t *Tree[V]) Insert(n *Node[V]) {
 	t.n++
 	n.parent, n.left, n.right = nil, nil, nil
@@ -167,9 +167,9 @@ func (t *Tree[V]) Cut(n *Node[V], lo, hi uint64) {
 	t.Insert(n)
 }
 
-// Meeting appends the nodes that have a byte of [lo, hi) to dst, in the order of their beginnings.
+// Meeting appends the nodes that have a byte of [lo, hi) to dst, in the order of their beginnings. An empty range has no byte.
 func (t *Tree[V]) Meeting(lo, hi uint64, dst []*Node[V]) []*Node[V] {
-	if t.root == nil {
+	if t.root == nil || lo >= hi {
 		return dst
 	}
 	return t.meeting(t.root, lo, hi, dst)
@@ -194,7 +194,7 @@ func (t *Tree[V]) meeting(n *Node[V], lo, hi uint64, dst []*Node[V]) []*Node[V] 
 
 // Latest returns, of the nodes that have a byte of [lo, hi) and a Seq below before, the one with the largest Seq, or nil.
 func (t *Tree[V]) Latest(lo, hi, before uint64) *Node[V] {
-	if t.root == nil {
+	if t.root == nil || lo >= hi {
 		return nil
 	}
 	return t.last(t.root, lo, hi, before, nil)
@@ -226,6 +226,9 @@ func (t *Tree[V]) last(n *Node[V], lo, hi, before uint64, best *Node[V]) *Node[V
 
 // Any returns some node that has a byte of [lo, hi), or nil.
 func (t *Tree[V]) Any(lo, hi uint64) *Node[V] {
+	if lo >= hi {
+		return nil
+	}
 	for n := t.root; n != nil; {
 		t.steps++
 		switch {
