@@ -31,6 +31,7 @@ var kernelChecks = []Check{
 	{Name: "SharedMemoryIsThere", Rule: "Each block has its own shared memory of the size that the launch asked for.", Needs: hal.CapKernels, run: sharedMemory},
 	{Name: "SharedBeyondLimitIsRefused", Rule: "A launch that asks for more shared memory than the kernel's limit is refused.", Needs: hal.CapKernels, run: sharedBeyond},
 	{Name: "BarrierHolds", Rule: "No thread of a block passes a barrier before all have arrived.", Needs: hal.CapKernels, run: barrierHolds},
+	{Name: "ReadBeforeBarrierIsKept", Rule: "A value that a thread reads before a barrier does not change when another thread writes there after the barrier, in shared memory and in a buffer.", Needs: hal.CapKernels, run: readBeforeBarrier},
 	{Name: "AtomicsCount", Rule: "No atomic addition of any thread is lost.", Needs: hal.CapKernels, run: atomicsCount},
 	{Name: "LaunchIsInStreamOrder", Rule: "A kernel sees the copies and kernels before it on its stream, and those after it see what it wrote.", Needs: hal.CapKernels, run: launchInOrder},
 	{Name: "LaunchDoesNotWait", Rule: "A launch behind a shut gate returns at once, and runs when the gate is opened.", Needs: hal.CapKernels | hal.CapGate, run: launchDoesNotWait},
@@ -104,6 +105,24 @@ KERNEL void turn(GLOBAL u32 *y SHARED_PARAM(u32, tile)) {
 		BARRIER();
 	}
 }
+KERNEL void shift(const GLOBAL u32 *x, GLOBAL u32 *y SHARED_PARAM(u32, s)) {
+	SHARED_VAR(u32, s);
+	u32 t = THREAD(0), n = THREADS(0);
+	s[t] = x[INDEX(0)];
+	BARRIER();
+	u32 v = s[(t + 1) % n];
+	BARRIER();
+	s[t] = v;
+	BARRIER();
+	y[INDEX(0)] = s[t];
+}
+KERNEL void shift_buffer(GLOBAL u32 *y) {
+	u32 t = THREAD(0), n = THREADS(0);
+	u64 first = INDEX(0) - t;
+	u32 v = y[first + (t + 1) % n];
+	BARRIER();
+	y[first + t] = v;
+}
 KERNEL void count(GLOBAL u32 *y) {
 	ATOMIC_ADD(&y[INDEX(0) % 7], 1u);
 }
@@ -175,6 +194,19 @@ var kernelsGo = kernel.Functions{
 				y[t] = tile[n-1-t] + 1
 			}
 		}
+	}),
+	"shift": kernel.Go(func(b *kernel.Block) {
+		n, at := int(b.Size[0]), int(b.Index[0])*int(b.Size[0])
+		x, y := kernel.Slice[uint32](b, 0)[at:][:n], kernel.Slice[uint32](b, 1)[at:][:n]
+		copy(y, x[1:])
+		y[n-1] = x[0]
+	}),
+	"shift_buffer": kernel.Go(func(b *kernel.Block) {
+		n := int(b.Size[0])
+		y := kernel.Slice[uint32](b, 0)[int(b.Index[0])*n:][:n]
+		v := y[0]
+		copy(y, y[1:])
+		y[n-1] = v
 	}),
 	"count": kernel.Go(func(b *kernel.Block) {
 		from, to := kernel.Threads(b, 0, 1<<31-1)
@@ -567,6 +599,25 @@ func sharedBeyond(t *trial) {
 func barrierHolds(t *trial) {
 	for range t.Size(10, 3) {
 		t.turns(t.Size(256, 32), t.threads(128))
+	}
+}
+
+func readBeforeBarrier(t *trial) {
+	s := t.stream(t.dev)
+	for _, n := range []int{1, 2, 16, t.threads(64)} {
+		for _, blocks := range []int{1, 5} {
+			b := t.random(4 * n * blocks)
+			want := slices.Clone(b)
+			for at := 0; at < len(b); at += 4 * n {
+				copy(want[at:at+4*n], append(slices.Clone(b[at+4:at+4*n]), b[at:at+4]...))
+			}
+			x, y, z := t.filled(t.dev, b), t.words(n*blocks, 0), t.filled(t.dev, b)
+			t.must(s.Launch(t.kernel("shift"), hal.Blocks(blocks).Of(n), hal.At(x.All()), hal.At(y.All()), hal.Shared(4*n)), "launch")
+			t.must(s.Launch(t.kernel("shift_buffer"), hal.Blocks(blocks).Of(n), hal.At(z.All())), "launch")
+			t.sync(s)
+			t.same(t.all(y), want, "%d blocks of %d words, moved by one word in shared memory", blocks, n)
+			t.same(t.all(z), want, "%d blocks of %d words, moved by one word in a buffer", blocks, n)
+		}
 	}
 }
 

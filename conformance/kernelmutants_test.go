@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // kernelMutants are backends that launch kernels wrongly.
@@ -138,6 +139,25 @@ var kernelMutants = map[string]func(b *hooked.Backend){
 			return m.Module.Kernel(name)
 		}
 	},
+	"reads again after a barrier what it has read before it": func(b *hooked.Backend) {
+		replaceKernel(b, "shift", func(b *kernel.Block) {
+			n, at := int(b.Size[0]), int(b.Index[0])*int(b.Size[0])
+			x, y := kernel.Slice[uint32](b, 0)[at:][:n], kernel.Slice[uint32](b, 1)[at:][:n]
+			copy(y, x)
+			for i := range y {
+				y[i] = y[(i+1)%n]
+			}
+		})
+	},
+	"reads a buffer again after a barrier": func(b *hooked.Backend) {
+		replaceKernel(b, "shift_buffer", func(b *kernel.Block) {
+			n := int(b.Size[0])
+			y := kernel.Slice[uint32](b, 0)[int(b.Index[0])*n:][:n]
+			for i := range y {
+				y[i] = y[(i+1)%n]
+			}
+		})
+	},
 	"knows a parameter too few": func(b *hooked.Backend) {
 		b.Kernel = func(m *hooked.Module, name string) (driver.Kernel, error) {
 			k, err := m.Module.Kernel(name)
@@ -162,6 +182,21 @@ var kernelMutants = map[string]func(b *hooked.Backend){
 			return &driver.Error{Op: "launch", Kind: driver.ErrUnsupported}
 		}
 	},
+}
+
+// replaceKernel makes the backend run a function of its own for one kernel.
+func replaceKernel(b *hooked.Backend, name string, run func(*kernel.Block)) {
+	b.Kernel = func(m *hooked.Module, wanted string) (driver.Kernel, error) {
+		if wanted != name {
+			return m.Module.Kernel(wanted)
+		}
+		other, err := m.Device.Device.(driver.Loader).Load(&driver.Image{Format: driver.FormatGo,
+			Functions: map[string]driver.Function{name: kernel.Go(run)}})
+		if err != nil {
+			return nil, err
+		}
+		return other.Kernel(name)
+	}
 }
 
 func kernelHarness(plant func(*hooked.Backend)) conformance.Harness {
