@@ -45,6 +45,7 @@ var checks = inOrder([]group{
 	{"Rows", rowsChecks},
 	{"Import", importChecks},
 	{"Sharing", sharingChecks},
+	{"Pools", poolChecks},
 	{"Coherence", coherenceChecks},
 	{"Kernels", kernelChecks},
 })

@@ -40,7 +40,7 @@ var Rules = []Rule{
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
 	{"comm/nccl", []string{"buffer", "coherence", "comm", "comm/driver", "hal", "internal/dl", "internal/siglib"}, "what works on buffers and streams knows no backend, and finds its library while the program runs"},
 	{"comm/conformance", []string{"comm/driver"}, "the suite is for everyone's engines, so it imports none"},
-	{"conformance", []string{"hal", "hal/driver", "buffer", "kernel", "coherence", "internal/model", "internal/protocol"}, "the suite is for everyone's backends, so it imports none"},
+	{"conformance", []string{"hal", "hal/driver", "hal/pool", "buffer", "kernel", "coherence", "internal/model", "internal/protocol"}, "the suite is for everyone's backends, so it imports none"},
 	{"backends", []string{"backends/..."}, "the selection links backends and does nothing else"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
 	{"backends/cuda", []string{"hal/driver", "internal/...", "gorgonia.org/cu"}, "a backend does not know that buffers exist"},
