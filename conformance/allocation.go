@@ -21,6 +21,7 @@ var allocationChecks = []Check{
 	{Name: "StatsMatch", Rule: "Usage counts the bytes held now, the most held at once and the allocations made.", run: statsMatch},
 	{Name: "DefaultAlignment", Rule: "Every allocation is aligned to Info.Alignment.", run: defaultAlignment},
 	{Name: "ExplicitPowerOfTwoAlignment", Rule: "Every power of two up to Info.MaxAlign is honoured.", run: explicitAlignment},
+	{Name: "HandlesDiffer", Rule: "No two live memories have the same handle, and a handle is not 0 and does not change.", run: handlesDiffer},
 	{Name: "BadAlignmentRejected", Rule: "An alignment that is not a power of two is an invalid argument, and one beyond Info.MaxAlign is misaligned.", run: badAlignmentRejected},
 	{Name: "BadKindRejected", Rule: "A kind of memory that does not exist is an invalid argument.", run: badKindRejected},
 	{Name: "OddOffsetsCopy", Rule: "Copies start and end at any byte of an allocation.", run: oddOffsetsCopy},
@@ -294,6 +295,26 @@ func explicitAlignment(t *trial) {
 				t.must(m.Close(), "close")
 			}
 		}
+	}
+}
+
+func handlesDiffer(t *trial) {
+	seen := map[uintptr]int{}
+	var mems []*hal.Memory
+	for i := range 32 {
+		for _, k := range kinds(t.dev) {
+			m := t.memory(t.dev, k, 1+i*i)
+			h := m.Handle()
+			t.want(h != 0, "%v memory has handle 0", k)
+			if j, twice := seen[h]; twice {
+				t.Errorf("%d bytes of %v memory and %d bytes of %v memory have the handle %#x", m.Size(), k, mems[j].Size(), mems[j].Kind(), h)
+			}
+			seen[h] = len(mems)
+			mems = append(mems, m)
+		}
+	}
+	for i, m := range mems {
+		t.want(seen[m.Handle()] == i, "the handle of %d bytes of %v memory has changed to %#x", m.Size(), m.Kind(), m.Handle())
 	}
 }
 

@@ -17,6 +17,7 @@ var errorChecks = []Check{
 	{Name: "EveryVendorCodeMapped", Rule: "Every status that the vendor defines has a name and maps to one kind of error.", run: everyVendorCodeMapped},
 	{Name: "IsAndAs", Rule: "An error matches exactly one kind, and errors.As finds the operation, the backend and the device.", run: isAndAs},
 	{Name: "VendorCodePreserved", Rule: "A vendor's error keeps the call, the name and the code.", run: vendorCodePreserved},
+	{Name: "FailureUnderWayIsTold", Rule: "Whatever work fails when it runs, every way to ask for its end tells of the failure: those of the stream once, those of an event each time.", run: failureIsTold},
 	{Name: "ErrorsNotSticky", Rule: "After a failed call the next valid call succeeds.", run: errorsNotSticky},
 	{Name: "DeviceLostIsSticky", Rule: "Once a device is lost every use of the handle says so, until it is closed.", run: deviceLostIsSticky},
 	{Name: "DoubleCloseNil", Rule: "A second Close does nothing and returns nil.", run: doubleClose},
@@ -202,6 +203,73 @@ func vendorCodePreserved(t *trial) {
 		}
 		t.want(kinds == 1, "%s: %q matches %d kinds", what, err, kinds)
 		t.must(call(), "%s, once more", what)
+	}
+}
+
+func failureIsTold(t *trial) {
+	fail := t.breakdown()
+	const n = 300_000
+	m, o, h := t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindDevice, n), t.memory(t.dev, hal.KindHost, n)
+	b := t.hostBytes(n)
+	forever := context.Background()
+	until := func(q query) (err error) {
+		t.eventually(func() (done bool) { done, err = q.Done(); return done || err != nil }, "the work ends")
+		return err
+	}
+	works := map[string]func(s *hal.Stream) error{
+		"a fill":                   func(s *hal.Stream) error { return s.Fill(m.All(), hal.Pattern8(1)) },
+		"a copy in":                func(s *hal.Stream) error { return s.CopyIn(m.All(), b) },
+		"a copy out":               func(s *hal.Stream) error { return s.CopyOut(b, m.All()) },
+		"a copy within the device": func(s *hal.Stream) error { return s.Copy(o.All(), m.All()) },
+		"a copy to host memory":    func(s *hal.Stream) error { return s.Copy(h.All(), m.All()) },
+		"a copy from host memory":  func(s *hal.Stream) error { return s.Copy(m.All(), h.All()) },
+		"a copy between other works": func(s *hal.Stream) error {
+			return errors.Join(s.Fill(o.All(), hal.Zero), s.Copy(o.All(), m.All()), s.Fill(m.All(), hal.Zero))
+		},
+	}
+	asks := map[string]func(s *hal.Stream, e *hal.Event) error{
+		"Stream.Sync with a context that can end":    func(s *hal.Stream, _ *hal.Event) error { return s.Sync(t.ctx) },
+		"Stream.Sync with a context that never ends": func(s *hal.Stream, _ *hal.Event) error { return s.Sync(forever) },
+		"Stream.Done":                               func(s *hal.Stream, _ *hal.Event) error { return until(s) },
+		"Event.Sync with a context that can end":    func(_ *hal.Stream, e *hal.Event) error { return e.Sync(t.ctx) },
+		"Event.Sync with a context that never ends": func(_ *hal.Stream, e *hal.Event) error { return e.Sync(forever) },
+		"Event.Done":                                func(_ *hal.Stream, e *hal.Event) error { return until(e) },
+		"Event.OnDone": func(_ *hal.Stream, e *hal.Event) error {
+			told := make(chan error, 1)
+			t.must(e.OnDone(func(err error) { told <- err }), "OnDone")
+			return arrives(t, told, "the call of OnDone")
+		},
+	}
+	for what, work := range works {
+		for how, ask := range asks {
+			s := t.stream(t.dev)
+			fail(true)
+			t.must(work(s), "enqueue %s", what)
+			e := t.recorded(s)
+			err := ask(s, e)
+			fail(false)
+			var he *hal.Error
+			if !errors.As(err, &he) || he.Vendor.API == "" {
+				t.Errorf("%s has failed, and %s gives %v", what, how, err)
+			}
+			for range 2 {
+				if err := e.Sync(t.ctx); err == nil {
+					t.Errorf("%s has failed, and after %s the event gives no error", what, how)
+				}
+			}
+			if strings.HasPrefix(how, "Stream.") {
+				t.must(s.Sync(t.ctx), "%s has failed, and Sync after %s", what, how)
+				t.must(until(s), "%s has failed, and Done after %s", what, how)
+				later := t.recorded(s)
+				t.must(later.Sync(t.ctx), "%s has failed, which %s has told, and a later event", what, how)
+			} else {
+				_ = s.Sync(t.ctx) // which may tell it as well
+			}
+			t.must(s.Fill(o.All(), hal.Pattern8(7)), "fill afterwards")
+			t.must(s.Sync(t.ctx), "sync afterwards")
+			t.must(s.Close(), "close stream")
+		}
+		t.same(t.all(o), repeated(hal.Pattern8(7), n), "filled after failures")
 	}
 }
 

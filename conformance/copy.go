@@ -13,6 +13,8 @@ var copyChecks = []Check{
 	{Name: "DeviceToDevice", Rule: "Copy moves bytes between any two kinds of memory of the device.", run: deviceToDevice},
 	{Name: "SizeAlignmentMatrix", Rule: "Copies of every size work at every offset, to the byte.", run: sizeAlignmentMatrix},
 	{Name: "Large", Rule: "A copy of hundreds of megabytes is complete.", run: largeCopy},
+	{Name: "LengthsAroundPowersOfTwo", Rule: "Copies and fills are complete if they are one byte longer or shorter than a power of two or a multiple of one.", run: lengthsAround},
+	{Name: "FarOffsets", Rule: "Copies and fills far into a large memory reach the offset that they name, and no other.", run: farOffsets},
 	{Name: "NeighboursUntouched", Rule: "A copy changes no byte beside its destination, on the device and on the host.", run: copyNeighbours},
 	{Name: "NilSlice", Rule: "A nil slice is an empty one: it is accepted for a region of no bytes and refused for any other.", run: nilSlice},
 	{Name: "NilMemory", Rule: "A region without a memory is an invalid argument.", run: nilMemory},
@@ -24,6 +26,7 @@ var copyChecks = []Check{
 	{Name: "Adjacent", Rule: "Regions that touch do not overlap.", run: adjacent},
 	{Name: "PeerDirect", Rule: "A stream copies to and from the memory of a device that its own device can access.", NeedsPeer: true, run: peerDirect},
 	{Name: "PeerInOrder", Rule: "A copy to or from another device runs in stream order.", Needs: hal.CapGate, NeedsPeer: true, run: peerInOrder},
+	{Name: "PeerSeesLatest", Rule: "A copy from or to another device's memory sees what was last written there, whichever device wrote it.", NeedsPeer: true, run: peerSeesLatest},
 	{Name: "PeerStaged", Rule: "CopyPeer copies between two devices of one backend, whether or not they can access each other.", NeedsPeer: true, run: peerStaged},
 	{Name: "CrossBackend", Rule: "CopyPeer copies between devices of different backends.", NeedsOther: true, run: crossBackend},
 	{Name: "WrongDeviceRejected", Rule: "A stream refuses memory of a device that its own device cannot access.", run: wrongDevice},
@@ -109,6 +112,89 @@ func largeCopy(t *trial) {
 	t.must(s.CopyOut(out, c.All()), "copy out")
 	t.sync(s)
 	t.same(out, b, "%d bytes", n)
+}
+
+// lengthsAround tries lengths at which a copy that is made in pieces may lose the last piece, or a byte of it.
+func lengthsAround(t *trial) {
+	var sizes []int
+	for n := 256; n <= t.Size(4<<20, 1<<20); n *= 4 {
+		sizes = append(sizes, n, 2*n, 3*n, 5*n)
+	}
+	most := int(min(uint64(slices.Max(sizes)+2), t.dev.Info().MaxAlloc, t.dev.Info().TotalMemory/8))
+	s := t.stream(t.dev)
+	for _, k := range kinds(t.dev) {
+		a, b := t.memory(t.dev, hal.KindDevice, most), t.memory(t.dev, k, most)
+		data, in, out, filled := t.large(most), make([]byte, most), make([]byte, most), make([]byte, most)
+		for round, size := range sizes {
+			for _, n := range []int{size - 1, size, size + 1} {
+				if n >= most {
+					continue
+				}
+				copy(in[:n], data[most-n:])
+				in[n-1] = byte(round) // the last bytes differ from what was there
+				in[n-1] ^= 0x5a
+				last := in[n-1]
+				t.must(s.Fill(region(b, 0, n+1), hal.Pattern8(^last)), "fill")
+				t.must(s.CopyIn(region(a, 0, n), in[:n]), "copy in")
+				t.must(s.Copy(region(b, 0, n), region(a, 0, n)), "copy")
+				t.must(s.CopyOut(out[:n+1], region(b, 0, n+1)), "copy out")
+				t.must(s.Copy(region(a, 0, n), region(b, 0, n)), "copy back")
+				t.must(s.CopyIn(region(b, 0, n), in[:n]), "copy in")
+				t.must(s.Fill(region(b, 0, n), hal.Pattern8(last+1)), "fill")
+				t.must(s.CopyOut(filled[:n+1], region(b, 0, n+1)), "copy out")
+				t.sync(s)
+				want := append(in[:n:n], ^last)
+				t.same(out[:n+1], want, "%d bytes in, to %v memory and out", n, k)
+				t.same(filled[:n+1], append(repeated(hal.Pattern8(last+1), n), ^last), "%d bytes of %v memory filled", n, k)
+				t.same(t.get(a, 0, n), in[:n], "%d bytes from %v memory", n, k)
+			}
+		}
+		t.must(a.Close(), "close")
+		t.must(b.Close(), "close")
+	}
+}
+
+// farOffsets works around each power of two, where an offset that has lost its high bits would show.
+func farOffsets(t *trial) {
+	size := int(min(16<<20+4096, t.dev.Info().MaxAlloc, t.dev.Info().TotalMemory/6))
+	const n = 600
+	s := t.stream(t.dev)
+	data := t.large(size)
+	for _, k := range kinds(t.dev) {
+		src, dst := t.memory(t.dev, hal.KindDevice, size), t.memory(t.dev, k, size)
+		t.put(src, 0, data)
+		t.must(s.Fill(dst.All(), hal.Pattern8(0x11)), "fill")
+		want := repeated(hal.Pattern8(0x11), size)
+		for at := 1 << 12; at+3*n < size; at *= 2 {
+			in, out := t.random(n), make([]byte, n)
+			t.must(s.Fill(region(dst, at-2*n, n), hal.Pattern8(0x77)), "fill below %d", at)
+			t.must(s.Copy(region(dst, at-n/2, n), region(src, at/2, n)), "copy to %d", at)
+			t.must(s.Copy(region(dst, at/2+n, n), region(src, at-n/3, n)), "copy from %d", at)
+			t.must(s.CopyIn(region(dst, at+n, n), in), "copy in beyond %d", at)
+			t.must(s.CopyOut(out, region(src, at-3, n)), "copy out around %d", at)
+			t.must(s.Fill(region(dst, at+2*n, n/2), hal.Pattern8(0x99)), "fill beyond %d", at)
+			t.sync(s)
+			t.same(out, data[at-3:at-3+n], "copied out around %d", at)
+			copy(want[at-2*n:], repeated(hal.Pattern8(0x77), n))
+			copy(want[at-n/2:], data[at/2:at/2+n])
+			copy(want[at/2+n:], data[at-n/3:at-n/3+n])
+			copy(want[at+n:], in)
+			copy(want[at+2*n:], repeated(hal.Pattern8(0x99), n/2))
+		}
+		t.same(t.all(dst), want, "%d bytes of %v memory", size, k)
+		// The other way, from that memory, which host and device may reach in different ways.
+		for at := 1 << 12; at+3*n < size; at *= 2 {
+			out := make([]byte, n)
+			t.must(s.Copy(region(src, at-n/2, n), region(dst, at+n/2, n)), "copy from %v memory beyond %d", k, at)
+			t.must(s.CopyOut(out, region(dst, at-5, n)), "copy out of %v memory around %d", k, at)
+			t.sync(s)
+			copy(data[at-n/2:], want[at+n/2:at+n/2+n])
+			t.same(out, want[at-5:at-5+n], "copied out of %v memory around %d", k, at)
+		}
+		t.same(t.all(src), data, "%d bytes, copied to from %v memory", size, k)
+		t.must(src.Close(), "close")
+		t.must(dst.Close(), "close")
+	}
 }
 
 func copyNeighbours(t *trial) {
@@ -275,6 +361,56 @@ func peerInOrder(t *trial) {
 		t.sync(s)
 		t.same(out, data, "round %d: read after the copy from the peer", i)
 		t.same(t.all(far), data, "round %d: copied back before the last fill", i)
+	}
+}
+
+// peerSeesLatest writes a memory in every way that there is, and reads it in every way after each: a device that keeps a copy of another's
+// memory has to notice all of them.
+func peerSeesLatest(t *trial) {
+	const n = 5000
+	for _, pair := range [][2]*hal.Device{{t.dev, t.peer}, {t.peer, t.dev}} {
+		own, other := pair[0], pair[1]
+		near, far := t.stream(own), t.stream(other)
+		m := t.filled(own, t.random(n))
+		beside, away, back := t.memory(own, hal.KindDevice, n), t.memory(other, hal.KindDevice, n), t.memory(other, hal.KindDevice, n)
+		b := make([]byte, n)
+		type way struct {
+			what string
+			do   func() error
+		}
+		// Each way of writing makes m's bytes b.
+		writes := []way{
+			{"copied in", func() error { return near.CopyIn(m.All(), b) }},
+			{"written", func() error { return own.Write(t.ctx, m.All(), b) }},
+			{"filled", func() error { copy(b, repeated(hal.Pattern8(b[0]), n)); return near.Fill(m.All(), hal.Pattern8(b[0])) }},
+			{"copied from memory beside", func() error { t.put(beside, 0, b); return near.Copy(m.All(), beside.All()) }},
+			{"copied across", func() error { t.put(away, 0, b); return hal.CopyPeer(near, m.All(), far, away.All()) }},
+		}
+		// Each way of reading brings m's bytes to back.
+		reads := []way{{"copied across", func() error { return hal.CopyPeer(far, back.All(), near, m.All()) }}}
+		if own.CanAccessPeer(other) {
+			writes = append(writes, way{"pulled", func() error { t.put(away, 0, b); return near.Copy(m.All(), away.All()) }})
+			reads = append(reads, way{"pushed", func() error { return near.Copy(back.All(), m.All()) }})
+		}
+		if other.CanAccessPeer(own) {
+			writes = append(writes, way{"pushed", func() error { t.put(away, 0, b); return far.Copy(m.All(), away.All()) }})
+			reads = append(reads, way{"pulled", func() error { return far.Copy(back.All(), m.All()) }})
+		}
+		for _, before := range reads {
+			for _, w := range writes {
+				for _, after := range reads {
+					t.must(before.do(), "%s", before.what)
+					t.sync(near, far)
+					copy(b, t.random(n))
+					t.must(w.do(), "%s", w.what)
+					t.sync(near, far)
+					t.must(after.do(), "%s", after.what)
+					t.sync(near, far)
+					t.same(t.all(back), b, "%s's memory, %s by %s, then %s, then %s", own.Name(), before.what, other.Name(), w.what, after.what)
+					t.same(t.all(m), b, "%s's memory, %s", own.Name(), w.what)
+				}
+			}
+		}
 	}
 }
 

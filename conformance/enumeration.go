@@ -34,6 +34,8 @@ var enumerationChecks = []Check{
 		run: infoStable},
 	{Name: "FreeAtMostTotal", Rule: "Free memory is never more than total memory.", Needs: hal.CapMemInfo,
 		run: freeAtMostTotal},
+	{Name: "FreeFollowsAllocations", Rule: "Free memory falls by the bytes that are allocated, and rises again when they are freed.", Needs: hal.CapMemInfo,
+		run: freeFollows},
 	{Name: "ReopenAfterClose", Rule: "A device can be opened, used and closed again and again.",
 		run: reopenAfterClose},
 	{Name: "TwoHandlesIndependent", Rule: "Closing one handle on a device leaves another one working.",
@@ -253,6 +255,39 @@ func freeAtMostTotal(t *trial) {
 	check()
 	t.must(m.Close(), "close")
 	check()
+}
+
+func freeFollows(t *trial) {
+	i := t.dev.Info()
+	if i.SharesHostMemory {
+		t.Skipf("the device's memory is the host's, whose free memory changes all the time")
+	}
+	n := min(i.MaxAlloc, i.TotalMemory/8, 256<<20)
+	free := func() uint64 {
+		free, total, err := t.dev.MemInfo()
+		t.must(err, "memory information")
+		t.want(total/4 <= i.TotalMemory/3 && i.TotalMemory/4 <= total/3, "%d bytes in all, but Info has %d", total, i.TotalMemory)
+		return free
+	}
+	// A driver allocates in pages, and other programs may use the device as well, so the check fails only if no round of several is right.
+	var seen []string
+	for range 5 {
+		before := free()
+		m, err := t.dev.Alloc(hal.KindDevice, n, 0)
+		t.must(err, "allocate")
+		t.must(t.dev.Write(t.ctx, m.Region(0, 1), []byte{1}), "write")
+		during := free()
+		t.must(m.Close(), "close")
+		t.settled()
+		after := free()
+		fell, rose := int64(before-during), int64(after-during)
+		least, most := int64(n-n/4), int64(n+n/4+4<<20)
+		if fell >= least && fell <= most && rose >= least && rose <= most {
+			return
+		}
+		seen = append(seen, fmt.Sprintf("%d, %d and %d", before, during, after))
+	}
+	t.Errorf("%d bytes were allocated and freed again; free before, meanwhile and after: %s", n, strings.Join(seen, "; "))
 }
 
 func reopenAfterClose(t *trial) {

@@ -11,6 +11,7 @@ import (
 var eventChecks = []Check{
 	{Name: "FollowsWork", Rule: "An event is done when the work before it is done, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
 	{Name: "WaitOrders", Rule: "Work after WaitEvent starts when the work before Record is done, and sees its results.", Needs: hal.CapGate, run: waitOrders},
+	{Name: "WaitAloneIsRecorded", Rule: "An event that is recorded right after a wait, with no work in between, is done only after what the stream waits for.", Needs: hal.CapGate, run: eventAfterWaitAlone},
 	{Name: "IdleStreamsEventIsDone", Rule: "An event of a stream without work becomes done, and work that waits for it goes on.", run: idleStreamsEvent},
 	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done delays nothing, whatever the event's stream does next.", Needs: hal.CapGate, run: waitCompleted},
 	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: hal.CapGate, run: waitOnOwnStream},
@@ -204,9 +205,11 @@ func (t *trial) waitAcross(d, o *hal.Device) {
 		g := t.shut(far)
 		e := t.recorded(far)
 		t.must(near.WaitEvent(e), "wait for an event of %s", o.Name())
+		alone := t.recorded(near)
 		t.must(near.Fill(m.All(), hal.Pattern8(uint8(i+1))), "fill")
 		done := t.recorded(near)
 		t.busy(near, "%s waits for %s", d.Name(), o.Name())
+		t.busy(alone, "an event of %s right after the wait", d.Name())
 		// The wait is for the first record, even after the event is closed and the vendor's event recorded again.
 		t.must(e.Close(), "close the event")
 		later := t.shut(far)
@@ -351,4 +354,30 @@ func elapsedPending(t *trial) {
 	t.sync(s)
 	_, err := to.Elapsed(from)
 	t.must(err, "elapsed")
+}
+
+func eventAfterWaitAlone(t *trial) {
+	a, b, c := t.stream(t.dev), t.stream(t.dev), t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, 64))
+	for i := range 6 {
+		if i%2 == 1 { // b has had work before
+			t.must(b.Fill(region(m, 63, 1), hal.Pattern8(9)), "fill")
+			t.sync(b)
+		}
+		p := hal.Pattern8(uint8(i + 1))
+		g := t.shut(a)
+		t.must(a.Fill(region(m, 0, 32), p), "fill")
+		t.must(b.WaitEvent(t.recorded(a)), "wait")
+		e := t.recorded(b)
+		t.busy(e, "an event that was recorded right after a wait")
+		t.busy(b, "a stream that only waits")
+		t.must(c.WaitEvent(e), "wait for the stream that waits")
+		out := t.hostBytes(32)
+		t.must(c.CopyOut(out, region(m, 0, 32)), "copy out")
+		t.busy(c, "a stream that waits for one that waits")
+		t.letGo(g)
+		t.sync(c)
+		t.same(out, repeated(p, 32), "round %d: read two waits later", i)
+		t.must(e.Sync(t.ctx), "sync with the event")
+	}
 }

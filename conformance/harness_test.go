@@ -23,24 +23,25 @@ import (
 // required are the checks that every backend is held to; more may be added, none may go.
 var required = map[string]string{
 	"Enumeration": "ListSortedStable UnknownName NotBuiltNamesTheTag UnavailableSaysWhy OrdinalOutOfRange InfoComplete " +
-		"FreeAtMostTotal ReopenAfterClose TwoHandlesIndependent EnumerationCreatesNoContext",
+		"FreeAtMostTotal FreeFollowsAllocations ReopenAfterClose TwoHandlesIndependent EnumerationCreatesNoContext",
 	"Allocation": "Distinct SizeAtLeastRequested KindHonoured RandomAllocFree FreeOnOtherGoroutine HugeRejected " +
-		"ContentsIsolated StatsMatch DefaultAlignment ExplicitPowerOfTwoAlignment BadAlignmentRejected OddOffsetsCopy ZeroSizeAllocation",
-	"Copy": "HostToDevice DeviceToHost DeviceToDevice SizeAlignmentMatrix Large NeighboursUntouched NilSlice SelfSame " +
+		"ContentsIsolated StatsMatch HandlesDiffer DefaultAlignment ExplicitPowerOfTwoAlignment BadAlignmentRejected OddOffsetsCopy ZeroSizeAllocation",
+	"Copy": "HostToDevice DeviceToHost DeviceToDevice SizeAlignmentMatrix LengthsAroundPowersOfTwo FarOffsets PeerSeesLatest Large NeighboursUntouched NilSlice SelfSame " +
 		"SelfOverlapForward SelfOverlapBackward SelfDisjoint Adjacent PeerDirect PeerStaged CrossBackend WrongDeviceRejected " +
 		"SourceReusableAfterWrite ZeroLength ZeroLengthPastEndRejected ZeroLengthOnClosedRejected",
 	"Fill": "Pattern1 Pattern2 Pattern4 Pattern8 OffsetLengthMatrix PatternNotDividingLengthRejected BadPatternWidthRejected " +
 		"NeighboursUntouched",
 	"Bounds":      "OffsetPastEnd LengthPastEnd Overflow SubViewBase NestedView ViewAfterParentFree FailedCallHasNoEffect",
-	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst OneBlockedSyncBlocksNobodyElse",
-	"Events": "WaitOrders IdleStreamsEventIsDone WaitCompletedSkips ReuseKeepsEarlierWaits FanOutFanIn MultiEventWait " +
+	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst EveryKindInOrder LongQueueDoesNotWait StreamSyncCoversEarlierWorkOnly OneBlockedSyncBlocksNobodyElse",
+	"Events": "WaitOrders WaitAloneIsRecorded IdleStreamsEventIsDone WaitCompletedSkips ReuseKeepsEarlierWaits FanOutFanIn MultiEventWait " +
 		"CrossBackendWait ElapsedNonNegative ElapsedNeedsTiming ElapsedPendingNotReady",
-	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CloseGivesContextsBack CancelledSyncLeavesUsable GoSliceMovesOrStays",
+	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CloseGivesContextsBack CancelledSyncLeavesUsable GoSliceMovesOrStays IdleStreamsTakeNoGoroutine ClosedObjectsAreForgotten ClosedMemoryLeavesTheProcess",
 	"HostMemory":   "PinnedRoundTrip RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
-	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
+	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved FailureUnderWayIsTold ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
 	"Concurrency":  "MethodsParallel CloseRaces GoroutineMigration",
 	"OutOfMemory":  "ExhaustMapsToOutOfMemory RecoverAfterOutOfMemory EveryNthCallFails",
 	"Capabilities": "BitEqualsInterfaceEqualsBehaviour UnsupportedIsErrUnsupported",
+	"Pools":        "ReusedOnTheStreamAtOnce ElsewhereAfterTheWork ShortageMakesStreamsWait RecordedUseIsKept LiveBlocksDoNotOverlap ContentsIsolated TrimGivesBack LimitHolds CloseWithLiveBlocks",
 	"Coherence": "LegalTransitions IllegalRejectedUnchanged SeededModelAgainstBackend MinimalTransfers " +
 		"FailedCopyLeavesDestinationInvalid OverwriteTransfersNothing ReadNeverWrittenIsZeros StaleMarkIsConflict " +
 		"EvictionKeepsSoleCopy SliceAndParentAgree RangeWriteMovesOnlyTheRange LeaseExcludesWriter HostViewAfterDeviceWrite " +
@@ -48,7 +49,7 @@ var required = map[string]string{
 		"OversubscribedWorkingSetFinishes FailureUnderWayIsNoticed",
 	"Kernels": "LoadsAndFindsByName UnknownKernelIsRefused BadImageIsRefused TruncatedImageIsRefused ParametersAreReported TooFewArgumentsAreRefused " +
 		"TooManyArgumentsAreRefused WrongSizeIsRefused ScalarsOfEveryWidthArrive StructArrivesWithPadding ArgumentsAreCopiedAtLaunch EveryThreadRunsOnce " +
-		"EmptyGridDoesNothing GridBeyondLimitIsRefused BlockBeyondKernelLimitIsRefused SharedMemoryIsThere SharedBeyondLimitIsRefused BarrierHolds AtomicsCount " +
+		"EmptyGridDoesNothing GridBeyondLimitIsRefused BlockBeyondKernelLimitIsRefused SharedMemoryIsThere SharedBeyondLimitIsRefused BarrierHolds ReadBeforeBarrierIsKept AtomicsCount " +
 		"LaunchIsInStreamOrder LaunchDoesNotWait LaunchWaitsForEvents OneKernelFromManyGoroutines ModuleClosedUnderWorkFinishes ClosedModuleIsRefused " +
 		"MemoryOfAnotherDeviceIsRefused ClosedMemoryIsRefused OffsetsArrive BuildErrorCarriesTheLog RefusedLaunchChangesNothing LaunchBringsWhatItReads " +
 		"LaunchMakesOthersStale OutCopiesNothingIn SameBufferTwice LaunchReadsBesideTheHost OverlappingSlices RefusedLaunchKeepsContents FailedKernelLosesWhatItWrote OpposedLaunchesDoNotDeadlock",

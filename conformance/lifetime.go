@@ -20,6 +20,9 @@ var lifetimeChecks = []Check{
 	{Name: "CloseGivesContextsBack", Rule: "Closing the last handle on a device releases its contexts.", run: closeGivesContextsBack},
 	{Name: "GoSliceMovesOrStays", Rule: "A Go slice handed to an asynchronous copy survives garbage collection until the copy is done.", run: goSliceStays},
 	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyPeer completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
+	{Name: "IdleStreamsTakeNoGoroutine", Rule: "A stream or event whose work is done takes no goroutine.", run: idleStreamsTakeNoGoroutine},
+	{Name: "ClosedObjectsAreForgotten", Rule: "Nothing of a stream, an event, a memory or a device stays in the process once it is closed.", run: closedObjectsForgotten},
+	{Name: "ClosedMemoryLeavesTheProcess", Rule: "The bytes of closed memory of every kind go back to the machine, or are used again.", run: closedMemoryLeaves},
 }
 
 func closeGivesContextsBack(t *trial) {

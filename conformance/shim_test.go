@@ -114,6 +114,16 @@ func newShim(g bug) *shim {
 		}
 		return s, err
 	}
+	if b.CloseStream == nil {
+		b.CloseStream = func(s *hooked.Stream) error {
+			if !b.traits.liesAboutDone { // else its work may still be under way
+				b.mu.Lock()
+				b.streams = slices.DeleteFunc(b.streams, func(o driver.Stream) bool { return o == s.Stream })
+				b.mu.Unlock()
+			}
+			return s.Stream.Close()
+		}
+	}
 	b.NewEvent = func(d *hooked.Device, o driver.EventOptions) (*hooked.Event, error) {
 		e, err := d.PlainNewEvent(o)
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,8 +23,11 @@ var streamOrderChecks = []Check{
 	{Name: "NoImplicitDefaultStreamSync", Rule: "A stream behind a shut gate does not delay new streams, events or blocking copies.", Needs: hal.CapGate, run: noImplicitSync},
 	{Name: "AllocDoesNotWait", Rule: "A stream behind a shut gate does not delay an allocation.", Needs: hal.CapGate, run: allocDoesNotWait},
 	{Name: "Burst", Rule: "Thousands of operations that are enqueued without a wait in between run in order.", run: burst},
+	{Name: "EveryKindInOrder", Rule: "Copies and fills of every kind of memory, and of few bytes, begin when their turn has come, and not earlier.", Needs: hal.CapGate, run: everyKindInOrder},
+	{Name: "LongQueueDoesNotWait", Rule: "Thousands of operations can be enqueued behind a shut gate.", Needs: hal.CapGate, run: longQueue},
 	{Name: "OneBlockedSyncBlocksNobodyElse", Rule: "A goroutine that waits in Sync does not block calls on its stream or on another one.", Needs: hal.CapGate, run: oneBlockedSync},
 	{Name: "SyncCoversEarlierWorkOnly", Rule: "Event.Sync does not wait for work that is enqueued after the event was recorded.", Needs: hal.CapGate, run: syncCoversEarlierWork},
+	{Name: "StreamSyncCoversEarlierWorkOnly", Rule: "Stream.Sync does not wait for work that is enqueued after the call.", Needs: hal.CapGate, run: streamSyncCoversEarlierWork},
 	{Name: "PrioritiesClamped", Rule: "Streams of any priority can be made and work.", run: prioritiesClamped},
 }
 
@@ -340,4 +344,120 @@ func prioritiesClamped(t *trial) {
 		t.same(t.all(m), b, "priority %d", p)
 		t.must(s.Close(), "close")
 	}
+}
+
+func everyKindInOrder(t *trial) {
+	const n = 3000
+	s, o := t.stream(t.dev), t.stream(t.dev)
+	fill := func(v uint8) []byte { return repeated(hal.Pattern8(v), n) }
+	for _, k := range kinds(t.dev) {
+		for _, l := range kinds(t.dev) {
+			m, other := t.memory(t.dev, k, n), t.memory(t.dev, l, n)
+			t.put(m, 0, fill(1))
+			t.put(other, 0, fill(2))
+			in, out, later := t.hostBytes(n), t.hostBytes(n), t.hostBytes(n)
+			copy(in, fill(3))
+			small, few := t.hostBytes(4), t.hostBytes(4)
+			copy(small, fill(9))
+			g := t.shut(s)
+			t.must(s.CopyOut(out, m.All()), "copy out")
+			t.must(s.CopyIn(m.All(), in), "copy in")
+			t.must(s.Copy(other.All(), m.All()), "copy")
+			t.must(s.CopyIn(region(m, 0, 4), small), "copy in of few bytes")
+			t.must(s.CopyOut(few, region(m, 0, 4)), "copy out of few bytes")
+			t.must(s.Copy(region(other, 4, 3), region(m, 0, 3)), "copy of few bytes")
+			t.must(s.Fill(m.All(), hal.Pattern8(4)), "fill")
+			t.must(s.CopyOut(later, m.All()), "copy out")
+			t.must(s.Fill(m.All(), hal.Pattern8(5)), "fill")
+			t.busy(s, "work on %v memory and %v memory", k, l)
+			t.same(out, make([]byte, n), "the host's bytes before the gate is open")
+			// The other stream reads beside the gate.
+			now, beside := t.hostBytes(n), t.hostBytes(n)
+			t.must(o.CopyOut(now, m.All()), "copy out")
+			t.must(o.CopyOut(beside, other.All()), "copy out")
+			t.sync(o)
+			t.same(now, fill(1), "%v memory before the gate is open", k)
+			t.same(beside, fill(2), "%v memory that is copied to, before the gate is open", l)
+			t.letGo(g)
+			t.sync(s)
+			t.same(out, fill(1), "%v memory, copied out before all else", k)
+			t.same(few, fill(9)[:4], "few bytes of %v memory, copied in and out", k)
+			t.same(later, fill(4), "%v memory, copied out between two fills", k)
+			t.same(t.all(m), fill(5), "%v memory at the end", k)
+			want := fill(3)
+			copy(want[4:7], fill(9))
+			t.same(t.all(other), want, "copied from %v to %v memory", k, l)
+		}
+	}
+}
+
+func longQueue(t *trial) {
+	if i := t.dev.Info(); !i.Simulated && !i.SharesHostMemory {
+		t.Skipf("the queues of hardware may have an end: CUDA's calls wait from some 1,000 operations on")
+	}
+	const n, cells = 5000, 500
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, cells))
+	g := t.shut(s)
+	enqueued := make(chan error, 1)
+	go func() {
+		for i := range n {
+			if err := s.Fill(region(m, i%cells, 1), hal.Pattern8(uint8(i/cells+1))); err != nil {
+				enqueued <- fmt.Errorf("operation %d: %w", i, err)
+				return
+			}
+		}
+		enqueued <- nil
+	}()
+	t.must(arrives(t, enqueued, fmt.Sprintf("%d operations are enqueued behind a shut gate", n)), "enqueue")
+	t.busy(s, "the stream behind its gate")
+	t.letGo(g)
+	t.sync(s)
+	t.same(t.all(m), repeated(hal.Pattern8(n/cells), cells), "after %d operations", n)
+}
+
+func streamSyncCoversEarlierWork(t *trial) {
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	for _, c := range []struct {
+		what string
+		ctx  context.Context
+	}{{"with a context that can end", t.ctx}, {"with a context that never ends", context.Background()}} {
+		// The call has to begin before later work is enqueued, which cannot be seen from here. So a try that does not come to its end
+		// shows nothing, but one of several must, with more time for each.
+		ended := false
+		for patience := time.Millisecond; !ended && patience < 5*time.Second; patience *= 2 {
+			s, o := t.stream(t.dev), t.stream(t.dev)
+			first := t.shut(s)
+			t.must(s.Fill(m.All(), hal.Pattern8(1)), "fill")
+			begun, waited := make(chan struct{}), make(chan error, 1)
+			go func() {
+				close(begun)
+				waited <- s.Sync(c.ctx)
+			}()
+			arrives(t, begun, "a goroutine")
+			for start := time.Now(); time.Since(start) < patience/4; {
+				t.must(o.Fill(region(m, 0, 1), hal.Pattern8(1)), "fill")
+				t.sync(o)
+			}
+			second := t.shut(s)
+			t.must(s.Fill(m.All(), hal.Pattern8(2)), "fill")
+			t.letGo(first)
+			timer := time.NewTimer(patience)
+			select {
+			case err := <-waited:
+				t.must(err, "sync")
+				ended = true
+				t.busy(s, "later work")
+			case <-timer.C:
+			}
+			timer.Stop()
+			t.letGo(second)
+			if !ended {
+				t.must(arrives(t, waited, "Sync returns"), "sync")
+			}
+			t.sync(s)
+		}
+		t.want(ended, "Sync %s waited for work that was enqueued after the call", c.what)
+	}
+	t.same(t.all(m), repeated(hal.Pattern8(2), 64), "at the end")
 }
