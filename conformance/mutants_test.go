@@ -88,6 +88,88 @@ func latest(s *hooked.Stream, e *hooked.Event) error {
 	return nil
 }
 
+// shadows are bytes of peers' memory that a device keeps, to copy them only once.
+type shadows struct {
+	mu    sync.Mutex
+	owner map[driver.Memory]*hooked.Device
+	kept  map[driver.Region][]byte
+}
+
+func (h *shadows) drop(m driver.Memory) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.kept {
+		if r.Mem == m {
+			delete(h.kept, r)
+		}
+	}
+}
+
+// pull copies from a peer, or from what is kept of its memory.
+func (h *shadows) pull(s *hooked.Stream, dst, src driver.Region) error {
+	h.mu.Lock()
+	b, kept := h.kept[src]
+	h.mu.Unlock()
+	if kept {
+		return s.Stream.CopyIn(dst, unsafe.Pointer(&b[0]))
+	}
+	idle, _ := s.Stream.Query()
+	if err := s.Stream.Copy(dst, src); err != nil || !idle {
+		return err
+	}
+	b = make([]byte, src.Len)
+	if err := errors.Join(s.Stream.CopyOut(unsafe.Pointer(&b[0]), dst), s.Stream.Sync()); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.kept[src] = b
+	h.mu.Unlock()
+	return nil
+}
+
+// keepsShadows is a bug: the device misses writes to memory of which it keeps a copy, if they are pushed there by another device, or
+// all of them.
+func keepsShadows(missesAll bool) bug {
+	h := &shadows{owner: map[driver.Memory]*hooked.Device{}, kept: map[driver.Region][]byte{}}
+	drop := func(m driver.Memory) {
+		if !missesAll {
+			h.drop(m)
+		}
+	}
+	return hooks{
+		Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {
+			m, err := d.PlainAlloc(kind, size, align)
+			if err == nil {
+				h.mu.Lock()
+				h.owner[m.Memory] = d
+				h.mu.Unlock()
+			}
+			return m, err
+		},
+		Copy: func(s *hooked.Stream, dst, src driver.Region, foreign bool) error {
+			h.mu.Lock()
+			pushed := h.owner[dst.Mem] != s.Device
+			h.mu.Unlock()
+			switch {
+			case !foreign:
+				drop(dst.Mem)
+			case !pushed:
+				drop(dst.Mem)
+				return h.pull(s, dst, src)
+			}
+			return s.Stream.Copy(dst, src)
+		},
+		CopyIn: func(s *hooked.Stream, dst driver.Region, src unsafe.Pointer) error {
+			drop(dst.Mem)
+			return s.Stream.CopyIn(dst, src)
+		},
+		Fill: func(s *hooked.Stream, dst driver.Region, p driver.Pattern) error {
+			drop(dst.Mem)
+			return s.Stream.Fill(dst, p)
+		},
+	}
+}
+
 type openGate struct{}
 
 func (openGate) Open() error { return nil }
@@ -323,6 +405,8 @@ var mutants = []mutant{
 		}
 		return s.Stream.Copy(dst, src)
 	}}},
+	{"keeps a peer's memory, and misses what another device pushes there", keepsShadows(false)},
+	{"keeps a peer's memory for ever", keepsShadows(true)},
 	{"takes no peer's event", hooks{Wait: func(s *hooked.Stream, e *hooked.Event) error {
 		if e.Device != s.Device {
 			return nil
@@ -509,6 +593,27 @@ var throughBuffers = []string{
 	"errors are lost", "work that fails is said to have succeeded",
 }
 
+// throughPools are mutants that pools alone must notice too.
+var throughPools = []string{
+	"copy out drops the last byte", "copy in drops the last byte", "fill ignores the offset", "fill is one pattern short", "fill is one pattern long",
+	"fills at once, not in stream order", "copies out at once, not in stream order", "wait does nothing", "record captures too early",
+	"events are always done", "gates are open from the start", "never gives memory back", "streams are always idle",
+	"misaligns by one",
+}
+
+type alone struct{ name, what, match string }
+
+// through lists the mutants that one part of the suite must notice alone.
+func through() (all []alone) {
+	for _, name := range throughBuffers {
+		all = append(all, alone{name, "buffers", "^Coherence/"})
+	}
+	for _, name := range throughPools {
+		all = append(all, alone{name, "pools", "^Pools/"})
+	}
+	return all
+}
+
 // mutantParts is the number of processes that share the mutants: most of the time a check waits, and some look at all that the process has.
 const mutantParts = 4
 
@@ -545,7 +650,7 @@ func TestMutants(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, len(mutants)+len(throughBuffers), killed, "mutants that were killed")
+	require.Equal(t, len(mutants)+len(through()), killed, "mutants that were killed")
 }
 
 // killedBy stands in a line for each mutant.
@@ -598,13 +703,13 @@ func killMutants(t *testing.T, part int) {
 			t.Logf("%-56s%s%s", m.name, killedBy, k.Check.Name)
 		}
 	}
-	for i, name := range throughBuffers {
-		require.Contains(t, named, name)
+	for i, c := range through() {
+		require.Contains(t, named, c.name)
 		if i%mutantParts != part {
 			continue
 		}
-		if k := kill(named[name], "^Coherence/"); k != nil {
-			t.Logf("%-56s%s%s, through buffers alone", name, killedBy, k.Check.Name)
+		if k := kill(named[c.name], c.match); k != nil {
+			t.Logf("%-56s%s%s, through %s alone", c.name, killedBy, k.Check.Name, c.what)
 		}
 	}
 }

@@ -41,6 +41,9 @@ func (t *trial) block(p *pool.Pool, s *hal.Stream, k hal.Kind, size int) (pool.B
 	t.must(err, "region of a block")
 	t.want(r.Len == uint64(size) && b.Size() == r.Len && b.Kind() == k && r.Mem.Kind() == k, "a region of %d bytes for %d", r.Len, size)
 	t.want(b.Capacity() >= r.Len && r.Off+b.Capacity() <= r.Mem.Size(), "%d bytes at %d do not lie inside %d", b.Capacity(), r.Off, r.Mem.Size())
+	if align := t.dev.Info().Alignment; t.dev.Caps().Has(hal.CapAddress) {
+		t.want((uint64(r.Mem.Handle())+r.Off)%align == 0, "%v memory of a pool at %#x+%d is not aligned to %d", k, r.Mem.Handle(), r.Off, align)
+	}
 	return b, r
 }
 
