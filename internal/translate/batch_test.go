@@ -12,10 +12,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
-// batchRunner is the program that runs the kernels of a batch. One process runs them on the host and stores the results. For each device another
-// process compares with these, because compilers that load LLVM interfere with each other in one process, and a crash ends only its own process.
+// batchRunner is the program that runs the kernels of a batch. One process calls the functions themselves for each thread and stores the results. For
+// the host and for each device another process compares with these, because compilers that load LLVM interfere with each other in one process, and
+// a crash ends only its own process.
 const batchRunner = `package main
 
 import (
@@ -32,11 +35,35 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-type launch = func(context.Context, *hal.Stream, hal.Grid, int64, *buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error
+type (
+	launch   = func(context.Context, *hal.Stream, hal.Grid, int64, Par, *buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error
+	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32)
+)
 
-const n, block = 48, 16
+// work is a kernel with its grid.
+type work struct {
+	seed          uint64
+	name          string
+	dims          int
+	block, blocks [3]int
+	beyond        int
+	fails         bool // an index is out of range
+	launch        launch
+	function      function
+}
+
+func (w *work) total() int {
+	n := 1
+	for d := range 3 {
+		n *= w.block[d] * w.blocks[d]
+	}
+	return n
+}
+
+func (w *work) grid() hal.Grid { return hal.Blocks(w.blocks[:w.dims]...).Of(w.block[:w.dims]...) }
 
 // result is what a kernel wrote, or how it failed.
 type result struct {
@@ -54,19 +81,15 @@ func main() {
 				fmt.Println("DEVICE", d.Name())
 			}
 		}
-	case "host":
-		s := must(must(hal.Open(ctx, "host:0")).NewStream())
+	case "plain":
 		var all []result
-		for k, l := range launches {
-			all = append(all, run(ctx, seeds[k], func(x *buffer.Buffer[uint32], f *buffer.Buffer[float32], y *buffer.Buffer[uint64], z *buffer.Buffer[int32]) error {
-				return l(ctx, s, hal.Over(n).Of(block), int64(seeds[k]), x, f, y, z)
-			}))
-			if all[k].Error != "" { // the stream keeps the error
-				fmt.Printf("HOST %d %s\n", k, all[k].Error)
-				s = must(must(hal.Open(ctx, "host:0")).NewStream())
+		for k := range works {
+			all = append(all, works[k].plain())
+			if bad := all[k].Error; (bad != "") != works[k].fails {
+				fmt.Printf("PLAIN %d %s\n", k, bad)
 			}
 		}
-		check(gob.NewEncoder(must(os.Create("host.gob"))).Encode(all))
+		check(gob.NewEncoder(must(os.Create("plain.gob"))).Encode(all))
 	case "compile": // target, file
 		language := hal.LanguageCUDA
 		if os.Args[2][0] == 'g' {
@@ -82,91 +105,157 @@ func main() {
 			return
 		}
 		if dir := os.Getenv("HALYARD_TEST_KEEP"); dir != "" {
-			check(os.WriteFile(fmt.Sprintf("%s/%d.%s", dir, seeds[0], os.Args[2]), img.Data, 0o600))
+			check(os.WriteFile(fmt.Sprintf("%s/%d.%s", dir, works[0].seed, os.Args[2]), img.Data, 0o600))
 		}
 		fmt.Println("COMPILED")
 	case "device": // device, file, kernels
 		var want []result
-		check(gob.NewDecoder(must(os.Open("host.gob"))).Decode(&want))
+		check(gob.NewDecoder(must(os.Open("plain.gob"))).Decode(&want))
 		dev := must(hal.Open(ctx, os.Args[2]))
 		c := string(must(os.ReadFile(os.Args[3])))
-		p := kernel.New(kernel.Source{Name: "kernels", Portable: c})
-		if err := p.Load(ctx, dev); err != nil {
+		sites := make([]string, 1000)
+		p := kernel.New(kernel.Source{Name: "kernels", Portable: c, Indexes: sites})
+		if os.Args[2] == "host:0" {
+			p = nil
+		} else if err := p.Load(ctx, dev); err != nil {
 			fmt.Println("REFUSED", err)
 			return
 		}
 		s := must(dev.NewStream())
 		for _, word := range os.Args[4:] {
 			k := must(strconv.Atoi(word))
-			if want[k].Error != "" {
-				continue
-			}
 			fmt.Printf("BEGIN %d\n", k)
-			_, head, _ := strings.Cut(c, "KERNEL void "+names[k]+"(")
-			head, _, _ = strings.Cut(head, "{")
-			y, z := kernel.InOut, kernel.InOut
-			if strings.Contains(head, "const GLOBAL u64") {
-				y = kernel.In
+			got := works[k].on(ctx, s, p, c)
+			if d := differ(got, want[k]); d != "" {
+				fmt.Printf("DIFFERS %d on %s %s\n", k, dev.Name(), d)
 			}
-			if strings.Contains(head, "const GLOBAL i32") {
-				z = kernel.In
-			}
-			got := run(ctx, seeds[k], func(xs *buffer.Buffer[uint32], fs *buffer.Buffer[float32], ys *buffer.Buffer[uint64], zs *buffer.Buffer[int32]) error {
-				return p.Kernel(names[k]).Launch(ctx, s, hal.Over(n).Of(block), kernel.Value(int64(seeds[k])), kernel.In(xs), kernel.Value(int64(n)), kernel.In(fs), kernel.Value(int64(n)),
-					y(ys), kernel.Value(int64(n)), z(zs), kernel.Value(int64(n-5)))
-			})
-			if got.Error != "" {
-				fmt.Printf("DIFFERS %d fails on %s: %s\n", k, dev.Name(), got.Error)
-				continue
-			}
-			for i := range got.Y {
-				j := min(i, len(got.Z)-1)
-				if got.Y[i] != want[k].Y[i] || got.Z[j] != want[k].Z[j] {
-					fmt.Printf("DIFFERS %d writes y[%d] = %#x and z[%d] = %d on %s, %#x and %d on the host\n", k, i, got.Y[i], j, got.Z[j], dev.Name(), want[k].Y[i], want[k].Z[j])
-					break
-				}
+			if got.Error != "" { // the stream may keep the error
+				s = must(dev.NewStream())
 			}
 		}
 		fmt.Println("DONE")
 	}
 }
 
-// run launches a kernel with the inputs that belong to its seed.
-func run(ctx context.Context, seed uint64, launch func(*buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error) result {
-	x, f, y, z := must(buffer.New[uint32](n)), must(buffer.New[float32](n)), must(buffer.New[uint64](n)), must(buffer.New[int32](n-5))
-	defer func() { hal.CloseAll(x, f, y, z) }()
-	xs := []uint32{0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1<<32 - 2}
-	fs := []float32{0, 1, -1, 0.5, 1.5, -1.5, 2.5, 3e9, -3e9, 5e9, 1e19, -1e19, 1e20, 300, -300, 1e-40, 1e-45, math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)),
-		float32(math.NaN()), float32(math.Copysign(0, -1)), 3.1415927, 65535.9, 2147483520, 1e10}
-	r := (seed+1)*0x9e3779b97f4a7c15 | 1
+// differ says how a result is not what plain Go gives.
+func differ(got, want result) string {
+	if got.Error != "" || want.Error != "" {
+		var index, index2, n int
+		_, text, _ := strings.Cut(want.Error, "index out of range ")
+		if _, err := fmt.Sscanf(text, "[%d] with length %d", &index, &n); err != nil {
+			fmt.Sscanf(text, "[%d]", &index)
+		}
+		_, text, _ = strings.Cut(got.Error, "index ")
+		if _, err := fmt.Sscanf(text, "%d out of range with length", &index2); err != nil {
+			fmt.Sscanf(text, "out of range [%d]", &index2)
+		}
+		if got.Error == "" || want.Error == "" || index != index2 {
+			return fmt.Sprintf("gives error %q, and %q on the host", got.Error, want.Error)
+		}
+		return ""
+	}
+	for i := range got.Y {
+		j := min(i, len(got.Z)-1)
+		if got.Y[i] != want.Y[i] || got.Z[j] != want.Z[j] {
+			return fmt.Sprintf("writes y[%d] = %#x and z[%d] = %d; plain Go writes %#x and %d", i, got.Y[i], j, got.Z[j], want.Y[i], want.Z[j])
+		}
+	}
+	return ""
+}
+
+// data are the arguments that belong to a seed.
+func (w *work) data() (p Par, xs []uint32, fs, gs []float32, ys []uint64, zs []int32) {
+	xs = []uint32{0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1<<32 - 2}
+	fs = []float32{0, 1, -1, 0.5, -0.5, 1.5, -1.5, 2.5, 3e9, -3e9, 5e9, 1e19, -1e19, 1e20, 300, -300, 1e-40, 1e-45, math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)),
+		float32(math.NaN()), float32(math.Copysign(0, -1)), 3.1415927, 65535.9, 2147483520, 1e10, -0.9, -0.001}
+	r := (w.seed+1)*0x9e3779b97f4a7c15 | 1
 	next := func() uint64 {
 		r ^= r << 13
 		r ^= r >> 7
 		r ^= r << 17
 		return r
 	}
+	n := w.total() - w.beyond
 	for len(xs) < n {
 		xs = append(xs, uint32(next()))
 	}
 	for len(fs) < n {
-		fs = append(fs, float32(int32(next()))/65536)
+		v := float32(int32(next())) / 65536
+		if next()%4 == 0 {
+			v /= 32768
+		}
+		fs = append(fs, v)
 	}
-	got := result{make([]uint64, n), make([]int32, n-5), ""}
+	p = Par{N: int32(next()), F: float32(int32(next())) / 65536, G: float64(int64(next())) / 65536}
+	for i := range p.L {
+		p.L[i] = int64(next()) >> (next() % 60)
+	}
+	shift := int(next() % 16) // so that small grids see others
+	xs, fs = append(xs[min(shift, len(xs)-n):][:n:n]), append(fs[min(shift, len(fs)-n):][:n:n])
+	return p, xs, fs, make([]float32, w.total()), make([]uint64, n), make([]int32, max(1, n-5))
+}
+
+// plain calls the function for each thread.
+func (w *work) plain() (got result) {
+	p, x, f, g, y, z := w.data()
+	defer func() {
+		if p := recover(); p != nil {
+			got = result{Error: fmt.Sprint(p)}
+		}
+	}()
+	b := kernel.Block{Size: [3]uint32{1, 1, 1}, Grid: [3]uint32{1, 1, 1}}
+	for d := range 3 {
+		b.Size[d], b.Grid[d] = uint32(w.block[d]), uint32(w.blocks[d])
+	}
+	for b.Index[2] = 0; b.Index[2] < b.Grid[2]; b.Index[2]++ {
+		for b.Index[1] = 0; b.Index[1] < b.Grid[1]; b.Index[1]++ {
+			for b.Index[0] = 0; b.Index[0] < b.Grid[0]; b.Index[0]++ {
+				grid.RunTogether(&b, func(t grid.Thread) { w.function(t, int64(w.seed), p, x, f, g, y, z) })
+			}
+		}
+	}
+	return result{y, z, ""}
+}
+
+// on launches a kernel: the program's, or that of the generated file if p is nil.
+func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c string) result {
+	par, xs, fs, gs, ys, zs := w.data()
+	x, f, g, y, z := must(buffer.New[uint32](len(xs))), must(buffer.New[float32](len(fs))), must(buffer.New[float32](len(gs))), must(buffer.New[uint64](len(ys))), must(buffer.New[int32](len(zs)))
+	defer func() { hal.CloseAll(x, f, g, y, z) }()
 	check(x.CopyIn(ctx, xs))
 	check(f.CopyIn(ctx, fs))
-	check(y.CopyIn(ctx, got.Y))
-	check(z.CopyIn(ctx, got.Z))
-	err := launch(x, f, y, z)
-	if err == nil {
-		err = y.CopyOut(ctx, got.Y)
+	check(g.CopyIn(ctx, gs))
+	check(y.CopyIn(ctx, ys))
+	check(z.CopyIn(ctx, zs))
+	var err error
+	if p == nil {
+		err = w.launch(ctx, s, w.grid(), int64(w.seed), par, x, f, g, y, z)
+	} else {
+		_, head, _ := strings.Cut(c, "KERNEL void "+w.name+"(")
+		head, _, _ = strings.Cut(head, "{")
+		gm, ym, zm := kernel.InOut, kernel.InOut, kernel.InOut
+		if !strings.Contains(head, ", GLOBAL f32") {
+			gm = kernel.In
+		}
+		if !strings.Contains(head, ", GLOBAL u64") {
+			ym = kernel.In
+		}
+		if !strings.Contains(head, ", GLOBAL i32") {
+			zm = kernel.In
+		}
+		err = p.Kernel(w.name).Launch(ctx, s, w.grid(), kernel.Value(int64(w.seed)), kernel.Struct(&par), kernel.In(x), kernel.Value(int64(len(xs))), kernel.In(f), kernel.Value(int64(len(fs))),
+			gm(g), kernel.Value(int64(len(gs))), ym(y), kernel.Value(int64(len(ys))), zm(z), kernel.Value(int64(len(zs))))
 	}
 	if err == nil {
-		err = z.CopyOut(ctx, got.Z)
+		err = y.CopyOut(ctx, ys)
+	}
+	if err == nil {
+		err = z.CopyOut(ctx, zs)
 	}
 	if err != nil {
-		got.Error = err.Error()
+		return result{Error: err.Error()}
 	}
-	return got
+	return result{ys, zs, ""}
 }
 
 func must[T any](v T, err error) T { check(err); return v }
@@ -185,30 +274,41 @@ type text struct {
 }
 
 // ids are the places in a kernel's text where its number stands.
-var ids = regexp.MustCompile(`\b(k|g|m|rec|inner|h)0(_|\b)`)
+var ids = regexp.MustCompile(`\b(k|g|m|e|rec|inner|h)0(_|\b)`)
 
 func (k text) numbered(id int) string {
 	return ids.ReplaceAllString(k.src, fmt.Sprintf("${1}%d${2}", id))
 }
 
+// fails reports whether one thread of the kernel has an index out of range.
+func (k text) fails() bool { return strings.Contains(k.src, "// oops") }
+
 // batch has the folder in which batches are built, one after the other.
 type batch struct {
-	dir     string
-	devices []string                 // of OpenCL; known once something was built
-	spent   map[string]time.Duration // by each kind of program
-	plant   func(c string) string    // makes a mistake in the translation, if it is not nil
+	dir      string
+	devices  []string                 // the host and all of OpenCL
+	spent    map[string]time.Duration // by each kind of program
+	compared map[string]int           // the kernels that each device ran, and each architecture's compiler took
+	plant    func(c string) string    // makes a mistake in the translation, if it is not nil
 }
 
 func newBatch(t *testing.T) *batch {
-	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}}
+	b := &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}, compared: map[string]int{}, devices: []string{"host:0"}}
+	require.NoError(t, b.build(t.Context(), []text{{1, random(1, 0)}}))
+	for _, line := range b.program(t.Context(), nil, "devices") {
+		if name, ok := strings.CutPrefix(line, "DEVICE "); ok {
+			b.devices = append(b.devices, name)
+		}
+	}
+	return b
 }
 
 // program runs the program that was built, and returns the lines of its output.
-func (b *batch) program(ctx context.Context, args ...string) []string {
+func (b *batch) program(ctx context.Context, env []string, args ...string) []string {
 	begin := time.Now()
 	defer func() { b.spent[strings.Join(args[:min(2, len(args))], " ")] += time.Since(begin) }()
 	run := exec.CommandContext(ctx, "./kernels", args...)
-	run.Dir, run.Env = b.dir, append(os.Environ(), "HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1")
+	run.Dir, run.Env = b.dir, slices.Concat(os.Environ(), []string{"HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1", "HALYARD_CHECK="}, env)
 	out, err := run.CombinedOutput()
 	if err != nil {
 		out = append(out, "\nCRASHED "+err.Error()...)
@@ -233,19 +333,17 @@ func translateTexts(kernels []text, which []int) (src string, made *Output, err 
 
 func (b *batch) build(ctx context.Context, kernels []text) error {
 	all := make([]int, len(kernels))
-	var launches, names, seeds strings.Builder
+	table := "package main\n\nvar works = []work{\n"
 	for k := range kernels {
 		all[k] = k
-		fmt.Fprintf(&launches, "K%d, ", k)
-		fmt.Fprintf(&names, "\"k%d\", ", k)
-		fmt.Fprintf(&seeds, "%d, ", kernels[k].seed)
+		s := shaped(kernels[k].seed)
+		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]d, k%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails())
 	}
 	src, made, err := translateTexts(kernels, all)
 	if err != nil {
 		return fmt.Errorf("no translation: %w", err)
 	}
-	for name, content := range map[string]string{"kernels.go": src, "main_kernels.go": string(made.Go),
-		"table.go": fmt.Sprintf("package main\n\nvar launches = []launch{%s}\n\nvar names = []string{%s}\n\nvar seeds = []uint64{%s}\n", &launches, &names, &seeds)} {
+	for name, content := range map[string]string{"kernels.go": src, "main_kernels.go": string(made.Go), "table.go": table + "}\n"} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600); err != nil {
 			return err
 		}
@@ -260,43 +358,39 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	return nil
 }
 
-// found is what a batch found about a kernel: that it failed on the host, was refused by a compiler, or differed. Each is empty if
-// it did not happen.
-type found struct{ host, refused, differs string }
+// found is what a batch found about a kernel: that plain Go does not do what it was written to do, that a compiler refuses it, or that a device
+// differs from plain Go. Each is empty if it did not happen.
+type found struct{ plain, refused, differs string }
 
-// run builds kernels and runs them on the host. Then each kernel is compared on the devices that on gives for its number.
-func (b *batch) run(ctx context.Context, kernels []text, on func(k int) []string) ([]found, error) {
+// run builds kernels, calls them as plain Go, and compares each on the devices.
+func (b *batch) run(ctx context.Context, kernels []text, devices []string) ([]found, error) {
 	if err := b.build(ctx, kernels); err != nil {
 		return nil, err
 	}
-	if b.devices == nil {
-		b.devices = []string{}
-		for _, line := range b.program(ctx, "devices") {
-			if name, ok := strings.CutPrefix(line, "DEVICE "); ok {
-				b.devices = append(b.devices, name)
-			}
-		}
-	}
 	all := make([]found, len(kernels))
-	for _, line := range b.program(ctx, "host") {
+	for _, line := range b.program(ctx, nil, "plain") {
 		var k int
-		if n, _ := fmt.Sscanf(line, "HOST %d", &k); n == 1 {
-			all[k].host = line
+		if n, _ := fmt.Sscanf(line, "PLAIN %d", &k); n == 1 {
+			all[k].plain = line
 		} else if line != "" {
-			return nil, fmt.Errorf("the host: %s", line)
+			return nil, fmt.Errorf("plain Go: %s", line)
 		}
 	}
-	byDevice := map[string][]int{}
+	var lists [2][]int // the second are those with an index out of range, which a device tells if it is asked
 	for k := range kernels {
-		if all[k].host == "" {
-			for _, d := range on(k) {
-				byDevice[d] = append(byDevice[d], k)
-			}
+		switch {
+		case all[k].plain != "":
+		case kernels[k].fails():
+			lists[1] = append(lists[1], k)
+		default:
+			lists[0] = append(lists[0], k)
 		}
 	}
-	for d, list := range byDevice {
-		if err := b.device(ctx, d, kernels, list, all); err != nil {
-			return nil, err
+	for _, d := range devices {
+		for i, env := range [][]string{nil, {"HALYARD_CHECK=bounds"}} {
+			if err := b.device(ctx, env, d, kernels, lists[i], all); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return all, nil
@@ -306,7 +400,7 @@ var errNoCompiler = errors.New("the compiler is not there")
 
 // device runs kernels on a device, or compiles them for an architecture. If the compiler crashes or refuses the whole list, device tries each half.
 // Without a compiler for the architecture the error is errNoCompiler.
-func (b *batch) device(ctx context.Context, d string, kernels []text, list []int, all []found) error {
+func (b *batch) device(ctx context.Context, env []string, d string, kernels []text, list []int, all []found) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -329,7 +423,7 @@ func (b *batch) device(ctx context.Context, d string, kernels []text, list []int
 			args = append(args, fmt.Sprint(k))
 		}
 	}
-	said := b.program(ctx, args...)
+	said := b.program(ctx, env, args...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -337,13 +431,19 @@ func (b *batch) device(ctx context.Context, d string, kernels []text, list []int
 	if reason, missing := strings.CutPrefix(last, "MISSING "); missing {
 		return fmt.Errorf("%w: %s", errNoCompiler, reason)
 	}
-	for _, line := range said {
-		var k int
-		if n, _ := fmt.Sscanf(line, "DIFFERS %d", &k); n == 1 {
-			all[k].differs = line
-		}
-	}
 	if last == "DONE" || last == "COMPILED" {
+		for _, line := range said {
+			var k int
+			if n, _ := fmt.Sscanf(line, "DIFFERS %d", &k); n == 1 {
+				all[k].differs += line + "\n"
+			}
+			if strings.HasPrefix(line, "BEGIN ") {
+				b.compared[d]++
+			}
+		}
+		if last == "COMPILED" {
+			b.compared[d] += len(list)
+		}
 		return nil
 	}
 	at := slices.IndexFunc(said, func(line string) bool {
@@ -354,8 +454,8 @@ func (b *batch) device(ctx context.Context, d string, kernels []text, list []int
 		all[list[0]].refused = text
 		return nil
 	}
-	if err := b.device(ctx, d, kernels, list[:len(list)/2], all); err != nil {
+	if err := b.device(ctx, env, d, kernels, list[:len(list)/2], all); err != nil {
 		return err
 	}
-	return b.device(ctx, d, kernels, list[len(list)/2:], all)
+	return b.device(ctx, env, d, kernels, list[len(list)/2:], all)
 }

@@ -21,7 +21,40 @@ type generator struct {
 	helps  []help
 	loops  []string
 	calls  bool
+	inside bool // of a kernel, whose place and structure the functions that it calls do not have
 }
+
+// shape is the grid of a kernel: how many dimensions, the threads of a block, the blocks, and how many threads at the end find no element.
+type shape struct {
+	dims          int
+	block, blocks [3]int
+	beyond        int
+}
+
+// shaped returns the grid of the kernel of a seed: blocks of 1 to 300 threads.
+func shaped(seed uint64) shape {
+	r := rand.New(rand.NewPCG(seed, 2))
+	s := shape{1 + r.IntN(3), [3]int{1, 1, 1}, [3]int{1, 1, 1}, 0}
+	left, most := 300, 1
+	if r.IntN(4) > 0 {
+		left = 40
+	}
+	for d := range s.dims {
+		s.block[d] = 1 + r.IntN(max(1, left>>(2*(s.dims-1-d))))
+		left /= s.block[d]
+		s.blocks[d] = 1 + r.IntN(1+3/s.dims)
+		most *= s.block[d]
+	}
+	if s.dims == 1 {
+		s.blocks[0] += r.IntN(3)
+	}
+	s.beyond = r.IntN(most)
+	return s
+}
+
+// group is how many threads a block has, and total how many the grid has.
+func (s shape) group() int { return s.block[0] * s.block[1] * s.block[2] }
+func (s shape) total() int { return s.group() * s.blocks[0] * s.blocks[1] * s.blocks[2] }
 
 // help is a helper function.
 type help struct {
@@ -75,6 +108,17 @@ func (g *generator) leaf(t string) string {
 	if v := g.variable("[4]"+t, false); v != "" && g.IntN(2) == 0 {
 		return fmt.Sprintf("%s[%s&3]", v, g.leafInteger())
 	}
+	if g.inside && g.IntN(5) == 0 {
+		switch {
+		case t == "bool":
+		case isFloat(t) && g.IntN(3) == 0:
+			return fmt.Sprintf(pick(g, []string{"(-%s(%s))", "%s(%s)"}), t, pick(g, []string{"i", "l", "t.Global(0)", "t.Local(0)", "t.Block(0)"}))
+		case isFloat(t):
+			return t + pick(g, []string{"(i)", "(l)", "(p.F)", "(p.G)", "(-p.F)"})
+		default:
+			return t + pick(g, []string{"(i)", "(l)", "(t.Local(0))", "(p.N)", "(p.L[i&7])", "(p.L[l%8])", "(p.L[3])"})
+		}
+	}
 	if v := g.variable(fmt.Sprintf("rec%d", g.id), false); v != "" && g.IntN(2) == 0 {
 		switch t {
 		case "int16":
@@ -104,7 +148,7 @@ func (g *generator) leafInteger() string {
 func (g *generator) constant(t string) string {
 	switch {
 	case isFloat(t):
-		return t + pick(g, []string{"(0.5)", "(-1.25)", "(3)", "(1e10)", "(0)", "(0.1)"})
+		return t + pick(g, []string{"(0.5)", "(-1.25)", "(3)", "(1e10)", "(0)", "(0.1)", "(-1)"})
 	case t == "bool":
 		return pick(g, []string{"true", "false"})
 	case t[0] == 'i':
@@ -158,7 +202,11 @@ func (g *generator) value(t string, deep int) string {
 		}
 		return fmt.Sprintf("(%s %s %s)", g.value(u, deep-1), pick(g, []string{"<", "<=", "==", "!=", ">", ">="}), g.value(u, deep-1))
 	case isFloat(t):
-		switch g.IntN(8) {
+		switch g.IntN(10) {
+		case 8:
+			return fmt.Sprintf(pick(g, []string{"(-%s)", "(-%s)", "(%s * -1)"}), left())
+		case 9:
+			return fmt.Sprintf("%s(1 / %s(%s(%s)))", t, t, pick(g, integers[:5]), g.value(pick(g, scalars[:2]), deep-1))
 		case 4:
 			if g.IntN(2) == 0 {
 				name, second := pick(g, []string{"Max", "Min", "Copysign"}), "float64"
@@ -243,6 +291,19 @@ func (g *generator) declare(name, t string) { g.scopes[len(g.scopes)-1][name] = 
 
 func (g *generator) statement(deep int) {
 	t := pick(g, scalars)
+	if g.inside && g.IntN(12) == 0 {
+		switch g.IntN(4) {
+		case 0:
+			g.line("p.L[%s] %s= %s", pick(g, []string{"i&7", "l%8", "2", "(u&7)"}), pick(g, []string{"+", "*", "^"}), g.value("int64", 2))
+		case 1:
+			g.line("p.N += %s", g.value("int32", 2))
+		case 2:
+			g.line("p.F = %s", g.value("float32", 2))
+		default:
+			g.line("p.G = %s", g.value("float64", 2))
+		}
+		return
+	}
 	kind := g.IntN(21)
 	if deep <= 0 && kind >= 8 && kind < 13 {
 		kind -= 8
@@ -450,7 +511,7 @@ func (g *generator) sum(into string) {
 }
 
 // kernel writes kernel number id, with the functions that it calls.
-func (g *generator) kernel(id int) {
+func (g *generator) kernel(id int, shape shape) {
 	g.id, g.helps, g.names, g.frozen = id, nil, 0, map[string]bool{}
 	g.line("type inner%d struct{ f float32 }", id)
 	if g.IntN(3) == 0 {
@@ -467,6 +528,16 @@ func (g *generator) kernel(id int) {
 		g.line("\treturn p %s q, p %s q", pick(g, []string{"+", "-", "*", "&^", "<<", ">>"}), pick(g, []string{"<", "==", ">="}))
 		g.line("}")
 		g.helps = append(g.helps, help{name: fmt.Sprintf("m%d", id)})
+	}
+	if g.IntN(2) == 0 {
+		t := pick(g, scalars[:2])
+		g.line("func e%d(p, q %s) %s {", id, t, t)
+		g.line("\tif p %s q {", pick(g, []string{"<", ">"}))
+		g.line("\t\treturn %s", pick(g, []string{"q", "-p", "p * 0.5"}))
+		g.line("\t}")
+		g.line("\treturn %s", pick(g, []string{"p", "p - q", "-q"}))
+		g.line("}")
+		g.helps = append(g.helps, help{name: fmt.Sprintf("e%d", id), params: []string{t, t}, result: t})
 	}
 	g.line("type rec%d struct {\n\ta int16\n\tin inner%d\n\tlist [2]uint32\n}", id, id)
 	for i := range g.IntN(3) {
@@ -496,55 +567,124 @@ func (g *generator) kernel(id int) {
 		g.helps = append(g.helps, h)
 	}
 	g.names = 0
-	shared := pick(g, integers)
-	together := g.IntN(4) == 0
+	g.body(shape)
+}
+
+// body writes the kernel itself.
+func (g *generator) body(s shape) {
+	together, shared := g.IntN(5) < 2, pick(g, integers)
+	if together && g.IntN(3) == 0 {
+		shared = pick(g, scalars[:2])
+	}
 	g.line("//halyard:kernel")
-	g.line("func k%d(t grid.Thread, a int64, x []uint32, f []float32, y []uint64, z []int32) {", id)
+	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {", g.id)
 	g.scopes = []map[string]string{{}}
 	g.depth = 1
 	if together {
-		g.line("s := grid.Shared[[16]%s](t)", shared)
+		g.line("s := grid.Shared[[%d]%s](t)", s.group(), shared)
 	}
-	g.line("i := t.Global(0)")
-	if !together && g.IntN(3) == 0 { // z ends within a block
-		g.line("if i >= len(z) {")
+	switch s.dims {
+	case 1:
+		g.line("i := t.Global(0)")
+	case 2:
+		g.line("i := t.Global(1)*t.Size(0)*t.Blocks(0) + t.Global(0)")
+	default:
+		g.line("i := (t.Global(2)*t.Size(1)*t.Blocks(1)+t.Global(1))*t.Size(0)*t.Blocks(0) + t.Global(0)")
+	}
+	if together { // all threads arrive at the barriers
+		g.line("var u uint32")
+		g.line("var w float32")
+		g.line("in := i < len(x)")
+		g.line("if in {")
+		g.line("\tu, w = x[i], f[i]")
+		g.line("}")
+	} else {
+		g.line("if i >= len(%s) {", pick(g, []string{"x", "x", "z"})) // z ends within a block
 		g.line("\treturn")
 		g.line("}")
+		g.line("u, w := x[i], f[i]")
 	}
-	g.line("u, w := x[i], f[i]")
+	g.line("l := %s", []string{"t.Local(0)", "t.Local(1)*t.Size(0) + t.Local(0)", "(t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)"}[s.dims-1])
+	g.line("_ = l")
 	g.line("sum := uint64(a)")
-	g.calls = true
+	g.calls, g.inside = true, true
 	for range 4 {
 		g.statement(2)
 	}
+	oops := g.IntN(12) == 0
+	if oops { // one thread fails, sooner or later
+		which, off := g.IntN(s.total()-s.beyond), pick(g, []string{"len(z)", "len(x)+i", "-1-i", "len(y) << 40"})
+		thread := fmt.Sprintf("t.Global(0) == %d", which)
+		if s.dims > 1 {
+			thread = fmt.Sprintf("t.Global(0)*0+i == %d", which)
+		}
+		g.line("if %s { // oops", thread)
+		g.line("\tz[%s]++", off)
+		g.line("}")
+	}
 	if together {
-		g.line("s[t.Local(0)] = %s", g.value(shared, 2))
+		own := "s[l]"
+		if s.dims == 1 && g.IntN(2) == 0 {
+			own = "s[t.Local(0)]"
+		}
+		g.line("%s = %s", own, g.value(shared, 2))
 		g.line("t.Barrier()")
 		name := g.name()
-		g.line("%s := s[(t.Local(0)+%d)%%16]", name, g.IntN(16))
+		g.line("%s := s[(l+%d)%%%d]", name, g.IntN(s.group()), s.group())
 		g.declare(name, shared)
 		g.line("t.Barrier()")
-		g.line("s[t.Local(0)] += %s", g.value(shared, 1))
+		if g.IntN(2) == 0 { // the values move in place
+			g.line("%s = %s", own, name)
+		} else {
+			g.line("%s += %s", own, g.value(shared, 1))
+		}
 		g.line("t.Barrier()")
-		g.line("sum += uint64(s[15-t.Local(0)])")
+		last := g.name()
+		g.line("%s := s[%d-l]", last, s.group()-1)
+		g.declare(last, shared)
+		if g.IntN(2) == 0 { // the same through a buffer, among the threads of a row of the block
+			name := g.name()
+			g.line("j := i - t.Local(0) + (t.Local(0)+%d)%%t.Size(0)", 1+g.IntN(3))
+			g.line("g[i] = %s", g.value("float32", 2))
+			g.line("t.Barrier()")
+			g.line("%s := g[j]", name)
+			g.declare(name, "float32")
+			g.line("t.Barrier()")
+			g.line("g[i] = %s", pick(g, []string{name, "-" + name, "float32(l)"}))
+			g.line("t.Barrier()")
+		}
+		if v := g.variable("[4]float32", true); v != "" { // its element is needed after the barrier, and changed there
+			name := g.name()
+			g.line("%s := %s[u&3]", name, v)
+			g.declare(name, "float32")
+			g.line("t.Barrier()")
+			g.line("%s[u&3] = %s", v, g.value("float32", 1))
+		}
 		if g.IntN(2) == 0 { // several threads change the same element, but none reads it before the barrier
 			g.line("c := grid.Shared[[2]uint32](t)")
-			g.line("grid.Atomic%s(&c[t.Local(0)&1], %s)", pick(g, []string{"Add", "Xor", "Or", "Max"}), g.value("uint32", 2))
+			g.line("grid.Atomic%s(&c[l&1], %s)", pick(g, []string{"Add", "Xor", "Or", "Max"}), g.value("uint32", 2))
 			g.line("t.Barrier()")
 			g.line("sum += uint64(c[0]) ^ uint64(c[1])<<7")
 		}
 	}
 	if g.IntN(2) == 0 { // each cell has one operation, whose order does not matter
 		n := g.IntN(6)
-		g.line("grid.Atomic%s(&z[%d+i%%7], %s)", []string{"Add", "Xor", "Or", "And", "Max", "Min"}[n], n*7, g.value("int32", 2))
+		g.line("grid.Atomic%s(&z[(%d+i%%7)%%len(z)], %s)", []string{"Add", "Xor", "Or", "And", "Max", "Min"}[n], n*7, g.value("int32", 2))
 	}
 	for range 4 {
 		g.statement(2)
 	}
 	g.sum("sum")
+	g.line("sum = sum*31 + uint64(p.N) + uint64(p.L[0]+p.L[3]*3+p.L[7]*5)")
 	g.line("_, _ = u, w")
-	g.line("y[i] = sum")
-	g.calls = false
+	if together {
+		g.line("if in {")
+		g.line("\ty[i] = sum")
+		g.line("}")
+	} else {
+		g.line("y[i] = sum")
+	}
+	g.calls, g.inside = false, false
 	g.depth = 0
 	g.line("}")
 }
@@ -552,6 +692,6 @@ func (g *generator) kernel(id int) {
 // random writes the kernel of a seed as kernel number id of a package.
 func random(seed uint64, id int) string {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
-	g.kernel(id)
+	g.kernel(id, shaped(seed))
 	return g.b.String()
 }

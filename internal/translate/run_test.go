@@ -52,6 +52,14 @@ func b(x bool) uint64 {
 	return 0
 }
 
+// Par is a structure that random kernels are passed.
+type Par struct {
+	G float64
+	L [8]int64
+	N int32
+	F float32
+}
+
 var _ = bits.Len
 var _ grid.Thread
 `

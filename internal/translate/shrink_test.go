@@ -174,6 +174,7 @@ func (e *editor) mentions(n ast.Node) (found bool) {
 					_, isArray := p.Elem().Underlying().(*types.Array)
 					found = found || isArray
 				}
+				found = found || n.Name == "g" // the buffer through which threads of a block pass values
 			}
 		}
 		return true
@@ -417,7 +418,7 @@ func (b *batch) shrunk(ctx context.Context, k text, devices []string) (string, s
 		for i, src := range list {
 			kernels[i] = text{k.seed, src}
 		}
-		all, err := b.run(ctx, kernels, func(int) []string { return devices })
+		all, err := b.run(ctx, kernels, devices)
 		yes := make([]bool, len(list))
 		for i := range all {
 			yes[i] = all[i].differs != ""
