@@ -73,5 +73,5 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
 	outside := f.d.refuse("launch", "%s %d out of range with length %d", at, wide(8), wide(16)).(*hal.Error)
 	outside.Kind = hal.ErrOutOfRange
-	return outside, nil
+	return outside, outside // as on the host, what a kernel wrote that failed is lost
 }

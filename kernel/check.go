@@ -22,7 +22,8 @@ import (
 //
 // With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index was out
 // of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with
-// such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks indexes.
+// such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks indexes. On both, what
+// the kernel wrote is lost, and the buffers give the error to whoever reads it.
 //
 // The variable is read once, when the program starts; setting it later has no effect.
 const EnvCheck = "HALYARD_CHECK"

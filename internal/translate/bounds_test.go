@@ -90,11 +90,16 @@ func main() {
 				break
 			}
 			fmt.Printf("%s %s: %v %v\n", info.Name(), name, errors.Is(err, hal.ErrOutOfRange), err)
-			got := make([]int32, 64)
-			must(0, all.CopyOut(ctx, got))
-			for i, v := range got {
-				if (i < 16 || i >= 24) && v != 77 {
-					fmt.Printf("FAILED %s %s: element %d is %d\n", info.Name(), name, i, v)
+			if read := y.CopyOut(ctx, make([]int32, 8)); (read != nil) != (err != nil) {
+				fmt.Printf("FAILED %s %s: reading what it wrote gives %v\n", info.Name(), name, read)
+			}
+			for _, outside := range []*buffer.Buffer[int32]{must(all.Slice(0, 16)), must(all.Slice(24, 64))} {
+				got := make([]int32, outside.Len())
+				must(0, outside.CopyOut(ctx, got))
+				for i, v := range got {
+					if v != 77 {
+						fmt.Printf("FAILED %s %s: element %d outside is %d\n", info.Name(), name, i, v)
+					}
 				}
 			}
 		}
