@@ -23,7 +23,7 @@ var preludeBounds string
 //	GLOBAL                      before the type of a buffer's elements in a pointer to them: GLOBAL float *x, const GLOBAL float *x
 //	LOCAL                       the same for memory that the threads of a block share; LOCAL float tile[256]; at the start of a kernel declares some
 //	SHARED_PARAM(T, name)       at the end of the parameters, without a comma before it: memory whose size the launch chooses (Shared)
-//	SHARED_VAR(T, name)         in the first line of such a kernel
+//	SHARED_VAR(T, name)         the first line of such a kernel; a semicolon may follow
 //	CONSTANT                    before a table at file scope
 //	RESTRICT                    a pointer whose elements are used through no other pointer
 //	THREAD(d) THREADS(d)        index of the thread in its block, and threads of a block, in dimension d (0 to 2), as u64

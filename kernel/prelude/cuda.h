@@ -17,7 +17,7 @@ typedef float4 f32x4;
 #define LOCAL __shared__
 #define CONSTANT __constant__
 #define SHARED_PARAM(T, name)
-#define SHARED_VAR(T, name) extern __shared__ f32x4 halyard_shared[]; T *name = (T *)halyard_shared
+#define SHARED_VAR(T, name) extern __shared__ f32x4 halyard_shared[]; T *name = (T *)halyard_shared;
 #define RESTRICT __restrict__
 FUNCTION u64 halyard_thread(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
 FUNCTION u64 halyard_threads(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
