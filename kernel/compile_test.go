@@ -180,6 +180,18 @@ func TestBuildErrorsAreNotKept(t *testing.T) {
 	assert.ErrorContains(t, alone.Load(ctx, dev), "too new")
 }
 
+// A translated text leaves out the kernels that need float64 on a device that lacks it. They are refused by name; the others run.
+func TestKernelThatNeedsFloat64(t *testing.T) {
+	_, _, s := openCompiling(t)
+	p := kernel.New(kernel.Source{Indexes: []string{}, Portable: "KERNEL void add() {}\n#ifdef HALYARD_FLOAT64\nKERNEL void wide() {}\n#endif\n"})
+	defer p.Close()
+	err := p.Kernel("wide").Launch(ctx, s, kernel.Over(1))
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	assert.ErrorContains(t, err, "compiling:1: launch: not supported: kernel wide computes with float64, which the device does not have")
+	assert.ErrorIs(t, p.Kernel("absent").Launch(ctx, s, kernel.Over(1)), hal.ErrNotFound)
+	assert.NotErrorIs(t, p.Kernel("add").Launch(ctx, s, kernel.Over(1)), hal.ErrUnsupported)
+}
+
 // Many launches that need the program at once compile it once, and each gives up with its own context.
 func TestOneCompilationForAll(t *testing.T) {
 	b, dev, _ := openCompiling(t)

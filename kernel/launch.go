@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -110,6 +111,9 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 	found, err := m.Kernel(k.name)
 	if err != nil {
+		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable, "KERNEL void "+k.name+"(") {
+			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
+		}
 		return nil, err
 	}
 	d := &onDevice{dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}

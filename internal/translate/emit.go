@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -112,20 +114,49 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 	return f, launcher
 }
 
-// text returns the whole program in C.
+var (
+	word     = regexp.MustCompile(`\d[\d.]*(?:e[-+]?\d+)?f?|[A-Za-z_]\w*`)
+	declared = regexp.MustCompile(`(\w+)\(`)
+)
+
+// text returns the whole program in C. What needs float64 is left out on a device that lacks it, so that the other kernels compile there.
 func (p *program) text() string {
 	var b strings.Builder
-	for _, t := range p.types {
-		b.WriteString(t + "\n")
+	needs := map[string]bool{"f64": true, "GO_F64_BITS": true, "GO_BITS_F64": true, "GO_NEG_F64": true} // words
+	open := false
+	guard := func(text string) {
+		words := word.FindAllString(text, -1)
+		need := text[0] != '#' && slices.ContainsFunc(words, func(w string) bool {
+			return needs[w] || w[0] <= '9' && strings.ContainsAny(w, ".e") && !strings.HasSuffix(w, "f")
+		})
+		if need {
+			name := words[len(words)-1] // of a type
+			if at := declared.FindStringSubmatch(text); words[0] != "typedef" {
+				name = at[1]
+			}
+			needs[name] = true
+		}
+		if need && !open {
+			b.WriteString("#ifdef HALYARD_FLOAT64\n")
+		} else if !need && open {
+			b.WriteString("#endif\n")
+		}
+		open = need
 	}
-	for _, s := range p.support {
-		b.WriteString(s)
+	for _, t := range slices.Concat(p.types, p.support) {
+		t = strings.TrimSuffix(t, "\n") + "\n"
+		guard(t)
+		b.WriteString(t)
 	}
 	for i, t := range p.texts {
+		guard(t)
 		if i > 0 || len(p.types)+len(p.support) > 0 {
 			b.WriteString("\n")
 		}
 		b.WriteString(t)
+	}
+	if open {
+		b.WriteString("#endif\n")
 	}
 	return b.String()
 }

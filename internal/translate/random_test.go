@@ -23,7 +23,7 @@ var (
 // on every OpenCL device. The last line says how many ran on each.
 func TestRandomKernels(t *testing.T) {
 	t.Parallel()
-	const each = 200
+	const each = 25
 	count, targets := *randomKernels, *randomTargets // tests beside this one read the flags
 	if testing.Short() {
 		count, targets = min(count, 25), min(targets, 5)

@@ -205,7 +205,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 }, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:22", "cg.go:33", "cg.go:35", "cg.go:39", "cg.go:43", "cg.go:58", "cg.go:61", "cg.go:63", "cg.go:69", "cg.go:70", "cg.go:71", "cg.go:78", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_body;
+#ifdef HALYARD_FLOAT64
 typedef struct { f64 a[64]; } T_64_f64;
+#endif
 
 KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
@@ -237,14 +239,14 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 2)] = (h_part.a[GO_AT(h_me, 64, 2)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]);
+					h_part.a[GO_AT(h_me, 64, 2)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 2)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 3)] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
@@ -278,14 +280,14 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 6)] = (h_part.a[GO_AT(h_me, 64, 6)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]);
+					h_part.a[GO_AT(h_me, 64, 6)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_out[GO_AT(0, h_out_n, 7)] = h_part.a[0];
+			h_out[GO_AT(0, h_out_n, 7)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
@@ -319,15 +321,15 @@ KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, cons
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
-		h_x[GO_AT(h_i_1, h_x_n, 12)] = (h_x[GO_AT(h_i_1, h_x_n, 12)] + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 12)]));
-		h_r[GO_AT(h_i_1, h_r_n, 13)] = (h_r[GO_AT(h_i_1, h_r_n, 13)] - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 13)]));
+		h_x[GO_AT(h_i_1, h_x_n, 12)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 12)]) + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 12)]));
+		h_r[GO_AT(h_i_1, h_r_n, 13)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 13)]) - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 13)]));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_x_n)) {
 				f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
-				h_x[GO_AT(h_i, h_x_n, 12)] = (h_x[GO_AT(h_i, h_x_n, 12)] + (h_alpha * h_p[GO_AT(h_i, h_p_n, 12)]));
-				h_r[GO_AT(h_i, h_r_n, 13)] = (h_r[GO_AT(h_i, h_r_n, 13)] - (h_alpha * h_q[GO_AT(h_i, h_q_n, 13)]));
+				h_x[GO_AT(h_i, h_x_n, 12)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 12)]) + (h_alpha * h_p[GO_AT(h_i, h_p_n, 12)]));
+				h_r[GO_AT(h_i, h_r_n, 13)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 13)]) - (h_alpha * h_q[GO_AT(h_i, h_q_n, 13)]));
 			}
 		}
 	}
@@ -336,12 +338,12 @@ KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, cons
 KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_p[GO_AT(h_i_1, h_p_n, 14)] = (h_r[GO_AT(h_i_1, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * h_p[GO_AT(h_i_1, h_p_n, 14)]));
+		h_p[GO_AT(h_i_1, h_p_n, 14)] = (h_r[GO_AT(h_i_1, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 14)])));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_p_n)) {
-				h_p[GO_AT(h_i, h_p_n, 14)] = (h_r[GO_AT(h_i, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * h_p[GO_AT(h_i, h_p_n, 14)]));
+				h_p[GO_AT(h_i, h_p_n, 14)] = (h_r[GO_AT(h_i, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 14)])));
 			}
 		}
 	}
@@ -398,10 +400,10 @@ KERNEL void mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u16
 
 FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
 	T_body v_1 = {0};
-	v_1.h_X = h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 19)];
-	v_1.h_Y = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 19)];
-	v_1.h_Z = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 19)];
-	v_1.h_Mass = h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 19)];
+	v_1.h_X = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 19)]);
+	v_1.h_Y = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 19)]);
+	v_1.h_Z = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 19)]);
+	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 19)]);
 	return v_1;
 }
 
@@ -447,12 +449,12 @@ KERNEL void move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *
 			{
 				i64 h_k = ((i64)0);
 				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
-					T_body h_o = h_piece.a[GO_AT(h_k, 64, 22)];
-					f32 h_dx = (h_o.h_X - h_b.h_X);
-					f32 h_dy = (h_o.h_Y - h_b.h_Y);
-					f32 h_dz = (h_o.h_Z - h_b.h_Z);
+					T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 22)]);
+					f32 h_dx = (GO_ONCE(h_o.h_X) - GO_ONCE(h_b.h_X));
+					f32 h_dy = (GO_ONCE(h_o.h_Y) - GO_ONCE(h_b.h_Y));
+					f32 h_dz = (GO_ONCE(h_o.h_Z) - GO_ONCE(h_b.h_Z));
 					f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
-					f32 h_pull = (h_o.h_Mass / (h_d * sqrt(h_d)));
+					f32 h_pull = (GO_ONCE(h_o.h_Mass) / (h_d * sqrt(h_d)));
 					h_ax = (h_ax + (h_dx * h_pull));
 					h_ay = (h_ay + (h_dy * h_pull));
 					h_az = (h_az + (h_dz * h_pull));
@@ -463,16 +465,17 @@ KERNEL void move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *
 	}
 	{
 		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
-			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] = (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] + (h_ax * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] + (h_ay * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] = (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] + (h_az * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 26)] = (h_b.h_X + (h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 26)] * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 27)] = (h_b.h_Y + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 27)] * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 28)] = (h_b.h_Z + (h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 28)] * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 29)] = h_b.h_Mass;
+			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)]) + (h_ax * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)]) + (h_ay * h_dt));
+			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)]) + (h_az * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 26)] = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 26)]) * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 27)] = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 27)]) * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 28)] = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 28)]) * h_dt));
+			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 29)] = GO_ONCE(h_b.h_Mass);
 		}
 	}
 }
+#ifdef HALYARD_FLOAT64
 
 KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
@@ -533,12 +536,12 @@ KERNEL void triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, 
 KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 34)] = (h_a[GO_AT(h_i_1, h_a_n, 34)] + (h_b[GO_AT(h_i_1, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 34)])));
+		h_a[GO_AT(h_i_1, h_a_n, 34)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 34)]) + (h_b[GO_AT(h_i_1, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 34)])));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 34)] = (h_a[GO_AT(h_i, h_a_n, 34)] + (h_b[GO_AT(h_i, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 34)])));
+				h_a[GO_AT(h_i, h_a_n, 34)] = (GO_ONCE(h_a[GO_AT(h_i, h_a_n, 34)]) + (h_b[GO_AT(h_i, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 34)])));
 			}
 		}
 	}
@@ -573,17 +576,18 @@ KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 37)] = (h_part.a[GO_AT(h_me, 64, 37)] + h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]);
+					h_part.a[GO_AT(h_me, 64, 37)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 37)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 38)] = h_part.a[0];
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 38)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
+#endif
 `})
 
 var (
@@ -698,14 +702,14 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line gokernels_kernels.go:702
+//line gokernels_kernels.go:706
 				row_[tx].me = me
 			}
 		}
 	}
 //line cg.go:15
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:709
+//line gokernels_kernels.go:713
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -717,12 +721,12 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:721
+//line gokernels_kernels.go:725
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:726
+//line gokernels_kernels.go:730
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -734,7 +738,7 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:738
+//line gokernels_kernels.go:742
 			}
 		}
 	}
@@ -766,14 +770,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line gokernels_kernels.go:770
+//line gokernels_kernels.go:774
 				row[tx].me = me
 			}
 		}
 	}
 //line cg.go:36
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:777
+//line gokernels_kernels.go:781
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -785,12 +789,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:789
+//line gokernels_kernels.go:793
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:794
+//line gokernels_kernels.go:798
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -802,7 +806,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line gokernels_kernels.go:806
+//line gokernels_kernels.go:810
 			}
 		}
 	}
@@ -855,7 +859,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:859
+//line gokernels_kernels.go:863
 			}
 			x = to - 1
 			continue
@@ -874,7 +878,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:878
+//line gokernels_kernels.go:882
 	}
 }
 
@@ -907,7 +911,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:911
+//line gokernels_kernels.go:915
 			}
 			x_ = to - 1
 			continue
@@ -918,7 +922,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line gokernels_kernels.go:922
+//line gokernels_kernels.go:926
 	}
 }
 
@@ -947,7 +951,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:951
+//line gokernels_kernels.go:955
 				}
 				{
 					at := at + 1
@@ -957,7 +961,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:961
+//line gokernels_kernels.go:965
 				}
 			}
 			if at < count {
@@ -967,7 +971,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:971
+//line gokernels_kernels.go:975
 			}
 			x = to - 1
 			continue
@@ -976,7 +980,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:980
+//line gokernels_kernels.go:984
 	}
 }
 
@@ -1026,7 +1030,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:1030
+//line gokernels_kernels.go:1034
 			}
 			x = to_ - 1
 			continue
@@ -1045,7 +1049,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:1049
+//line gokernels_kernels.go:1053
 	}
 }
 
@@ -1071,7 +1075,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:1075
+//line gokernels_kernels.go:1079
 	}
 }
 
@@ -1107,14 +1111,14 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line gokernels_kernels.go:1111
+//line gokernels_kernels.go:1115
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:27
 	for from := 0; from < n; from += block {
-//line gokernels_kernels.go:1118
+//line gokernels_kernels.go:1122
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -1125,7 +1129,7 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line gokernels_kernels.go:1129
+//line gokernels_kernels.go:1133
 				}
 			}
 		}
@@ -1146,13 +1150,13 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line gokernels_kernels.go:1150
+//line gokernels_kernels.go:1154
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1156
+//line gokernels_kernels.go:1160
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1171,7 +1175,7 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line gokernels_kernels.go:1175
+//line gokernels_kernels.go:1179
 			}
 		}
 	}
@@ -1203,7 +1207,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1207
+//line gokernels_kernels.go:1211
 				}
 				{
 					at := at + 1
@@ -1213,7 +1217,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1217
+//line gokernels_kernels.go:1221
 				}
 			}
 			if at < count {
@@ -1223,7 +1227,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1227
+//line gokernels_kernels.go:1231
 			}
 			x = to - 1
 			continue
@@ -1232,7 +1236,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:1236
+//line gokernels_kernels.go:1240
 	}
 }
 
@@ -1261,7 +1265,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1265
+//line gokernels_kernels.go:1269
 				}
 				{
 					at := at + 1
@@ -1271,7 +1275,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1275
+//line gokernels_kernels.go:1279
 				}
 			}
 			if at < count {
@@ -1281,7 +1285,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1285
+//line gokernels_kernels.go:1289
 			}
 			x = to - 1
 			continue
@@ -1290,7 +1294,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:1294
+//line gokernels_kernels.go:1298
 	}
 }
 
@@ -1321,7 +1325,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1325
+//line gokernels_kernels.go:1329
 				}
 				{
 					at := at + 1
@@ -1331,7 +1335,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1335
+//line gokernels_kernels.go:1339
 				}
 			}
 			if at < count {
@@ -1341,7 +1345,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1345
+//line gokernels_kernels.go:1349
 			}
 			x = to - 1
 			continue
@@ -1350,7 +1354,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:1354
+//line gokernels_kernels.go:1358
 	}
 }
 
@@ -1381,7 +1385,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1385
+//line gokernels_kernels.go:1389
 				}
 				{
 					at := at + 1
@@ -1391,7 +1395,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1395
+//line gokernels_kernels.go:1399
 				}
 			}
 			if at < count {
@@ -1401,7 +1405,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1405
+//line gokernels_kernels.go:1409
 			}
 			x = to - 1
 			continue
@@ -1410,7 +1414,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1414
+//line gokernels_kernels.go:1418
 	}
 }
 
@@ -1441,7 +1445,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1445
+//line gokernels_kernels.go:1449
 				}
 				{
 					at := at + 1
@@ -1451,7 +1455,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1455
+//line gokernels_kernels.go:1459
 				}
 			}
 			if at < count {
@@ -1461,7 +1465,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1465
+//line gokernels_kernels.go:1469
 			}
 			x = to - 1
 			continue
@@ -1470,7 +1474,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1474
+//line gokernels_kernels.go:1478
 	}
 }
 
@@ -1500,14 +1504,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:1504
+//line gokernels_kernels.go:1508
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1511
+//line gokernels_kernels.go:1515
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1519,12 +1523,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1523
+//line gokernels_kernels.go:1527
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1528
+//line gokernels_kernels.go:1532
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1536,7 +1540,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1540
+//line gokernels_kernels.go:1544
 			}
 		}
 	}

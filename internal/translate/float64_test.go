@@ -1,0 +1,56 @@
+package translate
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What needs float64 is left out of the text on a device that lacks it, and nothing else is.
+func TestTextWithoutFloat64(t *testing.T) {
+	t.Parallel()
+	made, err := translated(t, `package p
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+type wide struct{ A [2]float64 }
+
+func sum(w wide) float32 { return float32(w.A[0] + w.A[1]) }
+
+func buf64(x float32) float32 { return max(x, 1e10) }
+
+//halyard:kernel
+func all(t grid.Thread, x []float64) { x[0] = 1 }
+
+//halyard:kernel
+func inner(t grid.Thread, w wide, x []float32) { x[0] = sum(w) }
+
+//halyard:kernel
+func constants(t grid.Thread, x []float32) { x[0] = float32(math.Sqrt(0.3)) }
+
+//halyard:kernel
+func bits(t grid.Thread, x []float32) { x[0] = float32(math.NaN()) }
+
+//halyard:kernel
+func single(t grid.Thread, x []float32) { x[0] = float32(math.Max(float64(buf64(x[0])), 0.5)) }
+
+//halyard:kernel
+func whole(t grid.Thread, a float32, f_64 []int64) { f_64[0] = int64(a * 1e-5) }
+`)
+	require.NoError(t, err)
+	left := regexp.MustCompile(`(?s)#ifdef HALYARD_FLOAT64\n.*?#endif\n`).ReplaceAllString(made.C, "")
+	for name, there := range map[string]bool{"f_all": false, "inner": false, "constants": false, "bits": false, "single": true, "whole": true} {
+		assert.Contains(t, made.C, "KERNEL void "+name+"(")
+		assert.Equal(t, there, strings.Contains(left, "KERNEL void "+name+"("), name)
+	}
+	assert.NotContains(t, left, "f64 ")
+	assert.NotContains(t, left, "T_wide")
+	assert.Contains(t, left, "f_buf64(")
+}
