@@ -627,6 +627,12 @@ func (g *generator) body(s shape) {
 		if s.dims == 1 && g.IntN(2) == 0 {
 			own = "s[t.Local(0)]"
 		}
+		for range g.IntN(3) { // floats made of indexes are needed after the barriers
+			name, t := g.name(), pick(g, scalars[:2])
+			at := fmt.Sprintf("%s(%s)", t, pick(g, []string{"i", "l", "t.Global(0)", "t.Local(0)", "i + int(u&3)", "int(p.N) ^ l"}))
+			g.line("%s := %s", name, fmt.Sprintf(pick(g, []string{"-%s", "%s * -1", "0.5 - %s", "-%s * 3", "min(-%s, -2)"}), at))
+			g.declare(name, t)
+		}
 		g.line("%s = %s", own, g.value(shared, 2))
 		g.line("t.Barrier()")
 		name := g.name()
