@@ -3,7 +3,6 @@ package buffer
 import (
 	"context"
 	"runtime/trace"
-	"sync"
 	"time"
 
 	"github.com/go-halyard/halyard/buffer/internal/span"
@@ -418,30 +417,30 @@ func (a *accesses) alone(x *access) {
 	a.admitted(x)
 }
 
-// queue puts x into the trees and waits until no earlier access excludes it. mu is held, and is released during the wait. After an
+// queue puts x into the trees and waits until no earlier access excludes it. The storage is unlocked during the wait. After an
 // error the caller has to end x.
-func (a *accesses) queue(ctx context.Context, mu *sync.Mutex, x *access) (blocked bool, err error) {
+func (a *accesses) queue(ctx context.Context, x *access) (blocked bool, err error) {
 	b := a.excluding(x, never)
 	a.enlist(x)
 	if b == nil {
 		a.admitted(x)
 		return false, nil
 	}
-	return true, a.pause(ctx, mu, x, b)
+	return true, a.pause(ctx, x, b)
 }
 
-// pause makes x wait for b, and releases mu until x is opened or ctx ends.
-func (a *accesses) pause(ctx context.Context, mu *sync.Mutex, x, b *access) error {
+// pause makes x wait for b, with the storage unlocked until x is opened or ctx ends.
+func (a *accesses) pause(ctx context.Context, x, b *access) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	admit := make(chan struct{})
 	x.admit = admit
 	x.wait(b)
-	mu.Unlock()
-	select {
-	case <-admit:
-	case <-ctx.Done():
-	}
-	mu.Lock()
+	a.owner.unlocked(func() {
+		select {
+		case <-admit:
+		case <-ctx.Done():
+		}
+	})
 	if x.admit == nil {
 		return nil // x was opened just as ctx ended
 	}

@@ -60,7 +60,7 @@ func (s *storage) tryAcquirePart(op string, own *owner, stream *hal.Stream, p pa
 }
 
 // acquire begins an access of a device, and enqueues the copies that it needs.
-func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
+func (s *storage) acquire(ctx context.Context, q *request) (x *access, err error) {
 	if q.stream == nil {
 		return nil, hal.Errorf(q.op, hal.ErrInvalidArgument, "nil stream")
 	}
@@ -71,13 +71,13 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	x, err := s.admit(ctx, q)
-	if err != nil {
+	defer s.unlock()
+	if x, err = s.admit(ctx, q); err != nil {
 		return nil, err
 	}
+	ready := false
+	defer x.endUnless(&ready)
 	if err := x.bring(ctx, q.try); err != nil {
-		s.end(x)
 		return nil, err
 	}
 	if !q.reserve {
@@ -86,6 +86,7 @@ func (s *storage) acquire(ctx context.Context, q *request) (*access, error) {
 	s.recent.remember(x)
 	x.inside = true
 	x.begun()
+	ready = true
 	return x, nil
 }
 
@@ -127,7 +128,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return x, nil
 	}
 	begin := now()
-	blocked, err := s.accesses.queue(ctx, &s.mu, x)
+	blocked, err := s.accesses.queue(ctx, x)
 	if blocked {
 		s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
 	}
@@ -267,7 +268,7 @@ func (x *access) standBehind(ctx context.Context, other *access) error {
 	s := x.storage
 	begin := now()
 	w := s.accesses.take()
-	err := s.accesses.pause(ctx, &s.mu, w, other)
+	err := s.accesses.pause(ctx, w, other)
 	s.accesses.end(w)
 	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
 	if err != nil {
@@ -289,7 +290,7 @@ func (x *access) release(gen uint64, check func() error) error {
 		err = x.keep()
 		x.conclude(check)
 	}
-	s.mu.Unlock()
+	s.unlock()
 	return err
 }
 

@@ -35,13 +35,13 @@ func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fit
 
 // acquireAwaited begins an access at a device that has the bytes, for calls of the host, and returns when they are ready. It returns nil if
 // there is no such device. The stream of the access is one of the device's own, which gets work only if bytes have to be copied again.
-func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p part, fits func(*hal.Device) bool) (*access, error) {
+func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p part, fits func(*hal.Device) bool) (x *access, err error) {
 	if err := validMode(op, p.mode); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
+	defer s.unlock()
+	for x == nil {
 		r := s.places.having(p, fits)
 		if r == nil {
 			return nil, nil
@@ -53,23 +53,24 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 		if err != nil {
 			return nil, err
 		}
-		x, err := s.admit(ctx, &request{op: op, own: own, stream: stream, part: p})
-		if err != nil {
+		if x, err = s.admit(ctx, &request{op: op, own: own, stream: stream, part: p}); err != nil {
 			return nil, err
 		}
 		if s.places.having(p, fits) != r { // another access has changed that while this one waited for it
 			s.end(x)
-			continue
+			x = nil
 		}
-		if err := x.reach(ctx); err != nil {
-			s.end(x)
-			return nil, err
-		}
-		x.awaited = true
-		x.commit()
-		x.begun()
-		return x, nil
 	}
+	ready := false
+	defer x.endUnless(&ready)
+	if err := x.reach(ctx); err != nil {
+		return nil, err
+	}
+	x.awaited = true
+	x.commit()
+	x.begun()
+	ready = true
+	return x, nil
 }
 
 // having returns the replica of a device that has all bytes of a part and for which fits returns true, or nil. The host's replica is not

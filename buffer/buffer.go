@@ -85,10 +85,12 @@ func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
 	if err != nil {
 		return nil, err
 	}
+	made := false
+	defer b.closeUnless(&made)
 	if err := b.Overwrite(context.Background(), func(s []T) error { copy(s, data); return nil }); err != nil {
-		_ = b.Close()
 		return nil, err
 	}
+	made = true
 	return b, nil
 }
 

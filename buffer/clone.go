@@ -17,11 +17,20 @@ func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 	}
 	c := newHandle[T](newStorage(b.elementSize(), b.hi-b.lo, nil))
 	c.s.allocator = b.s.allocator
+	made := false
+	defer c.closeUnless(&made)
 	if err := b.cloneInto(ctx, "Clone", c); err != nil {
-		_ = c.Close()
 		return nil, err
 	}
+	made = true
 	return c, nil
+}
+
+// closeUnless closes a buffer that a call has made, unless it is going to return it.
+func (b *Buffer[T]) closeUnless(returned *bool) {
+	if !*returned {
+		_ = b.Close()
+	}
 }
 
 func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
@@ -63,19 +72,21 @@ type run struct {
 // current. Bytes that were never written are left out. The caller ends the access with abandon.
 func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	x, err := s.admit(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
 	x.replica, x.place = nil, protocol.NoPlace
+	ready := false
+	defer x.endUnless(&ready)
 	if err = s.lost.learn(q.op, x, q.lo, q.hi); err == nil {
 		err = s.lost.in(q.op, q.lo, q.hi)
 	}
 	if err != nil {
-		s.end(x)
 		return nil, nil, err
 	}
+	ready = true
 	var runs []run
 	s.m.Runs(q.lo, q.hi, func(lo, hi uint64, valid protocol.Set) bool {
 		var dev *hal.Device

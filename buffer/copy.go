@@ -112,6 +112,7 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 				return err
 			}
 		}
+		begin := now()
 		err = k.transfer(t, r, mem, c)
 		k.record(t, r)
 		if err != nil {
@@ -120,6 +121,7 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 		if err = s.m.Apply(t); err != nil {
 			return err
 		}
+		k.account(t, r.into, c, begin)
 		if t.From != protocol.NoPlace {
 			src := s.places.replica(t.From)
 			src.classify()
@@ -137,19 +139,12 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 	return nil
 }
 
-// transfer enqueues one copy, and counts it.
+// transfer enqueues one copy.
 func (k *copier) transfer(t protocol.Transfer, r route, mem *hal.Memory, c cause) error {
-	begin := now()
-	var err error
 	if trace.IsEnabled() {
-		err = k.enqueueTraced(t, r, mem, c)
-	} else {
-		err = k.enqueue(t, r, mem)
+		return k.enqueueTraced(t, r, mem, c)
 	}
-	if err == nil {
-		k.account(t, r.into, c, begin)
-	}
-	return err
+	return k.enqueue(t, r, mem)
 }
 
 // enqueue enqueues one copy or fill. mem is the host's replica as memory of the access's device.
@@ -181,7 +176,7 @@ func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	return hal.CopyPeer(r.into, dst.region(t.Lo, t.Hi), r.from, src.region(t.Lo, t.Hi))
 }
 
-// account counts a transfer and reports it to observers, before the state changes.
+// account counts a transfer that was applied to the state, and reports it to observers.
 func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
 	s := k.owner
 	n := t.Hi - t.Lo

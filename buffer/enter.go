@@ -18,19 +18,19 @@ func (s *storage) enterPart(ctx context.Context, op string, own *owner, p part) 
 }
 
 // enter begins an access of the host, and returns when its bytes are ready.
-func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
+func (s *storage) enter(ctx context.Context, q *request) (x *access, err error) {
 	if err := validMode(q.op, q.mode); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	x, err := s.admit(ctx, q)
-	if err != nil {
+	defer s.unlock()
+	if x, err = s.admit(ctx, q); err != nil {
 		return nil, err
 	}
 	x.replica.begin()
+	ready := false
+	defer x.endUnless(&ready)
 	if err = x.fetch(ctx); err != nil {
-		s.end(x)
 		return nil, err
 	}
 	x.commit()
@@ -38,6 +38,7 @@ func (s *storage) enter(ctx context.Context, q *request) (*access, error) {
 	if g := s.host.guard; g != nil {
 		g.settle()
 	}
+	ready = true
 	return x, nil
 }
 
@@ -148,8 +149,8 @@ func (x *access) clear() {
 			if !s.host.clean {
 				clear(s.host.slice(t.Lo, t.Hi))
 			}
-			s.copier.account(t, nil, x.cause(), begin)
 			_ = s.m.Apply(t)
+			s.copier.account(t, nil, x.cause(), begin)
 		}
 	})
 }
@@ -159,5 +160,5 @@ func (s *storage) leave(x *access) {
 	s.mu.Lock()
 	x.used()
 	s.end(x)
-	s.mu.Unlock()
+	s.unlock()
 }

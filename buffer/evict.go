@@ -32,7 +32,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 	s := b.s
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	x := &access{storage: s, op: op, part: s.whole(protocol.Evict)}
 	for {
 		if err := s.usable(op, false); err != nil {
@@ -146,7 +146,7 @@ func (e eviction) finish() error {
 func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err error) {
 	s := r.owner
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if !r.leaving {
 		return r.present(), nil
 	}
@@ -172,7 +172,7 @@ func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err er
 func (e eviction) watch(pending *order.Work) {
 	pending.OnEnd(func() {
 		e.owner.mu.Lock()
-		defer e.owner.mu.Unlock()
+		defer e.owner.mu.Unlock() // no call of the program that unlock could panic in; the next one does
 		e.lookAgain()
 	})
 }

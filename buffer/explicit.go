@@ -25,7 +25,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 // abandon ends an access for which no work was enqueued.
 func (s *storage) abandon(x *access) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	x.since = 0 // no use is reported to observers
 	s.end(x)
 }
@@ -54,7 +54,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	defer s.end(x)
 	for first := true; ; {
 		// If host and device use the memory in turn, it is now the device's turn to write, because the program may write

@@ -61,7 +61,7 @@ type group struct {
 	order  []int       // indexes of wants, sorted by storage and by the beginnings of their ranges
 	list   []member
 	parts  []part
-	mu     sync.Mutex // held by each call on the leases, so that Release does not run during another
+	mu     mutex // held by each call on the leases, so that Release does not run during another
 
 	reserved bool // begun by ReserveAll, and not yet committed
 }
@@ -137,52 +137,68 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	if ctx.Err() == nil && g.quick() {
 		return g, nil
 	}
-	var err error
-	begun := 0
-	for ; begun < len(g.list) && err == nil; begun++ {
-		m := &g.list[begun]
+	ready := false
+	defer func() {
+		if !ready {
+			g.abandon()
+		}
+	}()
+	for i := range g.list {
+		m, err := &g.list[i], error(nil)
 		m.s.mu.Lock()
 		if m.x, err = m.s.admit(ctx, &m.q); err == nil && stream == nil {
 			m.x.replica.begin()
 		}
-		m.s.mu.Unlock()
+		m.s.unlock()
 		if err != nil {
-			break
+			return nil, err
 		}
 	}
-	for i := 0; i < len(g.list) && err == nil; i++ {
+	for i := range g.list {
+		if err := g.list[i].bring(ctx); err != nil {
+			return nil, err
+		}
+	}
+	g.lock()
+	defer g.unlock()
+	for i := range g.list {
 		m := &g.list[i]
-		m.s.mu.Lock()
-		if stream == nil {
-			err = m.x.fetch(ctx)
-		} else {
-			err = m.x.bring(ctx, false)
+		if !reserve {
+			m.x.commit()
 		}
-		m.x.inside = err == nil // the access keeps its turn while the group waits for the other accesses
-		m.s.mu.Unlock()
-	}
-	for i := 0; i < begun; i++ {
-		m := &g.list[i]
-		m.s.mu.Lock()
-		if err != nil {
-			m.s.end(m.x)
-		} else {
-			if !reserve {
-				m.x.commit()
-			}
-			if stream != nil {
-				m.s.recent.remember(m.x)
-			}
-			m.x.group = g
-			m.x.begun()
+		if stream != nil {
+			m.s.recent.remember(m.x)
 		}
-		m.s.mu.Unlock()
+		m.x.group = g
+		m.x.begun()
 	}
-	if err != nil {
-		g.discard()
-		return nil, err
-	}
+	ready = true
 	return g, nil
+}
+
+// bring is access.bring, or fetch, with the storage locked for it.
+func (m *member) bring(ctx context.Context) (err error) {
+	m.s.mu.Lock()
+	defer m.s.unlock()
+	if m.q.stream == nil {
+		err = m.x.fetch(ctx)
+	} else {
+		err = m.x.bring(ctx, false)
+	}
+	m.x.inside = err == nil // the access keeps its turn while the group waits for the other accesses
+	return err
+}
+
+// abandon ends the accesses that have begun, if the group cannot begin.
+func (g *group) abandon() {
+	for i := range g.list {
+		if m := &g.list[i]; m.x != nil {
+			m.s.mu.Lock()
+			m.s.end(m.x)
+			m.s.mu.Unlock()
+		}
+	}
+	g.discard()
 }
 
 // quick begins all accesses at once, without copies and waits (recent.go), if that is possible for each of them, else none. It reports
@@ -366,8 +382,14 @@ func (g *group) release(check func() error) (err error) {
 		}
 		m.s.end(m.x)
 	}
-	g.unlock()
+	var thrown error
+	for i := range g.list {
+		if t := g.list[i].s.unlockFirst(); thrown == nil {
+			thrown = t
+		}
+	}
 	g.discard()
+	raise(thrown)
 	return err
 }
 
@@ -494,7 +516,7 @@ func (l Leases) ReleaseChecked(check func() error) error {
 	if check == nil {
 		return hal.Errorf("release", hal.ErrInvalidArgument, "nil function")
 	}
-	return l.release(check)
+	return l.release(guarded(check))
 }
 
 func (l Leases) release(check func() error) error {

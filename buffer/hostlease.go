@@ -55,7 +55,7 @@ func (l HostLease) Release() error {
 	if err != nil {
 		return err
 	}
-	defer x.storage.mu.Unlock()
+	defer x.storage.unlock()
 	x.used()
 	x.storage.end(x)
 	return nil
@@ -74,7 +74,7 @@ func (l HostLease) Fail(cause error) error {
 		return err
 	}
 	s := x.storage
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if !x.writes {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}

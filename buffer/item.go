@@ -70,7 +70,7 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	x.commit()
 	if err != nil {
 		bad := err

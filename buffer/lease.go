@@ -67,13 +67,13 @@ func (l Lease) Release() error { return l.release(nil) }
 // sends. check is called at most once, after the stream's work under the lease has ended, and before an access of the host reads the
 // elements. If it returns an error, the elements are lost, as after [HostLease.Fail], and so are elements that later work has computed from
 // them: until they are written again or reset, every access that reads one of them fails, with an error in which errors.Is finds the error of
-// check. check must neither block nor use the buffer. If check is nil or the lease is for reading, ReleaseChecked returns an error of kind
+// check. check must not block, and must not use buffers or leases: a call of them panics within check. If check panics, the elements are lost. If check is nil or the lease is for reading, ReleaseChecked returns an error of kind
 // ErrInvalidArgument and the lease stays open.
 func (l Lease) ReleaseChecked(check func() error) error {
 	if check == nil {
 		return hal.Errorf("release", hal.ErrInvalidArgument, "nil function")
 	}
-	return l.release(check)
+	return l.release(guarded(check))
 }
 
 func (l Lease) release(check func() error) error {

@@ -123,7 +123,10 @@ var observers struct {
 }
 
 // Observe calls fn for every activity of every buffer until stop is called. Observers are called in the
-// order of their registration, with a buffer locked: fn must not use buffers, and should be quick.
+// order of their registration, with a buffer locked: fn must not wait for other goroutines, and should be quick. It must not use buffers
+// or leases: a call of them panics within fn. If fn panics, the call of the program during which it ran does its work first, ends the lease or
+// access that it would have returned, and panics then; a panic on a goroutine of this package is raised by the buffer's next call that
+// begins or ends an access. fn must not end its goroutine, as FailNow of package testing does.
 func Observe(fn func(Activity)) (stop func()) {
 	e := &observerEntry{fn}
 	change := func(edit func([]*observerEntry) []*observerEntry) {
@@ -158,14 +161,16 @@ func now() time.Time {
 	return time.Now()
 }
 
-func notify(e Activity) {
+func (s *storage) notify(e Activity) {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
 	if list := observers.list.Load(); list != nil {
 		runtime.Callers(2, e.stack[:])
 		for _, o := range *list {
-			o.fn(e)
+			if thrown := callback(func() { o.fn(e) }); thrown != nil {
+				s.thrown = thrown
+			}
 		}
 	}
 }
@@ -177,7 +182,7 @@ func deviceName(dev *hal.Device) string {
 	return dev.Name()
 }
 
-// note reports a transfer that was just enqueued, before the state changes.
+// note reports a transfer that was just enqueued.
 func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
 	s := k.owner
 	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
@@ -187,15 +192,15 @@ func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin ti
 	}
 	if t.From != protocol.NoPlace {
 		e.Kind, e.From, e.FromDevice = ActivityCopy, s.places.name(t.From, nil), s.places.replica(t.From).dev
-		e.Sources = s.places.names(s.m.State(t.Lo, t.Hi).Valid)
+		e.Sources = s.places.names(s.m.State(t.Lo, t.Hi).Valid.Without(t.To))
 	}
-	notify(e)
+	s.notify(e)
 }
 
 // noteReplica reports that a replica was allocated or freed.
 func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	if observed() {
-		notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
+		s.notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why})
 	}
 }
@@ -204,14 +209,14 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 func (e eviction) note() {
 	s, r, c, begin := e.owner, e.replica, e.c, e.begin
 	if observed() && !begin.IsZero() && r.former == nil {
-		notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
+		s.notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}
 }
 
 // noteAvoided reports bytes of an access that are already current at its place.
 func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
-	notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
+	s.notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
 }
 
 // began is the time from which access.since counts. It is earlier than every access, even if the clock has not advanced since,
@@ -256,13 +261,13 @@ func (x *access) noteUse() {
 	} else {
 		e.ToDevice = x.stream.Device()
 	}
-	notify(e)
+	s.notify(e)
 }
 
 // waited reports a wait of the host that has just ended. c is the call that waited; why is as in Activity.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
 	if observed() && !begin.IsZero() {
-		notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
+		s.notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
 	}
 }

@@ -60,9 +60,14 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	if own := s.allocatorOn(r.dev); own != nil {
 		a = own
 	}
+	entered := false
+	defer func() {
+		if !entered { // also if the allocator, which may be the program's, panics
+			r.res.give(r)
+		}
+	}()
 	got, err := obtain(a, r.dev, stream, hal.KindDevice, s.size)
 	if err != nil {
-		r.res.give(r)
 		if errors.Is(err, hal.ErrOutOfMemory) {
 			return &pressure{dev: r.dev, cause: err, from: a}
 		}
@@ -70,6 +75,7 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 	}
 	r.holding = got
 	r.res.enter(r, a)
+	entered = true
 	if got.block.Valid() {
 		r.res.know(got.block.Pool())
 		if got.block.Ordered() {

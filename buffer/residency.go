@@ -531,7 +531,7 @@ func (p *pressure) interrupted(ctx context.Context, res *residency, op string, s
 func (r *replica) makeRoom(c cause) (freed, written uint64, leased, ok bool) {
 	s := r.owner
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if s.closed || r.mem == nil || r.leaving {
 		return 0, 0, false, false
 	}

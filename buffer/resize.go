@@ -33,21 +33,19 @@ func (b *Buffer[T]) Resize(ctx context.Context, n int) (*Buffer[T], error) {
 		return b, b.s.resizable(op)
 	}
 	c, err := New[T](n, func(s *storage) { s.homeOn, s.guarded, s.allocator = b.s.homeOn, b.s.guarded, b.s.allocator })
-	if err == nil {
-		err = b.s.resizable(op)
+	if err != nil {
+		return b, err
 	}
 	closed := false
-	if err == nil {
+	defer c.closeUnless(&closed)
+	if err = b.s.resizable(op); err == nil {
 		closed, err = b.moveInto(ctx, op, c)
 	}
-	switch {
-	case closed:
-		b.own.cleanup.Stop()
-		return c, err
-	case c != nil:
-		_ = c.Close()
+	if !closed {
+		return b, err
 	}
-	return b, err
+	b.own.cleanup.Stop()
+	return c, err
 }
 
 // resizable returns an error if the buffer is closed, frozen or watched.
@@ -67,13 +65,19 @@ func (b *Buffer[T]) moveInto(ctx context.Context, op string, c *Buffer[T]) (clos
 	if err != nil {
 		return false, err
 	}
+	moved := false
+	defer func() {
+		if !moved {
+			s.abandon(x)
+		}
+	}()
 	if err = b.copyRuns(ctx, op, c, x, runs); err == nil {
 		err = c.awaitRuns(ctx, runs)
 	}
 	if err != nil {
-		s.abandon(x)
 		return false, err
 	}
+	moved = true
 	return s.closeAfter(op, x)
 }
 

@@ -74,13 +74,14 @@
 //	                then the locks of packages hal and hal/pool
 //
 // An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) release it. So does unpressed
-// (residency.go), because making room locks other storages. After a wait every condition is checked again. Observers run with storage.mu
-// held.
+// (residency.go), because making room locks other storages. After a wait every condition is checked again.
+//
+// Observers, and the functions of ReleaseChecked, run with storage.mu held (callback.go). They must not use buffers: mutex.Lock panics there. A
+// panic of an observer is kept until the call of the program ends, and goes on from there.
 
 package buffer
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -102,7 +103,8 @@ type storage struct {
 	guarded   bool        // the host's replica is guarded, unless homeOn is set
 	allocator []allocatorOn
 
-	mu       sync.Mutex
+	mu       mutex
+	thrown   error // a callback has panicked with this during the call that has locked mu
 	closed   bool
 	frozen   int
 	accesses accesses
@@ -194,18 +196,14 @@ func (x *access) commit() {
 
 // close frees everything. Work under way goes on.
 func (s *storage) close() error {
-	u, err := s.shut()
+	s.mu.Lock()
+	u, err := s.shut("close")
+	thrown := s.unlockFirst()
 	if u != nil {
 		u.over()
 	}
+	raise(thrown)
 	return err
-}
-
-// shut is close without the call of the release function, which close makes after unlocking.
-func (s *storage) shut() (u *lastUse, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shutLocked("close")
 }
 
 // closeAfter ends an access that has only read, and closes the buffer unless another access uses it or waits for it.
@@ -215,18 +213,19 @@ func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
 	s.end(x)
 	var u *lastUse
 	if err = s.usable(op, true); err == nil {
-		u, err = s.shutLocked(op)
+		u, err = s.shut(op)
 		closed = s.closed
 	}
-	s.mu.Unlock()
+	thrown := s.unlockFirst()
 	if u != nil {
 		u.over()
 	}
+	raise(thrown)
 	return closed, err
 }
 
-// shutLocked is shut for a caller that has locked the storage.
-func (s *storage) shutLocked(op string) (u *lastUse, err error) {
+// shut is close for a caller that has locked the storage. The caller calls u.over after unlocking it.
+func (s *storage) shut(op string) (u *lastUse, err error) {
 	if s.closed {
 		return nil, nil
 	}
@@ -264,7 +263,12 @@ func (h *hostReplica) pointer(lo uint64) unsafe.Pointer {
 
 // unlocked runs fn without the lock.
 func (s *storage) unlocked(fn func()) {
-	s.mu.Unlock()
-	defer s.mu.Lock()
+	thrown := s.unlockFirst() // the caller's call raises it
+	defer func() {
+		s.mu.Lock()
+		if thrown != nil {
+			s.thrown = thrown
+		}
+	}()
 	fn()
 }
